@@ -7,13 +7,13 @@ BIN := .venv/bin
 PIP := PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_ROOT_USER_ACTION=ignore $(BIN)/python -m pip install -q -q --progress-bar off --no-compile
 COMPILED = $(BIN)/python -m compileall -q -q -j 0 -x '/tests?/' .venv/lib >/dev/null || true # some packages hold files that are no Python
 
-# A third worker, since many tests wait; whoever is done takes over from the others.
-SUITE := $(BIN)/pytest -n 3 --dist worksteal
+# On three workers; what fails runs once more, alone, and is named as flaky if it then passes.
+SUITE := $(BIN)/python tools/suite.py
 
 # What an installation depends on: the core of the load client is compiled by it.
 BUILT_FROM := pyproject.toml constraints.txt setup.py src/fireassay/traffic/wire/_core.c
 
-.PHONY: demo demo-full demo-serving fast test test-busy prepare check package bench docs site-docs
+.PHONY: demo demo-full demo-serving fast test test-all test-busy prepare check package bench docs site-docs
 
 # Every verdict is a good demo: NO GAIN (9), and on a busy machine FAIL (1) and INCONCLUSIVE (4) too; INVALID and errors are not.
 ANY_VERDICT = case $$? in 1|4|9) ;; *) exit 1;; esac
@@ -32,7 +32,12 @@ demo-serving: .venv/engine.stamp
 	@PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/assay run examples/serving_demo.toml || $(ANY_VERDICT)
 
 test: prepare
-	$(SUITE)
+	@# What is needed to trust a change: every module and kind of record, each verb, a training, a page in the browser, a kill.
+	$(SUITE) test
+
+test-all: prepare
+	@# The rest, not all over again: both together are every test once. .ci/run runs one after the other.
+	$(SUITE) test-all
 
 fast: prepare
 	@# What needs no process, no sleep, no torch and no browser, and computes little: tests/fast.py skips the rest.
@@ -40,7 +45,7 @@ fast: prepare
 
 test-busy: prepare
 	@# What holds on an idle machine only is no test: the same beside four loops that never wait.
-	$(BIN)/python tools/busy.py 4 $(SUITE)
+	$(BIN)/python tools/busy.py 4 $(SUITE) test
 
 prepare: .venv/dev.stamp
 	@# The tests start hundreds of processes; each would compile assay again where PYTHONDONTWRITEBYTECODE is set.
@@ -55,6 +60,8 @@ check: .venv/dev.stamp
 	$(BIN)/mypy src
 	$(BIN)/lint-imports
 	$(BIN)/python tools/reference.py --check
+	$(BIN)/python tools/size.py --check
+	$(BIN)/python tools/subjects.py
 
 package: .venv/dev.stamp
 	@# An sdist and a wheel, as the index would take them, in dist/, and the wheel where nothing else is installed.

@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 from fireassay.runners.simulation.cluster import Cluster, Simulated, simulate
-from fireassay.stats.groups.expected_maximum import spread_of
+from fireassay.stats.groups.stragglers import spread_of
 from fireassay.stats.models.affine_fit import Affine, affine_fit
 from fireassay.stats.models.communication_wall import fit, parameter, predict
 

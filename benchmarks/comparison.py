@@ -27,7 +27,7 @@ from scipy.special import stdtr
 
 from fireassay.stats.comparing.comparison import Difference, compare_paired, compare_welch, decide
 from fireassay.stats.comparing.noninferiority import crossed
-from fireassay.stats.comparing.sequential import comparison_confidence, look_confidence, next_look
+from fireassay.stats.comparing.sequential import analysis_confidence, comparison_confidence, next_analysis
 from fireassay.stats.intervals.intervals import Interval, log_t, mean_t, t_quantile
 
 LEVEL = 0.05
@@ -296,7 +296,7 @@ def stopped(logs: Array, confidence: Callable[[int], float], precision: float = 
     done, covers, launches = np.zeros(runs, bool), np.zeros((runs, number), bool), np.zeros(runs)
     k = look = 0
     while not done.all():
-        k, look = min(next_look(k), most), look + 1
+        k, look = min(next_analysis(k), most), look + 1
         half = t_quantile((1 + confidence(look)) / 2, k - 1) * logs[..., :k].std(axis=2, ddof=1) / math.sqrt(k)
         new = ~done & ((half <= math.log1p(precision)).all(axis=1) | (k == most))
         covers[new] = (np.abs(logs[..., :k].mean(axis=2)) <= half)[new]
@@ -309,9 +309,9 @@ def summary(logs: Array, precision: float = 0.02) -> tuple[Array, Array, Array]:
     records, most = logs.shape
     done, found, k = np.zeros(records, bool), np.zeros((3, records)), 0
     while not done.all():
-        k = min(next_look(k), most)
+        k = min(next_analysis(k), most)
         mean, variance = logs[:, :k].mean(axis=1), logs[:, :k].var(axis=1, ddof=1)
-        half = t_quantile((1 + look_confidence(0.95)) / 2, k - 1) * np.sqrt(variance / k)
+        half = t_quantile((1 + analysis_confidence(0.95)) / 2, k - 1) * np.sqrt(variance / k)
         new = ~done & ((half <= math.log1p(precision)) | (k == most))
         found[:, new] = np.stack([np.full(records, k), mean, variance])[:, new]
         done |= new
@@ -326,7 +326,7 @@ def welch_p(a: tuple[Array, Array, Array], b: tuple[Array, Array, Array]) -> Arr
 
 
 RULES: tuple[Callable[[int], float], ...] = (
-    lambda look: look_confidence(0.95),
+    lambda look: analysis_confidence(0.95),
     lambda look: 0.95 if look == 1 else 0.975,
     lambda look: 0.95,
 )

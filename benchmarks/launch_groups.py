@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fireassay.estimates.estimate import Estimate
-from fireassay.estimates.percentiles import tail_value
+from fireassay.estimates.over_launches import tail_value
 from fireassay.stats.groups.launch_groups import groups
 from fireassay.stats.intervals.intervals import log_t
 

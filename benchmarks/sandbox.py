@@ -27,18 +27,18 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from fireassay.errors import EnvironmentLacks
-from fireassay.sandbox.assemble import program
-from fireassay.sandbox.check import Program, check_program
-from fireassay.sandbox.limits import Limits
-from fireassay.sandbox.load import slowness
-from fireassay.sandbox.pool import check_all
-from fireassay.sandbox.probing import examined
-from fireassay.sandbox.tiers import NAMES, Tier
+from fireassay.quality.sandbox.assemble import program
+from fireassay.quality.sandbox.check import Program, check_program
+from fireassay.quality.sandbox.limits import Limits
+from fireassay.quality.sandbox.load import slowness
+from fireassay.quality.sandbox.pool import check_all
+from fireassay.quality.sandbox.probing import examined
+from fireassay.quality.sandbox.tiers import NAMES, Tier
+from fireassay.quality.tasks.humaneval import FORMAT
 from fireassay.stats.intervals.item_means import of_items
 from fireassay.stats.pass_at_k import Solved, of_problems, pass_at_k
-from fireassay.tasks.humaneval import FORMAT
-from tests.sandbox.hostile import HOSTILE, TEST
-from tests.sandbox.test_hostile import left_over
+from tests.quality.sandbox.hostile import HOSTILE, TEST
+from tests.quality.sandbox.test_hostile import left_over
 
 MOST_S = 0.080
 LEAST_COVERED = 0.935

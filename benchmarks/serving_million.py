@@ -124,7 +124,7 @@ def outcomes(record: Path) -> dict[str, Any]:
 
     from fireassay.frames.record_data import from_record
     from fireassay.record.reader import open_record
-    from fireassay.verdict.audits.serving.ledger import due
+    from fireassay.verdict.audits.serving.requests import due
 
     measured = from_record(open_record(record))
     texts = pl.col("chunk_kind").list.eval(pl.element() == 1).list.sum()

@@ -22,7 +22,7 @@ from collections import Counter
 from collections.abc import Callable
 from datetime import UTC, datetime
 
-from fireassay.scoring import scoring
+from fireassay.quality.scoring import scoring
 
 LIMIT, AGREED = 1.3, 1e-9
 NAMES = ("bleu", "rouge_l", "f1")

@@ -57,6 +57,7 @@ os.environ["FIREASSAY_CONFIG"] = ""
 settings.register_profile("assay", deadline=None, derandomize=CI, print_blob=True)
 settings.load_profile("assay")
 
+COSTLY = {"browser", "survival"}  # deep, unless they are core
 LACKING = {
     "torch": None if find_spec("torch") else "torch is not installed: pip install -e '.[torch]'",
     "browser": None if shutil.which("chromium") else "chromium is not on the PATH: install your system's package",
@@ -70,9 +71,13 @@ def pytest_collection_finish() -> None:
     gc.set_threshold(50_000, 20, 20)
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Skip what cannot run here, except in CI."""
+    """Leave to `make test-all` what nobody has called core, before `-m` selects; skip what cannot run here, except in CI."""
     for item in items:
+        names = {marker.name for marker in item.iter_markers()}
+        if names & COSTLY and "core" not in names:
+            item.add_marker("deep")
         for marker, reason in LACKING.items():
             if reason and not CI and item.get_closest_marker(marker):
                 item.add_marker(pytest.mark.skip(reason=reason))

@@ -57,7 +57,7 @@ def _skip(*_: object) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     """An audit hook cannot be removed: it stays for the life of the process, and acts only while a test runs."""
-    config.option.markexpr = "not (slow or torch or browser or survival)"
+    config.option.markexpr = "not (slow or torch or deep or core)"
     signal.signal(signal.SIGUSR2, _skip)
     sys.addaudithook(_stop)
     settings.register_profile("fast", settings.get_profile("assay"), max_examples=10)

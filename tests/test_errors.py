@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from fireassay.errors import Excerpt, Problem, SpecError
+from fireassay.errors import Excerpt, Problem, SpecError, refuse, refuse_any
 
 VALUE = Problem(where="gates.efficiency", found='"high"', allowed="a number from 0 to 1.5")
 UNKNOWN = Problem(where="launches.per", found="5", allowed="seed, per_configuration", wrong="not a key of [launches]")
@@ -69,3 +69,15 @@ def test_two_problems_of_one_line_share_it() -> None:
 )
 def test_problems_without_a_line(problems: tuple[Problem, ...], source: str, text: str) -> None:
     assert str(SpecError(problems, source)) == text
+
+
+def test_a_refusal_says_its_four_facts_once() -> None:
+    error = refuse("--seconds", "0", "a number above 0", "Write --seconds 180.", source="the flags")
+    assert str(error) == "--seconds: found 0; allowed: a number above 0. Write --seconds 180."
+    assert error.source == "the flags"
+
+
+def test_nothing_is_refused_without_a_problem() -> None:
+    refuse_any(())
+    with pytest.raises(SpecError, match="2 problems"):
+        refuse_any((problem for problem in (VALUE, FLAG)), "a file")

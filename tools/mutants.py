@@ -1,6 +1,7 @@
 """How many small defects would the tests notice?  A sample of mutants of some packages; each is run against the tests that reach it.
 
     PYTHONPATH=src:tools pytest -q -p mutants TESTS... --mutants OUT.json [--mutants-of stats,metrics,verdict] [--mutants-sample 500]
+                                                    [-m "not deep": what `make test` notices]
 
 One process collects the tests, runs each once under a profiler to learn which functions it reaches (only passing ones count), then forks
 once per mutant: the child exchanges the code object of one function, runs the tests that reach it, the most specific ones first, and ends at
@@ -73,7 +74,7 @@ def sites(tree: ast.AST) -> Iterator[tuple[list[str], int, ast.AST]]:
 def mutable(node: ast.AST) -> bool:
     """Whether one of the operators applies."""
     if isinstance(node, ast.Constant):
-        return isinstance(node.value, (bool, int, float)) or (node.value is None and False)
+        return isinstance(node.value, (bool, int, float))
     if isinstance(node, ast.Compare):
         return type(node.ops[0]) in SWAPS
     if isinstance(node, (ast.BinOp, ast.BoolOp, ast.UnaryOp)):

@@ -12,7 +12,7 @@ import inspect
 import os
 import re
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 import fireassay
@@ -28,6 +28,8 @@ from fireassay.spec import schema
 from fireassay.spec.experiment import Experiment
 from fireassay.spec.keys import keys as every_key
 from fireassay.stats.intervals import means
+from fireassay.verdict.audits.support.audit import Audit
+from fireassay.verdict.claims.audits.support.claim_audit import ClaimAudit
 from fireassay.verdict.comparison import comparability
 from fireassay.verdict.conditions import catalogue
 
@@ -64,9 +66,19 @@ def module_words(package: str, name: str) -> str:
 
 
 def docstring(module: str) -> str:
-    """What a module says of itself; its formulas are set as text blocks."""
-    words = inspect.cleandoc(importlib.import_module(module).__doc__ or "")
-    return "\n\n".join(text_block(part) if part.startswith("    ") else part for part in words.split("\n\n"))
+    """What a module says of itself."""
+    return blocks(inspect.cleandoc(importlib.import_module(module).__doc__ or "").split("\n\n"))
+
+
+def audit_words(audit: Audit | ClaimAudit) -> str:
+    """An audit's question, and what its function says below its first line."""
+    check = audit.claim if isinstance(audit, ClaimAudit) else audit.examine
+    return blocks([audit.question, *inspect.cleandoc(check.__doc__ or "").split("\n\n")[1:]])
+
+
+def blocks(paragraphs: Sequence[str]) -> str:
+    """Paragraphs as Markdown; formulas are set as text blocks."""
+    return "\n\n".join(text_block(part) if part.startswith("    ") else part for part in paragraphs)
 
 
 def command_line() -> str:
@@ -146,14 +158,19 @@ def family_of(metric: Metric) -> str:
 
 def verdict() -> str:
     """The audits and the gates, in the words of their files."""
-    parts = []
-    for package, meaning in (
-        ("audits", "An audit asks whether the record is admissible. Where one fails, the verdict is INVALID."),
-        ("gates", "A gate asks whether an admissible number is good enough: PASS, FAIL or INCONCLUSIVE."),
-    ):
-        parts += [f"## {package}", meaning]
-        parts += [f"### {name}\n\n{module_words(f'verdict.{package}', name)}" for name in catalog.names(f"verdict.{package}")]
-    return page("Verdict", "src/fireassay/verdict", *parts)
+    every = catalog.load_all("verdict.claims.audits") | catalog.load_all("verdict.audits")
+    audits = [f"### {name}\n\n{audit_words(audit)}" for name, audit in sorted(every.items())]
+    gates = [f"### {name}\n\n{module_words('verdict.gates', name)}" for name in catalog.names("verdict.gates")]
+    return page(
+        "Verdict",
+        "src/fireassay/verdict",
+        "## audits",
+        "An audit asks whether the record is admissible. Where one fails, the verdict is INVALID.",
+        *audits,
+        "## gates",
+        "A gate asks whether an admissible number is good enough: PASS, FAIL or INCONCLUSIVE.",
+        *gates,
+    )
 
 
 def plug_ins() -> str:

@@ -1,10 +1,11 @@
-"""Which tests fail, and which of them only beside others?  Runs the suite on three workers, then what failed once more, alone.
+"""Which tests fail, and which of them only beside others?  Runs a tier of the suite on three workers, then what failed once more, alone.
 
-    python tools/suite.py [what pytest takes]
+    python tools/suite.py [test] [test-all] [what pytest takes]
 
-A test that passes the second time is flaky: it is named in the last lines, and the run stays green. The very last line counts every test
-once. A run that did not end by itself (a broken module, an internal error, Ctrl-C) is red at once, as is one with more failures than
-`AT_MOST`: they are no accident. It cannot tell a flaky test from one that needs another to run before it.
+`test` and `test-all` are what `make` calls so: together every test once. Without either all that pytest is told to run, in one go. A test
+that passes the second time is flaky: it is named in the last lines, and the run stays green. The very last line counts every test once. A
+run that did not end by itself (a broken module, an internal error, Ctrl-C) is red at once, as is one with more failures than `AT_MOST`: they
+are no accident. It cannot tell a flaky test from one that needs another to run before it.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from xml.etree import ElementTree
 
 BESIDE = ("-n", "3", "--dist", "worksteal")  # a third worker, since many tests wait; whoever is done takes over from the others
 ALONE = ("-p", "no:xdist", "--last-failed", "--last-failed-no-failures", "none", "-qq")  # -qq: without a second closing line
+TIERS = {"test": ("-m", "not deep"), "test-all": ("-m", "deep")}
 AT_MOST = 50
 OK, FAILED = 0, 1  # pytest's exit codes; all others mean that some tests did not run
 RANK = ("passed", "skipped", "failed")
@@ -56,16 +58,27 @@ def twice(scratch: Path, words: list[str]) -> tuple[int, dict[str, str], list[st
     return code, {**first, **dict.fromkeys(flaky, "passed")}, flaky
 
 
+def tiers(words: list[str]) -> list[list[str]]:
+    """What pytest is told in each run."""
+    asked = [word for word in words[:2] if word in TIERS]
+    others = words[len(asked) :]
+    return [[*TIERS[tier], *others] for tier in asked] or [others]
+
+
 def main(words: list[str]) -> int:
-    with TemporaryDirectory(prefix="suite-") as scratch:
-        code, found, flaky = twice(Path(scratch), words)
-    count = Counter(found.values())
-    if code not in (OK, FAILED):
-        print(f"\npytest ended with {code}: not every test ran")
+    worst, count, flaky = OK, Counter[str](), list[str]()
+    for told in tiers(words):
+        with TemporaryDirectory(prefix="suite-") as scratch:
+            code, found, again = twice(Path(scratch), told)
+        worst, flaky = worst or code, [*flaky, *again]
+        count.update(found.values())
+        if code not in (OK, FAILED):
+            print(f"\npytest ended with {code}: not every test ran")
+            break
     if flaky:
         print(f"\nflaky, failed beside others and passed alone: {len(flaky)}", *flaky, sep="\n  ")
     print(f"\n{count['passed']} passed, {count['failed']} failed, {count['skipped']} skipped", flush=True)
-    return code
+    return worst
 
 
 if __name__ == "__main__":

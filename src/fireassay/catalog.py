@@ -1,8 +1,8 @@
 """Which plug-ins exist?  A metric, runner, launcher, fault, audit, gate or report is one file.
 
 The file's stem is the plug-in's name in specs, records, reports, docs and tests.  Every plug-in file of a folder defines one constant,
-named after the folder (`launchers/` -> `LAUNCHER`), whose `.name` equals the stem; a file of metrics defines a family, `METRICS`, whose
-members have their own names.  A file without the constant is a helper.  There is no registry: a new file in the folder is a new plug-in.
+named after the folder (`launchers/` -> `LAUNCHER`), whose `.name` equals the stem; a file in a folder of families (`metrics/` -> `METRICS`)
+defines several, whose members have their own names.  A file without the constant is a helper.  There is no registry: a new file in the folder is a new plug-in.
 Third parties add theirs through the entry-point group `fireassay.<folder>` (`fireassay.metrics`); each entry point refers to such a constant.
 """
 
@@ -21,16 +21,17 @@ if TYPE_CHECKING:
 PLUG_INS: dict[str, str] = {
     "metrics": "METRIC",
     "runners": "RUNNER",
-    "runners.foreign": "FOREIGN",
-    "runners.foreign.evaluations": "HARNESS",
+    "importers": "FOREIGN",
+    "importers.harnesses": "HARNESS",
     "launchers": "LAUNCHER",
     "faults": "FAULT",
     "traffic.backends": "BACKEND",
     "traffic.tasks": "TASK",
-    "scoring.metrics": "METRIC",
-    "scoring.extractors": "EXTRACTOR",
-    "tasks": "FORMAT",
+    "quality.scoring.metrics": "METRIC",
+    "quality.scoring.extractors": "EXTRACTOR",
+    "quality.tasks": "FORMAT",
     "verdict.audits": "AUDIT",
+    "verdict.claims.audits": "AUDIT",
     "verdict.gates": "GATE",
     "reports.pages": "PAGE",
     "reports.writers": "WRITER",
@@ -40,7 +41,13 @@ PLUG_INS: dict[str, str] = {
 # Folders whose plug-ins are sorted into subfolders; elsewhere a subfolder is a separate package.
 SORTED = frozenset({"metrics", "verdict.audits"})
 # Folders in which each file defines a family: a tuple of named plug-ins.
-FAMILIES = {"metrics": "METRICS"}
+FAMILIES = {
+    "metrics": "METRICS",
+    "verdict.audits": "AUDITS",
+    "verdict.claims.audits": "AUDITS",
+    "quality.scoring.metrics": "METRICS",
+    "quality.scoring.extractors": "EXTRACTORS",
+}
 FOLDERS = frozenset({"kinds"})  # a plug-in is a folder, whose `__init__` defines the constant
 OF_KINDS = frozenset({"metrics", "verdict.audits", "verdict.gates"})  # the folder of a kind may hold some
 HELPERS = "support"  # a subfolder without plug-ins

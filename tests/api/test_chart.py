@@ -11,9 +11,9 @@ import pytest
 import fireassay
 from fireassay.api.chart import Chart
 from fireassay.errors import RecordError, SpecError
-from fireassay.reports.charts.chart import Missing
+from fireassay.reports.charts import model
 
-ABSENT = Chart("goodput", Missing(title="Goodput", reason="no <energy> was measured"))
+ABSENT = Chart(model.Chart(name="goodput", title="Goodput", missing="no <energy> was measured"))
 
 
 def test_every_chart_of_a_record_is_whole_svg_in_its_own_colours(record: fireassay.Record) -> None:

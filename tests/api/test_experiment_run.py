@@ -66,6 +66,7 @@ def test_without_a_search_the_experiment_stays_as_it_is(tmp_path: Path) -> None:
     assert ranged(asked, tmp_path, tmp_path) is asked  # type: ignore[arg-type]
 
 
+@pytest.mark.deep
 @pytest.mark.slow
 def test_a_search_finds_where_a_server_with_two_slots_saturates(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Two slots of 50 ms serve 40 requests/s at most: an attainment of half of the requests is lost near that."""

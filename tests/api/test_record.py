@@ -20,7 +20,7 @@ from fireassay.api.verdict import Verdict
 from fireassay.errors import RecordError, SpecError
 from fireassay.estimates.estimate import Absent
 from fireassay.record.tables import TABLES, arrow_schema
-from fireassay.reports.charts.chart import Missing
+from fireassay.reports.charts import model
 from tests.api.conftest import GOOD
 
 
@@ -164,7 +164,7 @@ def test_a_hostile_sentence_does_not_steer_the_terminal(record: fireassay.Record
     hostile = Verdict(verdict.name, replace(verdict._judged, sentence=steering))
     compared = fireassay.compare(record, at=["workers=1", "workers=2"])
     named = Comparison(replace(compared._compared, sentence=steering, sides=(steering, "b")), compared._view)
-    chart = Chart("x", Missing(title=steering, reason=steering))
+    chart = Chart(model.Chart(name="x", title=steering, missing=steering))
     timed = Timed(estimate=of(Absent(reason="not_measured", detail="")), record=record, text=steering)
     for text in (str(hostile), str(named), repr(named), repr(chart), str(timed)):
         assert not {"\x1b", "\x07"} & set(text)

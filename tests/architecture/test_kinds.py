@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -80,6 +81,16 @@ def charts(view):
 ''',
 }
 MAKE = ["time", "--name", "tea", "--launches", "3", "--round", "0.01", "--quiet", "--root", "records", "--", "true"]
+SHOW = """
+import contextlib, io, json, sys
+from fireassay.cli import main
+printed = {}
+for words in sys.argv[1:]:
+    with contextlib.redirect_stdout(io.TextIOWrapper(io.BytesIO(), write_through=True)) as out:
+        main(words.split())
+    printed[words] = out.buffer.getvalue().decode()
+print(json.dumps(printed))
+"""
 SHOWS = (  # what each verb and format says of the record
     ("report", "It is full."),
     ("report --markdown", "It is full."),
@@ -121,10 +132,11 @@ def test_a_kind_is_one_folder(package_copy: Path, python: Run) -> None:
     for name, text in FILES.items():
         (folder / f"{name}.py").write_text(text)
     for _ in range(2):
-        result = python(f"import sys\nfrom fireassay.cli import main\nsys.exit(main({MAKE!r}))", package_copy)
-        assert result.returncode == 0, result.stderr
+        made = python(f"import sys\nfrom fireassay.cli import main\nsys.exit(main({MAKE!r}))", package_copy)
+        assert made.returncode == 0, made.stderr
     before, latest = sorted(path.name for path in (package_copy / "records").iterdir() if path.name.startswith("tea"))
-    for words, said in SHOWS:
-        verb, *flags = words.replace("BEFORE", before).split()
-        result = python(f"from fireassay.cli import main\nmain({[verb, *flags, *([] if verb == 'list' else [latest])]!r})", package_copy)
-        assert said in result.stdout, (words, result.stdout, result.stderr)
+    asked = [words.replace("BEFORE", before) + ("" if words.startswith("list") else f" {latest}") for words, _ in SHOWS]
+    done = python(SHOW, package_copy, *asked)
+    assert done.returncode == 0, done.stderr
+    printed = json.loads(done.stdout)
+    assert {words: printed[words] for words, (_, said) in zip(asked, SHOWS, strict=True) if said not in printed[words]} == {}

@@ -24,7 +24,7 @@ WORDS = frozenset({"cost", "energy", "quality", "throughput", "speedup", "effici
 # Importers name the metric that a program's number is like, for measuring does not see metrics (import contracts); claims and tables
 # from elsewhere have words of their own.
 # a task names the scores that decide it
-OF_OTHERS = ("metrics", "runners/foreign", "tasks", "verdict/stated", "kinds/evaluation/diverging.py")
+OF_OTHERS = ("metrics", "importers", "quality/tasks", "verdict/stated", "kinds/evaluation/diverging.py")
 
 
 def literals(tree: ast.AST) -> Iterator[ast.expr]:

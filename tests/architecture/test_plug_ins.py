@@ -35,32 +35,32 @@ print(json.dumps(written))
 """
 
 
-@pytest.mark.parametrize(("package", "name"), PLUG_INS)
-def test_a_plug_in_is_named_after_its_file(package: str, name: str) -> None:
-    assert catalog.load(package, name).name == name
+def test_plug_ins_are_named_after_their_files() -> None:
+    assert [(package, name) for package, name in PLUG_INS if catalog.load(package, name).name != name] == []
 
 
-@pytest.mark.parametrize(("package", "name"), PLUG_INS)
-def test_a_plug_in_opens_with_its_question(package: str, name: str, repository: Path) -> None:
-    path = repository.joinpath("src", *catalog.module(package, name).split("."))
-    source = (path / "__init__.py" if path.is_dir() else path.with_suffix(".py")).read_text()
-    first = source.splitlines()[0]
-    assert first.startswith('"""')
-    assert "?" in source.split('"""')[1], "the docstring asks no question"
+def test_plug_ins_open_with_their_questions(repository: Path) -> None:
+    def opening(package: str, name: str) -> str:
+        path = repository.joinpath("src", *catalog.module(package, name).split("."))
+        source = (path / "__init__.py" if path.is_dir() else path.with_suffix(".py")).read_text()
+        return source.split('"""')[1] if source.startswith('"""') else ""
+
+    assert [(package, name) for package, name in PLUG_INS if "?" not in opening(package, name)] == []
 
 
-@pytest.mark.parametrize(("package", "name"), PLUG_INS)
-def test_a_plug_in_has_a_test_file(package: str, name: str, repository: Path) -> None:
+def test_plug_ins_have_test_files(repository: Path) -> None:
     """A metric's is that of its family, a kind's that of its judging."""
-    *folder, module = [*catalog.module(package, name).split(".")[1:], *(["judging"] if package in catalog.FOLDERS else [])]
-    assert repository.joinpath("tests", *folder, f"test_{module}.py").is_file()
+
+    def tested(package: str, name: str) -> bool:
+        *folder, module = [*catalog.module(package, name).split(".")[1:], *(["judging"] if package in catalog.FOLDERS else [])]
+        return repository.joinpath("tests", *folder, f"test_{module}.py").is_file()
+
+    assert [(package, name) for package, name in PLUG_INS if not tested(package, name)] == []
 
 
-@pytest.mark.parametrize("metric", METRICS.values(), ids=lambda metric: metric.name)
-def test_a_metric_asks_its_question_and_has_its_place(metric: Metric) -> None:
-    assert metric.question.endswith("?")
-    assert 0 < metric.rank < LAST
-    assert not metric.caveat or metric.caveat.endswith((".", ")"))
+def test_metrics_ask_their_questions_and_have_their_places() -> None:
+    assert [name for name, metric in METRICS.items() if not (metric.question.endswith("?") and 0 < metric.rank < LAST)] == []
+    assert [name for name, metric in METRICS.items() if metric.caveat and not metric.caveat.endswith((".", ")"))] == []
 
 
 def test_no_two_metrics_stand_in_the_same_place() -> None:
@@ -143,7 +143,7 @@ class Keys(FaultSpec):
 
 
 def rule(asked):
-    if asked.get("thought_s") == 7.0:
+    if asked.thought_s == 7.0:
         yield Problem(where="thought_s", found="7", allowed="any other number")
 
 
@@ -200,13 +200,13 @@ def check(measured, results):
 GATE = Gate(name="oddity", question="Is the configuration odd?", check=check)
 '''
 JUDGE = """
-from fireassay.verdict.claims.pitfalls import of_record
+from fireassay.verdict.pitfalls import of_record
 from fireassay.verdict.judge import judge
 from tests.builders import measured
 record = measured()
 judgement = judge(record)
 print(*(finding.rule for finding in judgement.verdict.findings), *(gate.gate for gate in judgement.verdict.gates))
-print(*(pitfall.state for pitfall in of_record(record, judgement.results) if pitfall.name == "omen"))
+print(*(pitfall.state for pitfall in of_record(record) if pitfall.name == "omen"))
 """
 EXPERIMENT = """
 name = "planted"

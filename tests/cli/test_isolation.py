@@ -132,6 +132,7 @@ def test_python_dash_m_loads_nothing_later_from_the_current_folder(trapped: Path
     expect_untouched(trapped, done, VERDICTS)
 
 
+@pytest.mark.deep
 def test_the_clients_of_a_load_run_no_code_of_the_current_folder(trapped: Path) -> None:
     with serving(Settings(first_s=0.001, next_s=0.0005)) as server:
         words = [
@@ -155,11 +156,13 @@ def test_the_clients_of_a_load_run_no_code_of_the_current_folder(trapped: Path) 
         expect_untouched(trapped, run(trapped, *words), VERDICTS)
 
 
+@pytest.mark.deep
 def test_a_command_is_timed_without_running_code_of_the_current_folder(trapped: Path) -> None:
     done = run(trapped, "time", "--launches", "2", "--round", "0.05", "--root", "times", "--", "true")
     expect_untouched(trapped, done, VERDICTS)
 
 
+@pytest.mark.deep
 @pytest.mark.torch
 def test_the_workers_of_comm_run_no_code_of_the_current_folder(trapped: Path) -> None:
     done = run(trapped, "comm", "--workers", "2", "--ops", "all_reduce", "--sizes", "1K", "--launches", "1", "--root", "comms")

@@ -16,8 +16,8 @@ import pytest
 from fireassay.record.lookup import record_folders
 from fireassay.record.reader import open_record
 from tests.canary import ENVIRONMENT, GATE, HOUSE, found_in
+from tests.importers.samples import vllm, write
 from tests.limits import PROCESS_S
-from tests.runners.foreign.samples import vllm, write
 from tests.traffic.engine import HEAD, Heard, chunked, delta, engine, event
 
 REPORTS = ("--html", "--markdown", "--json", "--excel", "--latex")
@@ -72,6 +72,7 @@ async def echo(heard: Heard, writer: asyncio.StreamWriter) -> bool:
     return False
 
 
+@pytest.mark.deep
 @pytest.mark.slow
 def test_a_server_that_echoes_its_key_gets_it_into_no_byte_of_a_record(tmp_path: Path) -> None:
     with engine(echo) as made:

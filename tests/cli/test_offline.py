@@ -17,9 +17,9 @@ from typing import Any
 
 import pytest
 
+from tests.importers.harnesses.read_back import LOGS
 from tests.limits import PROCESS_S
-from tests.runners.foreign.evaluations.read_back import LOGS
-from tests.sandbox.available import tier
+from tests.quality.sandbox.available import tier
 
 REPOSITORY = Path(__file__).parents[2]
 
@@ -43,11 +43,11 @@ def refuse(event, arguments):
 sys.addaudithook(refuse)
 
 from fireassay.cli import main
-from fireassay.sandbox.assemble import program
-from fireassay.sandbox.check import check_program
-from fireassay.sandbox.limits import Limits
-from fireassay.sandbox.probing import probe
-from fireassay.tasks import gsm8k, humaneval
+from fireassay.quality.sandbox.assemble import program
+from fireassay.quality.sandbox.check import check_program
+from fireassay.quality.sandbox.limits import Limits
+from fireassay.quality.sandbox.probing import probe
+from fireassay.quality.tasks import gsm8k, humaneval
 
 codes = {}
 for metric, margin in (("f1", "0.25"), ("rouge_l", "0.25"), ("bleu", "25")):
@@ -136,6 +136,7 @@ def isolated(command: list[str], folder: Path, program: str, *words: str) -> Any
     return json.loads((folder / "said.json").read_text())
 
 
+@pytest.mark.deep
 @pytest.mark.slow
 def test_scores_sandbox_layouts_and_verdicts_need_no_network(folder: Path) -> None:
     for library in ("rouge_score", "sacrebleu"):
@@ -150,6 +151,7 @@ def test_scores_sandbox_layouts_and_verdicts_need_no_network(folder: Path) -> No
     assert set(said["codes"].values()) == {0}, said
 
 
+@pytest.mark.deep
 @pytest.mark.slow
 @pytest.mark.torch
 def test_evaluating_over_the_loopback_or_in_process_and_importing_need_no_way_out(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ validated, and the other blocks use the file.  `make TARGET` is not run here, fo
 the lines from the first that holds the one text to the next that holds the other, or the same; `, with other numbers elsewhere` at the end: everything
 but the numbers and the spaces between words.  `python -m tools.page_outputs PAGE` writes them again.
 `<!-- needs: examples tests/records -->` anywhere: these folders of the repository are in the session's folder.
+`<!-- forks -->` anywhere: launches of `assay run` are forked, where a reader's are started; what imports torch then costs a third.
 """
 
 from __future__ import annotations
@@ -87,6 +88,11 @@ class Block:
 def needs(page: Path) -> tuple[str, ...]:
     """Folders of the repository that the page's commands read."""
     return tuple(name for names in _NEEDS.findall(page.read_text(encoding="utf-8")) for name in names.split())
+
+
+def forks(page: Path) -> bool:
+    """Whether the launches of the page's trainings are forked when they are tested."""
+    return "\n<!-- forks -->\n" in page.read_text(encoding="utf-8")
 
 
 def blocks(page: Path) -> tuple[Block, ...]:

@@ -18,10 +18,11 @@ from unittest.mock import patch
 import tomli_w
 
 from fireassay.cli import main
+from fireassay.launchers import local
 from fireassay.spec.claim import Claim, load_claim
 from fireassay.spec.experiment import Experiment
 from fireassay.spec.load import load
-from tests.docs.blocks import Block, blocks, needs
+from tests.docs.blocks import Block, blocks, forks, needs
 from tests.limits import PROCESS_S
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -47,15 +48,15 @@ def printed(page: Path, folder: Path) -> Iterator[tuple[Block, str]]:
         if block.output:
             yield block, said
         else:
-            said = check(block, folder)
+            said = check(block, folder, forks(page) and not local.no_fork())
 
 
-def check(block: Block, folder: Path) -> str:
-    """Do what the block's language promises; what it prints."""
+def check(block: Block, folder: Path, forking: bool = False) -> str:
+    """Do what the block's language promises, with forked launches or as it stands; what it prints."""
     if block.language == "python":
         return run_python(block, folder)
     if block.language == "sh":
-        return "".join([run_command(command, expected, folder) for command, expected in block.commands])
+        return "".join([run_command(command, expected, folder, forking) for command, expected in block.commands])
     if block.language == "toml":
         validate(block, folder)
     return ""
@@ -68,8 +69,10 @@ def run_python(block: Block, folder: Path) -> str:
     return run([sys.executable, "-c", block.text], frozenset({0}), folder, f"line {block.line}")
 
 
-def run_command(command: str, expected: frozenset[int], folder: Path) -> str:
+def run_command(command: str, expected: frozenset[int], folder: Path, forking: bool) -> str:
     words = shlex.split(command, comments=True)
+    if forking and words[:2] == ["assay", "run"] and "--dry-run" not in words:
+        words[2:2] = ["--start", "fork"]
     if words[0] == "make":
         assert re.search(rf"^{words[1]}:", (REPOSITORY / "Makefile").read_text(), re.MULTILINE), command
     elif words[:2] == ["pip", "install"]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from tests.docs.session import REPOSITORY, printed
 
 PAGES = pages(REPOSITORY)
 RUNNABLE = ("python", "sh", "toml")
+MEASURES = re.compile(r"assay (run|time|comm|doctor) (?!.*--dry-run)|import torch")  # what takes its time by being measured
 # Pages that are not sessions of their own, and the test that runs their blocks.
 ELSEWHERE = {
     "README.md": "tests/docs/test_blocks.py",
@@ -31,17 +33,19 @@ def sessions() -> list[object]:
         if runnable and name(page) not in ELSEWHERE:
             words = "".join(block.text for block in runnable)
             marks = [pytest.mark.timeout(1200)]  # a page is a session of several commands
-            marks += [pytest.mark.slow] if "assay run" in words else []
+            marks += [pytest.mark.deep] if MEASURES.search(words) else []
             marks += [pytest.mark.torch] if "import torch" in words else []
             found.append(pytest.param(page, id=name(page), marks=marks))
     return found
 
 
-@pytest.mark.parametrize("page", PAGES, ids=name)
-def test_every_block_says_what_it_is(page: Path) -> None:
-    unknown = [(block.line, block.language) for block in blocks(page) if block.language not in LANGUAGES]
+def test_every_block_says_what_it_is() -> None:
+    unknown = [(name(page), block.line, block.language) for page in PAGES for block in blocks(page) if block.language not in LANGUAGES]
     assert unknown == []
-    assert page.read_text().count("```") == 2 * len(blocks(page)), "a fence is not closed"
+
+
+def test_every_fence_is_closed() -> None:
+    assert [name(page) for page in PAGES if page.read_text().count("```") != 2 * len(blocks(page))] == []
 
 
 @pytest.mark.parametrize("page", sessions())

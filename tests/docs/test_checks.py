@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from fireassay.errors import SpecError
+from tests.docs import session
 from tests.docs.blocks import blocks
 from tests.docs.session import check, printed
 
@@ -77,3 +78,14 @@ def test_a_page_names_what_it_needs_of_the_repository(tmp_path: Path) -> None:
     shown = page(tmp_path, "<!-- needs: examples tests/records -->\n\n```sh\nls examples/digits.toml tests/records/good\n```\n")
     (tmp_path / "session").mkdir()
     assert list(printed(shown, tmp_path / "session")) == []
+
+
+def test_launches_are_forked_only_where_the_page_says_so_and_nothing_is_planned(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    ran: list[list[str]] = []
+    monkeypatch.setattr(session, "run_here", lambda words, *_: ran.append(words) or "")
+    monkeypatch.setattr(session.local, "no_fork", lambda: "")
+    text = "```sh\nassay run x.toml\nassay run x.toml --dry-run\nassay list\n```\n"
+    for top in ("# A page\n\n<!-- forks -->\n\n", "# A page\n\n"):
+        assert list(printed(page(tmp_path, top + text), tmp_path)) == []
+    plain = [["run", "x.toml"], ["run", "x.toml", "--dry-run"], ["list"]]
+    assert ran == [["run", "--start", "fork", "x.toml"], *plain[1:], *plain]

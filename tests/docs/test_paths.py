@@ -48,14 +48,9 @@ def wrong(path: Path) -> list[str]:
     return files + [name for text in texts for name in MODULE.findall(text) if not module_exists(name)]
 
 
-@pytest.mark.parametrize("page", pages(REPOSITORY), ids=lambda page: page.relative_to(REPOSITORY).as_posix())
-def test_a_page_names_files_that_exist(page: Path) -> None:
-    assert wrong(page) == []
-
-
 @pytest.mark.slow
-def test_docstrings_and_comments_name_files_that_exist() -> None:
-    found = {path.relative_to(REPOSITORY).as_posix(): names for path in SOURCES if (names := wrong(path))}
+def test_pages_docstrings_and_comments_name_files_that_exist() -> None:
+    found = {path.relative_to(REPOSITORY).as_posix(): names for path in (*pages(REPOSITORY), *SOURCES) if (names := wrong(path))}
     assert found == {}
 
 

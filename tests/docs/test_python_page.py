@@ -16,12 +16,14 @@ PAGE = REPOSITORY / "docs" / "how-to" / "use-from-python.md"
 CODE = [block for block in blocks(PAGE) if block.language == "python"]
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("block", CODE, ids=lambda block: f"line {block.line}")
 def test_every_block_runs(block: Block, tmp_path: Path) -> None:
     shutil.copytree(notebooks.RECORD, tmp_path / "records" / "digits")
     run_python(block, tmp_path)
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("path", notebooks.PATHS, ids=lambda path: path.stem)
 def test_every_notebook_runs_and_shows_something_in_every_cell(path: Path, tmp_path: Path) -> None:
     made = notebooks.executed(path, tmp_path)

@@ -20,7 +20,7 @@ from fireassay.record.reader import open_record
 from fireassay.spec.experiment import Quality
 from fireassay.spec.load import load
 from fireassay.verdict.evidence.training_faults import diagnose
-from fireassay.verdict.judge import judge
+from fireassay.verdict.judge import examine, judge
 from fireassay.verdict.judging import Evidence
 from fireassay.verdict.types import Finding
 from tests.handmade import Handmade
@@ -33,7 +33,7 @@ from tests.records.make import experiment
 from tests.verdict.making import gate
 from tests.verdict.test_broken_trainers import check
 
-pytestmark = [pytest.mark.torch, pytest.mark.slow]
+pytestmark = [pytest.mark.torch, pytest.mark.slow, pytest.mark.deep]
 
 WORKERS = (2, 3, 4)
 GOOD = "digits/train.py"
@@ -129,20 +129,8 @@ def record(launches: list[tuple[int, Launched]]) -> RecordData:
 
 def of_correctness(measured: RecordData) -> list[Finding]:
     """The findings about whether the training is right, other than notes."""
-    from fireassay.verdict.audits.training import (
-        batch_statistics,
-        gradients,
-        losses,
-        modes,
-        replicas,
-        sample_weights,
-        samples,
-        training_state,
-    )
-
-    every = (batch_statistics, gradients, losses, modes, replicas, sample_weights, samples, training_state)
-    audits = (module.AUDIT for module in every)
-    return [one for audit in audits for one in audit.examine(measured, {}) if one.severity != "note"]
+    every = ("batch_statistics", "gradients", "losses", "modes", "replicas", "sample_weights", "samples", "training_state")
+    return [one for name in every for one in examine(measured, name) if one.severity != "note"]
 
 
 def layer_b(measured: RecordData, workers: int) -> tuple[str, str]:

@@ -64,6 +64,7 @@ def test_a_verdict_on_the_record_alone_continues_and_an_error_stops(
     assert done.returncode == expected
 
 
+@pytest.mark.deep
 def test_the_check_and_the_keeping_run_on_records_of_many_builds(steps: list[dict[str, Any]], tmp_path: Path) -> None:
     """The steps after the measuring, as the shell of a runner executes them, build after build."""
     scripts = [step["run"] for step in steps if step.get("name") in ("Check", "Keep the record")]
@@ -112,6 +113,7 @@ primary = "step_time"
 """
 
 
+@pytest.mark.deep
 @pytest.mark.slow
 def test_the_base_branch_workflow_fails_a_slower_change_although_the_base_has_no_gate(repository: Path, tmp_path: Path) -> None:
     """The change's steps take five times as long."""

@@ -16,7 +16,7 @@ from tests.launched import Launched, run, started
 from tests.limits import PROCESS_S
 from tests.once import once
 
-pytestmark = pytest.mark.torch
+pytestmark = [pytest.mark.torch, pytest.mark.deep]
 
 EPOCHS = 4  # of five steps: enough for one checkpoint, which holds the final weights
 
@@ -79,6 +79,7 @@ def test_replicas_are_equal_from_step_zero_and_every_phase_was_seen(launch: Laun
     assert (kinds["checkpoint_save"], kinds["evaluation"], kinds["useful_work"], kinds["worker_end"]) == (2, 2, 1, 2)
 
 
+@pytest.mark.deep
 @pytest.mark.slow
 def test_a_killed_worker_costs_steps_and_not_the_result(repository: Path, tmp_path: Path) -> None:
     launch = Launched(tmp_path / "launch=0000")

@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 from fireassay import catalog
+from fireassay.quality.scoring.items import Task
 from fireassay.runners.evaluation import section, tasks_of
-from fireassay.scoring.items import Task
 from fireassay.spec.load import load
 from fireassay.spec.rules.notes import notes
 from tests.examples.test_serving import EXAMPLES, module
@@ -31,7 +31,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def task(layout: str, path: Path, **options: str) -> Task:
-    found = catalog.load("tasks", layout)
+    found = catalog.load("quality.tasks", layout)
     (one,) = found.read(path, {**found.options, **options})
     return one
 
@@ -83,7 +83,7 @@ def test_the_numbers_of_a_text_are_what_its_questions_ask(made: Path) -> None:
 def test_the_own_task_finds_the_last_number(made: Path) -> None:
     asked = task("file", made / "numbers.toml")
     assert Counter(item.groups["kind"] for item in asked.items) == {"year": 24, "amount": 24, "sum": 24}
-    extractor = catalog.load("scoring.extractors", asked.extractor)
+    extractor = catalog.load("quality.scoring.extractors", asked.extractor)
     first = asked.items[0]
     assert extractor.extract(f"It was {first.references[0]}.", ()).answer == first.references[0]
 
@@ -135,6 +135,7 @@ def test_a_package_that_is_missing_is_named() -> None:
     assert module(MAKE_MODEL).missing({"json": "json", "no_such_module_here": "its-package"}) == ["its-package"]
 
 
+@pytest.mark.deep
 @pytest.mark.torch
 def test_rounded_weights_are_multiples_of_their_rows_step_and_vectors_stay(tmp_path: Path) -> None:
     import torch

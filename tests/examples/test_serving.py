@@ -103,6 +103,7 @@ def test_without_haproxy_it_is_said_what_to_install(monkeypatch: pytest.MonkeyPa
         found.main()
 
 
+@pytest.mark.deep
 @pytest.mark.skipif(not HAS_HAPROXY, reason="haproxy is not installed")
 def test_behind_the_router_a_dead_replica_is_replaced_by_the_other(tmp_path: Path) -> None:
     router = [sys.executable, str(EXAMPLES / HAPROXY), "{port}", "{ports}", "--balance", "roundrobin"]
@@ -120,6 +121,7 @@ def test_the_optional_check_on_vllm_is_a_whole_experiment() -> None:
     assert asked.targets[0].backend == "vllm"
 
 
+@pytest.mark.deep
 @pytest.mark.slow
 @pytest.mark.torch
 def test_the_demo_runs_on_a_real_engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from tests.launched import Launched
 
-pytestmark = pytest.mark.torch
+pytestmark = [pytest.mark.torch, pytest.mark.deep]
 
 
 def test_the_script_trains_with_every_knob_turned(repository: Path, tmp_path: Path) -> None:

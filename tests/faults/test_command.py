@@ -75,7 +75,7 @@ def test_much_output_is_kept_in_part_and_secrets_are_not(tmp_path: Path, monkeyp
 
 @pytest.mark.parametrize("asked", [{}, {"command": " "}])
 def test_a_line_is_needed(asked: dict[str, str]) -> None:
-    (problem,) = command.rule(asked)
+    (problem,) = command.rule(command.Keys.model_validate(asked))
     assert (problem.where, problem.found) == ("command", "nothing")
     assert "line for the shell" in problem.allowed
 

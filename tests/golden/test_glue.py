@@ -1,7 +1,7 @@
 """Has every task of GLUE and SuperGLUE the scores of its official scorer?  48 rows each, in the official layout, through prompt, extraction and score.
 
 The official scorers are scikit-learn's and scipy's functions (GLUE: jiant; SuperGLUE: Wang et al., 2019), and SQuAD's for ReCoRD.  MultiRC by
-questions and AX-g by pairs are in `tests/scoring/metrics`.
+questions and AX-g by pairs are in `tests/quality/scoring/metrics`.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from typing import Any
 
 import pytest
 
-from fireassay.scoring.items import Task
-from fireassay.scoring.scoring import extractor
-from tests.scoring.scored import value
-from tests.tasks.made import lines, tasks, tsv
+from fireassay.quality.scoring.items import Task
+from fireassay.quality.scoring.scoring import extractor
+from tests.quality.scoring.scored import value
+from tests.quality.tasks.made import lines, tasks, tsv
 
 sklearn = pytest.importorskip("sklearn.metrics")
 stats = pytest.importorskip("scipy.stats")

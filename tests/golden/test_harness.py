@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from fireassay.scoring.items import Task
-from fireassay.scoring.likelihoods import of_choice, to_text
-from fireassay.scoring.scoring import extractor, found
+from fireassay.quality.scoring.items import Task
+from fireassay.quality.scoring.likelihoods import of_choice, to_text
+from fireassay.quality.scoring.scoring import extractor, found
 from tests.golden.harness.make import LETTERS, SUBJECT, TRAIN, digest, likely, problems, questions
-from tests.scoring.scored import items
-from tests.tasks.made import lines, tasks
+from tests.quality.scoring.scored import items
+from tests.quality.tasks.made import lines, tasks
 
 GOLDEN: dict[str, Any] = json.loads((Path(__file__).parent / "harness" / "lm_eval.json").read_text(encoding="utf-8"))
 

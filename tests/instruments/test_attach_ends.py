@@ -15,7 +15,7 @@ import pytest
 from fireassay.instruments import injected
 from tests.limits import PROCESS_S
 
-pytestmark = [pytest.mark.torch, pytest.mark.slow]
+pytestmark = [pytest.mark.torch, pytest.mark.slow, pytest.mark.deep]
 
 TRAINING = """
 import os, sys, torch

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from fireassay.instruments.collectives.corruption import check
 from fireassay.instruments.collectives.data import PERIOD, RankCall, expected, numbers, poison, right, sent, sums, whole
-from fireassay.instruments.collectives.result_check import check
 from fireassay.spec.sections.collectives import DTYPES, OPERATIONS, PLACEMENTS
 from tests.lazy import torch
 

@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 from fireassay.frames.links.collective_calls import loops
-from fireassay.instruments.collectives import timing
+from fireassay.instruments.collectives import operations
 from fireassay.instruments.collectives.worker import Worker, lead_in
 from fireassay.instruments.recorder.sink import Identity, MemorySink
 from fireassay.spec.sections.collectives import OPERATIONS, PLACEMENTS, Collectives, cells
@@ -141,13 +141,13 @@ def test_each_of_the_eight_corruptions_is_caught_on_a_timed_call(name: str) -> N
     ],
 )
 def test_loops_last_about_as_long_as_asked(each: float, slots: int, most: int, seconds: float, least: int, wanted: tuple[int, int]) -> None:
-    assert timing.loops(each, slots=slots, most=most, seconds=seconds, least=least) == wanted
+    assert operations.loops(each, slots=slots, most=most, seconds=seconds, least=least) == wanted
 
 
 def test_the_clock_is_read_once_a_call() -> None:
     ticks = iter(range(0, 1000, 10))
     done: list[int] = []
-    assert timing.on_host([lambda: done.append(1)] * 3, now=lambda: next(ticks)) == [0, 10, 20, 30]
+    assert operations.on_host([lambda: done.append(1)] * 3, now=lambda: next(ticks)) == [0, 10, 20, 30]
     assert len(done) == 3
 
 

@@ -14,7 +14,7 @@ import pytest
 
 from fireassay.errors import WorkloadError
 from fireassay.instruments.encoder import LocalEncoder, load
-from fireassay.scoring import scoring
+from fireassay.quality.scoring import scoring
 from tests.instruments.tiny_encoder import ANSWERS, REFERENCES, save
 
 pytestmark = pytest.mark.torch

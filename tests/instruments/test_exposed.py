@@ -29,7 +29,7 @@ from tests.instruments.known_communication import (
 )
 from tests.limits import PROCESS_S
 
-pytestmark = [pytest.mark.torch, pytest.mark.slow]
+pytestmark = [pytest.mark.torch, pytest.mark.slow, pytest.mark.deep]
 EXACT = ("unsynchronised", "group", "engine")
 DRAWN = {f"drawn {n}": (round(random.Random(n).uniform(1, 30), 3), round(random.Random(n + 9).uniform(1, 30), 3)) for n in range(4)}
 MADE = {**REGIMES, **DRAWN}

@@ -9,15 +9,16 @@ import socket
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from fireassay.errors import EnvironmentLacks
+from fireassay.errors import EnvironmentLacks, SpecError
 from fireassay.instruments import injected
 from fireassay.launchers import local
 from fireassay.launchers.support import fork_client
 from fireassay.launchers.support.base import Request, worker_environment
-from fireassay.spec.rules.experiment import contradictions
+from fireassay.spec.load import from_mapping
 from fireassay.spec.sections.launcher import Launcher
 from tests.launchers.helpers import is_gone, request, run, until
 
@@ -81,6 +82,7 @@ def test_a_forked_worker_is_as_one_that_was_started_anew(tmp_path: Path) -> None
     assert first[1] != second[1]  # type: ignore[index]
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize(
     ("source", "code", "told"),
     [
@@ -99,6 +101,7 @@ def test_it_ends_as_python_ends(tmp_path: Path, cwd: Path, source: str, code: in
     assert "fork_server.py" not in log  # no line of assay in a traceback
 
 
+@pytest.mark.deep
 def test_workers_that_fail_are_restarted(tmp_path: Path, cwd: Path) -> None:
     source = "import os, sys; print('incarnation', os.environ['TORCHELASTIC_RESTART_COUNT']); sys.exit(os.environ['TORCHELASTIC_RESTART_COUNT'] == '0')"
     asked = forked(tmp_path, source, workers=2, max_restarts=1, cwd=cwd)
@@ -115,6 +118,7 @@ def workers_of(folder: Path, count: int) -> list[int]:
     return [int(file.read_text()) for file in files]
 
 
+@pytest.mark.deep
 def test_nothing_is_left_when_the_launch_is_killed(tmp_path: Path, cwd: Path) -> None:
     asked = forked(tmp_path, SLEEPS, workers=2, cwd=cwd)
     handle = local.start(asked)
@@ -124,6 +128,7 @@ def test_nothing_is_left_when_the_launch_is_killed(tmp_path: Path, cwd: Path) ->
     assert all(is_gone(pid) for pid in workers)
 
 
+@pytest.mark.deep
 def test_nothing_is_left_when_the_supervisor_is_killed(tmp_path: Path, cwd: Path) -> None:
     """It is found by its mark, which a fork carries as a new process would."""
     asked = forked(tmp_path, SLEEPS, workers=2, cwd=cwd)
@@ -135,6 +140,7 @@ def test_nothing_is_left_when_the_supervisor_is_killed(tmp_path: Path, cwd: Path
     assert all(is_gone(pid) for pid in workers)
 
 
+@pytest.mark.deep
 def test_the_hooks_are_armed_in_an_unmodified_script(tmp_path: Path) -> None:
     source = "import sys; print('hooked', sys.modules['fireassay.instruments.attach'].current() is not None)"
     asked = forked(tmp_path, source)
@@ -144,6 +150,7 @@ def test_the_hooks_are_armed_in_an_unmodified_script(tmp_path: Path) -> None:
     assert "hooked True" in asked.log.read_text()
 
 
+@pytest.mark.deep
 def test_a_server_serves_one_block_and_one_environment(tmp_path: Path) -> None:
     servers = []
     for session, value in (("a", "1"), ("a", "1"), ("b", "1"), ("b", "2")):
@@ -180,10 +187,11 @@ def test_an_accelerator_is_no_machine_for_it(tmp_path: Path) -> None:
     ],
 )
 def test_what_a_fork_would_change_is_refused(section: str, key: str, value: object) -> None:
-    data: dict[str, dict[str, object]] = {"workload": {"script": "x.py"}, "factor": {"levels": [1]}, "launcher": {"start": "fork"}}
-    assert contradictions(data) == ()
+    data: dict[str, Any] = {"name": "x", "workload": {"script": "x.py"}, "factor": {"levels": [1]}, "launcher": {"start": "fork"}}
+    from_mapping(data)
     data.setdefault(section, {})[key] = value
-    assert f"{section}.{key}" in [problem.where for problem in contradictions(data)]
+    with pytest.raises(SpecError, match=f"{section}.{key}"):
+        from_mapping(data)
 
 
 def test_a_server_that_has_ended_is_replaced_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

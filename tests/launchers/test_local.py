@@ -115,6 +115,7 @@ distributed.destroy_process_group()
 """
 
 
+@pytest.mark.deep
 @pytest.mark.torch
 def test_nothing_of_a_job_on_one_machine_listens_beyond_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))

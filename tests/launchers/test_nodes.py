@@ -205,6 +205,7 @@ def test_nothing_is_left_when_the_launch_is_ended(tmp_path: Path, monkeypatch: p
 # ---- torch elastic over two network namespaces -------------------------------------------------------------------
 
 
+@pytest.mark.deep
 @pytest.mark.torch
 def test_two_nodes_train_together_and_the_record_tells_them_apart(tmp_path: Path) -> None:
     if reason := why_not():

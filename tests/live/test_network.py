@@ -15,6 +15,8 @@ import pytest
 from tests.launchers.namespaces import PAYLOAD, Host, two_hosts, why_not
 from tests.limits import PROCESS_S
 
+pytestmark = pytest.mark.deep
+
 THERE, BACK = 100.0, 50.0  # Mbit/s
 
 

@@ -24,6 +24,8 @@ from tests.launched import Launched, environment
 from tests.launchers.namespaces import PAYLOAD, two_hosts, why_not
 from tests.limits import TRAININGS_S
 
+pytestmark = pytest.mark.deep
+
 ROUNDS = 4  # each with connections of its own; they stand for launches here, whose start takes seconds
 DELAY_S = 0.030  # much more than what a busy machine adds to a message
 THERE, BACK = 100.0, 200.0  # Mbit/s

@@ -341,6 +341,7 @@ def child(*verbs: str) -> tuple[list[int], int, str]:
     return codes, peak, done.stderr
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("bomb", [bomb_of_repeats, bomb_of_runs, bomb_of_zeros])
 def test_a_small_file_that_means_gigabytes_is_refused_in_bounded_memory(bomb: Callable[[], pa.Table], tmp_path: Path) -> None:
     root = tmp_path / "records"

@@ -347,6 +347,7 @@ assert os.waitpid(child, 0)[1] == 0
 
 
 @pytest.mark.survival
+@pytest.mark.core
 def test_a_killed_process_keeps_every_row_that_it_had_flushed(tmp_path: Path) -> None:
     code = """
 import sys

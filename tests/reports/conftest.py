@@ -7,8 +7,9 @@ from typing import Final
 
 import pytest
 
-from fireassay.reports.charts import record_charts, svg
+from fireassay.reports.charts.of_view import charts_of
 from fireassay.reports.view import View, build
+from fireassay.reports.writers.support import svg
 from fireassay.spec.sections.faults import Fault
 from fireassay.verdict.judge import judge
 from tests import builders
@@ -70,7 +71,7 @@ def hostile() -> View:
 
 def pictures_of(view: View) -> dict[str, svg.Picture]:
     """The charts of a record as SVG, by name."""
-    return {name: svg.picture(name, drawing) for name, drawing in record_charts.drawings(view)}
+    return {chart.name: svg.picture(chart) for chart in charts_of(view)}
 
 
 def judged(made: ServingMade) -> View:

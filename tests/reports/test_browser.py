@@ -147,7 +147,9 @@ def fetched(found: Opened) -> list[str]:
 
 
 @pytest.mark.parametrize(("width", "scheme"), [(360, "light"), (1024, "dark"), (1600, "light")])
-@pytest.mark.parametrize("name", ["synthetic", "wide", "load", "scenarios", "panel", "comparison", "answered", "small"])
+@pytest.mark.parametrize(
+    "name", [pytest.param("synthetic", marks=pytest.mark.core), "wide", "load", "scenarios", "panel", "comparison", "answered", "small"]
+)
 def test_the_page_can_be_read(opened: Any, name: str, width: int, scheme: str) -> None:
     found = opened(name, width, color_scheme=scheme)
     assert found.said == []

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from fireassay.frames.links import pairs
-from fireassay.reports.charts import svg
-from fireassay.reports.charts.links import topology
+from fireassay.reports.charts import links
 from fireassay.reports.rows.types import LayerRow, View
+from fireassay.reports.writers.support import svg
 from tests.paired import kinds, matrix, record
 from tests.reports.conftest import EVIL
 from tests.reports.written import written
@@ -58,6 +58,6 @@ def test_no_name_of_a_profile_or_a_layer_is_markup(view: View) -> None:
 def test_no_host_name_is_markup_in_the_map_of_pairs() -> None:
     names = tuple(EVIL if rank < 2 else "b" for rank in range(4))
     found = matrix(record(kinds(2, 1, 2), hosts=names))
-    picture = svg.picture("topology", topology.maps(found, pairs.classes(found)))
+    picture = svg.picture(links.maps(found, pairs.classes(found)))
     assert "<script" not in picture.svg
     assert "0 =cmd()" in picture.svg

@@ -11,13 +11,17 @@ import pytest
 
 from fireassay.estimates.estimate import Absent
 from fireassay.metrics.metric import ALL
+from fireassay.reports.charts.faults import FaultTimeline, fault_timelines
+from fireassay.reports.charts.launches import binned_steps
+from fireassay.reports.charts.of_view import charts_of
 from fireassay.reports.rows.conditions import requested
-from fireassay.reports.series import training
+from fireassay.reports.rows.spent import spent
 from fireassay.reports.view import View, build
 from fireassay.spec.sections.faults import Fault
 from fireassay.verdict.judge import judge
 from fireassay.verdict.types import DIMENSIONS
 from tests import builders
+from tests.handmade import Handmade
 from tests.metrics.trials_made import timing
 from tests.reports.written import written
 from tests.struck import struck
@@ -120,7 +124,7 @@ def test_the_conditions_name_what_was_asked(view: View) -> None:
 
 
 def test_the_phases_of_a_fault_are_those_of_the_metrics_laid_end_to_end(view: View) -> None:
-    (fault,) = view.series.faults
+    (fault,) = fault_timelines(view)
     assert fault.fault_s is not None
     assert [phase.name for phase in fault.phases] == ["detect", "restart", "reload", "recompute"]
     assert fault.phases[0].begin_s == fault.fault_s
@@ -128,10 +132,15 @@ def test_the_phases_of_a_fault_are_those_of_the_metrics_laid_end_to_end(view: Vi
     assert fault.signal == "SIGKILL"
 
 
+def faults(made: Handmade) -> list[FaultTimeline]:
+    measured = made.measured()
+    return list(fault_timelines(build(measured, judge(measured))))
+
+
 def test_after_what_never_came_nothing_is_drawn() -> None:
-    (fault,) = training.build(struck(recovers=False).measured(), {}).faults
+    (fault,) = faults(struck(recovers=False))
     assert [phase.name for phase in fault.phases] == ["detect"]
-    assert fault.absent == ("restart was not measured",)
+    assert [why.partition(":")[0] for why in fault.absent] == ["restart was not measured"]
 
 
 def test_every_fault_launch_has_its_own_phases_whatever_the_others_of_its_configuration_were() -> None:
@@ -142,21 +151,21 @@ def test_every_fault_launch_has_its_own_phases_whatever_the_others_of_its_config
         made.steps(number, rank=rank, seconds=[1.0, 1.0, 4.0, 1.0, 1.0])
     made.event(number, "fault", 2.5, rank=1, incarnation=0, detail={"fault": "stop", "pid": 1})
     made.event(number, "fault_end", 5.5, rank=1)
-    kill, stop = training.build(made.measured(), {}).faults
+    kill, stop = faults(made)
     assert [phase.name for phase in kill.phases] == ["detect", "restart", "reload", "recompute"]
     assert [(phase.name, phase.begin_s, phase.end_s) for phase in stop.phases] == [("while it lasted", 2.5, 5.5)]
     assert stop.signal == "stop"
 
 
 def test_the_paid_time_is_shared_out_per_role() -> None:
-    timed, fault = (training.of_training(training.build(one, {}), one, {}).spent[0] for one in (builders.measured(), struck().measured()))
+    timed, fault = (next(spent(one)) for one in (builders.measured(), struck().measured()))
     assert (timed.role, fault.role) == ("timed", "fault")
     assert sum(timed.shares.values()) == pytest.approx(1.0)
     assert (fault.rank_s, fault.shares["recompute"]) == (pytest.approx(40.0), pytest.approx(6.0 / 40.0))
 
 
 def test_lost_steps_are_seen_as_a_drop_between_incarnations(view: View) -> None:
-    (fault,) = view.series.faults
+    (fault,) = fault_timelines(view)
     first = [steps for incarnation, _, steps in fault.progress if incarnation == 0]
     second = [steps for incarnation, _, steps in fault.progress if incarnation == 1]
     assert (first[-1], second[0], second[-1]) == (26, 21, 43)  # killed after 26, checkpoint after 20
@@ -164,7 +173,7 @@ def test_lost_steps_are_seen_as_a_drop_between_incarnations(view: View) -> None:
 
 def test_a_long_launch_is_drawn_with_at_most_300_points() -> None:
     steps = pl.DataFrame({"launch": [0] * 100_000, "step": range(100_000), "step_s": [1.0, 2.0, 3.0, 4.0] * 25_000})
-    bins = training.binned_steps(steps)
+    bins = binned_steps(steps)
     assert bins.height == 300
     assert (bins["low_s"].min(), bins["high_s"].max()) == (1.0, 4.0)
     assert (bins["first"][0], bins["last"][-1]) == (0, 99_999)
@@ -173,11 +182,11 @@ def test_a_long_launch_is_drawn_with_at_most_300_points() -> None:
 
 def test_a_short_launch_is_drawn_step_by_step() -> None:
     steps = pl.DataFrame({"launch": [3, 3], "step": [7, 8], "step_s": [0.5, 0.25]})
-    assert training.binned_steps(steps).rows() == [(3, 7, 7, 0.5, 0.5, 0.5), (3, 8, 8, 0.25, 0.25, 0.25)]
+    assert binned_steps(steps).rows() == [(3, 7, 7, 0.5, 0.5, 0.5), (3, 8, 8, 0.25, 0.25, 0.25)]
 
 
 def texts(node: object) -> Iterator[str]:
-    """Every string of the tree, except the raw values."""
+    """Every string of the tree, except the raw values and those of the record itself."""
     if isinstance(node, str):
         yield node
     elif isinstance(node, (tuple, list)):
@@ -186,7 +195,7 @@ def texts(node: object) -> Iterator[str]:
     elif isinstance(node, dict):
         yield from texts(list(node.values()))
     elif dataclasses.is_dataclass(node) and not isinstance(node, type):
-        for field in dataclasses.fields(node):
+        for field in (field for field in dataclasses.fields(node) if field.name != "measured"):
             yield from texts(getattr(node, field.name))
 
 
@@ -210,7 +219,8 @@ def test_an_empty_record_has_a_view() -> None:
     judged = builders.without(builders.judgement(), *builders.judgement().results)
     view = build(measured, judged)
     assert view.launches == ()
-    assert view.series == training.Series(timelines=(), order=(), faults=())
+    assert view.spent == ()
+    assert all(chart.missing for chart in charts_of(view))
 
 
 def timed() -> View:

@@ -13,10 +13,10 @@ from fireassay import catalog
 from fireassay.estimates.estimate import Estimate
 from fireassay.frames.record_data import RecordData, from_record
 from fireassay.kinds.evaluation.rows import rows
+from fireassay.quality.scoring.items import Format, Item, Task
 from fireassay.record.reader import open_record
 from fireassay.record.sealing.verify import verify
 from fireassay.runners.experiment.run import run
-from fireassay.scoring.items import Format, Item, Task
 from fireassay.spec.load import from_mapping
 from fireassay.spec.rules.evaluation import LOAD
 from fireassay.verdict.judge import judge
@@ -39,7 +39,11 @@ def _sums(monkeypatch: pytest.MonkeyPatch) -> None:
     load = catalog.load
 
     def with_sums(package: str, name: str) -> Any:
-        return Format(name="sums", title="sums", layout="none", read=read) if (package, name) == ("tasks", "sums") else load(package, name)
+        return (
+            Format(name="sums", title="sums", layout="none", read=read)
+            if (package, name) == ("quality.tasks", "sums")
+            else load(package, name)
+        )
 
     monkeypatch.setattr(catalog, "load", with_sums)
 
@@ -101,6 +105,7 @@ def test_an_engine_gets_the_stops_and_the_answer_is_cut_there_in_any_case(send: 
     assert measured.table("scores")["score"].to_list() == [1.0] * 40
 
 
+@pytest.mark.deep
 @pytest.mark.slow
 def test_the_last_items_have_as_long_as_every_other(tmp_path: Path) -> None:
     """A load gives up requests that are in flight a while after the last was due; an evaluation needs every answer."""
@@ -183,7 +188,9 @@ def programs(monkeypatch: pytest.MonkeyPatch) -> None:
     load = catalog.load
     task = Task(name="programs", items=PROGRAMS, metrics=("pass_at_1",), method="code", extractor="code", max_tokens=64)
     layout = Format(name="sums", title="programs", layout="none", read=lambda *_: (task,))
-    monkeypatch.setattr(catalog, "load", lambda package, name: layout if (package, name) == ("tasks", "sums") else load(package, name))
+    monkeypatch.setattr(
+        catalog, "load", lambda package, name: layout if (package, name) == ("quality.tasks", "sums") else load(package, name)
+    )
 
 
 def solved(prompt: str) -> str:
@@ -192,6 +199,7 @@ def solved(prompt: str) -> str:
     return item.references[0] if int(item.id[3:]) % 2 == 0 else "    while True:\n        pass\n"
 
 
+@pytest.mark.deep
 @pytest.mark.slow
 @pytest.mark.usefixtures("programs")
 def test_programs_are_judged_by_their_tests_and_not_by_their_words(tmp_path: Path) -> None:

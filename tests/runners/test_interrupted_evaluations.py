@@ -22,19 +22,19 @@ from fireassay.errors import Interrupted, SpecError
 from fireassay.frames.record_data import from_record
 from fireassay.kinds.evaluation.rows import rows
 from fireassay.launchers.support import supervisor
+from fireassay.quality.scoring import scoring
 from fireassay.record.reader import open_record
 from fireassay.record.sealing.verify import verify
 from fireassay.runners.experiment.run import resume, run
-from fireassay.scoring import scoring
 from fireassay.spec.load import from_mapping
 from fireassay.spec.rules.evaluation import LOAD
 from tests.answered import rows as answered
 from tests.answered import scored
 from tests.limits import PROCESS_S
 from tests.oracle import oracle
-from tests.sandbox.available import tier
-from tests.sandbox.test_hostile import left_over
-from tests.sandbox.test_process import wait_for
+from tests.quality.sandbox.available import tier
+from tests.quality.sandbox.test_hostile import left_over
+from tests.quality.sandbox.test_process import wait_for
 
 SUMS = {f"{a}+{a % 7}=": str(a + a % 7) for a in range(24)}
 PROGRAM = {
@@ -125,6 +125,7 @@ def test_a_pass_that_was_cut_is_made_again_and_a_finished_one_is_not(tmp_path: P
     assert verify(path) == ()
 
 
+@pytest.mark.deep
 @pytest.mark.slow
 def test_other_data_or_another_experiment_is_refused_by_name_and_nothing_is_sent(tmp_path: Path) -> None:
     write_sums(tmp_path)
@@ -160,6 +161,7 @@ def command(folder: Path, *words: str) -> subprocess.Popen[bytes]:
     )
 
 
+@pytest.mark.deep
 @pytest.mark.slow
 def test_a_killed_pass_is_made_again(tmp_path: Path) -> None:
     write_sums(tmp_path)
@@ -178,6 +180,7 @@ def test_a_killed_pass_is_made_again(tmp_path: Path) -> None:
     assert from_record(open_record(path)).table("scores")["score"].to_list() == [1.0] * len(SUMS)
 
 
+@pytest.mark.deep
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
 def test_an_evaluation_that_is_stopped_while_programs_are_judged_leaves_no_sandbox_and_is_continued(

@@ -147,6 +147,7 @@ def test_scores_that_read_something_else_are_refused() -> None:
         likelihood.fitting(("pass_at_1", "bleu"), "code", "t")
 
 
+@pytest.mark.deep
 @pytest.mark.slow
 @pytest.mark.torch
 def test_a_record_in_process_has_the_scores_of_lm_evaluation_harness(tmp_path: Path) -> None:

@@ -34,6 +34,7 @@ def replay_of(source: Path) -> Experiment:
     return replayed(open_record(source).experiment, source)
 
 
+@pytest.mark.deep
 @pytest.mark.slow
 def test_every_row_of_every_table_is_there_again(source: Path, tmp_path: Path) -> None:
     path = run(replay_of(source), root=tmp_path)

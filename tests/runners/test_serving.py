@@ -130,6 +130,7 @@ def test_the_record_is_judged_and_reported(broken: Record) -> None:
     assert "Under a fault" in page
 
 
+@pytest.mark.deep
 @pytest.mark.slow
 def test_a_client_that_is_killed_loses_nothing_silently(tmp_path: Path) -> None:
     """Its rows stay, what it had under way is lost by name, and the launch has failed. Answers take long: some are under way."""
@@ -165,6 +166,7 @@ def test_a_client_that_is_killed_loses_nothing_silently(tmp_path: Path) -> None:
     assert left_over(record.path) == []
 
 
+@pytest.mark.deep
 @pytest.mark.slow
 def test_a_stopped_load_goes_on_where_it_was(tmp_path: Path) -> None:
     """Ctrl-C in the second launch: what was measured is kept, the launch is made again, and no request counts twice."""
@@ -229,6 +231,7 @@ def test_a_secret_that_is_written_down_is_refused(tmp_path: Path, target: dict[s
     assert not (tmp_path / "records").exists()
 
 
+@pytest.mark.deep
 @pytest.mark.slow
 def test_a_key_reaches_the_server_and_nothing_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The key stands in the environment alone: in no file of the record, log, job or report."""

@@ -62,6 +62,7 @@ def one_worker_first() -> int:
     return next(seed for seed in range(100) if plan(experiment(launches={"per_configuration": 3, "seed": seed}))[0].workers == 1)
 
 
+@pytest.mark.deep
 def test_a_configuration_that_keeps_failing_is_skipped_and_the_others_go_on(tmp_path: Path) -> None:
     only_one = "import os\nif os.environ['WORLD_SIZE'] == '2': raise MemoryError('too small a machine')"
     record, said = attempt(tmp_path, only_one, launches={"per_configuration": 3, "seed": one_worker_first()})
@@ -116,6 +117,7 @@ def test_after_the_experiments_time_no_further_launch_is_started(tmp_path: Path)
     assert rows(record)[-1]["reason"] == "limits.experiment_timeout_s = 0.01 s had passed before it could start"
 
 
+@pytest.mark.deep
 def test_progress_tells_every_launch_and_ends_with_all_of_them(tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text("pass")
     told: list[RunProgress] = []

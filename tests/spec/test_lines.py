@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fireassay.spec.lines import LONGEST_LINE, concealed, excerpt_of, key_lines, line_of
+from fireassay.spec.explain import LONGEST_LINE, concealed, excerpt_of, key_lines, line_of
 
 TEXT = """\
 name = "x"            # 1

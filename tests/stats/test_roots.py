@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import brentq
 
-from fireassay.stats.roots import root
+from fireassay.stats.solvers import root
 
 CASES: dict[str, tuple[Callable[[float], float], float, float]] = {
     "linear": (lambda x: x - 0.3, 0.0, 1.0),

@@ -39,7 +39,7 @@ def test_skipped(): pass
 def suite(folder: Path, source: str, *words: str) -> tuple[int, list[str]]:
     """Exit code and lines of a suite of one file."""
     (folder / "test_one.py").write_text(source)
-    (folder / "pytest.ini").write_text("[pytest]\n")
+    (folder / "pytest.ini").write_text("[pytest]\nmarkers = deep\n")
     own = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
     own |= {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTEST_PLUGINS": "xdist.plugin"}  # others take a second of each process
     command = [sys.executable, str(SUITE), *words]
@@ -54,6 +54,28 @@ def test_what_fails_beside_others_only_is_named_and_the_run_is_green(tmp_path: P
     named = {f"  test_one.py::{name}" for name in ("test_flaky", "test_of_a_flaky_end", "test_ends_its_worker[a b/[::]]")}
     assert set(lines[begin + 1 : -2]) == named
     assert sum(" in " in line and "passed" in line for line in lines) == 1, "pytest closes one run only"
+
+
+TIERED = """
+import pytest
+@pytest.mark.deep
+def test_of_the_rest(): assert 0
+def test_of_the_first_tier(): pass
+"""
+
+
+@pytest.mark.parametrize(
+    ("tiers", "code", "last"),
+    [
+        (("test",), 0, "1 passed, 0 failed, 0 skipped"),
+        (("test-all",), 1, "0 passed, 1 failed, 0 skipped"),
+        (("test", "test-all", "-q"), 1, "1 passed, 1 failed, 0 skipped"),
+        ((), 1, "1 passed, 1 failed, 0 skipped"),
+    ],
+)
+def test_the_tiers_together_are_every_test_once(tmp_path: Path, tiers: tuple[str, ...], code: int, last: str) -> None:
+    found, lines = suite(tmp_path, TIERED, *tiers)
+    assert (found, lines[-1]) == (code, last), "\n".join(lines)
 
 
 @pytest.mark.parametrize(

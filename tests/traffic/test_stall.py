@@ -9,6 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 from fireassay.instruments.reference_server.server import serving
 from fireassay.instruments.reference_server.settings import Settings
@@ -18,6 +19,7 @@ from fireassay.traffic.arrivals import make
 RATE, STALL_S, CAP = 100.0, 2.0, 8
 
 
+@pytest.mark.deep
 def test_a_stall_is_in_the_tail_and_every_arrival_accounted_for(tmp_path: Path) -> None:
     asked = {
         "rate": [RATE],

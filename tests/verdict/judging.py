@@ -1,4 +1,4 @@
-"""Was an equal record judged before?  Judging is pure and takes a quarter of a second, and hundreds of tests begin with the same record.
+"""What does the judge say of a record, for tests that mostly look at one thing?  Only what a test reads is judged, and once per equal record.
 
 Equal are the experiment, the rows and what the manifest says; left out is what only names the record. Nobody changes a judgement: it is
 frozen. A test that replaces a part of the judge must call `fireassay.verdict.judge` itself.
@@ -6,21 +6,63 @@ frozen. A test that replaces a part of the judge must call `fireassay.verdict.ju
 
 from __future__ import annotations
 
+from functools import cached_property
 from hashlib import sha256
+from typing import Any
 
 from fireassay.frames.record_data import RecordData
-from fireassay.verdict.judge import Judgement, judge
+from fireassay.metrics.results import LazyResults
+from fireassay.verdict.judge import Judgement, check, examine, judge
+from fireassay.verdict.types import Finding, GateResult
 from tests.handmade import Handmade
 
 NAMES = {"id", "created_utc", "name"}
-_KNOWN: dict[bytes, Judgement] = {}
+_KNOWN: dict[bytes, Asked] = {}
 
 
-def judge_once(made: Handmade, measured: RecordData) -> Judgement:
-    """The judgement of `measured`, which is what `made` holds."""
+class Asked:
+    """A judgement that is made as far as it is read; what reads its verdict as a whole makes it whole."""
+
+    def __init__(self, measured: RecordData) -> None:
+        self.measured = measured
+        self.results = LazyResults(measured)
+        self.metrics = self.results.metrics
+        self.verdict = AskedVerdict(self)
+
+    @cached_property
+    def whole(self) -> Judgement:
+        """What `judge` says, computed once per record in any case."""
+        return judge(self.measured)
+
+
+class AskedVerdict:
+    """A verdict whose findings and gates can be read without the rest."""
+
+    def __init__(self, judgement: Asked) -> None:
+        self._judgement = judgement
+
+    @cached_property
+    def findings(self) -> tuple[Finding, ...]:
+        return examine(self._judgement.measured)
+
+    @cached_property
+    def gates(self) -> tuple[GateResult, ...]:
+        return check(self._judgement.measured)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._judgement.whole.verdict, name)
+
+
+def ask(made: Handmade, measured: RecordData) -> Asked:
+    """The judgement of `measured`, which is what `made` holds, as far as it is read."""
     manifest = {name: value for name, value in measured.manifest.items() if name not in NAMES}
     whole = repr((made.experiment, made.rows, manifest, measured.state, measured.sealed))
     key = sha256(whole.encode()).digest()
     if key not in _KNOWN:
-        _KNOWN[key] = judge(measured)
+        _KNOWN[key] = Asked(measured)
     return _KNOWN[key]
+
+
+def judge_once(made: Handmade, measured: RecordData) -> Judgement:
+    """The same as a whole."""
+    return ask(made, measured).whole

@@ -14,10 +14,10 @@ from typing import Any
 from fireassay.estimates.estimate import Estimate
 from fireassay.spec.experiment import Quality
 from fireassay.spec.plan import configuration_name
-from fireassay.verdict.judge import Judgement
+from fireassay.verdict.judge import examine
 from fireassay.verdict.types import GateResult
 from tests.handmade import Handmade
-from tests.verdict.judging import judge_once
+from tests.verdict.judging import Asked, ask
 
 STEPS, EPOCH, SAMPLES, EXAMPLES, RIGHT = 8, 4, 32, 40, 36
 LUCK = (0.0, 0.01, -0.01, 0.005, -0.005)
@@ -118,36 +118,36 @@ def change(made: Handmade, table: str, column: int, new: Any, *, workers: int | 
     ]
 
 
-def judged(made: Handmade, *, state: str = "complete", sealed: bool = True) -> Judgement:
-    """The judgement of a record."""
-    return judge_once(made, made.measured(state=state, sealed=sealed))
+def judged(made: Handmade, *, state: str = "complete", sealed: bool = True) -> Asked:
+    """The judgement of a record, made as far as the test reads it."""
+    return ask(made, made.measured(state=state, sealed=sealed))
 
 
-def rules(judgement: Judgement) -> dict[str, list[str | None]]:
-    """rule -> the configurations that it was found in."""
+def rules(judgement: Asked, *audits: str) -> dict[str, list[str | None]]:
+    """rule -> the configurations that it was found in: by these audits, or by all."""
     found: dict[str, list[str | None]] = {}
-    for finding in judgement.verdict.findings:
+    for finding in examine(judgement.measured, *audits) if audits else judgement.verdict.findings:
         found.setdefault(finding.rule, []).append(finding.configuration)
     return found
 
 
-def wrong(judgement: Judgement) -> list[str]:
+def wrong(judgement: Asked) -> list[str]:
     """The rules of severity fail and invalid."""
     return [f.rule for f in judgement.verdict.findings if f.severity in ("fail", "invalid")]
 
 
-def gate(judgement: Judgement, name: str, workers: int) -> GateResult:
+def gate(judgement: Asked, name: str, workers: int) -> GateResult:
     """One gate of one configuration."""
     wanted = (name, configuration_name(workers))
     return next(found for found in judgement.verdict.gates if (found.gate, found.configuration) == wanted)
 
 
-def pick(judgement: Judgement, goal: str) -> str | None:
+def pick(judgement: Asked, goal: str) -> str | None:
     """The configuration picked for a goal."""
     return next(found.configuration for found in judgement.verdict.recommendations if found.goal == goal)
 
 
-def estimate(judgement: Judgement, metric: str, workers: int) -> Estimate:
+def estimate(judgement: Asked, metric: str, workers: int) -> Estimate:
     """A value that must be there."""
     value = judgement.results[metric][configuration_name(workers)]
     assert isinstance(value, Estimate), value

@@ -8,11 +8,11 @@ from hypothesis import strategies as st
 
 from fireassay.spec.sections.serving import Objectives
 from fireassay.verdict.artifact import artifact
-from fireassay.verdict.claims.pitfalls import of_record
 from fireassay.verdict.comparison.compare import compare
 from fireassay.verdict.comparison.types import Side
 from fireassay.verdict.hoefler_belli import checklist
 from fireassay.verdict.judge import judge
+from fireassay.verdict.pitfalls import of_record
 from fireassay.verdict.types import DIMENSIONS
 from tests.serving_made import ServingMade
 
@@ -94,7 +94,7 @@ def test_any_load_is_judged(made: ServingMade, state: str, sealed: bool) -> None
     assert list(verdict.dimensions) == list(measured.configurations)
     assert all(tuple(row) == DIMENSIONS for row in verdict.dimensions.values())
     assert verdict.recommendations[0].goal == "recommended"
-    assert all(bool(p.reason) is (p.state == "not examined") for p in of_record(measured, judgement.results))
+    assert all(bool(p.reason) is (p.state == "not examined") for p in of_record(measured))
     assert len(checklist(measured, judgement)) == 12
     assert artifact(measured)
     side = Side(label="a", measured=measured, judgement=judgement)

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from fireassay.reports.view import build
 from fireassay.spec.experiment import Gates, Quality, Scaling
 from fireassay.spec.sections.costs import Energy
-from fireassay.verdict.claims.pitfalls import of_record
 from fireassay.verdict.judge import judge
+from fireassay.verdict.pitfalls import of_record
 from fireassay.verdict.types import DIMENSIONS
 from tests.handmade import Handmade
 from tests.reports.written import content
@@ -126,7 +126,7 @@ def test_any_record_is_judged_and_shown(made: Handmade, state: str, sealed: bool
     assert judgement.verdict.sentence
     assert list(judgement.verdict.dimensions) == list(measured.configurations)
     assert all(tuple(row) == DIMENSIONS for row in judgement.verdict.dimensions.values())
-    assert all(bool(p.reason) is (p.state == "not examined") for p in of_record(measured, judgement.results))
+    assert all(bool(p.reason) is (p.state == "not examined") for p in of_record(measured))
     view = build(measured, judgement)
     for name in ("terminal", "json", "markdown", "excel", "latex"):
         assert content(view, name)

@@ -20,6 +20,7 @@ from fireassay.runners.replay import replayed
 from fireassay.verdict.judge import Judgement, judge
 from tests.launchers.helpers import recorded
 from tests.records.make import HERE, REPOSITORY, TRAINERS, experiment
+from tests.tiers import some
 from tests.verdict.making import gate, wrong
 
 # What must be found in workers=2, and nothing else of severity fail or invalid.
@@ -89,7 +90,7 @@ def test_the_good_trainer_gets_no_finding_in_a_replay(again: RecordData) -> None
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", some(range(20), 2))
 def test_the_good_trainer_gets_no_finding_in_20_orders(seed: int, again: RecordData) -> None:
     """Launches have other numbers and blocks each time, and ranks other numbers."""
     judgement = judge(relabelled(again, random.Random(seed)))
@@ -122,6 +123,7 @@ def shuffled(old: list[int], numbers: random.Random) -> dict[int, int]:
     return dict(zip(old, numbers.sample(old, len(old)), strict=True))
 
 
+@pytest.mark.deep
 @pytest.mark.torch
 @pytest.mark.slow
 def test_the_good_trainer_that_runs_now_gets_no_finding(tmp_path: Path) -> None:

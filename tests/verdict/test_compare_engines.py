@@ -6,11 +6,12 @@ import pytest
 
 from fireassay.errors import SpecError
 from fireassay.kinds.serving import KIND as SERVING
+from fireassay.metrics.results import LazyResults, about
 from fireassay.verdict.comparison.compare import compare, compare_engines
 from fireassay.verdict.comparison.rules import deciding_metrics
 from fireassay.verdict.comparison.sessions import Days
 from fireassay.verdict.comparison.types import Comparison, Side
-from fireassay.verdict.judge import Judgement, about, compute, judge
+from fireassay.verdict.judge import Judgement, judge
 from fireassay.verdict.types import Verdict
 from tests.serving_made import ServingMade, simulated
 
@@ -87,6 +88,7 @@ def test_goodput_decides_where_objectives_are_asked_for_and_else_tokens() -> Non
     assert deciding_metrics(SERVING) == ("goodput", "output_throughput", "request_throughput", "ttft_p95", "e2e_p95")
 
 
+@pytest.mark.deep
 def test_equal_engines_are_told_apart_in_few_of_many_records() -> None:
     """A/A: 24 records of two equal engines; at 5 % one is expected, and more than 4 come in 0.6 % of cases (binomial)."""
     outcomes = [verdict(seed).decisive()[0].outcome for seed in range(24)]
@@ -99,7 +101,7 @@ def verdict(seed: int) -> Comparison:
     made = simulated(rate=(8.0,), engines=("a", "b"), blocks=5, seconds=8.0, luck=0.03, slots=32, seed=seed).measured()
     metrics = {"tpot_p50": about(made)["tpot_p50"]}
     empty = Verdict(status="PASS", findings=(), gates=(), dimensions={}, recommendations=(), sentence="")
-    judgement = Judgement(results=compute(made, metrics), verdict=empty, metrics=metrics)
+    judgement = Judgement(results=LazyResults(made, metrics), verdict=empty, metrics=metrics)
     return compare_engines(Side(label="record", measured=made, judgement=judgement), primary="tpot_p50")
 
 

@@ -11,11 +11,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from fireassay import catalog
+from fireassay.errors import EnvironmentLacks
 from fireassay.estimates.estimate import Estimate
 from fireassay.frames.record_data import RecordData
-from fireassay.metrics.metric import ALL, Metric
+from fireassay.metrics.metric import ALL
+from fireassay.metrics.needs import values as needs
 from fireassay.spec.experiment import Gates, Quality, Scaling
-from fireassay.verdict.judge import Judgement, compute, in_order, judge
+from fireassay.spec.experiment import Verdict as Requested
+from fireassay.verdict.judge import Judgement, check, examine, examined, judge
 from tests.handmade import Handmade
 from tests.struck import struck
 from tests.verdict.making import change, estimate, gate, good, judged, pick, rules, wrong
@@ -138,22 +141,50 @@ def test_speedups_may_be_relative_to_a_base_that_is_not_the_smallest_level() -> 
     assert estimate(judgement, "efficiency", 1).value == pytest.approx(2.0 / 1.8, rel=1e-3)
 
 
-# ---- the order of metrics
+# ---- one question at a time
 
 
-def test_a_metric_comes_after_those_that_it_needs() -> None:
-    metrics = catalog.load_all("metrics")
-    names = in_order(metrics)
-    assert sorted(names) == sorted(metrics)
-    for name, metric in metrics.items():
-        assert all(names.index(needed) < names.index(name) for needed in metric.after)
+def test_one_audit_is_examined_with_the_metrics_that_it_reads(monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[str] = []
+    monkeypatch.setattr(
+        "fireassay.metrics.results.values", lambda metric, data, results: read.append(metric.name) or needs(metric, data, results)
+    )
+    made = seed_mismatch(good())
+    assert [finding.rule for finding in examine(made.measured(), "same_loss", "replicas")] == ["replica_seed_mismatch"]
+    assert read == ["loss_deviation"]
+    assert {result.gate for result in check(made.measured(), "efficiency")} == {"efficiency"}
+    assert read == ["loss_deviation", "efficiency", "speedup"]
 
 
-def test_metrics_that_need_each_other_are_refused() -> None:
-    metrics: dict[str, Metric] = catalog.load_all("metrics")
-    circle = {**metrics, "speedup": replace(metrics["speedup"], after=("efficiency",))}
-    with pytest.raises(ValueError, match="cycle"):
-        compute(Handmade().measured(), circle)
+def test_one_audit_finds_what_the_verdict_lists() -> None:
+    made = seed_mismatch(good())
+    assert [finding for finding in judged(made).verdict.findings if finding.rule == "replica_seed_mismatch"] == list(
+        examine(made.measured(), "replicas")
+    )
+
+
+def test_an_audit_runs_once_per_record() -> None:
+    measured, runs = good().measured(), []
+    audit = replace(catalog.load("verdict.audits", "samples"), examine=lambda *_: runs.append(1) or ())
+    assert examined(measured, audit) == examined(measured, audit) == ()
+    assert runs == [1]
+
+
+def test_an_unknown_audit_or_gate_is_refused_with_those_that_exist() -> None:
+    for ask in (examine, check):
+        with pytest.raises(EnvironmentLacks, match="no verdict.* plug-in named 'speed'.*quality"):
+            ask(good().measured(), "speed")
+
+
+def test_dimensions_that_nobody_requested_are_computed_when_they_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = good(prices=1.0)
+    whole = judge(made.measured())
+    made.experiment = made.experiment.model_copy(update={"verdict": Requested(only=("performance",))})
+    told: list[tuple[int, int]] = []
+    judgement = judge(made.measured(), lambda done, of: told.append((done, of)))
+    assert told == [(done, len(told)) for done in range(1, len(told) + 1)]
+    assert len(told) < len(whole.results)
+    assert judgement.results == whole.results
 
 
 # ---- what must not change a judgement
@@ -163,6 +194,7 @@ def same(one: Judgement, two: Judgement) -> bool:
     return one.results == two.results and one.verdict == two.verdict
 
 
+@pytest.mark.deep
 @settings(max_examples=4)
 @given(st.integers(0, 2**32))
 def test_the_order_of_the_rows_of_every_table_changes_nothing(seed: int) -> None:
@@ -175,6 +207,7 @@ def test_the_order_of_the_rows_of_every_table_changes_nothing(seed: int) -> None
     assert same(judge(measured), judge(replace(measured, tables=tables)))
 
 
+@pytest.mark.deep
 def test_the_order_of_rows_changes_nothing_in_a_fault_launch() -> None:
     measured = struck().measured()
     tables = {name: table.reverse() for name, table in measured.tables.items()}
@@ -190,6 +223,7 @@ def without(measured: RecordData, workers: int) -> RecordData:
     return replace(measured, experiment=measured.experiment.model_copy(update={"factor": factor}), tables=tables)
 
 
+@pytest.mark.deep
 @settings(max_examples=5, suppress_health_check=[HealthCheck.too_slow])
 @given(st.floats(0.05, 1.2), st.integers(0, 40), st.booleans())
 def test_one_more_configuration_changes_no_gate_of_the_others(efficiency: float, right: int, agrees: bool) -> None:
@@ -204,6 +238,7 @@ def test_one_more_configuration_changes_no_gate_of_the_others(efficiency: float,
         assert with_.verdict.dimensions[name] == alone.verdict.dimensions[name]
 
 
+@pytest.mark.deep
 @settings(max_examples=6, suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(st.floats(0.05, 1.2), min_size=2, max_size=2), st.floats(0.05, 1.2), st.floats(0.05, 1.2))
 def test_a_stricter_gate_never_recommends_more(efficiencies: list[float], one: float, two: float) -> None:

@@ -13,7 +13,7 @@ from tests.instruments.test_attach import same_weights
 from tests.once import once
 from tests.verdict.parallel import Declared, record, train
 
-pytestmark = [pytest.mark.torch, pytest.mark.slow]
+pytestmark = [pytest.mark.torch, pytest.mark.slow, pytest.mark.deep]
 
 NOT_DATA = {"tensor_by_hand": "tensor", "pipeline_by_hand": "pipeline", "local_sgd": "local_sgd"}
 BOTH = (*NOT_DATA, "alone", "unwrapped")  # scripts that run on one worker too

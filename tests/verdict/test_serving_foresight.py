@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from fireassay.metrics.results import LazyResults
 from fireassay.spec.sections.serving import Objectives
-from fireassay.verdict.judge import about, compute
 from fireassay.verdict.power import Expectation, foresee
 from tests.serving_made import ServingMade, simulated
 
@@ -14,7 +14,7 @@ pytestmark = pytest.mark.slow
 
 def told(made: ServingMade, earlier: ServingMade | None = None) -> dict[str, Expectation]:
     before = None if earlier is None else earlier.measured()
-    results = None if before is None else compute(before, about(before))
+    results = None if before is None else LazyResults(before)
     return {one.subject: one for one in foresee(made.experiment, before, results)}
 
 

@@ -87,6 +87,7 @@ def alike(_: Choice) -> float:
     return 100.0
 
 
+@pytest.mark.deep
 def test_of_settings_that_are_all_alike_a_winner_is_named_no_oftener_than_the_confidence_allows() -> None:
     """One-sided and Holm: 2.5 % of 40 tunings of 4 equal arms; more than 5 has probability below 0.001."""
     assert sum(comb(40, k) * 0.025**k * 0.975 ** (40 - k) for k in range(6, 40)) < 0.001
@@ -95,6 +96,7 @@ def test_of_settings_that_are_all_alike_a_winner_is_named_no_oftener_than_the_co
     assert winners <= 5
 
 
+@pytest.mark.deep
 def test_the_best_of_eight_is_found_although_some_rounds_have_few_launches() -> None:
     def truth(one: Choice) -> float:
         return 100.0 * (1.15 if one.settings["a"] == 2 else 1.0) * (1.10 if one.settings["b"] == 2 else 1.0)

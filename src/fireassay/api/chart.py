@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Final
 
 from fireassay.api import html
 from fireassay.api.figure import colour, figure
-from fireassay.errors import EnvironmentLacks, Problem, RecordError, SpecError
+from fireassay.errors import EnvironmentLacks, RecordError, refuse
 from fireassay.printable import printable
-from fireassay.reports.charts.svg import picture
+from fireassay.reports.writers.support.svg import picture
 
 if TYPE_CHECKING:
-    from fireassay.reports.charts.chart import Drawing, Missing
-    from fireassay.reports.charts.svg import Picture
+    from fireassay.reports.charts import model
+    from fireassay.reports.writers.support.svg import Picture
 
 FORMATS: Final = (".svg", ".png")
 PNG_SCALE: Final = 2.0
@@ -36,27 +36,31 @@ class Chart:
     PosixPath('speedup.svg')
     """
 
-    name: str
-    _drawing: Drawing | Missing = field(repr=False, compare=False)
+    _chart: model.Chart = field(repr=False)
+
+    @property
+    def name(self) -> str:
+        """What it is called."""
+        return self._chart.name
 
     @property
     def title(self) -> str:
         """What the chart shows."""
-        return self._drawing.title
+        return self._chart.title
 
     @property
     def absent(self) -> str:
         """Why there is no chart; empty if there is one."""
-        return self._picture.absent
+        return self._chart.missing
 
     @property
     def description(self) -> str:
         """The numbers of the chart in words."""
-        return self._picture.description
+        return self._chart.description
 
     @cached_property
     def _picture(self) -> Picture:
-        return picture(self.name, self._drawing)
+        return picture(self._chart)
 
     @cached_property
     def svg(self) -> str:
@@ -78,8 +82,7 @@ class Chart:
         """
         target = Path(path)
         if target.suffix not in FORMATS:
-            problem = Problem(where="path", found=str(target), allowed=f"a name that ends with {' or '.join(FORMATS)}")
-            raise SpecError((problem,), "the chart")
+            raise refuse("path", str(target), f"a name that ends with {' or '.join(FORMATS)}", source="the chart")
         svg = self.svg
         try:
             target.write_bytes(_png(svg) if target.suffix == ".png" else svg.encode())
@@ -88,17 +91,17 @@ class Chart:
         return target
 
     def __repr__(self) -> str:
-        return printable(f"Chart({self.name!r}: {self._drawing.title})")
+        return printable(f"Chart({self.name!r}: {self.title})")
 
     def _repr_svg_(self) -> str | None:
         return None if self.absent else self.svg
 
     def _repr_html_(self) -> str:
         if self.absent:
-            return html.paragraph(self._drawing.title, self.absent)
+            return html.paragraph(self.title, self.absent)
         picture = self._picture
-        key = " ".join(f'<span style="color:{colour(entry.role)}">&#9632;</span>&nbsp;{html.text(entry.text)}' for entry in picture.key)
-        words = f"<b>{html.text(picture.title)}</b><br>{key}<br>{html.text(picture.caption)}"
+        key = " ".join(f'<span style="color:{colour(entry.role)}">&#9632;</span>&nbsp;{html.text(entry.text)}' for entry in self._chart.key)
+        words = f"<b>{html.text(self.title)}</b><br>{key}<br>{html.text(picture.caption)}"
         return f'<figure style="max-width:36em;margin:0">{self.svg}<figcaption>{words}</figcaption></figure>'
 
 

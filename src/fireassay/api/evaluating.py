@@ -17,12 +17,12 @@ from fireassay.api.experiment_run import Progress
 from fireassay.api.measuring import measured, texts_of
 from fireassay.api.record import ROOT, Record
 from fireassay.errors import Problem, refuse_any
+from fireassay.quality.scoring.items import Item, Task
+from fireassay.quality.scoring.likelihoods import METHOD
+from fireassay.quality.scoring.text_metric import TextMetric
 from fireassay.runners.evaluating import margin
 from fireassay.runners.evaluation import folders_exist, section, tasks_of
 from fireassay.runners.experiment.argument_check import refuse_secrets
-from fireassay.scoring.items import Item, Task
-from fireassay.scoring.likelihoods import METHOD
-from fireassay.scoring.text_metric import TextMetric
 from fireassay.spec.experiment import Experiment
 from fireassay.spec.flags.evaluate import as_flag, experiment_from
 from fireassay.spec.flags.score import experiment_from as score_experiment
@@ -144,7 +144,7 @@ def _changes(task: Task) -> dict[str, Any]:
 
 
 def _deciding(task: Task) -> TextMetric:
-    metric: TextMetric = catalog.load("scoring.metrics", task.metrics[0])
+    metric: TextMetric = catalog.load("quality.scoring.metrics", task.metrics[0])
     return metric
 
 

@@ -23,12 +23,12 @@ from fireassay.errors import WorkloadError
 from fireassay.estimates.estimate import Estimate
 from fireassay.estimates.format import given
 from fireassay.frames.record_data import from_record
+from fireassay.metrics.results import LazyResults
 from fireassay.printable import remark
 from fireassay.record.reader import open_record
 from fireassay.runners.experiment import run as runner
 from fireassay.runners.experiment.progress import RunProgress
 from fireassay.spec.experiment import Experiment
-from fireassay.verdict.judge import about, compute
 
 PILOT_S: Final = 8.0  # longest pilot load
 DOUBLINGS: Final = 14
@@ -140,8 +140,7 @@ def _meets(experiment: Experiment, rate: float, folder: Path, root: Path, on_pro
     except WorkloadError:  # every request failed, so no objective was met
         return False
     measured = from_record(open_record(path))
-    metrics = {name: metric for name, metric in about(measured).items() if name == "slo_attainment"}
-    value = next(iter(compute(measured, metrics)["slo_attainment"].values()))
+    value = next(iter(LazyResults(measured)["slo_attainment"].values()))
     assert experiment.serving is not None
     return value.value >= experiment.serving.objectives.attainment if isinstance(value, Estimate) else None
 

@@ -19,7 +19,7 @@ from fireassay.runners.calibration.client import ClientCalibration
 from fireassay.runners.calibration.machine import MachineExamination
 from fireassay.runners.experiment.progress import RunProgress
 from fireassay.stats.comparing.aa_test import LEAST, alike
-from fireassay.stats.series.drift import drift, memory
+from fireassay.stats.series.trend import drift, memory
 from fireassay.verdict.fitness.client import examine_client
 from fireassay.verdict.fitness.machine import examine, whole
 

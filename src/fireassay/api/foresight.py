@@ -11,6 +11,7 @@ import polars as pl
 from fireassay.clock import SystemClock
 from fireassay.errors import RecordError
 from fireassay.frames.record_data import RecordData, from_record
+from fireassay.metrics.results import LazyResults
 from fireassay.record import machine_fitness
 from fireassay.record.lookup import record_folders
 from fireassay.record.reader import open_record
@@ -18,7 +19,6 @@ from fireassay.record.unjudged import judged_from
 from fireassay.spec.experiment import Experiment
 from fireassay.spec.plan import expected_seconds
 from fireassay.units import NS_PER_S
-from fireassay.verdict.judge import about, compute
 from fireassay.verdict.power import Expectation, foresee
 
 
@@ -37,7 +37,7 @@ def foreseen(experiment: Experiment, root: Path, detect: float | None = None) ->
         detect: also the number of launches that show a change of this size.
     """
     earlier = earlier_record(experiment, root)
-    results = None if earlier is None else compute(earlier, about(earlier))
+    results = None if earlier is None else LazyResults(earlier)
     floor = machine_fitness.carried(SystemClock().utc()).get("noise_floor")  # between interleaved launches
     noise_floor = float(floor) if isinstance(floor, int | float) else None
     differences = foresee(experiment, earlier, results, noise_floor, detect)

@@ -20,16 +20,15 @@ from fireassay.estimates.format import count, reading
 from fireassay.frames import noise
 from fireassay.frames.record_data import RecordData, from_record
 from fireassay.frames.training.profile_summary import summary
-from fireassay.metrics.metric import Metric
+from fireassay.metrics.results import LazyResults
 from fireassay.record.reader import open_record
 from fireassay.runners.experiment.context import Advice
 from fireassay.runners.experiment.progress import Look
 from fireassay.spec.experiment import Experiment
-from fireassay.stats.comparing.sequential import FIRST_LOOK, GROWTH, look_confidence, narrow_enough, next_look
+from fireassay.stats.comparing.sequential import FIRST_ANALYSIS, GROWTH, analysis_confidence, narrow_enough, next_analysis
 from fireassay.stats.intervals.intervals import Interval
 from fireassay.units import FRACTION
 from fireassay.verdict.comparison.rules import deciding_metrics
-from fireassay.verdict.judge import about, compute
 
 
 def advice() -> Advice:
@@ -44,10 +43,10 @@ def profiled(trace: Mapping[str, Any]) -> dict[str, Any]:
 
 def looks(experiment: Experiment) -> Iterator[int]:
     """Endless series of block counts with an interim analysis, each at least 1.5 times the previous one."""
-    blocks = max(experiment.launches.per_configuration, FIRST_LOOK)
+    blocks = max(experiment.launches.per_configuration, FIRST_ANALYSIS)
     while True:
         yield blocks
-        blocks = next_look(math.ceil(GROWTH * blocks) - 1)
+        blocks = next_analysis(math.ceil(GROWTH * blocks) - 1)
 
 
 def look(path: Path, blocks: int) -> Look:
@@ -57,7 +56,7 @@ def look(path: Path, blocks: int) -> Look:
         RecordError: the record cannot be read.
     """
     measured = from_record(open_record(path))
-    confidence = look_confidence(measured.experiment.launches.confidence)
+    confidence = analysis_confidence(measured.experiment.launches.confidence)
     # As the report computes them if this interim analysis is the last: the manifest then holds its confidence.
     measured = replace(measured, manifest={**measured.manifest, "looks": [{"confidence": confidence}]})
     precision = measured.experiment.launches.precision
@@ -116,14 +115,9 @@ def disturbed(path: Path, launch: int) -> str:
 
 
 def computed(measured: RecordData, names: tuple[str, ...]) -> dict[str, Mapping[str, Value]]:
-    """Only these metrics and their dependencies: whatever is computed between launches delays the next one."""
-    known: Mapping[str, Metric] = about(measured)
-    needed, waiting = set[str](), [name for name in names if name in known]
-    while waiting:
-        name = waiting.pop()
-        needed.add(name)
-        waiting += [other for other in known[name].after if other not in needed]
-    return compute(measured, {name: known[name] for name in needed})
+    """Only these metrics and what they read: whatever is computed between launches delays the next one."""
+    results = LazyResults(measured)
+    return {name: results[name] for name in names if name in results}
 
 
 def _sentence(blocks: int, confidence: float, precision: float, widths: Mapping[str, float], *, enough: bool) -> str:

@@ -107,7 +107,7 @@ def measured(experiment: Experiment, folder: Path | None, root: str | os.PathLik
 
 def _namespace(urls: tuple[str, ...], flags: Mapping[str, object]) -> argparse.Namespace:
     """What the parser of `assay load` would make of the arguments."""
-    missing = () if urls else (Problem(where="urls", found="nothing", allowed="http://HOST:PORT or https://HOST:PORT"),)
+    missing = () if urls else (Problem("urls", "nothing", "http://HOST:PORT or https://HOST:PORT"),)
     texts = texts_of("load", flags, missing, others=(GOODPUT,))
     return argparse.Namespace(urls=list(urls), goodput=_switch(flags.get(GOODPUT)), **texts)
 

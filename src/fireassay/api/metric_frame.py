@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import polars as pl
 
-from fireassay.errors import Problem, SpecError
+from fireassay.errors import SpecError, refuse
 from fireassay.estimates.estimate import Absent, Estimate, Value
 from fireassay.metrics.metric import ALL
 from fireassay.spec.explain import closest
@@ -66,13 +66,13 @@ def pick(results: Results, name: str, configurations: Sequence[Configuration], s
     if len(fitting) == 1:
         return values.get(fitting[0]) or Absent(reason="not_applicable", detail=f"{name} has no value at {fitting[0]}")
     names = [item.name for item in configurations]
-    problem = Problem(
-        where=f"metric {name!r}",
-        found=", ".join(f"{key}={value!r}" for key, value in selection.items()) or "no configuration",
-        allowed=f"a selection of one of {', '.join(names)}",
-        fix=f'For example: metric("{name}", {_example(names[-1])}).',
+    raise refuse(
+        f"metric {name!r}",
+        ", ".join(f"{key}={value!r}" for key, value in selection.items()) or "no configuration",
+        f"a selection of one of {', '.join(names)}",
+        f'For example: metric("{name}", {_example(names[-1])}).',
+        source="the selection",
     )
-    raise SpecError((problem,), "the selection")
 
 
 def _example(name: str) -> str:
@@ -100,4 +100,4 @@ def unknown(what: str, name: str, known: Mapping[str, Any] | Sequence[str]) -> S
     match = closest(name, known)
     fix = f"Did you mean {match!r}?" if match else ""
     allowed = f"one of {', '.join(known)}" if len(known) <= 20 else f"one of its {len(known)} names"
-    return SpecError((Problem(where=what, found=repr(name), allowed=allowed, fix=fix),), "the record")
+    return refuse(what, repr(name), allowed, fix, source="the record")

@@ -18,12 +18,12 @@ from fireassay.estimates.estimate import Estimate, Value
 from fireassay.estimates.format import Scale, reading, scale_for
 from fireassay.frames.record_data import from_record
 from fireassay.metrics.metric import Metric
+from fireassay.metrics.results import about
 from fireassay.printable import one_line
 from fireassay.record.reader import open_record
 from fireassay.record.unjudged import judged_from
 from fireassay.runners.experiment.progress import FINAL, RunProgress
 from fireassay.spec.plan import configurations
-from fireassay.verdict.judge import about
 
 RUNNING: Final = "running"
 FIRST_INTERVAL: Final = 3  # blocks; of fewer, an interval says little

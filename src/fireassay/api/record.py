@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from fireassay.api.chart import Chart
     from fireassay.api.verdict import Verdict
     from fireassay.record.reader import Record as Opened
-    from fireassay.reports.charts.record_charts import Drawn
+    from fireassay.reports.charts.model import Chart as Drawn
     from fireassay.reports.view import View
     from fireassay.spec.experiment import Experiment
     from fireassay.verdict.comparison.types import Side
@@ -208,7 +208,7 @@ class Record:
 
         if name not in self._drawings:
             raise unknown("chart", name, self.charts)
-        return Chart(name, self._drawings[name])
+        return Chart(self._drawings[name])
 
     @cached_property
     def _opened(self) -> Opened:
@@ -232,9 +232,9 @@ class Record:
 
     @cached_property
     def _drawings(self) -> dict[str, Drawn]:
-        from fireassay.reports.charts.record_charts import drawings
+        from fireassay.reports.charts.of_view import charts_of
 
-        return dict(drawings(self._view))
+        return {chart.name: chart for chart in charts_of(self._view)}
 
     def __repr__(self) -> str:
         return f"Record({self.name!r}: {self.state}, {'sealed' if self.sealed else 'not sealed'})"

@@ -27,9 +27,8 @@ from fireassay.reports.pages.serving_check import Line
 from fireassay.spec.experiment import Experiment
 from fireassay.spec.sections.serving import Arrivals, Correctness, Serving
 from fireassay.units import NS_PER_S, SECONDS
-from fireassay.verdict.audits.serving.answer_model import a_form_of
-from fireassay.verdict.audits.serving.answers_as_asked import impossible, whole
-from fireassay.verdict.audits.serving.rate_limited import LIMITS
+from fireassay.verdict.audits.serving.answers import a_form_of, came_whole, impossible
+from fireassay.verdict.audits.serving.engine import LIMITS
 
 ALONE: Final = 1
 TOGETHER: Final = 9
@@ -174,7 +173,7 @@ def _streams(seen: Seen) -> Line:
         return Line(name="streams", text="not requested, so there is no time to first token", data={"streams": None})
     answered = seen.answered
     single = (pl.col("chunk_kind").list.len() == 1) & (pl.col("asked_out") > 1)
-    gathered = answered.filter((whole() | single).fill_null(False)).height
+    gathered = answered.filter((came_whole() | single).fill_null(False)).height
     if gathered:
         text = f"no: {gathered} of {count(answered.height, 'answers')} came as a single JSON document, so there is no time to first token"
         return Line(name="streams", text=text, warning=True, data={"streams": False})

@@ -29,7 +29,7 @@ from fireassay.runners.experiment import session
 from fireassay.spec.experiment import Experiment
 from fireassay.spec.flags.experiment import NAME_LENGTH
 from fireassay.spec.load import from_mapping
-from fireassay.spec.sections.timing import ROUNDS
+from fireassay.spec.sections.workload import ROUNDS
 
 
 @dataclass(frozen=True, kw_only=True)

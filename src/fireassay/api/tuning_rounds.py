@@ -23,8 +23,7 @@ from fireassay.record.reader import open_record
 from fireassay.runners.experiment import session
 from fireassay.runners.experiment.progress import RunProgress
 from fireassay.spec.experiment import Experiment
-from fireassay.spec.knobs import arm, check, rounds_after
-from fireassay.spec.sections.tune import Choice, Tune
+from fireassay.spec.sections.tune import Choice, Tune, arm, check, rounds_after
 from fireassay.verdict.tuning import Made, Tuned
 from fireassay.verdict.tuning import tuned as decide
 

@@ -78,7 +78,7 @@ class Shown:
 
     @property
     def measured(self) -> bool:
-        """Whether there is a number."""
+        """True if there is a number."""
         return isinstance(self.value, Estimate)
 
     @property

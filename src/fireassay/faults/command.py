@@ -11,15 +11,14 @@ import os
 import signal
 import subprocess
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 from urllib.parse import urlsplit
 
 from pydantic import Field
 
-from fireassay.errors import Problem, SpecError
+from fireassay.errors import Problem, refuse
 from fireassay.faults.support.base import Fault, Struck, Undo, Victim, of_kind
 from fireassay.launchers.support import launch_log, supervisor
 from fireassay.spec.explain import NOTHING
@@ -41,16 +40,11 @@ class Keys(FaultSpec):
     undo: str = Field("", description="the line that undoes it, after for_s.")
 
 
-def rule(asked: Mapping[str, Any]) -> Iterator[Problem]:
+def rule(asked: Keys) -> Iterator[Problem]:
     """Require a command."""
-    line = asked.get("command", "")
-    if isinstance(line, str) and not line.strip():
-        yield Problem(
-            where="command",
-            found=NOTHING,
-            allowed='a line for the shell where kind = "command"',
-            fix='For example command = "kubectl delete pod vllm-{replica}".',
-        )
+    if not asked.command.strip():
+        fix = 'For example command = "kubectl delete pod vllm-{replica}".'
+        yield Problem("command", NOTHING, 'a line for the shell where kind = "command"', fix)
 
 
 def check(asked: Keys, target: Target) -> None:
@@ -60,9 +54,7 @@ def check(asked: Keys, target: Target) -> None:
         SpecError: the command needs a process ID that is unknown.
     """
     if not target.command and "{pid}" in asked.command + asked.undo:
-        raise SpecError(
-            (Problem(where="faults[].command", found="{pid}", allowed="{replica}, {port} and {url} where assay does not start the server"),)
-        )
+        raise refuse("faults[].command", "{pid}", "{replica}, {port} and {url} where assay does not start the server")
 
 
 def strike(victim: Victim, fault: PlannedFault) -> Undo:

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from pydantic import Field
 
-from fireassay.errors import EnvironmentLacks, Problem, SpecError
+from fireassay.errors import EnvironmentLacks, refuse
 from fireassay.faults.support.base import Fault, Undo, Victim, of_kind
 from fireassay.spec.plan import PlannedFault
 from fireassay.spec.sections.faults import Fault as FaultSpec
@@ -40,15 +40,11 @@ def check_training(asked: Keys) -> None:
     """
     if not asked.interface:
         interfaces = ", ".join(sorted(interface.name for interface in Path("/sys/class/net").glob("*"))) or "none that can be listed"
-        raise SpecError(
-            (
-                Problem(
-                    where="faults[].interface",
-                    found="nothing",
-                    allowed='a network interface where kind = "throttle"',
-                    fix=f"Name the one that the job's traffic takes. This machine has: {interfaces}.",
-                ),
-            )
+        raise refuse(
+            "faults[].interface",
+            "nothing",
+            'a network interface where kind = "throttle"',
+            f"Name the one that the job's traffic takes. This machine has: {interfaces}.",
         )
     for program, package in (("tc", "iproute2"), ("nsenter", "util-linux")):
         if shutil.which(program) is None:

@@ -17,7 +17,7 @@ from urllib.parse import quote, urlsplit
 
 from pydantic import Field
 
-from fireassay.errors import EnvironmentLacks, Problem, SpecError
+from fireassay.errors import EnvironmentLacks, refuse
 from fireassay.faults.support.base import Fault, Struck, Undo
 from fireassay.faults.support.own_proxy import Delayed
 from fireassay.spec.sections.serving import Target
@@ -145,15 +145,11 @@ def toxic(asked: Keys) -> tuple[str, dict[str, Any]]:
             return kind, attributes
     except ValueError:
         pass
-    raise SpecError(
-        (
-            Problem(
-                where="faults[].command",
-                found=repr(asked.command),
-                allowed="for kind toxiproxy a toxic and its attributes in JSON",
-                fix="For example: command = 'reset_peer {\"timeout\": 0}'",
-            ),
-        )
+    raise refuse(
+        "faults[].command",
+        repr(asked.command),
+        "for kind toxiproxy a toxic and its attributes in JSON",
+        "For example: command = 'reset_peer {\"timeout\": 0}'",
     )
 
 
@@ -170,13 +166,7 @@ def check(asked: Keys, target: Target) -> None:
     """
     toxic(asked)
     if unsupported := [url for url in target.urls if not url.startswith("http://")]:
-        raise SpecError(
-            (
-                Problem(
-                    where="faults[].kind", found=f"'toxiproxy' for {unsupported[0]}", allowed="such a fault where the address is http://"
-                ),
-            )
-        )
+        raise refuse("faults[].kind", f"'toxiproxy' for {unsupported[0]}", "such a fault where the address is http://")
     front(asked, target, "", 0)
 
 

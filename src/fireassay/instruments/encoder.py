@@ -17,7 +17,7 @@ import numpy as np
 
 from fireassay.errors import EnvironmentLacks, WorkloadError
 from fireassay.instruments.calls.generation import quiet
-from fireassay.scoring.text_metric import Encoded
+from fireassay.quality.scoring.text_metric import Encoded
 
 BATCH = 32
 CONFIGURATION = "config.json"

@@ -22,7 +22,7 @@ from functools import partial
 from pathlib import Path
 
 from fireassay import isolated
-from fireassay.errors import EnvironmentLacks, Problem, SpecError
+from fireassay.errors import EnvironmentLacks, refuse
 from fireassay.launchers.support import fork_client, processors, supervisor_client
 from fireassay.launchers.support.base import Handle, Launcher, Request
 from fireassay.launchers.support.ports import HOST
@@ -44,15 +44,8 @@ def check(experiment: Experiment) -> None:
     nodes = experiment.launcher.nodes
     uneven = [level for level in experiment.factor.levels if level % nodes]
     if uneven:
-        raise SpecError(
-            (
-                Problem(
-                    where="factor.levels",
-                    found=str(uneven),
-                    allowed=f"multiples of launcher.nodes = {nodes}",
-                    fix="Every node starts the same number of workers.",
-                ),
-            )
+        raise refuse(
+            "factor.levels", str(uneven), f"multiples of launcher.nodes = {nodes}", "Every node starts the same number of workers."
         )
     if max(experiment.factor.levels) > 1 and not torch_is_installed():
         raise EnvironmentLacks(

@@ -29,7 +29,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from fireassay import isolated
-from fireassay.errors import EnvironmentLacks, Problem, SpecError
+from fireassay.errors import EnvironmentLacks, Problem, refuse_any
 from fireassay.launchers.local import torch_is_installed
 from fireassay.launchers.support import node_group, processors, supervisor, supervisor_client
 from fireassay.launchers.support.base import Handle, Launcher, Request
@@ -52,33 +52,29 @@ def check(experiment: Experiment) -> None:
     if experiment.launcher.nodes > 1:
         problems.append(
             Problem(
-                where="launcher.nodes",
-                found=str(experiment.launcher.nodes),
-                allowed='1 with launcher.kind = "nodes"',
-                fix="The nodes are those of launcher.hosts.",
+                "launcher.nodes", str(experiment.launcher.nodes), '1 with launcher.kind = "nodes"', "The nodes are those of launcher.hosts."
             )
         )
     if experiment.launcher.pin != "none":
         problems.append(
             Problem(
-                where="launcher.pin",
-                found=repr(experiment.launcher.pin),
-                allowed='"none" with launcher.kind = "nodes"',
-                fix="The processors of another machine are unknown here.",
+                "launcher.pin",
+                repr(experiment.launcher.pin),
+                '"none" with launcher.kind = "nodes"',
+                "The processors of another machine are unknown here.",
             )
         )
     remote = [host.name for host in hosts if host.prefix and Path(host.prefix[0]).name in SHELLS]
     if experiment.faults and remote:
         problems.append(
             Problem(
-                where="faults",
-                found=f"a fault, and {', '.join(remote)} through ssh",
-                allowed="faults where every node is of this machine",
-                fix="A worker of another machine cannot be hit from here.",
+                "faults",
+                f"a fault, and {', '.join(remote)} through ssh",
+                "faults where every node is of this machine",
+                "A worker of another machine cannot be hit from here.",
             )
         )
-    if problems:
-        raise SpecError(tuple(problems))
+    refuse_any(problems)
     if not torch_is_installed():
         raise EnvironmentLacks(f"torch is not installed for {sys.executable}, and several nodes are started with torchrun.")
 
@@ -87,32 +83,21 @@ def _hosts(hosts: tuple[Host, ...]) -> list[Problem]:
     if not hosts:
         return [
             Problem(
-                where="launcher.hosts",
-                found="none",
-                allowed="one table for each node",
-                fix='For example hosts = [{ name = "a", address = "10.0.0.1", prefix = ["ssh", "a"] }].',
+                "launcher.hosts",
+                "none",
+                "one table for each node",
+                'For example hosts = [{ name = "a", address = "10.0.0.1", prefix = ["ssh", "a"] }].',
             )
         ]
     duplicates = [name for name, times in Counter(host.name for host in hosts).items() if times > 1]
-    return (
-        [Problem(where="launcher.hosts", found=f"the name {', '.join(duplicates)} twice", allowed="a unique name for each host")]
-        if duplicates
-        else []
-    )
+    return [Problem("launcher.hosts", f"the name {', '.join(duplicates)} twice", "a unique name for each host")] if duplicates else []
 
 
 def _levels(experiment: Experiment) -> list[Problem]:
     count = len(experiment.launcher.hosts)
     uneven = [level for level in experiment.factor.levels if count and level % count]
     return (
-        [
-            Problem(
-                where="factor.levels",
-                found=str(uneven),
-                allowed=f"multiples of the {count} hosts",
-                fix="Every node starts the same number of workers.",
-            )
-        ]
+        [Problem("factor.levels", str(uneven), f"multiples of the {count} hosts", "Every node starts the same number of workers.")]
         if uneven
         else []
     )

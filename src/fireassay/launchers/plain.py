@@ -10,7 +10,7 @@ from __future__ import annotations
 import platform
 import sys
 
-from fireassay.errors import Problem, SpecError
+from fireassay.errors import refuse
 from fireassay.launchers.support import process_group, processors, supervisor_client
 from fireassay.launchers.support.base import Handle, Launcher, Request
 from fireassay.spec.experiment import Experiment
@@ -24,15 +24,11 @@ def check(experiment: Experiment) -> None:
         EnvironmentLacks: CPU pinning is unavailable.
     """
     if experiment.launcher.nodes > 1:
-        raise SpecError(
-            (
-                Problem(
-                    where="launcher.nodes",
-                    found=str(experiment.launcher.nodes),
-                    allowed='1 with launcher.kind = "plain"',
-                    fix='Use launcher.kind = "local" (torchrun) for several nodes.',
-                ),
-            )
+        raise refuse(
+            "launcher.nodes",
+            str(experiment.launcher.nodes),
+            '1 with launcher.kind = "plain"',
+            'Use launcher.kind = "local" (torchrun) for several nodes.',
         )
     processors.check(experiment)
 

@@ -2,8 +2,8 @@
 
 A file holds a family of metrics, `METRICS`; a percentile, another tool's definition or a price is a row of its table. A declaration
 is complete: what the metric answers, what it needs, where and in which order it is shown; no other file lists metrics by name.
-`compute` is pure: it takes the record and the results of the metrics in `after`, and returns one value per configuration, or one
-under `ALL` for the whole experiment.
+`compute` is pure: it takes the record and its results, from which it reads other metrics, and returns one value per configuration, or
+one under `ALL` for the whole experiment.
 """
 
 from __future__ import annotations
@@ -59,7 +59,6 @@ class Metric:
     dimension: Dimension
     formula: str  # one line
     compute: Callable[[RecordData, Results], Mapping[str, Value]]
-    after: tuple[str, ...] = ()  # metrics that must be computed first
     about: tuple[str, ...] = LAUNCHED  # the kinds of records it is computed for
     asked: Callable[[RecordData], bool] = lambda _: True  # whether the experiment asked for it; else it is neither computed nor missing
     primary: bool = False  # shown in the vector table of every report

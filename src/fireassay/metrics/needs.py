@@ -1,7 +1,7 @@
 """What does a metric need from a record, and why does a record lack it?
 
 Checked here only, before a metric is computed. A native record may lack chunks, objectives or joules. An imported one
-(`fireassay.runners.foreign`) has only its file's content: totals give no metric; requests without times of day give no rates; a clock
+(`fireassay.importers`) has only its file's content: totals give no metric; requests without times of day give no rates; a clock
 that starts at sending does not show how late a request was sent; and the definitions of other tools need chunks of known kinds.
 All other metrics of an imported record are computed as usual, from the program's time stamps.
 """

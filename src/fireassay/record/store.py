@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any, Final
 
-from fireassay.errors import AssayError, EnvironmentLacks, Problem, RecordError, SpecError
+from fireassay.errors import AssayError, EnvironmentLacks, RecordError, refuse
 from fireassay.printable import shell_word
 from fireassay.record import files, user_cache
 from fireassay.record.reader import open_record
@@ -273,28 +273,20 @@ def shown_url(url: str) -> str:
 
 def _refuse_credentials(url: str, shown: str) -> None:
     if _PASSWORD.search(url):
-        raise SpecError(
-            (
-                Problem(
-                    where="store",
-                    found=shown,
-                    allowed="an address without user:password@",
-                    fix="Credentials come from the driver's own environment variables or files.",
-                ),
-            ),
-            "the address of a store",
+        raise refuse(
+            "store",
+            shown,
+            "an address without user:password@",
+            "Credentials come from the driver's own environment variables or files.",
+            source="the address of a store",
         )
     if "::" in url.partition("/")[0]:
-        raise SpecError(
-            (
-                Problem(
-                    where="store",
-                    found=shown,
-                    allowed="a single address; chained ones (a::b) are not supported",
-                    fix="Give the inner address.",
-                ),
-            ),
-            "the address of a store",
+        raise refuse(
+            "store",
+            shown,
+            "a single address; chained ones (a::b) are not supported",
+            "Give the inner address.",
+            source="the address of a store",
         )
 
 
@@ -310,9 +302,8 @@ def _opened(url: str, shown: str) -> tuple[Any, str]:
         raise EnvironmentLacks(_lacking(shown, error)) from error
     except ValueError as error:
         known = ", ".join(sorted(fsspec.available_protocols())[:60])
-        raise SpecError(
-            (Problem(where="store", found=shown, allowed=f"a folder, or an address with a protocol that fsspec supports: {known}"),),
-            "the address of a store",
+        raise refuse(
+            "store", shown, f"a folder, or an address with a protocol that fsspec supports: {known}", source="the address of a store"
         ) from error
     except Exception as error:
         raise RecordError(f"cannot open {shown}: {redact(str(error))}") from None

@@ -16,12 +16,12 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from fireassay.estimates.estimate import Estimate, Value
 from fireassay.estimates.format import Scale, Shown, count, show
-from fireassay.reports.graph import Graph
+from fireassay.reports.charts.model import MARKS, Axis, Key, Panel
+from fireassay.reports.charts.model import Chart as Chart
 
 if TYPE_CHECKING:
     import polars as pl
 
-    from fireassay.reports.charts.chart import Drawing, Missing
 
 # gain: recommended; void: inadmissible; open: undecided; struck: does not count
 Tone = Literal["good", "gain", "bad", "void", "open", "absent", "struck", "plain"]
@@ -244,14 +244,6 @@ class Prose:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Chart:
-    """A chart, or why there is none, drawn only by formats that show it."""
-
-    name: str
-    draw: Callable[[], Drawing | Missing]
-
-
-@dataclass(frozen=True, kw_only=True)
 class Raw:
     """A table of any length, for a workbook alone; `rows` follow those of the frame."""
 
@@ -259,35 +251,6 @@ class Raw:
     heads: tuple[str, ...]
     frame: pl.DataFrame = field(repr=False)
     rows: tuple[tuple[Cell, ...], ...] = ()
-
-
-@dataclass(frozen=True, kw_only=True)
-class Interval:
-    """A row of a plot: its name and its number."""
-
-    name: str
-    number: Number
-    mark: Mark | None = None
-    target: str = ""  # anchor of the row or section with its details
-
-
-@dataclass(frozen=True, kw_only=True)
-class Edge:
-    """A line that an interval may cross: a gate, a margin, no change; in the unit of the numbers."""
-
-    value: float
-    text: str = ""  # "gate", "margin"
-
-
-@dataclass(frozen=True, kw_only=True)
-class Plot:
-    """Intervals on one scale, drawn with characters or as a picture."""
-
-    name: str
-    title: str  # the quantity with its unit: "efficiency, %"
-    rows: tuple[Interval, ...]
-    stub: str = ""  # head of the names
-    edges: tuple[Edge, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -313,7 +276,7 @@ class Sum:
     notes: tuple[str, ...] = ()
 
 
-Block = Table | Facts | Bullets | Prose | Chart | Raw | Plot | Sum | Graph
+Block = Table | Facts | Bullets | Prose | Chart | Raw | Sum
 Blocks = tuple[Block, ...]
 
 
@@ -419,7 +382,7 @@ class Page:
 
 TEXTS: Final = (
     *(Page, Case, Table, Head, Facts, Bullets, Bullet, Prose, Mark, Words, Link),
-    *(Answer, Tile, Line, Next, Plot, Interval, Edge, Sum, Part),
+    *(Answer, Tile, Line, Next, Sum, Part, Chart, Panel, Axis, Key, *MARKS),
 )
 
 

@@ -36,7 +36,6 @@ from fireassay.reports.rows.types import (
     VectorRow,
     View,
 )
-from fireassay.reports.series import training
 from fireassay.reports.words import DIMENSION_TITLES, SEVERITIES, STATUS_WORDS, WHOLE, place_of
 from fireassay.verdict.artifact import artifact
 from fireassay.verdict.hoefler_belli import checklist
@@ -133,7 +132,7 @@ def build(measured: RecordData, judgement: Judgement) -> View:
         overhead=overhead(metrics, labels),
         answers=lambda: checklist(measured, judgement),
         artifact=artifact(measured),
-        series=training.build(measured, judgement.results),
+        measured=measured,
         efficiency_gate=experiment.gates.efficiency,
         quality_metric=experiment.quality.metric if experiment.quality else None,
         quality_margin=experiment.quality.margin if experiment.quality else None,

@@ -11,21 +11,21 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from fireassay.errors import Interrupted, Problem, SpecError
+from fireassay.errors import Interrupted, refuse
 from fireassay.instruments import encoder
+from fireassay.quality.rows import Asked, all_scored, write_answers, write_scores
+from fireassay.quality.scoring import scoring
+from fireassay.quality.scoring.items import Item
+from fireassay.quality.tasks.answer_file import Answers, read
+from fireassay.record.launch_rows import check_written
 from fireassay.runners.evaluating import margin
 from fireassay.runners.evaluating.identity import of_items
 from fireassay.runners.evaluating.likelihood import fitting
-from fireassay.runners.evaluating.rows import Asked, all_scored, write_answers, write_scores
 from fireassay.runners.experiment import launch_loop
 from fireassay.runners.experiment.context import Job, Made, Outcome, RunContext, Runner
-from fireassay.runners.experiment.rows import check_written
-from fireassay.scoring import scoring
-from fireassay.scoring.items import Item
 from fireassay.spec.experiment import Experiment
 from fireassay.spec.plan import configuration_of
 from fireassay.spec.sections.evaluation import AnswerFile, Evaluation
-from fireassay.tasks.answer_file import Answers, read
 
 TASK = "answers"
 METRICS = ("exact_match",)  # where the experiment names none
@@ -41,7 +41,7 @@ def section(experiment: Experiment) -> Evaluation:
     """
     if experiment.evaluation is None:
         fix = "Add [evaluation] with [[evaluation.answers]], or use: assay score FILE"
-        raise SpecError((Problem(where="evaluation", found="nothing", allowed="a table [evaluation]", fix=fix),))
+        raise refuse("evaluation", "nothing", "a table [evaluation]", fix)
     return experiment.evaluation
 
 
@@ -77,13 +77,13 @@ def _same_items(first: tuple[AnswerFile, Answers], other: tuple[AnswerFile, Answ
     if not which:
         return
     named = ", ".join(repr(name) for name in which[:3]) + (" ..." if len(which) > 3 else "")
-    problem = Problem(
-        where=f"{first[0].path} and {other[0].path}",
-        found=f"{what}: {len(which):,} ({named})",
-        allowed="the same items with the same references, clusters, weights and groups in every file",
-        fix="Pair them by a field of both files with --id." if not evaluation.fields.id else "Score one file alone.",
+    raise refuse(
+        f"{first[0].path} and {other[0].path}",
+        f"{what}: {len(which):,} ({named})",
+        "the same items with the same references, clusters, weights and groups in every file",
+        "Pair them by a field of both files with --id." if not evaluation.fields.id else "Score one file alone.",
+        source="the answers",
     )
-    raise SpecError((problem,), "the answers")
 
 
 class Scorings:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Final
 
 from fireassay import catalog, isolated
-from fireassay.errors import EnvironmentLacks, Problem, SpecError
+from fireassay.errors import EnvironmentLacks, refuse
 from fireassay.instruments.collectives.operations import elements
 from fireassay.launchers.support.base import Launcher
 from fireassay.runners.experiment import launch_loop
@@ -58,16 +58,15 @@ def _sums_are_exact(requested: Collectives, ranks: int) -> None:
     """Require data that sum exactly over all ranks; otherwise correct and wrong results are indistinguishable."""
     if requested.dtype in IMPORTED:
         fix = 'Only imported results of other programs can have this type. Write dtype = "float32".'
-        raise SpecError((Problem(where="collectives.dtype", found=repr(requested.dtype), allowed=f"one of {', '.join(DTYPES)}", fix=fix),))
+        raise refuse("collectives.dtype", repr(requested.dtype), f"one of {', '.join(DTYPES)}", fix)
     most = DTYPES[requested.dtype][1] // LEAST_SPAN
     if ranks > most:
-        problem = Problem(
-            where="collectives.dtype",
-            found=f"{requested.dtype} on {ranks} workers",
-            allowed=f"at most {most} workers with {requested.dtype}",
-            fix='Sums over more ranks are inexact in it, so data could not be checked. Write dtype = "float32" (--dtype float32).',
+        raise refuse(
+            "collectives.dtype",
+            f"{requested.dtype} on {ranks} workers",
+            f"at most {most} workers with {requested.dtype}",
+            'Sums over more ranks are inexact in it, so data could not be checked. Write dtype = "float32" (--dtype float32).',
         )
-        raise SpecError((problem,))
 
 
 def _interfaces_are_here(experiment: Experiment) -> None:
@@ -77,13 +76,12 @@ def _interfaces_are_here(experiment: Experiment) -> None:
     for name in INTERFACES:
         interface = experiment.workload.environment.get(name, "").split(",")[0]
         if name.startswith("GLOO") and interface and interface not in known:
-            problem = Problem(
-                where=f"workload.environment.{name}",
-                found=repr(interface),
-                allowed=f"an interface of this machine: {', '.join(known)}",
-                fix="List them with: ip link",
+            raise refuse(
+                f"workload.environment.{name}",
+                repr(interface),
+                f"an interface of this machine: {', '.join(known)}",
+                "List them with: ip link",
             )
-            raise SpecError((problem,))
 
 
 def _memory_holds(requested: Collectives, levels: Sequence[int]) -> None:
@@ -100,13 +98,12 @@ def _memory_holds(requested: Collectives, levels: Sequence[int]) -> None:
             if cell.size == largest
         )
         if required_bytes > total_bytes:
-            problem = Problem(
-                where="collectives.sizes",
-                found=f"{largest} bytes, for which {level} workers hold {required_bytes / GIB:.0f} GiB",
-                allowed=f"at most the {total_bytes / GIB:.0f} GiB of this machine",
-                fix="Write smaller sizes, or run on more nodes.",
+            raise refuse(
+                "collectives.sizes",
+                f"{largest} bytes, for which {level} workers hold {required_bytes / GIB:.0f} GiB",
+                f"at most the {total_bytes / GIB:.0f} GiB of this machine",
+                "Write smaller sizes, or run on more nodes.",
             )
-            raise SpecError((problem,))
 
 
 def _has_torch() -> None:

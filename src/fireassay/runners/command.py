@@ -18,16 +18,16 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from fireassay.errors import Problem, SpecError
+from fireassay.errors import Problem, refuse_any
 from fireassay.instruments.calls import command_starts
 from fireassay.launchers.support import supervisor_client
 from fireassay.launchers.support.base import INTERFACES, Ending, Handle, Launcher, Request
 from fireassay.record.declared.launches import TRIALS
+from fireassay.record.launch_rows import table_row
 from fireassay.record.writer import StreamWriter
 from fireassay.runners.experiment import launch_loop, policy
 from fireassay.runners.experiment.context import Job, Made, Outcome, RunContext, Runner
 from fireassay.runners.experiment.metered import Metered
-from fireassay.runners.experiment.rows import table_row
 from fireassay.runners.experiment.script import script_path
 from fireassay.runners.launching import failure_reason
 from fireassay.runners.launching.launch import LaunchRun, request_for
@@ -45,8 +45,7 @@ def check(experiment: Experiment, folder: Path) -> None:
         SpecError: the command is missing or not executable, or the experiment has more than one level.
     """
     problems = [*single_level(experiment), *_program(experiment, folder)]
-    if problems:
-        raise SpecError(tuple(problems), "the command")
+    refuse_any(problems, "the command")
 
 
 def single_level(experiment: Experiment) -> list[Problem]:
@@ -55,10 +54,10 @@ def single_level(experiment: Experiment) -> list[Problem]:
         return []
     return [
         Problem(
-            where="factor.levels, faults",
-            found=f"{list(experiment.factor.levels)}, {len(experiment.faults)} faults",
-            allowed=f"levels = [1] and no faults with workload.runner = {experiment.workload.runner!r}",
-            fix="A command is timed as given. To time several: assay time -- ONE --- OTHER.",
+            "factor.levels, faults",
+            f"{list(experiment.factor.levels)}, {len(experiment.faults)} faults",
+            f"levels = [1] and no faults with workload.runner = {experiment.workload.runner!r}",
+            "A command is timed as given. To time several: assay time -- ONE --- OTHER.",
         )
     ]
 
@@ -76,7 +75,7 @@ def _program(experiment: Experiment, folder: Path) -> list[Problem]:
     else:
         found = f"{program!r}, which is not on the PATH"
         remedy = "A file in this folder needs ./ before its name; a shell command line needs --shell."
-    return [Problem(where="the command", found=found, allowed="an executable program", fix=remedy)]
+    return [Problem("the command", found, "an executable program", remedy)]
 
 
 class Rounds(Metered):

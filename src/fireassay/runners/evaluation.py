@@ -18,28 +18,28 @@ from typing import Any, Final
 import numpy as np
 
 from fireassay import catalog
-from fireassay.errors import Interrupted, Problem, SpecError
+from fireassay.errors import Interrupted, Problem, SpecError, refuse_any
 from fireassay.instruments import encoder
+from fireassay.quality.rows import PROPER, Asked, Scores, all_scored, write_answers, write_scores
+from fireassay.quality.scoring import scoring
+from fireassay.quality.scoring.items import Format, Item, Task
+from fireassay.quality.scoring.likelihoods import METHOD
+from fireassay.quality.scoring.perturbations import perturbed
+from fireassay.quality.scoring.scoring import Score, Scored
+from fireassay.quality.tasks.support.sample import sampled
+from fireassay.record.launch_rows import check_written
 from fireassay.runners import serving
 from fireassay.runners.evaluating import code, echo_probe, forcing, likelihood, margin, stops
 from fireassay.runners.evaluating.identity import digest, of_items
-from fireassay.runners.evaluating.rows import PROPER, Asked, Scores, all_scored, write_answers, write_scores
 from fireassay.runners.experiment import launch_loop
 from fireassay.runners.experiment.context import Job, Made, Outcome, RunContext, Runner
 from fireassay.runners.experiment.lost_requests import request_batches
-from fireassay.runners.experiment.rows import check_written
-from fireassay.scoring import scoring
-from fireassay.scoring.items import Format, Item, Task
-from fireassay.scoring.likelihoods import METHOD
-from fireassay.scoring.perturbations import perturbed
-from fireassay.scoring.scoring import Score, Scored
 from fireassay.spec.experiment import Experiment
 from fireassay.spec.explain import shown
 from fireassay.spec.model import LONGEST_S
 from fireassay.spec.plan import targets_of
 from fireassay.spec.sections.evaluation import Evaluation
 from fireassay.spec.sections.serving import Serving
-from fireassay.tasks.support.sample import sampled
 from fireassay.traffic.backends.process import folder_of
 
 OWN_TASK: Final = "file"  # the layout of an own task's TOML file
@@ -61,7 +61,7 @@ def section(experiment: Experiment) -> tuple[Evaluation, Serving]:
         missing.append("evaluation.task")
     if missing or evaluation is None or load is None:
         fix = "Or use: assay evaluate --task NAME --data PATH --target URL --model M"
-        raise SpecError(tuple(Problem(where=name, found="nothing", allowed="a value", fix=fix) for name in missing), "the evaluation")
+        raise SpecError((Problem(name, "nothing", "a value", fix) for name in missing), "the evaluation")
     return evaluation, load
 
 
@@ -72,7 +72,7 @@ def tasks_of(evaluation: Evaluation, folder: Path) -> tuple[Task, ...]:
         SpecError: a file cannot be read, or a row is invalid.
     """
     own = evaluation.task.endswith(".toml")
-    layout: Format = catalog.load("tasks", OWN_TASK if own else evaluation.task)
+    layout: Format = catalog.load("quality.tasks", OWN_TASK if own else evaluation.task)
     path = folder / Path(evaluation.task if own else evaluation.data).expanduser()
     tasks = [_limited(task, evaluation) for task in layout.read(path, {**layout.options, **evaluation.task_options})]
     if evaluation.perturb:
@@ -99,7 +99,7 @@ def check(experiment: Experiment, folder: Path) -> None:
         scores = _scores(task, evaluation)
         _signatures(task, scores)
         scoring.extractor(task.extractor)
-        margin.check(experiment, scores[0].metric if scores else catalog.load("scoring.metrics", code.METRIC))
+        margin.check(experiment, scores[0].metric if scores else catalog.load("quality.scoring.metrics", code.METRIC))
     experiment = _as_requests(experiment, tasks)
     serving.check(experiment, folder)
     if _likelihoods(tasks):
@@ -128,9 +128,8 @@ def folders_exist(experiment: Experiment, folder: Path) -> None:
         address = re.fullmatch(r"[\w.-]+:\d+(/.*)?", place)
         fix = f"Did you mean http://{place}?" if address else f"The full path is {path.resolve()}."
         allowed = "an address as http://HOST:PORT, or a folder with a model that transformers can load"
-        problems.append(Problem(where=f"serving.targets[{index}]", found=f"{shown(place)}, {state}", allowed=allowed, fix=fix))
-    if problems:
-        raise SpecError(tuple(problems), "the engines")
+        problems.append(Problem(f"serving.targets[{index}]", f"{shown(place)}, {state}", allowed, fix))
+    refuse_any(problems, "the engines")
 
 
 def _likelihoods(tasks: Sequence[Task]) -> bool:

@@ -14,7 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from fireassay.errors import Problem, SpecError
+from fireassay.errors import Problem, refuse_any
 from fireassay.launchers.support.base import Request
 from fireassay.runners import command
 from fireassay.runners.experiment.context import Job, Outcome, RunContext, Runner
@@ -36,14 +36,13 @@ def check(experiment: Experiment, folder: Path) -> None:
     if not (colon and all(part.isidentifier() for part in (*module.split("."), *name.split(".")))):
         fix = "For example json:dumps, or work:step for the function step in work.py."
         found = repr(experiment.workload.script)
-        problems.append(Problem(where="workload.script", found=found, allowed="module:function", fix=fix))
+        problems.append(Problem("workload.script", found, "module:function", fix))
     try:
         arguments_of(experiment.workload.arguments)
     except ValueError as error:
         allowed, fix = "at most a JSON list and a JSON object", """For example arguments = ['[1, "two"]', '{"key": 3}']."""
-        problems.append(Problem(where="workload.arguments", found=str(error), allowed=allowed, fix=fix))
-    if problems:
-        raise SpecError(tuple(problems), "the function")
+        problems.append(Problem("workload.arguments", str(error), allowed, fix))
+    refuse_any(problems, "the function")
 
 
 def arguments_of(texts: tuple[str, ...]) -> tuple[list[Any], dict[str, Any]]:

@@ -16,16 +16,16 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final
 
-from fireassay.errors import Problem, SpecError
+from fireassay.errors import Problem, refuse_any
 from fireassay.instruments import network_probe
 from fireassay.instruments.machine.interfaces import settings
 from fireassay.instruments.network_probe import Echo, Lack, Stream, Target
 from fireassay.launchers.support import supervisor
+from fireassay.record.launch_rows import check_written, write_event
 from fireassay.record.machine import Machine
 from fireassay.runners.experiment import launch_loop
 from fireassay.runners.experiment.context import Job, Made, Outcome, RunContext, Runner
 from fireassay.runners.experiment.metered import Metered
-from fireassay.runners.experiment.rows import check_written, write_event
 from fireassay.spec.experiment import Experiment
 
 SCRIPT: Final = "network"
@@ -49,14 +49,13 @@ def hosts_and_seconds(experiment: Experiment) -> tuple[tuple[Target, ...], float
                 targets.append(network_probe.target(word))
         except ValueError as error:
             about = "--seconds" if word.startswith(SECONDS) else "--net"
-            problems.append(Problem(where=about, found=repr(word.removeprefix(SECONDS)), allowed=str(error)))
+            problems.append(Problem(about, repr(word.removeprefix(SECONDS)), str(error)))
     if not targets and not problems:
         fix = "For example: assay comm --net node1 node2"
-        problems.append(Problem(where="--net", found="no host", allowed="at least one host", fix=fix))
+        problems.append(Problem("--net", "no host", "at least one host", fix))
     if len(set(targets)) < len(targets):
-        problems.append(Problem(where="--net", found="a host twice", allowed="every host once"))
-    if problems:
-        raise SpecError(tuple(problems), "the hosts")
+        problems.append(Problem("--net", "a host twice", "every host once"))
+    refuse_any(problems, "the hosts")
     return tuple(targets), seconds
 
 
@@ -85,9 +84,8 @@ def check(experiment: Experiment, folder: Path) -> None:
             why = getattr(error, "strerror", None) or str(error)
             found = f"{target.host!r}, which does not resolve ({why})"
             allowed = "a name that this machine can resolve, or an address"
-            problems.append(Problem(where="--net", found=found, allowed=allowed, fix=f"See: getent hosts {target.host}"))
-    if problems:
-        raise SpecError(tuple(problems), "the hosts")
+            problems.append(Problem("--net", found, allowed, f"See: getent hosts {target.host}"))
+    refuse_any(problems, "the hosts")
 
 
 class NetworkRounds(Metered):

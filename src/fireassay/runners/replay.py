@@ -9,13 +9,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fireassay.errors import Problem, SpecError
+from fireassay.errors import refuse
 from fireassay.record.declared.launches import LAUNCHES
+from fireassay.record.launch_rows import check_written, write_launch
 from fireassay.record.reader import open_record
 from fireassay.record.tables import TABLES
 from fireassay.runners.experiment.context import Outcome, RunContext, Runner
 from fireassay.runners.experiment.progress import LaunchRow
-from fireassay.runners.experiment.rows import check_written, write_launch
 from fireassay.runners.experiment.script import script_path
 from fireassay.spec.experiment import Experiment
 from fireassay.spec.plan import plan
@@ -45,14 +45,13 @@ def check(experiment: Experiment, folder: Path) -> None:
     source = open_record(script_path(experiment, folder))
     if plan(source.experiment) != plan(experiment):
         levels, launches = source.experiment.factor.levels, source.experiment.launches
-        problem = Problem(
-            where="factor.levels, launches, faults",
-            found=f"levels {list(experiment.factor.levels)} and others",
-            allowed=f"the plan of the replayed record: levels {list(levels)}, launches.per_configuration = "
+        raise refuse(
+            "factor.levels, launches, faults",
+            f"levels {list(experiment.factor.levels)} and others",
+            f"the plan of the replayed record: levels {list(levels)}, launches.per_configuration = "
             f"{launches.per_configuration}, launches.seed = {launches.seed}, {len(source.experiment.faults)} faults",
-            fix="Copy them from its experiment.toml.",
+            "Copy them from its experiment.toml.",
         )
-        raise SpecError((problem,))
 
 
 def run(context: RunContext) -> Outcome:

@@ -10,7 +10,7 @@ import hashlib
 import os
 from pathlib import Path
 
-from fireassay.errors import EnvironmentLacks, Problem, SpecError
+from fireassay.errors import EnvironmentLacks, Problem, refuse, refuse_any
 from fireassay.record.machine import absent
 from fireassay.runners.experiment import launch_loop
 from fireassay.runners.experiment.context import Job, Made, Outcome, RunContext, Runner
@@ -32,16 +32,14 @@ def check(experiment: Experiment, folder: Path) -> None:
     """
     serving = experiment.serving
     if serving is None:
-        problem = Problem(
-            where="serving",
-            found="nothing",
-            allowed='a table [serving] with workload.runner = "serving"',
-            fix="Add [serving] with concurrency = [1, 8] or rate = [5.0], or use: assay load URL --concurrency 1,8",
+        raise refuse(
+            "serving",
+            "nothing",
+            'a table [serving] with workload.runner = "serving"',
+            "Add [serving] with concurrency = [1, 8] or rate = [5.0], or use: assay load URL --concurrency 1,8",
         )
-        raise SpecError((problem,))
     check_plug_ins(serving.task, targets_of(serving))
-    if missing := _missing_files(serving, folder):
-        raise SpecError(tuple(missing), "the load")
+    refuse_any(_missing_files(serving, folder), "the load")
     _keys_are_set(serving)
     check_faults(experiment)
     check_reachable(experiment)
@@ -70,10 +68,10 @@ def digests(serving: Serving, folder: Path) -> dict[str, str]:
 def _missing_files(serving: Serving, folder: Path) -> list[Problem]:
     return [
         Problem(
-            where=where,
-            found=f"{text!r}, which does not exist",
-            allowed="an existing path, relative to the experiment's file",
-            fix=f"The full path is {(folder / Path(text).expanduser()).resolve()}.",
+            where,
+            f"{text!r}, which does not exist",
+            "an existing path, relative to the experiment's file",
+            f"The full path is {(folder / Path(text).expanduser()).resolve()}.",
         )
         for where, text in _named(serving).items()
         if not (folder / Path(text).expanduser()).exists()

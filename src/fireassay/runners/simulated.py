@@ -19,12 +19,12 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from fireassay.errors import Problem, SpecError
+from fireassay.errors import Problem, refuse, refuse_any
+from fireassay.record.launch_rows import launch_row, write_launch
 from fireassay.record.tables import arrow_schema
 from fireassay.runners.experiment import policy
 from fireassay.runners.experiment.context import Outcome, RunContext, Runner
 from fireassay.runners.experiment.progress import LaunchRow
-from fireassay.runners.experiment.rows import launch_row, write_launch
 from fireassay.runners.simulation.cluster import Cluster, Simulated, simulate
 from fireassay.spec.experiment import Experiment
 from fireassay.spec.plan import PlannedLaunch, plan
@@ -91,17 +91,15 @@ def cluster_of(experiment: Experiment) -> tuple[Cluster, int]:
     if not problems:
         missing = (field.name for field in fields(Cluster) if field.default is MISSING and field.name not in values)
         problems = [_problem(f"no {name}", f"{name}=NUMBER") for name in missing]
-    if problems:
-        raise SpecError(tuple(problems), "the cluster")
+    refuse_any(problems, "the cluster")
     cluster = replace(Cluster(**values), weak=experiment.scaling.mode == "weak")
     wrong = outside(cluster, steps, experiment.factor.levels)
-    if problems := [_problem(f"{name}={value:g}", f"{name} {allowed}") for name, value, allowed in wrong]:
-        raise SpecError(tuple(problems), "the cluster")
+    refuse_any([_problem(f"{name}={value:g}", f"{name} {allowed}") for name, value, allowed in wrong], "the cluster")
     return cluster, steps
 
 
 def _problem(problem: str, allowed: str) -> Problem:
-    return Problem(where="workload.arguments", found=problem, allowed=allowed, fix="See: assay simulate --help")
+    return Problem("workload.arguments", problem, allowed, "See: assay simulate --help")
 
 
 def outside(cluster: Cluster, steps: int, levels: Sequence[int]) -> Iterator[tuple[str, float, str]]:
@@ -125,8 +123,7 @@ def check(experiment: Experiment, folder: Path) -> None:
     unknown = sorted({planned.role for planned in plan(experiment)} - {"timed", "sweep"})
     if unknown:
         found = f"launches of the role {', '.join(unknown)}"
-        problem = Problem(where="faults, profile", found=found, allowed="none in a simulated cluster", fix="Leave them out.")
-        raise SpecError((problem,), "the cluster")
+        raise refuse("faults, profile", found, "none in a simulated cluster", "Leave them out.", source="the cluster")
 
 
 # ---------------------------------------------------------------------------------------------------------------- running

@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 from fireassay import catalog
-from fireassay.errors import Problem, SpecError
+from fireassay.errors import refuse
 from fireassay.faults.support.base import Fault
 from fireassay.launchers.support.base import Launcher, Request
 from fireassay.record.machine import absent
@@ -32,10 +32,10 @@ def check(experiment: Experiment, folder: Path) -> None:
     script = script_path(experiment, folder)
     if not script.is_file():
         found = f"{experiment.workload.script!r}, {'a folder' if script.is_dir() else 'which does not exist'}"
-        raise SpecError((Problem(where="workload.script", found=found, allowed="a Python script", fix=f"The full path is {script}."),))
+        raise refuse("workload.script", found, "a Python script", f"The full path is {script}.")
     if not os.access(script, os.R_OK):
         found, fix = f"{script}, without read permission", f"chmod u+r {script}"
-        raise SpecError((Problem(where="workload.script", found=found, allowed="a readable Python script", fix=fix),))
+        raise refuse("workload.script", found, "a readable Python script", fix)
     launcher: Launcher = catalog.load("launchers", experiment.launcher.kind)
     launcher.check(experiment)
     profiling.check(experiment)
@@ -48,13 +48,9 @@ def _check_fault(index: int, spec: FaultSpec, workers: int) -> None:
     fault: Fault = catalog.load("faults", spec.kind)
     if fault.strike is None:
         kinds = [name for name in catalog.names("faults") if catalog.load("faults", name).strike is not None]
-        raise SpecError(
-            (Problem(where=f"faults[{index}].kind", found=repr(spec.kind), allowed=f"a kind that strikes a training: {', '.join(kinds)}"),)
-        )
+        raise refuse(f"faults[{index}].kind", repr(spec.kind), f"a kind that strikes a training: {', '.join(kinds)}")
     if spec.rank is not None and spec.rank >= workers:
-        raise SpecError(
-            (Problem(where=f"faults[{index}].rank", found=str(spec.rank), allowed=f"0 to {workers - 1}, for {workers} workers"),)
-        )
+        raise refuse(f"faults[{index}].rank", str(spec.rank), f"0 to {workers - 1}, for {workers} workers")
     fault.check_training(spec)
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Iterator
 from dataclasses import replace
 from datetime import date
 from pathlib import Path
@@ -16,9 +17,9 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BeforeValidator, Field, ModelWrapValidatorHandler, ValidationError, model_validator
 
-from fireassay.errors import Problem, SpecError
+from fireassay.errors import Problem, SpecError, refuse_any
 from fireassay.spec.explain import explain
-from fireassay.spec.model import Model, Words, listed
+from fireassay.spec.model import Fraction, Model, Positive, Words, listed
 from fireassay.spec.sections.costs import iso_date
 
 Fact = str | int | float | bool
@@ -50,7 +51,7 @@ class Baseline(Model):
     )
     value: float | None = Field(None, description="The baseline's time or rate, from which the ratio is formed.")
     unit: str | None = Field(None, min_length=1, description="The unit of the baseline's value.")
-    global_batch: float | None = Field(None, gt=0.0, description="Items per step of the baseline, over all workers.")
+    global_batch: Positive | None = Field(None, description="Items per step of the baseline, over all workers.")
 
 
 class Interval(Model):
@@ -61,7 +62,7 @@ class Interval(Model):
     kind: Literal["confidence", "standard_deviation", "standard_error", "range", "unknown"] = Field(
         "unknown", description="Meaning of the two ends."
     )
-    confidence: float | None = Field(None, gt=0.0, lt=1.0, description="For kind = confidence: the confidence level, for example 0.95.")
+    confidence: Fraction | None = Field(None, description="For kind = confidence: the confidence level, for example 0.95.")
 
 
 class Summary(Model):
@@ -101,7 +102,7 @@ class Number(Model):
     scaling: Literal["strong", "weak"] | None = Field(
         None, description="strong: the total work is fixed. weak: the work per worker is fixed."
     )
-    global_batch: float | None = Field(None, gt=0.0, description="Items per step, over all workers.")
+    global_batch: Positive | None = Field(None, description="Items per step, over all workers.")
     summary: Summary | None = Field(None, description="Only for a number that summarises several workloads.")
     conditions: dict[str, Fact] = Field(
         default_factory=dict, description="Conditions of this number alone, by name: seed, split, cluster ... Compared between the numbers."
@@ -132,10 +133,8 @@ class ClaimedQuality(Model):
     direction: Literal["higher", "lower"] | None = Field(
         None, description="Whether a higher or a lower score is better. Default: lower for perplexity, loss and errors, else higher."
     )
-    margin: float | None = Field(
-        None,
-        gt=0.0,
-        description="The largest loss that the claim treats as equal, in the unit of the scores: 0.005, or 0.5 if they are in points.",
+    margin: Positive | None = Field(
+        None, description="The largest loss that the claim treats as equal, in the unit of the scores: 0.005, or 0.5 if they are in points."
     )
     baseline: float | None = Field(None, description="The baseline's score.")
     candidate: float | None = Field(None, description="The candidate's score.")
@@ -193,9 +192,8 @@ class Claim(Model):
             claim = handler(data)
         except ValidationError as error:
             # `from None`: hide the library's wording from users.
-            raise SpecError(tuple(map(_worded, explain(cls, error))), "the claim") from None
-        if problems := tuple(_contradictions(claim)):
-            raise SpecError(problems, "the claim")
+            raise SpecError(map(_worded, explain(cls, error)), "the claim") from None
+        refuse_any(_contradictions(claim), "the claim")
         return claim
 
 
@@ -225,55 +223,29 @@ def _worded(problem: Problem) -> Problem:
     return replace(problem, fix=f"Write {quantity[1]}, without the unit{unit}.")
 
 
-def _interval_problems(where: str, number: Number) -> list[Problem]:
-    interval = number.interval
-    if interval is None:
-        return []
-    if interval.low is None and interval.high is None:
-        return [
-            Problem(where=f"{where}.interval", found="no end", allowed="low, high or both", fix="Omit the interval if none was published.")
-        ]
-    low, high = (-math.inf if interval.low is None else interval.low, math.inf if interval.high is None else interval.high)
-    if low <= number.value <= high:
-        return []
-    return [
-        Problem(
-            where=f"{where}.interval",
-            found=f"{low:g} to {high:g}",
-            allowed=f"ends with the value {number.value:g} between them",
-            fix="Give the ends in the unit of the value, not the distance from it.",
-        )
-    ]
-
-
-def _contradictions(claim: Claim) -> list[Problem]:
-    problems = []
+def _contradictions(claim: Claim) -> Iterator[Problem]:
     if len(claim.number) > MOST_NUMBERS:
-        problems.append(
-            Problem(
-                where="number", found=f"{len(claim.number)} numbers", allowed=f"at most {MOST_NUMBERS}", fix="Split it into several claims."
-            )
-        )
+        yield Problem("number", f"{len(claim.number)} numbers", f"at most {MOST_NUMBERS}", "Split it into several claims.")
     for index, number in enumerate(claim.number):
-        where = f"number[{index}]"
-        problems += _interval_problems(where, number)
-        if number.planned_launches is not None and (number.launches or 0) > number.planned_launches:
-            problems.append(
-                Problem(
-                    where=f"{where}.planned_launches",
-                    found=str(number.planned_launches),
-                    allowed=f"at least launches = {number.launches}",
-                    fix="It includes the excluded launches.",
-                )
-            )
+        where, planned = f"number[{index}]", number.planned_launches
+        yield from _outside_its_interval(f"{where}.interval", number)
+        if planned is not None and (number.launches or 0) > planned:
+            allowed = f"at least launches = {number.launches}"
+            yield Problem(f"{where}.planned_launches", str(planned), allowed, "It includes the excluded launches.")
     prediction = claim.prediction
     if prediction is not None and prediction.measured_up_to is not None and prediction.workers <= prediction.measured_up_to:
-        problems.append(
-            Problem(
-                where="prediction.workers",
-                found=str(prediction.workers),
-                allowed=f"more than measured_up_to = {prediction.measured_up_to}",
-                fix="Omit [prediction] if nothing beyond the measured range is claimed.",
-            )
-        )
-    return problems
+        allowed = f"more than measured_up_to = {prediction.measured_up_to}"
+        fix = "Omit [prediction] if nothing beyond the measured range is claimed."
+        yield Problem("prediction.workers", str(prediction.workers), allowed, fix)
+
+
+def _outside_its_interval(where: str, number: Number) -> Iterator[Problem]:
+    interval = number.interval
+    if interval is None:
+        return
+    if interval.low is None and interval.high is None:
+        yield Problem(where, "no end", "low, high or both", "Omit the interval if none was published.")
+    low, high = (-math.inf if interval.low is None else interval.low, math.inf if interval.high is None else interval.high)
+    if not low <= number.value <= high:
+        allowed = f"ends with the value {number.value:g} between them"
+        yield Problem(where, f"{low:g} to {high:g}", allowed, "Give the ends in the unit of the value, not the distance from it.")

@@ -8,16 +8,19 @@ raise one `SpecError` that lists every problem: single values are checked here, 
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Annotated, Any, Literal, Self, get_args
 
-from pydantic import BeforeValidator, Field, ModelWrapValidatorHandler, ValidationError, model_validator
+from pydantic import BeforeValidator, Field, ModelWrapValidatorHandler, ValidationError, ValidationInfo, model_validator
 
-from fireassay.errors import SpecError
+from fireassay.errors import Problem, SpecError
 from fireassay.spec.explain import explain
-from fireassay.spec.flags.flag import flag
-from fireassay.spec.flags.texts import number_or_none
-from fireassay.spec.model import NAME_PATTERN, Model, WorkerCounts, listed
-from fireassay.spec.rules.experiment import AT_MOST, LAUNCHES, contradictions
+from fireassay.spec.flags.flag import flag, number_or_none
+from fireassay.spec.model import NAME_PATTERN, Fraction, Model, Positive, WorkerCounts, listed
+from fireassay.spec.rules.experiment import contradictions
+from fireassay.spec.rules.partial import as_far_as_known, broken
+from fireassay.spec.rules.quality import uncomputable
 from fireassay.spec.sections.collectives import Collectives
 from fireassay.spec.sections.costs import Energy, Prices
 from fireassay.spec.sections.evaluation import Evaluation
@@ -25,11 +28,10 @@ from fireassay.spec.sections.faults import AnyFault, of_kind
 from fireassay.spec.sections.flops import Flops
 from fireassay.spec.sections.launcher import Launcher, Limits
 from fireassay.spec.sections.noise import Noise
-from fireassay.spec.sections.profile import Profile
 from fireassay.spec.sections.serving import Serving
-from fireassay.spec.sections.timing import ROUNDS, Timing
 from fireassay.spec.sections.tune import Tune
-from fireassay.spec.sections.workload import Measure, Workload
+from fireassay.spec.sections.workload import ROUNDS, Measure, Profile, Timing, Workload
+from fireassay.spec.surroundings import missing_around
 
 
 def _none_word(value: object) -> object:
@@ -82,7 +84,7 @@ class Launches(Model):
         flag("--launches", "N", "launches of each load ({default}; 5 if flags say how long one is)", default=9, load=360),
         flag("--launches", "N", "rounds of each command ({default})", default=ROUNDS, time=10),
         flag("--repetitions", "N", "answers to each item ({default}); more for sampled answers", default=1, evaluate=70),
-    ] = Field(LAUNCHES, ge=1, le=1000, description="Independent launches per configuration; each block holds every configuration once.")
+    ] = Field(5, ge=1, le=1000, description="Independent launches per configuration; each block holds every configuration once.")
     seed: Annotated[
         int,
         flag("--seed", "N", "fixes the order, the seeds and the fault times", run=30, profile=20),
@@ -98,20 +100,18 @@ class Launches(Model):
         flag("--confidence", "C", "confidence of every interval ({default:g})", score=120, evaluate=280),
     ] = Field(0.95, gt=0.5, lt=1.0, description="Confidence of every interval.")
     precision: Annotated[
-        float | None,
+        Fraction | None,
         flag("--precision", "P", "add launches until intervals reach this fraction to either side (0.02)", run=50),
         flag("--precision", "P", "add launches until intervals are this narrow", load=390),
         flag("--precision", "P", "add rounds until the interval is this narrow (0.02: 2 %%)", time=50),
     ] = Field(
         None,
-        gt=0.0,
-        lt=1.0,
         description="Instead of a fixed number of launches: run whole blocks until the interval of every primary number reaches at "
         "most this fraction of its value to either side (0.02 is 2 %). per_configuration is then the number of launches "
         "before the first interim analysis.",
     )
     at_most: Annotated[int, flag("--at-most", "N", "with --precision: most launches of each worker count ({default})", run=60)] = Field(
-        AT_MOST,
+        60,
         ge=1,
         le=1000,
         description="With precision: the maximum number of launches per configuration, even if the intervals are still too wide.",
@@ -127,7 +127,7 @@ class Comparison(Model):
         description="The one metric that decides, by name. auto: throughput if items were counted, else step_time, "
         "trial_time or wall_time.",
     )
-    equivalence: float = Field(0.03, gt=0.0, lt=1.0, description="Differences shown to be smaller than this fraction count as equivalent.")
+    equivalence: Fraction = Field(0.03, description="Differences shown to be smaller than this fraction count as equivalent.")
     smallest_effect: float = Field(
         0.01, ge=0.0, lt=1.0, description="Differences up to this fraction are not worth acting on, however certain."
     )
@@ -145,14 +145,13 @@ class Quality(Model):
         "higher", description="Whether a higher or a lower score is better."
     )
     margin: Annotated[
-        float,
+        Positive,
         flag("--margin", "M", "largest loss of mean score that still counts as preserved ({default:g})", run=200),
         flag("--margin", "M", "largest loss of it that still counts as preserved ({default:g})", load=220),
         flag("--margin", "M", "with two files or more: largest loss of the first score that still counts as held", score=100),
         flag("--margin", "M", "with two targets or more: largest loss of the first score that still counts as held", evaluate=60),
     ] = Field(
         0.01,
-        gt=0.0,
         description="The largest loss of mean score that still counts as preserved, in the score's unit (0.01 of accuracy is one point).",
     )
     chance: Annotated[float | None, flag("--chance", "Q", "mean score of guessing; a reference must be above it", run=210)] = Field(
@@ -169,7 +168,7 @@ class Quality(Model):
         )
     )
     max_flip_rate: Annotated[
-        float | None,
+        Fraction | None,
         flag(
             "--max-flip-rate",
             "P",
@@ -179,14 +178,11 @@ class Quality(Model):
         ),
     ] = Field(
         None,
-        gt=0.0,
-        lt=1.0,
         description="Evaluations: the largest share of items that may score otherwise than at the reference, better ones included: an "
         "equal mean hides items that changed. Decided by one-sided bounds. Default: no limit.",
     )
-    largest_change: float | None = Field(
+    largest_change: Positive | None = Field(
         None,
-        gt=0.0,
         description="The most by which the score of one example can change. Default: 1 for scores of 0 to 1, else estimated from the "
         "observed scores.",
     )
@@ -200,11 +196,11 @@ class Gates(Model):
         BeforeValidator(_none_word),
         flag("--efficiency", "E", 'smallest admissible efficiency ({default:.2f}), or "none"', read=number_or_none, run=220),
     ] = Field(0.70, gt=0.0, le=1.5, description='Smallest admissible parallel efficiency, a fraction. "none": no gate.')
-    deadline_s: Annotated[float | None, flag("--deadline", "S", "longest admissible wall time, seconds", run=230)] = Field(
-        None, gt=0.0, description="Longest admissible wall time of one run, seconds."
+    deadline_s: Annotated[Positive | None, flag("--deadline", "S", "longest admissible wall time, seconds", run=230)] = Field(
+        None, description="Longest admissible wall time of one run, seconds."
     )
-    budget_usd: Annotated[float | None, flag("--budget", "USD", "highest admissible cost of one run; needs --price", run=240)] = Field(
-        None, gt=0.0, description="Highest admissible cost of one run, US dollars. Needs prices."
+    budget_usd: Annotated[Positive | None, flag("--budget", "USD", "highest admissible cost of one run; needs --price", run=240)] = Field(
+        None, description="Highest admissible cost of one run, US dollars. Needs prices."
     )
     required_workers: Annotated[int | None, flag("--required-workers", "N", "this worker count must be admissible", run=260)] = Field(
         None, ge=1, description="This worker count must be admissible, else the verdict is FAIL. For continuous integration."
@@ -237,6 +233,13 @@ class Verdict(Model):
     def words(self) -> str:
         """The requested dimensions if not all, such as "performance and cost"; else ""."""
         return " and ".join(self.wanted) if len(self.wanted) < len(EVERY_DIMENSION) else ""
+
+
+def _broken_rules(experiment: Experiment, folder: Path | None) -> Iterator[Problem]:
+    yield from contradictions(experiment)
+    if folder is not None:
+        yield from missing_around(experiment, folder)
+        yield from broken((uncomputable,), experiment)
 
 
 class Experiment(Model):
@@ -292,18 +295,19 @@ class Experiment(Model):
 
     @model_validator(mode="wrap")
     @classmethod
-    def _explained(cls, data: Any, handler: ModelWrapValidatorHandler[Self]) -> Self:
+    def _explained(cls, data: Any, handler: ModelWrapValidatorHandler[Self], info: ValidationInfo) -> Self:
+        """Check the rules between keys too, also if single values are wrong; the context is the folder of files that must exist."""
+        wrong: ValidationError | None = None
+        problems: tuple[Problem, ...] = ()
         try:
             experiment = handler(data)
+            if not any(_broken_rules(experiment, info.context)):
+                return experiment
         except ValidationError as error:
-            problems = explain(cls, error)
-            wrong = tuple(problem.where for problem in problems)
-            more = [problem for problem in contradictions(data) if not problem.where.startswith(wrong)]
-            # `from None`: hide the library's wording from users.
-            raise SpecError((*problems, *more)) from None
-        if problems := contradictions(data):
-            raise SpecError(problems)
-        return experiment
+            wrong, problems = error, explain(cls, error)
+        places = tuple(problem.where for problem in problems)
+        written = _broken_rules(as_far_as_known(cls, data, wrong), info.context) if isinstance(data, Mapping | cls) else ()
+        raise SpecError((*problems, *(problem for problem in written if not problem.where.startswith(places))))
 
     @property
     def blocks(self) -> int:

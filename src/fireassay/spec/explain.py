@@ -1,22 +1,27 @@
-"""What is wrong with an experiment, and how can the user fix it?
+"""What is wrong with an experiment, on which line, and how can the user fix it?
 
 Translates the validation library's errors, whose wording is never shown: the models say what is allowed (`fireassay.spec.keys`), the
 found value is written as in TOML, and difflib finds the closest valid key.
+The standard library's parser does not report lines, so the text is scanned again for table headers and the first key of each
+line, which is how experiments are written.  A key inside braces gets the line of the key that holds the braces, one inside a
+list of inline tables that of the list.
 """
 
 from __future__ import annotations
 
 import difflib
 import json
+import re
+from collections import Counter
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from datetime import date
 from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
-from fireassay.errors import Problem
+from fireassay.errors import Excerpt, Problem
 from fireassay.spec.keys import Key, keys, siblings
-from fireassay.spec.lines import SECRET_NAME
 
 NOTHING = "nothing"
 LONGEST_SHOWN = 60
@@ -35,7 +40,7 @@ def explain(model: type[BaseModel], error: ValidationError) -> tuple[Problem, ..
     inner = {path[:end] for path in problems for end, mark in enumerate(path) if mark == "["}
     specific = tuple(problem for where, problem in problems.items() if where not in inner)
     rest = len(details) - MOST
-    return (*specific, Problem(where="the rest", found=f"{rest:,} further problems", allowed="none")) if rest > 0 else specific
+    return (*specific, Problem("the rest", f"{rest:,} further problems", "none")) if rest > 0 else specific
 
 
 def shown(value: object) -> str:
@@ -72,10 +77,10 @@ def _problem(known: Mapping[str, Key], kind: str, location: tuple[int | str, ...
         return _unknown_key(known, location, value)
     key = known.get(_general(location)) or known.get(_general((*location[:-1], "*")))
     if key is None:  # the experiment itself is no table
-        return Problem(where=where or "the experiment", found=shown(value), allowed="a table of keys")
+        return Problem(where or "the experiment", shown(value), "a table of keys")
     if kind == "missing":
-        return Problem(where=where, found=NOTHING, allowed=key.allowed, fix=_add(key, where))
-    return Problem(where=where, found=shown(value), allowed=key.allowed, fix=_remedy(key, value))
+        return Problem(where, NOTHING, key.allowed, _add(key, where))
+    return Problem(where, shown(value), key.allowed, _remedy(key, value))
 
 
 def _without_choice(known: Mapping[str, Key], location: tuple[int | str, ...]) -> tuple[int | str, ...]:
@@ -104,10 +109,10 @@ def _unknown_key(known: Mapping[str, Key], location: tuple[int | str, ...], valu
     section = _general(location[:-1])
     table = f"[[{section.removesuffix('[]')}]]" if section.endswith("[]") else f"[{section}]"
     return Problem(
-        where=path_of(location),
-        found=_unless_secret(location[-1], value),
-        allowed=", ".join(names),
-        fix=remedy,
+        path_of(location),
+        _unless_secret(location[-1], value),
+        ", ".join(names),
+        remedy,
         wrong=f"not a key of {table}" if section else "not a key of the top level",
     )
 
@@ -138,7 +143,7 @@ def _remedy(key: Key, value: object) -> str:
     if key.type.startswith("list") and not isinstance(value, list | tuple):
         return f"Write [{shown(value)}], in brackets."
     if isinstance(value, str):
-        return _mend_text(key, value)
+        return _text_remedy(key, value)
     if isinstance(value, bool):
         return ""
     if isinstance(value, float) and key.type == "whole number" and value.is_integer():
@@ -148,7 +153,7 @@ def _remedy(key: Key, value: object) -> str:
     return f"Write {value:%Y-%m-%d}, without the time." if key.type == "date" and isinstance(value, date) else ""
 
 
-def _mend_text(key: Key, text: str) -> str:
+def _text_remedy(key: Key, text: str) -> str:
     if key.type in ("whole number", "number") and _is_number(text):
         return f"Write {text.strip()}, without quotes."
     return did_you_mean(text, key.type.split(" | ")) if " | " in key.type else ""
@@ -175,3 +180,79 @@ def _toml(value: object) -> str:
     if isinstance(plain, dict):
         return f"{{{', '.join(f'{name} = {_toml(inner)}' for name, inner in plain.items())}}}"
     return str(plain)
+
+
+_HEADER = re.compile(r"\s*(\[\[?)\s*([A-Za-z_\"'][^\[\]]*?)\s*\]\]?\s*(?:#.*)?")
+_KEY = re.compile(r"\s*((?:[A-Za-z0-9_-]+|\"[^\"]*\"|'[^']*')(?:\s*\.\s*(?:[A-Za-z0-9_-]+|\"[^\"]*\"|'[^']*'))*)\s*=")
+
+
+_VALUE = re.compile(r"""\s*((?:"(?:\\.|[^"\\])*"|'[^']*'|[^#"'])*[^#"'\s]|"(?:\\.|[^"\\])*"|'[^']*')?""")
+_TEXT = re.compile(r"\"(?:\\.|[^\"\\])*\"?|'[^']*'?")  # an unclosed one too
+_ITEM = re.compile(r"\[\d+\]$")
+SECRET_NAME = re.compile(r"key|token|secret|passw|auth|cred", re.IGNORECASE)  # names that suggest secrets
+LONGEST_LINE = 72  # of what is shown
+
+
+def key_lines(text: str) -> dict[str, int]:
+    """The line (from 1) of every key and section by path: launches.seed, faults[0].kind."""
+    lines: dict[str, int] = {}
+    seen: Counter[str] = Counter()
+    section, inside_text = "", False
+    for number, line in enumerate(text.split("\n"), start=1):
+        if not inside_text and (header := _HEADER.fullmatch(line.rstrip("\r"))):
+            section = _section(header[1], _path(header[2]), seen)
+            lines.setdefault(section, number)
+            lines.setdefault(section.partition("[")[0], number)
+        elif not inside_text and (key := _KEY.match(line)):
+            lines.setdefault(f"{section}.{_path(key[1])}" if section else _path(key[1]), number)
+        if (line.count('"""') + line.count("'''")) % 2:
+            inside_text = not inside_text
+    return lines
+
+
+def line_of(path: str, lines: dict[str, int]) -> int | None:
+    """The line of a path, or of the closest enclosing key or section."""
+    while path:
+        if path in lines:
+            return lines[path]
+        path = path[: max(path.rfind("."), path.rfind("["), 0)]
+    return None
+
+
+def excerpt_of(path: str, text: str, lines: dict[str, int], *, key_itself: bool = False) -> Excerpt | None:
+    """The line of a path, with the value underlined, or the key with `key_itself`; None if no line is known."""
+    number = line_of(path, lines)
+    if number is None:
+        return None
+    line = concealed(text.split("\n")[number - 1])
+    key, exact = _KEY.match(line), path in lines or _ITEM.sub("", path) in lines
+    value = None if key is None or key_itself or not exact else _VALUE.match(line, key.end())
+    span = value.span(1) if value and value[1] else key.span(1) if key else (len(line) - len(line.lstrip()), len(line))
+    return cut(Excerpt(line=number, text=line, begin=span[0], end=span[1], exact=exact))
+
+
+def concealed(line: str) -> str:
+    """A line fit to be shown: no line ends, tabs as spaces, and no text next to a name that suggests a secret."""
+    plain = line.rstrip("\r").replace("\t", " ").rstrip()
+    return _TEXT.sub('"..."', plain) if SECRET_NAME.search(plain) else plain
+
+
+def cut(excerpt: Excerpt) -> Excerpt:
+    """The same without the far parts of a long line."""
+    if len(excerpt.text) <= LONGEST_LINE:
+        return excerpt
+    start = max(0, min(excerpt.begin - LONGEST_LINE // 4, len(excerpt.text) - LONGEST_LINE))
+    text = excerpt.text[start : start + LONGEST_LINE]
+    begin = excerpt.begin - start
+    return replace(excerpt, text=text, begin=begin, end=min(excerpt.end - start, len(text)))
+
+
+def _section(brackets: str, path: str, seen: Counter[str]) -> str:
+    if brackets == "[":
+        return path
+    seen[path] += 1
+    return f"{path}[{seen[path] - 1}]"
+
+
+def _path(written: str) -> str:
+    return ".".join(part.strip().strip("\"'") for part in written.split("."))

@@ -10,7 +10,7 @@ import types
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
-from typing import Annotated, Any, Literal, Union, get_args, get_origin
+from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
 
 import annotated_types
 from pydantic import BaseModel
@@ -20,6 +20,7 @@ from pydantic_core import PydanticUndefined
 from fireassay.spec.flags.flag import Flag
 from fireassay.spec.model import Model
 
+AnyModel = TypeVar("AnyModel", bound=BaseModel)
 PATTERN_WORDS = "letters, digits, dots, dashes and underscores, beginning with a letter or digit"
 
 
@@ -42,7 +43,7 @@ def keys(model: type[BaseModel], prefix: str = "", *, plug_ins: bool = True) -> 
 
     With `plug_ins`, loads plug-ins and includes their keys.
     """
-    model = _complete(model) if plug_ins else model
+    model = complete(model) if plug_ins else model
     every: dict[str, Key] = {}
     for name, field in model.model_fields.items():
         path = f"{prefix}{field.alias or name}"
@@ -60,11 +61,11 @@ def siblings(all_keys: Mapping[str, Key], section: str) -> tuple[str, ...]:
 
 def _key(path: str, field: FieldInfo, plug_ins: bool) -> Key:
     kind, bounds = _bare(field.annotation, field.metadata)
-    factory, model = field.default_factory, _model(kind)
+    factory, model = field.default_factory, model_of(kind)
     return Key(
         path=path,
         type=_type(kind),
-        allowed=_allowed(kind, bounds) if model is None else _tables(kind, _complete(model) if plug_ins else model),
+        allowed=_allowed(kind, bounds) if model is None else _tables(kind, complete(model) if plug_ins else model),
         description=field.description or _doc(kind),
         required=field.is_required(),
         default=factory() if factory else field.default,  # type: ignore[call-arg]
@@ -75,7 +76,7 @@ def _key(path: str, field: FieldInfo, plug_ins: bool) -> Key:
 
 def _below(path: str, field: FieldInfo, plug_ins: bool) -> dict[str, Key]:
     kind, _ = _bare(field.annotation, field.metadata)
-    if (model := _model(kind)) is not None:
+    if (model := model_of(kind)) is not None:
         inside = f"{path}[]." if get_origin(kind) is tuple else f"{path}."
         return keys(model, inside, plug_ins=plug_ins)
     if get_origin(kind) is tuple:
@@ -98,8 +99,13 @@ def _item(path: str, kind: Any, bounds: Sequence[Any]) -> Key:
     )
 
 
+def bare(annotation: Any) -> Any:
+    """The type without `| None` and `Annotated`."""
+    return _bare(annotation, ())[0]
+
+
 def _bare(annotation: Any, metadata: Sequence[Any]) -> tuple[Any, Sequence[Any]]:
-    """The type without `| None` and `Annotated`, and its bounds."""
+    """The same, and its bounds."""
     if get_origin(annotation) is Annotated:
         inner, *notes = get_args(annotation)
         unpacked = [part for note in notes for part in (note.metadata if isinstance(note, FieldInfo) else (note,))]
@@ -110,19 +116,20 @@ def _bare(annotation: Any, metadata: Sequence[Any]) -> tuple[Any, Sequence[Any]]
     return annotation, metadata
 
 
-def _model(kind: Any) -> type[BaseModel] | None:
+def model_of(kind: Any) -> type[BaseModel] | None:
     """The model of a section, or of a list of sections."""
     if get_origin(kind) is tuple:
         kind, _ = _bare(get_args(kind)[0], ())
     return kind if isinstance(kind, type) and issubclass(kind, BaseModel) else None
 
 
-def _complete(model: type[BaseModel]) -> type[BaseModel]:
+def complete(model: type[AnyModel]) -> type[AnyModel]:
+    """The same model with the keys that plug-ins add."""
     return model.complete() if issubclass(model, Model) else model
 
 
 def _doc(kind: Any) -> str:
-    model = _model(kind)
+    model = model_of(kind)
     return (model.__doc__ or "").splitlines()[0] if model else ""
 
 
@@ -130,7 +137,7 @@ _TYPES: dict[Any, str] = {int: "whole number", float: "number", str: "text", dat
 
 
 def _type(kind: Any) -> str:
-    if (model := _model(kind)) is not None:
+    if (model := model_of(kind)) is not None:
         return "list of tables" if get_origin(kind) is tuple else f"table ({model.__name__.lower()})"
     if get_origin(kind) is Literal:
         return " | ".join(str(choice) for choice in get_args(kind))
@@ -145,7 +152,7 @@ def _type(kind: Any) -> str:
 
 
 def _mixed(kind: Any) -> bool:
-    """Whether a table holds values of several types."""
+    """True if a table holds values of several types."""
     return get_origin(get_args(kind)[1]) in (Union, types.UnionType)
 
 

@@ -52,7 +52,6 @@ class Kind:
     trains: bool = False  # its workers are ranks of one training
     sends_requests: bool = False  # its trials are requests to engines, not steps of workers
     sweeps: bool = False  # one launch measures every operation at every size
-    probes_hosts: bool = False  # it probes other hosts and the network to them
     times_calls: bool = False  # it times calls only
     chooses: bool = True  # its configurations are alternatives; one can be recommended
     configurations: str = "worker counts"  # name of its configurations
@@ -69,7 +68,7 @@ class Kind:
     quality_remedy: str = "keep the global batch, seed and learning rate of the base, or tune this worker count separately"
 
     def concerns(self, about: tuple[str, ...]) -> bool:
-        """Whether something about these kinds applies to records of this one."""
+        """True if something about these kinds applies to records of this one."""
         return EVERY in about or self.name in about or not self.about.isdisjoint(about)
 
 

@@ -16,12 +16,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from fireassay.errors import Excerpt, Problem, SpecError
+from fireassay.errors import Excerpt, Problem, SpecError, refuse
 from fireassay.spec.experiment import Experiment
-from fireassay.spec.explain import closest, shown
-from fireassay.spec.lines import concealed, cut, excerpt_of, key_lines
-from fireassay.spec.rules.quality import uncomputable
-from fireassay.spec.surroundings import missing_around
+from fireassay.spec.explain import closest, concealed, cut, excerpt_of, key_lines, shown
 
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
@@ -54,26 +51,22 @@ def from_mapping(data: Mapping[str, Any], source: str = "") -> Experiment:
     Raises:
         SpecError: all problems at once; `source` names the origin of the data in the message.
     """
-    try:
-        return Experiment.model_validate(data)
-    except SpecError as error:
-        raise SpecError(error.problems, source) from None
+    return checked(data, None, source)
 
 
-def checked(data: Mapping[str, Any], folder: Path, source: str, text: str = "") -> Experiment:
-    """An experiment from nested mappings, with its surroundings checked; `text`: the file that they are from.
+def checked(data: Mapping[str, Any], folder: Path | None, source: str, text: str = "") -> Experiment:
+    """An experiment from nested mappings; with a folder, the files and plug-ins that it names must exist.
+
+    Args:
+        text: the file that the data are from, whose lines the message shows.
 
     Raises:
-        SpecError: all problems of the data and of their surroundings at once.
+        SpecError: all problems at once.
     """
-    around = (*missing_around(data, folder), *uncomputable(data))
     try:
-        experiment = Experiment.model_validate(data)
+        return Experiment.model_validate(data, context=folder)
     except SpecError as error:
-        raise SpecError(with_lines((*error.problems, *around), text), source) from None
-    if around:
-        raise SpecError(with_lines(around, text), source)
-    return experiment
+        raise SpecError(with_lines(error.problems, text), source) from None
 
 
 def to_toml(experiment: Experiment) -> str:
@@ -145,24 +138,24 @@ def _parsed(text: str, source: str) -> dict[str, Any]:
     except tomllib.TOMLDecodeError as error:
         raise SpecError((_syntax_problem(str(error), text),), source) from None
     except RecursionError:
-        raise SpecError((Problem(where="the file", found="very deep nesting", allowed="TOML"),), source) from None
+        raise refuse("the file", "very deep nesting", "TOML", source=source) from None
     except ValueError:  # Python rejects integers of more than 4300 digits
-        raise SpecError((Problem(where="the file", found="a whole number of thousands of digits", allowed="TOML"),), source) from None
+        raise refuse("the file", "a whole number of thousands of digits", "TOML", source=source) from None
 
 
 def _syntax_problem(message: str, text: str) -> Problem:
     match = _POSITION.fullmatch(message)
     if match is None or match[2] is None:
         end = "the end of the file where more was expected"
-        return Problem(where="the last line", found=end, allowed="TOML", fix=match[1] if match else message)
+        return Problem("the last line", end, "TOML", match[1] if match else message)
     number, column = int(match[2]), int(match[3]) - 1
     line = concealed(text.split("\n")[number - 1])
     reason = "This key or table was given before." if "verwrite" in match[1] or "twice" in match[1] else f"{match[1]}."
     return Problem(
-        where=f"line {match[2]}, column {match[3]}",
-        found=line.strip() or "an empty line",
-        allowed="TOML",
-        fix=_TEXT_NEEDS_QUOTES if match[1] == "Invalid value" else reason,
+        f"line {match[2]}, column {match[3]}",
+        line.strip() or "an empty line",
+        "TOML",
+        _TEXT_NEEDS_QUOTES if match[1] == "Invalid value" else reason,
         excerpt=cut(Excerpt(line=number, text=line, begin=min(column, len(line)), end=min(column, len(line)) + 1, exact=True)),
     )
 
@@ -171,7 +164,7 @@ _TEXT_NEEDS_QUOTES = "This is no TOML value: text stands in quotes, true and fal
 
 
 def _file_problem(path: Path, state: str, allowed: str, remedy: str = "") -> SpecError:
-    return SpecError((Problem(where=str(path), found=state, allowed=allowed, fix=remedy),), str(path))
+    return refuse(str(path), state, allowed, remedy, source=str(path))
 
 
 def _similar_file(path: Path) -> str:

@@ -19,6 +19,11 @@ def listed(value: object) -> object:
 
 
 Words = Annotated[tuple[str, ...], BeforeValidator(listed)]
+Positive = Annotated[float, Field(gt=0.0)]
+Seconds = Annotated[float, Field(ge=0.0, le=LONGEST_S)]
+PositiveSeconds = Annotated[float, Field(gt=0.0, le=LONGEST_S)]
+Share = Annotated[float, Field(gt=0.0, le=1.0)]
+Fraction = Annotated[float, Field(gt=0.0, lt=1.0)]  # never all
 WorkerCount = Annotated[int, Field(ge=1, le=100_000)]
 WorkerCounts = Annotated[tuple[WorkerCount, ...], BeforeValidator(listed)]
 

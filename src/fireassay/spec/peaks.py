@@ -48,7 +48,7 @@ def peak_of(device: str, precision: str) -> Peak | None:
 
 
 def knows(device: str) -> bool:
-    """Whether the table has the device."""
+    """True if the table has the device."""
     return any(entry.device.fullmatch(device.strip()) for entry in _entries())
 
 

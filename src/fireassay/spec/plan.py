@@ -15,11 +15,11 @@ from __future__ import annotations
 
 import itertools
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from fireassay.errors import Problem, SpecError
+from fireassay.errors import refuse
 from fireassay.spec.experiment import Experiment
 from fireassay.spec.sections.faults import Fault
 from fireassay.spec.sections.scenario import DATASET
@@ -46,7 +46,7 @@ class PlannedFault:
 
     @property
     def may_strike_in_the_middle(self) -> bool:
-        """Whether it may strike mid-run if no checkpoint is saved, as the user set no other moment."""
+        """True if it may strike mid-run if no checkpoint is saved, as the user set no other moment."""
         fault = self.training
         return fault is not None and fault.after_checkpoints is None and fault.at_step is None and not self.during_checkpoint
 
@@ -93,7 +93,7 @@ def configuration_name(workers: int) -> str:
 def configurations(experiment: Experiment) -> tuple[Configuration, ...]:
     """The configurations of a block: worker counts ascending, or engines, scenarios and loads in the given order."""
     if experiment.serving is not None and experiment.evaluation is not None:
-        return tuple(_asked(target, experiment.serving) for target in targets_of(experiment.serving))
+        return tuple(_evaluated(target, experiment.serving) for target in targets_of(experiment.serving))
     if experiment.serving is not None:
         return _loads(experiment.serving)
     if experiment.evaluation is not None:
@@ -101,7 +101,7 @@ def configurations(experiment: Experiment) -> tuple[Configuration, ...]:
     return tuple(Configuration(name=configuration_name(level), workers=level) for level in sorted(experiment.factor.levels))
 
 
-def _asked(target: Target, serving: Serving) -> Configuration:
+def _evaluated(target: Target, serving: Serving) -> Configuration:
     """An engine that is asked every item."""
     load = serving.concurrency[0] if serving.concurrency else 1
     replicas = len(target.urls) or target.replicas
@@ -164,27 +164,31 @@ def refuse_endless(experiment: Experiment) -> None:
         each = len(experiment.evaluation.answers)
     faults = len(experiment.faults)
     if each * (experiment.blocks + faults) > MOST_LAUNCHES:
-        raise SpecError(
-            (
-                Problem(
-                    where="launches",
-                    found=f"{each:,} configurations in {experiment.blocks:,} blocks, with {faults:,} faults",
-                    allowed=f"at most {MOST_LAUNCHES:,} launches",
-                    fix="Make an experiment of its own of some of them.",
-                ),
-            )
+        raise refuse(
+            "launches",
+            f"{each:,} configurations in {experiment.blocks:,} blocks, with {faults:,} faults",
+            f"at most {MOST_LAUNCHES:,} launches",
+            "Make an experiment of its own of some of them.",
         )
 
 
 def plan(experiment: Experiment) -> tuple[PlannedLaunch, ...]:
     """All launches in order. Equal experiments give equal plans; more launches per configuration only add blocks."""
     refuse_endless(experiment)
-    launches = _timed_launches(experiment)
-    launches += _communication_launches(experiment, first_slot=len(launches))
-    launches += _sweep_launches(experiment, first_slot=len(launches))
-    launches += _profile_launches(experiment, first_slot=len(launches))
-    launches += _fault_launches(experiment, first_slot=len(launches))
-    return tuple(launches)
+    kinds = (_timed_launches, _communication_launches, _sweep_launches, _profile_launches, _fault_launches)
+    return tuple(
+        PlannedLaunch(
+            slot=slot,
+            configuration=configuration.name,
+            workers=configuration.workers,
+            block=block,
+            order=order,
+            role=role,
+            seed=seed,
+            fault=fault,
+        )
+        for slot, (role, configuration, block, order, seed, fault) in enumerate(drawn for kind in kinds for drawn in kind(experiment))
+    )
 
 
 PLAN_COLUMNS = ("slot", "block", "order", "configuration", "role", "seed", "fault")
@@ -214,17 +218,19 @@ def expected_seconds(experiment: Experiment, known: Mapping[str, float]) -> floa
     return sum(known[launch.configuration] for launch in launches)
 
 
-def _timed_launches(experiment: Experiment) -> list[PlannedLaunch]:
+# role, configuration, block, order, seed, fault
+Drawn = tuple[Role, Configuration, int, int, int, PlannedFault | None]
+
+
+def _timed_launches(experiment: Experiment) -> Iterator[Drawn]:
     numbers = random.Random(experiment.launches.seed)
-    launches: list[PlannedLaunch] = []
     if experiment.profile is not None and experiment.profile.only:
-        return launches
+        return
     for block in range(experiment.blocks):
         seed = _below(numbers, SEEDS)
         # Levels as a set: their order does not change the experiment.
         for order, configuration in enumerate(_in_a_block(numbers, experiment)):
-            launches.append(_launch(len(launches), configuration, block, order, "timed", seed))
-    return launches
+            yield "timed", configuration, block, order, seed, None
 
 
 def _in_a_block(numbers: random.Random, experiment: Experiment) -> list[Configuration]:
@@ -237,57 +243,44 @@ def _in_a_block(numbers: random.Random, experiment: Experiment) -> list[Configur
     return sorted(drawn, key=lambda configuration: engines.index(configuration.target))
 
 
-def _communication_launches(experiment: Experiment, first_slot: int) -> list[PlannedLaunch]:
-    """Calibration launches of every configuration with several workers; random numbers of their own, as for fault launches."""
+def _distributed(experiment: Experiment) -> list[Configuration]:
+    return [configuration for configuration in configurations(experiment) if configuration.workers > 1]
+
+
+# Untimed launches have generators of their own, so that more timed launches leave them unchanged.  Only integer seeds are
+# guaranteed to be stable; timed seeds are below 2**63.
+
+
+def _communication_launches(experiment: Experiment) -> Iterator[Drawn]:
+    """Calibration launches of every configuration with several workers."""
     numbers = random.Random(experiment.launches.seed + 2**65)
-    launches: list[PlannedLaunch] = []
     for repetition in range(experiment.workload.calibrate_communication):
         seed = _below(numbers, SEEDS)
-        for order, configuration in enumerate(
-            _shuffled(numbers, [configuration for configuration in configurations(experiment) if configuration.workers > 1])
-        ):
-            slot = first_slot + len(launches)
-            launches.append(_launch(slot, configuration, experiment.blocks + repetition, order, "communication", seed))
-    return launches
+        for order, configuration in enumerate(_shuffled(numbers, _distributed(experiment))):
+            yield "communication", configuration, experiment.blocks + repetition, order, seed, None
 
 
-def _sweep_launches(experiment: Experiment, first_slot: int) -> list[PlannedLaunch]:
+def _sweep_launches(experiment: Experiment) -> Iterator[Drawn]:
     """One launch per configuration with several workers, timing collectives at several sizes."""
-    if not experiment.measure.communication:
-        return []
     numbers = random.Random(experiment.launches.seed + 2**67)
-    distributed = [configuration for configuration in configurations(experiment) if configuration.workers > 1]
-    return [
-        _launch(first_slot + order, configuration, experiment.blocks, order, "sweep", _below(numbers, SEEDS))
-        for order, configuration in enumerate(distributed)
-    ]
+    for order, configuration in enumerate(_distributed(experiment) if experiment.measure.communication else ()):
+        yield "sweep", configuration, experiment.blocks, order, _below(numbers, SEEDS), None
 
 
-def _profile_launches(experiment: Experiment, first_slot: int) -> list[PlannedLaunch]:
-    """One launch per profiled configuration, with random numbers of their own."""
-    if experiment.profile is None:
-        return []
+def _profile_launches(experiment: Experiment) -> Iterator[Drawn]:
+    """One launch per profiled configuration."""
     numbers = random.Random(experiment.launches.seed + 2**66)
-    levels = experiment.profile.levels or experiment.factor.levels
-    profiled = [configuration for configuration in configurations(experiment) if configuration.workers in levels]
-    return [
-        _launch(first_slot + order, configuration, experiment.blocks, order, "profile", _below(numbers, SEEDS))
-        for order, configuration in enumerate(profiled)
-    ]
+    levels = (experiment.profile.levels or experiment.factor.levels) if experiment.profile is not None else ()
+    for order, configuration in enumerate(configuration for configuration in configurations(experiment) if configuration.workers in levels):
+        yield "profile", configuration, experiment.blocks, order, _below(numbers, SEEDS), None
 
 
-def _fault_launches(experiment: Experiment, first_slot: int) -> list[PlannedLaunch]:
-    # A generator of their own, so that more timed launches leave the faults unchanged.  Only integer seeds are
-    # guaranteed to be stable; timed seeds are below 2**63.
+def _fault_launches(experiment: Experiment) -> Iterator[Drawn]:
     numbers = random.Random(experiment.launches.seed + 2**64)
-    block = experiment.blocks
-    launches: list[PlannedLaunch] = []
-    for fault in experiment.faults:
-        for configuration in _struck(experiment, fault):
-            drawn = _drawn(numbers, fault, configuration.workers, experiment.serving is not None)
-            slot, order = first_slot + len(launches), len(launches)
-            launches.append(_launch(slot, configuration, block, order, "fault", _below(numbers, SEEDS), drawn))
-    return launches
+    struck = ((fault, configuration) for fault in experiment.faults for configuration in _struck(experiment, fault))
+    for order, (fault, configuration) in enumerate(struck):
+        drawn = _drawn(numbers, fault, configuration.workers, experiment.serving is not None)
+        yield "fault", configuration, experiment.blocks, order, _below(numbers, SEEDS), drawn
 
 
 def _struck(experiment: Experiment, fault: Fault) -> list[Configuration]:
@@ -350,18 +343,3 @@ def _how(fault: PlannedFault) -> str:
         return f", signal {fault.signal}{often}"
     undone = f", undone after {fault.training.for_s:g} s" if fault.training is not None and fault.training.for_s else ""
     return f"{undone}{often}"
-
-
-def _launch(
-    slot: int, configuration: Configuration, block: int, order: int, role: Role, seed: int, fault: PlannedFault | None = None
-) -> PlannedLaunch:
-    return PlannedLaunch(
-        slot=slot,
-        configuration=configuration.name,
-        workers=configuration.workers,
-        block=block,
-        order=order,
-        role=role,
-        seed=seed,
-        fault=fault,
-    )

@@ -2,91 +2,72 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from fireassay import catalog
 from fireassay.errors import Problem
 from fireassay.spec.explain import closest, did_you_mean, shown
 from fireassay.spec.rules.evaluation import scores_answers
+from fireassay.spec.rules.partial import broken, right
 from fireassay.spec.rules.quality import unfit
 
+if TYPE_CHECKING:
+    from fireassay.spec.experiment import Experiment
+
 MOST_FILES_COMPARED = 5000
+SCORES = "quality.scoring.metrics"
+# runners of a program on the PATH, a module, an address, or nothing: checked by the runner
+WITHOUT_SCRIPT = ("command", "function", "serving", "collectives", "simulated", "network", "answers", "evaluation")
 _ENGINES = ("python", "python3", "torchrun", "accelerate", "deepspeed", "srun", "mpirun")
 
 
-def missing_around(data: Mapping[str, Any], folder: Path) -> tuple[Problem, ...]:
-    """Files and plug-ins that the experiment names but that do not exist. Wrong types are reported elsewhere.
-
-    Args:
-        data: the experiment as nested mappings, possibly invalid.
-        folder: base of the script's path.
-    """
-    return (*_missing_script(data, folder), *_missing_plug_ins(data))
+def missing_around(experiment: Experiment, folder: Path) -> Iterator[Problem]:
+    """Files and plug-ins that the experiment names but that do not exist; scripts are relative to `folder`."""
+    yield from broken((_missing_script,), experiment, folder)
+    yield from broken((_missing_scores, _missing_plug_ins), experiment)
 
 
-def _missing_plug_ins(data: Mapping[str, Any]) -> Iterator[Problem]:
-    named: list[tuple[str, str, object]] = [
-        ("workload.runner", "runners", _at(data, "workload", "runner")),
-        ("launcher.kind", "launchers", _at(data, "launcher", "kind")),
+def _missing_plug_ins(experiment: Experiment) -> Iterator[Problem]:
+    named = [
+        ("workload.runner", "runners", experiment.workload.runner),
+        ("launcher.kind", "launchers", experiment.launcher.kind),
+        *((f"faults[{index}].kind", "faults", fault.kind) for index, fault in right(experiment.faults)),
     ]
-    faults = data.get("faults")
-    for index, fault in enumerate(faults if isinstance(faults, list | tuple) else ()):
-        if isinstance(fault, Mapping):
-            named.append((f"faults[{index}].kind", "faults", fault.get("kind")))
-    named += [*_of_serving(data), *_of_evaluation(data)]
-    yield from _scores(data)
+    if (serving := experiment.serving) is not None:
+        named.append(("serving.task", "traffic.tasks", serving.task))
+        named += [(f"serving.targets[{index}].backend", "traffic.backends", target.backend) for index, target in right(serving.targets)]
+    if (evaluation := experiment.evaluation) is not None:
+        named += [("evaluation.extractor", "quality.scoring.extractors", evaluation.extractor)] if evaluation.extractor else []
+        named += (
+            [("evaluation.task", "quality.tasks", evaluation.task)] if evaluation.task and not evaluation.task.endswith(".toml") else []
+        )
     for where, package, name in named:
-        known = (*catalog.names(package), *catalog.third_party(package))
-        if known and isinstance(name, str) and name not in known:
-            allowed = f"one of {', '.join(known)}"
-            yield Problem(where=where, found=shown(name), allowed=allowed, fix=did_you_mean(name, known))
+        yield from broken((_missing_plug_in,), where, package, name)
 
 
-def _of_serving(data: Mapping[str, Any]) -> Iterator[tuple[str, str, object]]:
-    yield "serving.task", "traffic.tasks", _at(data, "serving", "task")
-    targets = _at(data, "serving", "targets")
-    for index, target in enumerate(targets if isinstance(targets, list | tuple) else ()):
-        if isinstance(target, Mapping):
-            yield f"serving.targets[{index}].backend", "traffic.backends", target.get("backend")
+def _missing_plug_in(where: str, package: str, name: str) -> Iterator[Problem]:
+    known = (*catalog.names(package), *catalog.third_party(package))
+    if known and name not in known:
+        yield Problem(where, shown(name), f"one of {', '.join(known)}", did_you_mean(name, known))
 
 
-def _of_evaluation(data: Mapping[str, Any]) -> Iterator[tuple[str, str, object]]:
-    yield "evaluation.extractor", "scoring.extractors", _at(data, "evaluation", "extractor") or None
-    task = _at(data, "evaluation", "task")
-    if isinstance(task, str) and task and not task.endswith(".toml"):
-        yield "evaluation.task", "tasks", task
-
-
-def _scores(data: Mapping[str, Any]) -> Iterator[Problem]:
+def _missing_scores(experiment: Experiment) -> Iterator[Problem]:
     """Files hold texts; of a task only its file says what it gives, so a score has but to exist here."""
-    metrics = _at(data, "evaluation", "metrics")
-    for index, name in enumerate(metrics if isinstance(metrics, list | tuple) else ()):
-        exists = name in (*catalog.names("scoring.metrics"), *catalog.third_party("scoring.metrics"))
-        if isinstance(name, str) and (scores_answers(data) or not exists):
-            yield from unfit(f"evaluation.metrics[{index}]", name, "generation" if scores_answers(data) else "loglikelihood")
+    metrics = experiment.evaluation.metrics if experiment.evaluation is not None else ()
+    method = "generation" if scores_answers(experiment) else "loglikelihood"
+    for index, name in right(metrics):
+        if scores_answers(experiment) or name not in (*catalog.names(SCORES), *catalog.third_party(SCORES)):
+            yield from unfit(f"evaluation.metrics[{index}]", name, method)
 
 
-def _missing_script(data: Mapping[str, Any], folder: Path) -> Iterator[Problem]:
-    script = _at(data, "workload", "script")
-    if not isinstance(script, str) or not script or "\0" in script:
+def _missing_script(experiment: Experiment, folder: Path) -> Iterator[Problem]:
+    script, runner = experiment.workload.script, experiment.workload.runner
+    if not script or "\0" in script or runner in WITHOUT_SCRIPT:
         return
-    if _at(data, "workload", "runner") in (
-        "command",
-        "function",
-        "serving",
-        "collectives",
-        "simulated",
-        "network",
-        "answers",
-        "evaluation",
-    ):
-        return  # a program on the PATH, a module, an address, or nothing: checked by its runner
     path = folder / _at_home(script)
-    # A replay reads a folder; everything else starts a file.
-    wants_file = _at(data, "workload", "runner") != "replay"
-    if path.is_file() or (path.is_dir() and not wants_file):
+    if path.is_file() or (path.is_dir() and runner == "replay"):  # a replay reads a folder
         return
     if path.is_dir():
         yield _script_problem(f"{shown(script)}, a folder", folder, _a_file_inside(path, script))
@@ -103,7 +84,7 @@ def _at_home(script: str) -> Path:
 
 def _script_problem(state: str, folder: Path, remedy: str) -> Problem:
     where_to = f"the folder {shown(str(folder))}" if str(folder) not in ("", ".") else "this folder"
-    return Problem(where="workload.script", found=state, allowed=f"a file, relative to {where_to}", fix=remedy)
+    return Problem("workload.script", state, f"a file, relative to {where_to}", remedy)
 
 
 def _a_file_inside(path: Path, script: str) -> str:
@@ -119,8 +100,3 @@ def _similar(path: Path, folder: Path, script: str) -> str:
     names = [file.name for _, file in zip(range(MOST_FILES_COMPARED), path.parent.iterdir(), strict=False)]
     match = closest(path.name, names)
     return f"Did you mean {Path(script).parent / match}?" if match else ""
-
-
-def _at(data: Mapping[str, Any], section: str, name: str) -> object:
-    inner = data.get(section)
-    return inner.get(name) if isinstance(inner, Mapping) else None

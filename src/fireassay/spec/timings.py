@@ -1,22 +1,25 @@
 """What does an external table of timings or throughputs say?
 
 The input of `assay rubric`.  One row per number of workers; columns are found by name (`tables/headings.py`), cells are read as
-people write them (`tables/numbers.py`, `tables/cells.py`).  `use` chooses between columns that mean the same, `where` between
+people write them (`tables/cells.py`).  `use` chooses between columns that mean the same, `where` between
 several series.  Rows with equal counts are repetitions, replaced by their medians.  All problems are reported at once, with
 spreadsheet row numbers (the header is row 1).
+Seconds, work, cost and energy of a row follow from whichever of them it has.
 """
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-from fireassay.errors import Problem, SpecError
+from fireassay.errors import Problem, refuse, refuse_any
 from fireassay.spec.tables.cells import read_table
-from fireassay.spec.tables.columns import columns_of, unit_notes, unused
-from fireassay.spec.tables.rows import chosen, decimal, gaps, grouped, is_percent, medians, series, values
-from fireassay.spec.tables.timing import batches, rate_word, timing
+from fireassay.spec.tables.columns import Column, columns_of, unit_notes, unused
+from fireassay.spec.tables.rows import Values, chosen, decimal, gaps, grouped, is_percent, medians, series, values
+from fireassay.spec.tables.types import Scaling
 from fireassay.spec.tables.types import Stated as Stated
 from fireassay.spec.tables.types import Timing as Timing
 from fireassay.spec.tables.types import Timings as Timings
@@ -33,7 +36,7 @@ def read_timings(path: str | Path, *, work: float | None = None, asked: Stated |
         raw = path.read_bytes()
     except (OSError, ValueError) as error:
         state = "a folder" if path.is_dir() else "no such file" if isinstance(error, FileNotFoundError) else str(error)
-        raise SpecError((Problem(where=str(path), found=state, allowed="a CSV file"),), str(path)) from None
+        raise refuse(str(path), state, "a CSV file", source=str(path)) from None
     try:
         # Spreadsheets write a byte-order mark, which carries no information.
         text = raw.decode("utf-8-sig")
@@ -41,8 +44,7 @@ def read_timings(path: str | Path, *, work: float | None = None, asked: Stated |
         row = raw[: error.start].count(b"\n") + 1
         state = f"the byte 0x{raw[error.start]:02x}"
         remedy = 'Save it again as "CSV UTF-8".'
-        problem = Problem(where=f"row {row}", found=state, allowed="text in UTF-8", fix=remedy)
-        raise SpecError((problem,), str(path)) from None
+        raise refuse(f"row {row}", state, "text in UTF-8", remedy, source=str(path)) from None
     return parse_timings(text, str(path), work=work, asked=asked)
 
 
@@ -51,12 +53,12 @@ def parse_timings(text: str, source: str, *, work: float | None = None, asked: S
     asked = asked or Stated(work=work)
     table = read_table(text, source)
     if table is None:
-        raise _one(source, Problem(where="the file", found="no rows", allowed=_NEEDED, fix=_EXAMPLE))
+        raise refuse("the file", "no rows", _NEEDED, _EXAMPLE, source=source)
     columns, problems = columns_of(table, asked)
     rows = [] if problems else chosen(table, asked, problems)
     _stop(problems, source)
     if not rows:
-        raise _one(source, Problem(where="the file", found="a header alone", allowed="one row for each worker count"))
+        raise refuse("the file", "a header alone", "one row for each worker count", source=source)
     marks = decimal(table, rows, columns, problems)
     notes = [*unused(table, columns), *grouped(marks)]
     read = [(at, cells, values(at, cells, columns, len(table.header), marks, problems, notes)) for at, cells in rows]
@@ -64,7 +66,7 @@ def parse_timings(text: str, source: str, *, work: float | None = None, asked: S
     problems += [*gaps(kept, columns), *series(table, kept, columns)]
     _stop(problems, source)
     if not kept:
-        raise _one(source, Problem(where="the file", found="no row with a value", allowed="one row for each worker count"))
+        raise refuse("the file", "no row with a value", "one row for each worker count", source=source)
     once = list(medians(kept, notes))
     timings = [timing(at, row_values, asked, columns, problems) for at, row_values in once]
     scaling = batches([row_values for _, row_values in once], columns, asked, problems)
@@ -83,16 +85,11 @@ def parse_timings(text: str, source: str, *, work: float | None = None, asked: S
 
 
 def _stop(problems: list[Problem], source: str) -> None:
-    if problems:
-        raise SpecError(tuple(problems), source)
+    refuse_any(problems, source)
 
 
 _NEEDED = "a header with the columns workers and seconds, and perhaps price_per_hour, quality, work, steps"
 _EXAMPLE = "For example: workers,seconds,price_per_hour,quality,work"
-
-
-def _one(source: str, problem: Problem) -> SpecError:
-    return SpecError((problem,), source)
 
 
 # ---- quality and its tolerance -----------------------------------------------------------------------------------
@@ -112,23 +109,108 @@ def with_tolerance(timings: Timings, text: str | None) -> tuple[Timings, float]:
     largest, name = max((abs(value) for value in values), default=0.0), timings.quality_name.strip() or "quality"
     if timings.percent and text is not None and not percent:
         remedy = f"Write --tolerance {text.strip()}% for {text.strip()} points of a hundred, or {float(text) * 100:g}% for a fraction of {float(text):g}."
-        raise _one("the flags", Problem(where="--tolerance", found=text, allowed=f"percent, as {name} is", fix=remedy))
+        raise refuse("--tolerance", text, f"percent, as {name} is", remedy, source="the flags")
     if largest > 1.0 and not timings.percent:
         if text is None:
             remedy = (
                 f'If it is percent, write "{name} (%)" in the header or say --tolerance 0.5%; if it has a scale of its own, such as BLEU or a loss, '
                 "say --tolerance in its unit, for example --tolerance 0.5."
             )
-            raise _one(
-                timings.source,
-                Problem(
-                    where=f"column {name}",
-                    found=f"{largest:g}",
-                    allowed="a fraction of at most 1, or a unit",
-                    fix=f"Points or percent? {remedy}",
-                ),
-            )
+            allowed = "a fraction of at most 1, or a unit"
+            raise refuse(f"column {name}", f"{largest:g}", allowed, f"Points or percent? {remedy}", source=timings.source)
         if percent:
             rows = tuple(replace(row, quality=None if row.quality is None else row.quality / 100.0) for row in timings.rows)
             return replace(timings, rows=rows, percent=True), value
     return timings, value
+
+
+SECONDS_PER_HOUR: Final = 3600.0
+AGREE: Final = 0.02  # tolerated disagreement of time, rate and work: published numbers are rounded
+
+
+def timing(at: int, values: Values, asked: Stated, columns: Mapping[str, Column], problems: list[Problem]) -> Timing:
+    """Seconds, work, cost and energy of a row, from whichever of them it has."""
+    workers = values["workers"] or 1.0
+    rate, work = _rate(values, workers, columns), values.get("work", asked.work)
+    seconds, steps = values.get("seconds") or values.get("step_seconds"), values.get("steps")
+    if "step_seconds" in values:
+        steps, work = 1.0, work if work is not None else _batch(values, workers, columns)
+    if seconds is None and rate is not None:
+        seconds, work = (work / rate, work) if work is not None else (1.0, rate)
+    elif rate is not None and seconds is not None:
+        if work is not None and abs(rate * seconds / work - 1.0) > AGREE and "step_seconds" not in values:
+            contradiction = f"{rate:.6g} a second for {seconds:.6g} s, which is not {work:.6g}"
+            problems.append(
+                Problem(f"row {at}", contradiction, "a time, a throughput and a work that agree", "Leave one of the three columns out.")
+            )
+        work = work if work is not None else rate * seconds
+    assert seconds is not None
+    return Timing(
+        row=at,
+        workers=int(workers),
+        seconds=seconds,
+        usd=_usd(values, workers, seconds, columns),
+        quality=values.get("quality"),
+        work=work,
+        steps=steps,
+        joules=_joules(values, workers, seconds, columns),
+    )
+
+
+def _rate(values: Values, workers: float, columns: Mapping[str, Column]) -> float | None:
+    """Work per second of all workers; for speedups or efficiencies, in units of their base row."""
+    if (rate := values.get("rate")) is not None:
+        return rate * workers if columns["rate"].heading.per_worker else rate
+    if (efficiency := values.get("efficiency")) is not None and "speedup" not in values:
+        return efficiency * workers
+    return values.get("speedup")
+
+
+def _batch(values: Values, workers: float, columns: Mapping[str, Column]) -> float | None:
+    """Units of work per step."""
+    batch = values.get("batch")
+    if batch is None:
+        return None
+    if not columns["batch"].heading.per_worker:
+        return batch
+    return batch * workers * (values.get("accumulation") or 1.0)
+
+
+def batches(rows: Sequence[Values], columns: Mapping[str, Column], asked: Stated, problems: list[Problem]) -> Scaling:
+    """Scaling mode from batches if no work is given: one batch for all is strong, one per worker weak."""
+    batches = [(_batch(values, values["workers"] or 1.0, columns), values["workers"] or 1.0) for values in rows]
+    totals = [batch for batch, _ in batches if batch is not None]
+    per_worker = [batch / workers for batch, workers in batches if batch is not None]
+    kind: Scaling = "" if len(totals) < max(2, len(rows)) else "strong" if _equal(totals) else "weak" if _equal(per_worker) else ""
+    if asked.scaling and kind and asked.scaling != kind:
+        contradiction = f"{asked.scaling}, but the batches of the table are those of {kind} scaling"
+        problems.append(Problem("--scaling", contradiction, kind, "Leave it out."))
+    return asked.scaling or kind
+
+
+def _equal(values: Sequence[float]) -> bool:
+    return all(math.isclose(value, values[0], rel_tol=0.01) for value in values)
+
+
+def rate_word(columns: Mapping[str, Column], asked: Stated) -> str:
+    """The unit counted per second by a table without times."""
+    if any(name in columns for name in ("seconds", "step_seconds", "work")) or asked.work is not None:
+        return ""
+    return columns["rate"].heading.word if "rate" in columns else "of the base"
+
+
+def _usd(values: Values, workers: float, seconds: float, columns: Mapping[str, Column]) -> float | None:
+    """Cost of the row: a price per hour covers all workers of the row, unless stated per worker."""
+    if (cost := values.get("usd")) is not None:
+        return cost
+    if (hour := values.get("usd_per_hour")) is None:
+        return None
+    return hour * (workers if columns["usd_per_hour"].heading.per_worker else 1.0) * seconds / SECONDS_PER_HOUR
+
+
+def _joules(values: Values, workers: float, seconds: float, columns: Mapping[str, Column]) -> float | None:
+    """Energy of the row, given directly or as mean power."""
+    for name, time in (("joules", 1.0), ("watts", seconds)):
+        if (value := values.get(name)) is not None:
+            return value * time * (workers if columns[name].heading.per_worker else 1.0)
+    return None

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from fireassay.stats.intervals.intervals import Interval, fraction
 from fireassay.stats.intervals.item_bootstrap import FEWEST
 from fireassay.stats.intervals.item_means import Labels, members, of_items, wilson
-from fireassay.stats.roots import root
+from fireassay.stats.solvers import root
 
 Array = NDArray[np.float64]
 Binning = Literal["width", "mass"]

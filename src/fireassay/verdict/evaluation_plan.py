@@ -177,4 +177,4 @@ def _no_room(task: TaskPlan, margin: float) -> str:
 
 
 def _refused(found: str, allowed: str, fix: str) -> Problem:
-    return Problem(where="quality.margin", found=found, allowed=allowed, fix=f"{fix}, or add --explore to send them all the same.")
+    return Problem("quality.margin", found, allowed, f"{fix}, or add --explore to send them all the same.")

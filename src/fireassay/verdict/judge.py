@@ -1,6 +1,7 @@
 """What is the verdict on this record?
 
-Order: metrics, audits, gates, recommendation, sentence. Pure: the same record always gives the same judgement. Status, by precedence:
+Judging asks: an audit, a gate or a sentence reads the metrics that it needs, and these are computed then. Pure: the same record always
+gives the same judgement. Status, by precedence:
 INVALID (an audit found the record inadmissible) > FAIL (distribution gave a wrong result, a fault was not survived, or
 what was required is not admissible) > INCONCLUSIVE (the evidence supports no recommendation) > PASS.
 """
@@ -9,12 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 from fireassay import catalog
-from fireassay.estimates.estimate import Value
 from fireassay.frames.record_data import RecordData
-from fireassay.metrics.metric import Metric, OfRecord, Results
-from fireassay.metrics.needs import values
+from fireassay.metrics.metric import Metric, Results
+from fireassay.metrics.results import LazyResults
 from fireassay.spec.kind import EVERY
 from fireassay.verdict.audits.support.audit import Audit
 from fireassay.verdict.gates.support.gate import Gate
@@ -33,11 +34,18 @@ class Judgement:
 
 
 def judge(measured: RecordData, on_progress: Callable[[int, int], None] | None = None) -> Judgement:
-    """Judge one record; `on_progress` is called with the metrics computed so far, and all."""
-    metrics = about(measured)
-    results = compute(measured, metrics, on_progress)
-    evidence = Evidence(data=measured, results=results, findings=audit(measured, results), gates=check(measured, results))
-    return Judgement(results=results, verdict=conclude(evidence), metrics=metrics)
+    """Judge one record: ask for every metric of the requested dimensions, every audit and every gate.
+
+    `on_progress` is called with the metrics computed so far, and all. Metrics of other dimensions are computed when something reads them.
+    """
+    results = LazyResults(measured)
+    requested = [name for name in results if results.metrics[name].dimension in measured.experiment.verdict.wanted]
+    for done, name in enumerate(requested, start=1):
+        results[name]
+        if on_progress is not None:
+            on_progress(done, len(requested))
+    evidence = Evidence(data=measured, results=results, findings=examine(measured), gates=check(measured))
+    return Judgement(results=results, verdict=conclude(evidence), metrics=results.metrics)
 
 
 def conclude(evidence: Evidence) -> Verdict:
@@ -57,49 +65,28 @@ def conclude(evidence: Evidence) -> Verdict:
     return replace(verdict, sentence=judging.sentence(evidence, verdict))
 
 
-def about(measured: RecordData) -> dict[str, Metric]:
-    """The metrics defined for this record."""
-    every: Mapping[str, Metric] = catalog.load_all("metrics")
-    known = {name: metric for name, metric in every.items() if measured.kind.concerns(metric.about) and metric.asked(measured)}
-    if measured.foreign is None and not measured.kind.samples_items:
-        return known
-    of_kinds: Mapping[str, OfRecord] = catalog.parts("kinds", "recorded", "OF_RECORD")
-    of_record = of_kinds.get(measured.kind.name)
-    return known if of_record is None else {**known, **of_record(measured)}
+def examine(measured: RecordData, *names: str) -> tuple[Finding, ...]:
+    """The findings of these audits, or of all, most severe first; only the metrics that they read are computed.
 
-
-def compute(
-    measured: RecordData, metrics: Mapping[str, Metric], on_progress: Callable[[int, int], None] | None = None
-) -> dict[str, Mapping[str, Value]]:
-    """All metrics, each after its dependencies."""
-    results: dict[str, Mapping[str, Value]] = {}
-    for name in in_order(metrics):
-        results[name] = values(metrics[name], measured, results)
-        if on_progress is not None:
-            on_progress(len(results), len(metrics))
-    return {name: results[name] for name in sorted(results)}
-
-
-def in_order(metrics: Mapping[str, Metric]) -> list[str]:
-    """Metric names in topological order of `after` (graphlib raises on a cycle)."""
-    from graphlib import TopologicalSorter
-
-    return list(TopologicalSorter({name: metric.after for name, metric in metrics.items()}).static_order())
-
-
-def audit(measured: RecordData, results: Results) -> tuple[Finding, ...]:
-    """The findings of all audits, most severe first."""
-    audits: Mapping[str, Audit] = catalog.load_all("verdict.audits")
+    Raises:
+        EnvironmentLacks: there is no audit of this name.
+    """
+    audits: Mapping[str, Audit] = _named("verdict.audits", names)
     senseless = unexamined(measured, audits)
     findings = [
-        (registered, finding)
-        for name, registered in sorted(audits.items())
-        if measured.kind.concerns(registered.about) and name not in senseless
-        for finding in _limited(measured, registered, registered.examine(measured, results))
+        (audit, finding)
+        for name, audit in sorted(audits.items())
+        if measured.kind.concerns(audit.about) and name not in senseless
+        for finding in _limited(measured, audit, examined(measured, audit))
     ]
     gravity = {"invalid": 0, "fail": 1, "warning": 2, "note": 3}
     ordered = sorted(findings, key=lambda pair: (gravity[pair[1].severity], not pair[0].first))
     return tuple(finding for _, finding in ordered)
+
+
+def examined(measured: RecordData, audit: Audit) -> tuple[Finding, ...]:
+    """What an audit finds in a record, examined once per record."""
+    return measured.once(f"audit {audit.name}", lambda data: tuple(audit.examine(data, LazyResults(data))))
 
 
 def _limited(measured: RecordData, audit: Audit, findings: Iterable[Finding]) -> Iterable[Finding]:
@@ -110,9 +97,20 @@ def _limited(measured: RecordData, audit: Audit, findings: Iterable[Finding]) ->
     return (replace(found, severity="warning", of_times=True) if found.severity == "invalid" else found for found in findings)
 
 
-def check(measured: RecordData, results: Results) -> tuple[GateResult, ...]:
-    """The results of all gates."""
-    gates: Mapping[str, Gate] = catalog.load_all("verdict.gates")
+def check(measured: RecordData, *names: str) -> tuple[GateResult, ...]:
+    """The results of these gates, or of all.
+
+    Raises:
+        EnvironmentLacks: there is no gate of this name.
+    """
+    gates: Mapping[str, Gate] = _named("verdict.gates", names)
     return tuple(
-        result for _, gate in sorted(gates.items()) if measured.kind.concerns(gate.about) for result in gate.check(measured, results)
+        result
+        for _, gate in sorted(gates.items())
+        if measured.kind.concerns(gate.about)
+        for result in gate.check(measured, LazyResults(measured))
     )
+
+
+def _named(package: str, names: tuple[str, ...]) -> Mapping[str, Any]:
+    return {name: catalog.load(package, name) for name in names} if names else catalog.load_all(package)

@@ -32,7 +32,7 @@ from fireassay.spec.plan import Configuration, configurations
 from fireassay.spec.sections.serving import Serving
 from fireassay.stats.comparing.comparison import detectable_effect
 from fireassay.stats.comparing.noninferiority import items_needed, items_needed_without_flips
-from fireassay.stats.comparing.sequential import expected_launches, look_confidence
+from fireassay.stats.comparing.sequential import analysis_confidence, expected_launches
 from fireassay.stats.intervals.intervals import t_quantile
 from fireassay.stats.intervals.quantiles import least_two_sided
 from fireassay.stats.series.repetition import components, optimal_counts
@@ -202,7 +202,7 @@ def _launches(experiment: Experiment, cv: float) -> int:
 
 def _confidence(experiment: Experiment) -> float:
     confidence = experiment.launches.confidence
-    return confidence if experiment.launches.precision is None else look_confidence(confidence)
+    return confidence if experiment.launches.precision is None else analysis_confidence(confidence)
 
 
 def _half(cv: float, k: int, confidence: float) -> float:

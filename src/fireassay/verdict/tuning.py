@@ -18,8 +18,20 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal
 
-from fireassay.spec.knobs import check, survivors_at_most, varying
-from fireassay.spec.sections.tune import TODAY, Choice, Setting, Tune, choices, is_grid, label, left_out, today
+from fireassay.spec.sections.tune import (
+    TODAY,
+    Choice,
+    Setting,
+    Tune,
+    check,
+    choices,
+    is_grid,
+    label,
+    left_out,
+    survivors_at_most,
+    today,
+    varying,
+)
 from fireassay.verdict.comparison.compare import compare
 from fireassay.verdict.comparison.types import Change, Comparison, Side
 

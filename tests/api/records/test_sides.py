@@ -10,7 +10,7 @@ from fireassay.api.records.sides import Sides, remembered
 from fireassay.api.records.survey import entry_of
 from fireassay.verdict.checking.history import worth_showing
 from tests.api.records.several import again
-from tests.runners.foreign.evaluations.read_back import LOGS, imported
+from tests.importers.harnesses.read_back import LOGS, imported
 
 pytestmark = pytest.mark.slow
 

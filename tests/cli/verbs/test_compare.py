@@ -64,6 +64,7 @@ def test_decided_is_0_whatever_the_direction(capsys: pytest.CaptureFixture[str],
     assert "before against after, between these two sessions: slower" in back[1]
 
 
+@pytest.mark.deep
 def test_two_sessions_alone_decide_only_large_changes_and_a_history_of_five_decides_more(
     capsys: pytest.CaptureFixture[str], root: Path, tmp_path: Path
 ) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from fireassay.cli import main
-from tests.runners.foreign.samples import (
+from tests.importers.samples import (
     aiperf_lines,
     genai_bench,
     genai_metadata,

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from fireassay.cli import main
-from tests.runners.foreign.evaluations.read_back import LOGS
+from tests.importers.harnesses.read_back import LOGS
 
 pytestmark = pytest.mark.slow
 

@@ -65,6 +65,7 @@ def test_an_unmodified_script_is_profiled_and_nothing_of_it_is_timed(capsys: pyt
     assert {row.get("value") for row in rows if row["metric"] == "step_time"} == {None}
 
 
+@pytest.mark.deep
 @pytest.mark.torch
 def test_a_script_of_too_few_steps_is_told_and_what_was_got_is_kept(capsys: pytest.CaptureFixture[str]) -> None:
     Path("train.py").write_text(TRAIN.format(batches=3))

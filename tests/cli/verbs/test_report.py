@@ -193,6 +193,7 @@ def test_a_record_is_verified_judged_and_reported_where_there_is_no_torch(tmp_pa
     assert "replica_seed_mismatch" in (tmp_path / "report.html").read_text()
 
 
+@pytest.mark.deep
 @pytest.mark.slow
 def test_a_record_of_a_million_steps_is_reported_with_less_than_a_gigabyte(tmp_path: Path, repository: Path) -> None:
     """The time is measured in benchmarks/record_report.py, on a machine that does nothing else."""

@@ -18,9 +18,8 @@ from fireassay.cli.verbs.tune import planned
 from fireassay.errors import Interrupted, SpecError, WorkloadError
 from fireassay.reports.documents.tuning import DOCUMENT
 from fireassay.runners.experiment.progress import LaunchProgress, RunProgress
-from fireassay.spec.knobs import check, rounds_at_most, varying
 from fireassay.spec.load import from_mapping
-from fireassay.spec.sections.tune import Setting, Tune, choices, left_out, shown
+from fireassay.spec.sections.tune import Setting, Tune, check, choices, left_out, rounds_at_most, shown, varying
 from tests.reports.documents.conforming import conforming
 
 KNOBS = Path(__file__).parents[1] / "knobs.py"

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fireassay.frames.evaluation.divergence import TailKL, kl_of, nature_of, tail_kl
-from fireassay.scoring.top_tokens import kl_at_least
+from fireassay.quality.scoring.top_tokens import kl_at_least
 from tests.frames.evaluation import teacher_forcing as beds
 
 FLOOR = TailKL(positions=1536, mean=2.0e-5, median=1.7e-5, p99=5.2e-5, p999=6.9e-5, max=8.0e-5)  # bf16
@@ -140,6 +140,7 @@ def floor(bed: beds.Bed) -> TailKL:
     return bed.against(copy.deepcopy(bed.model).bfloat16())[0]
 
 
+@pytest.mark.deep
 @pytest.mark.torch
 def test_the_floor_and_the_wrong_weight_are_those_measured_elsewhere(bed: beds.Bed, floor: TailKL) -> None:
     assert floor.p999 == pytest.approx(6.9e-5, rel=0.2)
@@ -153,6 +154,7 @@ def test_the_floor_and_the_wrong_weight_are_those_measured_elsewhere(bed: beds.B
     assert nature_of(corrupt, agreement, floor) == "corrupt"
 
 
+@pytest.mark.deep
 @pytest.mark.torch
 def test_only_the_wrong_weight_is_corrupt(bed: beds.Bed, floor: TailKL) -> None:
     replicas = {
@@ -166,6 +168,7 @@ def test_only_the_wrong_weight_is_corrupt(bed: beds.Bed, floor: TailKL) -> None:
     assert found == {"rerun": "identical", "bf16": "rounded", "int8": "coarser", "int4": "coarser", "another checkpoint": "different"}
 
 
+@pytest.mark.deep
 @pytest.mark.torch
 @pytest.mark.parametrize("where", range(8))
 def test_a_wrong_weight_is_found_wherever_it_is(bed: beds.Bed, floor: TailKL, where: int) -> None:
@@ -174,6 +177,7 @@ def test_a_wrong_weight_is_found_wherever_it_is(bed: beds.Bed, floor: TailKL, wh
     assert nature_of(*bed.against(wrong.bfloat16()), floor) == "corrupt"  # and in a replica that is rounded as well
 
 
+@pytest.mark.deep
 @pytest.mark.torch
 def test_one_that_rounding_hides_is_not_found(bed: beds.Bed, floor: TailKL) -> None:
     """A quarter of a standard deviation in a replica that is rounded as well, and a hundredth in any: the limits of the rule, not wishes."""

@@ -17,9 +17,9 @@ import pytest
 from fireassay.errors import WorkloadError
 from fireassay.instruments.calls.divergence import compare
 from fireassay.instruments.calls.generation import Generator, quiet
-from fireassay.scoring.items import Item
-from fireassay.scoring.likelihoods import of_choice, right_choices, to_text
-from fireassay.scoring.metrics import acc, acc_bytes, acc_norm
+from fireassay.quality.scoring.items import Item
+from fireassay.quality.scoring.likelihoods import of_choice, right_choices, to_text
+from fireassay.quality.scoring.metrics import acc, acc_bytes, acc_norm
 from tests.instruments import byte_models, models
 
 pytestmark = pytest.mark.torch

@@ -117,6 +117,7 @@ def test_a_killed_server_is_down_and_its_successor_up_within_a_quarter_of_a_seco
     assert median(ups) < WITHIN_NS
 
 
+@pytest.mark.deep
 def test_a_server_that_hangs_is_down_from_the_moment_it_hung() -> None:
     """In the median of three times: a busy machine may leave the prober, or the server, without a processor once."""
     heard = Heard()

@@ -40,6 +40,7 @@ def of(left: dict[str, Any], table: str) -> list[dict[str, Any]]:
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 class TestOfTwoRanks:
+    @pytest.mark.deep
     def test_the_steps_without_are_marked_and_send_no_gradients(self, found: Any, kind: str) -> None:
         """Also where the script sets DDP's flag itself before every forward pass."""
         for left in found[kind]:

@@ -83,6 +83,7 @@ def test_other_threads_are_not_looked_at() -> None:
     assert rig.taken() == {}
 
 
+@pytest.mark.deep
 @pytest.mark.torch
 @pytest.mark.slow
 def test_a_rank_that_sleeps_in_a_real_training_is_named_with_its_phase(tmp_path: Path, repository: Path) -> None:

@@ -288,6 +288,7 @@ os._exit(0)
 """
 
 
+@pytest.mark.deep
 def test_one_number_is_one_call_on_ranks_that_do_not_do_the_same_between_steps(tmp_path: Path) -> None:
     """Rank 0 alone evaluates, and so begins its next step before the barrier, where the other does after it."""
     script = tmp_path / "rank.py"

@@ -165,6 +165,7 @@ def of(rows: list[Any], table: str) -> list[dict[str, Any]]:
     return [dict(zip(names, row, strict=True)) for name, row in rows if name == table]
 
 
+@pytest.mark.deep
 @pytest.mark.torch
 @pytest.mark.slow
 def test_the_hooks_see_the_calls_that_torch_lists_no_less_and_no_more(ranks: list[list[Any]]) -> None:

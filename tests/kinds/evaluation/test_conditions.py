@@ -15,11 +15,11 @@ from typing import Any, Final
 import pytest
 
 from fireassay.cli import main
+from fireassay.quality.sandbox.limits import Limits
+from fireassay.quality.scoring.extractors import whole
+from fireassay.quality.scoring.metrics import exact_match
 from fireassay.runners.evaluating import code
 from fireassay.runners.experiment.run import run
-from fireassay.sandbox.limits import Limits
-from fireassay.scoring.extractors import whole
-from fireassay.scoring.metrics import exact_match
 from fireassay.spec.load import from_mapping
 from fireassay.spec.rules.evaluation import LOAD
 from tests.echo_engine import echo_engine

@@ -11,15 +11,15 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from fireassay import catalog
 from fireassay.estimates.estimate import Absent
 from fireassay.frames.evaluation.item_scores import ItemScores, Paired, metric_named
-from fireassay.kinds.evaluation.audits.insensitive_items import AUDIT
 from fireassay.kinds.evaluation.gates.held import GATE
 from fireassay.kinds.evaluation.held import held
 from fireassay.kinds.evaluation.rule import Rule
 from fireassay.kinds.evaluation.sensitivity.chance import Chance
 from fireassay.kinds.evaluation.sensitivity.control import DRAWS, FEWER, Control, control
-from fireassay.scoring.text_metric import TextMetric
+from fireassay.quality.scoring.text_metric import TextMetric
 from fireassay.stats.comparing.item_power import Grouping, item_power
 from tests.answered import rows, scored
 from tests.kinds.evaluation.test_held import METRIC
@@ -172,7 +172,7 @@ def test_held_without_room_for_3_margins_is_undecided_and_says_so(tmp_path: Path
     (result,) = GATE.check(measured, {})
     assert result.status == "INCONCLUSIVE"
     assert "the reference leads nothing right by 0.05 only: a loss of 3 margins, 0.06, cannot occur" in result.sentence
-    (finding,) = AUDIT.examine(measured, {})
+    (finding,) = catalog.load("verdict.audits", "insensitive_items").examine(measured, {})
     assert (finding.severity, finding.configuration, finding.evidence) == ("warning", "answers=b", found.overturned)
 
 

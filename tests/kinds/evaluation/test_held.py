@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from fireassay.estimates.estimate import Absent
 from fireassay.frames.evaluation.item_scores import ItemScores, Paired
 from fireassay.kinds.evaluation.rule import Rule, decided
-from fireassay.scoring.text_metric import Options, Prepared, TextMetric
+from fireassay.quality.scoring.text_metric import Options, Prepared, TextMetric
 
 Array = NDArray[np.float64]
 EXPERIMENTS = 400

@@ -11,9 +11,8 @@ from fireassay.estimates.estimate import Estimate
 from fireassay.estimates.format import show
 from fireassay.frames.record_data import RecordData
 from fireassay.kinds.evaluation.reliability import calibration
-from fireassay.reports.charts import reliability
-from fireassay.reports.charts.chart import Drawing, Missing
-from fireassay.reports.charts.marks import Line, Point
+from fireassay.reports.charts.evaluation import reliability
+from fireassay.reports.charts.model import Line, Point
 from fireassay.reports.pages.record import page
 from fireassay.reports.view import View, build
 from fireassay.verdict.judge import judge
@@ -68,8 +67,8 @@ def test_items_of_one_cluster_count_as_one(tmp_path: Path) -> None:
 
 def test_the_chart_holds_the_bins_the_diagonal_and_the_error_of_the_table(tmp_path: Path) -> None:
     view = seen(choices(tmp_path, {"a": every(0.9, 60), "b": every(0.7, 70)}))
-    drawing = reliability.draw(view)
-    assert isinstance(drawing, Drawing)
+    (drawing,) = reliability(view)
+    assert not drawing.missing
     first = drawing.panels[0]
     (point,) = [mark for mark in first.marks if isinstance(mark, Point)]
     (line,) = [mark for mark in first.marks if isinstance(mark, Line)]
@@ -85,8 +84,8 @@ def test_the_chart_holds_the_bins_the_diagonal_and_the_error_of_the_table(tmp_pa
 
 def test_many_sides_are_drawn_in_part_and_all_are_in_the_table(tmp_path: Path) -> None:
     view = seen(choices(tmp_path, {f"s{n}": every(0.9, 50 + n, of=60) for n in range(9)}))
-    drawing = reliability.draw(view)
-    assert isinstance(drawing, Drawing)
+    (drawing,) = reliability(view)
+    assert not drawing.missing
     assert len(drawing.panels) == 8
     assert drawing.caption.endswith("1 more side: see the table.")
     assert "s8 is not shown to be over- or under-confident" in catalog.load("reports.writers", "html").write(page(view))
@@ -95,7 +94,7 @@ def test_many_sides_are_drawn_in_part_and_all_are_in_the_table(tmp_path: Path) -
 @pytest.mark.parametrize("writer", ["html", "markdown", "terminal"])
 def test_without_confidences_it_is_not_measured(writer: str, tmp_path: Path) -> None:
     view = seen(scored(tmp_path, {"a": rows(["yes", "no"] * 20)}))
-    assert isinstance(reliability.draw(view), Missing)
+    assert reliability(view).missing
     shown = page(view)
     text = catalog.load("reports.writers", writer).write(type(shown)(**{**vars(shown), "full": True}))
     assert "no task was answered by log probabilities of choices" in " ".join(text.split())

@@ -9,7 +9,7 @@ import pytest
 from fireassay.estimates.estimate import Estimate
 from fireassay.kinds.serving.a_or_b import brief
 from fireassay.kinds.serving.page import answer
-from fireassay.reports.page import Plot, Table
+from fireassay.reports.page import Chart, Table
 from fireassay.reports.view import View
 from tests.kinds.serving.test_answer import fits, screen
 from tests.reports.conftest import judged
@@ -91,7 +91,7 @@ def test_the_price_of_a_good_token_stands_beside_every_load_of_both_engines(deci
 
 def test_an_interval_crosses_the_line_of_no_change_as_its_numbers_do() -> None:
     view = judged(rivals({"a": {4: 0.01, 8: 0.02}, "b": {4: 0.01, 8: 0.03}}))
-    plot = next(block for section in brief(view, view.load.rivals) for block in section.blocks if isinstance(block, Plot))  # type: ignore[arg-type]
+    plot = next(block for section in brief(view, view.load.rivals) for block in section.blocks if isinstance(block, Chart))  # type: ignore[arg-type]
     assert [edge.value for edge in plot.edges] == [0.0]
     lines = screen(view)
     begin = next(index for index, line in enumerate(lines) if "per replica, b/a, %" in line)

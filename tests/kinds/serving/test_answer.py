@@ -18,16 +18,16 @@ import pytest
 from fireassay.estimates.estimate import Absent, Estimate
 from fireassay.kinds.serving.answer import _client, answer
 from fireassay.kinds.serving.brief import brief
-from fireassay.reports.page import Answer, Line, Number, Plot, Table
+from fireassay.reports.page import Answer, Chart, Line, Number, Table
 from fireassay.reports.view import View, build
 from fireassay.spec.flags.load import Recorded, add_flags, experiment_from
 from fireassay.spec.load import to_toml
 from fireassay.verdict.judge import judge
 from tests.builders import estimate
+from tests.importers import samples
+from tests.importers.reading import one
 from tests.reports.conftest import judged
 from tests.reports.written import written
-from tests.runners.foreign import samples
-from tests.runners.foreign.reading import one
 from tests.serving_made import ServingMade, simulated
 
 pytestmark = pytest.mark.slow
@@ -138,7 +138,7 @@ def test_every_number_is_that_of_the_metric(knee: View) -> None:
 
 
 def test_the_plot_crosses_its_edge_where_the_number_does(knee: View) -> None:
-    plot = next(block for section in brief(knee) for block in section.blocks if isinstance(block, Plot))
+    plot = next(block for section in brief(knee) for block in section.blocks if isinstance(block, Chart))
     (edge,) = plot.edges
     assert edge.value == knee.load.attainment == 0.99
     lines = screen(knee)
@@ -188,7 +188,7 @@ def test_without_objectives_the_status_stays_and_next_names_the_flag() -> None:
     said = answer(view)
     assert said.mark.word == view.word == "pass"
     assert said.next[0].command == "assay load abc123 --slo ttft=0.5,tpot=0.05"
-    assert not any(isinstance(block, Plot) for section in brief(view) for block in section.blocks)
+    assert not any(isinstance(block, Chart) for section in brief(view) for block in section.blocks)
 
 
 def test_an_invalid_load_shows_no_number() -> None:

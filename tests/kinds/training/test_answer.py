@@ -10,7 +10,7 @@ import pytest
 
 from fireassay.kinds.training.answer import answer, brief
 from fireassay.reports.answering import standing, timed
-from fireassay.reports.page import Plot, Sum, Table
+from fireassay.reports.page import Chart, Sum, Table
 from fireassay.reports.view import View, build
 from fireassay.spec.experiment import Gates, Quality
 from fireassay.verdict.judge import judge
@@ -109,7 +109,7 @@ def test_the_levels_are_those_of_the_metrics_and_the_plot_those_of_the_gate() ->
     view = shown("NO GAIN")
     blocks = [block for section in brief(view) for block in section.blocks]
     levels = next(block for block in blocks if isinstance(block, Table))
-    plot = next(block for block in blocks if isinstance(block, Plot))
+    plot = next(block for block in blocks if isinstance(block, Chart))
     assert [row[1] for row in levels.rows] == [1, 2, 4]
     assert [row.number.value for row in plot.rows] == [view.estimate("efficiency", f"workers={p}") for p in (2, 4)]
     assert [edge.value for edge in plot.edges] == [view.efficiency_gate]

@@ -17,7 +17,7 @@ from fireassay.metrics.training.communication_model import (
     SERIAL_FRACTION_APART,
 )
 from fireassay.metrics.training.scaling import SERIAL_FRACTION, SPEEDUP
-from fireassay.stats.groups.expected_maximum import slowest_of
+from fireassay.stats.groups.stragglers import slowest_of
 from tests.handmade import Handmade
 from tests.metrics.narrow import absence, estimated
 from tests.metrics.scaling_records import only

@@ -22,7 +22,7 @@ from fireassay.metrics.training.scaling import (
     SPEEDUP_WALL,
 )
 from fireassay.spec.experiment import Scaling
-from fireassay.stats.groups.expected_maximum import slowest_of
+from fireassay.stats.groups.stragglers import slowest_of
 from tests.handmade import Handmade
 from tests.metrics.narrow import absence, estimated
 from tests.metrics.scaling_records import only, usl_record

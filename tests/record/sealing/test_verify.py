@@ -60,6 +60,7 @@ def test_any_single_flipped_bit_is_found_and_its_file_named(record: Path, data: 
     assert verify(record) == ()
 
 
+@pytest.mark.deep
 @pytest.mark.slow
 def test_every_flipped_bit_of_the_seal_itself_is_laid_to_the_seal(record: Path) -> None:
     right = (record / "SEAL").read_bytes()

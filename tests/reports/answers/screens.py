@@ -7,7 +7,7 @@ import shlex
 
 from fireassay import catalog
 from fireassay.cli import parser
-from fireassay.reports.page import Page, Plot
+from fireassay.reports.page import Chart, Page
 from fireassay.reports.writers import terminal
 from fireassay.reports.writers.support.one_screen import wide
 
@@ -30,9 +30,9 @@ def flat(page: Page) -> str:
     return " ".join(" ".join(screen(page)).split())
 
 
-def plots(page: Page) -> list[Plot]:
+def plots(page: Page) -> list[Chart]:
     """The plots of the answer."""
-    return [block for section in page.of_depth("brief") for block in section.blocks if isinstance(block, Plot)]
+    return [block for section in page.of_depth("brief") for block in section.blocks if isinstance(block, Chart)]
 
 
 def harmless(page: Page) -> None:

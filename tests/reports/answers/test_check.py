@@ -7,7 +7,8 @@ from dataclasses import replace
 import pytest
 
 from fireassay.estimates.estimate import Estimate
-from fireassay.reports.page import Edge, Page, Section
+from fireassay.reports.charts.model import Edge, intervals
+from fireassay.reports.page import Page, Section
 from fireassay.reports.pages.check import page
 from fireassay.reports.writers import markdown
 from fireassay.verdict.checking.check import check
@@ -57,7 +58,7 @@ def test_a_regression_is_drawn_against_its_margin_and_has_a_command_that_explain
 def test_a_margin_is_written_as_given_or_with_three_digits(margin: float, written: str) -> None:
     """Where throughput regresses is 1 / 1.03 - 1, which nobody gave."""
     (plot,) = plots(shown(checked(11.0)))
-    computed = replace(plot, edges=(Edge(value=margin, text="margin"),))
+    computed = intervals(name="p", title=plot.title, rows=plot.rows, stub=plot.stub, edges=(Edge(value=margin, text="margin"),))
     text = markdown.write(Page(title="", sections=(Section(key="p", title="", content=(computed,)),), full=True))
     assert written in text
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from fireassay.estimates.estimate import Estimate
-from fireassay.reports.page import Number, Plot, Table
+from fireassay.reports.page import Chart, Number, Table
 from fireassay.reports.pages.timing import page
 from fireassay.reports.rows.timing import Summary, summary
 from fireassay.verdict.comparison.compare import compare
@@ -84,6 +84,6 @@ def test_each_command_has_a_tile_and_several_are_drawn_on_one_scale() -> None:
         ("2 python -c 2", "2.000 s", "command-2"),
     ]
     ((plot,),) = [section.blocks for section in shown.of_depth("first")]
-    assert isinstance(plot, Plot)
+    assert isinstance(plot, Chart)
     assert [row.number.value.value for row in plot.rows if isinstance(row.number.value, Estimate)] == pytest.approx([1.0, 2.0], rel=0.02)
     assert page(found[:1], None).of_depth("first") == ()

@@ -10,13 +10,13 @@ from html.parser import HTMLParser
 
 import pytest
 
-from fireassay.reports.charts import forest, svg
-from fireassay.reports.charts.chart import Drawing, Missing
+from fireassay.reports.charts.comparison import forest
 from fireassay.reports.documents import comparison as document
 from fireassay.reports.page import Page
 from fireassay.reports.pages import comparison
 from fireassay.reports.rows.comparison import ComparisonView, build
 from fireassay.reports.writers import html, markdown, terminal
+from fireassay.reports.writers.support import svg
 from fireassay.verdict.comparison.compare import compare
 from fireassay.verdict.comparison.sessions import Days
 from fireassay.verdict.comparison.types import Side
@@ -162,14 +162,14 @@ def test_the_json_has_the_declared_shape(decided: ComparisonView, forced: Compar
 
 
 def test_the_forest_shows_the_band_of_equivalence_and_every_ratio_in_words(decided: ComparisonView, struck: ComparisonView) -> None:
-    drawn = forest.draw(decided)
-    assert isinstance(drawn, Drawing)
+    drawn = forest(decided)
+    assert not drawn.missing
     assert any("within 3 %" in key.text for key in drawn.key)
     assert "Throughput of B against A at workers=2, between these two sessions: faster" in drawn.description
-    picture = svg.picture("forest", drawn)
+    picture = svg.picture(drawn)
     assert picture.svg.startswith("<svg")
-    marked = forest.draw(struck)
-    assert isinstance(marked, Drawing)
+    marked = forest(struck)
+    assert not marked.missing
     assert any(key.text == "struck out" for key in marked.key)
 
 
@@ -180,14 +180,14 @@ def test_an_interval_that_goes_on_beyond_the_picture_has_a_pointed_end_there(dec
         (row,) = [one for one in decided.rows if one.primary]
         wide = replace(row, change=replace(row.change, high=high))
         shown = replace(decided, rows=tuple(wide if one is row else one for one in decided.rows))
-        return "Pointed ends are cut" in svg.picture("forest", forest.draw(shown)).caption
+        return "Pointed ends are cut" in svg.picture("forest", forest(shown)).caption
 
     assert not cut(1.9)
     assert cut(2.4)
 
 
 def test_without_a_ratio_there_is_a_sentence_in_place_of_the_picture(refused: ComparisonView) -> None:
-    assert isinstance(forest.draw(refused), Missing)
+    assert forest(refused).missing
 
 
 class _Page(HTMLParser):

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fireassay.reports.charts.chart import Drawing
-from fireassay.reports.charts.serving.panel import conditions, draw
+from fireassay.reports.charts.loads import conditions, panel_by
 from fireassay.reports.view import View
 from tests.reports.conftest import EVIL
 from tests.reports.pages.test_record import structure
@@ -23,8 +22,8 @@ def test_there_is_a_picture_for_each_condition_that_varies(load: View, scenarios
 def test_eight_numbers_are_asked_for(load: View) -> None:
     rows = [row for _, row in load.shown_in("panel")]
     assert len(rows) == 8
-    drawn = draw(load)
-    assert isinstance(drawn, Drawing)
+    drawn = panel_by("engine", load)
+    assert not drawn.missing
     assert len(drawn.panels) == sum(row.known for row in rows)
     assert drawn.title.startswith(f"{len(drawn.panels)} metrics")
     assert drawn.across == 2
@@ -43,7 +42,7 @@ def test_a_record_without_a_load_says_so(view: View) -> None:
 
 @pytest.mark.parametrize("by", ["engine", "scenario", "load"])
 def test_names_from_a_record_are_text(hostile: View, by: str) -> None:
-    drawn = draw(hostile, by)  # type: ignore[arg-type]
-    assert isinstance(drawn, Drawing)
+    drawn = panel_by(by, hostile)  # type: ignore[arg-type]
+    assert not drawn.missing
     assert written(hostile, "html", page="panel").count("<script") == 1  # ours
     assert EVIL in hostile.columns[0].engine

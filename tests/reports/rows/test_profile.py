@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from fireassay.frames.record_data import RecordData
-from fireassay.reports.charts.training import profile
+from fireassay.reports.charts.steps import profile
 from fireassay.reports.rows.profile import ENGINE, launch_lines, of_record, rank_lines
 from fireassay.reports.view import View, build
-from fireassay.spec.sections.profile import Profile
+from fireassay.spec.sections.workload import Profile
 from fireassay.verdict.judge import judge
 from tests.reports.conftest import pictures_of
 from tests.reports.written import content, written
@@ -129,8 +129,8 @@ def test_a_record_that_only_profiles_misses_no_timings() -> None:
     ranks = [rank(steps=[step], on_device=False, kernels=[], workers=1)]
     shown = view(replace(made.measured(), profiles=({"launch": 0, "ranks": ranks, "nsys": []},)))
     (picture,) = pictures_of(shown).values()
-    assert picture.description == "rank 0: 100 µs: computing 40 %, in no operator 60 %."
-    assert [key.text for key in picture.key] == ["computing", "in no operator"]
+    assert picture.chart.description == "rank 0: 100 µs: computing 40 %, in no operator 60 %."
+    assert [key.text for key in picture.chart.key] == ["computing", "in no operator"]
     text = " ".join(written(shown, "terminal").split())
     assert "this record only profiles; no launch was timed: use `assay run`" in text
     assert "no timed launch of" not in text
@@ -186,9 +186,9 @@ def test_the_picture_has_a_bar_for_each_rank_that_left_a_trace() -> None:
     """Rank 0 as above, rank 1 without a trace that can be read, rank 2 idle throughout."""
     idle = [{"step": 5, "window_ns": 4000 * US, "compute_ns": 0, "exposed_ns": 0, "copy_ns": 0, "idle_ns": 4000 * US}]
     shown = view(measured([rank(), rank(rank=1, absent="damaged"), rank(rank=2, steps=idle)]))
-    (drawing,) = profile.draw(shown)
+    (drawing,) = profile(shown)
     assert len(drawing.panels[0].y.names) == 2
     assert drawing.description == ("rank 0: 10 ms: computing 50 %, exposed communication 20 %, idle 30 %. rank 2: 4 ms: idle 100 %.")
     assert [key.text for key in drawing.key] == ["computing", "exposed communication", "idle"]
     assert "profile" in pictures_of(shown)
-    assert profile.draw(view(good(levels=(1,)).measured())) == []
+    assert profile(view(good(levels=(1,)).measured())) == ()

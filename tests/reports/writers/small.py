@@ -8,23 +8,20 @@ import polars as pl
 
 from fireassay.estimates.estimate import Absent, Estimate
 from fireassay.estimates.format import Scale
-from fireassay.reports.charts.chart import Missing
+from fireassay.reports.charts.model import Edge, Interval, intervals
 from fireassay.reports.page import (
     Answer,
     Bullet,
     Bullets,
     Chart,
-    Edge,
     Facts,
     Figure,
     Head,
-    Interval,
     Line,
     Mark,
     Next,
     Page,
     Part,
-    Plot,
     Prose,
     Raw,
     Section,
@@ -86,9 +83,7 @@ PAGE: Final = Page(
     lead="B is slower than A.",
     about=("Studied: code.",),
     sections=(
-        Section(
-            key="numbers", title="Numbers", content=(NUMBERS, Chart(name="none", draw=lambda: Missing(title="Chart", reason="no data")))
-        ),
+        Section(key="numbers", title="Numbers", content=(NUMBERS, Chart(name="none", title="Chart", missing="no data"))),
         Section(key="states", title="States", content=(STATES,)),
         Section(
             key="findings",
@@ -175,7 +170,7 @@ ANSWERED: Final = Page(
             title="",
             depth="brief",
             content=(
-                Plot(
+                intervals(
                     name="efficiency",
                     title="efficiency, %",
                     stub="workers",

@@ -8,26 +8,8 @@ import pytest
 from markdown_it import MarkdownIt
 
 from fireassay.estimates.format import Scale, show
-from fireassay.reports.page import (
-    Answer,
-    Bullet,
-    Bullets,
-    Edge,
-    Interval,
-    Line,
-    Mark,
-    Next,
-    Number,
-    Page,
-    Part,
-    Plot,
-    Section,
-    Sum,
-    Table,
-    Words,
-    heads,
-    number,
-)
+from fireassay.reports.charts.model import Edge, Interval, intervals
+from fireassay.reports.page import Answer, Bullet, Bullets, Line, Mark, Next, Number, Page, Part, Section, Sum, Table, Words, heads, number
 from fireassay.reports.view import View, build
 from fireassay.reports.writers.markdown import LINES, plain, write
 from fireassay.verdict.judge import judge
@@ -88,7 +70,7 @@ LEVELS = Table(
     rows=((Mark(word="recommended", tone="gain"), 1, number(estimate(0.1), bare=True)), (Mark(word=EVIL, tone="bad"), 2, EVIL)),
     stub=2,
 )
-EFFICIENCY = Plot(
+EFFICIENCY = intervals(
     name="efficiency",
     title="efficiency, %",
     stub="workers",

@@ -20,6 +20,7 @@ def short(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(doctor_client, "TOKENS", 8)
 
 
+@pytest.mark.deep
 def test_a_calibration_from_begin_to_end(tmp_path: Path) -> None:
     told: list[str] = []
     seen = calibrate(tmp_path, 1.0, told.append, streams=(2,))

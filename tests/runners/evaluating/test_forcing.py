@@ -17,7 +17,7 @@ from fireassay.estimates.estimate import Absent, Estimate
 from fireassay.frames.evaluation.forced import floor_of, sides
 from fireassay.frames.record_data import RecordData, from_record
 from fireassay.instruments.calls.generation import quiet
-from fireassay.kinds.evaluation.audits.corrupt_engine import OF_REFERENCE, WORDS
+from fireassay.kinds.evaluation.audits.scores import OF_REFERENCE, WORDS
 from fireassay.record.reader import open_record
 from fireassay.record.sealing.verify import verify
 from fireassay.reports.pages.record import page
@@ -118,6 +118,7 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> RecordData:
     return evaluated(folder, targets)
 
 
+@pytest.mark.deep
 @pytest.mark.slow
 @pytest.mark.torch
 def test_only_the_wrong_weight_is_named(measured: RecordData) -> None:
@@ -136,6 +137,7 @@ def test_only_the_wrong_weight_is_named(measured: RecordData) -> None:
     assert "engine wrong" in judgement.verdict.sentence
 
 
+@pytest.mark.deep
 @pytest.mark.slow
 @pytest.mark.torch
 def test_the_numbers_are_those_of_the_table(measured: RecordData) -> None:
@@ -158,6 +160,7 @@ def test_the_numbers_are_those_of_the_table(measured: RecordData) -> None:
     assert set(table["basis"]) == {"full"}
 
 
+@pytest.mark.deep
 @pytest.mark.slow
 @pytest.mark.torch
 def test_the_page_says_it_in_words(measured: RecordData) -> None:
@@ -190,6 +193,7 @@ def test_a_wrong_replica_is_named_over_http(tmp_path: Path) -> None:
     assert sides(measured)[2].tail.max == pytest.approx(expected, rel=1e-3)
 
 
+@pytest.mark.deep
 @pytest.mark.slow
 def test_a_wrong_reference_is_named_by_the_others(tmp_path: Path) -> None:
     with echo_engine(wrong) as a, echo_engine(likely) as b, echo_engine(rounded) as c:
@@ -218,6 +222,7 @@ def started(name: str, *kinds: str, **more: Any) -> dict[str, Any]:
     return {"name": name, "command": command, "replicas": len(kinds), "environment": ENVIRONMENT, "ready": "/", **more}
 
 
+@pytest.mark.deep
 @pytest.mark.slow
 @pytest.mark.parametrize("router", [(), (*COMMAND, "router", "{ports}")])
 def test_every_replica_that_assay_started_is_asked_by_itself(router: tuple[str, ...], tmp_path: Path) -> None:
@@ -229,6 +234,7 @@ def test_every_replica_that_assay_started_is_asked_by_itself(router: tuple[str, 
     assert named.evidence.startswith("replica 1 of engine b: ")
 
 
+@pytest.mark.deep
 @pytest.mark.slow
 def test_the_replicas_of_one_engine_are_compared_with_its_first(tmp_path: Path) -> None:
     measured = evaluated(tmp_path, [started("a", "likely", "rounded", "wrong")], task="continuations")

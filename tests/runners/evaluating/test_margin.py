@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from fireassay.errors import SpecError
+from fireassay.quality.scoring.metrics import bleu, exact_match, perplexity
+from fireassay.quality.scoring.text_metric import TextMetric
 from fireassay.runners.evaluating import margin
-from fireassay.scoring.metrics import bleu, exact_match, perplexity
-from fireassay.scoring.text_metric import TextMetric
 from tests.runners.making import experiment
 
 

@@ -6,8 +6,8 @@ import json
 
 import pytest
 
+from fireassay.quality.scoring.items import Method, Task
 from fireassay.runners.evaluating.stops import common, sent, with_stops
-from fireassay.scoring.items import Method, Task
 from fireassay.spec.sections.serving import Target
 from fireassay.traffic.backends.support.options import body_of
 

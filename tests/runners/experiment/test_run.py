@@ -10,11 +10,11 @@ import pytest
 from fireassay.clock import FakeClock
 from fireassay.errors import EnvironmentLacks, RecordError, SpecError
 from fireassay.record import folder as record_folder
+from fireassay.record.launch_rows import launch_row, write_launch
 from fireassay.record.reader import open_record
 from fireassay.record.sealing.plan_signature import plan_signature
 from fireassay.record.writer import StreamWriter
 from fireassay.runners.experiment.progress import LaunchProgress, seconds_left
-from fireassay.runners.experiment.rows import launch_row, write_launch
 from fireassay.runners.experiment.run import resume, run
 from fireassay.runners.experiment.script import script_identity
 from fireassay.spec.experiment import Experiment

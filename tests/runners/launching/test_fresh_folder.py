@@ -277,6 +277,7 @@ os.write(1, b"resumed" if found else b"fresh")
 """
 
 
+@pytest.mark.deep
 def test_a_script_that_resumes_from_what_it_finds_starts_afresh_in_every_launch(tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text(RESUMES)
     said = {}

@@ -11,8 +11,8 @@ import pytest
 
 from fireassay.errors import SpecError
 from fireassay.spec.experiment import Experiment
+from fireassay.spec.flags.flag import seconds, slo
 from fireassay.spec.flags.load import Recorded, add_flags, experiment_from, name_from, notes
-from fireassay.spec.flags.texts import seconds, slo
 from fireassay.spec.load import from_mapping, to_toml
 
 TODAY = date(2026, 11, 22)

@@ -15,7 +15,6 @@ from fireassay.errors import Problem, SpecError
 from fireassay.spec.experiment import Experiment
 from fireassay.spec.load import from_mapping, to_toml
 from fireassay.spec.plan import configurations
-from fireassay.spec.rules.experiment import contradictions
 
 URL = "http://127.0.0.1:8000"
 COMMAND = ["serve", "--port", "{port}"]
@@ -45,7 +44,11 @@ def arrivals(process: str, concurrency: list[int] | None = None, rate: list[floa
 
 
 def told(data: object) -> list[Problem]:
-    return list(contradictions(data))
+    try:
+        Experiment.model_validate(data)
+    except SpecError as error:
+        return list(error.problems)
+    return []
 
 
 STAGES = [{"duration_s": 10.0, "rate": 1.0, "rate_to": 5.0}, {"duration_s": 20.0, "rate": 5.0}]

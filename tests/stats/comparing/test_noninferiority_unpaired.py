@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from fireassay.stats.comparing.noninferiority import crossed
-from fireassay.stats.comparing.noninferiority_unpaired import unpaired
+from fireassay.stats.comparing.noninferiority import crossed, unpaired
 
 
 def test_without_launch_variation_the_bounds_are_those_of_the_items() -> None:

@@ -8,26 +8,26 @@ import numpy as np
 import pytest
 
 from fireassay.stats.comparing.comparison import compare_welch
-from fireassay.stats.comparing.sequential import comparison_confidence, expected_launches, look_confidence, narrow_enough, next_look
+from fireassay.stats.comparing.sequential import analysis_confidence, comparison_confidence, expected_launches, narrow_enough, next_analysis
 from fireassay.stats.intervals.intervals import Interval, log_t
 
 
 def test_the_looks_are_those_of_the_methodology() -> None:
     """5, 8, 12, 18, 27, then half as many again, rounded up: 40.5 -> 41, 61.5 -> 62."""
-    looks = [next_look(0)]
+    looks = [next_analysis(0)]
     while len(looks) < 7:
-        looks.append(next_look(looks[-1]))
+        looks.append(next_analysis(looks[-1]))
     assert looks == [5, 8, 12, 18, 27, 41, 62]
 
 
 @pytest.mark.parametrize(("made", "look"), [(0, 5), (4, 5), (5, 8), (6, 8), (26, 27), (27, 41)])
 def test_an_interrupted_run_goes_on_to_the_next_planned_look(made: int, look: int) -> None:
-    assert next_look(made) == look
+    assert next_analysis(made) == look
 
 
 def test_every_look_is_made_at_half_of_the_error() -> None:
-    assert look_confidence(0.95) == pytest.approx(0.975)
-    assert look_confidence(0.9) == pytest.approx(0.95)
+    assert analysis_confidence(0.95) == pytest.approx(0.975)
+    assert analysis_confidence(0.9) == pytest.approx(0.95)
 
 
 @pytest.mark.parametrize(
@@ -55,14 +55,14 @@ def test_an_impossible_precision_says_so() -> None:
     with pytest.raises(ValueError, match="fraction above 0"):
         narrow_enough(Interval(value=1.0, low=1.0, high=1.0), 0.0)
     with pytest.raises(ValueError, match="at least 0"):
-        next_look(-1)
+        next_analysis(-1)
 
 
 @pytest.mark.parametrize("ratio", [0.8, 1.6, 3.0])
 def test_the_interval_at_which_one_stops_covers_the_truth_and_a_plain_one_does_not(ratio: float) -> None:
     """300 runs to 2 % precision, launches with cv = ratio x precision: at least 95 - 1.5 % - 3 SE.  benchmarks/comparison.py has more."""
     rng = np.random.default_rng(1)
-    covered = [_covers(np.exp(rng.normal(0.0, ratio * 0.02, 200)), look_confidence(0.95)) for _ in range(300)]
+    covered = [_covers(np.exp(rng.normal(0.0, ratio * 0.02, 200)), analysis_confidence(0.95)) for _ in range(300)]
     assert np.mean(covered) >= 0.935 - 3 * math.sqrt(0.95 * 0.05 / 300)
 
 
@@ -71,7 +71,7 @@ def test_two_equal_sides_that_stopped_when_they_were_narrow_seldom_differ() -> N
     """cv = 1.6 x precision, the worst of benchmarks/comparison.py (g): at most 5 % + 3 SE of 400; a plain t of 95 % calls 9 %."""
     rng, plain, paid = np.random.default_rng(2), 0, 0
     for _ in range(400):
-        a, b = (_stopped(np.exp(rng.normal(0.0, 0.032, 200)), look_confidence(0.95)) for _ in "ab")
+        a, b = (_stopped(np.exp(rng.normal(0.0, 0.032, 200)), analysis_confidence(0.95)) for _ in "ab")
         p = compare_welch(a, b, smallest_effect=0.0).p_value
         plain, paid = plain + (p < 0.05), paid + (p < 1.0 - comparison_confidence(0.95, 2))
     assert paid <= 400 * (0.05 + 3 * math.sqrt(0.05 * 0.95 / 400)) < 400 * 0.09
@@ -85,16 +85,16 @@ def test_a_comparison_pays_for_each_adaptive_side() -> None:
 
 
 def _stopped(values: np.ndarray[tuple[int], np.dtype[np.float64]], confidence: float) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
-    k = next_look(0)
-    while not narrow_enough(log_t(values[:k], confidence), 0.02) and next_look(k) <= len(values):
-        k = next_look(k)
+    k = next_analysis(0)
+    while not narrow_enough(log_t(values[:k], confidence), 0.02) and next_analysis(k) <= len(values):
+        k = next_analysis(k)
     return values[:k]
 
 
 def _covers(values: np.ndarray[tuple[int], np.dtype[np.float64]], confidence: float) -> bool:
-    k = next_look(0)
+    k = next_analysis(0)
     while True:
         interval = log_t(values[:k], confidence)
-        if narrow_enough(interval, 0.02) or next_look(k) > len(values):
+        if narrow_enough(interval, 0.02) or next_analysis(k) > len(values):
             return interval.low <= 1.0 <= interval.high
-        k = next_look(k)
+        k = next_analysis(k)

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as some
 from scipy.stats import norm
 
-from fireassay.stats.groups.expected_maximum import slowest_of, spread_of
+from fireassay.stats.groups.stragglers import slowest_of, spread_of
 
 
 @pytest.mark.parametrize("spread", [0.01, 0.05, 0.2, 0.7])

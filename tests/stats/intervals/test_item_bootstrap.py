@@ -11,8 +11,7 @@ from scipy.stats import bootstrap
 
 from fireassay.stats.intervals import item_bootstrap
 from fireassay.stats.intervals.item_bootstrap import Items, Resampled, of_score
-from fireassay.stats.intervals.item_means import of_units
-from fireassay.stats.intervals.jackknife import Weighted
+from fireassay.stats.intervals.item_means import Weighted, of_units
 
 Array = NDArray[np.float64]
 

@@ -9,8 +9,7 @@ import pytest
 from numpy.typing import NDArray
 from scipy import stats
 
-from fireassay.stats.intervals.launch_quantiles import between_launches, carried
-from fireassay.stats.intervals.quantiles import cluster_woodruff
+from fireassay.stats.intervals.quantiles import between_launches, carried, cluster_woodruff
 
 
 def test_three_launches_whose_medians_differ_by_a_known_factor() -> None:

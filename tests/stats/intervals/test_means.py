@@ -14,10 +14,10 @@ from scipy import stats
 from fireassay import catalog
 from fireassay.estimates.estimate import Absent
 from fireassay.frames.record_data import from_record
+from fireassay.metrics.results import LazyResults
 from fireassay.record.reader import open_record
 from fireassay.stats.intervals.intervals import mean_t
 from fireassay.stats.intervals.means import MEANS, NoMean, quotient
-from fireassay.verdict.judge import compute
 
 
 @pytest.mark.parametrize("bad", [[], [1.0, float("nan")]])
@@ -69,7 +69,7 @@ def test_one_share_bounds_nothing() -> None:
 def test_the_metrics_of_a_record_are_centred_over_launches_as_their_kind_demands(repository: Path) -> None:
     """Rates: geometric, so that items per dollar and dollars per item agree; costs and counts: between the harmonic and the
     arithmetic mean of the launches; ratios: between the extremes.  So never the best of several."""
-    results = compute(from_record(open_record(repository / "tests" / "records" / "good")), catalog.load_all("metrics"))
+    results = LazyResults(from_record(open_record(repository / "tests" / "records" / "good")), catalog.load_all("metrics"))
     seen = set()
     for name, values in results.items():
         kind = catalog.load("metrics", name).kind

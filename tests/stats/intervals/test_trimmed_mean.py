@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.stats import mstats, trim_mean
 
-from fireassay.stats.intervals.trimmed_mean import trimmed_mean
+from fireassay.stats.intervals.means import trimmed_mean
 
 
 @pytest.mark.parametrize("n", [4, 8, 20, 48])

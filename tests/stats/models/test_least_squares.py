@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.optimize import least_squares
 
-from fireassay.stats.models.least_squares import Array, minimum
+from fireassay.stats.solvers import Array, minimum
 
 X = np.array([1.0, 2.0, 4.0, 8.0, 16.0, 32.0])
 NOISE = np.array([0.01, -0.02, 0.015, -0.005, 0.02, -0.01])

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.stats import linregress
 
-from fireassay.stats.series.drift import drift, memory, memory_limit
+from fireassay.stats.series.trend import drift, memory, memory_limit
 
 
 def test_a_steady_growth_is_found_exactly() -> None:

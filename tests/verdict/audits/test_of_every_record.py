@@ -12,16 +12,15 @@ from fireassay import catalog
 from fireassay.estimates.estimate import Estimate
 from fireassay.frames.record_data import RecordData
 from fireassay.kinds.serving import KIND as SERVING
+from fireassay.metrics.results import LazyResults
 from fireassay.spec.experiment import Quality
 from fireassay.spec.sections.serving import Objectives
-from fireassay.verdict.claims.pitfalls import of_record
-from fireassay.verdict.judge import about, compute, judge
+from fireassay.verdict.judge import judge
+from fireassay.verdict.pitfalls import of_record
 from tests.serving_made import ServingMade, simulated
 from tests.verdict.served import clean, found, rules
 
 pytestmark = pytest.mark.slow
-
-
 BOTH = (
     "contention",
     "launches",
@@ -156,7 +155,7 @@ def test_a_percentile_on_too_few_requests_is_inadmissible() -> None:
 
 def test_no_percentile_of_our_own_stands_on_too_few_requests() -> None:
     measured = simulated(rate=(2.0, 8.0, 32.0), blocks=5, slots=64, seed=4).measured()
-    results = compute(measured, about(measured))
+    results = LazyResults(measured)
     assert found("percentile_trials", measured, results) == ()
     assert any(isinstance(value, Estimate) for name in ("tpot_p95", "ttft_p95", "e2e_p95") for value in results[name].values())
 
@@ -192,15 +191,15 @@ def test_a_load_at_which_answers_are_worse_is_named_with_what_to_look_at() -> No
 
 
 def test_pitfalls_of_a_load_are_those_of_loads(whole: RecordData) -> None:
-    listed = {pitfall.name for pitfall in of_record(whole, compute(whole, about(whole)))}
+    listed = {pitfall.name for pitfall in of_record(whole)}
     audits: dict[str, Any] = catalog.load_all("verdict.audits")
-    assert listed == {name for name, audit in audits.items() if audit.of_records and SERVING.concerns(audit.about)}
+    assert listed == {name for name, audit in audits.items() if SERVING.concerns(audit.about)}
     assert {"ledger", "send_lag", "contention"} <= listed
     assert not {"replicas", "same_loss", "warm_up", "samples"} & listed
 
 
 def test_a_clean_load_fell_into_no_pitfall(whole: RecordData) -> None:
-    states = {pitfall.name: pitfall.state for pitfall in of_record(whole, compute(whole, about(whole)))}
+    states = {pitfall.name: pitfall.state for pitfall in of_record(whole)}
     assert [name for name, state in states.items() if state == "fallen into"] == []
     assert states["ledger"] == "clear"
     assert states["cross_talk"] == "not examined"

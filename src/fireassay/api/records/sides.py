@@ -21,13 +21,14 @@ from fireassay.api.sides import Watch, side, unwatched
 from fireassay.errors import RecordError
 from fireassay.estimates.estimate import Estimate
 from fireassay.frames.record_data import from_record
+from fireassay.metrics.results import about
 from fireassay.record.reader import open_record
 from fireassay.record.unjudged import judged_from
 from fireassay.reports.answering import TONES
 from fireassay.reports.words import STATUS_WORDS
 from fireassay.verdict.comparison.types import Side
 from fireassay.verdict.headline import headline
-from fireassay.verdict.judge import Judgement, about
+from fireassay.verdict.judge import Judgement
 from fireassay.verdict.types import Verdict
 
 KEPT: Final = 2

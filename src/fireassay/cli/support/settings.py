@@ -143,9 +143,9 @@ def _problems(data: Mapping[str, Any], known: Mapping[str, _Allowed]) -> Iterato
             condition = _condition(name)
             wrong = "a condition of a measurement, so it has no default here" if condition else "not a key of this file"
             remedy = f"Put it into the experiment: {condition}." if condition else did_you_mean(name, known)
-            yield Problem(where=name, found=shown(value), allowed=", ".join(known), fix=remedy, wrong=wrong)
+            yield Problem(name, shown(value), ", ".join(known), remedy, wrong=wrong)
         elif not known[name].fits(value):
-            yield Problem(where=name, found=shown(value), allowed=known[name].words)
+            yield Problem(name, shown(value), known[name].words)
 
 
 def _condition(name: str) -> str:

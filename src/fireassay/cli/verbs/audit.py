@@ -67,14 +67,14 @@ def _of_record(name: str, root: Path) -> tuple[Sheet, int]:
     from fireassay.record.unjudged import judged_from
     from fireassay.reports.pages.pitfalls import Sheet
     from fireassay.verdict.claims.claim import facts_needed, smallest_set
-    from fireassay.verdict.claims.pitfalls import of_record
     from fireassay.verdict.judge import judge
+    from fireassay.verdict.pitfalls import of_record
 
     path = resolve(name, root)
     with judged_from(path):
         measured = from_record(open_record(path))
         judgement = judge(measured)
-        pitfalls = of_record(measured, judgement.results)
+        pitfalls = of_record(measured)
     facts = facts_needed(judgement.verdict.findings)
     sheet = Sheet(
         kind="record",

@@ -20,10 +20,10 @@ from fireassay.printable import json_text
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from fireassay.runners.foreign.support.base import Imported
+    from fireassay.importers.support.base import Imported
 
-TOOLS = catalog.names("runners.foreign")
-HARNESSES = catalog.names("runners.foreign.evaluations")
+TOOLS = catalog.names("importers")
+HARNESSES = catalog.names("importers.harnesses")
 DESCRIPTION = f"""\
 Read results of another load generator or evaluation harness and write them as a sealed record, which can be reported, audited,
 and compared where the conditions allow. Facts that are not in the file stay unknown.
@@ -84,8 +84,8 @@ def _run(arguments: argparse.Namespace) -> int:
 
 def _imported(arguments: argparse.Namespace, advance: Callable[[int, int], None] | None) -> tuple[Imported, ...]:
     """The records; the flags of a harness are wrong for a load generator, which has one file or folder."""
-    from fireassay.runners.foreign.evaluations.support.importing import Wanted, import_evaluations, recognised
-    from fireassay.runners.foreign.support.importing import import_results
+    from fireassay.importers.harnesses.support.importing import Wanted, import_evaluations, recognised
+    from fireassay.importers.support.importing import import_results
 
     tool = _known(arguments.tool)
     harness = tool if tool in HARNESSES else "" if tool else recognised(arguments.files)
@@ -112,7 +112,7 @@ def _known(given: str) -> str:
     from fireassay.spec.explain import did_you_mean, shown  # deferred: without a wrong name it is not needed
 
     tool = given.replace("-", "_")
-    named = (*TOOLS, *catalog.third_party("runners.foreign"), "nccl_tests", *HARNESSES, *catalog.third_party("runners.foreign.evaluations"))
+    named = (*TOOLS, *catalog.third_party("importers"), "nccl_tests", *HARNESSES, *catalog.third_party("importers.harnesses"))
     if tool and tool not in named:
         words = [name.replace("_", "-") for name in named]
         raise refuse("--from", shown(given), f"one of {', '.join(words)}", did_you_mean(given, words), source="the import")

@@ -15,7 +15,7 @@ from fireassay.errors import Problem, SpecError
 
 if TYPE_CHECKING:
     from fireassay.spec.timings import Stated
-    from fireassay.verdict.rubric.types import Limits, Rubric
+    from fireassay.verdict.claims.rubric.types import Limits, Rubric
 
 DESCRIPTION = """\
 Judge a table of timings or throughputs measured elsewhere: speedup, efficiency, the serial fraction
@@ -69,7 +69,7 @@ MOST_EFFICIENCY = 2.0  # above it, the value is probably in percent
 def _run(arguments: argparse.Namespace) -> int:
     from fireassay.reports.pages.rubric import page
     from fireassay.spec.timings import read_timings, with_tolerance
-    from fireassay.verdict.rubric.rubric import rubric
+    from fireassay.verdict.claims.rubric.rubric import rubric
 
     limits, requested, predict_at = _limits(arguments)
     timings, tolerance = with_tolerance(read_timings(arguments.table, asked=requested), arguments.tolerance)
@@ -82,7 +82,7 @@ def _run(arguments: argparse.Namespace) -> int:
 def _limits(arguments: argparse.Namespace) -> tuple[Limits, Stated, float | None]:
     """The flags' numbers. Raises SpecError with every wrong one."""
     from fireassay.spec.timings import Stated
-    from fireassay.verdict.rubric.types import Limits
+    from fireassay.verdict.claims.rubric.types import Limits
 
     problems: list[Problem] = []
 
@@ -95,20 +95,20 @@ def _limits(arguments: argparse.Namespace) -> tuple[Limits, Stated, float | None
         below = value is None or value < 0 or (value == 0 and least == "above 0") or (least == WORKERS and not is_whole)
         if text is not None and below:
             kind = "a whole number" if least == WORKERS else "a number"
-            problems.append(Problem(where=f"--{flag}", found=text or "nothing", allowed=f"{kind} {least}"))
+            problems.append(Problem(f"--{flag}", text or "nothing", f"{kind} {least}"))
         return value
 
     number("tolerance", "of at least 0", percent=True)  # in the table's unit: see `with_tolerance`
     efficiency = number("efficiency", "above 0", percent=True)
     if efficiency is not None and efficiency > MOST_EFFICIENCY:
         remedy = f"Write {efficiency:g}%."
-        problems.append(Problem(where="--efficiency", found=arguments.efficiency, allowed="a fraction (0.70) or percent (70%)", fix=remedy))
+        problems.append(Problem("--efficiency", arguments.efficiency, "a fraction (0.70) or percent (70%)", remedy))
     deadline, budget, work = number("deadline", "above 0"), number("budget", "above 0"), number("work", "above 0")
     predict_at = number("predict", WORKERS)
     where = [tuple(text.rsplit("=", 1)) for text in arguments.where]
-    problems += [Problem(where="--where", found=text, allowed="HEADING=CELL") for text in arguments.where if "=" not in text]
+    problems += [Problem("--where", text, "HEADING=CELL") for text in arguments.where if "=" not in text]
     if problems or efficiency is None:
-        raise SpecError(tuple(problems), "the flags")
+        raise SpecError(problems, "the flags")
     requested = Stated(
         work=work, use=tuple(arguments.use), where=tuple((pair[0], pair[1]) for pair in where), scaling=arguments.scaling or ""
     )

@@ -37,8 +37,8 @@ def _run(arguments: argparse.Namespace) -> int:
     from fireassay.cli.support.progress import display
     from fireassay.reports.documents.tuning import render
     from fireassay.reports.pages.tuning import page
-    from fireassay.spec.knobs import check
     from fireassay.spec.load import load as load_experiment
+    from fireassay.spec.sections.tune import check
 
     experiment = load_experiment(arguments.file)
     tune = check(experiment)
@@ -82,8 +82,7 @@ def exit_code(result: Tuned) -> int:
 def planned(tune: Tune, levels: int) -> str:
     """The settings and rounds of a tuning."""
     from fireassay.estimates.format import count
-    from fireassay.spec.knobs import rounds_at_most
-    from fireassay.spec.sections.tune import choices, left_out
+    from fireassay.spec.sections.tune import choices, left_out, rounds_at_most
 
     *before, last = rounds_at_most(tune)
     lines = [f"{count(len(choices(tune)), 'arms')}; the first is the baseline:", ""]

@@ -93,7 +93,7 @@ def of_kind(keys: type[AskedOfKind], fault: PlannedFault) -> AskedOfKind:
     return cast("AskedOfKind", fault.training)
 
 
-def _nothing_to_add(asked: Mapping[str, Any]) -> Iterable[Problem]:
+def _nothing_to_add(asked: FaultSpec) -> Iterable[Problem]:
     return ()
 
 
@@ -118,8 +118,8 @@ class Fault:
     on_load: Callable[[Struck, Any], Undo | None] | None = None
     needs: Literal["pids", "proxy", ""] = ""  # pids: needs replicas that assay started
     keys: type[FaultSpec] = FaultSpec  # model of the fault's keys, the kind's own included
-    # Problems in the raw keys, which may have wrong types; `where` is the key's name.
-    rule: Callable[[Mapping[str, Any]], Iterable[Problem]] = _nothing_to_add
+    # Contradictions between the keys; `where` is the key's name.
+    rule: Callable[[Any], Iterable[Problem]] = _nothing_to_add
     ends_worker: bool | None = None  # in training, whether the worker exits and is restarted; None: it depends
     further: tuple[str, ...] = ()  # keys common to all faults that parameterise this kind
     undone_at_end: bool = True  # whether it must be undone even after the load has ended

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from pydantic import Field
 
-from fireassay.errors import Problem, SpecError
+from fireassay.errors import refuse
 from fireassay.spec.model import LONGEST_S
 from fireassay.spec.sections.faults import Fault as FaultSpec
 from fireassay.spec.sections.serving import Target
@@ -37,15 +37,11 @@ def check(asked: FaultSpec, target: Target) -> None:
         SpecError: an address is not http://.
     """
     if unsupported := [url for url in target.urls if not url.startswith("http://")]:
-        raise SpecError(
-            (
-                Problem(
-                    where="faults[].kind",
-                    found=f"{asked.kind!r} for {unsupported[0]}",
-                    allowed="such a fault where the address is http://",
-                    fix="A certificate would not name the proxy: address the server without TLS for this experiment.",
-                ),
-            )
+        raise refuse(
+            "faults[].kind",
+            f"{asked.kind!r} for {unsupported[0]}",
+            "such a fault where the address is http://",
+            "A certificate would not name the proxy: address the server without TLS for this experiment.",
         )
 
 

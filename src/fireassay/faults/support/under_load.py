@@ -21,7 +21,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from fireassay import catalog
-from fireassay.errors import EnvironmentLacks, Problem, SpecError
+from fireassay.errors import EnvironmentLacks, refuse
 from fireassay.faults.support.base import Fault, Struck, Undo
 from fireassay.launchers.support import supervisor
 from fireassay.record.secrets.redact import redact
@@ -42,31 +42,16 @@ def check(fault: Fault, asked: FaultSpec, target: Target) -> None:
     """
     if fault.on_load is None:
         kinds = [name for name, other in catalog.load_all("faults").items() if other.on_load is not None]
-        raise SpecError(
-            (
-                Problem(
-                    where="faults[].kind",
-                    found=repr(fault.name),
-                    allowed="a kind that strikes under a load",
-                    fix=f"Use {', '.join(kinds[:-1])} or {kinds[-1]}.",
-                ),
-            )
-        )
+        raise refuse("faults[].kind", repr(fault.name), "a kind that strikes under a load", f"Use {', '.join(kinds[:-1])} or {kinds[-1]}.")
     if fault.needs == "pids" and not target.command:
-        raise SpecError(
-            (
-                Problem(
-                    where="faults[].kind",
-                    found=f"{fault.name!r} for {target.name}, which assay does not start",
-                    allowed="such a fault where the target has a `command`",
-                    fix='Let assay start it (targets[].command), or use kind = "command" with a line that reaches the server.',
-                ),
-            )
+        raise refuse(
+            "faults[].kind",
+            f"{fault.name!r} for {target.name}, which assay does not start",
+            "such a fault where the target has a `command`",
+            'Let assay start it (targets[].command), or use kind = "command" with a line that reaches the server.',
         )
     if asked.replica is not None and asked.replica >= (len(target.urls) or target.replicas):
-        raise SpecError(
-            (Problem(where="faults[].replica", found=str(asked.replica), allowed=f"0 to {(len(target.urls) or target.replicas) - 1}"),)
-        )
+        raise refuse("faults[].replica", str(asked.replica), f"0 to {(len(target.urls) or target.replicas) - 1}")
     fault.check(asked, target)
 
 

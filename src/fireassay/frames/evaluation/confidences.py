@@ -10,8 +10,8 @@ import polars as pl
 
 from fireassay.frames.evaluation.item_scores import answers_of, identity
 from fireassay.frames.record_data import RecordData
-from fireassay.scoring.likelihoods import METHOD, of_text
-from fireassay.scoring.text_metric import Array
+from fireassay.quality.scoring.likelihoods import METHOD, of_text
+from fireassay.quality.scoring.text_metric import Array
 
 
 @dataclass(frozen=True, kw_only=True)

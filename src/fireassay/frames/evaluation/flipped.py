@@ -14,7 +14,7 @@ import numpy as np
 
 from fireassay.frames.evaluation.item_scores import answers_of, deciding, identity, item_scores, matched, tasks
 from fireassay.frames.record_data import RecordData
-from fireassay.scoring.likelihoods import METHOD, of_text
+from fireassay.quality.scoring.likelihoods import METHOD, of_text
 
 Texts = Mapping[tuple[str, str], Mapping[str, str | None]]
 

@@ -19,7 +19,7 @@ import polars as pl
 
 from fireassay import catalog
 from fireassay.frames.record_data import RecordData
-from fireassay.scoring.text_metric import Array, Options, Prepared, TextMetric, Whole
+from fireassay.quality.scoring.text_metric import Array, Options, Prepared, TextMetric, Whole
 
 Answers = tuple[RecordData, str]  # those of a configuration of a record
 
@@ -51,7 +51,7 @@ class ItemScores:
 @cache
 def metric_named(name: str) -> TextMetric:
     """A score's declaration; loads no library."""
-    metric: TextMetric = catalog.load("scoring.metrics", name)
+    metric: TextMetric = catalog.load("quality.scoring.metrics", name)
     return metric
 
 

@@ -17,7 +17,7 @@ import polars as pl
 
 from fireassay.frames.evaluation.item_scores import Answers, ItemScores, Paired, answers_of, item_scores
 from fireassay.frames.record_data import RecordData
-from fireassay.scoring.text_metric import Array
+from fireassay.quality.scoring.text_metric import Array
 
 Worst = Callable[[Array], Array]
 

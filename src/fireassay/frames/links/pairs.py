@@ -282,7 +282,7 @@ def _unnamed(pair_matrix: Matrix, nested: Nesting, notes: tuple[str, ...]) -> Cl
 
 
 def _named(pair_matrix: Matrix, nested: Nesting, notes: tuple[str, ...]) -> Classes:
-    from fireassay.stats.groups.topology import told, within
+    from fireassay.stats.groups.topology import group_list, within
 
     hosts = _by_name(pair_matrix.hosts)
     if nested.refused:
@@ -296,7 +296,7 @@ def _named(pair_matrix: Matrix, nested: Nesting, notes: tuple[str, ...]) -> Clas
     sentences += [_seen(level, "islands within hosts") for level in finer]
     sentences += [_seen(level, "hosts that lie near each other") for level in coarser]
     sentences += [
-        f"CONTRADICTION: by {level.feature} the ranks {told(level.groups)} belong together, by their hosts' names {told(hosts)}; "
+        f"CONTRADICTION: by {level.feature} the ranks {group_list(level.groups)} belong together, by their hosts' names {group_list(hosts)}; "
         "the names, the order of the ranks or the measurement is wrong"
         for level in crossing
     ]
@@ -307,9 +307,9 @@ def _named(pair_matrix: Matrix, nested: Nesting, notes: tuple[str, ...]) -> Clas
 
 
 def _seen(level: Level, noun: str) -> str:
-    from fireassay.stats.groups.topology import told
+    from fireassay.stats.groups.topology import group_list
 
-    return f"{told(level.groups)} are {noun}: by {level.feature} the next pair is {level.ratio:.3g} times as far."
+    return f"{group_list(level.groups)} are {noun}: by {level.feature} the next pair is {level.ratio:.3g} times as far."
 
 
 def _by_name(hosts: Sequence[str]) -> Groups:

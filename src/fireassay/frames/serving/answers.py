@@ -19,7 +19,7 @@ from fireassay import catalog
 from fireassay.spec.rules.quality import scores_of_a_load
 
 if TYPE_CHECKING:
-    from fireassay.scoring.text_metric import TextMetric
+    from fireassay.quality.scoring.text_metric import TextMetric
     from fireassay.spec.experiment import Experiment
 
 PLAIN: Final = ("exact_match", "accuracy")
@@ -53,7 +53,7 @@ def _score(metric: str, answers: pl.DataFrame) -> pl.Expr | pl.Series:
         return given.str.contains(wanted, literal=True).cast(pl.Float64).alias("score")
     if metric in PLAIN:
         return (given == wanted).cast(pl.Float64).alias("score")
-    declared: TextMetric = catalog.load("scoring.metrics", metric)
+    declared: TextMetric = catalog.load("quality.scoring.metrics", metric)
     rows = declared.prepare(declared.options).statistics(answers["text"].to_list(), [[text] for text in answers["expected"].to_list()])
     return pl.Series("score", declared.item_scores(rows), pl.Float64)
 

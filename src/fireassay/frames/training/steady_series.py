@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from fireassay.estimates.percentiles import Series
+from fireassay.estimates.over_launches import Series
 from fireassay.frames.record_data import RecordData
 
 MARK_STEPS = "the script did not mark its steps, and no torch optimizer stepped in the started process; iterate over probe.steps(loader)"

@@ -1,6 +1,6 @@
-"""What corrupted a wrong result, and where?
+"""How many elements of a collective's result are wrong, what corrupted them, and where?
 
-Runs only after a result was found wrong.
+`check` is pure: (call, result) -> `Checked`.  The cause is sought only after a result was found wrong.
 
     stale          the old contents: the input, nothing written, or the result of an earlier call
     rank_missing   a sum without one rank's numbers, or a part of a gather that was not written
@@ -19,7 +19,7 @@ A cause is named only if the result equals, bit for bit, that corruption applied
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from fireassay.instruments.collectives.data import (
@@ -33,12 +33,14 @@ from fireassay.instruments.collectives.data import (
     fill,
     numbers,
     poison,
+    right,
     whole,
 )
 from fireassay.spec.sections.collectives import DTYPES
 
 if TYPE_CHECKING:
     import torch
+
 
 ROUNDED: Final = ("bfloat16", "float16", "float32")
 CLOSE: Final = 1e-3  # for products, which are inexact
@@ -295,3 +297,36 @@ def _run(mask: torch.Tensor) -> str:
     positions = mask.nonzero().reshape(-1)
     first, last = int(positions[0]), int(positions[-1])
     return f"{len(positions)} elements from {first} to {last}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Checked:
+    """The number of wrong elements and the corruption, if identified; `wrong` None: this rank has no result."""
+
+    wrong: int | None
+    fault: str = ""
+
+
+def check(spec: RankCall, result: torch.Tensor) -> Checked:
+    """Count the wrong elements of a result and name the corruption."""
+    parts = list(expected(spec))
+    if not parts:
+        return _elsewhere(spec, result)
+    if right(spec, result):
+        return Checked(wrong=0)
+    reference = whole(parts, result.device)
+    if result.dtype != reference.dtype or result.numel() != reference.numel():
+        return Checked(wrong=reference.numel(), fault=f"wrong_dtype: {_type(result)} of {result.numel()} elements")
+    flat = result.reshape(-1).cpu()
+    return Checked(wrong=int((flat != reference.cpu()).sum()), fault=named(spec, flat, reference.cpu()))
+
+
+def _elsewhere(spec: RankCall, result: torch.Tensor) -> Checked:
+    """A rank that receives nothing: its buffer is undefined, but must not hold a sum that belongs to the root."""
+    if spec.op == "reduce" and spec.ranks > 1 and right(replace(spec, rank=spec.root), result):
+        return Checked(wrong=None, fault="sum_is_here")
+    return Checked(wrong=None)
+
+
+def _type(tensor: torch.Tensor) -> str:
+    return str(tensor.dtype).removeprefix("torch.")

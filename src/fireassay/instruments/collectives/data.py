@@ -147,7 +147,7 @@ def expected(spec: RankCall) -> Iterator[tuple[int, torch.Tensor, int]]:
 
 
 def right(spec: RankCall, result: torch.Tensor) -> bool:
-    """Whether the result is right; fast, since it runs on every timed call."""
+    """True if the result is right; fast, since it runs on every timed call."""
     at = 0
     for size, periods, begin in expected(spec):
         part = result[at : at + size]

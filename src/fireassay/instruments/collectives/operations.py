@@ -1,13 +1,18 @@
-"""How does each operation call torch.distributed, and where are its buffers?
+"""How does each operation call torch.distributed, where are its buffers, and how long do back-to-back calls take?
 
 Nine operations as defined by nccl-tests, in each placement that torch offers. As in nccl-tests, calls rotate through a rank's memory:
 each call of a loop has its own data, which no cache holds from the call before and which can be checked after the loop.
 Nothing is emulated: an operation that the engine lacks raises and is reported as not supported.
+
+A loop begins when every rank has passed a barrier and makes its calls without a pause, as nccl-tests does. The end of a call is the
+begin of the next, so k calls cost k + 1 clock readings. On the host a call ends when it returns; on a GPU events in its stream mark
+the ends and are read after the loop. Data are written before a loop and checked after it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
@@ -16,6 +21,7 @@ from fireassay.instruments.collectives.data import STRIDE, RankCall, fill, numbe
 
 if TYPE_CHECKING:
     import torch
+
 
 # Elements that a rank sends and receives, in multiples of its count; for rooted operations, on the root.
 SENDS: Final = {"reduce_scatter": True, "all_to_all": True, "scatter": True}
@@ -122,3 +128,36 @@ def prepare(spec: RankCall, slot: Slot) -> None:
     elif spec.in_place and slot.outputs is not None:
         # a receive-only rank starts with its own numbers, so that a stale result is recognised
         fill(slot.outputs, numbers(spec.rank, spec.ranks, spec.dtype), STRIDE * spec.call)
+
+
+Now = Callable[[], int]
+
+
+def on_host(calls: Sequence[Callable[[], Any]], now: Now = time.monotonic_ns) -> list[int]:
+    """The loop's start and each call's return time."""
+    stamps = [0] * (len(calls) + 1)
+    stamps[0] = now()
+    for index, call in enumerate(calls, 1):
+        call()
+        stamps[index] = now()
+    return stamps
+
+
+def on_gpu(torch: Any, calls: Sequence[Callable[[], Any]], now: Now = time.monotonic_ns) -> list[int]:
+    """The same from events in the current stream, offset by the host's time at the start."""
+    events = [torch.cuda.Event(enable_timing=True) for _ in range(len(calls) + 1)]
+    torch.cuda.synchronize()
+    begin = now()
+    events[0].record()
+    for index, call in enumerate(calls, 1):
+        call()
+        events[index].record()
+    torch.cuda.synchronize()
+    return [begin + round(events[0].elapsed_time(event) * 1e6) for event in events]
+
+
+def loops(seconds_of_a_call: float, *, slots: int, most: int, seconds: float, least: int) -> tuple[int, int]:
+    """(loops, calls per loop) so that a cell takes about `seconds`, in at least `least` loops."""
+    call_s = max(seconds_of_a_call, 1e-9)
+    calls = max(1, min(slots, most, int(seconds / least / call_s)))
+    return max(least, min(int(seconds / (calls * call_s)), 100 * least)), calls

@@ -18,9 +18,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
-from fireassay.instruments.collectives import operations, pairs, timing
+from fireassay.instruments.collectives import operations, pairs
+from fireassay.instruments.collectives.corruption import Checked, check
 from fireassay.instruments.collectives.data import RankCall, right
-from fireassay.instruments.collectives.result_check import Checked, check
 from fireassay.instruments.recorder.sink import Identity, LaunchSink, Sink, identity_from, process_start_ns
 from fireassay.spec.sections.collectives import Cell, Collectives, cells
 from fireassay.units import MIB, NS_PER_S
@@ -88,13 +88,13 @@ class Worker:
 
     def time(self, cell: Cell) -> None:
         """Time one cell: warm-up, then the loops."""
-        spec = self._asked(cell)
+        spec = self._call_of(cell)
         memory = self._memory(operations.elements(cell.op, cell.ranks, cell.count, cell.place))
         capacity = operations.room(spec, memory)
         warm = min(self.settings.warm_up, capacity)
         first_s = self._loop(cell, spec, memory, 0, warm, "warm_up")
         second_s = self._loop(cell, spec, memory, 0, warm, "warm_up") if warm > 1 else first_s
-        batches, calls = timing.loops(
+        batches, calls = operations.loops(
             self._slowest(min(first_s, second_s)),
             slots=capacity,
             most=self.settings.calls,
@@ -114,10 +114,10 @@ class Worker:
             operations.prepare(call_spec, slot)
         calls = [slot.call for slot in slots]
         self._lead_in(spec, memory, begin, number)
-        entry_times = self._meet()
-        stamps = timing.on_gpu(self.torch, calls) if self.device.type == "cuda" else timing.on_host(calls)
+        entry_times = self._barrier()
+        stamps = operations.on_gpu(self.torch, calls) if self.device.type == "cuda" else operations.on_host(calls)
         # a rank that finishes early must not use the CPU for checks while others still run
-        exit_times = self._meet()
+        exit_times = self._barrier()
         checked = [_checked(call_spec, slot) for call_spec, slot in zip(specs, slots, strict=True)]
         self._row(cell, before, "barrier", 0, phase, entry_times, Checked(wrong=None))
         for index, outcome in enumerate(checked):
@@ -133,7 +133,7 @@ class Worker:
             for _ in range(lead_in(spec.count * self.settings.element_size)):
                 extra.call()
 
-    def _meet(self) -> tuple[int, int]:
+    def _barrier(self) -> tuple[int, int]:
         begin = time.monotonic_ns()
         self.distributed.barrier(**({"device_ids": [self.device.index]} if self.device.type == "cuda" else {}))
         if self.device.type == "cuda":
@@ -185,7 +185,7 @@ class Worker:
 
     # ---- helpers
 
-    def _asked(self, cell: Cell) -> RankCall:
+    def _call_of(self, cell: Cell) -> RankCall:
         return RankCall(
             op=cell.op,
             ranks=cell.ranks,

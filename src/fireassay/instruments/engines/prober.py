@@ -236,7 +236,7 @@ class Prober:
             raise OSError(code, "")
         request = self._replicas[connection.replica].request
         if not request:
-            self._tell(connection, "")
+            self._conclude(connection, "")
             self._close(connection)
             return
         connection.socket.send(request)  # fits into the send buffer of a new connection
@@ -247,22 +247,22 @@ class Prober:
         connection.heard += data
         if not connection.reported and b"\r\n" in connection.heard:
             status = _status(connection.heard)
-            self._tell(connection, "no HTTP" if status is None else self._replicas[connection.replica].trouble(status))
+            self._conclude(connection, "no HTTP" if status is None else self._replicas[connection.replica].trouble(status))
         if not data or len(connection.heard) > MOST_BYTES:
-            self._tell(connection, "closed without an answer")
+            self._conclude(connection, "closed without an answer")
             self._close(connection)
 
     def _expire(self) -> None:
         limit = time.monotonic_ns() - self._timeout_ns
         for connection in [connection for connection in self._open if connection.sent_ns < limit]:
-            self._tell(connection, f"no answer within {self._timeout_ns / NS_PER_S:g} s")
+            self._conclude(connection, f"no answer within {self._timeout_ns / NS_PER_S:g} s")
             self._close(connection)
 
     def _failed(self, connection: _Connection, error: OSError) -> None:
-        self._tell(connection, errno.errorcode.get(error.errno or 0, type(error).__name__))
+        self._conclude(connection, errno.errorcode.get(error.errno or 0, type(error).__name__))
         self._close(connection)
 
-    def _tell(self, connection: _Connection, why: str) -> None:
+    def _conclude(self, connection: _Connection, why: str) -> None:
         if connection.reported:
             return
         connection.reported = True

@@ -119,7 +119,7 @@ class _Endpoint:
         self._launch, self._emit, self._headers = launch, emit, headers
         self._every_ns, self._stopped = every_ns, stopped
         self._device, self._failures = f"replica-{number}", 0
-        self._own = {**exposition.KNOWN, **asked_for(options)}
+        self._own = {**exposition.KNOWN, **requested(options)}
         self._names = exposition.spellings({**self._own, **exposition.GPUS})
         self._chosen = tuple(str(options.get("metrics.gpus", "")).replace(" ", "").split(",")) if options.get("metrics.gpus") else ()
         self._energies: dict[tuple[str, str], Accumulated] = {}
@@ -131,13 +131,13 @@ class _Endpoint:
     def _run(self) -> None:
         due = time.monotonic_ns()
         while True:
-            self._look()
+            self._scrape()
             if self._stopped.is_set():
                 return
             due = max(due + self._every_ns, time.monotonic_ns())
             self._stopped.wait((due - time.monotonic_ns()) / NS_PER_S)
 
-    def _look(self) -> None:
+    def _scrape(self) -> None:
         try:
             page = fetch(self.address, self._headers)
             ns = time.monotonic_ns()
@@ -193,7 +193,7 @@ class _Endpoint:
         return not self._chosen or any(chosen in names or (len(chosen) > 4 and names[1].startswith(chosen)) for chosen in self._chosen)
 
 
-def asked_for(options: Mapping[str, str | int | float | bool]) -> dict[str, Wanted]:
+def requested(options: Mapping[str, str | int | float | bool]) -> dict[str, Wanted]:
     """The names requested by options `metrics.NAME = "unit"`."""
     names = {key.removeprefix("metrics."): unit for key, unit in options.items() if key.startswith("metrics.")}
     return {name: Wanted(name, unit if isinstance(unit, str) and unit else "count") for name, unit in names.items() if name != "gpus"}

@@ -57,7 +57,7 @@ class Accumulated:
 
     @property
     def lower_bound(self) -> bool:
-        """Whether the true energy may be higher."""
+        """True if the true energy may be higher."""
         return self.doubts > 0
 
 

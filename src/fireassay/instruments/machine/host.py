@@ -203,12 +203,12 @@ class TreeCounts:
 
 
 def _same(first: ProcessTime | None, second: ProcessTime | None) -> bool:
-    """Whether both are the same process: a reused pid has another start time."""
+    """True if both are the same process: a reused pid has another start time."""
     return first is not None and second is not None and first.begin == second.begin
 
 
 def _was_handed_on(ended: ProcessTime, before: dict[int, ProcessTime], now: dict[int, ProcessTime]) -> bool:
-    """Whether its time is in a living process's `reaped`: its parent's, or further up if those ended with it."""
+    """True if its time is in a living process's `reaped`: its parent's, or further up if those ended with it."""
     passed: set[int] = set()
     while ended.parent in before and ended.parent not in passed:
         passed.add(ended.parent)

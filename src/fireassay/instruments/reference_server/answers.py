@@ -135,7 +135,7 @@ class Chunks:
         self._done = "" if settings.no_done else f"data: [DONE]{2 * self._end}"
         self._chat = chat
         kind, prefix = ("chat.completion", "chatcmpl") if chat else ("text_completion", "cmpl")
-        self._about = {"id": f"{prefix}-reference", "object": kind, "created": 0, "model": settings.tells(model)}
+        self._about = {"id": f"{prefix}-reference", "object": kind, "created": 0, "model": settings.model_name(model)}
         self._streamed = {**self._about, "object": f"{kind}.chunk" if chat else kind}
         self.text = lru_cache(maxsize=1 << 16)(self._text)
         self.tail = lru_cache(maxsize=1 << 12)(self._tail)

@@ -82,7 +82,7 @@ class Fault:
     parameters: Mapping[str, str] = field(default_factory=dict)
 
     def strikes(self, number: int, seconds: float, in_flight: int, draw: float) -> bool:
-        """Whether this request is struck. `seconds`: since the faults began; `draw`: uniform in [0, 1)."""
+        """True if this request is struck. `seconds`: since the faults began; `draw`: uniform in [0, 1)."""
         begin = self.at_s or 0.0
         return (
             (self.share is None or draw < self.share)

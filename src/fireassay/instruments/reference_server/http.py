@@ -133,7 +133,7 @@ class Inbox:
 
     @property
     def waiting(self) -> bool:
-        """Whether there are unconsumed bytes."""
+        """True if there are unconsumed bytes."""
         return bool(self._data)
 
 

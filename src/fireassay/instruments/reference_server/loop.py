@@ -65,7 +65,7 @@ class Server(Streams):
         """Serve until stopped, then close everything and write the truth."""
         try:
             while not self._stopped:
-                self._look(self._timeout())
+                self._wait(self._timeout())
                 self._stall()
                 self._send_due()
         finally:
@@ -100,7 +100,7 @@ class Server(Streams):
         dues += [self._begin + round(self._stalls[0][0] * SECOND)] if self._stalls and self._began else []
         return max(0, min(dues) - time.monotonic_ns()) if dues else None
 
-    def _look(self, timeout: int | None) -> None:
+    def _wait(self, timeout: int | None) -> None:
         """Wait for a socket or until the timeout, then read.
 
         epoll waits in whole milliseconds; select on the epoll's own descriptor waits in microseconds. The last part spins on the clock,
@@ -319,7 +319,7 @@ class Server(Streams):
             self._begin, self._began = time.monotonic_ns(), True
             return reply(200, {"faults": len(self._faults) + len(self._stalls)})
         if head.path == "/v1/models":
-            return reply(200, {"object": "list", "data": [{"id": self.settings.tells(), "object": "model", "owned_by": "assay"}]})
+            return reply(200, {"object": "list", "data": [{"id": self.settings.model_name(), "object": "model", "owned_by": "assay"}]})
         if head.path == "/metrics":
             return reply(200, self._metrics(), mime="text/plain; version=0.0.4")
         if head.path == "/reference/truth":
@@ -352,7 +352,9 @@ class Server(Streams):
             ("generation_tokens_total", "counter", self._tokens_out),
             ("request_success_total", "counter", self._ended),
         )
-        rows = [f'# TYPE vllm:{name} {kind}\nvllm:{name}{{model_name="{self.settings.tells()}"}} {value}\n' for name, kind, value in values]
+        rows = [
+            f'# TYPE vllm:{name} {kind}\nvllm:{name}{{model_name="{self.settings.model_name()}"}} {value}\n' for name, kind, value in values
+        ]
         return "".join(rows).encode()
 
     # ---- answering ---------------------------------------------------------------------------------------------------

@@ -61,7 +61,7 @@ class Settings:
             if not 0.0 <= getattr(self, name) <= 1e6:
                 raise ValueError(f"{name} = {getattr(self, name)}; it must be from 0 to 1e6 seconds")
 
-    def tells(self, requested: str = "") -> str:
+    def model_name(self, requested: str = "") -> str:
         """The model's name in an answer to a request for `requested`."""
         return self.model or requested or "reference"
 

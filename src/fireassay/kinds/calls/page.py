@@ -7,7 +7,7 @@ from typing import Final
 
 from fireassay.kinds.calls.answer import answer as answer
 from fireassay.kinds.calls.answer import brief
-from fireassay.reports.charts.record_charts import Charts
+from fireassay.reports.charts.of_view import Draw
 from fireassay.reports.page import Section
 from fireassay.reports.pages import record
 from fireassay.reports.pages.record_sheets import sheets
@@ -39,6 +39,6 @@ def _scope(view: View) -> Iterator[str]:
 PAPER: Final = Paper(method=lambda _: (f"{LAUNCH_VALUES}.",), performance=lambda view: (view.sentence,), dimensions=(), scope=_scope)
 
 
-def charts(_: View) -> Charts:
+def charts(_: View) -> tuple[Draw, ...]:
     """None: a timing has one number."""
     return ()

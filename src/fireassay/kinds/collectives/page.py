@@ -5,9 +5,8 @@ from __future__ import annotations
 from fireassay.kinds.collectives import questions, tables
 from fireassay.kinds.collectives.answer import answer as answer
 from fireassay.kinds.collectives.answer import brief
-from fireassay.kinds.collectives.sheets import graphs
-from fireassay.reports.charts.links import collective_bandwidth, topology
-from fireassay.reports.charts.record_charts import Charts, charts_of
+from fireassay.reports.charts.links import collective_bandwidth, in_cells, topology
+from fireassay.reports.charts.of_view import Draw
 from fireassay.reports.page import Section
 from fireassay.reports.pages import record
 from fireassay.reports.pages.record_sheets import sheets
@@ -29,11 +28,11 @@ def page(view: View) -> tuple[Section, ...]:
         record.methods(view),
         *brief(view),
         *questions.sections(view),
-        *sheets(view, graphs=graphs),
+        *sheets(view, charts=in_cells),
         *results(view),
     )
 
 
-def charts(_: View) -> Charts:
+def charts(_: View) -> tuple[Draw, ...]:
     """The charts of such a record."""
-    return charts_of(collective_bandwidth, topology)
+    return (collective_bandwidth, topology)

@@ -13,7 +13,8 @@ from fireassay.kinds.evaluation.tables import SAID, WORSE, of
 from fireassay.metrics.cost import COST
 from fireassay.metrics.serving.throughput import OUTPUT_THROUGHPUT, REQUEST_THROUGHPUT
 from fireassay.reports import answering
-from fireassay.reports.page import Answer, Head, Interval, Line, Next, Plot, Section, Table, Words
+from fireassay.reports.charts.model import Interval, intervals
+from fireassay.reports.page import Answer, Chart, Head, Line, Next, Section, Table, Words
 from fireassay.reports.rows.evaluation import HeldRow
 from fireassay.reports.view import View
 
@@ -110,9 +111,9 @@ def _measured(view: View, name: str) -> bool:
     return any(isinstance(view.value(name, column.key), Estimate) for column in view.columns)
 
 
-def _plot(view: View) -> tuple[Plot, ...]:
+def _plot(view: View) -> tuple[Chart, ...]:
     """The change of each task beside the margin; without one the deciding score of each side."""
-    if changes := tuple(block for block in tables.forest(view) if isinstance(block, Plot)):
+    if changes := tuple(block for block in tables.forest(view) if isinstance(block, Chart)):
         return changes
     scores = [row for row in view.metrics if row.dimension == "correctness" and row.primary]
     if not scores or len(view.columns) < 2:
@@ -120,4 +121,4 @@ def _plot(view: View) -> tuple[Plot, ...]:
     row = scores[0]
     cells = [(column, answering.cell(view, row.name, column.key)) for column in view.columns]
     rows = tuple(Interval(name=column.label, number=cell) for column, cell in cells if cell is not None)
-    return (Plot(name="score", title=row.title, rows=rows, stub="answers"),) if rows else ()
+    return (intervals(name="score", title=row.title, rows=rows, stub="answers"),) if rows else ()

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import partial
 from typing import Final
 
 from fireassay.kinds.evaluation.tables import of
-from fireassay.reports.charts import reliability
-from fireassay.reports.page import Blocks, Cell, Chart, Prose, Section, Table, Words, heads, number
+from fireassay.reports.charts.evaluation import reliability, sure
+from fireassay.reports.page import Blocks, Cell, Prose, Section, Table, Words, heads, number
 from fireassay.reports.pages import questions
 from fireassay.reports.rows.evaluation import CalibrationBin
 from fireassay.reports.view import View
@@ -29,10 +28,13 @@ def question(view: View) -> Section:
     """For an HTML page."""
     rows = of(view).calibration
     reply = f"{'; '.join(row.sentence for row in rows)}." if rows else NOTHING
-    drawn = (Chart(name=reliability.NAME, draw=partial(reliability.draw, view)),) if rows else ()
     told = reply if len(rows) <= MOST_TOLD else ""
     return questions.section(
-        "calibration", "Calibration", "Is a model as sure as it is right?", lambda: (*drawn, *table(view, said=bool(told))), told
+        "calibration",
+        "Calibration",
+        "Is a model as sure as it is right?",
+        lambda: (*(reliability(view) if rows else ()), *table(view, said=bool(told))),
+        told,
     )
 
 
@@ -52,4 +54,4 @@ def bins(view: View) -> Blocks:
 
 
 def _cells(one: CalibrationBin | None) -> tuple[Cell, ...]:
-    return (None, None, None) if one is None else (one.items, reliability.sure(one), number(one.right, bare=True))
+    return (None, None, None) if one is None else (one.items, sure(one), number(one.right, bare=True))

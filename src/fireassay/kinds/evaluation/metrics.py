@@ -1,6 +1,6 @@
 """How good are the answers, and how many items have none?
 
-One metric for each score of `fireassay.scoring.metrics`, with the score's own name, computed where it was requested; of an imported record
+One metric for each score of `fireassay.quality.scoring.metrics`, with the score's own name, computed where it was requested; of an imported record
 one for each score that its harness gave, without a file of its own.  Over several tasks it is
 the mean of their scores, each task counting alike.  A score that is no mean of item scores (BLEU, MCC) is resampled over items, whole
 clusters together.  The interval covers the items, not the engine: another start of it is another launch.
@@ -34,7 +34,7 @@ from fireassay.frames.evaluation.item_scores import (
 from fireassay.frames.record_data import RecordData
 from fireassay.kinds.evaluation.diverging import DIVERGING
 from fireassay.metrics.metric import Metric, Results
-from fireassay.scoring.text_metric import TextMetric
+from fireassay.quality.scoring.text_metric import TextMetric
 from fireassay.stats.intervals import item_bootstrap
 from fireassay.stats.intervals.intervals import Interval
 from fireassay.stats.intervals.item_means import METHOD, is_share, of_items, wilson
@@ -240,4 +240,4 @@ NO_ANSWER: Final = _of_answers(
 CUT_ANSWERS: Final = _of_answers(
     "cut_answers", 2002, "Answers cut at the limit", cut, "answers that ended at the token limit / items asked", "Unknown if not reported."
 )
-METRICS = (*starmap(_own, enumerate(catalog.names("scoring.metrics"), FIRST)), FAILED_ANSWERS, NO_ANSWER, CUT_ANSWERS, *DIVERGING)
+METRICS = (*starmap(_own, enumerate(catalog.names("quality.scoring.metrics"), FIRST)), FAILED_ANSWERS, NO_ANSWER, CUT_ANSWERS, *DIVERGING)

@@ -9,8 +9,9 @@ from fireassay.kinds.evaluation import sheets as of_evaluation
 from fireassay.kinds.evaluation.answer import answer as answer
 from fireassay.kinds.evaluation.answer import brief
 from fireassay.kinds.evaluation.paper import PAPER
-from fireassay.reports.charts import power_curve, quality_price, reliability
-from fireassay.reports.charts.record_charts import Charts, charts_of
+from fireassay.reports.charts.evaluation import power, reliability
+from fireassay.reports.charts.of_view import Draw
+from fireassay.reports.charts.trade_offs import quality_price
 from fireassay.reports.page import Section
 from fireassay.reports.pages import record
 from fireassay.reports.pages.record_sheets import sheets
@@ -47,11 +48,7 @@ def page(view: View) -> tuple[Section, ...]:
     )
 
 
-def charts(view: View) -> Charts:
+def charts(view: View) -> tuple[Draw, ...]:
     """Those of which something was measured."""
     rows = tables.of(view)
-    return (
-        *(charts_of(power_curve) if rows.power else ()),
-        *(charts_of(reliability) if rows.calibration else ()),
-        *charts_of(quality_price),
-    )
+    return (*((power,) if rows.power else ()), *((reliability,) if rows.calibration else ()), quality_price)

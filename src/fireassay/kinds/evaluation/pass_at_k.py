@@ -17,7 +17,7 @@ from fireassay.estimates.over_launches import no_launch
 from fireassay.frames.record_data import RecordData
 from fireassay.kinds.evaluation.metrics import ABOUT
 from fireassay.metrics.metric import Metric, Results
-from fireassay.scoring.metrics.pass_at_1 import METRIC as PASSED
+from fireassay.quality.scoring.metrics.programs import METRIC as PASSED
 from fireassay.stats.pass_at_k import Solved, of_problems
 from fireassay.units import SCORE
 

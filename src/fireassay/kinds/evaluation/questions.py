@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from functools import partial
 
 from fireassay.kinds.evaluation import confidence, tables
-from fireassay.reports.charts import power_curve, quality_price
-from fireassay.reports.charts.chart import Drawing
-from fireassay.reports.page import Cell, Chart, Section
+from fireassay.reports.charts.evaluation import power
+from fireassay.reports.charts.trade_offs import quality_price
+from fireassay.reports.page import Cell, Section
 from fireassay.reports.pages import questions
 from fireassay.reports.view import LaunchRow, View
 
@@ -29,8 +28,7 @@ def sections(view: View, columns: Sequence[tuple[str, Callable[[LaunchRow], Cell
         asked = "Does every engine compute what the reference computes?"
         yield questions.section("divergence", "Token by token", asked, lambda: tables.divergence(view))
     if tables.of(view).power:
-        power = (Chart(name=power_curve.NAME, draw=partial(power_curve.draw, view)),)
-        yield questions.section("power", "Power", "Which margin can so many items show?", lambda: power)
+        yield questions.section("power", "Power", "Which margin can so many items show?", lambda: power(view))
     if tables.of(view).groups:
         shown = (*tables.group_plots(view), *tables.groups(view))
         yield questions.section("groups", "Subgroups", "Are they as good for every subgroup?", lambda: shown)
@@ -40,9 +38,9 @@ def sections(view: View, columns: Sequence[tuple[str, Callable[[LaunchRow], Cell
     yield questions.section(
         "outcomes", "Outcomes", "Was every item answered?", lambda: tables.outcomes(view), questions.told(view, "reliability")
     )
-    if isinstance(trade := quality_price.draw(view), Drawing):
-        drawn = (Chart(name=quality_price.NAME, draw=lambda: trade),)
-        yield questions.section("trade", "Quality against speed", "What does quality cost?", lambda: drawn)
+    trade = quality_price(view)
+    if not trade[0].missing:
+        yield questions.section("trade", "Quality against speed", "What does quality cost?", lambda: trade)
     for dimension, title, question in (("performance", "Speed", "How fast were the answers?"), ("cost", "Cost", "What did they cost?")):
         if dimension in view.dimensions and dimension not in view.unasked:
             reply = questions.told(view, dimension)

@@ -9,7 +9,7 @@ from fireassay.estimates.format import show
 from fireassay.frames.evaluation.confidences import Confidences, choices_were_rated, confidences
 from fireassay.frames.record_data import RecordData
 from fireassay.kinds.evaluation.calibrated import of_record
-from fireassay.reports.charts.reliability import sure
+from fireassay.reports.charts.evaluation import sure
 from fireassay.reports.rows.evaluation import CalibrationBin, CalibrationRow
 from fireassay.stats.calibration import Bin, reliability
 from fireassay.units import SCORE

@@ -17,7 +17,7 @@ from fireassay.frames.evaluation.forced import doubted
 from fireassay.frames.evaluation.forced import sides as forced_sides
 from fireassay.frames.evaluation.item_scores import ItemScores, answers_of, deciding, item_scores, metrics_of, paired, requested, tasks
 from fireassay.frames.record_data import RecordData
-from fireassay.kinds.evaluation.audits.corrupt_engine import OF_REFERENCE, WORDS
+from fireassay.kinds.evaluation.audits.scores import OF_REFERENCE, WORDS
 from fireassay.kinds.evaluation.gates.held import status_of, words
 from fireassay.kinds.evaluation.held import Held, held
 from fireassay.kinds.evaluation.metrics import of_task

@@ -9,7 +9,8 @@ from typing import Final
 from fireassay.estimates.estimate import Estimate
 from fireassay.estimates.format import show
 from fireassay.reports.answering import TONES
-from fireassay.reports.page import Block, Blocks, Cell, Edge, Figure, Interval, Mark, Plot, Prose, Table, Words, heads, number
+from fireassay.reports.charts.model import Edge, Interval, intervals
+from fireassay.reports.page import Block, Blocks, Cell, Chart, Figure, Mark, Prose, Table, Words, heads, number
 from fireassay.reports.pages.flips import table as of_flips
 from fireassay.reports.rows.evaluation import DivergenceRow, EvaluationRows, HeldRow, ScoreRow
 from fireassay.reports.view import View
@@ -50,14 +51,14 @@ def _scores(view: View, name: str, rows: Sequence[ScoreRow], stub: tuple[str, st
     )
 
 
-def score_plots(view: View) -> Iterator[Plot]:
+def score_plots(view: View) -> Iterator[Chart]:
     """The deciding score of each task at each side, with its chance level."""
     first = {row.task: row for row in reversed(of(view).scores)}
     for task, row in sorted(first.items()):
         yield from _plot(view, f"score-{task}", row.title if len(first) == 1 else f"{task}: {row.title}", task, [row], "side")
 
 
-def group_plots(view: View) -> Iterator[Plot]:
+def group_plots(view: View) -> Iterator[Chart]:
     """The same for the labels of each group."""
     kinds = dict.fromkeys((row.task, row.group) for row in of(view).groups)
     for task, group in kinds:
@@ -67,7 +68,7 @@ def group_plots(view: View) -> Iterator[Plot]:
             yield from _plot(view, f"group-{task}-{group}", title, task, rows, group)
 
 
-def _plot(view: View, name: str, title: str, task: str, rows: Sequence[ScoreRow], stub: str) -> Iterator[Plot]:
+def _plot(view: View, name: str, title: str, task: str, rows: Sequence[ScoreRow], stub: str) -> Iterator[Chart]:
     """Intervals of rows by sides; one without a number is left out."""
     shown = tuple(
         Interval(name=_interval_name(row, column.label, len(view.columns)), number=number(value, bare=True))
@@ -78,7 +79,7 @@ def _plot(view: View, name: str, title: str, task: str, rows: Sequence[ScoreRow]
     chance = of(view).chances.get(task)
     edges = () if chance is None else (Edge(value=chance, text="chance"),)
     if len(shown) > 1 or (shown and edges):
-        yield Plot(name=name, title=title, rows=shown, stub=stub, edges=edges)
+        yield intervals(name=name, title=title, rows=shown, stub=stub, edges=edges)
 
 
 def _interval_name(row: ScoreRow, side: str, sides: int) -> str:
@@ -91,7 +92,7 @@ def forest(view: View) -> Iterator[Block]:
     shown = [row for row in rows.held if isinstance(row.change, Estimate)]
     if shown and rows.margin is not None:
         several = len({row.task for row in shown}) > 1
-        yield Plot(
+        yield intervals(
             name="change",
             title=f"change of {'the deciding score' if len({row.metric for row in shown}) > 1 else shown[0].metric}",
             rows=tuple(

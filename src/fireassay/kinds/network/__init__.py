@@ -21,7 +21,6 @@ KIND = Kind(
         "INCONCLUSIVE": "something that was requested has no reliable number",
     },
     chooses=False,
-    probes_hosts=True,
     label="the network",
     facts=("Workload", "Launches", "Intervals", "Record", "Made"),
 )

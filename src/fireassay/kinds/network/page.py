@@ -5,7 +5,7 @@ from __future__ import annotations
 from fireassay.kinds.network import tables
 from fireassay.kinds.network.answer import answer as answer
 from fireassay.kinds.network.answer import brief
-from fireassay.reports.charts.record_charts import Charts
+from fireassay.reports.charts.of_view import Draw
 from fireassay.reports.page import Section, Table
 from fireassay.reports.pages import record
 from fireassay.reports.pages.record_sheets import sheets
@@ -36,6 +36,6 @@ def _numbers(view: View) -> tuple[Table, ...]:
     return () if view.network is None else tables.tables(view.network, values)
 
 
-def charts(_: View) -> Charts:
+def charts(_: View) -> tuple[Draw, ...]:
     """None: the tables say it all."""
     return ()

@@ -19,26 +19,9 @@ from fireassay.kinds.serving.brief import GOOD_PRICE, PRICES, YIELDS, fitted, lo
 from fireassay.metrics.serving.latency import TPOT_P50
 from fireassay.metrics.serving.objectives import SLO_ATTAINMENT
 from fireassay.reports import answering
-from fireassay.reports.charts import pareto
-from fireassay.reports.charts.pareto import inverse
-from fireassay.reports.page import (
-    Answer,
-    Blocks,
-    Cell,
-    Chart,
-    Edge,
-    Head,
-    Interval,
-    Line,
-    Mark,
-    Next,
-    Number,
-    Plot,
-    Prose,
-    Section,
-    Table,
-    Words,
-)
+from fireassay.reports.charts.model import Edge, Interval, intervals
+from fireassay.reports.charts.trade_offs import inverse, pareto
+from fireassay.reports.page import Answer, Blocks, Cell, Chart, Head, Line, Mark, Next, Number, Prose, Section, Table, Words
 from fireassay.reports.view import Column, View
 from fireassay.units import FRACTION, RATIO
 from fireassay.verdict.comparison.a_or_b import AOrB, SameLoad
@@ -68,13 +51,13 @@ def answer(view: View, rivals: AOrB) -> Answer:
 def brief(view: View, rivals: AOrB) -> tuple[Section, ...]:
     """Both engines at equal loads, and the difference."""
     same = some(view, rivals)
-    blocks: tuple[Table | Plot, ...] = (*_table(view, rivals, same), *_plot(view, rivals, same))
+    blocks: tuple[Table | Chart, ...] = (*_table(view, rivals, same), *_plot(view, rivals, same))
     return tuple(Section(key=f"brief-{block.name}", title="", depth="brief", content=(block,)) for block in blocks)
 
 
 def sections(view: View, rivals: AOrB) -> Iterator[Section]:
     """The same with every load, for a page: the sentence, the frontier, and equal loads."""
-    chart = Chart(name=pareto.NAME, draw=lambda: pareto.draw(view)[0])
+    (chart,) = pareto(view)
     sentence = Prose(text=f"{headline(view, rivals)}. {_evidence(view, rivals)}".strip(), weight="lead")
     chosen = tuple(Prose(text=f"Choose {line.text}.") for line in _choose(view, rivals))
     apart: Blocks = (*chosen, _whole(view, rivals), *_plot(view, rivals, rivals.loads))
@@ -293,7 +276,7 @@ def _short(rivals: AOrB) -> tuple[str, str]:
     return (a, b) if a != b else ("first", "second")
 
 
-def _plot(view: View, rivals: AOrB, same: Sequence[SameLoad]) -> tuple[Plot, ...]:
+def _plot(view: View, rivals: AOrB, same: Sequence[SameLoad]) -> tuple[Chart, ...]:
     rows = tuple(
         Interval(name=load_name(_column(view, row.a)), number=number, mark=_mark(rivals, row))
         for row in same
@@ -301,7 +284,7 @@ def _plot(view: View, rivals: AOrB, same: Sequence[SameLoad]) -> tuple[Plot, ...
     )
     a, b = _short(rivals)
     title = f"per replica, {b}/{a}, %"
-    return (Plot(name="equal-loads", title=title, stub=unit(view), rows=rows, edges=(Edge(value=0.0, text="equal"),)),) if rows else ()
+    return (intervals(name="equal-loads", title=title, stub=unit(view), rows=rows, edges=(Edge(value=0.0, text="equal"),)),) if rows else ()
 
 
 def _mark(rivals: AOrB, same: SameLoad) -> Mark | None:

@@ -16,7 +16,8 @@ from fireassay.metrics.serving.cost import COST_PER_GOOD_TOKEN, COST_PER_REQUEST
 from fireassay.metrics.serving.objectives import GOODPUT, SLO_ATTAINMENT
 from fireassay.metrics.serving.throughput import INPUT_THROUGHPUT, OUTPUT_THROUGHPUT, REQUEST_THROUGHPUT
 from fireassay.reports import answering
-from fireassay.reports.page import Cell, Edge, Head, Interval, Mark, Number, Plot, Section, Table
+from fireassay.reports.charts.model import Edge, Interval, intervals
+from fireassay.reports.page import Cell, Chart, Head, Mark, Number, Section, Table
 from fireassay.reports.view import Column, View
 
 YIELDS: Final = {OUTPUT_THROUGHPUT.name: "output tokens/s", INPUT_THROUGHPUT.name: "input tokens/s", REQUEST_THROUGHPUT.name: "requests/s"}
@@ -39,7 +40,7 @@ def brief(view: View) -> tuple[Section, ...]:
     """The evidence of the answer; none if no number counts."""
     if view.status == "INVALID":
         return ()
-    blocks: tuple[Table | Plot, ...] = (*_yields(view), *_latencies(view), *_objectives(view))
+    blocks: tuple[Table | Chart, ...] = (*_yields(view), *_latencies(view), *_objectives(view))
     return tuple(Section(key=f"brief-{block.name}", title="", depth="brief", content=(block,)) for block in blocks)
 
 
@@ -154,7 +155,7 @@ def _latency_head(view: View, stem: str, percentile: str) -> str:
     return f"{SHORT[stem]} {percentile}, {row.shown_unit if row else ''}"
 
 
-def _objectives(view: View) -> tuple[Plot, ...]:
+def _objectives(view: View) -> tuple[Chart, ...]:
     """The share of the requests within the objectives against the required one."""
     gate = view.load.attainment
     rows = tuple(_share(view, column, gate) for column in loads(view)) if gate is not None else ()
@@ -162,7 +163,7 @@ def _objectives(view: View) -> tuple[Plot, ...]:
     if gate is None or not measured:
         return ()
     edges = (Edge(value=gate, text="required"),)
-    return (Plot(name="objectives", title="met objectives, %", stub=unit(view), rows=measured, edges=edges),)
+    return (intervals(name="objectives", title="met objectives, %", stub=unit(view), rows=measured, edges=edges),)
 
 
 def _share(view: View, column: Column, gate: float) -> Interval:

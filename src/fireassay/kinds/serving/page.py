@@ -9,9 +9,11 @@ from fireassay.kinds.serving import a_or_b, questions, tables
 from fireassay.kinds.serving import answer as of_load
 from fireassay.kinds.serving import sheets as load_sheets
 from fireassay.kinds.serving.brief import brief
-from fireassay.reports.charts import quality
-from fireassay.reports.charts.record_charts import Charts, charts_of
-from fireassay.reports.charts.serving import curve, goodput, panel, percentiles, timeline
+from fireassay.reports.charts import loads
+from fireassay.reports.charts.load_timeline import load_timeline
+from fireassay.reports.charts.of_view import Draw
+from fireassay.reports.charts.percentiles import percentiles
+from fireassay.reports.charts.quality import quality
 from fireassay.reports.page import Answer, Bullet, Cell, Prose, Section
 from fireassay.reports.pages import record
 from fireassay.reports.pages.record_sheets import sheets
@@ -51,7 +53,7 @@ def page(view: View) -> tuple[Section, ...]:
         record.methods(view),
         *(a_or_b.brief(view, rivals) if rivals else brief(view)),
         *questions.sections(view, COLUMNS),
-        *sheets(view, load_sheets.sheets(view), load_sheets.launches, load_sheets.graphs),
+        *sheets(view, load_sheets.sheets(view), load_sheets.launches, loads.in_cells),
         *results(view, PAPER),
     )
 
@@ -100,7 +102,7 @@ PAPER: Final = Paper(
 )
 
 
-def charts(view: View) -> Charts:
+def charts(view: View) -> tuple[Draw, ...]:
     """The charts of such a record."""
-    of_load = charts_of(curve, goodput, percentiles, timeline, panel)
-    return (*of_load, *charts_of(quality)) if view.quality_metric else of_load
+    of_load = (loads.curve, loads.goodput, percentiles, load_timeline, loads.panel)
+    return (*of_load, quality) if view.quality_metric else of_load

@@ -6,8 +6,10 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
 from fireassay.kinds.serving import tables
-from fireassay.reports.charts import quality
-from fireassay.reports.charts.serving import curve, goodput, panel, percentiles, timeline
+from fireassay.reports.charts.load_timeline import load_timeline
+from fireassay.reports.charts.loads import curve, goodput, panel
+from fireassay.reports.charts.percentiles import percentiles
+from fireassay.reports.charts.quality import quality
 from fireassay.reports.page import Blocks, Cell, Depth, Prose, Section
 from fireassay.reports.pages import questions
 from fireassay.reports.view import LaunchRow, View
@@ -47,7 +49,9 @@ def sections(view: View, columns: Sequence[tuple[str, Callable[[LaunchRow], Cell
                 reply=questions.told(view, dimension),
                 depth="page",
             )
-    yield questions.section("time", "Over time", "What happened second by second?", lambda: questions.charts(view, timeline, absent=False))
+    yield questions.section(
+        "time", "Over time", "What happened second by second?", lambda: questions.charts(view, load_timeline, absent=False)
+    )
     yield questions.trust(view, columns)
     yield questions.everything(view)
     yield questions.made(view)

@@ -7,7 +7,7 @@ answered requests of all timed launches and have no interval; those with one are
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Final
 
@@ -16,17 +16,11 @@ import polars.selectors as cs
 
 from fireassay.estimates.estimate import Estimate
 from fireassay.kinds.serving import tables
-from fireassay.metrics.serving.latency import TPOT_P50, TPOT_P99, TTFT_P50, TTFT_P99
-from fireassay.metrics.serving.objectives import GOODPUT
-from fireassay.metrics.serving.throughput import OUTPUT_THROUGHPUT, REQUEST_THROUGHPUT
-from fireassay.reports.graph import Amounts, Axis, Graph, Trace
 from fireassay.reports.page import Blocks, Cell, Figure, Raw, Section, Table, heads, said
-from fireassay.reports.series.graphs import amounts, axis, grouped, measured
-from fireassay.reports.view import Column, MetricRow, View
+from fireassay.reports.view import Column, View
 from fireassay.units import NS_PER_S
 
 MOST_ROWS: Final = 100_000  # of the sheet of requests; the record has all
-LOADS: Final = {"concurrency": "requests in flight", "rate": "offered requests per second", "": "load"}
 SHARES: Final = (0.25, 0.5, 0.75, 0.9, 0.95, 0.99)
 LATENCIES: Final = (("TTFT (s)", "ttft_s"), ("TPOT (s)", "tpot_s"), ("End-to-end latency (s)", "e2e_s"))
 REQUEST_COLUMNS: Final = (
@@ -162,84 +156,3 @@ def _requests(view: View) -> Blocks:
     note = f"{left:,} further requests are in the record and not in this sheet"
     rest = ((note, *(None,) * (len(known) - 1)),) if left else ()
     return (Raw(name="requests", heads=tuple(title for title, _ in known), frame=plain, rows=rest),)
-
-
-# ---- charts ----------------------------------------------------------------------------------------------------------
-
-
-def graphs(view: View) -> tuple[Graph, ...]:
-    """Throughput, latencies and goodput over the load, and latency against throughput."""
-    tokens = view.metric(OUTPUT_THROUGHPUT.name)
-    throughput = tokens if tokens is not None and tokens.known else view.metric(REQUEST_THROUGHPUT.name)
-    return (
-        *_over_load(view, "Throughput over load", throughput),
-        *_over_load(view, "Time to first token over load", *map(view.metric, (TTFT_P50.name, TTFT_P99.name))),
-        *_over_load(view, "Time per output token over load", *map(view.metric, (TPOT_P50.name, TPOT_P99.name))),
-        *_over_load(view, "Goodput over load", view.metric(GOODPUT.name)),
-        *_curve(view, throughput, view.metric(TTFT_P50.name)),
-    )
-
-
-def _stub(view: View, columns: Sequence[Column]) -> tuple[Amounts, Amounts]:
-    """The names and the loads."""
-    loads = Amounts(title=LOADS[view.load_word].capitalize(), values=tuple(column.load for column in columns))
-    return Amounts(title="Configuration", values=tuple(column.label for column in columns)), loads
-
-
-def _over_load(view: View, title: str, *metrics: MetricRow | None) -> tuple[Graph, ...]:
-    """A line per metric of each engine and scenario."""
-    columns, groups = grouped([column for column in view.columns if column.load is not None], lambda column: column.group)
-    made = [(row, amounts(row, [column.key for column in columns])) for row in metrics if row is not None]
-    known = [(row, column) for row, column in made if measured(column)]
-    if not known:
-        return ()
-    titles = {row.title: row.title.rpartition(", ")[2] if len(known) > 1 else "" for row, _ in known}
-    traces = tuple(
-        Trace(
-            name=", ".join(part for part in (group, titles[row.title]) if part) or row.title,
-            column=place,
-            rows=rows,
-            colour=engine,
-            look="joined" if place == 2 else "dotted",
-        )
-        for engine, (group, rows) in enumerate(groups)
-        for place, (row, _) in enumerate(known, start=2)
-    )
-    stub = _stub(view, columns)
-    quantity = (
-        known[0][1].title if len(known) == 1 else ", ".join((title.removesuffix(" over load"), known[0][1].title.rpartition(", ")[2]))
-    )
-    return (
-        Graph(
-            name=known[0][0].name,
-            title=title,
-            columns=(*stub, *(column for _, column in known)),
-            x=1,
-            traces=traces,
-            across=axis(LOADS[view.load_word], (column.load or 0.0 for column in columns)),
-            up=Axis(title=quantity),
-        ),
-    )
-
-
-def _curve(view: View, throughput: MetricRow | None, latency: MetricRow | None) -> tuple[Graph, ...]:
-    """A latency against the throughput, with intervals of both."""
-    if throughput is None or latency is None:
-        return ()
-    columns, groups = grouped(view.columns, lambda column: column.group)
-    keys = [column.key for column in columns]
-    across, up = amounts(throughput, keys), amounts(latency, keys)
-    if not (measured(across) and measured(up)):
-        return ()
-    return (
-        Graph(
-            name="load-curve",
-            title="Latency against throughput",
-            columns=(*_stub(view, columns), across, up),
-            x=2,
-            traces=tuple(Trace(name=name or latency.title, column=3, rows=rows, colour=i) for i, (name, rows) in enumerate(groups)),
-            across=Axis(title=across.title),
-            up=Axis(title=up.title),
-            notes=("Points in order of the load; lower right is better.",),
-        ),
-    )

@@ -11,8 +11,8 @@ from fireassay.estimates.format import Shown, show
 from fireassay.frames.record_data import RecordData
 from fireassay.kinds.serving import imported, words
 from fireassay.metrics.serving.latency import SEND_LAG
+from fireassay.reports.rows import serving as load
 from fireassay.reports.rows.types import Column, View
-from fireassay.reports.series import serving as serving_series
 from fireassay.reports.view import QUALITY, KindView
 from fireassay.spec.plan import Configuration, targets_of
 from fireassay.spec.sections.serving import Serving
@@ -51,15 +51,15 @@ def _conditions(measured: RecordData, _: str) -> Mapping[str, str]:
 
 
 def _fields(view: View, measured: RecordData, judgement: Judgement) -> Mapping[str, Any]:
-    series = replace(serving_series.build(measured), rivals=_rivals(measured, judgement))
+    known = replace(load.build(measured), rivals=_rivals(measured, judgement))
     requested = measured.experiment.quality is not None
-    tallies = ((row, series.tallies.get(row.number)) for row in view.launches)
+    tallies = ((row, known.tallies.get(row.number)) for row in view.launches)
     return {
         "metrics": tuple(replace(row, primary=row.primary and (requested or row.name not in QUALITY)) for row in view.metrics),
         "launches": tuple(replace(row, due=tally.due, answered=tally.answered) if tally else row for row, tally in tallies),
         "overhead": _send_lag(view),
         "foreign": (*view.foreign, *imported.facts(measured, judgement.results)),
-        "serving": series,
+        "serving": known,
         "load_word": "concurrency" if _serving(measured).concurrency else "rate",
     }
 

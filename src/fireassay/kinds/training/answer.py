@@ -25,24 +25,8 @@ from fireassay.metrics.training.scaling import SPEEDUP
 from fireassay.metrics.training.time import STEP_TIME, WALL_TIME
 from fireassay.reports import answering
 from fireassay.reports.answering import cell, doubts, mark, short, standing
-from fireassay.reports.page import (
-    Answer,
-    Cell,
-    Edge,
-    Head,
-    Interval,
-    Line,
-    Mark,
-    Next,
-    Number,
-    Part,
-    Plot,
-    Section,
-    Sum,
-    Table,
-    Tile,
-    Words,
-)
+from fireassay.reports.charts.model import Edge, Interval, intervals
+from fireassay.reports.page import Answer, Cell, Chart, Head, Line, Mark, Next, Number, Part, Section, Sum, Table, Tile, Words
 from fireassay.reports.view import Column, View
 from fireassay.reports.words import DIMENSION_TITLES
 from fireassay.verdict.types import Status
@@ -76,7 +60,7 @@ def brief(view: View) -> tuple[Section, ...]:
     """The evidence of the answer."""
     if view.status == "INVALID":
         return ()
-    blocks: tuple[Table | Plot | Sum, ...] = (_layers(view),) if _wrong(view) else (_levels(view), *_efficiency(view), *_why(view))
+    blocks: tuple[Table | Chart | Sum, ...] = (_layers(view),) if _wrong(view) else (_levels(view), *_efficiency(view), *_why(view))
     return tuple(Section(key=f"brief-{block.name}", title="", depth="brief", content=(block,)) for block in blocks)
 
 
@@ -218,14 +202,14 @@ def _cell(view: View, name: str, key: str) -> Cell:
     return cell(view, name, key)
 
 
-def _efficiency(view: View) -> tuple[Plot, ...]:
+def _efficiency(view: View) -> tuple[Chart, ...]:
     rows = tuple(
         Interval(name=str(column.workers), number=number, mark=standing(view, column.key), target="levels")
         for column in answering.some(view, view.columns)
         if column.key != view.base and (number := cell(view, "efficiency", column.key)) and number.shown.measured
     )
     gate = () if view.efficiency_gate is None else (Edge(value=view.efficiency_gate, text="gate"),)
-    return (Plot(name="efficiency", title="efficiency, %", stub="workers", rows=rows, edges=gate),) if rows else ()
+    return (intervals(name="efficiency", title="efficiency, %", stub="workers", rows=rows, edges=gate),) if rows else ()
 
 
 def _layers(view: View) -> Table:

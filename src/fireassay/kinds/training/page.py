@@ -7,18 +7,24 @@ from typing import Final
 from fireassay.kinds.training import questions
 from fireassay.kinds.training.answer import answer as answer
 from fireassay.kinds.training.answer import brief
-from fireassay.kinds.training.sheets import graphs
-from fireassay.reports.charts import cost_time, launch_order, launch_timeline, quality
-from fireassay.reports.charts.record_charts import Charts, charts_of
-from fireassay.reports.charts.training import communication_model, fault, phases, profile, rank_time, ranks, speedup, step_timeline
+from fireassay.metrics.cost import COST
+from fireassay.reports.charts import scaling, steps
+from fireassay.reports.charts.faults import faults
+from fireassay.reports.charts.launches import launch_order, launch_timeline
+from fireassay.reports.charts.model import Charts
+from fireassay.reports.charts.of_view import Draw, over_workers
+from fireassay.reports.charts.quality import quality
+from fireassay.reports.charts.ranks import ranks, step_timeline
+from fireassay.reports.charts.trade_offs import cost_time
 from fireassay.reports.page import Section
 from fireassay.reports.pages import record
 from fireassay.reports.pages.record_sheets import sheets
 from fireassay.reports.pages.results import results
 from fireassay.reports.view import View
 
-CHARTS: Final[Charts] = charts_of(
-    speedup, communication_model, phases, ranks, step_timeline, quality, cost_time, rank_time, fault, launch_timeline, launch_order
+CHARTS: Final[tuple[Draw, ...]] = (
+    *(scaling.speedup, scaling.communication_model, steps.phases, ranks, step_timeline),
+    *(quality, cost_time, steps.paid_time, faults, launch_timeline, launch_order),
 )
 
 
@@ -40,13 +46,18 @@ def page(view: View) -> tuple[Section, ...]:
         record.methods(view),
         *brief(view),
         *questions.sections(view),
-        *sheets(view, graphs=graphs),
+        *sheets(view, charts=in_cells),
         *results(view),
     )
 
 
-def charts(view: View) -> Charts:
+def charts(view: View) -> tuple[Draw, ...]:
     """Only the chart of the profile if all launches are profiled, since the others need timed ones."""
     if view.launches and all(launch.role == "profile" for launch in view.launches):
-        return charts_of(profile)
-    return (*charts_of(profile), *CHARTS) if view.profiles else CHARTS
+        return (steps.profile,)
+    return (steps.profile, *CHARTS) if view.profiles else CHARTS
+
+
+def in_cells(view: View) -> Charts:
+    """The charts of the workbook: speedup, efficiency with its gate, the parts of a step, cost."""
+    return (*scaling.in_cells(view), *steps.phases_in_cells(view), *over_workers(view, COST.name, "Cost of a run", {}))

@@ -9,8 +9,13 @@ from fireassay.estimates.estimate import Estimate
 from fireassay.estimates.format import show
 from fireassay.kinds.training.answer import decomposition, studied
 from fireassay.metrics.training.faults import TIMELINE
-from fireassay.reports.charts import cost_time, launch_order, launch_timeline, quality
-from fireassay.reports.charts.training import communication_model, fault, phases, profile, rank_time, ranks, speedup, step_timeline
+from fireassay.reports.charts.faults import faults
+from fireassay.reports.charts.launches import launch_order, launch_timeline
+from fireassay.reports.charts.quality import quality
+from fireassay.reports.charts.ranks import ranks, step_timeline
+from fireassay.reports.charts.scaling import communication_model, speedup
+from fireassay.reports.charts.steps import paid_time, phases, profile
+from fireassay.reports.charts.trade_offs import cost_time
 from fireassay.reports.page import Blocks, Number, Part, Section, Sum
 from fireassay.reports.pages import questions, record
 from fireassay.reports.view import Column, View
@@ -43,9 +48,9 @@ def sections(view: View) -> Iterator[Section]:
         view, "correctness", "Is the result still right?", lambda: (*_layers(view), *questions.charts(view, quality, absent=False))
     )
     yield questions.section("step", "Step", "Where does the time of a step go?", lambda: _step(view))
-    yield from _dimension(view, "cost", "Was it worth the money?", lambda: questions.charts(view, cost_time, rank_time))
+    yield from _dimension(view, "cost", "Was it worth the money?", lambda: questions.charts(view, cost_time, paid_time))
     yield from _dimension(
-        view, "reliability", "Does it survive a killed worker?", lambda: (*questions.charts(view, fault), *_recovery(view))
+        view, "reliability", "Does it survive a killed worker?", lambda: (*questions.charts(view, faults), *_recovery(view))
     )
     yield questions.trust(view, record.TRAINING_COLUMNS, launch_order, launch_timeline)
     yield questions.everything(view)
@@ -54,7 +59,7 @@ def sections(view: View) -> Iterator[Section]:
 
 def _dimension(view: View, dimension: str, question: str, content: Callable[[], Blocks]) -> Iterator[Section]:
     """A dimension's question; nothing where nobody asked."""
-    if dimension in view.dimensions and (dimension not in view.unasked or (dimension == "cost" and view.series.spent)):
+    if dimension in view.dimensions and (dimension not in view.unasked or (dimension == "cost" and view.spent)):
         title = {"correctness": "Correctness", "cost": "Cost", "reliability": "Faults"}[dimension]
         reply = questions.told(view, dimension) if dimension not in view.unasked else "No price was given."
         yield questions.section(

@@ -19,7 +19,7 @@ import sys
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from fireassay.errors import EnvironmentLacks, Problem, SpecError
+from fireassay.errors import EnvironmentLacks, refuse
 from fireassay.launchers.support import pinned_worker
 from fireassay.launchers.support.base import Request
 from fireassay.record.machine import Machine, Unread
@@ -160,28 +160,20 @@ def check(experiment: Experiment) -> None:
     settings = experiment.launcher
     if settings.pin == "none":
         if settings.numa != "none":
-            raise SpecError(
-                (
-                    Problem(
-                        where="launcher.numa",
-                        found=f'"{settings.numa}" with launcher.pin = "none"',
-                        allowed='"none" without pinning',
-                        fix='Set launcher.pin to "spread" or "compact": memory is local to processors that are known.',
-                    ),
-                )
+            raise refuse(
+                "launcher.numa",
+                f'"{settings.numa}" with launcher.pin = "none"',
+                '"none" without pinning',
+                'Set launcher.pin to "spread" or "compact": memory is local to processors that are known.',
             )
         return
     most, available = max(experiment.factor.levels) // settings.nodes, len(usable())
     if available < most:
-        raise SpecError(
-            (
-                Problem(
-                    where="launcher.pin",
-                    found=f'"{settings.pin}" with {most} workers on {available} processors',
-                    allowed="at least one processor for every worker",
-                    fix='Set launcher.pin = "none", or run fewer workers.',
-                ),
-            )
+        raise refuse(
+            "launcher.pin",
+            f'"{settings.pin}" with {most} workers on {available} processors',
+            "at least one processor for every worker",
+            'Set launcher.pin = "none", or run fewer workers.',
         )
     if settings.numa != "none" and (reason := pinned_worker.may_prefer_memory()):
         raise EnvironmentLacks(f'launcher.numa = "{settings.numa}" is not available here: {reason}')

@@ -19,7 +19,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from fireassay.estimates.estimate import Absent, Estimate, Value
-from fireassay.estimates.percentiles import tail_value
+from fireassay.estimates.over_launches import tail_value
 from fireassay.frames.per_launch import from_frame
 from fireassay.frames.record_data import RecordData
 from fireassay.frames.serving.requests import WINDOW

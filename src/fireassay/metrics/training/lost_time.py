@@ -180,7 +180,6 @@ METRICS = (
         title="Lost time not explained",
         formula="step_time(p) - step_time(base) base / p - the other parts",
         compute=_unexplained,
-        after=("step_time", *(f"lost_{part}" for part, *_ in LOST)),
         question="How much of what a step loses against a perfect split has no name?",
         caveat="Time in no phase, and the difference of medians and means over launches.",
         rank=1475,

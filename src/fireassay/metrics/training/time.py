@@ -15,8 +15,7 @@ from typing import Final
 import polars as pl
 
 from fireassay.estimates.estimate import Absent, Value
-from fireassay.estimates.over_launches import no_launch, of_interval
-from fireassay.estimates.percentiles import Series, tail_value
+from fireassay.estimates.over_launches import Series, no_launch, of_interval, tail_value
 from fireassay.frames.per_launch import from_frame
 from fireassay.frames.record_data import RecordData
 from fireassay.frames.training.steady_series import MARK_STEPS, steady_series

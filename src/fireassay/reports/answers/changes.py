@@ -10,8 +10,7 @@ from typing import Final
 from fireassay.estimates.estimate import Estimate
 from fireassay.estimates.format import Scale, Shown, show
 from fireassay.reports.answering import shortened
-from fireassay.reports.page import Line, Mark, Number, Section, Table, Tile
-from fireassay.reports.page import Plot as Plot
+from fireassay.reports.page import Chart, Line, Mark, Number, Section, Table, Tile
 from fireassay.reports.rows.comparison import change_estimate
 
 PERCENT: Final = Scale(factor=100.0, after=" %")
@@ -47,7 +46,7 @@ def name_of(title: str) -> str:
     return shortened(title, LONGEST_NAME)
 
 
-def sections(*blocks: Table | Plot) -> tuple[Section, ...]:
+def sections(*blocks: Table | Chart) -> tuple[Section, ...]:
     """Blocks as brief sections."""
     return tuple(Section(key=f"brief-{block.name}", title="", depth="brief", content=(block,)) for block in blocks)
 

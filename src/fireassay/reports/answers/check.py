@@ -12,7 +12,8 @@ from typing import Final
 from fireassay.estimates.format import asked, count
 from fireassay.reports.answering import shortened
 from fireassay.reports.answers.changes import command, doubts, in_percent, name_of, sections, tile
-from fireassay.reports.page import Answer, Bullet, Bullets, Edge, Interval, Line, Mark, Next, Number, Plot, Section, Tile, Tone
+from fireassay.reports.charts.model import Edge, Interval, intervals
+from fireassay.reports.page import Answer, Bullet, Bullets, Line, Mark, Next, Number, Section, Tile, Tone
 from fireassay.units import FRACTION
 from fireassay.verdict.checking.types import SURE, Check, Confirmation, Row
 from fireassay.verdict.comparison.change_phrases import EXPLORATORY, difference_text
@@ -71,7 +72,7 @@ def brief(check: Check) -> tuple[Section, ...]:
     shown = tuple(Interval(name=name_of(row.title.lower()), number=_percent(row), mark=_mark(row), target="changes") for row in rows)
     edges = {Edge(value=0.0), *(Edge(value=edge, text="margin") for row in rows if (edge := _margin(row)))}
     ordered = tuple(sorted(edges, key=lambda edge: edge.value))
-    return sections(Plot(name="changes", title="change, %", stub="metric", rows=shown, edges=ordered))
+    return sections(intervals(name="changes", title="change, %", stub="metric", rows=shown, edges=ordered))
 
 
 # ---- the row that decides ---------------------------------------------------------------------------------------------

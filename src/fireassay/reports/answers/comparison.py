@@ -13,7 +13,8 @@ from typing import Final
 from fireassay.estimates.format import count, reading
 from fireassay.reports.answering import shortened
 from fireassay.reports.answers.changes import DECIDES, command, doubts, in_percent, launches_a_side, name_of, sections, tile
-from fireassay.reports.page import Answer, Bullet, Bullets, Edge, Interval, Line, Mark, Next, Number, Plot, Section, Tile, Tone
+from fireassay.reports.charts.model import Edge, Interval, intervals
+from fireassay.reports.page import Answer, Bullet, Bullets, Chart, Line, Mark, Next, Number, Section, Tile, Tone
 from fireassay.reports.pages.flips import brief as flip_lines
 from fireassay.reports.rows.comparison import DECIDED, ChangeRow, ComparisonView, MismatchRow
 from fireassay.units import FRACTION
@@ -66,14 +67,14 @@ def brief(view: ComparisonView, records: Sequence[str] = ()) -> tuple[Section, .
     return sections(*(block for block in (plot, flip_lines(flips, MOST_FLIPS) if flips else None) if block is not None))
 
 
-def _plot(view: ComparisonView) -> Plot | None:
+def _plot(view: ComparisonView) -> Chart | None:
     """The metrics, or of several sides the one that decides."""
     rows, several = _decisive(view), len(view.sides) > 2
     shown = tuple(_of_sides(view, rows) if several else _of_metrics(view, rows))
     if not shown:
         return None
     changed = f"{rows[0].title.lower()}, change, %" if several else "change, %"
-    return Plot(name="changes", title=changed, stub="side" if several else "metric", rows=shown, edges=(Edge(value=0.0),))
+    return intervals(name="changes", title=changed, stub="side" if several else "metric", rows=shown, edges=(Edge(value=0.0),))
 
 
 def _decisive(view: ComparisonView) -> list[ChangeRow]:
@@ -172,14 +173,14 @@ def tiles(view: ComparisonView) -> tuple[Tile, ...]:
     return (*changed, *quality)
 
 
-def equal_loads(view: ComparisonView) -> Plot | None:
+def equal_loads(view: ComparisonView) -> Chart | None:
     """The deciding metric at every common load of two sides; None at a single load."""
     rows = [row for row in view.rows if row.metric == view.comparison.primary and _number(view, row) is not None]
     if len(rows) < 2 or len(view.sides) > 2:
         return None
     rows.sort(key=lambda row: (len(row.configuration), row.configuration))  # 8 before 16
     shown = tuple(_interval(view, row, row.configuration, DECIDES if row.primary else None) for row in rows)
-    return Plot(name="equal-loads", title=f"{rows[0].title.lower()}, change, %", rows=shown, edges=(Edge(value=0.0),))
+    return intervals(name="equal-loads", title=f"{rows[0].title.lower()}, change, %", rows=shown, edges=(Edge(value=0.0),))
 
 
 def _ends(row: ChangeRow) -> str:

@@ -9,7 +9,8 @@ from fireassay.estimates.estimate import Absent, Estimate, Value
 from fireassay.estimates.format import Scale, bracketed, count, percent, reading, scale_for, show, with_interval
 from fireassay.reports.answering import shortened
 from fireassay.reports.answers.changes import doubts
-from fireassay.reports.page import Answer, Edge, Head, Interval, Line, Mark, Plot, Section, Table, Tile, Tone, Words, number
+from fireassay.reports.charts.model import Edge, Interval, intervals
+from fireassay.reports.page import Answer, Head, Line, Mark, Section, Table, Tile, Tone, Words, number
 from fireassay.reports.page import Cell as TableCell
 from fireassay.reports.rows.timing import Summary
 from fireassay.units import BYTES, RATIO, SECONDS
@@ -48,7 +49,7 @@ def brief(summaries: Sequence[Summary]) -> tuple[Section, ...]:
         return (section,)
     scale = _scale(summaries)
     drawn = tuple(Interval(name=name, number=number(time, scale)) for name, time in known[:MOST_ROWS])
-    plot = Plot(name="times-drawn", title=f"time, {scale.label}", rows=drawn, edges=(Edge(value=0.0),))
+    plot = intervals(name="times-drawn", title=f"time, {scale.label}", rows=drawn, edges=(Edge(value=0.0),))
     return (section, Section(key="drawn", title="Times", depth="first", content=(plot,)))
 
 

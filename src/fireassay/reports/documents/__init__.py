@@ -9,7 +9,7 @@ import importlib
 import pkgutil
 from typing import TYPE_CHECKING, Any
 
-from fireassay.errors import Problem, SpecError
+from fireassay.errors import refuse
 
 if TYPE_CHECKING:
     from fireassay.reports.documents.values import Document
@@ -30,6 +30,5 @@ def document(verb: str) -> Document[Any]:
     """
     declared = documents()
     if verb not in declared:
-        problem = Problem(where="--document", found=repr(verb), allowed=f"a verb whose JSON has a schema: {', '.join(declared)}")
-        raise SpecError((problem,), "the command line")
+        raise refuse("--document", repr(verb), f"a verb whose JSON has a schema: {', '.join(declared)}", source="the command line")
     return declared[verb]

@@ -11,7 +11,7 @@ from fireassay.printable import one_line
 from fireassay.reports.documents.values import Document, Key, Keys
 from fireassay.reports.pages.pitfalls import Sheet
 from fireassay.verdict.claims.claim import Quantity
-from fireassay.verdict.claims.pitfalls import Pitfall
+from fireassay.verdict.pitfalls import Pitfall
 from fireassay.verdict.types import Finding
 
 FINDING: Final[Keys[Finding]] = (

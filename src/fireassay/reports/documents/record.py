@@ -201,9 +201,9 @@ DOCUMENT: Final[Document[View]] = Document(
             "spent",
             "list of objects",
             "only if a rank marks its steps: where the paid time of timed and of fault launches went",
-            lambda view: view.series.spent,
+            lambda view: view.spent,
             SPENT,
-            when=lambda view: bool(view.series.spent),
+            when=lambda view: bool(view.spent),
         ),
         Key(
             "collectives",

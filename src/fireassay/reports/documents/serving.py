@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from fireassay.reports.charts.load_timeline import Bin, LoadTimeline, Span, load_timelines
+from fireassay.reports.charts.percentiles import PercentileCurve, percentile_curves
 from fireassay.reports.documents.values import Key, Keys
+from fireassay.reports.rows.serving import Load, Replica
 from fireassay.reports.rows.types import Column
-from fireassay.reports.series.serving import Bin, LoadTimeline, PercentileCurve, Replica, ServingSeries, Span
 from fireassay.reports.view import View
 
 LOAD: Final[Keys[Column]] = (
@@ -90,7 +92,7 @@ LAUNCH: Final[Keys[tuple[int, Any]]] = (
     Key("due", "integer", "requests that were due", lambda item: item[1].due),
     Key("answered", "integer", "of these, answered", lambda item: item[1].answered),
 )
-SERVING: Final[Keys[tuple[View, ServingSeries]]] = (
+SERVING: Final[Keys[tuple[View, Load]]] = (
     Key(
         "load",
         "string",
@@ -98,12 +100,18 @@ SERVING: Final[Keys[tuple[View, ServingSeries]]] = (
         lambda item: item[0].load_word,
     ),
     Key("loads", "list of objects", "the load of each configuration", lambda item: item[0].columns, LOAD),
-    Key("curves", "list of objects", "percentile curves, one for each configuration and latency", lambda item: item[1].curves, CURVE),
+    Key(
+        "curves",
+        "list of objects",
+        "percentile curves, one for each configuration and latency",
+        lambda item: list(percentile_curves(item[0].measured)),
+        CURVE,
+    ),
     Key(
         "timelines",
         "list of objects",
         "single launches in bins of equal length: those with faults, and one of each largest load",
-        lambda item: item[1].timelines,
+        lambda item: list(load_timelines(item[0].measured)),
         TIMELINE,
     ),
     Key(

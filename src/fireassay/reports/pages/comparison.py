@@ -6,21 +6,15 @@ The sentence, differing conditions, the deciding metric and the others, and the 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
-from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from fireassay.estimates.estimate import Estimate, Value
 from fireassay.estimates.format import count
 from fireassay.metrics.serving.latency import TPOT_P50
 from fireassay.reports.answers import comparison as answers
-from fireassay.reports.graph import Amounts, Axis, Graph, Trace
-from fireassay.reports.page import Bullet, Bullets, Cell, Chart, Head, Mark, Number, Page, Section, Table, Tone, Words, heads, notes
+from fireassay.reports.charts.comparison import forest, forest_in_cells
+from fireassay.reports.page import Blocks, Bullet, Bullets, Cell, Head, Mark, Number, Page, Section, Table, Tone, Words, heads, notes
 from fireassay.reports.pages.flips import table as of_flips
 from fireassay.reports.rows.comparison import ChangeRow, ComparisonView, MismatchRow
-
-if TYPE_CHECKING:
-    from fireassay.reports.charts.chart import Drawing, Missing
 
 STATES: Final[dict[str, Tone]] = {"compared": "good", "exploratory": "open", "incomparable": "bad", "nothing_measured": "bad"}
 STANDINGS: Final[dict[str, Tone]] = {"refuses": "bad", "forced": "open", "studied": "good", "noted": "absent", "context": "plain"}
@@ -62,10 +56,9 @@ def _changes(view: ComparisonView) -> Iterator[Section]:
     first = [row for row in view.deciding if len(view.sides) == 2 or row.shown or row.primary]
     second = [row for row in view.elsewhere if row.shown]
     if first:
-        chart = Chart(name="forest", draw=partial(_forest, view))
         where = {row.configuration for row in first}
         title = f"Changes at {where.pop()}" if len(where) == 1 else "Changes"
-        yield Section(key="changes", title=title, content=(changes("changes", first), chart, *forest(first)))
+        yield Section(key="changes", title=title, content=(changes("changes", first), forest(view), *forest_in_cells(first)))
     if second:
         yield Section(key="elsewhere", title="Other configurations", content=(changes("elsewhere", second),))
     if rest := [row for row in (*view.deciding, *view.elsewhere) if row not in first and row not in second]:
@@ -82,48 +75,16 @@ def _frontier(view: ComparisonView) -> Iterator[Section]:
     """Of records of loads: yield against the speed for one user, and how far apart they are at equal loads."""
     if not any(row.metric == TPOT_P50.name for row in view.rows):
         return
-    from fireassay.reports.charts import pareto
-    from fireassay.reports.charts.chart import Missing
+    from fireassay.reports.charts.trade_offs import pareto_of_sides
 
-    if isinstance(drawing := pareto.of_sides(view), Missing):
+    (chart,) = pareto_of_sides(view)
+    if chart.missing:
         return
-    chart = Chart(name=pareto.NAME, draw=lambda: drawing)
     yield Section(key="pareto", title="Frontier", depth="first", content=(chart, *(b for s in answers.brief(view) for b in s.blocks)))
     if plot := answers.equal_loads(view):
         yield Section(
             key="equal", title="Equal loads", question="How far apart are they at equal loads?", depth="appendix", content=(plot,)
         )
-
-
-def forest(rows: Sequence[ChangeRow]) -> tuple[Graph, ...]:
-    """The changes with a ratio as bars from no change, for a workbook; what is struck out decides nothing and is not drawn."""
-    known = [row for row in rows if row.effect is not None and row.change.ratio is not None and not row.struck]
-    if not known:
-        return ()
-    several = len({row.side for row in known}) > 1
-    names = tuple(f"{row.title}{f', {row.side}' if several else ''}{' (decides)' if row.primary else ''}" for row in known)
-    column = Amounts(title="Change, %", values=tuple(_in_percent(row) for row in known))
-    return (
-        Graph(
-            name="forest",
-            title="Changes against the first side",
-            shape="bars",
-            columns=(Amounts(title="Metric", values=names), column),
-            x=0,
-            traces=(Trace(name="change", column=1, rows=(0, len(known) - 1), look="bar"),),
-            across=Axis(title=""),
-            up=Axis(title="change, %"),
-        ),
-    )
-
-
-def _in_percent(row: ChangeRow) -> Value | None:
-    """A ratio as a change from 0, in per cent."""
-    ratio = row.effect.value if row.effect is not None else None
-    if not isinstance(ratio, Estimate):
-        return ratio
-    value, low, high = (100.0 * (end - 1.0) for end in (ratio.value, ratio.low, ratio.high))
-    return replace(ratio, value=value, low=low, high=high)
 
 
 def changes(name: str, rows: Sequence[ChangeRow], *, folded: bool = False) -> Table:
@@ -204,21 +165,13 @@ def footer(view: ComparisonView) -> Iterator[str]:
     )
 
 
-def _forest(view: ComparisonView) -> Drawing | Missing:
-    from fireassay.reports.charts.forest import draw
-
-    return draw(view)
-
-
 def last_round(view: ComparisonView) -> Iterator[Section]:
     """The same for a tuning: the deciding metric with every setting, the other metrics, and the differences."""
     first = [row for row in view.deciding if row.primary]
     if not first:
         return
-    chart = Chart(name="forest", draw=partial(_forest, view))
-    yield Section(
-        key="last", title="Last round, which alone decides", content=(changes("last", first), chart, *forest(first), notes(view.notes))
-    )
+    content: Blocks = (changes("last", first), forest(view), *forest_in_cells(first), notes(view.notes))
+    yield Section(key="last", title="Last round, which alone decides", content=content)
     if second := [row for row in view.deciding if row.shown and row not in first]:
         yield Section(key="others", title="Other metrics of the last round", content=(changes("others", second),))
     if view.important:

@@ -6,11 +6,10 @@ A chart and a table per series: record, date, value, level and change.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from functools import partial
 
 from fireassay.estimates.format import count, show
-from fireassay.reports.charts.history import draw
-from fireassay.reports.page import Cell, Chart, Number, Page, Section, Table, heads
+from fireassay.reports.charts.history import history_chart
+from fireassay.reports.page import Cell, Number, Page, Section, Table, heads
 from fireassay.verdict.checking.history import History, rates
 
 
@@ -23,7 +22,7 @@ def page(histories: Sequence[History], title: str, named: Callable[[str], Cell] 
 
 
 def _section(index: int, history: History, named: Callable[[str], Cell]) -> Section:
-    chart = Chart(name=f"history-{index}", draw=partial(draw, history))
+    chart = history_chart(history, f"history-{index}")
     table = Table(
         name=f"records-{index}", heads=heads("Date (UTC)", "Record", "Value", "Change"), rows=tuple(_rows(history, named)), inline=True
     )

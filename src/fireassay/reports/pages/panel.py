@@ -5,17 +5,17 @@ The 2 x 4 panel, once per condition that the record varies: engine, scenario, lo
 
 from __future__ import annotations
 
-from functools import partial
+from dataclasses import replace
 
-from fireassay.reports.charts.serving.panel import conditions, draw
-from fireassay.reports.page import Chart, Page, Section
+from fireassay.reports.charts.loads import conditions, panel_by
+from fireassay.reports.page import Page, Section
 from fireassay.reports.pages.page_plugin import RecordPage
 from fireassay.reports.view import View
 
 
 def page(view: View) -> Page:
     """The panels of a load."""
-    charts = tuple(Chart(name=f"panel-{by}", draw=partial(draw, view, by)) for by in conditions(view))
+    charts = tuple(replace(panel_by(by, view), name=f"panel-{by}") for by in conditions(view))
     return Page(title=view.name, lead=view.sentence, sections=(Section(key="panels", title="Headline metrics", content=charts),))
 
 

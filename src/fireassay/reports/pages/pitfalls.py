@@ -31,7 +31,7 @@ from fireassay.reports.page import (
     heads,
 )
 from fireassay.verdict.claims.claim import Audited, Quantity
-from fireassay.verdict.claims.pitfalls import STATES, Pitfall
+from fireassay.verdict.pitfalls import STATES, Pitfall
 from fireassay.verdict.types import Finding
 
 HEADINGS: Final = {"fallen into": "Fallen into", "not examined": "Could not be examined", "clear": "Clear"}

@@ -7,15 +7,11 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator, Mapping
-from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from fireassay.reports.answers import profile as answers
-from fireassay.reports.page import Chart, Page, Prose, Section
+from fireassay.reports.page import Blocks, Page, Prose, Section
 from fireassay.reports.rows.profile import launch_lines
-
-if TYPE_CHECKING:
-    from fireassay.reports.charts.chart import Drawing
 
 SHOWN: Final = 8  # rows per list
 
@@ -35,21 +31,16 @@ def _sections(report: Mapping[str, Any]) -> Iterator[Section]:
     for index, launch in enumerate(report["launches"], 1):
         head, *lines = launch_lines(launch, most=SHOWN)
         yield Section(key=f"profile-{index}", title=head, content=(Prose(text="\n".join(lines), weight="code"),))
-    yield Section(key="charts", title="Charts", depth="first", content=lambda: tuple(_charts(report)))
+    yield Section(key="charts", title="Charts", depth="first", content=lambda: _charts(report))
     if lines := list(_how_to_open(report)):
         yield Section(key="traces", title="Traces", content=(Prose(text="\n".join(lines), weight="code"),))
 
 
-def _charts(report: Mapping[str, Any]) -> Iterator[Chart]:
+def _charts(report: Mapping[str, Any]) -> Blocks:
     """The parts of the mean step of each rank, for formats that show charts."""
-    from fireassay.reports.charts.training import profile
+    from fireassay.reports.charts.steps import profiled
 
-    for drawing in profile.of_launches((str(launch["configuration"]), launch) for launch in report["launches"]):
-        yield Chart(name="profile", draw=partial(_same, drawing))
-
-
-def _same(drawing: Drawing) -> Drawing:
-    return drawing
+    return profiled((str(launch["configuration"]), launch) for launch in report["launches"])
 
 
 def _how_to_open(report: Mapping[str, Any]) -> Iterator[str]:

@@ -8,20 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from fireassay.estimates.format import count
 from fireassay.metrics.metric import ALL
 from fireassay.reports import grouping
 from fireassay.reports.answering import TONES, standing
-from fireassay.reports.page import Block, Blocks, Bullets, Cell, Chart, Head, Mark, Number, Prose, Section, Table, Words, heads
+from fireassay.reports.page import Block, Blocks, Bullets, Cell, Head, Mark, Number, Prose, Section, Table, Words, heads
 from fireassay.reports.pages import record
 from fireassay.reports.view import DIMENSION_TITLES, LaunchRow, MetricRow, View
 
 if TYPE_CHECKING:
-    from fireassay.reports.charts.chart import Drawing, Missing
-    from fireassay.reports.charts.record_charts import ChartModule
+    from fireassay.reports.charts.of_view import Draw
 
 LIMITS: Final = ("bottleneck", "limited_by")  # rules that say what limits the speed
 MOST_TOLD: Final = 2  # sentences of an answer
@@ -67,25 +65,11 @@ def _sentences(view: View, dimension: str) -> dict[str, list[str]]:
     return sentences
 
 
-def charts(view: View, *modules: ChartModule, absent: bool = True) -> Blocks:
-    """The charts of these files; why there is none as a sentence, unless nobody asked."""
-    from fireassay.reports.charts.chart import Drawing, Missing
-
-    drawn: list[Block] = []
-    missing: list[Block] = []
-    for module in modules:
-        found = module.draw(view)
-        listed = [found] if isinstance(found, (Drawing, Missing)) else found
-        for index, drawing in enumerate(listed):
-            if isinstance(drawing, Missing):
-                missing.append(Prose(text=f"{drawing.title}: {drawing.reason}", weight="quiet"))
-            else:
-                drawn.append(Chart(name=f"{module.NAME}-{index + 1}" if index else module.NAME, draw=partial(_same, drawing)))
-    return (*drawn, *(missing if absent else ()))
-
-
-def _same(drawing: Drawing | Missing) -> Drawing | Missing:
-    return drawing
+def charts(view: View, *draws: Draw, absent: bool = True) -> Blocks:
+    """The charts; why there is none as a sentence, unless nobody asked."""
+    every = [chart for draw in draws for chart in draw(view)]
+    missing = (Prose(text=f"{chart.title}: {chart.missing}", weight="quiet") for chart in every if chart.missing)
+    return (*(chart for chart in every if not chart.missing), *(missing if absent else ()))
 
 
 def levels(view: View, stub: str) -> Table:
@@ -125,14 +109,14 @@ def findings(view: View, *, bottlenecks: bool) -> Blocks:
     return record.findings(replace(view, findings=chosen)).blocks
 
 
-def trust(view: View, columns: Sequence[tuple[str, Callable[[LaunchRow], Cell]]], *modules: ChartModule) -> Section:
+def trust(view: View, columns: Sequence[tuple[str, Callable[[LaunchRow], Cell]]], *draws: Draw) -> Section:
     """Can these numbers be trusted?  Disturbances, the order of launches, and each of them."""
     ended = sum(launch.status == "ok" for launch in view.launches)
     doubts = {finding.rule for finding in view.findings if finding.severity in ("warning", "fail", "invalid")}
     named = f"; doubts: {', '.join(sorted(rule.replace('_', ' ') for rule in doubts))}" if doubts else "; every audit passed"
 
     def content() -> Blocks:
-        return (*findings(view, bottlenecks=False), *charts(view, *modules, absent=False), *record.launches(view, columns).blocks)
+        return (*findings(view, bottlenecks=False), *charts(view, *draws, absent=False), *record.launches(view, columns).blocks)
 
     reply = f"{ended} of {count(len(view.launches), 'launches')} ended well{named}."
     return section("trust", "Trust", "Can these numbers be trusted?", content, reply)

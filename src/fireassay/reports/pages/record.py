@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from fireassay import catalog
 from fireassay.estimates.format import count
@@ -22,7 +22,6 @@ from fireassay.reports.page import (
     Bullet,
     Bullets,
     Cell,
-    Chart,
     Depth,
     Facts,
     Mark,
@@ -40,9 +39,6 @@ from fireassay.reports.rows.profile import launch_lines
 from fireassay.reports.view import DIMENSION_TITLES, WHOLE, Column, Fact, LaunchRow, MetricRow, View
 from fireassay.reports.view import Cell as DimensionCell
 from fireassay.verdict.types import DIMENSIONS
-
-if TYPE_CHECKING:
-    from fireassay.reports.charts.chart import Drawing, Missing
 
 SEVERITIES: Final[dict[str, Tone]] = {"invalid": "void", "fail": "bad", "warning": "open", "note": "absent"}
 SIGNS: Final = {"invalid": "!", "warning": "!", "note": "i"}
@@ -294,18 +290,12 @@ def charts(view: View) -> Section:
     """All charts of the record."""
 
     def drawn() -> Blocks:
-        from fireassay.reports.charts.chart import Missing
-        from fireassay.reports.charts.record_charts import drawings
+        from fireassay.reports.charts.of_view import charts_of
 
         everything = view.dimensions == DIMENSIONS  # omit what was not requested
-        shown = ((name, drawing) for name, drawing in drawings(view) if everything or not isinstance(drawing, Missing))
-        return tuple(Chart(name=name, draw=partial(_same, drawing)) for name, drawing in shown)
+        return tuple(chart for chart in charts_of(view) if everything or not chart.missing)
 
     return Section(key="charts", title="Charts", depth="appendix", content=drawn)
-
-
-def _same(drawing: Drawing | Missing) -> Drawing | Missing:
-    return drawing
 
 
 # ---- how it was measured ---------------------------------------------------------------------------------------------

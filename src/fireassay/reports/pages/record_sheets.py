@@ -5,14 +5,14 @@ Long tables of raw numbers for filtering and charting, with units in the heads.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 
 from fireassay.estimates.estimate import Absent, Estimate
 from fireassay.metrics.metric import ALL
 from fireassay.reports.answering import TONES
 from fireassay.reports.figures import ends
-from fireassay.reports.page import Blocks, Cell, Figure, Mark, Section, Table, heads
+from fireassay.reports.page import Blocks, Cell, Chart, Figure, Mark, Section, Table, heads
 from fireassay.reports.view import DIMENSION_TITLES, Column, MetricRow, View
 from fireassay.verdict.types import DIMENSIONS
 
@@ -23,10 +23,10 @@ def sheets(
     view: View,
     further: Sequence[Section] = (),
     launches: Callable[[View], Blocks] | None = None,
-    graphs: Callable[[View], Blocks] = lambda _: (),
+    charts: Callable[[View], Iterable[Chart]] = lambda _: (),
 ) -> tuple[Section, ...]:
-    """All sheets; `further` and `graphs` are those of the kind, `launches` replaces the launch table if its columns differ."""
-    first: tuple[Sheet, ...] = (("Verdict", _verdict), ("Charts", graphs), ("Numbers", _numbers))
+    """All sheets; `further` and `charts` are those of the kind, `launches` replaces the launch table if its columns differ."""
+    first: tuple[Sheet, ...] = (("Verdict", _verdict), ("Charts", lambda view: tuple(charts(view))), ("Numbers", _numbers))
     rest: tuple[Sheet, ...] = (
         ("Metrics", _metrics),
         ("Gates", _gates),

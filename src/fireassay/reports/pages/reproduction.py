@@ -12,20 +12,18 @@ from fireassay.estimates.format import count
 from fireassay.reports.answering import shortened
 from fireassay.reports.answers import changes
 from fireassay.reports.answers.changes import name_of
+from fireassay.reports.charts.model import Edge, Interval, intervals
 from fireassay.reports.page import (
     Answer,
     Bullet,
     Bullets,
     Case,
     Cell,
-    Edge,
-    Interval,
     Line,
     Mark,
     Number,
     Outcome,
     Page,
-    Plot,
     Section,
     Table,
     Tile,
@@ -98,7 +96,7 @@ def _brief(reproduction: Reproduction) -> tuple[Section, ...]:
     shown = tuple(
         Interval(name=name_of(row.title.lower()), number=number, mark=_agreement(row)) for row in drawn if (number := _percent(row))
     )
-    plot = Plot(name="changes", title="change, %", stub="metric", rows=shown, edges=(Edge(value=0.0),))
+    plot = intervals(name="changes", title="change, %", stub="metric", rows=shown, edges=(Edge(value=0.0),))
     return (*(changes.sections(plot) if shown else ()), *words)
 
 

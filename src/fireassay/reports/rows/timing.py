@@ -17,7 +17,7 @@ from fireassay.estimates.format import count, percent, reading, show
 from fireassay.frames.record_data import RecordData
 from fireassay.frames.trials import asked_to_count, counted, outliers, states
 from fireassay.metrics.calls import TRIAL_CPU_TIME, TRIAL_MEMORY, TRIAL_TIME, starter_bytes
-from fireassay.stats.series.drift import drift, memory, memory_limit
+from fireassay.stats.series.trend import drift, memory, memory_limit
 from fireassay.units import SECONDS
 from fireassay.verdict.judge import Judgement
 

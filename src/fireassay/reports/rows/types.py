@@ -14,11 +14,12 @@ from fireassay.estimates.estimate import Estimate, Value
 from fireassay.estimates.format import Shown
 from fireassay.frames.links.network_probe import Network
 from fireassay.frames.links.pairs import Pairs
+from fireassay.frames.record_data import RecordData
 from fireassay.metrics.metric import ALL, Table
 from fireassay.metrics.metric import Shown as Placement
 from fireassay.reports.rows.evaluation import EvaluationRows
-from fireassay.reports.series import training as series
-from fireassay.reports.series.serving import ServingSeries
+from fireassay.reports.rows.serving import Load
+from fireassay.reports.rows.spent import Spent, spent
 from fireassay.reports.words import WHOLE
 from fireassay.spec.kind import Kind
 from fireassay.spec.sections.collectives import Cell as CollectiveCell
@@ -225,11 +226,11 @@ class View:
     # `rules`, computed only if shown
     answers: Callable[[], tuple[Rule, ...]] = field(repr=False, compare=False)
     artifact: tuple[ArtifactField, ...]  # the fields of a paper's artifact checklist
-    series: series.Series
+    measured: RecordData = field(repr=False, compare=False)  # from which charts draw
     efficiency_gate: float | None
     quality_metric: str | None
     quality_margin: float | None
-    serving: ServingSeries | None = None  # of a record about serving
+    serving: Load | None = None  # of a record about serving
     load_word: str = ""  # of a load: what `Column.load` counts, "concurrency" or "rate"
     foreign: tuple[Fact, ...] = ()  # of an imported record: its origin, its meanings, what its tool reported
     collectives: tuple[CollectiveCell, ...] = ()  # of a record that times collectives: the requested cells
@@ -259,9 +260,14 @@ class View:
         """The layers of correctness, if that dimension is shown."""
         return self.layers if "correctness" in self.dimensions else ()
 
+    @cached_property
+    def spent(self) -> tuple[Spent, ...]:
+        """What the rank-seconds of a training were spent on; empty if no rank marks its steps."""
+        return tuple(spent(self.measured))
+
     @property
-    def load(self) -> ServingSeries:
-        """The series of a load; records of other kinds have none."""
+    def load(self) -> Load:
+        """What is known of a load besides its metrics; records of other kinds have none."""
         assert self.serving is not None
         return self.serving
 

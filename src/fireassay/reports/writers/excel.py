@@ -17,8 +17,7 @@ import xlsxwriter
 
 from fireassay.estimates.estimate import Estimate
 from fireassay.reports.figures import ends
-from fireassay.reports.graph import Graph
-from fireassay.reports.page import Answer, Block, Bullets, Cell, Facts, Number, Page, Prose, Raw, Section, Table, heads, said
+from fireassay.reports.page import Answer, Block, Bullets, Cell, Chart, Facts, Number, Page, Prose, Raw, Section, Table, heads, said
 from fireassay.reports.writers.support import cells, native_charts
 from fireassay.reports.writers.support.cells import LONGEST_TEXT, Styles
 from fireassay.reports.writers.writer import Writer
@@ -35,11 +34,11 @@ def write(page: Page) -> bytes:
         title = f"{page.title}: {page.mark.word.upper()}" if page.mark else page.title
         book.set_properties({"title": title, "created": _created(page.properties.get("created", ""))})
         styles = Styles(book)
-        graphs = [block for section in _shown(page) for block in section.blocks if isinstance(block, Graph)]
+        charts = [block for section in _shown(page) for block in section.blocks if isinstance(block, Chart) and block.courses]
         for place, (name, sheet) in enumerate(sheets(page)):
             _write(book, styles, name, sheet)
-            if place == 0 and graphs:
-                native_charts.add(book, styles, graphs, title)
+            if place == 0 and charts:
+                native_charts.add(book, styles, charts, title)
     return buffer.getvalue()
 
 

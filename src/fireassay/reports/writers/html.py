@@ -18,12 +18,12 @@ from typing import TYPE_CHECKING, Final
 import jinja2
 
 from fireassay.printable import printable
-from fireassay.reports.page import Answer, Block, Bullets, Chart, Facts, Line, Mark, Page, Plot, Prose, Section, Sum, Table, Tone, said
+from fireassay.reports.page import Answer, Block, Bullets, Chart, Facts, Line, Mark, Page, Prose, Section, Sum, Table, Tone, said
 from fireassay.reports.writers.support import grids
 from fireassay.reports.writers.writer import Writer
 
 if TYPE_CHECKING:
-    from fireassay.reports.charts.svg import Picture
+    from fireassay.reports.writers.support.svg import Picture
 
 # A sign with every status word, so that colour alone carries no meaning.
 SIGNS: Final[Mapping[Tone, str]] = {
@@ -44,7 +44,7 @@ STACKED: Final = 4  # columns; a table with more, and few rows, becomes blocks o
 LONGEST_STACK: Final = 6  # rows of such a table
 LONG_CAPTION: Final = 200  # characters; a longer caption is folded with the data
 SHOWN: Final = 3  # sentences shown per item; the others are folded
-KINDS: Final = {Table: "table", Facts: "facts", Bullets: "bullets", Prose: "prose", Chart: "drawn", Plot: "drawn", Sum: "drawn"}
+KINDS: Final = {Table: "table", Facts: "facts", Bullets: "bullets", Prose: "prose", Chart: "drawn", Sum: "drawn"}
 SIDE_BY_SIDE: Final = ("drawn", "facts", "bullets")  # kinds whose blocks share a row
 
 
@@ -61,7 +61,7 @@ def write(page: Page) -> str:
 def _first(page: Page) -> tuple[Section, ...]:
     """What stands on the first screen below the answer: the evidence that is drawn."""
     brief = page.of_depth("brief") if page.answer is not None else ()
-    drawn = tuple(section for section in brief if all(isinstance(block, (Plot, Sum)) for block in section.blocks))
+    drawn = tuple(section for section in brief if all(isinstance(block, (Chart, Sum)) for block in section.blocks))
     return page.of_depth("first") or drawn
 
 
@@ -72,18 +72,20 @@ def _sections(page: Page) -> tuple[Section, ...]:
 
 def _pictures(sections: Sequence[Section], anchors: frozenset[str]) -> Iterator[tuple[str, Picture]]:
     """All charts by name, drawn."""
-    for block in (block for section in sections for block in section.blocks):
-        if isinstance(block, (Chart, Plot)):
-            from fireassay.reports.charts import plot, svg
+    for chart in (block for section in sections for block in _shown(section) if isinstance(block, Chart)):
+        from fireassay.reports.writers.support import svg
 
-            drawing = plot.drawing(block) if isinstance(block, Plot) else block.draw()
-            yield block.name, svg.picture(block.name, drawing, anchors)
+        yield chart.name, svg.picture(chart, anchors)
+
+
+def _shown(section: Section) -> Iterator[Block]:
+    """The blocks that such a page shows: charts of courses are for a workbook."""
+    return (block for block in section.blocks if type(block) in KINDS and not (isinstance(block, Chart) and block.courses))
 
 
 def _groups(section: Section) -> Iterator[tuple[str, tuple[Block, ...]]]:
     """Neighbouring blocks of one kind: charts in columns, and folded tables in one card."""
-    known = (block for block in section.blocks if type(block) in KINDS)
-    for kind, some in groupby(known, key=_kind):
+    for kind, some in groupby(_shown(section), key=_kind):
         yield kind, tuple(some)
 
 

@@ -24,7 +24,6 @@ from fireassay.reports.page import (
     Mark,
     Number,
     Page,
-    Plot,
     Prose,
     Section,
     Sum,
@@ -112,22 +111,19 @@ def _sign(mark: Mark | None) -> str:
     return f"{plain(sign)} " if sign.strip() else ""
 
 
-def _plot(plot: Plot) -> str:
-    """The intervals as a table, with its edges in the head."""
-    edges = "".join(f"; {edge.text} {given(limit(edge.value * _factor(plot)))}" for edge in plot.edges if edge.text)
-    unit = " %" if plot.title.endswith(", %") else ""
-    rows = ((_sign(row.mark).strip(), plain(row.name), plain(_bare(row.number, unit))) for row in plot.rows)
-    return grid(("", plain(plot.stub), plain(f"{plot.title}{edges}")), rows)
+def _plot(chart: Chart) -> str:
+    """The intervals as a table, with their edges in the head."""
+    factor, rows = chart.rows[0].number.shown.scale.factor, chart.rows
+    edges = "".join(f"; {edge.text} {given(limit(edge.value * factor))}" for edge in chart.edges if edge.text)
+    unit = " %" if chart.title.endswith(", %") else ""
+    lines = ((_sign(row.mark).strip(), plain(row.name), plain(_bare(row.number, unit))) for row in rows)
+    return grid(("", plain(chart.stub), plain(f"{chart.title}{edges}")), lines)
 
 
 def _bare(number: Number, unit: str) -> str:
     """A number with its interval, without the unit that is in the head."""
     words = said(replace(number, bare=True))
     return f"{words.text.removesuffix(unit)} {words.below}".strip()
-
-
-def _factor(plot: Plot) -> float:
-    return plot.rows[0].number.shown.scale.factor if plot.rows else 1.0
 
 
 def _sum(block: Sum) -> Iterator[str]:
@@ -171,7 +167,7 @@ def _block(block: Block) -> Iterator[str]:
             yield grid(("What", "Value"), ((plain(name), plain(text)) for name, text in block.rows))
         case Bullets():
             yield "\n".join(_bullet(item) for item in block.items) or plain(block.empty)
-        case Plot() if block.rows:
+        case Chart() if block.rows:
             yield _plot(block)
         case Sum():
             yield from _sum(block)

@@ -8,12 +8,12 @@ from dataclasses import replace
 from typing import Final
 
 from fireassay.errors import Interrupted
-from fireassay.runners.evaluating.rows import PROPER, Asked
-from fireassay.sandbox.assemble import program
-from fireassay.sandbox.limits import Limits
-from fireassay.sandbox.pool import check_all
-from fireassay.sandbox.probing import probe
-from fireassay.sandbox.tiers import signature
+from fireassay.quality.rows import PROPER, Asked
+from fireassay.quality.sandbox.assemble import program
+from fireassay.quality.sandbox.limits import Limits
+from fireassay.quality.sandbox.pool import check_all
+from fireassay.quality.sandbox.probing import probe
+from fireassay.quality.sandbox.tiers import signature
 
 METRIC: Final = "pass_at_1"
 

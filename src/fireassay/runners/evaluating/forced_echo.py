@@ -2,7 +2,7 @@
 
 Each address of an engine is asked by itself, so that replicas behind one name are compared one by one; replicas behind a foreign router
 are seen as one.  Addresses are asked one after another, since an engine that assay starts may be up only while its own are asked.  A KL of
-the most probable tokens is a lower bound (`fireassay.scoring.top_tokens`).  The floor is the reference asked a second time.  These requests
+the most probable tokens is a lower bound (`fireassay.quality.scoring.top_tokens`).  The floor is the reference asked a second time.  These requests
 are neither timed nor rows of `requests`.
 """
 
@@ -17,9 +17,9 @@ from typing import Any, Final
 
 from fireassay import catalog
 from fireassay.errors import EnvironmentLacks
+from fireassay.quality.scoring.top_tokens import kl_at_least
 from fireassay.record.secrets.redact import redact
 from fireassay.runners.evaluating import echo_probe
-from fireassay.scoring.top_tokens import kl_at_least
 from fireassay.spec.sections.serving import Target
 from fireassay.traffic.parts import Backend
 from fireassay.traffic.replies.echoed import Echoed

@@ -22,18 +22,18 @@ from typing import Any, Final
 import numpy as np
 
 from fireassay import isolated
-from fireassay.errors import Interrupted, Problem, SpecError, WorkloadError
+from fireassay.errors import Interrupted, SpecError, WorkloadError, refuse
+from fireassay.quality.rows import PROPER, batch_of
+from fireassay.quality.scoring.items import Item, Task
+from fireassay.quality.scoring.likelihoods import METHOD
 from fireassay.record.declared.answers import DIVERGENCE
+from fireassay.record.launch_rows import check_written
 from fireassay.runners.evaluating import forced_echo, forced_process
 from fireassay.runners.evaluating.forced_echo import Address
-from fireassay.runners.evaluating.rows import PROPER, batch_of
 from fireassay.runners.experiment.context import RunContext
 from fireassay.runners.experiment.lost_requests import request_batches
-from fireassay.runners.experiment.rows import check_written
 from fireassay.runners.load.engines import Engines, urls_of
 from fireassay.runners.load.load import check_plug_ins
-from fireassay.scoring.items import Item, Task
-from fireassay.scoring.likelihoods import METHOD
 from fireassay.spec.experiment import Experiment
 from fireassay.spec.plan import configurations, targets_of
 from fireassay.spec.sections.serving import Target
@@ -74,7 +74,7 @@ def check(experiment: Experiment) -> None:
 
 
 def _refused(found: str, allowed: str, fix: str = "") -> SpecError:
-    return SpecError((Problem(where=WHERE, found=found, allowed=allowed, fix=fix or "Or write divergence = 0."),), "the evaluation")
+    return refuse(WHERE, found, allowed, fix or "Or write divergence = 0.", source="the evaluation")
 
 
 def _replicas(experiment: Experiment, target: Target) -> int:

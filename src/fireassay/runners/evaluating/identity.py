@@ -10,7 +10,7 @@ import json
 from collections.abc import Sequence
 from hashlib import sha256
 
-from fireassay.scoring.items import Item
+from fireassay.quality.scoring.items import Item
 
 
 def of_items(items: Sequence[Item]) -> dict[str, str]:

@@ -9,10 +9,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
-from fireassay.errors import Problem, SpecError
-from fireassay.runners.evaluating.rows import PROPER
-from fireassay.scoring.items import Extraction, Item, Task
-from fireassay.scoring.likelihoods import METHOD, of_choice, of_text, right_choices, to_text
+from fireassay.errors import SpecError, refuse, refuse_any
+from fireassay.quality.rows import PROPER
+from fireassay.quality.scoring.items import Extraction, Item, Task
+from fireassay.quality.scoring.likelihoods import METHOD, of_choice, of_text, right_choices, to_text
 from fireassay.spec.rules.quality import unfit
 
 REQUEST: Final = "loglikelihood"  # the task of the load
@@ -56,8 +56,7 @@ def fitting(scores: Sequence[str], method: str, what: str) -> None:
     Raises:
         SpecError: a score of log probabilities for texts, of texts for programs.
     """
-    if problems := tuple(problem for name in scores for problem in unfit("evaluation.metrics", name, method)):
-        raise SpecError(problems, f"the scores of {what}")
+    refuse_any((problem for name in scores for problem in unfit("evaluation.metrics", name, method)), f"the scores of {what}")
 
 
 def chosen(text: str | None) -> Extraction | None:
@@ -99,4 +98,4 @@ def _answer(item: Item, choices: Mapping[int, Mapping[str, Any]]) -> dict[str, A
 
 
 def _wrong(where: str, found: str, allowed: str, fix: str = "") -> SpecError:
-    return SpecError((Problem(where=where, found=found, allowed=allowed, fix=fix),), "the evaluation")
+    return refuse(where, found, allowed, fix, source="the evaluation")

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from fireassay.errors import Problem, SpecError
-from fireassay.scoring.text_metric import TextMetric
+from fireassay.errors import refuse
+from fireassay.quality.scoring.text_metric import TextMetric
 from fireassay.spec.experiment import Experiment
 
 
@@ -18,4 +18,4 @@ def check(experiment: Experiment, metric: TextMetric) -> None:
         return
     allowed = f"less than {highest - lowest:g}: {metric.title} goes from {lowest:g} to {highest:g}"
     fix = f"Quality would be held whatever is answered. A loss of two points is {(highest - lowest) / 50:g}."
-    raise SpecError((Problem(where="quality.margin", found=f"{experiment.quality.margin:g}", allowed=allowed, fix=fix),), "the evaluation")
+    raise refuse("quality.margin", f"{experiment.quality.margin:g}", allowed, fix, source="the evaluation")

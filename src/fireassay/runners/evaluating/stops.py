@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from fireassay import catalog
-from fireassay.scoring.items import Task
+from fireassay.quality.scoring.items import Task
 from fireassay.spec.sections.serving import Target
 
 MOST: Final = 4

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 from fireassay.clock import Clock
 from fireassay.launchers.support import launch_log
 from fireassay.record.folder import RecordFolder
+from fireassay.record.launch_rows import launch_row, write_launch
 from fireassay.record.unsealed import launch_folders, read_launch
 from fireassay.runners.experiment import lost_requests, policy
-from fireassay.runners.experiment.rows import launch_row, write_launch
 from fireassay.spec.plan import PlannedLaunch
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from fireassay.errors import Problem, SpecError
+from fireassay.errors import Problem, refuse_any
 from fireassay.record.secrets.names import declare
 from fireassay.record.secrets.redact import SHORTEST_SECRET, redact, redact_arguments, redact_environment
 from fireassay.spec.experiment import Experiment
@@ -29,18 +29,17 @@ def refuse_secrets(experiment: Experiment) -> None:
     cleaned = redact_arguments(arguments)
     problems = tuple(
         Problem(
-            where=f"workload.arguments[{index}]",
-            found=f"an apparent secret: {shown}",
-            allowed="arguments without secrets, since the process list and the record show them",
-            fix="Put it into an environment variable that the script reads; the record redacts those.",
+            f"workload.arguments[{index}]",
+            f"an apparent secret: {shown}",
+            "arguments without secrets, since the process list and the record show them",
+            "Put it into an environment variable that the script reads; the record redacts those.",
         )
         for index, (argument, shown) in enumerate(zip(arguments, cleaned, strict=True))
         if argument != shown and not _harmless(argument.rpartition("=")[2])
     )
     problems += tuple(_conditions(experiment))
     problems += tuple(_targets(experiment))
-    if problems:
-        raise SpecError(problems, "the experiment")
+    refuse_any(problems, "the experiment")
 
 
 def _conditions(experiment: Experiment) -> Iterator[Problem]:
@@ -52,10 +51,10 @@ def _conditions(experiment: Experiment) -> Iterator[Problem]:
     for where, text in texts.items():
         if cleaned[where] != text and not _harmless(text):
             yield Problem(
-                where=redact(where),
-                found="an apparent secret",
-                allowed="public text, since the record and every report show it",
-                fix="Leave it out, or use a name without the secret.",
+                redact(where),
+                "an apparent secret",
+                "public text, since the record and every report show it",
+                "Leave it out, or use a name without the secret.",
             )
 
 
@@ -76,10 +75,10 @@ def _targets(experiment: Experiment) -> Iterator[Problem]:
         plain += [f"command[{i}]" for i, (a, b) in enumerate(zip(target.command, shown, strict=True)) if a != b and not _harmless(a)]
         for name in (*secret, *plain):
             yield Problem(
-                where=f"{where}: {redact(name)}",
-                found="an apparent secret",
-                allowed="public text, since the record shows it",
-                fix='Name the environment variable that holds it: api_key_env = "NAME", or {env:NAME} in a header. '
+                f"{where}: {redact(name)}",
+                "an apparent secret",
+                "public text, since the record shows it",
+                'Name the environment variable that holds it: api_key_env = "NAME", or {env:NAME} in a header. '
                 "An engine that assay starts inherits assay's own environment.",
             )
 
@@ -106,16 +105,15 @@ def refuse_bytes(experiment: Experiment) -> None:
     }
     problems = tuple(
         Problem(
-            where=where,
-            found=ascii(word),
-            allowed="UTF-8 text, since the record keeps every word of the command",
-            fix="Write a script that contains these bytes, and time the script.",
+            where,
+            ascii(word),
+            "UTF-8 text, since the record keeps every word of the command",
+            "Write a script that contains these bytes, and time the script.",
         )
         for where, word in words.items()
         if any("\ud800" <= letter <= "\udfff" for letter in word)  # surrogateescape: bytes that are not UTF-8
     )
-    if problems:
-        raise SpecError(problems, "the script's arguments")
+    refuse_any(problems, "the script's arguments")
 
 
 def _harmless(value: str) -> bool:

@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Any, Literal, Protocol
 
 from fireassay.clock import Clock
-from fireassay.errors import Problem, RecordError, SpecError
+from fireassay.errors import Problem, RecordError, refuse_any
 from fireassay.record.folder import RecordFolder
+from fireassay.record.launch_rows import launch_row
 from fireassay.runners.experiment.progress import LaunchProgress, LaunchRow, Look, RunProgress, planned_seconds, seconds_left
-from fireassay.runners.experiment.rows import launch_row
 from fireassay.runners.experiment.signals import StopRequest
 from fireassay.spec.experiment import Experiment
 from fireassay.spec.explain import shown
@@ -99,8 +99,9 @@ class RunContext:
             SpecError: they are others now; half of a record on each would be a result of neither.
         """
         before = (self.record.manifest["environment"] or {}).get("before") or {}
-        if problems := [found for name, now in facts.items() if name in before for found in changed(name, before[name], now)]:
-            raise SpecError(tuple(problems), "the record to resume")
+        refuse_any(
+            [found for name, now in facts.items() if name in before for found in changed(name, before[name], now)], "the record to resume"
+        )
         self.note_environment(**facts)
 
     def show(self, running: LaunchProgress | None = None) -> None:
@@ -130,7 +131,7 @@ def changed(where: str, then: Any, now: Any) -> Iterator[Problem]:
     elif then != now:
         fix = "Put it back as it was, or measure the new state as a new experiment."
         allowed = f"{shown(then)}, with which the record began, so that all its launches ask and score the same"
-        yield Problem(where=where, found=shown(now), allowed=allowed, fix=fix)
+        yield Problem(where, shown(now), allowed, fix)
 
 
 @dataclass(frozen=True, kw_only=True)

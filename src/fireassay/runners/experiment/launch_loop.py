@@ -18,9 +18,9 @@ from typing import Literal
 
 from fireassay.errors import RecordError
 from fireassay.instruments.machine.sentinel import Sentinel, calibrated
+from fireassay.record.launch_rows import write_launch
 from fireassay.runners.experiment import policy
 from fireassay.runners.experiment.context import Job, Made, Maker, Outcome, RunContext
-from fireassay.runners.experiment.rows import write_launch
 from fireassay.spec.plan import PlannedLaunch, Role
 from fireassay.units import NS_PER_S
 

@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fireassay.record.declared.requests import REQUESTS
+from fireassay.record.launch_rows import table_row
 from fireassay.record.unsealed import launch_name
-from fireassay.runners.experiment.rows import table_row
 from fireassay.traffic.arrivals import make, shares
 from fireassay.traffic.arrivals.schedule import KINDS, NONE, PHASES, Schedule
 from fireassay.traffic.client import due_journal

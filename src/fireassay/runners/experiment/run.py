@@ -13,7 +13,7 @@ from typing import Any
 
 from fireassay import catalog
 from fireassay.clock import Clock, SystemClock
-from fireassay.errors import Interrupted, Problem, RecordError, SpecError, WorkloadError
+from fireassay.errors import Interrupted, Problem, RecordError, WorkloadError, refuse, refuse_any
 from fireassay.printable import shell_word
 from fireassay.record import folder as record_folder
 from fireassay.record import machine_fitness
@@ -73,9 +73,8 @@ def runner_for(experiment: Experiment, folder: Path, advice: Advice | None) -> R
         SpecError, EnvironmentLacks: a check failed.
     """
     if experiment.tune is not None:
-        raise SpecError((Problem(where="tune", found="knobs to tune", allowed="no [tune] here", fix="Run it with `assay tune FILE`."),))
-    if problems := tuple(uncomputable(experiment.model_dump(exclude_none=True))):
-        raise SpecError(problems)
+        raise refuse("tune", "knobs to tune", "no [tune] here", "Run it with `assay tune FILE`.")
+    refuse_any(uncomputable(experiment))
     runner: Runner = catalog.load("runners", experiment.workload.runner)
     runner.check(experiment, folder)
     refuse_bytes(experiment)
@@ -90,17 +89,16 @@ def _refuse_without_advice(experiment: Experiment) -> None:
     requested = {"launches.precision": experiment.launches.precision, "noise.repeat": experiment.noise.repeat or None}
     problems = tuple(
         Problem(
-            where=where,
-            found=f"{value:g}, without judgements between the launches",
-            allowed="only in a run with judgements between the launches",
-            fix="Run it with `assay run` or fireassay.run, or pass fireassay.api.interim_analysis.advice() to "
+            where,
+            f"{value:g}, without judgements between the launches",
+            "only in a run with judgements between the launches",
+            "Run it with `assay run` or fireassay.run, or pass fireassay.api.interim_analysis.advice() to "
             "fireassay.runners.experiment.run.run.",
         )
         for where, value in requested.items()
         if value is not None
     )
-    if problems:
-        raise SpecError(problems)
+    refuse_any(problems)
 
 
 def new_context(experiment: Experiment, folder: Path, root: Path, **rest: Any) -> RunContext:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from fireassay.errors import EnvironmentLacks, Problem, SpecError
+from fireassay.errors import EnvironmentLacks, Problem, refuse_any
 from fireassay.record.sealing.plan_signature import plan_signature
 from fireassay.record.secrets.redact import REDACTED
 from fireassay.spec.experiment import Experiment
@@ -34,13 +34,12 @@ def refuse_changes(experiment: Experiment, manifest: Mapping[str, Any], before: 
     problems = []
     if plan_signature(experiment) != manifest["plan_signature"]:
         found = "changes since the record began"
-        problems.append(Problem(where="experiment.toml", found=found, allowed="the unchanged experiment", fix=remedy))
+        problems.append(Problem("experiment.toml", found, "the unchanged experiment", remedy))
     then = before.get("script")
     if then is not None and script_identity(experiment, folder)["sha256"] != then["sha256"]:
         found, allowed = f"{then['path']}, changed since the record began", "the unchanged script, so that all launches measure the same"
-        problems.append(Problem(where="workload.script", found=found, allowed=allowed, fix=remedy))
-    if problems:
-        raise SpecError(tuple(problems), "the record to resume")
+        problems.append(Problem("workload.script", found, allowed, remedy))
+    refuse_any(problems, "the record to resume")
 
 
 def with_secrets(experiment: Experiment) -> Experiment:

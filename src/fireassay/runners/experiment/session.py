@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from fireassay.clock import Clock, SystemClock
-from fireassay.errors import Interrupted, Problem, RecordError, SpecError, WorkloadError
+from fireassay.errors import Interrupted, RecordError, WorkloadError, refuse
 from fireassay.runners.experiment import run
 from fireassay.runners.experiment.context import Advice, Outcome, RunContext, Runner
 from fireassay.runners.experiment.launch_loop import LaunchLoop
@@ -98,7 +98,7 @@ def _in_turn(member: Member, advice: Advice | None) -> Runner:
     runner = run.runner_for(member.experiment, member.folder, advice)
     if runner.maker is None:
         found, allowed = f"{runner.name!r} (member {member.label})", "a runner that makes one launch at a time"
-        raise SpecError((Problem(where="workload.runner", found=found, allowed=allowed, fix="Run it alone: assay run."),))
+        raise refuse("workload.runner", found, allowed, "Run it alone: assay run.")
     return runner
 
 

@@ -19,11 +19,11 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
-from fireassay.errors import Problem, RecordError, SpecError
+from fireassay.errors import RecordError, SpecError, refuse
 from fireassay.record import files
+from fireassay.record.launch_rows import write_event
 from fireassay.record.unsealed import launch_name
 from fireassay.runners.experiment.context import Job, RunContext
-from fireassay.runners.experiment.rows import write_event
 from fireassay.runners.experiment.script import script_path
 from fireassay.spec.experiment import Experiment
 from fireassay.units import MIB
@@ -58,21 +58,20 @@ def _check(folder: Path, limit: float) -> None:
         sizes[path.parts[0]] += _bytes(entry)
         if sizes.total() > limit * MIB:
             largest = ", ".join(f"{name} ({size / MIB:,.0f} MiB)" for name, size in sizes.most_common(LARGEST))
-            problem = Problem(
-                where="workload.fresh_folder",
-                found=f"more than {limit:g} MiB in {folder}, most of it so far in {largest}",
-                allowed="a folder of at most limits.fresh_folder_mib",
-                fix="Move read-only data elsewhere and link to it (links are kept), start in a smaller folder, or raise "
+            raise refuse(
+                "workload.fresh_folder",
+                f"more than {limit:g} MiB in {folder}, most of it so far in {largest}",
+                "a folder of at most limits.fresh_folder_mib",
+                "Move read-only data elsewhere and link to it (links are kept), start in a smaller folder, or raise "
                 "limits.fresh_folder_mib.",
             )
-            raise SpecError((problem,))
         if entry.is_file(follow_symlinks=False) and not os.access(entry.path, os.R_OK):
             raise _unreadable(f"{entry.path}, without read permission")
 
 
 def _unreadable(found: str) -> SpecError:
     fix = "Give yourself read permission, or move it away."
-    return SpecError((Problem(where="workload.fresh_folder", found=found, allowed="a folder that can be copied", fix=fix),))
+    return refuse("workload.fresh_folder", found, "a folder that can be copied", fix)
 
 
 @contextmanager

@@ -18,11 +18,11 @@ from fireassay.instruments.recorder import step_limit
 from fireassay.launchers.support import supervisor
 from fireassay.launchers.support.base import Ending, Handle, Launcher, Request, worker_environment
 from fireassay.record import files
+from fireassay.record.launch_rows import check_written, write_event
 from fireassay.record.secrets.redact import redact, secret_values
 from fireassay.runners.experiment.context import Job, Made, RunContext
 from fireassay.runners.experiment.fault_moment import middle
 from fireassay.runners.experiment.progress import LaunchProgress
-from fireassay.runners.experiment.rows import check_written, write_event
 from fireassay.runners.launching import failure_reason, fresh_folder, profiling
 from fireassay.runners.launching.watch import Watch
 from fireassay.spec.experiment import Experiment

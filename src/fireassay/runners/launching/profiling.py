@@ -27,7 +27,7 @@ from fireassay.record.unsealed import launch_name
 from fireassay.runners.experiment.context import Job, RunContext
 from fireassay.runners.launching import chrome_trace
 from fireassay.spec.experiment import Experiment
-from fireassay.spec.sections.profile import Profile
+from fireassay.spec.sections.workload import Profile
 from fireassay.units import MIB
 
 # uncompressed bytes of a trace to summarise: takes minutes, and memory for the needed events

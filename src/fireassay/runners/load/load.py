@@ -17,16 +17,16 @@ from pathlib import Path
 from typing import Any, Final
 
 from fireassay import catalog, isolated
-from fireassay.errors import Interrupted, RecordError, SpecError, WorkloadError
+from fireassay.errors import Interrupted, RecordError, WorkloadError, refuse_any
 from fireassay.instruments.machine.meter import Meter
 from fireassay.launchers.support import supervisor_client
 from fireassay.launchers.support.base import Ending, Request
 from fireassay.record import files
+from fireassay.record.launch_rows import check_written, write_event
 from fireassay.record.secrets.redact import redact, secret_values
 from fireassay.runners.experiment.context import Job, Made, RunContext
 from fireassay.runners.experiment.lost_requests import last_request, lost_rows, request_batches
 from fireassay.runners.experiment.progress import LaunchProgress, LoadProgress
-from fireassay.runners.experiment.rows import check_written, write_event
 from fireassay.runners.launching import failure_reason
 from fireassay.runners.launching.launch import mark_of
 from fireassay.runners.load.deadline import Deadline
@@ -466,5 +466,4 @@ def check_plug_ins(task: str, targets: Sequence[Target]) -> None:
     catalog.load("traffic.tasks", task)
     for target in targets:
         catalog.load("traffic.backends", target.backend)
-    if problems := [problem for target in targets for problem in check_options(target, task)]:
-        raise SpecError(tuple(problems), "the engines")
+    refuse_any([problem for target in targets for problem in check_options(target, task)], "the engines")

@@ -57,7 +57,7 @@ def under_flags() -> Iterator[None]:
     try:
         yield
     except SpecError as error:
-        raise SpecError(tuple(as_flag(problem) for problem in error.problems), "the flags") from None
+        raise SpecError((as_flag(problem) for problem in error.problems), "the flags") from None
 
 
 def as_flag(problem: Problem) -> Problem:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 from fireassay.clock import SystemClock
 from fireassay.errors import Problem
 from fireassay.spec.flags import of_verb
-from fireassay.spec.flags.texts import PRICE_SOURCE
+from fireassay.spec.flags.flag import PRICE_SOURCE
 from fireassay.spec.rules.evaluation import LOAD
 
 if TYPE_CHECKING:
@@ -82,9 +82,9 @@ def _sample(data: dict[str, Any], given: set[str]) -> None:
 def _missing(data: dict[str, Any]) -> Iterator[Problem]:
     evaluation = data["evaluation"]
     if not evaluation.get("task"):
-        yield Problem(where="--task", found="nothing", allowed="a layout, or an own task's TOML file", fix="As in --task gsm8k.")
+        yield Problem("--task", "nothing", "a layout, or an own task's TOML file", "As in --task gsm8k.")
     elif not evaluation.get("data") and not str(evaluation["task"]).endswith(".toml"):
-        yield Problem(where="--data", found="nothing", allowed="the file or folder with the task's data", fix="As in --data test.jsonl.")
+        yield Problem("--data", "nothing", "the file or folder with the task's data", "As in --data test.jsonl.")
 
 
 def _target(text: str, index: int, count: int) -> dict[str, Any]:

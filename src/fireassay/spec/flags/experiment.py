@@ -21,9 +21,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fireassay.clock import SystemClock
-from fireassay.errors import Problem, SpecError
+from fireassay.errors import Problem, SpecError, refuse, refuse_any
+from fireassay.spec.flags.flag import PRICE_SOURCE
 from fireassay.spec.flags.of_verb import KeyFlag, Text, declare, given, put, put_all
-from fireassay.spec.flags.texts import PRICE_SOURCE
 
 if TYPE_CHECKING:
     import argparse
@@ -109,8 +109,7 @@ def experiment_from(
     except SpecError as error:
         more = (_as_flag(problem, texts, flags, bool(file)) for problem in error.problems if not _missing_unread(problem, unread))
         raise SpecError((*problems, *more), source) from None
-    if problems:
-        raise SpecError(tuple(problems), source)
+    refuse_any(problems, source)
     return experiment, folder
 
 
@@ -140,14 +139,14 @@ def _something_to_run(file: str | None, command: Sequence[str]) -> None:
     if file is None and not command:
         examples = "\n  assay run experiment.toml\n  assay run --workers 1,2,4 -- train.py --epochs 3"
         found = "no experiment file, and no script after --"
-        raise SpecError((Problem(where="nothing to run", found=found, fix=examples),), "the flags")
+        raise refuse("nothing to run", found, fix=examples, source="the flags")
     if file is not None and file.endswith(".py"):
         remedy = f"Put -- before the script:\n  assay run --workers 1,2,4 -- {shlex.quote(file)}"
-        raise SpecError((Problem(where=file, found="a script", allowed="an experiment's TOML file", fix=remedy),), file)
+        raise refuse(file, "a script", "an experiment's TOML file", remedy, source=file)
 
 
 def _missing_unread(problem: Problem, unread: Container[str]) -> bool:
-    """Whether a key is missing only because its flag could not be read."""
+    """True if a key is missing only because its flag could not be read."""
     return _path(problem) in unread or (_path(problem) == "factor" and "factor.levels" in unread)
 
 
@@ -162,7 +161,7 @@ def _as_flag(problem: Problem, texts: Container[KeyFlag], flags: Iterable[KeyFla
     if path == "workload.script" and not with_file:
         return replace(problem, where="the script after --")
     if path == "factor" and not with_file:
-        return Problem(where="--workers", found="nothing", allowed="worker counts", fix="Add --workers 1,2,4.")
+        return Problem("--workers", "nothing", "worker counts", "Add --workers 1,2,4.")
     if item is None:
         return problem
     remedy = _remedy(item, problem) if item in texts else f"Add {item.name} {item.flag.metavar}."

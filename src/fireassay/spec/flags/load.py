@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 from fireassay.clock import SystemClock
 from fireassay.errors import Problem
 from fireassay.spec.flags import of_verb
-from fireassay.spec.flags.texts import PRICE_SOURCE, Unreadable, slo
+from fireassay.spec.flags.flag import PRICE_SOURCE, Unreadable, slo
 
 if TYPE_CHECKING:
     import argparse
@@ -112,7 +112,7 @@ def _goodput(data: dict[str, Any], text: str) -> list[Problem]:
     try:
         limits.update(slo(text) if text else {})
     except Unreadable as error:
-        problems.append(Problem(where="--goodput", found=text, allowed=error.allowed))
+        problems.append(Problem("--goodput", text, error.allowed))
     if not set(limits) - {"attainment"}:
         limits.update(DEFAULT_OBJECTIVES)
     return problems
@@ -168,7 +168,7 @@ def _targets(words: Sequence[str]) -> tuple[list[dict[str, Any]], list[Problem]]
     problems = [problem for _, url in pairs if (problem := _wrong_url(url)) is not None]
     if any(named) and not all(named):
         bare = next(url for name, url in pairs if not name)
-        problems.append(Problem(where="URL", found=f"{bare} next to NAME=URL", allowed="a name for every URL, or for none"))
+        problems.append(Problem("URL", f"{bare} next to NAME=URL", "a name for every URL, or for none"))
     urls: dict[str, list[str]] = {}
     for name, url in dict.fromkeys(pairs):
         urls.setdefault(name, []).append(url)
@@ -184,7 +184,7 @@ def _wrong_url(url: str) -> Problem | None:
     if fine:
         return None
     remedy = f"Write http://{url} if that is meant." if re.fullmatch(r"[\w.-]+(:\d+)?", url) else ""
-    return Problem(where="URL", found=url, allowed="http://HOST:PORT or https://HOST:PORT", fix=remedy)
+    return Problem("URL", url, "http://HOST:PORT or https://HOST:PORT", remedy)
 
 
 def _as_flag(problem: Problem) -> Problem:

@@ -17,8 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from fireassay.errors import Problem, SpecError
 from fireassay.spec.experiment import Experiment
-from fireassay.spec.flags.flag import Flag
-from fireassay.spec.flags.texts import Unreadable
+from fireassay.spec.flags.flag import Flag, Unreadable
 from fireassay.spec.keys import Key, keys
 
 if TYPE_CHECKING:
@@ -153,7 +152,7 @@ def experiment_of(
         more = map(rename, error.problems)
         raise SpecError((*problems, *(problem for problem in more if problem.where not in unread)), "the flags") from None
     if unread:
-        raise SpecError(tuple(problems), "the flags")
+        raise SpecError(problems, "the flags")
     return experiment
 
 
@@ -164,9 +163,9 @@ def _read(item: KeyFlag, text: str | bool) -> Any:
     try:
         return (item.flag.read or _reader(item))(text)
     except Unreadable as error:
-        return Problem(where=item.name, found=text or "nothing", allowed=error.allowed, fix=error.fix)
+        return Problem(item.name, text or "nothing", error.allowed, error.fix)
     except ValueError:
-        return Problem(where=item.name, found=text or "nothing", allowed=item.allowed)
+        return Problem(item.name, text or "nothing", item.allowed)
 
 
 def _reader(item: KeyFlag) -> Callable[[str], Any]:

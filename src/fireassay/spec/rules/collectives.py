@@ -2,144 +2,107 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from typing import Any, Final
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Final
 
 from fireassay.errors import Problem
 from fireassay.spec.explain import shown
+from fireassay.spec.rules.partial import repeated, right
 from fireassay.spec.sections.collectives import LEAST_MATRIX, MOST_SIZES, PLACEMENTS, one_size, sizes_of
+
+if TYPE_CHECKING:
+    from fireassay.spec.experiment import Experiment
 
 RUNNER: Final = "collectives"
 
-Data = Mapping[str, Any]
+
+def times_collectives(experiment: Experiment) -> bool:
+    """True if assay itself runs the collectives."""
+    return experiment.workload.runner == RUNNER
 
 
-def times_collectives(data: Data) -> bool:
-    """Whether assay itself runs the collectives."""
-    workload = data.get("workload")
-    return isinstance(workload, Mapping) and workload.get("runner") == RUNNER
+def _levels(experiment: Experiment) -> list[int]:
+    return [level for _, level in right(experiment.factor.levels)] if "factor" in experiment.model_fields_set else []
 
 
-def _section(data: Data) -> Data:
-    section = data.get("collectives")
-    return section if isinstance(section, Mapping) else {}
+def _only_with_its_runner(experiment: Experiment) -> Iterator[Problem]:
+    if experiment.collectives is not None and not times_collectives(experiment):
+        allowed = f'[collectives] only with workload.runner = "{RUNNER}"'
+        yield Problem("collectives", "a table, where workload.runner is another", allowed, f'Write runner = "{RUNNER}" below [workload].')
 
 
-def _only_with_its_runner(data: Data) -> Iterator[Problem]:
-    if data.get("collectives") is not None and not times_collectives(data):
-        yield Problem(
-            where="collectives",
-            found="a table, where workload.runner is another",
-            allowed=f'[collectives] only with workload.runner = "{RUNNER}"',
-            fix=f'Write runner = "{RUNNER}" below [workload].',
-        )
+def _nothing_to_start(experiment: Experiment) -> Iterator[Problem]:
+    script = experiment.workload.script
+    if times_collectives(experiment) and script != "":
+        allowed = f'nothing where workload.runner = "{RUNNER}"'
+        yield Problem("workload.script", shown(script), allowed, "Remove it: assay's own program makes the calls.")
 
 
-def _nothing_to_start(data: Data) -> Iterator[Problem]:
-    workload = data.get("workload")
-    script = workload.get("script") if isinstance(workload, Mapping) else None
-    if times_collectives(data) and script not in (None, ""):
-        yield Problem(
-            where="workload.script",
-            found=shown(script),
-            allowed=f'nothing where workload.runner = "{RUNNER}"',
-            fix="Remove it: assay's own program makes the calls.",
-        )
+def _only_of_a_training(experiment: Experiment) -> Iterator[Problem]:
+    if experiment.measure.communication is True and experiment.workload.runner not in ("training", "replay", "simulated"):
+        fix = "Remove it; `assay comm` measures the links alone."
+        yield Problem("measure.communication", "true", "false, since no training is run", fix)
 
 
-def _levels(data: Data) -> list[int]:
-    factor = data.get("factor")
-    levels = factor.get("levels") if isinstance(factor, Mapping) else None
-    return [level for level in levels if type(level) is int] if isinstance(levels, list) else []
+def _root_is_a_rank(experiment: Experiment) -> Iterator[Problem]:
+    wanted = experiment.collectives_requested
+    ranks = [wanted.group_size] if wanted.group_size > 0 else _levels(experiment)  # of a group
+    if times_collectives(experiment) and ranks and wanted.root >= min(ranks) > 0:
+        allowed = f"a rank that exists at every level: below {min(ranks)}"
+        yield Problem("collectives.root", shown(wanted.root), allowed, "Ranks are numbered from 0.")
 
 
-def _only_of_a_training(data: Data) -> Iterator[Problem]:
-    measure, workload = data.get("measure"), data.get("workload")
-    runner = workload.get("runner", "training") if isinstance(workload, Mapping) else "training"
-    if isinstance(measure, Mapping) and measure.get("communication") is True and runner not in ("training", "replay", "simulated"):
-        yield Problem(
-            where="measure.communication",
-            found="true",
-            allowed="false, since no training is run",
-            fix="Remove it; `assay comm` measures the links alone.",
-        )
-
-
-def _root_is_a_rank(data: Data) -> Iterator[Problem]:
-    root, levels, of = _section(data).get("root", 0), _levels(data), _section(data).get("group_size", 0)
-    if type(of) is int and of > 0:
-        levels = [of]  # a rank of the group
-    if times_collectives(data) and type(root) is int and levels and root >= min(levels) > 0:
-        yield Problem(
-            where="collectives.root",
-            found=shown(root),
-            allowed=f"a rank that exists at every level: below {min(levels)}",
-            fix="Ranks are numbered from 0.",
-        )
-
-
-def _groups_are_whole(data: Data) -> Iterator[Problem]:
-    of, levels = _section(data).get("group_size", 0), _levels(data)
-    if type(of) is not int or of <= 0 or not times_collectives(data):
+def _groups_are_whole(experiment: Experiment) -> Iterator[Problem]:
+    size = experiment.collectives_requested.group_size
+    if size <= 0 or not times_collectives(experiment):
         return
-    if uneven := [level for level in levels if level % of]:
-        yield Problem(
-            where="collectives.group_size",
-            found=shown(of),
-            allowed=f"a number that divides every worker count, and {uneven[0]} too",
-            fix="Each rank belongs to one group, and all groups have the same size.",
-        )
+    if uneven := [level for level in _levels(experiment) if level % size]:
+        allowed = f"a number that divides every worker count, and {uneven[0]} too"
+        fix = "Each rank belongs to one group, and all groups have the same size."
+        yield Problem("collectives.group_size", shown(size), allowed, fix)
 
 
-def _placements_exist(data: Data) -> Iterator[Problem]:
-    section = _section(data)
-    placement, names = section.get("placement", "both"), section.get("operations", ["all_reduce"])
-    if placement not in ("in", "out") or not isinstance(names, list):
+def _placements_exist(experiment: Experiment) -> Iterator[Problem]:
+    placement, names = experiment.collectives_requested.placement, experiment.collectives_requested.operations
+    if placement not in ("in", "out"):
         return
-    without = [name for name in names if name in PLACEMENTS and placement not in PLACEMENTS[name]]
+    without = [name for _, name in right(names) if name in PLACEMENTS and placement not in PLACEMENTS[name]]
     if without and len(without) == len(names):
-        yield Problem(
-            where="collectives.placement",
-            found=shown(placement),
-            allowed=f'"both", or the one that {", ".join(without)} has',
-            fix="torch.distributed supports only one placement for these operations.",
-        )
+        allowed = f'"both", or the one that {", ".join(without)} has'
+        fix = "torch.distributed supports only one placement for these operations."
+        yield Problem("collectives.placement", shown(placement), allowed, fix)
 
 
-def _sizes_can_be_read(data: Data) -> Iterator[Problem]:
-    section = _section(data)
-    texts, factor = section.get("sizes", []), section.get("factor", 4)
+def _sizes_can_be_read(experiment: Experiment) -> Iterator[Problem]:
+    wanted = experiment.collectives_requested
     sizes: set[int] = set()
-    for index, text in enumerate(texts if isinstance(texts, list) else ()):
-        if not isinstance(text, str) or type(factor) is not int or factor <= 1:
-            continue
-        try:
-            sizes |= set(sizes_of(text, factor))
-        except ValueError as error:
-            yield Problem(where=f"collectives.sizes[{index}]", found=shown(text), allowed=str(error))
+    for index, text in right(wanted.sizes):
+        if wanted.factor > 1:
+            try:
+                sizes |= set(sizes_of(text, wanted.factor))
+            except ValueError as error:
+                yield Problem(f"collectives.sizes[{index}]", shown(text), str(error))
     if len(sizes) > MOST_SIZES:
-        yield Problem(where="collectives.sizes", found=f"{len(sizes)} sizes", allowed=f"at most {MOST_SIZES}")
+        yield Problem("collectives.sizes", f"{len(sizes)} sizes", f"at most {MOST_SIZES}")
 
 
-def _operations_once(data: Data) -> Iterator[Problem]:
-    names = _section(data).get("operations")
-    if isinstance(names, list) and all(isinstance(name, str) for name in names) and len(set(names)) != len(names):
-        yield Problem(where="collectives.operations", found=shown(names), allowed="each operation once")
+def _operations_once(experiment: Experiment) -> Iterator[Problem]:
+    names = experiment.collectives_requested.operations
+    if repeated(names):
+        yield Problem("collectives.operations", shown(names), "each operation once")
 
 
-def _matrix_can_be_read(data: Data) -> Iterator[Problem]:
-    text = _section(data).get("matrix", "")
-    if not isinstance(text, str) or not text:
-        return
+def _matrix_can_be_read(experiment: Experiment) -> Iterator[Problem]:
+    text = experiment.collectives_requested.matrix
     try:
-        enough = one_size(text) >= LEAST_MATRIX
+        enough = not text or one_size(text) >= LEAST_MATRIX
     except ValueError:
         enough = False
     if not enough:
-        yield Problem(where="collectives.matrix", found=shown(text), allowed="a size from 1K to 64G, for example 4M (1K is 1024)")
+        yield Problem("collectives.matrix", shown(text), "a size from 1K to 64G, for example 4M (1K is 1024)")
 
 
-COLLECTIVE_RULES: tuple[Callable[[Data], Iterator[Problem]], ...] = (
+COLLECTIVE_RULES = (
     _only_with_its_runner,
     _only_of_a_training,
     _nothing_to_start,

@@ -3,91 +3,94 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
-from typing import Any, Final
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, Final
 
 from fireassay.errors import Problem
 from fireassay.spec.explain import NOTHING, shown
-from fireassay.spec.rules.data import Data, items, table, tables
+from fireassay.spec.model import Model
+from fireassay.spec.rules.partial import broken, right
+
+if TYPE_CHECKING:
+    from fireassay.spec.experiment import Experiment
 
 RUNNER: Final = "answers"
-LAUNCHES: Final = 5  # the default of launches.per_configuration
 # of [serving] in an evaluation: every item once, as it is, and as long as the model makes it
 LOAD: Final[dict[str, Any]] = {"scenarios": ["dataset"], "ignore_eos": False, "arrivals": {"warm_up_s": 0.0, "cold": 0}}
 
 
-def scores_answers(data: Data) -> bool:
-    """Whether answers are scored that exist already."""
-    return table(data, "workload").get("runner") == RUNNER
+def scores_answers(experiment: Experiment) -> bool:
+    """True if answers are scored that exist already."""
+    return experiment.workload.runner == RUNNER
 
 
-def _files_with_their_runner(data: Data) -> Iterator[Problem]:
-    files = items(table(data, "evaluation"), "answers")
-    if scores_answers(data) and not files:
+def _files_with_their_runner(experiment: Experiment) -> Iterator[Problem]:
+    files = experiment.evaluation is not None and experiment.evaluation.answers
+    if scores_answers(experiment) and not files:
         yield Problem(
-            where="evaluation.answers",
-            found=NOTHING,
-            allowed=f'at least one file of answers with workload.runner = "{RUNNER}"',
-            fix='Add [[evaluation.answers]] with name = "a" and path = "answers.jsonl", or use: assay score FILE',
+            "evaluation.answers",
+            NOTHING,
+            f'at least one file of answers with workload.runner = "{RUNNER}"',
+            'Add [[evaluation.answers]] with name = "a" and path = "answers.jsonl", or use: assay score FILE',
         )
-    if files and not scores_answers(data):
+    if files and not scores_answers(experiment):
         yield Problem(
-            where="evaluation.answers",
-            found="files, where workload.runner is another",
-            allowed=f'files of answers only with workload.runner = "{RUNNER}"',
-            fix=f'Write runner = "{RUNNER}" below [workload].',
+            "evaluation.answers",
+            "files, where workload.runner is another",
+            f'files of answers only with workload.runner = "{RUNNER}"',
+            f'Write runner = "{RUNNER}" below [workload].',
         )
 
 
-def _names_once(data: Data) -> Iterator[Problem]:
-    names = [file.get("name") for _, file in tables(table(data, "evaluation"), "answers")]
-    for name, count in Counter(name for name in names if isinstance(name, str)).items():
+def _names_once(experiment: Experiment) -> Iterator[Problem]:
+    files = right(experiment.evaluation.answers) if experiment.evaluation is not None else ()
+    for name, count in Counter(name for _, name in right([file.name for _, file in files])).items():
         if count > 1:
             fix = "Write NAME=FILE for each file, as in before=old/answers.jsonl after=new/answers.jsonl."
-            yield Problem(where="evaluation.answers", found=f"{count} files named {shown(name)}", allowed="each name once", fix=fix)
+            yield Problem("evaluation.answers", f"{count} files named {shown(name)}", "each name once", fix)
 
 
-def _one_pass(data: Data) -> Iterator[Problem]:
-    launches = table(data, "launches").get("per_configuration")
-    if scores_answers(data) and type(launches) is int and launches != 1:
+def _one_pass(experiment: Experiment) -> Iterator[Problem]:
+    launches = experiment.launches.per_configuration
+    if scores_answers(experiment) and "per_configuration" in experiment.launches.model_fields_set and launches != 1:
         fix = "Write the repetitions of an item as rows with the same id."
-        yield Problem(where="launches.per_configuration", found=shown(launches), allowed="1, since a file holds the same answers", fix=fix)
+        yield Problem("launches.per_configuration", shown(launches), "1, since a file holds the same answers", fix)
 
 
-def _load_of_items(data: Data) -> Iterator[Problem]:
+def _load_of_items(experiment: Experiment) -> Iterator[Problem]:
     """A load of items sends each once, as it is."""
-    if not data.get("evaluation") or not data.get("serving"):
+    serving, evaluation = experiment.serving, experiment.evaluation
+    if not evaluation or not serving or not evaluation.model_fields_set or not serving.model_fields_set:
         return
-    serving = table(data, "serving")
-    found = {
-        "serving.scenarios": (serving.get("scenarios"), ["dataset"]),
-        "serving.ignore_eos": (serving.get("ignore_eos"), False),
-        "serving.arrivals.warm_up_s": (table(serving, "arrivals").get("warm_up_s"), 0.0),
-        "serving.arrivals.cold": (table(serving, "arrivals").get("cold"), 0),
-        "serving.prompts.cache": (table(serving, "prompts").get("cache"), "as_is"),
-    }
-    for where, (value, wanted) in found.items():
-        if value != wanted:
-            given = NOTHING if value is None else shown(value)
-            why = f"{shown(wanted)} in an evaluation: every item is sent once, as it is"
-            yield Problem(where=where, found=given, allowed=why, fix="`assay evaluate ... --toml` prints a complete file.")
-    if len(items(serving, "concurrency")) > 1:
-        yield Problem(where="serving.concurrency", found=shown(serving["concurrency"]), allowed="one number of requests in flight")
+    asked = (
+        ("serving.scenarios", serving, ["dataset"]),
+        ("serving.ignore_eos", serving, False),
+        ("serving.arrivals.warm_up_s", serving.arrivals, 0.0),
+        ("serving.arrivals.cold", serving.arrivals, 0),
+        ("serving.prompts.cache", serving.prompts, "as_is"),
+    )
+    for where, table, wanted in asked:
+        yield from broken((_as_it_is,), where, table, wanted)
+    if len(serving.concurrency) > 1:
+        yield Problem("serving.concurrency", shown(serving.concurrency), "one number of requests in flight")
 
 
-def _enough_samples(data: Data) -> Iterator[Problem]:
+def _as_it_is(where: str, table: Model, wanted: object) -> Iterator[Problem]:
+    name = where.rpartition(".")[2]
+    value = getattr(table, name)
+    if (list(value) if isinstance(value, tuple) else value) != wanted:
+        found = shown(value) if name in table.model_fields_set else NOTHING
+        why = f"{shown(wanted)} in an evaluation: every item is sent once, as it is"
+        yield Problem(where, found, why, "`assay evaluate ... --toml` prints a complete file.")
+
+
+def _enough_samples(experiment: Experiment) -> Iterator[Problem]:
     """pass@k needs k programs of every problem, which differ only if they are sampled."""
-    wanted = [k for k in items(table(data, "evaluation"), "k") if type(k) is int]
-    launches = table(data, "launches").get("per_configuration", LAUNCHES)
-    if wanted and data.get("serving") and type(launches) is int and launches < max(wanted):
-        fix = f"Set launches.per_configuration = {max(wanted)} or more (--repetitions), with a temperature above 0."
-        yield Problem(where="evaluation.k", found=shown(max(wanted)), allowed=f"at most the {launches} answers to each item", fix=fix)
+    launches = experiment.launches.per_configuration
+    wanted = max((k for _, k in right(experiment.evaluation.k)), default=1) if experiment.evaluation is not None else 1
+    if experiment.serving is not None and wanted > max(1, launches):
+        fix = f"Set launches.per_configuration = {wanted} or more (--repetitions), with a temperature above 0."
+        yield Problem("evaluation.k", shown(wanted), f"at most the {launches} answers to each item", fix)
 
 
-EVALUATION_RULES: tuple[Callable[[Data], Iterator[Problem]], ...] = (
-    _files_with_their_runner,
-    _names_once,
-    _one_pass,
-    _load_of_items,
-    _enough_samples,
-)
+EVALUATION_RULES = (_files_with_their_runner, _names_once, _one_pass, _load_of_items, _enough_samples)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from fireassay.spec.experiment import Experiment
 
-from fireassay.spec.rules.experiment import AT_MOST, FEWEST_LAUNCHES
+from fireassay.spec.rules.experiment import FEWEST_LAUNCHES
 
 
 def notes(experiment: Experiment, today: date) -> tuple[str, ...]:
@@ -34,7 +34,7 @@ def _notes(experiment: Experiment, today: date) -> Iterator[str]:
             f"Write at least {FEWEST_LAUNCHES}; 5 is the default."
         )
     # A file written by assay (--toml, a record's) holds the default too, which its user did not choose.
-    if experiment.launches.precision is None and experiment.launches.at_most != AT_MOST:
+    if experiment.launches.precision is None and experiment.launches.at_most != type(experiment.launches).model_fields["at_most"].default:
         yield "launches.at_most is ignored without launches.precision: the number of launches is fixed."
     of_collectives = experiment.workload.runner == "collectives"
     quality_wanted = "correctness" in experiment.verdict.wanted

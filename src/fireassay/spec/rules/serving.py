@@ -1,22 +1,20 @@
-"""Which keys of a load on engines contradict each other?
-
-As in `fireassay.spec.rules.experiment`: each rule sees the raw data and ignores values of the wrong type.
-"""
+"""Which keys of a load on engines contradict each other?"""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Iterator
-from typing import Final
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
 from fireassay.errors import Problem
 from fireassay.spec.explain import NOTHING, shown
-from fireassay.spec.rules.data import Data, is_list, items, number, positive, table, tables
+from fireassay.spec.rules.partial import repeated, right
 from fireassay.spec.sections import scenario
-from fireassay.spec.sections.serving import Arrivals
+from fireassay.spec.sections.serving import Correctness, Serving, Target
 
-DURATION_S: Final[float] = Arrivals.model_fields["duration_s"].default
+if TYPE_CHECKING:
+    from fireassay.spec.experiment import Experiment
+
 INSIDE: Final = "process"  # the backend inside the client's process: no connection
 WITHOUT_TEXT: Final = ("embeddings", "rerank", "loglikelihood")  # tasks with numeric answers
 OPEN: Final = ("constant", "poisson", "gamma", "server")
@@ -30,380 +28,248 @@ ONE_REQUEST: Final = ("trace", "multi_stream", "offline")  # processes without c
 TOKEN_TIMES: Final = ("ttft_s", "ttft_visible_s", "tpot_s", "itl_s")
 
 
-def _serving(data: Data) -> Data:
-    return table(data, "serving")
-
-
-def _process(data: Data) -> str:
-    value = table(_serving(data), "arrivals").get("process", "closed")
-    return value if isinstance(value, str) else ""
-
-
-def _task(data: Data) -> str:
-    value = _serving(data).get("task", "chat")
-    return value if isinstance(value, str) else ""
-
-
 # ---- the runner and the engines ----------------------------------------------------------------------------------
 
 
-def _with_its_runner(data: Data) -> Iterator[Problem]:
-    runner = table(data, "workload").get("runner", "training")
-    if not isinstance(runner, str):
-        return
-    if data.get("serving") is not None and runner not in ("serving", "replay", "evaluation"):
+def _with_its_runner(experiment: Experiment) -> Iterator[Problem]:
+    runner = experiment.workload.runner
+    if experiment.serving is not None and runner not in ("serving", "replay", "evaluation"):
+        allowed = '[serving] only with workload.runner = "serving" or "replay"'
         yield Problem(
-            where="serving",
-            found=f"a table, where workload.runner is {shown(runner)}",
-            allowed='[serving] only with workload.runner = "serving" or "replay"',
-            fix='Write runner = "serving" below [workload].',
+            "serving", f"a table, where workload.runner is {shown(runner)}", allowed, 'Write runner = "serving" below [workload].'
         )
-    if data.get("serving") is None and runner == "serving":
-        yield Problem(
-            where="serving",
-            found=NOTHING,
-            allowed='a table if workload.runner = "serving"',
-            fix='Add [serving] with concurrency = [1, 8], and [[serving.targets]] with urls = ["http://localhost:8000"].',
-        )
+    if experiment.serving is None and runner == "serving":
+        fix = 'Add [serving] with concurrency = [1, 8], and [[serving.targets]] with urls = ["http://localhost:8000"].'
+        yield Problem("serving", NOTHING, 'a table if workload.runner = "serving"', fix)
 
 
-def _without_a_factor(data: Data) -> Iterator[Problem]:
-    factor = table(data, "factor")
-    if data.get("serving") is None or not factor or dict(factor) in ({"levels": [1]}, {"name": "workers", "levels": [1]}):
+def _without_a_factor(experiment: Experiment) -> Iterator[Problem]:
+    given = experiment.serving is not None and "factor" in experiment.model_fields_set
+    if given and [level for _, level in right(experiment.factor.levels)] != [1]:
+        fix = "Remove it: a load varies serving.concurrency or serving.rate, serving.scenarios and serving.targets."
+        yield Problem("factor", "a table", "no [factor] together with [serving]", fix)
+
+
+def _an_engine(experiment: Experiment) -> Iterator[Problem]:
+    serving, script = experiment.serving, experiment.workload.script
+    if serving is None or not serving.model_fields_set:
         return
-    yield Problem(
-        where="factor",
-        found="a table",
-        allowed="no [factor] together with [serving]",
-        fix="Remove it: a load varies serving.concurrency or serving.rate, serving.scenarios and serving.targets.",
-    )
-
-
-def _an_engine(data: Data) -> Iterator[Problem]:
-    if not _serving(data):
-        return
-    script = table(data, "workload").get("script")
-    named = isinstance(script, str) and script != ""
-    targets = list(tables(_serving(data), "targets"))
-    if not named and not items(_serving(data), "targets"):
+    targets = right(serving.targets)
+    if not script and not serving.targets:
         yield Problem(
-            where="serving.targets",
-            found=NOTHING,
-            allowed="an engine: a list of tables, or its URL as workload.script",
-            fix='Add [[serving.targets]] with urls = ["http://localhost:8000"], or with the command that starts it.',
+            "serving.targets",
+            NOTHING,
+            "an engine: a list of tables, or its URL as workload.script",
+            'Add [[serving.targets]] with urls = ["http://localhost:8000"], or with the command that starts it.',
         )
-    if named and (not targets or any(not (entry.get("urls") or entry.get("command")) for _, entry in targets)):
+    if script and (not targets or any(not (target.urls or target.command) for _, target in targets)):
         yield from _url("workload.script", script)
     for index, target in targets:
-        yield from _of_target(f"serving.targets[{index}]", target, named)
+        yield from _of_target(f"serving.targets[{index}]", target, named=bool(script))
 
 
-def _of_target(where: str, target: Data, named: bool) -> Iterator[Problem]:
-    urls, command = items(target, "urls"), items(target, "command")
-    inside = target.get("backend") == INSIDE
+def _of_target(where: str, target: Target, *, named: bool) -> Iterator[Problem]:
+    urls, command = target.urls, target.command
     if urls and command:
-        yield Problem(
-            where=f"{where}.urls",
-            found=shown(urls),
-            allowed="urls or command, not both",
-            fix="Remove urls: assay assigns the ports of the replicas that it starts.",
-        )
-    if not (urls or command or named or inside) and is_list(target, "urls") and is_list(target, "command"):
-        yield Problem(
-            where=f"{where}.urls",
-            found="nothing",
-            allowed="where the engine listens, or the command that starts it",
-            fix='Write urls = ["http://localhost:8000"].',
-        )
-    for name in ("router", "replicas"):
-        if urls and (target.get(name) if name == "router" else target.get(name, 1) != 1):
-            yield Problem(
-                where=f"{where}.{name}",
-                found=shown(target[name]),
-                allowed=f"{name} only with command",
-                fix="The number of URLs gives the number of replicas." if name == "replicas" else "Give the router's own URL.",
-            )
-    for index, url in enumerate(urls):
+        fix = "Remove urls: assay assigns the ports of the replicas that it starts."
+        yield Problem(f"{where}.urls", shown(urls), "urls or command, not both", fix)
+    if not (urls or command or named or target.backend == INSIDE):
+        allowed = "where the engine listens, or the command that starts it"
+        yield Problem(f"{where}.urls", NOTHING, allowed, 'Write urls = ["http://localhost:8000"].')
+    if urls and target.router:
+        yield Problem(f"{where}.router", shown(target.router), "router only with command", "Give the router's own URL.")
+    if urls and target.replicas != 1:
+        fix = "The number of URLs gives the number of replicas."
+        yield Problem(f"{where}.replicas", shown(target.replicas), "replicas only with command", fix)
+    for index, url in right(urls):
         yield from _url(f"{where}.urls[{index}]", url)
 
 
-def _url(where: str, url: object) -> Iterator[Problem]:
-    if not isinstance(url, str):
-        return
+def is_address(url: str) -> bool:
+    """True for http://HOST:PORT and https://HOST:PORT."""
     try:
         parts = urlsplit(url)
-        fine = parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port is None or parts.port > 0)
+        return parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port is None or parts.port > 0)
     except ValueError:
-        fine = False
-    if not fine:
+        return False
+
+
+def _url(where: str, url: str) -> Iterator[Problem]:
+    if not is_address(url):
         bare = "://" not in url and url and not url.startswith("/")
-        yield Problem(
-            where=where,
-            found=shown(url),
-            allowed="http://HOST:PORT or https://HOST:PORT",
-            fix=f"Write {shown(f'http://{url}')} if that is meant." if bare else "",
-        )
+        fix = f"Write {shown(f'http://{url}')} if that is meant." if bare else ""
+        yield Problem(where, shown(url), "http://HOST:PORT or https://HOST:PORT", fix)
 
 
-def _said_once(data: Data) -> Iterator[Problem]:
-    serving = _serving(data)
-    names = [target.get("name", "server") for _, target in tables(serving, "targets")]
-    lists = [("serving.targets", names, "a unique name for each engine", True)]
-    lists += [(f"serving.{key}", items(serving, key), "each one once", False) for key in ("scenarios", "concurrency", "rate")]
-    for where, values, allowed, named in lists:
-        plain = [value for value in values if isinstance(value, str | int | float)]
-        twice = [value for value, count in Counter(plain).items() if count > 1]
-        if twice:
-            ending = "each a unique name" if named else f"{shown(list(dict.fromkeys(plain)))}"
-            yield Problem(
-                where=where,
-                found=shown(plain),
-                allowed=allowed,
-                fix=f"{', '.join(map(shown, twice))} occurs more than once. {'Give' if named else 'Write'} {ending}.",
-            )
+ENGINE_RULES = (_with_its_runner, _without_a_factor, _an_engine)
+
+
+def _no_value_twice(serving: Serving) -> Iterator[Problem]:
+    names = [name for _, name in right([target.name for _, target in right(serving.targets)])]
+    for where, values in (
+        ("serving.targets", names),
+        ("serving.scenarios", serving.scenarios),
+        ("serving.concurrency", serving.concurrency),
+        ("serving.rate", serving.rate),
+    ):
+        plain = [value for _, value in right(values)]
+        if twice := repeated(plain):
+            named = where == "serving.targets"
+            todo = "Give each a unique name" if named else f"Write {shown(list(dict.fromkeys(plain)))}"
+            allowed = "a unique name for each engine" if named else "each one once"
+            yield Problem(where, shown(plain), allowed, f"{', '.join(map(shown, twice))} occurs more than once. {todo}.")
 
 
 # ---- arrivals ----------------------------------------------------------------------------------------------------
 
 
-def _loads_of_the_process(data: Data) -> Iterator[Problem]:
-    serving, process = _serving(data), _process(data)
-    if not serving:
-        return
-    given = [key for key in ("concurrency", "rate") if items(serving, key)]
+def _loads_of_the_process(serving: Serving) -> Iterator[Problem]:
+    process = serving.arrivals.process
+    given = [key for key in ("concurrency", "rate") if getattr(serving, key)]
     required = LOADS.get(process, ())
-    if process in LOADS and not any(key in given for key in required) and all(is_list(serving, key) for key in required):
+    if required and not any(key in given for key in required):
         example = {"concurrency": "concurrency = [1, 8, 16]", "rate": "rate = [5, 10]"}[required[0]]
         meant = ' Or write process = "poisson" below [serving.arrivals].' if given == ["rate"] else ""
-        yield Problem(
-            where=f"serving.{required[0]}",
-            found=NOTHING,
-            allowed=f"a load where arrivals.process is {shown(process)}",
-            fix=f"Write {example} below [serving].{meant}",
-        )
+        allowed = f"a load where arrivals.process is {shown(process)}"
+        yield Problem(f"serving.{required[0]}", NOTHING, allowed, f"Write {example} below [serving].{meant}")
     elif len(given) > 1:
-        yield Problem(
-            where="serving.rate",
-            found=f"rate and concurrency, where arrivals.process is {shown(process)}",
-            allowed="one of them",
-            fix="Make two experiments.",
-        )
+        found = f"rate and concurrency, where arrivals.process is {shown(process)}"
+        yield Problem("serving.rate", found, "one of them", "Make two experiments.")
     elif process in FIXED and given:
-        yield Problem(
-            where=f"serving.{given[0]}",
-            found=shown(serving[given[0]]),
-            allowed=f"none where arrivals.process is {shown(process)}",
-            fix=f"Leave it out: {process} says its load itself.",
-        )
+        allowed = f"none where arrivals.process is {shown(process)}"
+        yield Problem(f"serving.{given[0]}", shown(getattr(serving, given[0])), allowed, f"Leave it out: {process} says its load itself.")
     elif process == "stages" and given == ["concurrency"]:
-        yield Problem(
-            where="serving.concurrency",
-            found=shown(serving["concurrency"]),
-            allowed='none where arrivals.process is "stages"',
-            fix="Write rate = [...] for stages that are multiples of a rate, or leave it out.",
-        )
+        fix = "Write rate = [...] for stages that are multiples of a rate, or leave it out."
+        yield Problem("serving.concurrency", shown(serving.concurrency), 'none where arrivals.process is "stages"', fix)
 
 
-def _stages(data: Data) -> Iterator[Problem]:
-    arrivals = table(_serving(data), "arrivals")
-    stages, process = items(arrivals, "stages"), _process(data)
-    if process == "stages" and not stages and is_list(arrivals, "stages"):
-        yield Problem(
-            where="serving.arrivals.stages",
-            found=NOTHING,
-            allowed='a list that is not empty if process = "stages"',
-            fix="Add [[serving.arrivals.stages]] with duration_s = 30, rate = 5.",
-        )
+def _stages(serving: Serving) -> Iterator[Problem]:
+    arrivals = serving.arrivals
+    stages, process = arrivals.stages, arrivals.process
+    if process == "stages" and not stages:
+        fix = "Add [[serving.arrivals.stages]] with duration_s = 30, rate = 5."
+        yield Problem("serving.arrivals.stages", NOTHING, 'a list that is not empty if process = "stages"', fix)
     if process != "stages" and stages:
-        yield Problem(
-            where="serving.arrivals.stages",
-            found=f"{len(stages)} of them, where process is {shown(process)}",
-            allowed='none, unless process = "stages"',
-            fix='Write process = "stages" below [serving.arrivals].',
-        )
-    lasting = [number(stage.get("duration_s"), 0.0) for _, stage in tables(arrivals, "stages")]
-    duration_s = number(arrivals.get("duration_s"), DURATION_S)
-    if process != "stages" or duration_s is None or not lasting or len(lasting) != len(stages):
+        found = f"{len(stages)} of them, where process is {shown(process)}"
+        fix = 'Write process = "stages" below [serving.arrivals].'
+        yield Problem("serving.arrivals.stages", found, 'none, unless process = "stages"', fix)
+    if process != "stages" or not stages:
         return
-    total_s = sum(seconds for seconds in lasting if seconds is not None)
-    if None not in lasting and abs(total_s - duration_s) > 1e-6 * max(total_s, 1.0):
-        yield Problem(
-            where="serving.arrivals.duration_s",
-            found=f"{duration_s:g}",
-            allowed=f"the total duration of the stages: {total_s:g}",
-            fix=f"Write duration_s = {total_s:g} below [serving.arrivals].",
-        )
+    total_s = sum(stage.duration_s for stage in stages)
+    if abs(total_s - arrivals.duration_s) > 1e-6 * max(total_s, 1.0):
+        fix = f"Write duration_s = {total_s:g} below [serving.arrivals]."
+        allowed = f"the total duration of the stages: {total_s:g}"
+        yield Problem("serving.arrivals.duration_s", f"{arrivals.duration_s:g}", allowed, fix)
 
 
-def _a_trace(data: Data) -> Iterator[Problem]:
-    trace, process = table(_serving(data), "arrivals").get("trace", ""), _process(data)
+def _a_trace(serving: Serving) -> Iterator[Problem]:
+    trace, process = serving.arrivals.trace, serving.arrivals.process
     if process == "trace" and trace == "":
-        yield Problem(
-            where="serving.arrivals.trace",
-            found=NOTHING,
-            allowed='a file if process = "trace"',
-            fix='Write trace = "FILE" below [serving.arrivals].',
-        )
-    if process != "trace" and isinstance(trace, str) and trace:
-        yield Problem(
-            where="serving.arrivals.trace",
-            found=f"{shown(trace)}, where process is {shown(process)}",
-            allowed='none, unless process = "trace"',
-            fix='Write process = "trace" below [serving.arrivals].',
-        )
+        fix = 'Write trace = "FILE" below [serving.arrivals].'
+        yield Problem("serving.arrivals.trace", NOTHING, 'a file if process = "trace"', fix)
+    if process != "trace" and trace:
+        found = f"{shown(trace)}, where process is {shown(process)}"
+        fix = 'Write process = "trace" below [serving.arrivals].'
+        yield Problem("serving.arrivals.trace", found, 'none, unless process = "trace"', fix)
 
 
-def _offline_is_counted(data: Data) -> Iterator[Problem]:
-    if _process(data) == "offline" and table(_serving(data), "arrivals").get("requests") is None:
-        yield Problem(
-            where="serving.arrivals.requests",
-            found=NOTHING,
-            allowed='a whole number if process = "offline"',
-            fix="All requests are due at once, so give their number: MLPerf requires requests = 24576.",
-        )
+def _offline_is_counted(serving: Serving) -> Iterator[Problem]:
+    if serving.arrivals.process == "offline" and serving.arrivals.requests is None:
+        fix = "All requests are due at once, so give their number: MLPerf requires requests = 24576."
+        yield Problem("serving.arrivals.requests", NOTHING, 'a whole number if process = "offline"', fix)
 
 
-def _conversations(data: Data) -> Iterator[Problem]:
-    prompts, process = table(_serving(data), "prompts"), _process(data)
-    for name, alone in (("turns", 1), ("tool_steps", 0)):
-        value = prompts.get(name, alone)
-        if process in ONE_REQUEST and type(value) is int and value > alone:
-            yield Problem(
-                where=f"serving.prompts.{name}",
-                found=shown(value),
-                allowed=f"{alone} where arrivals.process is {shown(process)}",
-                fix="The conversations of a trace are defined in its file, by session." if process == "trace" else "Leave it out.",
-            )
+def _conversations(serving: Serving) -> Iterator[Problem]:
+    process = serving.arrivals.process
+    fix = "The conversations of a trace are defined in its file, by session." if process == "trace" else "Leave it out."
+    for name, value, alone in (("turns", serving.prompts.turns, 1), ("tool_steps", serving.prompts.tool_steps, 0)):
+        if process in ONE_REQUEST and value > alone:
+            yield Problem(f"serving.prompts.{name}", shown(value), f"{alone} where arrivals.process is {shown(process)}", fix)
 
 
-def _search(data: Data) -> Iterator[Problem]:
-    serving = _serving(data)
-    if serving.get("search") is not True:
+def _search(serving: Serving) -> Iterator[Problem]:
+    if serving.search is not True:
         return
-    if not items(serving, "rate"):
-        yield Problem(
-            where="serving.search",
-            found="true without serving.rate",
-            allowed="a search between rates",
-            fix="Write rate = [1, 100] below [serving], and an open process such as poisson below [serving.arrivals].",
-        )
-    objectives = table(serving, "objectives")
-    if not any(positive(value) for name, value in objectives.items() if name != "attainment"):
-        yield Problem(
-            where="serving.search",
-            found="true without an objective",
-            allowed="a search for the highest rate that meets objectives",
-            fix="Add [serving.objectives] with ttft_s = 0.2 or another.",
-        )
+    if not serving.rate:
+        fix = "Write rate = [1, 100] below [serving], and an open process such as poisson below [serving.arrivals]."
+        yield Problem("serving.search", "true without serving.rate", "a search between rates", fix)
+    if not any(limit > 0 for limit in serving.objectives.limits.values()):
+        allowed = "a search for the highest rate that meets objectives"
+        fix = "Add [serving.objectives] with ttft_s = 0.2 or another."
+        yield Problem("serving.search", "true without an objective", allowed, fix)
 
 
 # ---- what is sent and what is checked ----------------------------------------------------------------------------
 
 
-def _scenarios(data: Data) -> Iterator[Problem]:
-    serving = _serving(data)
-    for index, text in enumerate(items(serving, "scenarios")):
-        if not isinstance(text, str):
-            continue
+def _scenarios(serving: Serving) -> Iterator[Problem]:
+    given = serving.scenarios if "scenarios" in serving.model_fields_set else ()
+    for index, text in right(given):
         where = f"serving.scenarios[{index}]"
         wrong = scenario.problem(text, where)
         if wrong is not None:
             yield wrong
             continue
-        unsuited = scenario.unsuited(scenario.parse(text), _task(data), where)
+        unsuited = scenario.unsuited(scenario.parse(text), serving.task, where)
         if unsuited is not None:
             yield unsuited
-        if text == scenario.DATASET and table(serving, "prompts").get("source", "synthetic") == "synthetic":
-            yield Problem(
-                where=where,
-                found='"dataset" without a file',
-                allowed="dataset only with serving.prompts.source",
-                fix='Add [serving.prompts] with source = "FILE".',
-            )
+        if text == scenario.DATASET and serving.prompts.source == "synthetic":
+            fix = 'Add [serving.prompts] with source = "FILE".'
+            yield Problem(where, '"dataset" without a file', "dataset only with serving.prompts.source", fix)
 
 
-def _token_times_need_a_stream(data: Data) -> Iterator[Problem]:
-    serving = _serving(data)
-    silent = serving.get("stream") is False
-    if not silent and _task(data) not in WITHOUT_TEXT:
+def _token_times_need_a_stream(serving: Serving) -> Iterator[Problem]:
+    silent = serving.stream is False
+    if not silent and serving.task not in WITHOUT_TEXT:
         return
     for name in TOKEN_TIMES:
-        value = table(serving, "objectives").get(name)
+        value = getattr(serving.objectives, name)
         if value is not None:
-            why = "stream = false" if silent else f"task = {shown(_task(data))}"
-            yield Problem(
-                where=f"serving.objectives.{name}",
-                found=shown(value),
-                allowed=f"none with {why}: token times are not observable",
-                fix="Write e2e_s, the latency of the whole answer.",
-            )
+            why = "stream = false" if silent else f"task = {shown(serving.task)}"
+            allowed = f"none with {why}: token times are not observable"
+            yield Problem(f"serving.objectives.{name}", shown(value), allowed, "Write e2e_s, the latency of the whole answer.")
 
 
-def _checks_of_answers(data: Data) -> Iterator[Problem]:
-    serving = _serving(data)
-    checks, task = table(serving, "correctness"), _task(data)
-    kept = table(serving, "client").get("keep_text") is not False
-    for name in ("canaries", "identity"):
-        value = checks.get(name)
-        if not positive(value):
-            continue
-        if task in WITHOUT_TEXT:
-            yield Problem(
-                where=f"serving.correctness.{name}",
-                found=shown(value),
-                allowed=f"none with task = {shown(task)}",
-                fix="They compare texts. Remove it, or use a task that returns text.",
-            )
-        elif not kept:
+def _checks_of_answers(serving: Serving) -> Iterator[Problem]:
+    checks, task = serving.correctness, serving.task
+    kept = serving.client.keep_text is not False
+    for name, value in (("canaries", checks.canaries), ("identity", checks.identity)):
+        if value > 0 and task in WITHOUT_TEXT:
+            fix = "They compare texts. Remove it, or use a task that returns text."
+            yield Problem(f"serving.correctness.{name}", shown(value), f"none with task = {shown(task)}", fix)
+        elif value > 0 and not kept:
             yield _text_needed(f"serving.correctness.{name}", value)
-    answers = table(serving, "prompts").get("answer_field")
-    if isinstance(answers, str) and answers and not kept:
-        yield _text_needed("serving.prompts.answer_field", answers)
-    if not positive(checks.get("identity")):
+    if serving.prompts.answer_field and not kept:
+        yield _text_needed("serving.prompts.answer_field", serving.prompts.answer_field)
+    if checks.identity <= 0:
         yield from _without_prompts(checks)
 
 
 def _text_needed(where: str, value: object) -> Problem:
-    return Problem(
-        where=where,
-        found=f"{shown(value)} with client.keep_text = false",
-        allowed="the answers' text, kept",
-        fix="Remove keep_text from [serving.client].",
-    )
+    fix = "Remove keep_text from [serving.client]."
+    return Problem(where, f"{shown(value)} with client.keep_text = false", "the answers' text, kept", fix)
 
 
-def _without_prompts(checks: Data) -> Iterator[Problem]:
-    checked = [("needle", checks.get("needle") is True), ("grade", checks.get("grade", "none") not in ("none", None))]
-    for name, enabled in checked:
-        if enabled:
-            yield Problem(
-                where=f"serving.correctness.{name}",
-                found=f"{shown(checks[name])} without prompts to compare",
-                allowed="needle and grade only with identity",
-                fix="Write identity = 8 below [serving.correctness].",
-            )
+def _without_prompts(checks: Correctness) -> Iterator[Problem]:
+    for name, value, off in (("needle", checks.needle, False), ("grade", checks.grade, "none")):
+        if value != off:
+            found = f"{shown(value)} without prompts to compare"
+            fix = "Write identity = 8 below [serving.correctness]."
+            yield Problem(f"serving.correctness.{name}", found, "needle and grade only with identity", fix)
 
 
-def _transport(data: Data) -> Iterator[Problem]:
-    client = table(_serving(data), "client")
-    proxy = client.get("proxy", "")
-    if isinstance(proxy, str) and proxy:
-        yield from _url("serving.client.proxy", proxy)
-    for name, requested in (("proxy", bool(proxy)), ("http2", client.get("http2") is True)):
-        if requested and (transport := client.get("transport", "auto")) in ("lean", "compiled"):
-            yield Problem(
-                where="serving.client.transport",
-                found=f'"{transport}" with {name}',
-                allowed="auto or library",
-                fix="assay's own HTTP speaks HTTP/1.1 straight to the server. Remove transport.",
-            )
+def _transport(serving: Serving) -> Iterator[Problem]:
+    client = serving.client
+    if client.proxy:
+        yield from _url("serving.client.proxy", client.proxy)
+    for name, requested in (("proxy", bool(client.proxy)), ("http2", client.http2 is True)):
+        if requested and client.transport in ("lean", "compiled"):
+            fix = "assay's own HTTP speaks HTTP/1.1 straight to the server. Remove transport."
+            yield Problem("serving.client.transport", f'"{client.transport}" with {name}', "auto or library", fix)
 
 
-SERVING_RULES: tuple[Callable[[Data], Iterator[Problem]], ...] = (
-    _with_its_runner,
-    _without_a_factor,
-    _an_engine,
-    _said_once,
+LOAD_RULES = (
+    _no_value_twice,
     _loads_of_the_process,
     _stages,
     _a_trace,

@@ -11,7 +11,7 @@ from typing import Annotated, Literal
 from pydantic import BeforeValidator, ConfigDict, Field
 
 from fireassay.spec.flags.flag import flag
-from fireassay.spec.model import Model
+from fireassay.spec.model import Model, Positive
 
 
 def iso_date(value: object) -> object:
@@ -50,8 +50,8 @@ class Energy(Model):
         description="auto: hardware counters if the machine has them, else not measured. modelled: a labelled estimate from the key below.",
     )
     modelled_watts_per_worker: Annotated[
-        float | None,
+        Positive | None,
         flag("--watts", "W", "watts of one worker, for --energy modelled", run=310),
         flag("--watts", "W", "watts of one replica: energy is then modelled", load=440),
-    ] = Field(None, gt=0.0, description="Only for source = modelled: watts charged to one worker. Never mixed with measured joules.")
+    ] = Field(None, description="Only for source = modelled: watts charged to one worker. Never mixed with measured joules.")
     sample_every_s: float = Field(1.0, gt=0.0, le=3600.0, description="Seconds between two readings of the counters.")

@@ -11,8 +11,7 @@ from typing import Annotated
 
 from pydantic import BeforeValidator, Field
 
-from fireassay.spec.flags.flag import flag
-from fireassay.spec.flags.texts import option, plain_option
+from fireassay.spec.flags.flag import flag, option, plain_option
 from fireassay.spec.model import NAME_PATTERN, Model, Words, listed
 
 Option = str | int | float | bool
@@ -89,7 +88,7 @@ class Evaluation(Model):
         flag("--metric", "A,B", "scores, the first decides ({default})", default=("exact_match",), score=10),
         flag("--metric", "A,B", "scores, the first decides (the task's own)", evaluate=100),
     ] = Field(
-        (), description="Scores by name, the names of files in fireassay/scoring/metrics; the first decides. Default: the task's own."
+        (), description="Scores by name, as declared in fireassay/quality/scoring/metrics; the first decides. Default: the task's own."
     )
     options: Annotated[
         dict[str, Option],
@@ -111,7 +110,7 @@ class Evaluation(Model):
         flag("--extract", "NAME", "how the answer is found in the text (the task's own)", evaluate=120),
     ] = Field(
         "",
-        description="How the answer is found in a text: the name of a file in fireassay/scoring/extractors. Default: the task's own; for "
+        description="How the answer is found in a text: its name, as declared in fireassay/quality/scoring/extractors. Default: the task's own; for "
         "files the whole text.",
     )
     own_references: Annotated[

@@ -17,7 +17,7 @@ from pydantic.fields import FieldInfo
 
 from fireassay import catalog
 from fireassay.errors import EnvironmentLacks
-from fireassay.spec.model import LONGEST_S, Model, WorkerCounts
+from fireassay.spec.model import Model, Positive, PositiveSeconds, Seconds, WorkerCounts
 
 DEFAULT_KIND = "kill"
 
@@ -55,25 +55,19 @@ class Fault(Model):
     )
     rank: int | None = Field(None, ge=0, description="Training: the rank that is hit. Default: drawn at random.")
     signal: Literal["KILL", "TERM", "ABRT", "SEGV"] = Field("KILL", description="The signal sent, for kinds that send one.")
-    at_s: float = Field(
-        10.0, ge=0.0, le=LONGEST_S, description="Serving: seconds after the measured part of the load began at which the fault strikes."
-    )
-    for_s: float = Field(
+    at_s: Seconds = Field(10.0, description="Serving: seconds after the measured part of the load began at which the fault strikes.")
+    for_s: Seconds = Field(
         5.0,
-        ge=0.0,
-        le=LONGEST_S,
         description="Seconds until it is undone, for reversible kinds (a killed replica is then restarted; a killed worker is "
         "restarted by its engine at once).",
     )
-    load_s: float | None = Field(
+    load_s: PositiveSeconds | None = Field(
         None,
-        gt=0.0,
-        le=LONGEST_S,
         description="Serving: duration of the measured part of its launch, seconds. Default: 20 s beyond the "
         "fault's end, or serving.arrivals.duration_s if that is longer.",
     )
-    load: float | None = Field(
-        None, gt=0.0, description="Serving: the load, one of serving.concurrency or serving.rate. Default: the middle one."
+    load: Positive | None = Field(
+        None, description="Serving: the load, one of serving.concurrency or serving.rate. Default: the middle one."
     )
     target: str = Field("", description="Serving: the engine that is hit. Default: each engine, in a separate launch.")
     replica: int | None = Field(None, ge=0, description="Serving: the replica that is hit, from 0. Default: drawn at random.")
@@ -94,10 +88,9 @@ def of_kind(name: str) -> dict[str, str]:
     return {"kind": name}
 
 
-def kind_of(data: Mapping[str, Any]) -> Any:
-    """The plug-in (`fireassay.faults.support.base.Fault`) of a raw fault, or None if there is no such kind."""
-    name = data.get("kind", DEFAULT_KIND)
-    return catalog.load("faults", name) if isinstance(name, str) and name in kind_names() else None
+def kind_of(fault: Fault) -> Any:
+    """The plug-in (`fireassay.faults.support.base.Fault`) of a fault, or None if there is no such kind."""
+    return catalog.load("faults", fault.kind) if fault.kind in kind_names() else None
 
 
 def own_keys(model: type[Fault]) -> dict[str, FieldInfo]:

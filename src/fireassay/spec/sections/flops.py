@@ -6,14 +6,14 @@ The section [flops] of an experiment.  `NEEDS` lists the keys that each conventi
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Annotated, Any, Final, Literal
+from collections.abc import Iterator
+from typing import Annotated, Final, Literal
 
 from pydantic import Field
 
 from fireassay.errors import Problem
 from fireassay.spec.explain import NOTHING, shown
-from fireassay.spec.model import Model
+from fireassay.spec.model import Model, Positive
 
 Convention = Literal["counter", "palm", "torchtitan", "megatron", "megatron_2021", "none"]
 Precision = Literal["float64", "float32", "tf32", "bfloat16", "float16", "float8", "int8"]
@@ -63,40 +63,25 @@ class Flops(Model):
         description="datasheet: the device's peak as its maker publishes it, dense; an unknown device has none. measured: "
         "the fastest square product on the device itself, made once after the first step.",
     )
-    peak_tflops: float | None = Field(
-        None, gt=0.0, description="Instead: the peak of one device in the precision used, 10^12 operations per second, dense."
+    peak_tflops: Positive | None = Field(
+        None, description="Instead: the peak of one device in the precision used, 10^12 operations per second, dense."
     )
     peak_source: str | None = Field(None, min_length=1, description="Source of peak_tflops.")
 
 
-def flops_say_enough(data: Mapping[str, Any]) -> Iterator[Problem]:
+def flops_say_enough(flops: Flops) -> Iterator[Problem]:
     """Report a formula without its parameters, or a peak without its source."""
-    section = data.get("flops")
-    if not isinstance(section, Mapping):
-        return
-    convention = section.get("convention")
-    for name in NEEDS.get(convention, ()) if isinstance(convention, str) else ():
-        if section.get(name) is None:
-            yield Problem(
-                where=f"flops.{name}",
-                found=NOTHING,
-                allowed=f"a number, since flops.convention is {shown(convention)}",
-                fix=f"That formula needs {', '.join(NEEDS[str(convention)])}.",
-            )
-    if section.get("peak_tflops") is not None and section.get("peak_source") is None:
-        yield Problem(
-            where="flops.peak_source",
-            found=NOTHING,
-            allowed="text if flops.peak_tflops is given",
-            fix="Give the source of the peak: a datasheet, with its page. Use the dense peak, without sparsity.",
-        )
-    if section.get("peak_tflops") is not None and section.get("peak") == "measured":
-        yield Problem(where="flops.peak", found=shown("measured"), allowed="one peak", fix="Remove flops.peak or flops.peak_tflops.")
-    heads, groups = section.get("heads"), section.get("groups")
-    if type(heads) is int and type(groups) is int and groups > 0 and (groups > heads or heads % groups):
-        yield Problem(
-            where="flops.groups",
-            found=shown(groups),
-            allowed=f"a divisor of flops.heads = {heads}",
-            fix="Each group of query heads shares one key-value head.",
-        )
+    needs = NEEDS.get(flops.convention, ())
+    for name in needs:
+        if getattr(flops, name) is None:
+            why = f"a number, since flops.convention is {shown(flops.convention)}"
+            yield Problem(f"flops.{name}", NOTHING, why, f"That formula needs {', '.join(needs)}.")
+    if flops.peak_tflops is not None and flops.peak_source is None:
+        fix = "Give the source of the peak: a datasheet, with its page. Use the dense peak, without sparsity."
+        yield Problem("flops.peak_source", NOTHING, "text if flops.peak_tflops is given", fix)
+    if flops.peak_tflops is not None and flops.peak == "measured":
+        yield Problem("flops.peak", shown("measured"), "one peak", "Remove flops.peak or flops.peak_tflops.")
+    heads, groups = flops.heads, flops.groups
+    if heads is not None and groups is not None and groups > 0 and (groups > heads or heads % groups):
+        fix = "Each group of query heads shares one key-value head."
+        yield Problem("flops.groups", shown(groups), f"a divisor of flops.heads = {heads}", fix)

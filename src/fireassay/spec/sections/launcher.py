@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 from pydantic import BeforeValidator, Field
 
 from fireassay.spec.flags.flag import flag
-from fireassay.spec.model import LONGEST_S, NAME_PATTERN, Model, Words, listed
+from fireassay.spec.model import NAME_PATTERN, Model, PositiveSeconds, Words, listed
 
 
 class Host(Model):
@@ -76,19 +76,17 @@ class Limits(Model):
     """When to stop waiting."""
 
     launch_timeout_s: Annotated[
-        float,
+        PositiveSeconds,
         flag("--timeout", "S", "seconds after which a launch is ended ({default:g})", run=410, profile=120, comm=240),
         flag("--timeout", "S", "seconds after which a round is ended ({default:g})", time=70),
     ] = Field(
         3600.0,
-        gt=0.0,
-        le=LONGEST_S,
         description="Seconds after which a launch is ended and recorded as timeout; in an evaluation seconds without any answer, since "
         "the number of its items decides how long a pass takes.",
     )
-    experiment_timeout_s: Annotated[float | None, flag("--total-timeout", "S", "seconds after which no further launch starts", run=420)] = (
-        Field(None, gt=0.0, le=LONGEST_S, description="Seconds after which no further launch is started.")
-    )
+    experiment_timeout_s: Annotated[
+        PositiveSeconds | None, flag("--total-timeout", "S", "seconds after which no further launch starts", run=420)
+    ] = Field(None, description="Seconds after which no further launch is started.")
     grace_s: float = Field(5.0, ge=0.0, le=3600.0, description="Seconds between terminating a process and killing it.")
     fresh_folder_mib: float = Field(
         1024.0, gt=0.0, le=1_048_576.0, description="Maximum size of the copy for each launch with workload.fresh_folder, MiB."

@@ -10,7 +10,7 @@ from typing import Annotated
 from pydantic import Field
 
 from fireassay.spec.flags.flag import flag
-from fireassay.spec.model import Model
+from fireassay.spec.model import Model, Share
 
 
 class Noise(Model):
@@ -30,15 +30,15 @@ class Noise(Model):
         description="Maximum number of repetitions of a disturbed launch. The disturbed one stays in the record with status "
         "contaminated. 0: it is flagged but still counted.",
     )
-    most_foreign: float = Field(0.10, gt=0.0, le=1.0, description="Share of the processors that other programs may use during a launch.")
-    most_steal: float = Field(0.01, gt=0.0, le=1.0, description="Share of the processors that the hypervisor may take during a launch.")
-    most_throttled: float = Field(0.005, gt=0.0, le=1.0, description="Share of a launch for which a quota may stop its processes.")
-    most_pressure: float = Field(
-        0.05, gt=0.0, le=1.0, description="Share of a launch in which tasks may wait for input or output or for memory (PSI, some)."
+    most_foreign: Share = Field(0.10, description="Share of the processors that other programs may use during a launch.")
+    most_steal: Share = Field(0.01, description="Share of the processors that the hypervisor may take during a launch.")
+    most_throttled: Share = Field(0.005, description="Share of a launch for which a quota may stop its processes.")
+    most_pressure: Share = Field(
+        0.05, description="Share of a launch in which tasks may wait for input or output or for memory (PSI, some)."
     )
-    most_gpu_throttled: float = Field(0.01, gt=0.0, le=1.0, description="Share of a launch in which a GPU may be slowed for heat or power.")
-    most_gpu_clock_lost: float = Field(
-        0.25, gt=0.0, le=1.0, description="Share by which a GPU's median clock during a launch may lie below that of the other launches."
+    most_gpu_throttled: Share = Field(0.01, description="Share of a launch in which a GPU may be slowed for heat or power.")
+    most_gpu_clock_lost: Share = Field(
+        0.25, description="Share by which a GPU's median clock during a launch may lie below that of the other launches."
     )
     sentinel_deviations: float = Field(
         3.0,

@@ -63,11 +63,6 @@ class Scenario:
     numbers: tuple[int, ...] = ()
 
     @property
-    def generates(self) -> bool:
-        """Whether its requests produce output tokens."""
-        return self.letter not in ("E", "R", "A")
-
-    @property
     def prefix_tokens(self) -> int:
         """Prompt tokens shared by all requests of the scenario."""
         return self.numbers[0] if self.letter == "P" else 0
@@ -93,7 +88,7 @@ def problem(text: str, where: str = "serving.scenarios") -> Problem | None:
     """What is wrong with `text` as a scenario; None if valid."""
     quoted = f'"{text if len(text) <= SHOWN else text[:SHOWN] + " ..."}"'
     if not _matches(text):
-        return Problem(where=where, found=quoted, allowed=_allowed(text), fix=_remedy(text))
+        return Problem(where, quoted, _allowed(text), _remedy(text))
     return _of_numbers(_read(text), where, quoted)
 
 
@@ -106,8 +101,8 @@ def unsuited(one: Scenario, task: str, where: str = "serving.task") -> Problem |
         return None
     pairing = f'"{task}" with the scenario {one.text}'
     if not suited:
-        return Problem(where=where, found=pairing, allowed="rerank with a scenario R or dataset", fix='For example "R(1024,100)".')
-    return Problem(where=where, found=pairing, allowed=" or ".join(suited), fix=f'Write task = "{suited[0]}".')
+        return Problem(where, pairing, "rerank with a scenario R or dataset", 'For example "R(1024,100)".')
+    return Problem(where, pairing, " or ".join(suited), f'Write task = "{suited[0]}".')
 
 
 def _matches(text: str) -> bool:
@@ -122,12 +117,12 @@ def _read(text: str) -> Scenario:
 def _of_numbers(scenario: Scenario, where: str, quoted: str) -> Problem | None:
     """What is wrong with the numbers of a well-formed scenario."""
     if any(number > LARGEST for number in scenario.numbers):
-        return Problem(where=where, found=quoted, allowed=f"numbers of at most {LARGEST}")
+        return Problem(where, quoted, f"numbers of at most {LARGEST}")
     width, height, images = scenario.images
     if scenario.letter == "I" and 0 in (width, height, images):
-        return Problem(where=where, found=quoted, allowed="at least one image, of at least one pixel", fix="Write I(512,512).")
+        return Problem(where, quoted, "at least one image, of at least one pixel", "Write I(512,512).")
     if width * height > PIXELS:
-        return Problem(where=where, found=quoted, allowed=f"images of at most {PIXELS} pixels")
+        return Problem(where, quoted, f"images of at most {PIXELS} pixels")
     if scenario.letter == "U":
         return _of_range(scenario.numbers, where, quoted)
     return None
@@ -136,15 +131,13 @@ def _of_numbers(scenario: Scenario, where: str, quoted: str) -> Problem | None:
 def _of_range(numbers: Sequence[int], where: str, quoted: str) -> Problem | None:
     if len(numbers) == 2:
         if 0 in numbers:
-            return Problem(where=where, found=quoted, allowed="an upper end of at least 1", fix="The lower end is 1.")
+            return Problem(where, quoted, "an upper end of at least 1", "The lower end is 1.")
         return None
     low_in, high_in, low_out, high_out = numbers
     if low_in <= high_in and low_out <= high_out:
         return None
     ordered = (*sorted((low_in, high_in)), *sorted((low_out, high_out)))
-    return Problem(
-        where=where, found=quoted, allowed="a lower end that does not exceed the upper end", fix="Write U({},{})/({},{}).".format(*ordered)
-    )
+    return Problem(where, quoted, "a lower end that does not exceed the upper end", "Write U({},{})/({},{}).".format(*ordered))
 
 
 def _letter(text: str) -> str | None:

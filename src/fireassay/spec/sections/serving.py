@@ -12,9 +12,8 @@ from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field
 
-from fireassay.spec.flags.flag import flag
-from fireassay.spec.flags.texts import header, seconds, slo
-from fireassay.spec.model import LONGEST_S, NAME_PATTERN, Model, Words, listed
+from fireassay.spec.flags.flag import flag, header, seconds, slo
+from fireassay.spec.model import NAME_PATTERN, Model, Positive, PositiveSeconds, Seconds, Share, Words, listed
 
 ENVIRONMENT_VARIABLE = re.compile(r"\{env:([A-Za-z_][A-Za-z0-9_]*)\}")  # in a header
 Concurrency = Annotated[int, Field(ge=1, le=1_000_000)]
@@ -46,7 +45,7 @@ class Target(Model):
         "comma-separated. Default: the client distributes the requests itself.",
     )
     ready: str = Field("/health", description="The path that answers 200 once a replica can serve.")
-    ready_timeout_s: float = Field(300.0, gt=0.0, le=LONGEST_S, description="Seconds that a started replica may take until it is ready.")
+    ready_timeout_s: PositiveSeconds = Field(300.0, description="Seconds that a started replica may take until it is ready.")
     restart: Literal["block", "launch", "experiment"] = Field(
         "block",
         description="When replicas that assay started are restarted. block: before every block, so that blocks are independent. "
@@ -86,15 +85,13 @@ class Target(Model):
 class Objectives(Model):
     """Objectives that a good request meets. An absent objective is not required."""
 
-    ttft_s: float | None = Field(None, gt=0.0, description="Longest admissible time to the first token, seconds.")
-    ttft_visible_s: float | None = Field(
-        None, gt=0.0, description="Longest admissible time to the first text that is not reasoning, seconds."
-    )
-    tpot_s: float | None = Field(None, gt=0.0, description="Longest admissible time per output token after the first, seconds.")
-    itl_s: float | None = Field(None, gt=0.0, description="Longest admissible gap between two tokens, seconds.")
-    e2e_s: float | None = Field(None, gt=0.0, description="Longest admissible time to the last token, seconds.")
-    attainment: Annotated[float, flag("--attainment", "P", "share of requests that must meet them ({default:g})", load=160)] = Field(
-        0.99, gt=0.0, le=1.0, description="Share of the requests due that must meet every objective, for a load to be admissible."
+    ttft_s: Positive | None = Field(None, description="Longest admissible time to the first token, seconds.")
+    ttft_visible_s: Positive | None = Field(None, description="Longest admissible time to the first text that is not reasoning, seconds.")
+    tpot_s: Positive | None = Field(None, description="Longest admissible time per output token after the first, seconds.")
+    itl_s: Positive | None = Field(None, description="Longest admissible gap between two tokens, seconds.")
+    e2e_s: Positive | None = Field(None, description="Longest admissible time to the last token, seconds.")
+    attainment: Annotated[Share, flag("--attainment", "P", "share of requests that must meet them ({default:g})", load=160)] = Field(
+        0.99, description="Share of the requests due that must meet every objective, for a load to be admissible."
     )
 
     @property
@@ -105,14 +102,14 @@ class Objectives(Model):
 
     @property
     def any(self) -> bool:
-        """Whether there is any objective."""
+        """True if there is any objective."""
         return bool(self.limits)
 
 
 class Stage(Model):
     """A stage of the load with its own rate."""
 
-    duration_s: float = Field(gt=0.0, le=LONGEST_S, description="Duration, seconds.")
+    duration_s: PositiveSeconds = Field(description="Duration, seconds.")
     rate: float = Field(ge=0.0, le=1e7, description="Requests per second at its start. If serving.rate is given: a multiple of it.")
     rate_to: float | None = Field(
         None, ge=0.0, le=1e7, description="Requests per second at its end; the rate changes linearly. Default: it is constant."
@@ -129,19 +126,15 @@ class Arrivals(Model):
         "single_stream, multi_stream, server, offline: the scenarios of MLPerf.",
     )
     duration_s: Annotated[
-        float, flag("--duration", "T", "measured part of each load, as 120s or 2m ({default:g}s)", default=10.0, read=seconds, load=90)
-    ] = Field(30.0, gt=0.0, le=LONGEST_S, description="Time during which requests become due in a launch, seconds.")
+        PositiveSeconds,
+        flag("--duration", "T", "measured part of each load, as 120s or 2m ({default:g}s)", default=10.0, read=seconds, load=90),
+    ] = Field(30.0, description="Time during which requests become due in a launch, seconds.")
     requests: Annotated[int | None, flag("--requests", "N", "end a load after this many requests", load=110)] = Field(
         None, ge=1, le=100_000_000, description="End a launch after this many requests, if that is sooner."
     )
-    warm_up_s: Annotated[float, flag("--warm-up", "T", "warm-up load before it, never counted ({default:g}s)", read=seconds, load=100)] = (
-        Field(
-            2.0,
-            ge=0.0,
-            le=LONGEST_S,
-            description="Warm-up load before the measured part, in addition to duration_s, seconds. Recorded, never counted.",
-        )
-    )
+    warm_up_s: Annotated[
+        Seconds, flag("--warm-up", "T", "warm-up load before it, never counted ({default:g}s)", read=seconds, load=100)
+    ] = Field(2.0, description="Warm-up load before the measured part, in addition to duration_s, seconds. Recorded, never counted.")
     cold: Annotated[int, flag("--cold", "N", "first requests, reported separately as cold ({default})", load=120)] = Field(
         1, ge=0, le=1000, description="Requests sent one by one to each replica before the load and reported separately as cold."
     )
@@ -161,7 +154,7 @@ class Arrivals(Model):
         1.0, gt=0.0, le=1e6, description="For trace: factor by which the replay is faster than the recording."
     )
     samples_per_query: int = Field(8, ge=1, le=10_000, description="For multi_stream: requests sent together.")
-    drain_s: float = Field(60.0, ge=0.0, le=LONGEST_S, description="Seconds to wait for requests in flight after the last one was due.")
+    drain_s: Seconds = Field(60.0, description="Seconds to wait for requests in flight after the last one was due.")
 
 
 class Prompts(Model):
@@ -194,11 +187,11 @@ class Prompts(Model):
     turns: Annotated[int, flag("--turns", "N", "requests per conversation ({default})", load=260)] = Field(
         1, ge=1, le=10_000, description="Requests per conversation; each includes the previous ones."
     )
-    think_s: Annotated[float, flag("--think", "T", "mean think time between turns ({default:g})", read=seconds, load=270)] = Field(
-        0.0, ge=0.0, le=LONGEST_S, description="Mean think time between two turns, seconds; exponential."
+    think_s: Annotated[Seconds, flag("--think", "T", "mean think time between turns ({default:g})", read=seconds, load=270)] = Field(
+        0.0, description="Mean think time between two turns, seconds; exponential."
     )
     tool_steps: int = Field(0, ge=0, le=10_000, description="Tool calls per turn: each adds a request after the tool time.")
-    tool_s: float = Field(0.0, ge=0.0, le=LONGEST_S, description="Mean time inside a tool or a retrieval, seconds; exponential.")
+    tool_s: Seconds = Field(0.0, description="Mean time inside a tool or a retrieval, seconds; exponential.")
     tool_tokens: int = Field(64, ge=1, le=10_000_000, description="Tokens that a tool or a retrieval adds to the context.")
 
 
@@ -212,23 +205,19 @@ class Client(Model):
         None, ge=1, le=1_000_000, description="Maximum number of connections to one replica. Default: one per request in flight."
     )
     timeout_s: Annotated[
-        float, flag("--request-timeout", "T", "timeout of one request ({default:g}s)", read=seconds, load=340, evaluate=210)
-    ] = Field(600.0, gt=0.0, le=LONGEST_S, description="Timeout of one request, from its sending; it then counts as failed.")
-    first_byte_timeout_s: float | None = Field(
-        None, gt=0.0, le=LONGEST_S, description="Timeout until the first response byte; the request then counts as failed."
+        PositiveSeconds, flag("--request-timeout", "T", "timeout of one request ({default:g}s)", read=seconds, load=340, evaluate=210)
+    ] = Field(600.0, description="Timeout of one request, from its sending; it then counts as failed.")
+    first_byte_timeout_s: PositiveSeconds | None = Field(
+        None, description="Timeout until the first response byte; the request then counts as failed."
     )
-    first_pause_s: float = Field(
+    first_pause_s: PositiveSeconds = Field(
         0.25,
-        gt=0.0,
-        le=LONGEST_S,
         description="Pause of a stream after 429 or 503 without Retry-After, seconds; doubled after each one in a row. Only requests "
         "that follow an answer wait; an open loop sends what is due.",
     )
-    most_pause_s: float = Field(60.0, gt=0.0, le=LONGEST_S, description="Maximum pause, whatever Retry-After says, seconds.")
-    dead_after_s: float | None = Field(
+    most_pause_s: PositiveSeconds = Field(60.0, description="Maximum pause, whatever Retry-After says, seconds.")
+    dead_after_s: PositiveSeconds | None = Field(
         10.0,
-        gt=0.0,
-        le=LONGEST_S,
         description="Seconds without any answer and with every request refused after which a load ends early. Not while a fault is "
         "injected.",
     )
@@ -246,35 +235,26 @@ class Client(Model):
     verify_tls: Annotated[bool, flag("--no-verify-tls", "", "do not verify certificates", load=460)] = Field(
         True, description="Whether certificates are verified."
     )
-    most_lag: float = Field(
+    most_lag: Share = Field(
         0.01,
-        gt=0.0,
-        le=1.0,
         description="Open loop: maximum p99 of the send lag, as a share of the median latency. Beyond it the client was measured, "
         "not the server: INVALID.",
     )
-    free_lag_s: float = Field(
-        0.001, ge=0.0, le=LONGEST_S, description="A p99 of the send lag that is always allowed, however short the latencies are, seconds."
+    free_lag_s: Seconds = Field(
+        0.001, description="A p99 of the send lag that is always allowed, however short the latencies are, seconds."
     )
-    least_achieved: float = Field(
+    least_achieved: Share = Field(
         0.98,
-        gt=0.0,
-        le=1.0,
         description="Minimum share of the offered rate that must have been sent (closed loop: of the concurrency that must have been "
         "in flight); else INVALID.",
     )
-    most_uncertainty: float = Field(
+    most_uncertainty: Share = Field(
         0.02,
-        gt=0.0,
-        le=1.0,
         description="Maximum p99 of the timing uncertainty of a latency, as a share of its median. Beyond it the token times are "
         "unknown: INVALID.",
     )
-    free_uncertainty_s: float = Field(
-        0.001,
-        ge=0.0,
-        le=LONGEST_S,
-        description="A p99 of that uncertainty that is always allowed, however short the latencies are, seconds.",
+    free_uncertainty_s: Seconds = Field(
+        0.001, description="A p99 of that uncertainty that is always allowed, however short the latencies are, seconds."
     )
 
 

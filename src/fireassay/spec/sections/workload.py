@@ -1,17 +1,16 @@
-"""What is run, and what is measured in addition?
+"""What is run, what is measured in addition, how are calls timed, and how are a few steps profiled?
 
-The sections [workload] and [measure].
+The sections [workload], [measure], [timing] and [profile].
 """
 
 from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 
-from fireassay.spec.flags.flag import flag
-from fireassay.spec.flags.texts import variable
-from fireassay.spec.model import Model, Words
+from fireassay.spec.flags.flag import flag, variable
+from fireassay.spec.model import Model, Words, listed
 
 
 class Workload(Model):
@@ -96,3 +95,65 @@ class Measure(Model):
         description="Whether each configuration of two or more workers gets one launch in which all_reduce is timed from 1 KiB to 16 MiB, as "
         "`assay comm` does: latency and bandwidth of the links, for the communication wall.",
     )
+
+
+ROUNDS = 10  # default number of launches
+
+
+class Timing(Model):
+    """How the runners command and function time calls. Other runners ignore it."""
+
+    round_s: Annotated[float, flag("--round", "S", "minimum duration of a round in seconds ({default:g})", time=20)] = Field(
+        0.5,
+        gt=0.0,
+        le=3600.0,
+        description="Minimum duration of the counted calls of a launch, seconds. The first launch derives the number of trials from "
+        "it; all later launches keep that number.",
+    )
+    trials: Annotated[int | None, flag("--trials", "N", "starts in each round (as many as fit into --round)", time=30)] = Field(
+        None, ge=1, le=100_000, description="Counted trials in each launch. Default: as many as fit into round_s."
+    )
+    warm_up: Annotated[int, flag("--warm-up", "N", "warm-up starts before the counted ones of each round ({default})", time=40)] = Field(
+        1, ge=0, le=10_000, description="Warm-up trials before the counted ones in each launch. Recorded, never counted."
+    )
+    ignore_failure: Annotated[bool, flag("--ignore-failure", "", "accept exit codes other than 0", time=90)] = Field(
+        False, description="Whether a command may end with an exit code other than 0. Otherwise the first such exit ends the run."
+    )
+    keep_output: Annotated[bool, flag("--show-output", "", "keep what the commands print in the record, and show its end", time=100)] = (
+        Field(False, description="Whether what a command prints goes into the log of its launch. Otherwise it is discarded.")
+    )
+
+
+MOST_STEPS = 3  # profiled: a longer trace takes gigabytes
+
+
+class Profile(Model):
+    """One profiled launch per worker count: some steps are skipped, some warm up the profiler, and at most three are kept."""
+
+    levels: Annotated[tuple[Annotated[int, Field(ge=1, le=100_000)], ...], BeforeValidator(listed)] = Field(
+        (), description="Worker counts that get a profiled launch. Default: every level."
+    )
+    wait: Annotated[int, flag("--wait", "N", "steps before profiling ({default})", profile=130)] = Field(
+        5, ge=0, le=1_000_000, description="Steps before profiling."
+    )
+    warm_up: Annotated[int, flag("--warm-up", "N", "profiler warm-up steps after those ({default})", profile=140)] = Field(
+        2, ge=0, le=100, description="Steps after those in which the profiler runs but nothing is kept: its first events are slow."
+    )
+    active: Annotated[int, flag("--active", "N", "profiled steps that are kept, at most 3 ({default})", profile=150)] = Field(
+        3, ge=1, le=MOST_STEPS, description="Profiled steps that are kept, at most three: traces are large."
+    )
+    memory: Annotated[bool, flag("--no-memory", "", "do not trace allocations: smaller traces", profile=160)] = Field(
+        True, description="Whether allocations are traced too."
+    )
+    tool: Annotated[Literal["torch", "nsys"], flag("--tool", "NAME", "torch (torch.profiler) or nsys (Nsight Systems)", profile=170)] = (
+        Field(
+            "torch",
+            description="torch: torch.profiler, whose traces Perfetto and TensorBoard read. nsys: NVIDIA Nsight Systems, if installed.",
+        )
+    )
+    only: bool = Field(False, description="No timed launches: `assay profile`.")
+
+    @property
+    def steps(self) -> int:
+        """Steps a script needs for a complete profile."""
+        return self.wait + self.warm_up + self.active

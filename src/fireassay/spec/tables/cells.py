@@ -1,8 +1,13 @@
-"""Which cells does a table of text hold, be it CSV, TSV, semicolons or Markdown?
+"""Which cells does a table of text hold (CSV, TSV, semicolons or Markdown), and which number does a cell hold?
 
 The separator is the one that gives the most known headings, then the most cells.  Lines that begin with # are comments; text
 around a Markdown table is ignored, and so are its asterisks, links and notes.  A table with worker counts along the top is
 transposed.  Rows are numbered as in a spreadsheet or editor, including the header.
+
+Numbers have thousands separators, decimal commas, percent signs, units and notes.  The table's other cells decide what a comma or a point
+is: "1.234,5" or "0,87" imply decimal commas, "12.5" or "1,345.8" decimal points; both in one table are refused.  "1,345" alone is read as
+1345 with a note, except in semicolon-separated tables, where the user must decide.  "~", "± 3", "(10.0x)", "*" and footnote asterisks are
+dropped.
 """
 
 from __future__ import annotations
@@ -10,13 +15,12 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Literal
 
-from fireassay.errors import Problem, SpecError
+from fireassay.errors import refuse
 from fireassay.spec.tables.headings import heading
-from fireassay.spec.tables.numbers import PLAIN
 
 SEPARATORS: Final = (",", "\t", ";", "|")
 MOST_REMARKS: Final = 100  # comment lines before the header
@@ -53,11 +57,10 @@ def _markdown(lines: Sequence[str], rules: Sequence[int], source: str) -> Table:
     """The only table of a page: the line above the rule and those with bars below it."""
     if len(rules) > 1:
         where = ", ".join(str(index) for index in rules)
-        problem = Problem(where=f"lines {where}", found=f"{len(rules)} tables", allowed="one table", fix="Keep one of them in the file.")
-        raise SpecError((problem,), source)
+        raise refuse(f"lines {where}", f"{len(rules)} tables", "one table", "Keep one of them in the file.", source=source)
     rule, rows = rules[0], list[tuple[int, Cells]]()
     if rule == 0:
-        raise SpecError((Problem(where="line 1", found="a rule of dashes", allowed="a header above it"),), source)
+        raise refuse("line 1", "a rule of dashes", "a header above it", source=source)
     for index in range(rule + 1, len(lines)):
         if "|" not in lines[index]:
             break
@@ -89,7 +92,7 @@ def _delimited(text: str, source: str) -> tuple[list[tuple[int, Cells]], str]:
                 rows.append((number, tuple(cells)))
     except csv.Error as error:
         remedy = f"{str(error).capitalize()}: look for a quotation mark without its other half."
-        raise SpecError((Problem(where=f"row {len(rows) + 1} or later", found="broken CSV", allowed="CSV", fix=remedy),), source) from None
+        raise refuse(f"row {len(rows) + 1} or later", "broken CSV", "CSV", remedy, source=source) from None
     return rows, separator
 
 
@@ -120,3 +123,116 @@ def _upright(table: Table) -> Table:
         for index, count in enumerate(counts)
     ]
     return Table(header=names, rows=tuple(rows), separator=table.separator)
+
+
+PLAIN: Final = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
+MISSING: Final = frozenset({"-", "--", "—", "–", "n/a", "na", "n.a.", "none", "null", "oom", "tbd", "fail", "failed", "..."})
+_NUMBER: Final = re.compile(r"(?P<sign>[+-]?)(?P<digits>\d[\d.,'’]*|\.\d+)(?P<power>[eE][+-]?\d+)?\s*(?P<rest>.*)", re.DOTALL)
+_GROUPS: Final = r"\d{1,3}(?:%s\d{3})+"
+_CLOCK: Final = re.compile(r"(\d+):([0-5]\d):([0-5]\d(?:\.\d+)?)")
+
+Mark = Literal["point", "comma"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Number:
+    """A number and the text after it."""
+
+    value: float
+    unit: str = ""
+    percent: bool = False
+    grouped: bool = False  # "1,345", which might be 1.345 elsewhere
+
+
+@dataclass(frozen=True, kw_only=True)
+class Marks:
+    """Evidence of a table's decimal mark, with the cells that show it."""
+
+    point: str | None = None
+    comma: str | None = None
+    doubtful: str | None = None
+
+    @property
+    def decimal(self) -> Mark:
+        """The decimal mark; a point without evidence."""
+        return "comma" if self.comma is not None and self.point is None else "point"
+
+
+def marks(cells: Iterable[str]) -> Marks:
+    """Combine the evidence of all cells."""
+    shown: dict[str, str] = {}
+    for cell in cells:
+        digits = _digits(cell)
+        kind = _kind(digits) if digits is not None else None
+        if kind is not None:
+            shown.setdefault(kind, cell.strip())
+    return Marks(**shown)
+
+
+def _kind(digits: str) -> str | None:
+    comma, point = digits.rfind(","), digits.rfind(".")
+    if comma >= 0 and point >= 0:
+        return "comma" if comma > point else "point"
+    if comma >= 0:
+        return (
+            "doubtful"
+            if re.fullmatch(_GROUPS % ",", digits) and not digits.startswith("0")
+            else "comma"
+            if digits.count(",") == 1
+            else "point"
+        )
+    if point >= 0:
+        if digits.count(".") > 1:
+            return "comma" if re.fullmatch(_GROUPS % r"\.", digits) else None
+        return None if re.fullmatch(_GROUPS % r"\.", digits) and not digits.startswith("0") else "point"
+    return None
+
+
+def _digits(cell: str) -> str | None:
+    match = _NUMBER.fullmatch(_bare(cell))
+    return match["digits"].rstrip(",.") if match else None
+
+
+def _bare(cell: str) -> str:
+    """A cell without currency, notes, deviations and spaces between digits."""
+    text = cell.strip().replace("−", "-").replace("×", "x")
+    text = re.sub(r"(?<=\d)[\s\u00a0\u2009\u202f_](?=\d{3}(?!\d))", "", text)
+    text = re.sub(r"\s*(?:±|\+/?-)\s*[\d.,]+\s*%?\s*$", "", text)
+    text = re.sub(r"(?<=[\w%.])\s*\([^()]*\)\s*$", "", text)
+    return re.sub(r"^[~≈$]\s*|^us\$\s*", "", text, flags=re.IGNORECASE).rstrip("*†‡§¹²³ ").strip()
+
+
+def missing(cell: str) -> bool:
+    """True if a cell states that there is no value: "-", "n/a", "OOM"."""
+    return cell.strip().lower() in MISSING
+
+
+def number(cell: str, decimal: Mark = "point") -> Number | None:
+    """The number in a cell; None: unreadable."""
+    clock = _CLOCK.fullmatch(cell.strip())
+    if clock:
+        return Number(value=3600.0 * int(clock[1]) + 60.0 * int(clock[2]) + float(clock[3]), unit="s")
+    match = _NUMBER.fullmatch(_bare(cell))
+    if match is None:
+        return None
+    digits = match["digits"].rstrip(",") if decimal == "point" else match["digits"].rstrip(".")
+    plain = _plain(re.sub(r"['’]", "", digits), decimal)
+    if plain is None:
+        return None
+    rest = match["rest"].strip()
+    percent = rest.startswith("%")
+    grouped = decimal == "point" and re.fullmatch(_GROUPS % ",", digits) is not None
+    return Number(
+        value=float(f"{match['sign']}{plain}{match['power'] or ''}"), unit=rest.removeprefix("%").strip(), percent=percent, grouped=grouped
+    )
+
+
+def _plain(digits: str, decimal: Mark) -> str | None:
+    """The digits with a decimal point; None if groups are not of three."""
+    mark, other = (".", ",") if decimal == "point" else (",", ".")
+    whole, _, rest = digits.partition(mark)
+    if other in rest or mark in rest:
+        return None
+    if other in whole and not re.fullmatch(_GROUPS % re.escape(other), whole):
+        return None
+    return f"{whole.replace(other, '') or '0'}.{rest or '0'}"

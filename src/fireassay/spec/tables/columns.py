@@ -36,19 +36,14 @@ Columns = dict[str, Column]
 
 
 def named(name: str, other: str) -> bool:
-    """Whether a heading or cell matches the user's name for it."""
+    """True if a heading or cell matches the user's name for it."""
     return plain(name).casefold() == other.strip().casefold()
 
 
 def columns_of(table: Table, asked: Stated) -> tuple[Columns, list[Problem]]:
     """The position of each known column. Ignores unknown columns if the required ones exist."""
     problems = [
-        Problem(
-            where="--use",
-            found=name,
-            allowed=", ".join(h.strip() for h in table.header if heading(h)),
-            fix="Write a heading as it stands in the table.",
-        )
+        Problem("--use", name, ", ".join(h.strip() for h in table.header if heading(h)), "Write a heading as it stands in the table.")
         for name in asked.use
         if not any(named(h, name) and heading(h) for h in table.header)
     ]
@@ -63,11 +58,7 @@ def columns_of(table: Table, asked: Stated) -> tuple[Columns, list[Problem]]:
         columns[meaning] = first
         problems += [_same_meaning(first.name, other.name, _SAID.get(meaning, meaning)) for other in others]
     if "other_money" in columns:
-        problems.append(
-            Problem(
-                where="row 1", found=columns["other_money"].name.strip(), allowed="prices in US dollars", fix="Convert them, and write USD."
-            )
-        )
+        problems.append(Problem("row 1", columns["other_money"].name.strip(), "prices in US dollars", "Convert them, and write USD."))
     problems += [*_missing(table, columns), *_only_one_of(columns, asked)]
     for meaning in MEASURED:  # take the best, the rest is derived from it
         if any(better in columns for better in MEASURED[: MEASURED.index(meaning)]) and meaning in ("speedup", "efficiency"):
@@ -99,12 +90,7 @@ def _missing(table: Table, columns: Mapping[str, Column]) -> Iterator[Problem]:
         if not any(meaning in columns for meaning in meanings):
             close = [did_you_mean(name.strip().lower(), _NAMES[needed]) for name in header if heading(name) is None]
             remedy = next((sentence.replace("you mean", "one column mean") for sentence in close if sentence), "")
-            yield Problem(
-                where="row 1",
-                found=", ".join(name.strip() for name in header),
-                allowed=f"a column named {' or '.join(_NAMES[needed][:3])}",
-                fix=remedy,
-            )
+            yield Problem("row 1", ", ".join(name.strip() for name in header), f"a column named {' or '.join(_NAMES[needed][:3])}", remedy)
 
 
 _NAMES: Final = {"workers": ("workers", "nodes", "GPUs"), "seconds": ("seconds", "step_seconds", "samples/s")}
@@ -124,7 +110,7 @@ def _only_one_of(columns: Columns, asked: Stated) -> Iterator[Problem]:
 
 def _same_meaning(first: str, second: str, meaning: str) -> Problem:
     both = f"{first.strip()} and {second.strip()}, which both say {meaning}"
-    return Problem(where="row 1", found=both, allowed="one of them", fix=f'Leave one out. Or say which is meant: --use "{first.strip()}".')
+    return Problem("row 1", both, "one of them", f'Leave one out. Or say which is meant: --use "{first.strip()}".')
 
 
 def unused(table: Table, columns: Mapping[str, Column]) -> Iterator[str]:

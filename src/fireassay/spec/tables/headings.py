@@ -84,7 +84,7 @@ def heading(name: str) -> Heading | None:
         or _time(base, inside)
         or _power(base, inside)
         or _batch(base)
-        or _said(base, inside)
+        or _derived(base, inside)
         or _amount(base)
         or _rate(base, inside)
     )
@@ -149,7 +149,7 @@ def _batch(base: str) -> Heading | None:
     )
 
 
-def _said(base: str, inside: str) -> Heading | None:
+def _derived(base: str, inside: str) -> Heading | None:
     """The meaning of derived numbers, and of those without a unit except percent."""
     percent = "%" in inside or "%" in base or bool(re.search(r"\b(?:pct|percent)\b", f"{base} {inside}"))
     name = re.sub(r"\s*(?:%|\bpct\b|\bpercent\b|\bin percent\b)\s*", " ", base).strip().removesuffix(" in").removesuffix(",").strip()

@@ -12,10 +12,9 @@ from typing import Final
 
 from fireassay.errors import Problem
 from fireassay.spec.explain import shown
-from fireassay.spec.tables.cells import Table
+from fireassay.spec.tables.cells import Marks, Number, Table, marks, missing, number
 from fireassay.spec.tables.columns import ENERGIES, FILLED, MEASURED, PRICES, Column, named
 from fireassay.spec.tables.headings import UNITS, Heading, heading
-from fireassay.spec.tables.numbers import Marks, Number, marks, missing, number
 from fireassay.spec.tables.types import Stated
 
 MOST_WORKERS: Final = 10_000_000
@@ -31,16 +30,12 @@ def chosen(table: Table, asked: Stated, problems: list[Problem]) -> list[Row]:
     for name, text in asked.where:
         index = next((index for index, head in enumerate(table.header) if named(head, name)), None)
         if index is None:
-            problems.append(
-                Problem(where="--where", found=name, allowed=", ".join(h.strip() for h in table.header), fix="Write COLUMN=CELL.")
-            )
+            problems.append(Problem("--where", name, ", ".join(h.strip() for h in table.header), "Write COLUMN=CELL."))
             continue
         values = list(dict.fromkeys(cells[index].strip() for _, cells in rows if index < len(cells)))
         rows = [row for row in rows if index < len(row[1]) and named(row[1][index], text)]
         if not rows:
-            problems.append(
-                Problem(where="--where", found=f"{name}={text}", allowed=", ".join(values), fix="Write a cell as it stands in the table.")
-            )
+            problems.append(Problem("--where", f"{name}={text}", ", ".join(values), "Write a cell as it stands in the table."))
     return rows
 
 
@@ -49,20 +44,15 @@ def decimal(table: Table, rows: Sequence[Row], columns: Mapping[str, Column], pr
     used = marks(cells)
     if used.point is not None and used.comma is not None:
         problems.append(
-            Problem(
-                where="the numbers",
-                found=f"{shown(used.point)} and {shown(used.comma)}",
-                allowed="one decimal mark",
-                fix="Write a point in all of them.",
-            )
+            Problem("the numbers", f"{shown(used.point)} and {shown(used.comma)}", "one decimal mark", "Write a point in all of them.")
         )
     elif used.doubtful is not None and table.separator == ";" and used.comma is None and used.point is None:
         problems.append(
             Problem(
-                where="the numbers",
-                found=shown(used.doubtful),
-                allowed="a number that can be read in one way",
-                fix="Write it with a point, or without thousands separators.",
+                "the numbers",
+                shown(used.doubtful),
+                "a number that can be read in one way",
+                "Write it with a point, or without thousands separators.",
             )
         )
     return used
@@ -79,7 +69,7 @@ def values(
     """One row; None if it states no value, or after noting its problems."""
     if len(cells) > width and any(cell.strip() for cell in cells[width:]):
         remedy = 'Write numbers with a point and without thousands separators, or between quotation marks: "1,234".'
-        problems.append(Problem(where=f"row {at}", found=f"{len(cells)} cells", allowed=f"{width}, as in the header", fix=remedy))
+        problems.append(Problem(f"row {at}", f"{len(cells)} cells", f"{width}, as in the header", remedy))
         return None
     needed = ["workers", *[meaning for meaning in MEASURED if meaning in columns]]
     for meaning in needed:
@@ -103,17 +93,15 @@ def _value(at: int, meaning: str, cells: Sequence[str], column: Column, decimal_
     read = number(text, decimal_marks.decimal)
     if read is None:
         bare = text.lower().lstrip("+-") in ("nan", "inf", "infinity")
-        problems.append(Problem(where=where, found=text if bare else shown(text) if text else "an empty cell", allowed=allowed))
+        problems.append(Problem(where, text if bare else shown(text) if text else "an empty cell", allowed))
         return None
     factor = _factor(meaning, read, column.heading)
     if factor is None:
-        problems.append(
-            Problem(where=where, found=shown(text), allowed=allowed, fix=f"Write {read.value:g}, with the unit in the heading.")
-        )
+        problems.append(Problem(where, shown(text), allowed, f"Write {read.value:g}, with the unit in the heading."))
         return None
     value = read.value * factor
     if not _fits(meaning, value):
-        problems.append(Problem(where=where, found=text, allowed=allowed))
+        problems.append(Problem(where, text, allowed))
         return None
     return value
 
@@ -167,18 +155,13 @@ def gaps(rows: Sequence[Read], columns: Mapping[str, Column]) -> Iterator[Proble
         empty = [at for at, _, values in rows if name in columns and values.get(name) is None]
         if empty:
             remedy = "Fill it in, or leave the whole column out."
-            yield Problem(where=_rows(empty, name), found="an empty cell", allowed=_ALLOWED.get(name, "a number above 0"), fix=remedy)
+            yield Problem(_rows(empty, name), "an empty cell", _ALLOWED.get(name, "a number above 0"), remedy)
     column = columns.get("quality")
     if column is not None and not column.heading.percent:
         signed = [at for at, cells, _ in rows if column.place < len(cells) and "%" in cells[column.place]]
         bare = [at for at, cells, _ in rows if at not in signed and column.place < len(cells) and cells[column.place].strip()]
         if signed and bare:
-            yield Problem(
-                where=_rows(bare, "quality"),
-                found="no percent sign, as other rows have it",
-                allowed="one unit",
-                fix="Write % in all rows or in none.",
-            )
+            yield Problem(_rows(bare, "quality"), "no percent sign, as other rows have it", "one unit", "Write % in all rows or in none.")
 
 
 def _rows(numbers: Sequence[int], column: str) -> str:
@@ -198,12 +181,12 @@ def series(table: Table, rows: Sequence[Read], columns: Mapping[str, Column]) ->
                     f"{values['workers']:g} again, with {name.strip()} {shown(other)} instead of {shown(before)} in row {earlier[0]}"
                 )
                 remedy = f'Say which rows are meant: --where "{name.strip()}={before}".'
-                yield Problem(where=f"row {at}, column workers", found=difference, allowed="one series", fix=remedy)
+                yield Problem(f"row {at}, column workers", difference, "one series", remedy)
                 return
 
 
 def _looks_measured(first: str, second: str) -> bool:
-    """Whether cells differ like measurements: fractions do, whole numbers and words are settings."""
+    """True if cells differ like measurements: fractions do, whole numbers and words are settings."""
     read = [number(text) for text in (first, second)]
     return all(value is not None and not float(value.value).is_integer() for value in read)
 

@@ -31,7 +31,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fireassay.stats.intervals.intervals import MOST_REPETITIONS, Floats, smallest, standard_deviation, t_quantile
-from fireassay.stats.roots import root
+from fireassay.stats.solvers import root
 
 Scale = Literal["ratio", "difference"]
 Design = Literal["paired", "welch"]

@@ -39,7 +39,7 @@ class ItemPower:
 
     @property
     def enough(self) -> bool:
-        """Whether the items are as many as needed."""
+        """True if the items are as many as needed."""
         return self.items >= self.needed
 
 

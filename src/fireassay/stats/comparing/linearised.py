@@ -24,8 +24,7 @@ from numpy.typing import NDArray
 from fireassay.stats.comparing.noninferiority import Items
 from fireassay.stats.intervals import bounded_mean
 from fireassay.stats.intervals.bounded_mean import Units
-from fireassay.stats.intervals.item_means import Labels, members
-from fireassay.stats.intervals.jackknife import leaving_out
+from fireassay.stats.intervals.item_means import Labels, leaving_out, members
 
 Array = NDArray[np.float64]
 RARE: Final = 0.01  # of the worst answers that many count as too unlikely to add: one sentence may be ten times as long as the others

@@ -20,23 +20,23 @@ from typing import Final
 
 from fireassay.stats.intervals.intervals import MOST_REPETITIONS, Interval, fraction, t_quantile
 
-FIRST_LOOK: Final = 5  # fewer launches barely determine the spread
+FIRST_ANALYSIS: Final = 5  # fewer launches barely determine the spread
 GROWTH: Final = 1.5  # 5, 8, 12, 18, 27, 41, 62, ...
 SHARE_OF_ALPHA: Final = 0.5  # of the allowed error, at every look
 SHARE_OF_TWO: Final = 0.4  # of the allowed error, when comparing two records that both stopped once narrow
 
 
-def next_look(k: int) -> int:
+def next_analysis(k: int) -> int:
     """Launches of a configuration at the next look after `k` (0 before the start)."""
     if k < 0:
         raise ValueError(f"the number of launches must be at least 0, not {k}")
-    look = FIRST_LOOK
+    look = FIRST_ANALYSIS
     while look <= k:
         look = math.ceil(GROWTH * look)
     return look
 
 
-def look_confidence(confidence: float) -> float:
+def analysis_confidence(confidence: float) -> float:
     """Confidence of the intervals at each look and in the report, so that the reported one keeps `confidence`."""
     return 1.0 - SHARE_OF_ALPHA * (1.0 - fraction(confidence, "confidence"))
 
@@ -59,10 +59,10 @@ def expected_launches(cv: float, precision: float, confidence: float = 0.95) -> 
     _check(precision)
     if not (math.isfinite(cv) and cv >= 0.0):
         raise ValueError(f"the coefficient of variation must be a finite number of at least 0, not {cv}")
-    tail = (1.0 + look_confidence(confidence)) / 2.0
-    k = FIRST_LOOK
+    tail = (1.0 + analysis_confidence(confidence)) / 2.0
+    k = FIRST_ANALYSIS
     while t_quantile(tail, k - 1) * cv / math.sqrt(k) > math.log1p(precision):
-        k = next_look(k)
+        k = next_analysis(k)
         if k > MOST_REPETITIONS:
             raise ValueError(f"more than {MOST_REPETITIONS} launches would be needed; relax the precision of {precision}")
     return k

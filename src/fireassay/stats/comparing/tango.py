@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 
 from fireassay.stats.intervals.intervals import t_quantile
-from fireassay.stats.roots import root
+from fireassay.stats.solvers import root
 
 
 def tango_z(b: float, c: float, n: int, delta: float) -> float:

@@ -159,18 +159,18 @@ def _nested(n: int, levels: list[Level], notes: tuple[str, ...]) -> Nesting:
             return Nesting(
                 members=n,
                 notes=notes,
-                refused=f"the groups by {finer.feature} and by {coarser.feature} cross: {told(finer.groups)} and {told(coarser.groups)}",
+                refused=f"the groups by {finer.feature} and by {coarser.feature} cross: {group_list(finer.groups)} and {group_list(coarser.groups)}",
             )
     return Nesting(members=n, levels=tuple(ordered), notes=notes)
 
 
 def within(finer: Groups, coarser: Groups) -> bool:
-    """Whether every group of `finer` lies inside one group of `coarser`."""
+    """True if every group of `finer` lies inside one group of `coarser`."""
     home = {member: index for index, group in enumerate(coarser) for member in group}
     return all(len({home[member] for member in group}) == 1 for group in finer)
 
 
-def told(groups: Groups) -> str:
+def group_list(groups: Groups) -> str:
     """Groups as text: {0, 1} {2 to 7}."""
     return " ".join("{" + ", ".join(_runs(group)) + "}" for group in groups)
 

@@ -23,7 +23,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from fireassay.stats.roots import root
+from fireassay.stats.solvers import root
 
 Array = NDArray[np.float64]
 

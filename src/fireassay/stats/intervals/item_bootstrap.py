@@ -29,8 +29,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fireassay.stats.intervals.intervals import fraction, t_quantile
-from fireassay.stats.intervals.item_means import Labels, members
-from fireassay.stats.intervals.jackknife import AT_ONCE, Weighted, leaving_out
+from fireassay.stats.intervals.item_means import AT_ONCE, Labels, Weighted, leaving_out, members
 
 Array = NDArray[np.float64]
 FEWEST: Final = 10  # clusters

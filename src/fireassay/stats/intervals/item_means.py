@@ -16,7 +16,7 @@ the others are 97 % right, is held in 85 %).
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import Final
 
 import numpy as np
@@ -59,7 +59,7 @@ def of_items(values: Array, weights: Array, clusters: Labels | None, scale: tupl
 
 
 def is_share(values: Array, clusters: Labels | None) -> bool:
-    """Whether independent items are each right or wrong."""
+    """True if independent items are each right or wrong."""
     return clusters is None and bool(np.isin(values, (0.0, 1.0)).all())
 
 
@@ -81,7 +81,7 @@ def _skewed(pulls: Array, error: float, confidence: float) -> tuple[float, float
 
 
 def _hardly_any_differ(means: Array) -> bool:
-    """Whether most units have one value, and few another: ten units of ten values do show their spread."""
+    """True if most units have one value, and few another: ten units of ten values do show their spread."""
     common = int(np.unique(means, return_counts=True)[1].max())
     return len(means) - common < min(FEW, common + 1)
 
@@ -107,3 +107,14 @@ def members(items: int, clusters: Labels | None) -> NDArray[np.intp]:
     known: dict[tuple[bool, Hashable], int] = {}
     keys = ((label is None, index if label is None else label) for index, label in enumerate(clusters))
     return np.array([known.setdefault(key, len(known)) for key in keys])
+
+
+Weighted = Callable[[Array], Array]  # weights [resamples, items] -> score of each resample; NaN: undefined
+AT_ONCE: Final = 1 << 21  # weights held at a time: 16 MiB
+
+
+def leaving_out(weighted: Weighted, weights: Array, member: NDArray[np.intp]) -> Array:
+    """The score without each unit, shape [units]; `member` is the unit of each item."""
+    units, at_once = int(member.max()) + 1, max(1, AT_ONCE // len(weights))
+    parts = [np.arange(begin, min(begin + at_once, units)) for begin in range(0, units, at_once)]
+    return np.concatenate([weighted(np.where(member == part[:, None], 0.0, weights)) for part in parts])

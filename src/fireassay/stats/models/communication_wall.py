@@ -6,7 +6,7 @@
 c(p) is not fitted but predicted from the alpha and beta of the same record (`fireassay.frames.links.bandwidth`), so network time is
 removed before the serial fraction is fitted.  H is how much computation can hide communication, in seconds of one worker (0: all
 of it is exposed); m(p) is how much slower than the mean the slowest worker is, if measured (else 1), extended to other p as the
-largest of lognormals (`fireassay.stats.groups.expected_maximum`).
+largest of lognormals (`fireassay.stats.groups.stragglers`).
 A and B by least squares on relative errors, both at least 0, per block.  Prediction intervals are Student's t on logarithms, from
 three variances with their degrees of freedom (Welch, Satterthwaite): the fits of the blocks, launch-to-launch variation of a new
 launch, and the model's misfit at the measured p beyond that variation.
@@ -24,7 +24,7 @@ from typing import Final, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from fireassay.stats.groups.expected_maximum import slowest_of
+from fireassay.stats.groups.stragglers import slowest_of
 from fireassay.stats.intervals.intervals import Floats, Interval, t_quantile
 
 Array = NDArray[np.float64]

@@ -35,7 +35,7 @@ class Little:
     residual: float  # (L - lambda W)/L
 
     def holds(self, tolerance: float = TOLERANCE) -> bool:
-        """Whether the two sides agree within this relative tolerance."""
+        """True if the two sides agree within this relative tolerance."""
         return abs(self.residual) <= tolerance
 
 

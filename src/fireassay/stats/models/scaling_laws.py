@@ -25,8 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fireassay.stats.intervals.intervals import Floats, t_quantile
-from fireassay.stats.models.least_squares import minimum
-from fireassay.stats.roots import root
+from fireassay.stats.solvers import minimum, root
 
 Law = Literal["amdahl", "usl", "gustafson"]
 Errors = Literal["equal", "proportional"]
@@ -87,7 +86,7 @@ class Parameter:
 
     @property
     def on_bound(self) -> bool:
-        """Whether the value lies on the bound of its range."""
+        """True if the value lies on the bound of its range."""
         return self.standard_error is None
 
 

@@ -153,7 +153,7 @@ def placed(values: Array, place: int, begin: int = 0, end: int | None = None) ->
 
 
 def supported(values: Array, place: int) -> bool:
-    """Whether `SUPPORT` values of the shorter side lie clearly towards its level; two outliers and an ordinary one do not."""
+    """True if `SUPPORT` values of the shorter side lie clearly towards its level; two outliers and an ordinary one do not."""
     sides = values[:place], values[place:]
     short, long = sorted(sides, key=len)
     short_median, long_median = _median(short), _median(long)

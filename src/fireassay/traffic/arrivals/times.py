@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from fireassay.errors import Problem, SpecError
+from fireassay.errors import refuse
 from fireassay.traffic.arrivals.draws import Floats, Ints, exponential, gamma, source
 
 if TYPE_CHECKING:
@@ -113,4 +113,4 @@ def _inverse_within(piece: Piece, units: Floats) -> Floats:
 def _refuse_too_many(expected: float) -> None:
     if expected > MOST:
         found, fix = f"{expected:.3g} requests in a launch", "Lower the rate or serving.arrivals.duration_s."
-        raise SpecError((Problem(where="serving.rate", found=found, allowed=f"at most {MOST} in a launch", fix=fix),))
+        raise refuse("serving.rate", found, f"at most {MOST} in a launch", fix)

@@ -30,7 +30,7 @@ from typing import Any, Final, Literal
 
 import numpy as np
 
-from fireassay.errors import Problem, SpecError
+from fireassay.errors import SpecError, refuse
 from fireassay.traffic.arrivals.rows import Ints, rows
 from fireassay.traffic.arrivals.schedule import NONE, PAUSES, Schedule
 
@@ -312,4 +312,4 @@ def _shown(text: str) -> str:
 
 
 def _problem(found: str, allowed: str, remedy: str) -> SpecError:
-    return SpecError((Problem(where=WHERE, found=found, allowed=allowed, fix=remedy),))
+    return refuse(WHERE, found, allowed, remedy)

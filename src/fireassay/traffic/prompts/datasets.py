@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from fireassay.errors import Problem, SpecError
+from fireassay.errors import SpecError, refuse
 from fireassay.spec.explain import did_you_mean
 from fireassay.spec.sections.serving import Prompts
 from fireassay.traffic.parts import Json
@@ -111,7 +111,7 @@ def load(spec: Prompts, base: Path, cluster: str = "") -> Dataset:
 
 
 def _problem(spec: Prompts, found: str, allowed: str, remedy: str = "") -> SpecError:
-    return SpecError((Problem(where="serving.prompts.source", found=found, allowed=allowed, fix=remedy),), "the load")
+    return refuse("serving.prompts.source", found, allowed, remedy, source="the load")
 
 
 def _guessed(path: Path, text: str) -> str:

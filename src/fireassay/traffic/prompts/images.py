@@ -15,7 +15,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
-from fireassay.errors import Problem, SpecError
+from fireassay.errors import SpecError, refuse
 from fireassay.traffic.prompts.texts import mix
 
 SIGNATURE: Final = b"\x89PNG\r\n\x1a\n"
@@ -76,8 +76,7 @@ def data_url(content: bytes) -> str:
 
 def _wrong(text: str, finding: str) -> SpecError:
     excerpt = text if len(text) <= 80 else f"{text[:76]} ..."
-    problem = Problem(where="serving.prompts.image_field", found=f"{excerpt!r}, {finding}", allowed="PNG, JPEG, GIF or WebP")
-    return SpecError((problem,), "the load")
+    return refuse("serving.prompts.image_field", f"{excerpt!r}, {finding}", "PNG, JPEG, GIF or WebP", source="the load")
 
 
 def _row(width: int, squares: int) -> bytes:

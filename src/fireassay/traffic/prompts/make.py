@@ -84,17 +84,17 @@ def _without_source(scenario: Scenario, serving: Serving) -> Problem | None:
     spec = serving.prompts
     if scenario.letter == DATASET and spec.source == SYNTHETIC:
         return Problem(
-            where="serving.prompts.source",
-            found=f'"{SYNTHETIC}" with the scenario {DATASET}',
-            allowed="a file",
-            fix="Name one (--dataset FILE), or choose a scenario with lengths, for example D(100,100).",
+            "serving.prompts.source",
+            f'"{SYNTHETIC}" with the scenario {DATASET}',
+            "a file",
+            "Name one (--dataset FILE), or choose a scenario with lengths, for example D(100,100).",
         )
     if serving.task == "image_chat" and scenario.letter != "I" and not spec.image_field:
         return Problem(
-            where="serving.task",
-            found=f'"image_chat" with the scenario {scenario.text} and no prompts.image_field',
-            allowed="a source of images",
-            fix='For example scenarios = ["I(512,512)"].',
+            "serving.task",
+            f'"image_chat" with the scenario {scenario.text} and no prompts.image_field',
+            "a source of images",
+            'For example scenarios = ["I(512,512)"].',
         )
     return None
 

@@ -17,7 +17,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
-from fireassay.errors import EnvironmentLacks, Problem, SpecError
+from fireassay.errors import EnvironmentLacks, SpecError, refuse
 from fireassay.traffic.parts import Json
 
 if TYPE_CHECKING:
@@ -199,7 +199,7 @@ def _file(text: str, base: Path) -> Path:
 
 
 def _wrong(text: str, found: str, allowed: str, remedy: str = "") -> SpecError:
-    return SpecError((Problem(where="serving.tokenizer", found=found, allowed=allowed, fix=remedy),), "the load")
+    return refuse("serving.tokenizer", found, allowed, remedy, source="the load")
 
 
 def _template(folder: Path, text: str) -> ChatTemplate | None:

@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Literal
 
 from fireassay import catalog
 from fireassay.verdict.audits.support.audit import Audit
-from fireassay.verdict.claims.pitfalls import GRAVE, Pitfall, State, ordered
+from fireassay.verdict.claims.audits.support.claim_audit import ClaimAudit
+from fireassay.verdict.pitfalls import GRAVE, Pitfall, ordered, pitfall
 from fireassay.verdict.types import Finding
 
 if TYPE_CHECKING:
@@ -128,8 +129,9 @@ QUANTITIES: tuple[Quantity, ...] = (
 
 def audit_claim(claim: Claim) -> Audited:
     """All pitfalls of a claim, the verdict in one sentence, and the remedy."""
-    audits: Mapping[str, Audit] = catalog.load_all("verdict.audits")
-    pitfalls = ordered([_examined(audit, claim) for audit in audits.values() if audit.claim is not None])
+    audits: Mapping[str, ClaimAudit] = catalog.load_all("verdict.claims.audits")
+    of_records: Mapping[str, Audit] = catalog.load_all("verdict.audits")
+    pitfalls = ordered([_examined(audit, claim, of_records) for audit in audits.values()])
     findings = [finding for pitfall in pitfalls for finding in pitfall.findings]
     fallen = [finding for finding in findings if finding.severity in GRAVE]
     left = [finding for finding in findings if finding.severity not in GRAVE]
@@ -169,13 +171,9 @@ def smallest_set(facts: frozenset[str], among: tuple[Quantity, ...] = QUANTITIES
     return unknown  # unreachable: all useful quantities together give every known fact
 
 
-def _examined(audit: Audit, claim: Claim) -> Pitfall:
-    assert audit.claim is not None
+def _examined(audit: ClaimAudit, claim: Claim, of_records: Mapping[str, Audit]) -> Pitfall:
     findings = tuple(audit.claim(claim))
-    grave = any(finding.severity in GRAVE for finding in findings)
-    state: State = "fallen into" if grave else "not examined" if findings else "clear"
-    reason = "" if grave or not findings else "; ".join(finding.evidence for finding in findings)
-    return Pitfall(name=audit.name, title=audit.called, question=audit.question, state=state, findings=findings, reason=reason)
+    return pitfall(of_records.get(audit.name, audit), findings, "; ".join(finding.evidence for finding in findings))
 
 
 def _sentence(status: Soundness, pitfalls: tuple[Pitfall, ...]) -> str:

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
-from fireassay.errors import Problem, SpecError
+from fireassay.errors import Problem, refuse_any
 from fireassay.frames.record_data import RecordData
 from fireassay.verdict.comparison.types import ConditionClass, Mismatch, Side
 from fireassay.verdict.conditions.catalogue import CONDITIONS, known_names
@@ -181,8 +181,7 @@ def declare(varying: Sequence[str], seen: Iterable[str], conditions: Iterable[st
         if not fields:
             problems.append(_unknown(name, known, keys))
         meant.update(fields)
-    if problems:
-        raise SpecError(tuple(problems), "the comparison")
+    refuse_any(problems, "the comparison")
     return frozenset(meant | {more for field in meant for more in FOLLOWS.get(field, ())})
 
 
@@ -208,8 +207,8 @@ def _unknown(name: str, known: set[str], keys: set[str]) -> Problem:
     close = [*last, *difflib.get_close_matches(name, candidates, n=3)][:3]
     remedy = f"Did you mean {' or '.join(f'--varying {candidate}' for candidate in close)}?" if close else ""
     return Problem(
-        where="--varying",
-        found=repr(name),
+        "--varying",
+        repr(name),
         fix=remedy,
         allowed=f"a condition, a prefix of a group of conditions, or one of {', '.join(ALIASES)}; docs/reference/conditions.md lists them",
     )

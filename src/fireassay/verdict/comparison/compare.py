@@ -25,7 +25,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
-from fireassay.errors import Problem, SpecError
+from fireassay.errors import refuse
 from fireassay.estimates.estimate import Value
 from fireassay.frames.evaluation.flipped import Flip, flipped, in_turn
 from fireassay.metrics.metric import ALL
@@ -174,8 +174,7 @@ def _among(name: str, known: Sequence[str], where: str) -> None:
     if name not in known:
         close = difflib.get_close_matches(name, known, n=1)
         remedy = f"Did you mean {close[0]}?" if close else ""
-        problem = Problem(where=where, found=repr(name), allowed=f"one of {', '.join(known)}", fix=remedy)
-        raise SpecError((problem,), "the comparison")
+        raise refuse(where, repr(name), f"one of {', '.join(known)}", remedy, source="the comparison")
 
 
 # ---- comparability ---------------------------------------------------------------------------------------------------
@@ -183,16 +182,12 @@ def _among(name: str, known: Sequence[str], where: str) -> None:
 
 def _check_labels(labels: Sequence[str]) -> None:
     if len(labels) < LEAST_SIDES or len(set(labels)) != len(labels):
-        raise SpecError(
-            (
-                Problem(
-                    where="sides",
-                    found=", ".join(labels) or "none",
-                    allowed="two or more, with distinct names",
-                    fix="Give a baseline and at least one other side.",
-                ),
-            ),
-            "the comparison",
+        raise refuse(
+            "sides",
+            ", ".join(labels) or "none",
+            "two or more, with distinct names",
+            "Give a baseline and at least one other side.",
+            source="the comparison",
         )
 
 
@@ -207,8 +202,7 @@ def _decisive(at: str | None, known: Sequence[str]) -> str:
     if at not in known:
         close = difflib.get_close_matches(at, known, n=1)
         remedy = f"Did you mean --at {close[0]}?" if close else ""
-        problem = Problem(where="--at", found=repr(at), allowed=f"one of {', '.join(known)}", fix=remedy)
-        raise SpecError((problem,), "the comparison")
+        raise refuse("--at", repr(at), f"one of {', '.join(known)}", remedy, source="the comparison")
     return at
 
 

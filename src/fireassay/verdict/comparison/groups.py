@@ -22,8 +22,7 @@ from fireassay.frames.record_data import RecordData
 from fireassay.frames.score_clusters import clusters_of, examples_words, undeclared
 from fireassay.spec.experiment import Quality as QualitySpec
 from fireassay.stats.comparing.comparison import Difference, compare_paired, compare_welch, scale_of
-from fireassay.stats.comparing.noninferiority import Decision, crossed, largest_change
-from fireassay.stats.comparing.noninferiority_unpaired import unpaired
+from fireassay.stats.comparing.noninferiority import Decision, crossed, largest_change, unpaired
 from fireassay.units import SCORE
 from fireassay.verdict.comparison.types import Side
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from fireassay import catalog
-from fireassay.errors import Problem, SpecError
+from fireassay.errors import refuse
 from fireassay.metrics.metric import ALL, Metric
 from fireassay.metrics.serving.throughput import OUTPUT_THROUGHPUT
 from fireassay.spec.kind import Kind
@@ -97,10 +97,10 @@ def _primary(name: str, deciding: Sequence[Group]) -> str:
     testable = [candidate for candidate, metric in known.items() if metric.dimension in TESTED and metric.better != "neither"]
     close = difflib.get_close_matches(name, testable, n=1)
     remedy = f"Did you mean {close[0]}?" if close else ""
-    problem = Problem(
-        where="--primary",
-        found=repr(name),
+    raise refuse(
+        "--primary",
+        repr(name),
         fix=remedy,
         allowed="a metric that has a value for every configuration and a better direction; docs/reference/metrics.md lists them",
+        source="the comparison",
     )
-    raise SpecError((problem,), "the comparison")

@@ -20,7 +20,7 @@ def serving_of(measured: RecordData) -> Serving:
     return measured.experiment.serving
 
 
-def rows(measured: RecordData, *columns: str, role: str | None = "timed", **folded: pl.Expr) -> pl.DataFrame:
+def requests_of(measured: RecordData, *columns: str, role: str | None = "timed", **folded: pl.Expr) -> pl.DataFrame:
     """(launch, configuration, role, request, phase, *columns) of the requests of successful launches; role None: every role.
 
     folded: further columns, computed before the join so that list columns need not be copied.
@@ -34,8 +34,8 @@ def rows(measured: RecordData, *columns: str, role: str | None = "timed", **fold
 
 
 def main(measured: RecordData, *columns: str, **folded: pl.Expr) -> pl.DataFrame:
-    """`rows` in the measured part of the timed launches."""
-    return rows(measured, *columns, role="timed", **folded).filter(pl.col("phase") == "main")
+    """`requests_of` in the measured part of the timed launches."""
+    return requests_of(measured, *columns, role="timed", **folded).filter(pl.col("phase") == "main")
 
 
 def planned(measured: RecordData, *columns: str) -> pl.DataFrame:

@@ -23,7 +23,7 @@ from fireassay.instruments.hooks.watched_steps import FIRST, chosen
 from fireassay.instruments.hooks.watched_steps import UNWATCHED as WRITTEN
 from fireassay.metrics.metric import Metric
 from fireassay.record.declared.training import STEPS
-from fireassay.reports.series.ranks import phases
+from fireassay.reports.charts.ranks import rank_phases
 from fireassay.units import BYTES, SECONDS
 from tests.handmade import Handmade, S
 from tests.metrics.straggling import Training, add
@@ -139,7 +139,7 @@ def test_waits_of_ranks_come_from_watched_steps() -> None:
 
 def test_ranks_phases_are_their_own_in_watched_steps() -> None:
     """Without it most steps would count as work what was waiting."""
-    assert phases(sampled(even())) == phases(even().measured())
+    assert rank_phases(sampled(even())) == rank_phases(even().measured())
 
 
 @pytest.mark.parametrize("of", [(0, 1), (1,)], ids=["both", "one"])

@@ -10,7 +10,7 @@ import openpyxl
 import pytest
 
 from fireassay.estimates.estimate import Absent, Estimate
-from fireassay.reports.graph import Amounts, Axis, Graph, Trace
+from fireassay.reports.charts.model import Axis, Chart, Course, Panel, Spot
 from fireassay.reports.page import Page, Section
 from fireassay.reports.view import View
 from fireassay.reports.writers.excel import write
@@ -22,23 +22,15 @@ GONE = Absent(reason="not_measured", detail="no launch ended")
 ONE_LAUNCH = replace(estimate(3.0), low=float("-inf"), high=float("inf"), n_launches=1)
 
 
-def graph(*values: Estimate | Absent, base: int = 0) -> Graph:
-    return Graph(
-        name="speed",
-        title=f"Speed {EVIL}",
-        columns=(
-            Amounts(title="Configuration", values=tuple(f"{EVIL}{place}" for place in range(len(values)))),
-            Amounts(title="Workers", values=tuple(range(1, len(values) + 1))),
-            Amounts(title="Speed, ms", values=values, factor=1000.0),
-        ),
-        x=1,
-        traces=(Trace(name=EVIL, column=2, rows=(0, len(values) - 1)),),
-        across=Axis(title="workers"),
-        up=Axis(title="Speed, ms", base=base),
-    )
+def chart(*values: Estimate | Absent, base: int = 0, look: Any = "joined") -> Chart:
+    spots = tuple(Spot(name=f"{EVIL}{place}", x=place + 1, y=value) for place, value in enumerate(values))
+    at = "" if look == "bar" else "Workers"
+    course = Course(name=EVIL, quantity="Speed, ms", spots=spots, at=at, factor=1000.0, look=look)
+    panel = Panel(x=Axis(title="workers"), y=Axis(title="Speed, ms", base=base), marks=(course,))
+    return Chart(name="speed", title=f"Speed {EVIL}", stub="Configuration", panels=(panel,))
 
 
-def sheet(made: Graph) -> Any:
+def sheet(made: Chart) -> Any:
     page = Page(title="small", sections=(Section(key="charts", title="Charts", content=(made,)),))
     return openpyxl.load_workbook(io.BytesIO(write(page)))["Charts"]
 
@@ -54,20 +46,20 @@ def text(title: Any) -> str:
 
 
 def test_traces_and_error_bars_refer_to_cells_in_the_unit_of_the_axis() -> None:
-    page = sheet(graph(estimate(1.0), estimate(2.0)))
-    (chart,) = page._charts
-    (series,) = chart.series
+    page = sheet(chart(estimate(1.0), estimate(2.0)))
+    (drawn,) = page._charts
+    (series,) = drawn.series
     assert cells(page, series.xVal.numRef.f) == [1, 2]
     assert cells(page, series.yVal.numRef.f) == [1000, 2000]
     assert cells(page, series.errBars.minus.numRef.f) == pytest.approx([100, 200])
     assert cells(page, series.errBars.plus.numRef.f) == pytest.approx([100, 200])
     heads = [cell.value for cell in page[4] if cell.value]
     assert heads == ["Configuration", "Workers", "Speed, ms", *(f"Speed, ms, {part}" for part in ("low", "high", "minus", "plus"))]
-    assert (text(chart.x_axis.title), text(chart.y_axis.title)) == ("workers", "Speed, ms")
+    assert (text(drawn.x_axis.title), text(drawn.y_axis.title)) == ("workers", "Speed, ms")
 
 
 def test_a_missing_number_is_an_empty_cell_with_its_reason() -> None:
-    page = sheet(graph(estimate(1.0), GONE, ONE_LAUNCH))
+    page = sheet(chart(estimate(1.0), GONE, ONE_LAUNCH))
     series = page._charts[0].series[0]
     assert cells(page, series.yVal.numRef.f) == [1000, None, 3000]
     assert cells(page, series.errBars.plus.numRef.f)[1:] == [None, None]
@@ -78,7 +70,7 @@ def test_a_missing_number_is_an_empty_cell_with_its_reason() -> None:
 
 def test_an_axis_holds_every_interval() -> None:
     wide = replace(estimate(1.0), low=-0.5, high=3.3)
-    axis = sheet(graph(wide, estimate(2.0)))._charts[0].y_axis
+    axis = sheet(chart(wide, estimate(2.0)))._charts[0].y_axis
     assert axis.scaling.min <= -500
     assert axis.scaling.max >= 3300
 
@@ -87,32 +79,30 @@ def test_an_interval_that_leaves_the_chart_is_said_to() -> None:
     def texts(page: Any) -> list[Any]:
         return [cell.value for row in page.iter_rows() for cell in row]
 
-    assert CUT in texts(sheet(graph(replace(estimate(1.0), high=50.0), estimate(2.0))))
-    assert CUT not in texts(sheet(graph(estimate(1.0), estimate(2.0), ONE_LAUNCH)))
+    assert CUT in texts(sheet(chart(replace(estimate(1.0), high=50.0), estimate(2.0))))
+    assert CUT not in texts(sheet(chart(estimate(1.0), estimate(2.0), ONE_LAUNCH)))
 
 
 def test_a_logarithmic_axis_begins_at_a_power_of_its_base() -> None:
-    scaling = sheet(graph(estimate(0.005), estimate(3.0), base=10))._charts[0].y_axis.scaling
+    scaling = sheet(chart(estimate(0.005), estimate(3.0), base=10))._charts[0].y_axis.scaling
     assert (scaling.logBase, scaling.min) == (10, 1)
     assert scaling.max >= 3300
 
 
 def test_text_of_strangers_stays_text() -> None:
-    page = sheet(graph(estimate(1.0)))
+    page = sheet(chart(estimate(1.0)))
     assert {cell.data_type for row in page.iter_rows() for cell in row} <= {"s", "n"}
     assert any(str(cell.value).startswith("=cmd()") for row in page.iter_rows() for cell in row)
-    chart = page._charts[0]
-    assert chart.series[0].tx.strRef is None  # a name that begins with = is no reference
-    assert chart.series[0].tx.v.startswith(" =cmd()")
-    assert text(chart.title).startswith("Speed =cmd()")
+    drawn = page._charts[0]
+    assert drawn.series[0].tx.strRef is None  # a name that begins with = is no reference
+    assert drawn.series[0].tx.v.startswith(" =cmd()")
+    assert text(drawn.title).startswith("Speed =cmd()")
 
 
-@pytest.mark.parametrize(("shape", "look"), [("bars", "bar"), ("columns", "stacked")])
-def test_names_of_strangers_do_not_break_the_file(shape: Any, look: Any) -> None:
-    plain = graph(estimate(1.0), estimate(2.0))
-    made = replace(plain, shape=shape, x=0, traces=(replace(plain.traces[0], look=look),))
-    (chart,) = sheet(made)._charts
-    assert text(chart.title).startswith("Speed =cmd()")
+@pytest.mark.parametrize("look", ["bar", "stacked"])
+def test_names_of_strangers_do_not_break_the_file(look: str) -> None:
+    (made,) = sheet(chart(estimate(1.0), estimate(2.0), look=look))._charts
+    assert text(made.title).startswith("Speed =cmd()")
 
 
 @pytest.mark.slow

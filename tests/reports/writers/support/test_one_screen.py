@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from fireassay.estimates.estimate import Estimate
 from fireassay.estimates.format import Scale, show
-from fireassay.reports.page import Answer, Edge, Head, Interval, Line, Mark, Number, Page, Plot, Section, Table
+from fireassay.reports.charts.model import Edge, Interval, intervals
+from fireassay.reports.page import Answer, Chart, Head, Line, Mark, Number, Page, Section, Table
 from fireassay.reports.writers.support.one_screen import Style, write
 
 
@@ -18,7 +19,7 @@ def number(value: float, low: float, high: float) -> Number:
     )
 
 
-def screen(*blocks: Table | Plot, width: int = 80, lines: tuple[Line, ...] = ()) -> list[str]:
+def screen(*blocks: Table | Chart, width: int = 80, lines: tuple[Line, ...] = ()) -> list[str]:
     answer = Answer(mark=Mark(word="pass", tone="good"), headline="up to 8", lines=lines)
     sections = tuple(Section(key=block.name, title="", depth="brief", content=(block,)) for block in blocks)
     page = Page(title="x", sections=sections, answer=answer)
@@ -72,5 +73,5 @@ def test_no_line_begins_with_the_unit_of_a_number() -> None:
 def test_labels_of_an_axis_end_within_the_window() -> None:
     for width in range(50, 90):
         rows = tuple(Interval(name=str(low), number=number(low + 0.5, low, 1.0 + low)) for low in (98, 99))
-        plot = Plot(name="p", title="met objectives, %", rows=rows, edges=(Edge(value=99.0),))
+        plot = intervals(name="p", title="met objectives, %", rows=rows, edges=(Edge(value=99.0),))
         assert all(len(line) <= width for line in screen(plot, width=width))

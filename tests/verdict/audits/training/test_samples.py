@@ -1,17 +1,25 @@
-"""samples: the ledger of ids, exact."""
+"""Was every sample used once, with its weight, and was held-out data held out?"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pytest
 
+from fireassay import catalog
 from fireassay.estimates.estimate import Absent
-from fireassay.verdict.audits.training.samples import AUDIT
+from fireassay.verdict.evidence.training_faults import diagnose
 from tests.handmade import Handmade
+from tests.metrics.gradients_made import add
 from tests.verdict.making import EPOCH, STEPS, add_samples, change, good, judged, rules, wrong
 
 pytestmark = pytest.mark.slow
 
 
+# ---- samples ----
+# samples: the ledger of ids, exact.
+
+SAMPLES = catalog.load("verdict.audits", "samples")
 IDS = 5  # column of samples
 
 
@@ -211,14 +219,6 @@ def test_a_dropped_batch_is_said_of_several_workers_only_where_they_dropped_it()
     assert next(f for f in alone.findings if f.rule == "last_batch_dropped").evidence.endswith("with one worker")
 
 
-def test_the_same_shuffled_order_in_every_epoch_is_a_warning_and_an_unshuffled_one_is_none() -> None:
-    found = judged(two_epochs([MIXED, MIXED], 16, batch=8))
-    assert rules(found) == {"same_order_every_epoch": ["workers=1", "workers=2"]}
-    assert {f.severity for f in found.verdict.findings} == {"warning"}
-    assert rules(judged(two_epochs([MIXED, MIXED[::-1]], 16, batch=8))) == {}
-    assert rules(judged(two_epochs([list(range(16))] * 2, 16, batch=8))) == {}
-
-
 def test_shards_that_are_read_in_turn_each_in_its_order_are_not_shuffled() -> None:
     """0 1 2 3 | 16 17 18 19 | 4 5 6 7 | ...: it falls at every second batch, and in none."""
     turns = [32 * shard + begin for begin in range(0, 32, 4) for shard in range(2)]
@@ -238,28 +238,6 @@ def test_epochs_that_were_not_told_apart_are_suspected() -> None:
     assert "probe.steps(loader, epoch=epoch)" in finding.remedy
 
 
-def test_the_epoch_that_a_restart_interrupted_is_judged_neither_for_losses_nor_for_repetitions() -> None:
-    """Saved after step 1; the script begins the epoch again: 0 to 3 are used twice, and a note says so. The whole epoch after it is
-    judged.
-    """
-    made = Handmade(levels=(1,), blocks=1)
-    number = made.launch(workers=1, role="fault")
-    made.fingerprint(number, "dataset_size", 8)
-    for step in range(4):
-        made.samples(number, [2 * step, 2 * step + 1], step=step)
-    for step, first in enumerate((0, 2, 4), start=2):
-        made.samples(number, [first, first + 1], step=step, incarnation=1)
-    for step, first in enumerate((0, 2, 4), start=5):  # 6 and 7 are missing
-        made.samples(number, [first, first + 1], step=step, incarnation=1, epoch=1)
-    for step, first in enumerate((0, 2, 4, 6), start=8):
-        made.samples(number, [first, first + 1], step=step, incarnation=1, epoch=2)
-    found = {one.rule: one for one in AUDIT.examine(made.measured(), {})}
-    assert found["epoch_interrupted"].severity == "note"
-    assert "4 samples were used again and 2 by no recorded rank" in found["epoch_interrupted"].evidence
-    assert "samples_duplicated" not in found
-    assert "2 of 8 samples used by no rank in epoch 1" in found["samples_lost"].evidence
-
-
 def test_rows_that_died_with_a_worker_are_no_loss() -> None:
     """Rank 1's rows of step 1 never reached the disk; the checkpoint after it did."""
     made = Handmade(levels=(2,), blocks=1)
@@ -271,7 +249,7 @@ def test_rows_that_died_with_a_worker_are_no_loss() -> None:
                 if (epoch, step, rank) != (0, 1, 1):
                     ids = [4 * step + 2 * rank, 4 * step + 2 * rank + 1]
                     made.samples(number, ids, rank=rank, epoch=epoch, step=2 * epoch + step, incarnation=epoch)
-    assert [one.rule for one in AUDIT.examine(made.measured(), {}) if one.severity == "fail"] == []
+    assert [one.rule for one in SAMPLES.examine(made.measured(), {}) if one.severity == "fail"] == []
 
 
 def test_a_launch_of_which_nobody_can_tell_what_was_trained_on_has_no_ledger() -> None:
@@ -287,3 +265,174 @@ def test_a_launch_of_which_nobody_can_tell_what_was_trained_on_has_no_ledger() -
         assert isinstance(absent, Absent)
         assert "are unknown: two iterators of one loader" in absent.detail
         assert not isinstance(judgement.results[metric]["workers=1"], Absent)
+
+
+# ---- sample weights ----
+# sample_weights: told denominators are exact, untold ones a note unless the gradient tells.
+
+SAMPLE_WEIGHTS = catalog.load("verdict.audits", "sample_weights")
+
+
+def unequal(*, denominators: tuple[float, float] | None, gradients: bool = False) -> dict[str, str]:
+    made = Handmade(levels=(1, 2), blocks=1)
+    right = {"w": [3.0, 4.0]}
+    add(made, [right] if gradients else [{}])
+    number = add(made, [{"w": [3.0, 4.3]}] * 2 if gradients else [{}, {}])
+    made.rows["samples"] = [row for row in made.rows["samples"] if row[0] != number]
+    made.rows["steps"] = [row for row in made.rows["steps"] if row[0] != number]
+    for rank, share in enumerate((5, 3)):
+        made.steps(number, rank=rank, seconds=[1.0], items=float(share))
+        made.samples(number, range(5) if rank == 0 else range(5, 8), rank=rank)
+        if denominators:
+            made.fingerprint(number, "denominator", denominators[rank], rank=rank)
+    return {finding.rule: finding.severity for finding in SAMPLE_WEIGHTS.examine(made.measured(), {})}
+
+
+def test_a_told_mean_over_unequal_shards_fails_and_the_right_one_does_not() -> None:
+    assert unequal(denominators=(5.0, 3.0)) == {"unequal_shards": "fail"}
+    assert unequal(denominators=(4.0, 4.0)) == {}
+
+
+def test_untold_it_is_a_note_and_with_a_wrong_gradient_a_failure() -> None:
+    assert unequal(denominators=None) == {"sample_weights_not_measured": "note"}
+    assert unequal(denominators=None, gradients=True) == {"unequal_shards": "fail"}
+
+
+def divided(alone: list[float] | None, two: Sequence[tuple[float | None, float | None]]) -> dict[str, str]:
+    """Every named fault."""
+    return {name: one.fault for name, one in diagnose(weighed(alone, two).measured()).items() if one is not None}
+
+
+def weighed(alone: list[float] | None, two: Sequence[tuple[float | None, float | None]]) -> Handmade:
+    """Steps of 8 items, the last of 6; what one worker and two divide by in each."""
+    made = Handmade(levels=(1, 2), blocks=1)
+    for workers in (1, 2):
+        number = made.launch(workers=workers)
+        for rank in range(workers):
+            for step in range(2):
+                made.steps(number, rank=rank, seconds=[1.0], first=step, items=(8.0, 6.0)[step] / workers)
+                told = two[step][rank] if workers == 2 else None if alone is None else alone[step]
+                if told is not None:
+                    made.fingerprint(number, "denominator", told, rank=rank, step=step)
+    return made
+
+
+def test_the_same_divisor_for_a_batch_that_is_not_full_is_no_fault() -> None:
+    assert divided([8.0, 8.0], [(4.0, 4.0), (4.0, 4.0)]) == {}
+    assert divided(None, [(4.0, 4.0), (4.0, 4.0)]) == {}
+    assert divided([8.0, 6.0], [(4.0, 4.0), (4.0, 4.0)]) == {"workers=2": "gradient_scaled"}, "one worker does otherwise"
+
+
+def test_the_same_wrong_divisor_on_all_ranks_is_a_scale_and_no_inequality() -> None:
+    """Divided by the whole batch, and averaged over the two ranks again."""
+    assert divided([8.0, 6.0], [(8.0, 8.0), (6.0, 6.0)]) == {"workers=2": "gradient_scaled"}
+    assert divided(None, [(8.0, 8.0), (6.0, 6.0)]) == {"workers=2": "gradient_scaled"}
+    assert divided([8.0, 8.0], [(4.0, 4.0), (4.5, 3.5)]) == {"workers=2": "unequal_shards"}
+
+
+def test_what_one_rank_alone_tells_is_no_scale_of_all_and_is_not_excused() -> None:
+    """Rank 0 divides by too much in the step that is not full; what rank 1 divides by is not known."""
+    told = [(4.0, None), (3.5, None)]
+    assert divided([8.0, 6.0], told) == {"workers=2": "unequal_shards"}
+    assert divided(None, told) == {"workers=2": "unequal_shards"}
+    assert divided([8.0, 8.0], [(4.0, None), (4.0, None)]) == {}, "as one worker does"
+
+
+# ---- data loading ----
+# data_loading: waiting for data inside of the step.
+
+
+def waiting(data_s: float) -> Handmade:
+    """Five launches of one worker, ten steps of 1 s, of which each waits so long for its batch."""
+    made = Handmade(levels=(1,), blocks=5)
+    for block in range(5):
+        made.steps(made.launch(workers=1, block=block), seconds=[1.0] * 10, items=8.0, phases_s={"data": data_s})
+    return made
+
+
+@pytest.mark.parametrize(("data_s", "named"), [(0.0, False), (0.19, False), (0.21, True), (0.9, True)])
+def test_a_fifth_of_the_step_is_the_limit(data_s: float, named: bool) -> None:
+    assert ("data_in_step_time" in rules(judged(waiting(data_s)))) is named
+
+
+def test_the_share_is_said() -> None:
+    (finding,) = [f for f in judged(waiting(0.5)).verdict.findings if f.rule == "data_in_step_time"]
+    assert finding.evidence.startswith("50% of the steady step time")
+
+
+# ---- held out ----
+# held_out: samples in training and evaluation.
+
+Evaluated = tuple[int, int, bool]  # samples, trained on, of the training's own data set
+
+
+def evaluated(*every: Evaluated) -> Handmade:
+    made = good()
+    for number in range(len(made.rows["launches"])):
+        for samples, trained_on, own in every:
+            detail = {"data": f"TensorDataset of {samples}", "samples": samples, "training_data": own}
+            made.event(number, "evaluated_samples", 1.0, rank=0, value=float(trained_on), detail=detail)
+    return made
+
+
+def told(made: Handmade) -> dict[str, str]:
+    findings = judged(made).verdict.findings
+    return {one.rule: one.severity for one in findings if one.rule.startswith("evaluat")}
+
+
+@pytest.mark.parametrize(
+    ("every", "expected"),
+    [
+        ([], {}),
+        ([(100, 0, False)], {}),
+        ([(100, 0, True)], {}),  # before the first step
+        ([(100, 3, False)], {"evaluation_overlaps_training": "warning"}),
+        ([(100, 100, True)], {"evaluated_on_training_data": "warning"}),
+        ([(100, 100, True), (50, 0, False)], {"evaluated_on_training_data": "note"}),
+        ([(100, 0, False), (100, 100, True)], {"evaluated_on_training_data": "warning"}),  # before the first step, and after it
+        ([(100, 100, True), (50, 1, False)], {"evaluation_overlaps_training": "warning"}),
+    ],
+)
+def test_only_a_shared_sample_is_a_finding_and_the_training_s_own_data_are_a_note_beside_others(
+    every: list[Evaluated], expected: dict[str, str]
+) -> None:
+    assert told(evaluated(*every)) == expected
+
+
+def test_the_evidence_says_how_many_of_how_many() -> None:
+    judgement = judged(evaluated((100, 3, False)))
+    assert wrong(judgement) == []
+    (finding, _) = [one for one in judgement.verdict.findings if one.rule == "evaluation_overlaps_training"]
+    assert finding.evidence == ("of 100 samples evaluated in launch 0 (TensorDataset of 100), the model had been trained on 3")
+
+
+@pytest.mark.slow
+def test_the_same_shuffled_order_in_every_epoch_is_a_warning_and_an_unshuffled_one_is_none() -> None:
+    found = judged(two_epochs([MIXED, MIXED], 16, batch=8))
+    assert rules(found) == {"same_order_every_epoch": ["workers=1", "workers=2"]}
+    assert {f.severity for f in found.verdict.findings} == {"warning"}
+    assert rules(judged(two_epochs([MIXED, MIXED[::-1]], 16, batch=8))) == {}
+    assert rules(judged(two_epochs([list(range(16))] * 2, 16, batch=8))) == {}
+
+
+@pytest.mark.slow
+def test_the_epoch_that_a_restart_interrupted_is_judged_neither_for_losses_nor_for_repetitions() -> None:
+    """Saved after step 1; the script begins the epoch again: 0 to 3 are used twice, and a note says so. The whole epoch after it is
+    judged.
+    """
+    made = Handmade(levels=(1,), blocks=1)
+    number = made.launch(workers=1, role="fault")
+    made.fingerprint(number, "dataset_size", 8)
+    for step in range(4):
+        made.samples(number, [2 * step, 2 * step + 1], step=step)
+    for step, first in enumerate((0, 2, 4), start=2):
+        made.samples(number, [first, first + 1], step=step, incarnation=1)
+    for step, first in enumerate((0, 2, 4), start=5):  # 6 and 7 are missing
+        made.samples(number, [first, first + 1], step=step, incarnation=1, epoch=1)
+    for step, first in enumerate((0, 2, 4, 6), start=8):
+        made.samples(number, [first, first + 1], step=step, incarnation=1, epoch=2)
+    found = {one.rule: one for one in SAMPLES.examine(made.measured(), {})}
+    assert found["epoch_interrupted"].severity == "note"
+    assert "4 samples were used again and 2 by no recorded rank" in found["epoch_interrupted"].evidence
+    assert "samples_duplicated" not in found
+    assert "2 of 8 samples used by no rank in epoch 1" in found["samples_lost"].evidence

@@ -23,7 +23,7 @@ from fireassay.frames.record_data import RecordData
 from fireassay.frames.training.communication.links import Demand, Links, demand, links, transfers
 from fireassay.frames.training.communication.watched_steps import watched
 from fireassay.frames.training.work_time import time_basis
-from fireassay.stats.groups.expected_maximum import spread_of
+from fireassay.stats.groups.stragglers import spread_of
 from fireassay.stats.intervals.intervals import Interval
 from fireassay.stats.models.affine_fit import Affine
 from fireassay.stats.models.communication_wall import LEAST_POINTS, Fitted, fit

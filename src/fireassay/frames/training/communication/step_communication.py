@@ -23,7 +23,7 @@ each without its first step, which pays for the change; mean over the ranks. Thi
 contention for processors and waiting for slower ranks. Only step time that communication can lengthen or shorten counts: the wait
 for data (a prefetching loader gains by it), the backward pass, and every other phase in which the rank's thread issued or waited
 for a collective. The rest is the same in both, and its noise would only blur the difference; if the host did not time the phases,
-the whole step counts. A varying load shifts some of the differences; their interval (`fireassay.stats.intervals.trimmed_mean`, wider by
+the whole step counts. A varying load shifts some of the differences; their interval (`fireassay.stats.intervals.means`, wider by
 sqrt(4/3), since neighbours share a block) covers that. If its half-width exceeds each of 2 ms, a tenth of the value and a fiftieth
 of the step, the value is absent, the next method is used, and the report says so. The bounds are the precision that the
 benchmark `exposed_truth.py` promises.
@@ -40,7 +40,7 @@ from typing import Final
 import polars as pl
 
 from fireassay.frames.training.communication.watched_steps import watched
-from fireassay.stats.intervals.trimmed_mean import trimmed_mean
+from fireassay.stats.intervals.means import trimmed_mean
 from fireassay.units import NS_PER_S
 
 # methods for exposed communication, the best first -> in words. Thread waits are known only if the processor computes; there they are

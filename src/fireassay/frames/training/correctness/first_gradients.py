@@ -98,7 +98,7 @@ def _whole(parts: Sequence[Gradient]) -> Gradient:
     sums = [np.asarray(part.sums, dtype=np.float64) for part in parts if part.sums]
     if not norms or any(part.shape != sums[0].shape for part in sums):
         return Gradient(norm=None, sums=(), start=_added(parts))
-    return Gradient(norm=math.hypot(*norms), sums=tuple(np.sum(sums, axis=0).tolist()), start=_added(parts))
+    return Gradient(norm=math.hypot(*norms), sums=tuple(np.sum(sums, axis=0).tolist()) if sums else (), start=_added(parts))
 
 
 def _added(parts: Sequence[Gradient]) -> int | None:

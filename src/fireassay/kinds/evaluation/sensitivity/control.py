@@ -24,9 +24,8 @@ from fireassay.frames.evaluation.item_scores import Paired
 from fireassay.kinds.evaluation.rule import Array, Rule, changes, decided
 from fireassay.kinds.evaluation.sensitivity.chance import Chance
 from fireassay.stats.comparing.noninferiority import CONTROL
-from fireassay.stats.intervals.item_means import members
-from fireassay.stats.intervals.jackknife import AT_ONCE
-from fireassay.stats.roots import root
+from fireassay.stats.intervals.item_means import AT_ONCE, members
+from fireassay.stats.solvers import root
 
 DRAWS: Final = 200
 FEWER: Final = 40  # where the rule leaves out every item

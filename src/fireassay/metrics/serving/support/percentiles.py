@@ -1,7 +1,7 @@
 """How is a percentile of requests, or of the gaps between their tokens, estimated?
 
 The answered requests due in the measured window of all timed launches are pooled; the interval comes from the spread between
-launches (`fireassay.estimates.percentiles`). Percentiles of launches are never averaged. A failed request has no latency: the method
+launches (`fireassay.estimates.over_launches`). Percentiles of launches are never averaged. A failed request has no latency: the method
 gives their number, and slo_attainment and goodput count them as misses. Gaps (`fireassay.frames.serving.requests`) are pooled over
 all of these requests in the same way.
 """
@@ -17,8 +17,7 @@ from numpy.typing import NDArray
 
 from fireassay.estimates.estimate import Absent, Estimate, Value
 from fireassay.estimates.format import count
-from fireassay.estimates.over_launches import no_launch
-from fireassay.estimates.percentiles import tail_value
+from fireassay.estimates.over_launches import no_launch, tail_value
 from fireassay.frames.record_data import RecordData
 from fireassay.frames.serving.requests import WINDOW
 

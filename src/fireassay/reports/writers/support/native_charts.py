@@ -1,4 +1,4 @@
-"""How is a graph drawn by Excel itself?
+"""How is a chart of courses drawn by Excel itself?
 
 On one sheet, each chart has its numbers beside it: value, low and high, and the lengths of the interval below and above the value, to
 which the error bars refer. XlsxWriter draws all of it: error bars from cells, columns combined with points, logarithmic axes.
@@ -14,11 +14,11 @@ from typing import Any, Final
 
 from xlsxwriter.utility import xl_range_abs
 
-from fireassay.estimates.estimate import Absent, Estimate
+from fireassay.estimates.estimate import Absent, Estimate, Value
 from fireassay.estimates.rounding import decimals_of, rounded, significant
 from fireassay.printable import printable
+from fireassay.reports.charts.model import REFERENCE, REST, WHOLE, Axis, Chart, Course, Spot
 from fireassay.reports.figures import ends
-from fireassay.reports.graph import REFERENCE, REST, WHOLE, Amounts, Axis, Graph, Trace
 from fireassay.reports.page import Cell, Figure
 from fireassay.reports.writers.support import cells
 from fireassay.reports.writers.support.cells import Styles
@@ -43,21 +43,91 @@ PARTS: Final = ("", ", low", ", high", ", minus", ", plus")  # the last two: the
 
 
 @dataclass(frozen=True, kw_only=True)
-class Placed:
-    """A column of a graph on the sheet: the place of its value, and of the lengths of its intervals, if it has any."""
+class Column:
+    """A column of a chart's table: names, plain numbers, or values with intervals; `factor` takes a value to the unit in its title.
 
-    first_row: int
-    column: int
+    `place` is that of its first cell; `minus` and `plus` are the lengths of its intervals, if it has any.
+    """
+
+    title: str
+    values: tuple[Value | float | str | None, ...]
+    factor: float = 1.0
+    place: tuple[int, int] = (0, 0)
     minus: tuple[float, ...] = ()
     plus: tuple[float, ...] = ()
 
-    def cells(self, rows: tuple[int, int], beside: int = 0) -> str:
+    @property
+    def estimates(self) -> list[Estimate]:
+        """Its values with intervals."""
+        return [value for value in self.values if isinstance(value, Estimate)]
+
+    @property
+    def known(self) -> list[float]:
+        """Its values with the ends of their intervals, in the unit of the record."""
+        return [end for value in self.estimates for end in (value.value, value.low, value.high)]
+
+    @property
+    def reach(self) -> float:
+        """How far away from 0 an end of an interval is drawn; one that lies farther is cut by the edge of the chart."""
+        return REACH * max((abs(value.value) for value in self.estimates), default=0.0)
+
+    @property
+    def drawn(self) -> list[float]:
+        """Every number that its axis holds, in its unit."""
+        plain = [float(value) for value in self.values if isinstance(value, int | float)]
+        return [*plain, *(end * self.factor for end in self.known if abs(end) <= self.reach)]
+
+    def cells(self, rows: range, beside: int = 0) -> str:
         """The range of some rows, `beside` columns to the right."""
-        column = self.column + beside
-        return f"={SHEET}!{xl_range_abs(self.first_row + rows[0], column, self.first_row + rows[1], column)}"
+        first, column = self.place[0], self.place[1] + beside
+        return f"={SHEET}!{xl_range_abs(first + rows[0], column, first + rows[-1], column)}"
 
 
-def add(book: Any, styles: Styles, graphs: Sequence[Graph], headline: str) -> None:
+@dataclass(frozen=True, kw_only=True)
+class Laid:
+    """A chart with its table: `x` is the index of the column below its axis, `of` the column and rows of each course."""
+
+    chart: Chart
+    columns: list[Column]
+    x: int
+    of: list[tuple[Course, int, range]]
+
+    @property
+    def shape(self) -> str:
+        """Points in a plane, columns side by side, or horizontal bars with names."""
+        looks = {course.look for course in self.chart.courses}
+        return "columns" if "stacked" in looks else "bars" if "bar" in looks else "plane"
+
+
+def laid(chart: Chart) -> Laid:
+    """The table of a chart: names, x, and a column for each quantity; courses of the same spots share their rows."""
+    courses, rows = chart.courses, dict[tuple[tuple[str, float | None], ...], range]()
+    spots: list[Spot] = []
+    for course in courses:
+        if _key(course) not in rows:
+            rows[_key(course)] = range(len(spots), len(spots) + len(course.spots))
+            spots += course.spots
+    columns = [Column(title=chart.stub, values=tuple(spot.name for spot in spots))]
+    columns += [Column(title=courses[0].at, values=tuple(spot.x for spot in spots))] if courses[0].at else []
+    if any(spot.across is not None for spot in spots):
+        across = tuple(spot.across for spot in spots)
+        columns.append(Column(title=chart.panels[0].x.title, values=across, factor=courses[0].factor_across))
+    first, quantities = len(columns), list(dict.fromkeys(course.quantity for course in courses))
+    of = [(course, first + quantities.index(course.quantity), rows[_key(course)]) for course in courses]
+    for place, quantity in enumerate(quantities, start=first):
+        values: list[Value | float | str | None] = [None] * len(spots)
+        some = [(course, where) for course, column, where in of if column == place]
+        for course, where in some:
+            values[where.start : where.stop] = [spot.y for spot in course.spots]
+        columns.append(Column(title=quantity, values=tuple(values), factor=some[0][0].factor))
+    return Laid(chart=chart, columns=columns, x=first - 1, of=of)
+
+
+def _key(course: Course) -> tuple[tuple[str, float | None], ...]:
+    return tuple((spot.name, spot.x) for spot in course.spots)
+
+
+def add(book: Any, styles: Styles, charts: Sequence[Chart], headline: str) -> None:
     """Add the sheet of all charts, each beside its numbers."""
     page = book.add_worksheet(SHEET)
     page.hide_gridlines(2)
@@ -66,54 +136,52 @@ def add(book: Any, styles: Styles, graphs: Sequence[Graph], headline: str) -> No
     page.set_column(LEFT - 1, LEFT - 1, 2)
     page.write_string(0, 0, headline[: cells.LONGEST_TEXT], styles.title)
     row = 2
-    for graph in graphs:
-        placed = _write_table(page, styles, row, graph)
-        chart = _chart(book, graph, placed)
-        page.insert_chart(row, 0, chart, {"x_offset": 4, "y_offset": 2, "object_position": 2, "description": _literal(graph.title)})
-        row += max(TALL, len(graph.columns[0].values) + len(_notes(graph)) + 5)
+    for table in map(laid, charts):
+        notes = _notes(table)
+        drawn = _chart(book, _written(page, styles, row, table, notes))
+        words = {"x_offset": 4, "y_offset": 2, "object_position": 2, "description": _literal(table.chart.title)}
+        page.insert_chart(row, 0, drawn, words)
+        row += max(TALL, len(table.columns[0].values) + len(notes) + 5)
 
 
 # ---- numbers ---------------------------------------------------------------------------------------------------------
 
 
-def _write_table(page: Any, styles: Styles, top: int, graph: Graph) -> list[Placed]:
-    """Title, heads, a row per point and the notes; returns the place of each column."""
-    page.write_string(top, LEFT, graph.title, styles.title)
-    common = max((_decimals(column) for column in graph.columns if _has_intervals(column)), default=None)
-    parts = [_parts(column, common if graph.shape == "columns" else None) for column in graph.columns]
+def _written(page: Any, styles: Styles, top: int, table: Laid, below: Sequence[str]) -> Laid:
+    """Write title, heads, a row per point and the notes; returns the table with the place of each column."""
+    page.write_string(top, LEFT, table.chart.title, styles.title)
+    common = max((_decimals(column) for column in table.columns if column.estimates), default=None)
+    parts = [_parts(column, common if table.shape == "columns" else None) for column in table.columns]
     starts = list(accumulate((len(columns) for columns in parts), initial=LEFT))
-    flat = [(f"{amounts.title}{PARTS[i]}", column) for amounts, of in zip(graph.columns, parts, strict=True) for i, column in enumerate(of)]
-    notes: list[Cell] = [_reasons(graph, place) for place in range(len(graph.columns[0].values))]
-    if any(notes):
-        flat.append(("Not measured", notes))
+    flat = [(f"{column.title}{PARTS[i]}", of) for column, some in zip(table.columns, parts, strict=True) for i, of in enumerate(some)]
+    reasons: list[Cell] = [_reasons(table, place) for place in range(len(table.columns[0].values))]
+    if any(reasons):
+        flat.append(("Not measured", reasons))
     for column, (title, contents) in enumerate(flat, start=LEFT):
         page.write_string(top + 1, column, title, styles.head)
         page.set_column(column, column, WIDTH if column > LEFT else NAMES)
         for row, content in enumerate(contents, start=top + 2):
             cells.write(page, styles, row, column, content)
     page.set_row(top + 1, cells.height([title for title, _ in flat], [WIDTH] * len(flat)))
-    for row, note in enumerate(_notes(graph), start=top + 3 + len(notes)):
+    for row, note in enumerate(below, start=top + 3 + len(reasons)):
         page.write_string(row, LEFT, note, styles.quiet)
-    return [_placed(top + 2, start, of) for start, of in zip(starts, parts, strict=False)]
+    placed = [_placed(column, (top + 2, start), some) for column, start, some in zip(table.columns, starts, parts, strict=False)]
+    return replace(table, columns=placed)
 
 
-def _notes(graph: Graph) -> tuple[str, ...]:
+def _notes(table: Laid) -> tuple[str, ...]:
     """What is said below the table; an interval is never cut silently."""
-    drawn = [graph.columns[place] for place in {graph.x, *(trace.column for trace in graph.traces)}]
-    cut = any(abs(end) > _reach(column) and math.isfinite(end) for column in drawn for end in _known_ends(column))
-    return (*graph.notes, *((CUT,) if cut else ()))
+    drawn = [table.columns[place] for place in {table.x, *(place for _, place, _ in table.of)}]
+    cut = any(abs(end) > column.reach and math.isfinite(end) for column in drawn for end in column.known)
+    return (*([table.chart.caption] if table.chart.caption else []), *([CUT] if cut else []))
 
 
-def _has_intervals(amounts: Amounts) -> bool:
-    return any(isinstance(value, Estimate) for value in amounts.values)
-
-
-def _parts(amounts: Amounts, common: int | None) -> list[list[Cell]]:
+def _parts(column: Column, common: int | None) -> list[list[Cell]]:
     """One column, or five where a value has an interval; `common`: the decimals of all columns."""
-    decimals = _decimals(amounts) if common is None else common
-    if not _has_intervals(amounts):
-        return [[_plain(value, decimals) for value in amounts.values]]
-    rows = [_ends(value, amounts.factor, decimals) for value in amounts.values]
+    decimals = _decimals(column) if common is None else common
+    if not column.estimates:
+        return [[_plain(value, decimals) for value in column.values]]
+    rows = [_ends(value, column.factor, decimals) for value in column.values]
     return [[row[part] for row in rows] for part in range(len(PARTS))]
 
 
@@ -126,29 +194,23 @@ def _plain(value: object, decimals: int) -> Cell:
 
 
 def _ends(value: object, factor: float, decimals: int) -> list[Cell]:
-    """Value, low, high, and the lengths of the interval on both sides; no cell where there is no number."""
+    """Value, low, high, and the exact lengths of the interval on both sides; no cell where there is no number."""
     if not isinstance(value, Estimate):
         return [None] * len(PARTS)
     low, high = (float(rounded(end * factor, decimals, way)) for end, way in ((value.low, "down"), (value.high, "up")))  # type: ignore[arg-type]
-    shown = replace(value, value=value.value * factor, low=low, high=high)
-    middle, bottom, top = (replace(cell, style=_style(decimals)) if isinstance(cell, Figure) else cell for cell in ends(shown))
-    lengths = (Figure(value=end, style=_style(decimals)) if math.isfinite(end) else None for end in _lengths(value, factor))
-    return [middle, bottom, top, *lengths]
+    shown = ends(replace(value, value=value.value * factor, low=low, high=high))
+    middle, bottom, top = (replace(cell, style=_style(decimals)) if isinstance(cell, Figure) else cell for cell in shown)
+    lengths = (max(0.0, length) * factor for length in (value.value - value.low, value.high - value.value))
+    return [middle, bottom, top, *(Figure(value=end, style=_style(decimals)) if math.isfinite(end) else None for end in lengths)]
 
 
-def _lengths(value: Estimate, factor: float) -> tuple[float, float]:
-    """The exact interval below and above a value."""
-    return max(0.0, value.value - value.low) * factor, max(0.0, value.high - value.value) * factor
-
-
-def _decimals(amounts: Amounts) -> int:
+def _decimals(column: Column) -> int:
     """One number of decimals for the column: as many as its most precise interval supports."""
-    known = [value for value in amounts.values if isinstance(value, Estimate)]
-    plain = [value for value in amounts.values if isinstance(value, float)]
-    factor = amounts.factor
-    decimals = [decimals_of(value.value * factor, value.low * factor, value.high * factor).value for value in known]
+    plain = [value for value in column.values if isinstance(value, float)]
+    of = [(value.value * column.factor, value.low * column.factor, value.high * column.factor) for value in column.estimates]
+    decimals = [decimals_of(*ends).value for ends in of]
     decimals += [significant(max(map(abs, plain)), PLAIN_DIGITS)] if plain else []
-    largest = max((abs(value.value * amounts.factor) for value in known), default=1.0)
+    largest = max((abs(value) for value, _, _ in of), default=1.0)
     return max(0, min(max(decimals, default=0), significant(largest, MOST_DIGITS), MOST_DECIMALS))
 
 
@@ -156,15 +218,15 @@ def _style(decimals: int) -> str:
     return f"#,##0{'.' if decimals else ''}{'0' * decimals}"
 
 
-def _reasons(graph: Graph, place: int) -> str:
-    values = [(column.title, column.values[place]) for column in graph.columns]
+def _reasons(table: Laid, place: int) -> str:
+    values = [(column.title, column.values[place]) for column in table.columns]
     return "; ".join(f"{title}: {value.detail}" for title, value in values if isinstance(value, Absent))
 
 
-def _placed(row: int, column: int, parts: list[list[Cell]]) -> Placed:
-    lengths = (tuple(c.value if isinstance(c, Figure) else 0.0 for c in part) for part in parts[3:])
-    minus, plus = lengths if len(parts) > 1 else ((), ())
-    return Placed(first_row=row, column=column, minus=minus, plus=plus)
+def _placed(column: Column, place: tuple[int, int], parts: list[list[Cell]]) -> Column:
+    lengths = [tuple(c.value if isinstance(c, Figure) else 0.0 for c in part) for part in parts[3:]]
+    minus, plus = lengths if lengths else ((), ())
+    return replace(column, place=place, minus=minus, plus=plus)
 
 
 # ---- charts ----------------------------------------------------------------------------------------------------------
@@ -176,50 +238,36 @@ KINDS: Final = {
 }
 
 
-def _chart(book: Any, graph: Graph, placed: Sequence[Placed]) -> Any:
-    chart = book.add_chart(KINDS[graph.shape])
-    overlay = book.add_chart({"type": "line"}) if graph.shape == "columns" else None
-    for index, trace in enumerate(graph.traces):
-        onto = overlay if overlay is not None and trace.look != "stacked" else chart
-        onto.add_series(_series(graph, placed, trace, index))
-    if overlay is not None and any(trace.look != "stacked" for trace in graph.traces):
+def _chart(book: Any, table: Laid) -> Any:
+    chart, panel = book.add_chart(KINDS[table.shape]), table.chart.panels[0]
+    overlay = book.add_chart({"type": "line"}) if table.shape == "columns" else None
+    for index, (course, place, rows) in enumerate(table.of):
+        onto = overlay if overlay is not None and course.look != "stacked" else chart
+        onto.add_series(_series(table, course, table.columns[place], rows, index))
+    if overlay is not None and any(course.look != "stacked" for course in table.chart.courses):
         chart.combine(overlay)
-    chart.set_title({"name": _literal(graph.title), "name_font": {"size": 13}, "overlay": False})
-    numbers = graph.columns[graph.x].values
-    values_axis, names_axis = _axis(graph.up, _drawn(graph)), _axis(graph.across, _ends_of(graph.columns[graph.x]))
-    if graph.shape == "bars":  # its categories are the vertical axis, from the top, and its values the horizontal one
-        chart.set_x_axis({**_axis(graph.up, _drawn(graph)), "label_position": "high"})
+    chart.set_title({"name": _literal(table.chart.title), "name_font": {"size": 13}, "overlay": False})
+    values_axis, names_axis = _axis(panel.y, _drawn(table)), _axis(panel.x, table.columns[table.x].drawn)
+    if table.shape == "bars":  # its categories are the vertical axis, from the top, and its values the horizontal one
+        chart.set_x_axis({**values_axis, "label_position": "high"})
         chart.set_y_axis({"reverse": True, "label_position": "low", "major_gridlines": {"visible": False}})
     else:
         chart.set_x_axis({**names_axis, "major_gridlines": {"visible": False}})
         chart.set_y_axis(values_axis)
-    chart.set_legend({"position": "bottom"} if len(graph.traces) > 1 else {"none": True})
+    chart.set_legend({"position": "bottom"} if len(table.of) > 1 else {"none": True})
     chart.show_blanks_as("gap")
-    height = max(SIZE["height"], 120 + BAR * len(numbers)) if graph.shape == "bars" else SIZE["height"]
+    names = len(table.columns[0].values)
+    height = max(SIZE["height"], 120 + BAR * names) if table.shape == "bars" else SIZE["height"]
     chart.set_size({**SIZE, "height": height})
     return chart
 
 
-def _drawn(graph: Graph) -> list[float]:
+def _drawn(table: Laid) -> list[float]:
     """Every number on the axis of values; columns that are stacked count as their sums."""
-    stacked = [graph.columns[trace.column] for trace in graph.traces if trace.look == "stacked"]
-    alone = [graph.columns[trace.column] for trace in graph.traces if trace.look != "stacked"]
+    stacked = [table.columns[place] for course, place, _ in table.of if course.look == "stacked"]
+    alone = [table.columns[place] for course, place, _ in table.of if course.look != "stacked"]
     sums = [sum(value for value in row if isinstance(value, float)) for row in zip(*(column.values for column in stacked), strict=True)]
-    return [*sums, *(number for column in alone for number in _ends_of(column))]
-
-
-def _ends_of(amounts: Amounts) -> list[float]:
-    """Values and the ends of their intervals; those farther away than `REACH` values are cut by the edge of the chart."""
-    plain = [float(value) for value in amounts.values if isinstance(value, int | float)]
-    return [*plain, *(end * amounts.factor for end in _known_ends(amounts) if abs(end) <= _reach(amounts))]
-
-
-def _known_ends(amounts: Amounts) -> list[float]:
-    return [end for value in amounts.values if isinstance(value, Estimate) for end in (value.value, value.low, value.high)]
-
-
-def _reach(amounts: Amounts) -> float:
-    return REACH * max((abs(value.value) for value in amounts.values if isinstance(value, Estimate)), default=0.0)
+    return [*sums, *(number for column in alone for number in column.drawn)]
 
 
 def _axis(axis: Axis, numbers: Sequence[float]) -> dict[str, Any]:
@@ -248,19 +296,17 @@ def _round_step(span: float) -> float:
     return float(f"{next(power * m for m in (1, 2, 5, 10) if span / (power * m) <= 6):.12g}")
 
 
-def _series(graph: Graph, placed: Sequence[Placed], trace: Trace, index: int) -> dict[str, Any]:
-    colour, own = NEUTRAL.get(trace.colour) or PALETTE[trace.colour % len(PALETTE)], placed[trace.column]
+def _series(table: Laid, course: Course, own: Column, rows: range, index: int) -> dict[str, Any]:
+    colour, beside = NEUTRAL.get(course.colour) or PALETTE[course.colour % len(PALETTE)], table.columns[table.x]
     made: dict[str, Any] = {
-        "name": _literal(trace.name),
-        "categories": placed[graph.x].cells(trace.rows),
-        "values": own.cells(trace.rows),
-        **_look(trace, colour, index),
+        "name": _literal(course.name),
+        "categories": beside.cells(rows),
+        "values": own.cells(rows),
+        **_look(course, colour, index),
     }
-    if trace.look in ("stacked", "dashes"):
-        return made
-    bars = {"y_error_bars": _error_bars(own, trace, colour)} if own.minus else {}
-    beside = placed[graph.x]
-    return made | bars | ({"x_error_bars": _error_bars(beside, trace, colour)} if beside.minus else {})
+    if course.look not in ("stacked", "dashes"):
+        made |= {f"{way}_error_bars": _error_bars(column, rows, colour) for way, column in (("y", own), ("x", beside)) if column.minus}
+    return made
 
 
 def _literal(text: str) -> str:
@@ -269,14 +315,14 @@ def _literal(text: str) -> str:
     return f" {clean}" if clean.startswith("=") else clean
 
 
-def _look(trace: Trace, colour: str, index: int) -> dict[str, Any]:
+def _look(course: Course, colour: str, index: int) -> dict[str, Any]:
     none = {"none": True}
-    if trace.look in ("stacked", "bar"):
-        fill = {"color": colour} | ({"transparency": 60} if trace.look == "bar" else {})
+    if course.look in ("stacked", "bar"):
+        fill = {"color": colour} | ({"transparency": 60} if course.look == "bar" else {})
         return {"fill": fill, "border": {"color": "#FFFFFF", "width": 0.75}, "gap": 60}
     mark = {"type": MARKERS[index % len(MARKERS)], "size": 4, "fill": {"color": colour}, "border": {"color": colour}}
     line = {"color": colour, "width": 1.5}
-    match trace.look:
+    match course.look:
         case "marks":
             return {"line": none, "marker": mark}
         case "dashes":
@@ -286,14 +332,13 @@ def _look(trace: Trace, colour: str, index: int) -> dict[str, Any]:
     return {"line": line, "marker": mark}
 
 
-def _error_bars(column: Placed, trace: Trace, colour: str) -> dict[str, Any]:
+def _error_bars(column: Column, rows: range, colour: str) -> dict[str, Any]:
     """Intervals by their cells; the numbers themselves are kept in the file for programs that do not read the cells."""
-    first, last = trace.rows
     return {
         "type": "custom",
-        "minus_values": column.cells(trace.rows, 3),
-        "plus_values": column.cells(trace.rows, 4),
-        "minus_data": list(column.minus[first : last + 1]),
-        "plus_data": list(column.plus[first : last + 1]),
+        "minus_values": column.cells(rows, 3),
+        "plus_values": column.cells(rows, 4),
+        "minus_data": [column.minus[row] for row in rows],
+        "plus_data": [column.plus[row] for row in rows],
         "line": {"color": colour, "width": 1.5},
     }

@@ -17,7 +17,7 @@ from typing import Final
 from fireassay.estimates.estimate import Estimate
 from fireassay.estimates.format import count, show
 from fireassay.printable import printable
-from fireassay.reports.page import Answer, Block, Bullets, Cell, Facts, Line, Mark, Next, Number, Page, Plot, Prose, Sum, Table, Tone, said
+from fireassay.reports.page import Answer, Block, Bullets, Cell, Chart, Facts, Line, Mark, Next, Number, Page, Prose, Sum, Table, Tone, said
 from fireassay.reports.writers.support import character_plot
 from fireassay.reports.writers.support.character_plot import ASCII, UNICODE, Marks
 from fireassay.reports.writers.support.sums import Row, written_sum
@@ -153,7 +153,7 @@ def _block(block: Block, style: Style) -> Iterator[str]:
     match block:
         case Table():
             yield from _table(block, style)
-        case Plot():
+        case Chart():
             yield from _plot(block, style)
         case Sum():
             yield from _sum(block, style)
@@ -165,7 +165,7 @@ def _block(block: Block, style: Style) -> Iterator[str]:
         case Bullets():
             yield from _bullets(block, style)
         case _:
-            pass  # raw tables and charts are for other formats
+            pass  # raw tables are for a workbook
 
 
 def _bullets(block: Bullets, style: Style) -> Iterator[str]:
@@ -322,7 +322,7 @@ def _in_words(interval: str) -> str:
 # ---- plots and sums --------------------------------------------------------------------------------------------------
 
 
-def _plot(plot: Plot, style: Style) -> Iterator[str]:
+def _plot(plot: Chart, style: Style) -> Iterator[str]:
     known = [(row, ends) for row in plot.rows if (ends := _ends(row.number)) is not None]
     if not known:
         return

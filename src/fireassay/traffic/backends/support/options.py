@@ -164,34 +164,31 @@ def problems(backend: Backend, target: Target, task: str = "") -> Iterator[Probl
             yield from _value_problems(backend.options[name], f"{where}.options.{name}", value)
     for name, declared in backend.options.items():
         if declared.needed and name not in target.options:
-            yield Problem(where=f"{where}.options", found=f"no {name}", allowed=f"{name}: {declared.meaning}", fix=f'{name} = "..."')
+            yield Problem(f"{where}.options", f"no {name}", f"{name}: {declared.meaning}", f'{name} = "..."')
     for name in target.headers:
         if name.lower() in FRAMING:
-            yield Problem(where=f"{where}.headers", found=name, allowed="headers that do not frame the message")
+            yield Problem(f"{where}.headers", name, "headers that do not frame the message")
     tasks = backend.native if flag(target, "native") else backend.tasks
     if task and task not in tasks:
         dialect = f"{backend.name}'s own dialect" if flag(target, "native") else backend.name
-        yield Problem(where=f"{where}.backend", found=f"task {task}", allowed=f"with {dialect}: {', '.join(tasks)}")
+        yield Problem(f"{where}.backend", f"task {task}", f"with {dialect}: {', '.join(tasks)}")
 
 
 def _body_problems(backend: Backend, where: str, name: str, value: object) -> Iterator[Problem]:
     key = name[len(_BODY[0]) :]
     if backend.own_keys is None:
-        yield Problem(where=where, found=name, allowed=f"no body keys: {backend.name} sends no body")
+        yield Problem(where, name, f"no body keys: {backend.name} sends no body")
     elif not all(key.split(".")):
-        yield Problem(where=where, found=repr(name), allowed="names between the dots")
+        yield Problem(where, repr(name), "names between the dots")
     elif key in backend.own_keys:
         yield Problem(
-            where=where,
-            found=name,
-            allowed="keys that assay does not write itself",
-            fix=f'{key} is set by the experiment; omit = "{key}" leaves it out.',
+            where, name, "keys that assay does not write itself", f'{key} is set by the experiment; omit = "{key}" leaves it out.'
         )
     if name.startswith("json."):
         try:
             json.loads(str(value))
         except ValueError:
-            yield Problem(where=where, found=repr(value), allowed="JSON")
+            yield Problem(where, repr(value), "JSON")
 
 
 def _unknown(backend: Backend, where: str, name: str) -> Problem:
@@ -201,7 +198,7 @@ def _unknown(backend: Backend, where: str, name: str) -> Problem:
     if not remedy and extra:
         remedy = f'"body.{name}" adds a key to every body.'
     allowed = ", ".join((*backend.options, *extra)) or "none"
-    return Problem(where=where, found=name, allowed=f"options of {backend.name}: {allowed}", fix=remedy)
+    return Problem(where, name, f"options of {backend.name}: {allowed}", remedy)
 
 
 def _value_problems(declared: Option, where: str, value: object) -> Iterator[Problem]:
@@ -209,11 +206,11 @@ def _value_problems(declared: Option, where: str, value: object) -> Iterator[Pro
     if declared.kind is float:
         fits = isinstance(value, (int, float)) and not isinstance(value, bool)
     if not fits:
-        yield Problem(where=where, found=repr(value), allowed=f"a {_KINDS[declared.kind]}: {declared.meaning}")
+        yield Problem(where, repr(value), f"a {_KINDS[declared.kind]}: {declared.meaning}")
     elif declared.choices and value not in declared.choices:
-        yield Problem(where=where, found=repr(value), allowed=f"one of {', '.join(declared.choices)}")
+        yield Problem(where, repr(value), f"one of {', '.join(declared.choices)}")
     elif declared is PATH and not str(value).startswith("/"):
-        yield Problem(where=where, found=repr(value), allowed=PATH.meaning)
+        yield Problem(where, repr(value), PATH.meaning)
 
 
 _KINDS: Final[Mapping[type, str]] = {str: "text", int: "whole number", float: "number", bool: "true or false"}

@@ -1,34 +1,36 @@
-"""Are there enough launches, and is each planned one accounted for?
-
-An interval between launches needs at least 5 per configuration; fewer than 3 carry no verdict (docs/methodology.md, "The unit of analysis
-is the launch"). Failed planned launches are named: summarising only successes would be cherry-picking (`cherry_picked` finds missing ones).
-Claims: launches and an interval must be published; a spread is no interval, and trials are no launches.
-"""
+"""Are there enough launches, and were they chosen and counted fairly?"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import Final
 
 import polars as pl
 
-from fireassay.estimates.format import count, given
+from fireassay.estimates.estimate import Estimate
+from fireassay.estimates.format import count, percent, reading
 from fireassay.frames.record_data import RecordData
 from fireassay.metrics.metric import EVERYTHING, Results
+from fireassay.spec.plan import plan
+from fireassay.stats.groups.launch_groups import SURE, Groups, groups, unseen_share
+from fireassay.units import FRACTION
 from fireassay.verdict.audits.support.audit import Audit
-from fireassay.verdict.evidence.claimed_numbers import found as said_wrong
-from fireassay.verdict.stated.kinds import is_quality
+from fireassay.verdict.comparison.rules import deciding_metrics
+from fireassay.verdict.evidence.affected import in_launches
 from fireassay.verdict.types import Finding
 
-if TYPE_CHECKING:
-    from fireassay.spec.claim import Claim, Number
+# ---- launches ----
 
-ENOUGH = 5
-LEAST_CONFIDENCE = 0.8  # the lowest level accepted as a confidence interval
+LAUNCHES_ENOUGH = 5
 
 
-def examine(measured: RecordData, _: Results) -> tuple[Finding, ...]:
-    """Findings on too few, failed and skipped launches."""
+def examine_launches(measured: RecordData, _: Results) -> tuple[Finding, ...]:
+    """Findings on too few, failed and skipped launches.
+
+    An interval between launches needs at least 5 per configuration; fewer than 3 carry no verdict (docs/methodology.md, "The unit of
+    analysis is the launch"). Failed planned launches are named: summarising only successes would be cherry-picking (`cherry_picked` finds
+    missing ones). Claims: launches and an interval must be published; a spread is no interval, and trials are no launches.
+    """
     return (*_few(measured), *_failed(measured))
 
 
@@ -39,9 +41,9 @@ def _few(measured: RecordData) -> Iterator[Finding]:
         return
     for name in measured.configurations:
         done = measured.timed.filter(pl.col("configuration") == name).height
-        if done < ENOUGH:
-            evidence = f"{count(done, 'successful launches')}; a reliable interval needs {ENOUGH}"
-            yield Finding("few_launches", "warning", name, evidence, f"run with launches.per_configuration = {ENOUGH} or more")
+        if done < LAUNCHES_ENOUGH:
+            evidence = f"{count(done, 'successful launches')}; a reliable interval needs {LAUNCHES_ENOUGH}"
+            yield Finding("few_launches", "warning", name, evidence, f"run with launches.per_configuration = {LAUNCHES_ENOUGH} or more")
 
 
 def _failed(measured: RecordData) -> Iterator[Finding]:
@@ -54,41 +56,193 @@ def _failed(measured: RecordData) -> Iterator[Finding]:
         yield Finding("failed_launches", "warning", name, evidence, remedy)
 
 
-def claim(said: Claim) -> tuple[Finding, ...]:
-    """Numbers without launches or without an interval."""
-    return tuple(finding for number in said.number if not is_quality(number) for finding in _claimed(number))
+# ---- launch groups ----
+
+Found = tuple[str, Estimate, Groups]
+LAUNCH_GROUPS_RARE: Final = 0.1  # a mode with this share of launches appears among ADVISED launches with 95 % probability
+ADVISED: Final = 29  # ceil(ln 0.05 / ln(1 - RARE))
 
 
-def _claimed(number: Number) -> list[Finding]:
-    missing = []
-    if number.launches is None:
-        trials = f"; {count(number.trials, 'trials')} inside a launch say nothing about the next launch" if number.trials else ""
-        missing.append(f"no number of launches is given{trials}")
-    elif number.launches < ENOUGH:
-        missing.append(f"{count(number.launches, 'launches')}; a reliable interval needs {ENOUGH}")
-    if number.interval is None:
-        missing.append("no interval is given, which claims that there is no noise")
-    elif number.interval.kind != "confidence":
-        kind = number.interval.kind.replace("_", " ")
-        missing.append(
-            f"a {kind} is given, which is not an interval for the number" if kind != "unknown" else "the kind of interval is not stated"
+def examine_launch_groups(measured: RecordData, results: Results) -> tuple[Finding, ...]:
+    """One warning per configuration, for its clearest split.
+
+    Examines each launch's times and rates that decide comparisons (`fireassay.stats.groups.launch_groups`): with two groups, or one
+    outlier, the interval surrounds a value that no launch had. No launch is dropped (docs/decisions, 0012): the finding names the launches,
+    and the interval is marked in every output. Level: p < 0.01 divided by the number of metrics examined. Cannot tell: the cause, or a mode
+    that none of these launches met.
+    """
+    return tuple(
+        _launch_groups_finding(measured, configuration, min(splits, key=lambda split: split[2].p))
+        for configuration in measured.configurations
+        if (splits := list(_split(measured, results, configuration)))
+    )
+
+
+def _split(measured: RecordData, results: Results, configuration: str) -> Iterator[Found]:
+    names = deciding_metrics(measured.kind)
+    for name in names:
+        value = results.get(name, {}).get(configuration)
+        if isinstance(value, Estimate):
+            smallest = measured.experiment.comparison.smallest_effect
+            seen = groups(value.launch_values, smallest_effect=smallest)
+            if seen is not None and seen.p < SURE / len(names):
+                yield name, value, seen
+
+
+def _launch_groups_finding(measured: RecordData, configuration: str, split: Found) -> Finding:
+    name, value, seen = split
+    k, rows = len(value.launch_values), measured.timed.filter(pl.col("configuration") == configuration).sort("block")
+    numbers = rows["launch"].to_list() if rows.height == k else None
+    if (far := seen.outlying) is not None:
+        which = f"launch {numbers[far]}" if numbers else "one launch"
+        others = seen.low if far in seen.upper else seen.high
+        evidence = (
+            f"{name} of {which} is {reading(value.launch_values[far], value.unit)}, far from the {reading(others, value.unit)} of "
+            f"the other {k - 1}; the interval holds only if such launches are as common as one in {k}"
         )
-    elif number.interval.low is not None and number.interval.low == number.interval.high:
-        missing.append(f"number.interval has no width ({given(number.interval.low)} to itself), which claims that there is no noise")
-    elif number.interval.confidence is not None and number.interval.confidence < LEAST_CONFIDENCE:
-        missing.append(f"number.interval.confidence = {given(number.interval.confidence)}: the true value lies outside it too often")
-    if not missing:
-        return []
-    evidence = "; ".join(missing)
-    remedy = f"measure in at least {ENOUGH} launches, and publish the interval between launches"
-    return [said_wrong("evidence_insufficient", "warning", number, evidence, remedy, "launch_values")]
+        return Finding("outlying_launch", "warning", configuration, evidence, f"check that launch's telemetry and log; {_more(k)}")
+    parts = " and ".join(
+        f"{len(part)} near {reading(middle, value.unit)}{_numbered(part, numbers)}"
+        for part, middle in ((seen.lower, seen.low), (seen.upper, seen.high))
+    )
+    evidence = f"{name} of {count(k, 'launches')} falls into two groups, {parts}: the interval describes a value between them"
+    remedy = f"find what differs between the two groups (placement, clocks, neighbours, cache) and fix it; {_more(k)}"
+    return Finding("launches_in_two_groups", "warning", configuration, evidence, remedy)
 
 
-AUDIT = Audit(
-    name="launches",
-    title="insufficient evidence",
-    question="Are there enough launches, and is each accounted for?",
-    examine=examine,
-    claim=claim,
-    about=EVERYTHING,
+def _numbered(part: tuple[int, ...], numbers: list[int] | None) -> str:
+    return f" ({in_launches(numbers[index] for index in part)})" if numbers else ""
+
+
+def _more(k: int) -> str:
+    return (
+        f"or measure more launches: {k} can miss a mode of up to {percent(unseen_share(k))} of all launches, "
+        f"{ADVISED} one of {percent(LAUNCH_GROUPS_RARE)}"
+    )
+
+
+# ---- looks ----
+
+WHY_NOT = {
+    "at_most": ("launches.at_most was reached", "raise launches.at_most, or accept a wider launches.precision"),
+    "budget": ("limits.experiment_timeout_s elapsed", "raise limits.experiment_timeout_s, or accept a wider launches.precision"),
+    "failed": ("the launches failed", "fix what the failed launches report"),
+}
+
+
+def examine_looks(measured: RecordData, _: Results) -> tuple[Finding, ...]:
+    """The effect of interim analyses on the confidence level; a warning if intervals are wider than requested.
+
+    With `launches.precision` the number of launches depends on their results. Stopping at an interim analysis once the interval is narrow
+    makes plain 95 % intervals cover less than 95 % of the time; intervals are therefore computed at a higher confidence level, and every
+    report says so (`fireassay.stats.comparing.sequential`). It also reports why launching stopped: intervals wider than requested are no
+    failure, but must not pass for narrow.
+    """
+    if not measured.looks:
+        return ()
+    ended = str(measured.manifest.get("looks_ended", ""))
+    return (_paid(measured), *_too_wide(measured, ended))
+
+
+def _paid(measured: RecordData) -> Finding:
+    requested, reported = measured.experiment.launches.confidence, measured.confidence
+    analyses = "1 interim analysis" if len(measured.looks) == 1 else f"{len(measured.looks)} interim analyses"
+    evidence = (
+        f"launches were added until the intervals were narrow ({analyses}); every interval is computed at "
+        f"{reading(reported, FRACTION)}, so that {reading(requested, FRACTION)} coverage holds across all of them"
+    )
+    remedy = "nothing: this is the price of interim analyses; a fixed number of launches needs no such allowance"
+    return Finding("looks", "note", None, evidence, remedy)
+
+
+def _too_wide(measured: RecordData, ended: str) -> tuple[Finding, ...]:
+    if ended not in WHY_NOT:
+        return ()
+    why, remedy = WHY_NOT[ended]
+    evidence = f"{why} before the intervals were as narrow as requested: {measured.looks[-1]['sentence']}"
+    return (Finding("precision_not_reached", "warning", None, evidence, remedy),)
+
+
+# ---- cherry picked ----
+
+
+def examine_cherry_picked(measured: RecordData, _: Results) -> tuple[Finding, ...]:
+    """Planned launches missing from the record; replaced launches.
+
+    A single launch may be any launch, and best-of-N improves with N. A record holds every launch; this looks for planned launches that are
+    missing, except those that adaptive launching did not need. A disturbed launch that was repeated stays in the record; if such launches
+    are as many as those that count, the selection is reported. Source: MLPerf Training rules (N consecutive runs, failed ones included).
+    """
+    return (*_cherry_picked_missing(measured), *_replaced(measured))
+
+
+def _cherry_picked_missing(measured: RecordData) -> list[Finding]:
+    if measured.state != "complete":
+        return []  # `sealed` reports the missing launches
+    launches = measured.table("launches").filter(pl.col("role") == "timed")
+    there = launches.group_by("configuration").agg(pl.col("block").n_unique())
+    known = dict(there.iter_rows())
+    planned = 0 if is_adaptive(measured) else len({launch.block for launch in plan(measured.experiment) if launch.role == "timed"})
+    planned = planned or max(known.values(), default=0)
+    short = {name: planned - known.get(name, 0) for name in measured.configurations if known.get(name, 0) < planned}
+    return [
+        Finding(
+            "launches_missing",
+            "warning",
+            name,
+            f"{missing} of {count(planned, 'launches')} of the plan are missing from the record, even as failures",
+            "finish the plan with `assay resume`; a summary over some of the launches is a selection",
+        )
+        for name, missing in short.items()
+    ]
+
+
+def is_adaptive(measured: RecordData) -> bool:
+    """Whether launches were added until the intervals were narrow: then the plan gives only a maximum."""
+    return measured.experiment.launches.precision is not None or bool(measured.manifest.get("looks"))
+
+
+def _replaced(measured: RecordData) -> Iterator[Finding]:
+    launches = measured.table("launches").filter(pl.col("role") == "timed")
+    for name in measured.configurations:
+        rows = launches.filter(pl.col("configuration") == name)
+        replaced, used = (rows.filter(pl.col("status") == status).height for status in ("contaminated", "ok"))
+        if replaced and replaced >= used:
+            evidence = (
+                f"{count(replaced, 'launches')} were repeated because they were disturbed, {used} count: "
+                "the numbers describe the quiet moments"
+            )
+            remedy = "dedicate the machine to the experiment, or report the disturbed launches as well: they are in the record"
+            yield Finding("mostly_replaced", "warning", name, evidence, remedy)
+
+
+AUDITS = (
+    Audit(
+        name="launches",
+        title="insufficient evidence",
+        question="Are there enough launches, and is each accounted for?",
+        examine=examine_launches,
+        about=EVERYTHING,
+    ),
+    Audit(
+        name="launch_groups",
+        title="launches in two groups",
+        question="Do the launches of a configuration form one group?",
+        examine=examine_launch_groups,
+        about=EVERYTHING,
+    ),
+    Audit(
+        name="looks",
+        title="optional stopping",
+        question="Were launches added until the intervals were narrow?",
+        examine=examine_looks,
+        about=EVERYTHING,
+    ),
+    Audit(
+        name="cherry_picked",
+        title="cherry-picked run",
+        question="Was a favourable launch picked?",
+        examine=examine_cherry_picked,
+        about=EVERYTHING,
+    ),
 )

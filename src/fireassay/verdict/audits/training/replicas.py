@@ -1,31 +1,30 @@
-"""Did all replicas hold the same parameters from step 0 on?
-
-Different at step 0: a replica started from other parameters (another seed, no broadcast). Equal at first and different later:
-`fireassay.verdict.evidence.divergence` finds the cause. Equal until a fault and different after the restart (fault launches only): not every
-rank resumed from the same checkpoint. The first match names the fault. Gradients that differ between ranks in the first step are more
-specific (`fireassay.verdict.evidence.training_faults`).
-
-Checked after 0, 1, 2, 4, 8, ... steps and at the end. Cannot tell: the exact step of a later divergence, only the check that found it; nor
-replicas that diverge and are made equal again between checks (periodic averaging).
-"""
+"""Are the replicas of a training equal, in parameters, state and mode, and how was the model divided?"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Final
 
 import polars as pl
 
-from fireassay.estimates.format import count
-from fireassay.frames.record_data import RecordData
+from fireassay.estimates.format import count, given
+from fireassay.frames.record_data import RecordData, effective_steps
 from fireassay.frames.training.correctness.hashed_state import hashes
-from fireassay.frames.training.parallelism import why_not
+from fireassay.frames.training.parallelism import DECLARE, WORDS, Parallelism, parallelism, why_not
+from fireassay.frames.training.scaling_mode import TOLERANCE, items_per_step
 from fireassay.metrics.metric import Results
+from fireassay.spec.plan import configuration_name
+from fireassay.stats.groups.gradient_difference import ratio_name
 from fireassay.verdict.audits.support.audit import Audit
+from fireassay.verdict.evidence.affected import by_configuration
 from fireassay.verdict.evidence.divergence import cause
+from fireassay.verdict.evidence.gradient_faults import legitimate
 from fireassay.verdict.evidence.training_faults import diagnose
 from fireassay.verdict.types import Finding
 
-RULES = (
+# ---- replicas ----
+
+REPLICAS_RULES = (
     "replica_seed_mismatch",
     "parameter_not_reduced",
     "gradients_not_synchronised",
@@ -36,24 +35,33 @@ RULES = (
 )
 
 
-def examine(measured: RecordData, _: Results) -> Iterator[Finding]:
-    """One finding per configuration with differing replicas."""
+def examine_replicas(measured: RecordData, _: Results) -> Iterator[Finding]:
+    """One finding per configuration with differing replicas.
+
+    Different at step 0: a replica started from other parameters (another seed, no broadcast). Equal at first and different later:
+    `fireassay.verdict.evidence.divergence` finds the cause. Equal until a fault and different after the restart (fault launches only): not
+    every rank resumed from the same checkpoint. The first match names the fault. Gradients that differ between ranks in the first step are
+    more specific (`fireassay.verdict.evidence.training_faults`).
+
+    Checked after 0, 1, 2, 4, 8, ... steps and at the end. Cannot tell: the exact step of a later divergence, only the check that found it;
+    nor replicas that diverge and are made equal again between checks (periodic averaging).
+    """
     compared = pl.concat(hashes(measured, role=role) for role in ("timed", "fault")).filter(pl.col("workers") > 1)
     for name, named in diagnose(measured).items():
         apart = compared.filter((pl.col("configuration") == name) & ~pl.col("agree")).sort("incarnation", "launch", "step")
-        if named is not None and named.fault in RULES:
-            yield Finding(named.fault, named.severity, name, f"{named.evidence}{_launches(apart)}", named.remedy)
+        if named is not None and named.fault in REPLICAS_RULES:
+            yield Finding(named.fault, named.severity, name, f"{named.evidence}{_replicas_launches(apart)}", named.remedy)
         elif apart.height and not why_not(measured, name, "replicas"):
-            yield _finding(measured, name, apart)
+            yield _replicas_finding(measured, name, apart)
 
 
-def _launches(apart: pl.DataFrame) -> str:
+def _replicas_launches(apart: pl.DataFrame) -> str:
     """Number of affected launches, if several."""
     launches = apart["launch"].n_unique()
     return f"; replicas differ in {count(launches, 'launches')}" if launches > 1 else ""
 
 
-def _finding(measured: RecordData, configuration: str, apart: pl.DataFrame) -> Finding:
+def _replicas_finding(measured: RecordData, configuration: str, apart: pl.DataFrame) -> Finding:
     """For replicas that differ in a fault launch, or although an earlier fault was named."""
     launch, step = int(apart["launch"][0]), int(apart["step"][0])
     where = f"launch {launch}, {count(apart['launch'].n_unique(), 'launches')} in all"
@@ -66,7 +74,238 @@ def _finding(measured: RecordData, configuration: str, apart: pl.DataFrame) -> F
         remedy = "load the same checkpoint on every rank before the model is wrapped, or broadcast it after loading"
         return Finding("replicas_differ_after_restart", "fail", configuration, evidence, remedy)
     reason = cause(measured, launch, step)
-    return Finding(reason.fault, "fail", configuration, f"{reason.evidence}{_launches(apart)}", reason.remedy)
+    return Finding(reason.fault, "fail", configuration, f"{reason.evidence}{_replicas_launches(apart)}", reason.remedy)
 
 
-AUDIT = Audit(name="replicas", title="diverged replicas", question="Did all replicas hold the same parameters?", examine=examine)
+# ---- training state ----
+
+SAME_RATE: Final = 1e-6  # relative
+OF_REPLICAS: Final = (
+    "optimizer_states_differ",
+    "learning_rate_differs_by_rank",
+    "optimizer_settings_differ_by_rank",
+    "gradients_not_synchronised",
+    "parameters_changed_on_one_rank",
+)
+TRAINING_STATE_RULES = ("same_random_numbers", "random_numbers_differ")
+
+
+def examine_training_state(measured: RecordData, _: Results) -> tuple[Finding, ...]:
+    """Findings per configuration.
+
+    Random states are compared with probe.watch(model, random=...); undeclared, equal states of a model with dropout are a warning: under
+    data parallelism every rank drops the same units. Optimizer states that differ while parameters agree will make the parameters diverge.
+    Buffers may differ after a step (BatchNorm on each rank's own batch), but not before the first. If the global batch is one worker's
+    (strong scaling, confirmed by the recorded items), so must be the learning rate: one scaled by the workers a second time shows in no
+    gradient and no hash.
+
+    Checked after 0, 1, 2, 4, 8, ... steps and at the end. Cannot tell: changes between checks. Diverged parameters are found at the next
+    check, but RNGs that are equal in step 9 and differ in step 10 are missed. Nor the learning rates of parameter groups other than the
+    first.
+    """
+    random = tuple(
+        diagnosis.finding(name)
+        for name, diagnosis in diagnose(measured).items()
+        if diagnosis is not None and diagnosis.fault in TRAINING_STATE_RULES
+    )
+    return (*random, *_optimizers(measured), *_buffers(measured), *_learning_rates(measured))
+
+
+def _optimizers(measured: RecordData) -> Iterator[Finding]:
+    equal = hashes(measured).filter("agree").select("launch", "step")
+    apart = hashes(measured, what="optimizer_hash").filter(~pl.col("agree")).join(equal, on=["launch", "step"])
+    named = diagnose(measured)
+    for name, row in _training_state_first(measured, apart):
+        if why_not(measured, name, "replicas"):
+            continue
+        if (diagnosis := named[name]) is not None and diagnosis.fault in OF_REPLICAS:
+            continue  # `replicas` names the cause
+        evidence = f"the optimizer's state differs between ranks after {row['step']} steps of launch {row['launch']}, while the parameters are equal"
+        remedy = "load the optimizer's state on every rank, and give every rank the same gradients"
+        yield Finding("optimizer_states_differ", "warning", name, evidence, remedy)
+
+
+def _buffers(measured: RecordData) -> Iterator[Finding]:
+    apart = hashes(measured, what="buffer_hash").filter(~pl.col("agree") & (pl.col("step") == 0))
+    for name, row in _training_state_first(measured, apart):
+        if why_not(measured, name, "replicas"):
+            continue
+        evidence = f"the model's buffers differ between ranks before the first step of launch {row['launch']}"
+        remedy = "give every rank the same initial buffers; DDP broadcasts them unless broadcast_buffers is off"
+        yield Finding("buffers_differ_at_start", "warning", name, evidence, remedy)
+
+
+def _learning_rates(measured: RecordData) -> Iterator[Finding]:
+    """Compare with one worker's rate of the same block and step, if both have the same global batch."""
+    if measured.mode != "strong" or measured.base != configuration_name(1):
+        return
+    reported = measured.table("fingerprints").filter((pl.col("what") == "learning_rate") & (pl.col("incarnation") == 0))
+    rates = reported.group_by("launch", "step").agg(pl.col("value").sort_by("rank").first().alias("rate"))
+    rates = rates.join(measured.timed.select("launch", "configuration", "workers", "block"), on="launch")
+    rates = rates.with_columns(last=pl.col("step").max().over("launch"))  # schedules of different lengths are not comparable
+    alone = rates.filter(pl.col("configuration") == measured.base).drop("launch", "configuration", "workers")
+    alone = alone.rename({"rate": "right"})
+    items = items_per_step(measured.steady_steps, measured.timed)
+    off = (pl.col("rate") - pl.col("right")).abs() > SAME_RATE * pl.col("right").abs()
+    for name, row in _training_state_first(measured, rates.join(alone, on=["block", "step", "last"]).filter(off)):
+        workers = int(row["workers"])  # type: ignore[call-overload]
+        if why_not(measured, name, "gradients") or name != configuration_name(workers) or _other_batch(items, workers):
+            continue
+        rate, right = float(row["rate"]), float(row["right"])  # type: ignore[arg-type]
+        evidence = (
+            f"the learning rate after {count(int(row['step']), 'steps')} of launch {row['launch']} is {given(rate, digits=4)}, "  # type: ignore[call-overload]
+            f"where one worker's is {given(right, digits=4)}"
+            f"{_ratio(rate, right, workers)}, with the same global batch"
+        )
+        remedy = "scale the learning rate with the global batch, not with the workers: here the batch is that of one worker"
+        yield Finding("learning_rate_differs", "warning", name, evidence, remedy)
+
+
+def _other_batch(items: Mapping[int, float], workers: int) -> bool:
+    """Whether the global batch differs from one worker's: by recorded items, else as declared."""
+    items_here, alone = items.get(workers), items.get(1)
+    return items_here is not None and alone is not None and abs(items_here - alone) > TOLERANCE * alone
+
+
+def _ratio(rate: float, right: float, workers: int) -> str:
+    if not right:
+        return ""
+    factors = {"workers": float(workers), "1 / workers": 1.0 / workers, "the root of workers": workers**0.5}
+    called = ratio_name(rate / right, factors, SAME_RATE)
+    return f": {given(rate / right, digits=4)} times, which is {called}" if called else f": {given(rate / right, digits=4)} times"
+
+
+def _training_state_first(measured: RecordData, apart: pl.DataFrame) -> Iterator[tuple[str, dict[str, object]]]:
+    for name, rows in by_configuration(measured, apart.filter(pl.col("workers") > 1).sort("step", "launch")):
+        yield name, rows.row(0, named=True)
+
+
+# ---- modes ----
+
+MODES_RULE = "mode_differs_by_rank"
+
+
+def examine_modes(measured: RecordData, _: Results) -> tuple[Finding, ...]:
+    """One finding per configuration with a rank in another mode.
+
+    A rank left in evaluation mode (`model.eval()` without a later `model.train()`) applies no dropout and normalises by running statistics:
+    its gradients belong to another model. If no layer depends on the mode, it is a note. The mode is read just before an optimizer step, in
+    sampled steps (`instruments/fingerprints/later_gradients.py`). Cannot tell: modes in between.
+    """
+    rows = effective_steps(measured.table("fingerprints").filter(pl.col("what") == "mode"))
+    joined = rows.join(measured.timed.filter(pl.col("workers") > 1).select("launch", "configuration", "workers"), on="launch")
+    key = ("launch", "step")
+    several = (pl.col("text").n_unique().over(key) > 1) | (pl.col("value").n_unique().over(key) > 1)
+    apart = joined.filter(several & (pl.col("rank").n_unique().over(key) == pl.col("workers"))).sort("launch", "step", "rank")
+    return tuple(
+        _modes_finding(measured, name, group)
+        for name, group in by_configuration(measured, apart)
+        if not why_not(measured, name, "replicas")
+    )
+
+
+def _modes_finding(measured: RecordData, name: str, rows: pl.DataFrame) -> Finding:
+    launch, step = int(rows["launch"][0]), int(rows["step"][0])
+    here = rows.filter((pl.col("launch") == launch) & (pl.col("step") == step))
+    ranks = here.group_by("text", maintain_order=True).agg("rank")
+    modes = "; ".join(f"rank{'s' if len(of) > 1 else ''} {', '.join(map(str, of))}: {text}" for text, of in ranks.iter_rows())
+    layers = legitimate(measured, name)
+    evidence = f"ranks train in different modes in step {step} of launch {launch} ({modes}); {layers or 'no layer of the model depends on the mode'}"
+    remedy = "call model.train() on every rank after an evaluation, before the next training step"
+    return Finding(MODES_RULE, "fail" if layers else "note", name, evidence, remedy)
+
+
+# ---- parallelism ----
+
+JUDGED_ALL = ("data", "sharded")
+
+
+def examine_parallelism(measured: RecordData, _: Results) -> tuple[Finding, ...]:
+    """At most one finding per configuration, and a note for each parallelism not shared by all.
+
+    Workers that each train alone look well: seeded alike they are equal replicas, and no communication slows them down. That is a fault of
+    its own unless declared (`parallelism = "none"`). Any recognised parallelism other than data parallelism is a note; so is an
+    unrecognised one, with the checks that it disables. Rules: `fireassay.frames.training.parallelism`. Cannot tell: an undeclared
+    intention.
+    """
+    several = [
+        (name, parallelism(measured, name)) for name, level in zip(measured.configurations, measured.levels, strict=True) if level > 1
+    ]
+    faults = [finding for name, layout in several for finding in _faults(name, layout)]
+    return (*faults, *_notes([layout for _, layout in several]))
+
+
+def _faults(name: str, layout: Parallelism) -> Iterator[Finding]:
+    if layout.alone and not (layout.by == "declared" and layout.kind == "none"):
+        prefix = f"{WORDS[layout.kind]} is declared, but " if layout.by == "declared" else ""
+        evidence = f"{prefix}{layout.evidence}"
+        remedy = (
+            "call torch.distributed.init_process_group and wrap the model (DistributedDataParallel, fully_shard); if every worker should train "
+            'its own model, declare workload.parallelism = "none"'
+        )
+        yield Finding("nothing_is_distributed", "fail", name, evidence, remedy)
+    elif layout.contradicted:
+        evidence = f"{WORDS[layout.kind]} is declared, but {WORDS[layout.seen]} was recognised: {layout.evidence}"
+        remedy = "declare what the script does, or leave workload.parallelism at auto; the declaration is what is judged here"
+        yield Finding("parallelism_contradicted", "warning", name, evidence, remedy)
+
+
+def _notes(every: list[Parallelism]) -> Iterator[Finding]:
+    """Each sentence once: it seldom differs between worker counts."""
+    reported = set()
+    for layout in every:
+        usual = layout.kind in JUDGED_ALL and not layout.meant
+        if layout.by not in ("recognised", "declared") or layout.alone or layout.contradicted or usual:
+            continue
+        key = (layout.kind, layout.by)
+        if key not in reported:
+            reported.add(key)
+            yield _note(layout)
+
+
+def _note(layout: Parallelism) -> Finding:
+    if layout.kind is None:
+        evidence = f"the parallelism is unknown ({layout.evidence}), so replicas, gradients and samples are not judged"
+        return Finding("parallelism_not_known", "note", None, evidence, DECLARE)
+    if layout.meant:
+        evidence = f"this is taken for data parallelism that has no effect: {layout.evidence}"
+        remedy = f"if ranks should train apart (local SGD with longer intervals, separate models), {DECLARE}"
+        return Finding("data_parallelism_meant", "note", None, evidence, remedy)
+    how = f": {layout.evidence}" if layout.by == "recognised" else ", as declared"
+    evidence = f"this is {WORDS[layout.kind]}{how}; checks of data parallelism are skipped"
+    return Finding("parallelism_recognised", "note", None, evidence, f"nothing is wrong; if this is not the case, {DECLARE}")
+
+
+def blind_parallelism(measured: RecordData, _: Results) -> str | None:
+    """A record without evidence is taken to be data-parallel."""
+    several = [name for name, level in zip(measured.configurations, measured.levels, strict=True) if level > 1]
+    if several and all(parallelism(measured, name).by == "assumed" for name in several):
+        return "the record does not say how the training is distributed over its ranks"
+    return None
+
+
+AUDITS = (
+    Audit(name="replicas", title="diverged replicas", question="Did all replicas hold the same parameters?", examine=examine_replicas),
+    Audit(
+        name="training_state",
+        title="random numbers and optimizer states",
+        question="Do RNG and optimizer states match where they must?",
+        examine=examine_training_state,
+        about=("training",),
+    ),
+    Audit(
+        name="modes",
+        title="a rank in another mode",
+        question="Did all ranks train in the same mode?",
+        examine=examine_modes,
+        about=("training",),
+    ),
+    Audit(
+        name="parallelism",
+        title="nothing distributed",
+        question="Is the training distributed, and as declared?",
+        examine=examine_parallelism,
+        about=("training",),
+        blind=blind_parallelism,
+    ),
+)

@@ -1,30 +1,35 @@
-"""Was every sample used exactly once per epoch?
-
-Exact, from the sample ledger. Duplicates numbering (-N) mod workers, with nothing lost, are named as a sampler's padding to equal shards;
-two ranks reading one shard while another goes unread are named too. Samples dropped from an incomplete batch are a note if one worker drops
-as many. The same shuffled order in every epoch is a warning: every sample is used, but always in the same batch (DistributedSampler without
-set_epoch).
-"""
+"""Was every sample used once, with its weight, and was held-out data held out?"""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 import polars as pl
 
-from fireassay.estimates.format import count
+from fireassay.estimates.format import count, given
 from fireassay.frames.ended_launches import ended
-from fireassay.frames.record_data import RecordData
+from fireassay.frames.record_data import RecordData, portions
 from fireassay.frames.training.correctness.sample_ledger import Epoch, epochs, known_samples, shuffled_alike
+from fireassay.frames.training.correctness.sample_weights import shares
 from fireassay.frames.training.parallelism import why_not
 from fireassay.metrics.metric import Results
 from fireassay.verdict.audits.support.audit import Audit
 from fireassay.verdict.evidence.training_faults import diagnose
-from fireassay.verdict.types import Finding
+from fireassay.verdict.types import Finding, Severity
+
+# ---- samples ----
 
 
-def examine(measured: RecordData, _: Results) -> Iterator[Finding]:
-    """Findings on lost and duplicated samples, one per configuration and kind; fault launches included."""
+def examine_samples(measured: RecordData, _: Results) -> Iterator[Finding]:
+    """Findings on lost and duplicated samples, one per configuration and kind; fault launches included.
+
+    Exact, from the sample ledger. Duplicates numbering (-N) mod workers, with nothing lost, are named as a sampler's padding to equal
+    shards; two ranks reading one shard while another goes unread are named too. Samples dropped from an incomplete batch are a note if one
+    worker drops as many. The same shuffled order in every epoch is a warning: every sample is used, but always in the same batch
+    (DistributedSampler without set_epoch).
+    """
     judged = (*epochs(measured), *epochs(measured, role="fault"))
     for name, named in diagnose(measured).items():
         if named is not None and named.fault == "shard_read_twice":
@@ -118,4 +123,186 @@ def _why_twice(worst: Epoch) -> str:
     return "check the sharding of the sampler: two ranks read the same samples"
 
 
-AUDIT = Audit(name="samples", title="samples lost or used twice", question="Was every sample used exactly once per epoch?", examine=examine)
+# ---- sample weights ----
+
+SAMPLE_WEIGHTS_RULE = "unequal_shards"
+
+
+def examine_sample_weights(measured: RecordData, _: Results) -> tuple[Finding, ...]:
+    """At most one finding per configuration.
+
+    A mean of the ranks' means over unequal shards is not the mean over the samples: samples of a small shard weigh more. Reported
+    denominators are checked exactly; unreported ones through one worker's gradient. Without either, unequal shards are a note: averaging of
+    this kind is common, and the record does not show whether it happened.
+    """
+    findings = [item.finding(name) for name, item in diagnose(measured).items() if item is not None and item.fault == SAMPLE_WEIGHTS_RULE]
+    named = {finding.configuration for finding in findings}
+    return (*findings, *(item for item in _unreported(measured) if item.configuration not in named))
+
+
+def _unreported(measured: RecordData) -> Iterator[Finding]:
+    """Shards that are unequal in the first step, with neither a denominator nor a gradient as evidence."""
+    reported = measured.table("fingerprints").filter(pl.col("what") == "denominator")["launch"].unique()
+    kept = measured.table("gradients")["launch"].unique()
+    known = pl.col("launch").is_in(reported.implode()) | pl.col("launch").is_in(kept.implode())
+    launches = measured.timed.select("launch", "configuration", "workers").filter((pl.col("workers") > 1) & ~known)
+    parts = [_spread(measured, some) for some in portions(measured, launches)]
+    if not parts:
+        return
+    spread = pl.concat(parts).join(launches, on="launch").sort("launch", "step")
+    for name in measured.configurations:
+        rows = spread.filter(pl.col("configuration") == name)
+        if rows.height and not why_not(measured, name, "gradients"):
+            row = rows.row(0, named=True)
+            evidence = (
+                f"the ranks' shares are unequal in {rows.height} steps, first in step {row['step']} of launch {row['launch']} "
+                f"({given(row['least'])} to {given(row['most'])} items); whether their samples have the same weight is unknown"
+            )
+            remedy = "report what the loss is divided by (probe.log(denominator=...)), or also measure one worker, whose gradient shows it"
+            yield Finding("sample_weights_not_measured", "note", name, evidence, remedy)
+
+
+def _spread(measured: RecordData, launches: pl.DataFrame) -> pl.DataFrame:
+    """(launch, step, least, most): steps in which the ranks' item counts differ."""
+    steps = shares(measured, launches.select("launch")).group_by("launch", "step")
+    both = steps.agg(pl.col("items").min().alias("least"), pl.col("items").max().alias("most"))
+    return both.filter(pl.col("least") < pl.col("most"))
+
+
+# ---- data loading ----
+
+DATA_LOADING_MOST = 0.20  # of the steady step time
+
+
+def examine_data_loading(measured: RecordData, _: Results) -> tuple[Finding, ...]:
+    """A warning per configuration that waits long for its data.
+
+    A step that waits for its batch also times the storage. Records: the share of steady step time that the slowest rank waits for data;
+    above a fifth, speedups partly measure the loader. A prefetching loader hides its cost until it falls behind. Claims: whether the timed
+    region included loading.
+    """
+    shares = _data_loading_shares(measured)
+    return tuple(
+        Finding(
+            "data_in_step_time",
+            "warning",
+            name,
+            f"{shares[name]:.0%} of the steady step time is waiting for data: the step time is partly the loader's",
+            "prefetch with more loader processes, or compare the steps without data_time",
+        )
+        for name in measured.configurations
+        if shares.get(name, 0.0) > DATA_LOADING_MOST
+    )
+
+
+def _data_loading_shares(measured: RecordData) -> dict[str, float]:
+    known = measured.steady_steps.filter(pl.col("data_s").is_not_null())
+    sums = known.group_by("configuration").agg(pl.col("data_s").sum(), pl.col("step_s").sum())
+    return {name: data / step for name, data, step in sums.iter_rows() if step > 0.0}
+
+
+def blind_data_loading(measured: RecordData, _: Results) -> str | None:
+    """Blind without a data-loading phase."""
+    return None if _data_loading_shares(measured) else "no step records how long it waited for its data; iterate over probe.steps(loader)"
+
+
+# ---- held out ----
+
+
+@dataclass(frozen=True, kw_only=True)
+class Evaluated:
+    """The worst evaluation of one data set on one rank."""
+
+    launch: int
+    data: str
+    samples: int
+    trained_on: int
+    training_data: bool
+
+
+def examine_held_out(measured: RecordData, _: Results) -> tuple[Finding, ...]:
+    """At most one finding per configuration and rule, for its worst evaluation.
+
+    For unmodified scripts: an evaluation is a batch passed to a model in evaluation mode without gradients and not used for training then.
+    Shared rows of one data set are a warning: the resulting quality says nothing about new data. Evaluating the training data itself is
+    legitimate, for training accuracy: a note if other data are evaluated too, else a warning.
+
+    Cannot tell: equal samples in data sets with separate storage; samples trained on other ranks; evaluations of a script that marks its
+    own steps.
+    """
+    return tuple(finding for name in measured.configurations for finding in _held_out_of(name, _evaluations(measured, name)))
+
+
+def _evaluations(measured: RecordData, configuration: str) -> list[Evaluated]:
+    launches = measured.timed.filter(pl.col("configuration") == configuration).select("launch")
+    events = measured.table("events").filter(pl.col("kind") == "evaluated_samples").join(launches, on="launch")
+    rows = events.select("launch", "value", "detail").iter_rows()
+    return [Evaluated(launch=int(launch), trained_on=int(value), **json.loads(detail)) for launch, value, detail in rows]
+
+
+def _held_out_of(configuration: str, every: list[Evaluated]) -> Iterator[Finding]:
+    worst = max((evaluated for evaluated in every if not evaluated.training_data), key=_trained_on, default=None)
+    if worst is not None and worst.trained_on:
+        evidence = _held_out_evidence(worst)
+        remedy = "split the data once, by disjoint indices; the quality measured on these samples says nothing about new data"
+        yield Finding("evaluation_overlaps_training", "warning", configuration, evidence, remedy)
+        return
+    training = max((evaluated for evaluated in every if evaluated.training_data), key=_trained_on, default=None)
+    if training is None or not training.trained_on:
+        return
+    alone = not _others(every)
+    severity: Severity = "warning" if alone else "note"
+    evidence = f"{_held_out_evidence(training)}, the data set that it is trained on{'; nothing else was evaluated' if alone else ''}"
+    remedy = (
+        "evaluate held-out data if this accuracy should represent quality"
+        if alone
+        else "nothing is wrong, if this is the training's own accuracy; other data were evaluated too"
+    )
+    yield Finding("evaluated_on_training_data", severity, configuration, evidence, remedy)
+
+
+def _others(every: list[Evaluated]) -> bool:
+    """Whether other data were evaluated; before the first step the training data count as new."""
+    training = {evaluated.data for evaluated in every if evaluated.training_data}
+    return any(evaluated.trained_on == 0 and (evaluated.training_data or evaluated.data not in training) for evaluated in every)
+
+
+def _trained_on(evaluated: Evaluated) -> int:
+    return evaluated.trained_on
+
+
+def _held_out_evidence(worst: Evaluated) -> str:
+    return (
+        f"of {count(worst.samples, 'samples')} evaluated in launch {worst.launch} ({worst.data}), the model had been trained on "
+        f"{worst.trained_on:,}"
+    )
+
+
+AUDITS = (
+    Audit(
+        name="samples",
+        title="samples lost or used twice",
+        question="Was every sample used exactly once per epoch?",
+        examine=examine_samples,
+    ),
+    Audit(
+        name="sample_weights",
+        title="unequal sample weights",
+        question="Did every sample have the same weight?",
+        examine=examine_sample_weights,
+        about=("training",),
+    ),
+    Audit(
+        name="data_loading",
+        title="data loading in the timed region",
+        question="Does the timed region include data loading?",
+        examine=examine_data_loading,
+        blind=blind_data_loading,
+    ),
+    Audit(
+        name="held_out",
+        title="evaluated on training data",
+        question="Was the model evaluated on samples it was trained on?",
+        examine=examine_held_out,
+    ),
+)

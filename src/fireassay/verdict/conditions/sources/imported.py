@@ -9,7 +9,7 @@ from fireassay.frames.record_data import RecordData
 from fireassay.metrics.metric import Results
 from fireassay.verdict.conditions.condition import Read
 
-OURS: Final[Mapping[str, str]] = {  # assay's values for what an imported record says of its tool (runners/foreign)
+OURS: Final[Mapping[str, str]] = {  # assay's values for what an imported record says of its tool (importers)
     "tool": "assay",
     "clock": "scheduled",
     "first_token": "the first chunk with text: content, reasoning or a tool call",

@@ -1,0 +1,154 @@
+"""What must a reader of an evaluation harness's logs declare, and what can such a log contain?
+
+One module holds one `HARNESS`; its stem is the harness's name.  A reader turns a file or a folder into `Run`s: a model that was asked
+the items of some tasks.  Of every item it gives the harness's own scores, as they stand in the log; nothing is scored again.  What the
+harness made of them (`Total`) is kept beside it, and compared with ours.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, Final, Literal
+
+from fireassay.importers.support.base import clean, is_number
+from fireassay.importers.support.documents import Place, Words
+
+Form = Literal["mean", "ratio"]  # of item scores; ratio: the sum of the first statistic over the sum of the second
+Better = Literal["higher", "lower"]
+Of = Literal["mean", "stderr"]
+GREATEST: Final = 1e100  # of a score
+LONGEST: Final = 4000  # characters of a setting
+LONGEST_NAME: Final = 200  # characters of a score's or task's name
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Answered:
+    """An item with its one outcome and the harness's scores."""
+
+    item: str
+    repetition: int = 0
+    prompt: str = ""
+    references: tuple[str, ...] = ()
+    outcome: str = "ok"
+    text: str | None = None
+    answer: str | None = None  # what the harness found in the text, and scored; None: nothing
+    rule: str = "none"  # how it was found
+    finish_reason: str | None = None
+    cluster: str | None = None
+    groups: Mapping[str, str] = field(default_factory=dict)
+    scores: Mapping[str, tuple[float, ...]] = field(default_factory=dict)  # statistics by score; missing: it has none
+
+
+@dataclass(frozen=True, kw_only=True)
+class ForeignScore:
+    """A score of the harness under its own name."""
+
+    name: str  # "acc", "exact_match,strict-match"
+    signature: str
+    better: Better = "higher"
+    form: Form = "mean"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Total:
+    """A number over items that the harness reported."""
+
+    name: str  # as in its file
+    value: float
+    score: str = ""  # ours: the score that it is a number of; empty: none
+    of: Of = "mean"
+    same: bool = False  # whether the definitions are equal, so that the numbers must agree
+    group: Mapping[str, str] = field(default_factory=dict)  # of these items alone
+
+
+@dataclass(frozen=True, kw_only=True)
+class TaskRun:
+    """The items of one task."""
+
+    name: str
+    file: str  # that holds its items
+    scores: tuple[ForeignScore, ...]  # the deciding one first
+    facts: Mapping[str, Any]  # what identifies the task: version, shots, digests, settings
+    rows: Callable[[], Iterator[Answered]]
+    totals: tuple[Total, ...] = ()
+    missing: tuple[str, ...] = ()
+    doubts: tuple[str, ...] = ()
+    empty: int = 0  # replies without any text, which the harness scored
+    cluster: str = ""  # what the clusters are
+
+
+@dataclass(frozen=True, kw_only=True)
+class Run:
+    """A model that was asked items."""
+
+    model: str
+    settings: Mapping[str, Any]  # of the model: its arguments; these may differ between sides
+    tasks: tuple[TaskRun, ...]
+    files: tuple[Path, ...]
+    version: str = ""  # the harness's
+    begin_utc: str = ""
+    duration_s: float | None = None
+    missing: tuple[str, ...] = ()
+    doubts: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Harness:
+    """A harness whose logs can be imported."""
+
+    name: str
+    title: str
+    files: str  # which files are read, for help and errors
+    meanings: Mapping[str, str]
+    missing: tuple[str, ...]  # sentences: what its files never contain
+    recognises: Callable[[Path], bool]  # a file or a folder
+    read: Callable[[Path, ExitStack], Sequence[Run]]  # raises SpecError; the stack closes the rows' resources
+
+
+# ---- values in a log -------------------------------------------------------------------------------------------------
+
+
+def plain(text: str) -> str:
+    """A text as a record may hold it: without lone surrogates."""
+    return text.encode("utf-8", "replace").decode()
+
+
+def named(value: object, place: Place, what: str = "a name") -> str:
+    """A short name of a task, a score or an item.
+
+    Raises:
+        SpecError: no text, or an unusable one.
+    """
+    if isinstance(value, int) and not isinstance(value, bool):
+        value = str(value) if abs(value) < 10**18 else None
+    if not isinstance(value, str) or not value or len(value) > LONGEST_NAME or not plain(value).isprintable():
+        raise place.wrong(value if value is not None else Words("nothing"), f"{what} of 1 to {LONGEST_NAME} printable characters")
+    return plain(value)
+
+
+def score_of(value: object) -> float | None:
+    """A score in a log: true, false or a number whose square can be summed; None for everything else, NaN included."""
+    if isinstance(value, bool):
+        return float(value)
+    return float(value) if is_number(value) and abs(value) <= GREATEST else None
+
+
+def digest(parts: Sequence[str]) -> str:
+    """SHA-256 of texts in this order."""
+    made = sha256()
+    for part in parts:
+        made.update(part.encode("utf-8", "replace"))
+        made.update(b"\0")
+    return made.hexdigest()
+
+
+def setting(value: object) -> str:
+    """A setting as text, redacted and cut; empty if there is none."""
+    if value is None or value in ("", {}, []):
+        return ""
+    return clean(value if isinstance(value, str) else json.dumps(value, sort_keys=True, default=str), LONGEST)

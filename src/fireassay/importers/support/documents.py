@@ -1,0 +1,306 @@
+"""How is an untrusted file of any size read in bounded memory?
+
+JSON is read in pieces: long lists, given by their paths ("benchmarks", "*", "requests"), are spooled to a temporary file
+element by element, and everything else must be small.  So one element bounds the memory, whatever the file's length, and
+the order of keys does not matter.  Errors of syntax, encoding, nesting depth and length give the file and the line.
+Nothing that is read is ever executed.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, NoReturn, TextIO
+
+from fireassay.errors import SpecError, refuse
+
+CHUNK: Final = 1 << 20  # characters read at a time
+# characters of a value outside the long lists, or of one element of such a list
+MOST: Final = 64 << 20
+SHOWN: Final = 60  # characters of an invalid value that are shown
+SLACK: Final = 16  # characters before the buffer's end in which an error, or a number's end, may be due to truncation
+EVERY: Final = "*"  # in a path: any element of a list
+
+Pattern = tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A position in a file, for error messages."""
+
+    file: str
+    line: int = 0  # from 1; 0: unknown
+    path: str = ""
+
+    def at(self, key: str | int) -> Place:
+        """The place of a nested key or element."""
+        more = f"[{key}]" if isinstance(key, int) else f".{key}" if self.path else key
+        return Place(self.file, self.line, f"{self.path}{more}")
+
+    def wrong(self, found: object, allowed: str, fix: str = "") -> SpecError:
+        """The error to raise for an invalid value."""
+        line = f", line {self.line}" if self.line else ""
+        where = f"{self.path} ({self.file}{line})" if self.path else f"{self.file}{line}"
+        return refuse(where, shown(found), allowed, fix, source="the imported file")
+
+
+def shown(value: object) -> str:
+    """An invalid value in one short line; `Words` unchanged."""
+    if isinstance(value, Words):
+        return str(value)
+    text = json.dumps(value, default=str)
+    return text if len(text) <= SHOWN else f"{text[:SHOWN]} ..."
+
+
+class Words(str):
+    """A description, not a value: shown without quotes."""
+
+
+NOTHING: Final = Words("nothing")
+
+
+class Spool:
+    """A list from a file, spooled to disk element by element: `for line, element in spool`."""
+
+    def __init__(self, stack: ExitStack) -> None:
+        file = tempfile.TemporaryFile("w+", encoding="utf-8", newline="\n")  # noqa: SIM115
+        self._file = stack.enter_context(file)
+        self._count = 0
+
+    def add(self, line: int, source: str) -> None:
+        """Add the JSON of the next element, which begins in this line of the file."""
+        # In JSON a line end is white space between values and cannot occur inside a string.
+        self._file.write(f"{line}\t{source.replace(chr(10), ' ').replace(chr(13), ' ')}\n")
+        self._count += 1
+
+    def __len__(self) -> int:
+        return self._count
+
+    def __iter__(self) -> Iterator[tuple[int, Any]]:
+        self._file.seek(0)
+        for text in self._file:
+            line, _, element = text.partition("\t")
+            yield int(line), json.loads(element)
+
+
+def documents(path: Path, spooled: Sequence[Pattern], stack: ExitStack) -> Iterator[tuple[Place, Any]]:
+    """The JSON documents of a file, usually one, each with its place; lists at the paths `spooled` become `Spool`s.
+
+    Raises:
+        SpecError: not JSON, truncated, or a value is too large; with the line.
+    """
+    with opened(path) as file:
+        text = _Text(file, path.name)
+        while text.peek():
+            place = text.place
+            yield place, _walk(text, (), spooled, stack)
+
+
+def opened(path: Path) -> TextIO:
+    """Open a regular file as text: a pipe might never end.
+
+    Raises:
+        SpecError: the file is missing, not regular, or unreadable.
+    """
+    place = Place(str(path))
+    if not path.exists():
+        raise place.wrong(Words("no such file"), "a file that another tool wrote")
+    if not path.is_file():
+        raise place.wrong(Words("not a regular file"), "a file that another tool wrote, or for some a folder of them")
+    try:
+        return path.open(encoding="utf-8-sig", newline="")
+    except OSError as error:
+        raise place.wrong(Words(f"a file that cannot be read ({error.strerror})"), "a readable file") from None
+
+
+def lines(path: Path) -> Iterator[tuple[Place, str]]:
+    """The non-empty lines of a file, each with its place.
+
+    Raises:
+        SpecError: a line is not UTF-8, or longer than 64 MiB.
+    """
+    with opened(path) as file:
+        for number in itertools.count(1):
+            place = Place(path.name, number)
+            line = _guarded(lambda: file.readline(MOST + 1), place)
+            if not line:
+                return
+            if len(line) > MOST:
+                raise place.wrong(Words(f"a line of more than {MOST >> 20} MiB"), "lines as the tool writes them")
+            if line.strip():
+                yield place, line
+
+
+def loads(text: str, place: Place) -> Any:
+    """The single JSON value in a string. Raises SpecError."""
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError as error:
+        raise place.wrong(Words(f"not JSON ({error.msg} at column {error.pos + 1}: {shown(text)})"), "one JSON object") from None
+    except (RecursionError, ValueError) as error:
+        raise place.wrong(Words(_reason(error)), "JSON as the tool writes it") from None
+
+
+def head(path: Path, length: int = 1 << 16) -> str:
+    """The beginning of any file as text, to identify the tool that wrote it."""
+    if not path.is_file():
+        return ""
+    try:
+        with path.open("rb") as file:
+            return file.read(length).decode("utf-8-sig", "replace")
+    except OSError:
+        return ""
+
+
+# ---- one document ----------------------------------------------------------------------------------------------------
+
+
+def _walk(text: _Text, path: Pattern, spooled: Sequence[Pattern], stack: ExitStack) -> Any:
+    """The value at the cursor. Recurses only as deep as the patterns."""
+    matching = [pattern for pattern in spooled if _fits(path, pattern)]
+    first = text.peek()
+    if first == "[" and any(len(pattern) == len(path) for pattern in matching):
+        spool = Spool(stack)
+        for line in text.elements():
+            spool.add(line, text.source())
+        return spool
+    if not any(len(pattern) > len(path) for pattern in matching):
+        return text.value()
+    if first == "{":
+        return {key: _walk(text, (*path, key), spooled, stack) for key in text.members()}
+    if first == "[":
+        return [_walk(text, (*path, EVERY), spooled, stack) for _ in text.elements()]
+    return text.value()
+
+
+def _fits(path: Pattern, pattern: Pattern) -> bool:
+    return len(path) <= len(pattern) and all(element == wanted for element, wanted in zip(path, pattern, strict=False))
+
+
+class _Text:
+    """A cursor over text that is read in pieces."""
+
+    def __init__(self, file: TextIO, name: str) -> None:
+        self._file, self._name = file, name
+        self._buffer, self._pos, self._ended = "", 0, False
+        self._begin = 0  # start of the last value
+        self._line, self._counted = 1, 0  # the line at the position up to which line ends were counted
+        self._decode = json.JSONDecoder().raw_decode
+
+    @property
+    def place(self) -> Place:
+        """The cursor's place."""
+        self._line += self._buffer.count("\n", self._counted, self._pos)
+        self._counted = self._pos
+        return Place(self._name, self._line)
+
+    def peek(self) -> str:
+        """Skip white space; the next character, or an empty string at the end."""
+        while True:
+            while self._pos < len(self._buffer):
+                character = self._buffer[self._pos]
+                if character not in " \t\r\n":
+                    return character
+                self._pos += 1
+            if not self._more():
+                return ""
+
+    def value(self) -> Any:
+        """The JSON value at the cursor; advances past it."""
+        if not self.peek():
+            raise self.place.wrong(Words("the end of the file"), "a JSON value", CUT)
+        while True:
+            try:
+                decoded, end = self._decode(self._buffer, self._pos)
+            except json.JSONDecodeError as error:
+                if self._ended or not self._may_be_cut(error):
+                    self._raise(error)
+            except (RecursionError, ValueError) as error:
+                raise self.place.wrong(Words(_reason(error)), "JSON as the tool writes it") from None
+            else:
+                if end < len(self._buffer) - SLACK or self._ended:  # a number may continue beyond the buffer
+                    self._begin, self._pos = self._pos, end
+                    return decoded
+            if len(self._buffer) - self._pos > MOST:
+                raise self.place.wrong(Words(f"a value of more than {MOST >> 20} MiB"), "a result as the tool writes it")
+            self._more()
+
+    def source(self) -> str:
+        """The source of the JSON value at the cursor; advances past it."""
+        self.value()
+        return self._buffer[self._begin : self._pos]
+
+    def members(self) -> Iterator[str]:
+        """The keys of the object at the cursor, with the cursor at each value."""
+        self._pos += 1
+        following = False
+        while (character := self.peek()) != "}":
+            if following:
+                self._expect(",")
+                character = self.peek()
+            if character != '"':
+                raise self.place.wrong(Words(self._here()), "a key in quotes", "" if character else CUT)
+            key = self.value()
+            self._expect(":")
+            yield key
+            following = True
+        self._pos += 1
+
+    def elements(self) -> Iterator[int]:
+        """The line of each element of the list at the cursor, with the cursor at the element."""
+        self._pos += 1
+        following = False
+        while self.peek() != "]":
+            if following:
+                self._expect(",")
+                self.peek()
+            yield self.place.line
+            following = True
+        self._pos += 1
+
+    def _expect(self, expected: str) -> None:
+        if self.peek() != expected:
+            raise self.place.wrong(Words(self._here()), f"{expected!r} here", "" if self.peek() else CUT)
+        self._pos += 1
+
+    def _here(self) -> str:
+        rest = self._buffer[self._pos : self._pos + 20]
+        return repr(rest) if rest else "the end of the file"
+
+    def _may_be_cut(self, error: json.JSONDecodeError) -> bool:
+        return error.msg.startswith("Unterminated string") or error.pos >= len(self._buffer) - SLACK
+
+    def _raise(self, error: json.JSONDecodeError) -> NoReturn:
+        cut = self._may_be_cut(error)
+        self._pos = max(self._counted, min(error.pos, len(self._buffer)))
+        raise self.place.wrong(Words(f"not JSON ({error.msg}): {self._here()}"), "JSON", CUT if cut else "") from None
+
+    def _more(self) -> bool:
+        """Read more and drop the text before the cursor. False at the end of the file."""
+        place, rest = self.place, self._buffer[self._pos :]
+        piece = _guarded(lambda: self._file.read(max(CHUNK, len(rest))), place)  # doubles the buffer
+        self._buffer, self._pos, self._counted, self._ended = rest + piece, 0, 0, not piece
+        return bool(piece)
+
+
+CUT: Final = "The file is cut off; was the tool still writing it?"
+
+
+def _guarded(read: Callable[[], str], place: Place) -> str:
+    try:
+        return read()
+    except UnicodeDecodeError as error:
+        where = f"after line {place.line}" if place.line else "in it"
+        problem = Words(f"invalid UTF-8 {where} (byte {error.object[error.start]:#04x})")
+        raise Place(place.file).wrong(problem, "UTF-8 text") from None
+    except OSError as error:
+        raise place.wrong(Words(f"a file that cannot be read ({error.strerror})"), "a readable file") from None
+
+
+def _reason(error: BaseException) -> str:
+    return "lists or objects nested too deeply" if isinstance(error, RecursionError) else "a number with thousands of digits"

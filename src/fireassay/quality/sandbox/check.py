@@ -1,0 +1,289 @@
+"""Does a program pass its test?
+
+Two sandboxes: one runs the candidate and only answers calls, one runs the benchmark's `check(candidate)`, whose candidate is a proxy.  The parent relays
+each call with a nonce of its own, rebuilds every value from exact builtin types, and decides: whatever the test says, a candidate that ended, used
+too much or answered out of turn has not passed.  So neither a walk through stack frames, a forged `__eq__`, a patched builtin nor a faked exit
+reaches the verdict.
+
+Limits of wall time and failures of the sandbox say nothing about the program: it is tried once more, then it is invalid.
+Cannot tell: right answers of a program that knows the test by heart.  A test that gives `eval` what the candidate returns runs it beside the verdict.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import secrets
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from fireassay.printable import one_line
+from fireassay.quality.sandbox.inside.values import TEXT, Untransferable, decode, encode
+from fireassay.quality.sandbox.limits import Limits
+from fireassay.quality.sandbox.load import StretchedClock
+from fireassay.quality.sandbox.outcomes import INVALID, CodeResult, Outcome, Replies, Reply
+from fireassay.quality.sandbox.probing import probe
+from fireassay.quality.sandbox.process import OutputLimit, Sandbox, turn
+from fireassay.quality.sandbox.tiers import Tier
+
+TURN_S: Final = 0.25  # between two readings of the clock
+ATTEMPTS: Final = 2
+
+
+@dataclass(frozen=True, kw_only=True)
+class Program:
+    """What is checked."""
+
+    code: str  # the whole program: prompt and completion
+    entry_point: str  # its function
+    test: str  # source that defines check(candidate)
+    context: str = ""  # trusted source that the test may use: the prompt with its helpers
+
+
+@dataclass(frozen=True, kw_only=True)
+class Setting:
+    """In what a program runs; `stop` ends it early."""
+
+    tier: Tier
+    limits: Limits
+    stop: threading.Event
+
+
+class _End(Exception):
+    """The run is over."""
+
+    def __init__(self, outcome: Outcome, detail: str) -> None:
+        super().__init__(detail)
+        self.outcome: Outcome = outcome
+        self.detail = detail
+
+
+def check_program(
+    program: Program, limits: Limits | None = None, tier: Tier | None = None, stop: threading.Event | None = None
+) -> CodeResult:
+    """The verdict on a program.
+
+    Raises:
+        EnvironmentLacks: code cannot be isolated on this machine.
+    """
+    setting = Setting(tier=tier or probe(), limits=limits or Limits(), stop=stop or threading.Event())
+    for attempt in range(1, ATTEMPTS + 1):
+        result = replace(_checked(program, setting), attempts=attempt)
+        if result.outcome not in INVALID or setting.stop.is_set():
+            break
+    return result
+
+
+def run_functions(
+    code: str,
+    entry_point: str,
+    calls: Sequence[tuple[Sequence[Any], Mapping[str, Any]]],
+    limits: Limits | None = None,
+    tier: Tier | None = None,
+) -> Replies:
+    """What a function of untrusted code answers to calls (arguments, keywords), made in an order that it cannot know.
+
+    Raises:
+        EnvironmentLacks: code cannot be isolated on this machine.
+        Untransferable: an argument is not of builtin types.
+    """
+    questions = [{"args": encode(list(arguments)), "kwargs": encode(dict(words))} for arguments, words in calls]
+    setting = Setting(tier=tier or probe(), limits=limits or Limits(), stop=threading.Event())
+    order = list(range(len(calls)))
+    random.SystemRandom().shuffle(order)
+    replies: dict[int, Reply] = {}
+    with _Run(setting, ("candidate",)) as run:
+        end = _End("passed", "")
+        try:
+            run.begin({"code": code, "entry_point": entry_point})
+            for index in order:
+                answer = run.ask(questions[index])
+                error = answer.get("error")
+                replies[index] = Reply(error=(error[0], error[1])) if error else Reply(value=decode(answer["value"]))
+        except _End as reached:
+            end = reached
+        end, cpu_s = run.finish(end)
+    complete = tuple(replies[index] for index in range(len(calls)) if index in replies)
+    return Replies(outcome=end.outcome, detail=end.detail, replies=complete, cpu_s=cpu_s, wall_s=run.clock.wall_s)
+
+
+def _checked(program: Program, setting: Setting) -> CodeResult:
+    with _Run(setting, ("candidate", "check")) as run:
+        try:
+            run.send("check", {"context": program.context, "test": program.test, "entry_point": program.entry_point})
+            run.begin({"code": program.code, "entry_point": program.entry_point})
+            end = _relayed(program, run)
+        except _End as reached:
+            end = reached
+        end, cpu_s = run.finish(end)
+        return CodeResult(outcome=end.outcome, detail=end.detail, cpu_s=cpu_s, wall_s=run.clock.wall_s, calls=run.calls)
+
+
+def _relayed(program: Program, run: _Run) -> _End:
+    """Carry calls and answers until the test says how it ended."""
+    while True:
+        told = run.trusted()
+        if "args" in told:
+            run.send("check", run.ask(_question(told)))
+        elif "broken" in told:
+            return _End("sandbox_error", f"the test itself failed: {_words(told['broken'])}")
+        elif "failed" in told:
+            return _End("failed", _why(program.test, told))
+        elif "passed" not in told:
+            return _End("sandbox_error", "the test said nothing")
+        elif run.calls == 0:
+            return _End("sandbox_error", f"the test never called {program.entry_point}")
+        else:
+            return _End("passed", "")
+
+
+def _question(told: Mapping[str, Any]) -> dict[str, Any]:
+    try:
+        return {name: encode(decode(told.get(name))) for name in ("args", "kwargs")}
+    except (Untransferable, RecursionError):
+        raise _End("sandbox_error", "the test passed what is no value") from None
+
+
+def _words(told: Any) -> str:
+    """Name and text of an error, on one line and without control characters."""
+    parts = told if isinstance(told, list) else []
+    return one_line(": ".join(str(part)[:TEXT] for part in parts if part))
+
+
+def _why(test: str, told: Mapping[str, Any]) -> str:
+    lines = test.splitlines()
+    line = told.get("line")
+    where = f" at {lines[line - 1].strip()!r}" if isinstance(line, int) and 0 < line <= len(lines) else ""
+    return f"{_words(told['failed'])}{where}"
+
+
+class _Run:
+    """The sandboxes of one attempt, and what the parent knows of them."""
+
+    def __init__(self, setting: Setting, roles: tuple[str, ...]) -> None:
+        self.clock = StretchedClock()
+        self.calls = 0
+        self._setting = setting
+        self._sandboxes: dict[str, Sandbox] = {}
+        try:
+            for role in roles:
+                self._sandboxes[role] = Sandbox(setting.tier, setting.limits, role)
+        except BaseException:
+            self.close()
+            raise
+
+    def send(self, role: str, message: Any) -> None:
+        """Queue a message."""
+        self._sandboxes[role].send(message)
+
+    def begin(self, job: Mapping[str, Any]) -> None:
+        """Have the candidate define its function."""
+        self.send("candidate", job)
+        told = self._candidates()
+        if told != {"ready": True}:
+            raise _End("failed", _words(_error(told.get("error"))))
+
+    def ask(self, question: Mapping[str, Any]) -> dict[str, Any]:
+        """One call: {"value": ...} or {"error": [name, text]}, checked and rebuilt."""
+        self.calls += 1
+        nonce = secrets.token_hex(16)
+        self.send("candidate", {"nonce": nonce, **question})
+        answer = self._candidates()
+        if not secrets.compare_digest(str(answer.get("nonce")).encode(), nonce.encode()):
+            raise _End("crash", "it answered a question that was not asked")
+        if "error" in answer:
+            return {"error": _error(answer["error"])}
+        try:
+            return {"value": encode(decode(answer["value"]))}
+        except (KeyError, Untransferable, RecursionError):
+            raise _End("crash", "its answer is no value") from None
+
+    def _candidates(self) -> dict[str, Any]:
+        """The candidate's next message: an object, whatever it holds."""
+        text = self._line("candidate")
+        if text is None:
+            raise _End("crash", "")  # `finish` says how
+        try:
+            told = json.loads(text)
+        except (ValueError, RecursionError):
+            told = None
+        if not isinstance(told, dict):
+            raise _End("crash", "its answer is no message")
+        return told
+
+    def trusted(self) -> dict[str, Any]:
+        """The test's next message."""
+        text = self._line("check")
+        if text is None:
+            raise _End("sandbox_error", "")
+        try:
+            told = json.loads(text)
+        except (ValueError, RecursionError):
+            told = None
+        if not isinstance(told, dict):
+            raise _End("sandbox_error", "the test broke the protocol")
+        return told
+
+    def _line(self, role: str) -> bytes | None:
+        """The next line of a sandbox; None: it has ended."""
+        one, limits = self._sandboxes[role], self._setting.limits
+        while (text := one.line()) is None:
+            if not one.open:
+                return None
+            if self._setting.stop.is_set():
+                raise _End("stopped", "stopped by the user")
+            if self.clock.read() > limits.wall_s:
+                raise _End("wall_limit", f"no end after {self.clock.wall_s:.1f} s")
+            try:
+                turn(list(self._sandboxes.values()), TURN_S)
+            except OutputLimit:
+                raise _End("output_limit", f"more than {limits.output_mib} MiB of answers") from None
+        return text
+
+    def finish(self, end: _End) -> tuple[_End, float | None]:
+        """End everything; the outcome with what only the end of the processes shows."""
+        self.clock.read()
+        candidate = self._sandboxes["candidate"].close()
+        limits = self._setting.limits
+        if end.outcome != "stopped":
+            if candidate.setup:
+                return _End("sandbox_error", f"the sandbox could not be made: {candidate.setup}"), None
+            if candidate.cpu_s is not None and candidate.cpu_s >= limits.cpu_s:
+                return _End("cpu_limit", f"more than {limits.cpu_s} s of processor time"), candidate.cpu_s
+            if end.outcome == "wall_limit" and candidate.cpu_s is not None:
+                return _End(end.outcome, f"{end.detail}, {candidate.cpu_s:.2f} s of them computing"), candidate.cpu_s
+            if end.outcome == "crash" and not end.detail:
+                return self._crash(candidate.words, candidate.status is None), candidate.cpu_s
+            if end.outcome == "sandbox_error" and not end.detail:
+                return self._broken_test(), candidate.cpu_s
+        return end, candidate.cpu_s
+
+    def _crash(self, words: str, silent: bool) -> _End:
+        """The candidate closed its pipe; a sandbox that ended without a report was killed from outside."""
+        return _End("sandbox_error", f"the sandbox {words}") if silent else _End("crash", f"its process {words}")
+
+    def _broken_test(self) -> _End:
+        ended = self._sandboxes["check"].close()
+        if ended.setup:
+            return _End("sandbox_error", f"the sandbox of the test could not be made: {ended.setup}")
+        return _End("sandbox_error", f"the process of the test {ended.words} after {ended.cpu_s or 0.0:.1f} s of processor time")
+
+    def close(self) -> None:
+        """End all processes."""
+        for one in self._sandboxes.values():
+            one.close()
+
+    def __enter__(self) -> _Run:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def _error(told: Any) -> list[str]:
+    """Name and text of an error that untrusted code sent."""
+    if isinstance(told, list) and len(told) == 2 and all(isinstance(part, str) for part in told):
+        return [part[:TEXT] for part in told]
+    raise _End("crash", "its answer is no error")

@@ -1,0 +1,106 @@
+"""How is untrusted code isolated on this machine, and does that hold?
+
+bubblewrap of the distribution if it is installed, else the same namespaces made by `inside`.  Both end in the same program, which drops
+privileges and lowers limits.  A tier is used only after a look from the inside: what it should forbid is tried.  There is no
+weaker one: without namespaces, code is refused.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import platform
+import sys
+import sysconfig
+import tempfile
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final, Literal
+
+from fireassay.quality.sandbox.inside.kernel import DEVICES, NOBODY, may_become_nobody
+from fireassay.quality.sandbox.limits import Limits
+
+Name = Literal["bubblewrap", "unshare"]
+NAMES: Final[tuple[Name, ...]] = ("bubblewrap", "unshare")
+SYSTEM: Final = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store", "/etc/ld.so.cache")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tier:
+    """A way of isolation that was examined."""
+
+    name: Name
+    version: str  # of bubblewrap, otherwise of the kernel's interface: ""
+    seccomp: bytes = field(repr=False)  # the filter of system calls; empty: none
+
+    @property
+    def signature(self) -> str:
+        """What a score says of its isolation: "sandbox:bubblewrap@0.8.0|seccomp:yes|python:3.11.7"."""
+        made = f"{self.name}@{self.version}" if self.version else self.name
+        return f"sandbox:{made}|seccomp:{'yes' if self.seccomp else 'no'}|python:{platform.python_version()}"
+
+
+def signature(tier: Tier, limits: Limits) -> str:
+    """Everything of the surroundings that moves a verdict."""
+    return f"{tier.signature}|{limits.signature}"
+
+
+def plan(tier: Tier) -> dict[str, Any]:
+    """What `launcher.main` must know of the tier."""
+    binds, links = surroundings()
+    return {
+        "isolated": tier.name == "bubblewrap",
+        "seccomp": tier.seccomp,
+        "staging": tempfile.gettempdir(),
+        "binds": binds,
+        "links": links,
+    }
+
+
+def command(tier: Tier, python: list[str], limits: Limits) -> list[str]:
+    """The command line of a sandbox that runs this Python."""
+    whole = [os.path.realpath(sys.executable), "-s", "-S", "-P", *python]
+    return [*_bubblewrap(*surroundings(), limits.file_mib), *whole] if tier.name == "bubblewrap" else whole
+
+
+@functools.cache
+def surroundings() -> tuple[tuple[str, ...], tuple[tuple[str, str], ...]]:
+    """What the root holds: folders and files, and symbolic links with their targets."""
+    links = tuple((path, os.readlink(path)) for path in SYSTEM if os.path.islink(path))
+    real = [path for path in SYSTEM if os.path.exists(path) and not os.path.islink(path)]
+    python = os.path.dirname(os.path.realpath(sys.executable))
+    base = {"installed_base": sys.base_prefix, "installed_platbase": sys.base_exec_prefix, "platbase": sys.base_exec_prefix}
+    library = [sysconfig.get_path(name, vars=base) for name in ("stdlib", "platstdlib")]  # not those of a virtual environment
+    for path in (sys.base_prefix, sys.base_exec_prefix, *library, python):
+        whole = os.path.realpath(path)
+        if not any(Path(whole).is_relative_to(known) for known in real):
+            real.append(whole)
+    return tuple(real), links
+
+
+def _bubblewrap(binds: tuple[str, ...], links: tuple[tuple[str, str], ...], file_mib: int) -> list[str]:
+    words = [
+        "bwrap",
+        "--unshare-pid",
+        "--unshare-net",
+        "--unshare-ipc",
+        "--unshare-uts",
+        "--unshare-cgroup-try",
+        "--die-with-parent",
+        "--as-pid-1",
+    ]
+    if may_become_nobody():  # inside: for root the kernel counts no processes
+        for capability in ("setuid", "setgid", "setpcap"):
+            words += ["--cap-add", f"cap_{capability}"]
+    else:
+        words += ["--unshare-user", "--uid", str(NOBODY), "--gid", str(NOBODY)]
+    words += ["--perms", "1777", "--size", str(file_mib * 2**20), "--tmpfs", "/tmp"]  # first: it hides what lies below
+    for path in binds:
+        for parent in [str(one) for one in reversed(Path(path).parents)][1:]:
+            words += ["--perms", "0755", "--dir", parent]  # otherwise nobody may pass a folder that bubblewrap makes
+        words += ["--ro-bind", path, path]
+    for path, target in links:
+        words += ["--symlink", target, path]
+    for name in DEVICES:
+        words += ["--dev-bind-try", f"/dev/{name}", f"/dev/{name}"]
+    return [*words, "--remount-ro", "/", "--chdir", "/tmp", "--"]

@@ -1,0 +1,146 @@
+"""Which choice does a text give as its answer: its letter, its text, or yes or no?
+
+A choice's text counts as it is written in the data, without white space around it.  "True" and "correct" count as yes, "false" and "incorrect"
+as no.
+
+A letter: "Answer: C", "The answer is (C).", "\\boxed{C}", "#### C", "(C) is correct", "I choose C": the last explicit statement wins.  Without one a
+line that is nothing but the letter, or a letter in bold, the last of them; without those the only letter that begins a line ("C. mitosis")
+or that stands in brackets.  Letters stand alone, never in words, and are those of the item's choices.  A statement of two letters
+("A or B"), of the article ("the answer is a cell") or of what is not the answer is none.  A block of choices that follows a statement
+begins another question.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from functools import cache
+from itertools import islice
+from typing import Final
+
+from fireassay.quality.scoring.extractors.support import mentions
+from fireassay.quality.scoring.extractors.support.visible import NO_ANSWER, Span, extractor, lines
+from fireassay.quality.scoring.items import Extraction
+
+YES_NO: Final = {"yes": "yes", "true": "yes", "correct": "yes", "no": "no", "false": "no", "incorrect": "no"}
+UNKNOWN: Final = 5  # letters A to E, where the choices are not known
+_OPEN: Final = r"[*_`$\"'“‘(\[{<]{0,6}(?:\\(?:text|mathrm|textbf|mathbf)\{)?[(*]{0,3}"
+_SHUT: Final = r"[*_`$\"'”’)\]}>]{0,6}"
+# Words that may follow a letter that is the whole answer; "Answer: A cell" begins with an article.
+_GOES_ON: Final = r"(?:because|since|as|and|is|was|due|for|with|based|from|by|given|that|which|so|but|not|in|while|where|would|here)\b"
+Found = tuple[int, str]  # where the letter stands, and the rule
+
+
+class _Patterns:
+    """What letters look like, for one number of choices."""
+
+    def __init__(self, letters: str) -> None:
+        either = f"[{letters}{letters.lower()}]"
+        alone = rf"(?P<letter>{either})(?![\w’'])"
+        self.here = re.compile(rf"{_OPEN}{alone}(?P<shut>{_SHUT})")
+        other = rf"[ \t]{{0,2}}(?:,|/|&|\bor\b|\band\b)[ \t]{{0,2}}(?:or\b|and\b)?[ \t]{{0,2}}{_OPEN}{either}(?![\w’'])"
+        self.other = re.compile(other, re.IGNORECASE)
+        self.boxed = re.compile(rf"\\f?box(?:ed)?[ ]?\{{[ ]?(?:\\text\{{|\\textbf\{{|\\mathrm\{{)?[(]?{alone}[).]?[ ]?\}}")
+        self.hashes = re.compile(rf"(?<!#)####(?!#)[ \t]{{0,4}}{_OPEN}{alone}")
+        self.judged = re.compile(
+            rf"(?<![\w’'])[(*]{{0,3}}(?P<letter>[{letters}])(?![\w’'])[)*.]{{0,3}}[ \t]{{1,4}}(?:is|seems|must[ ]be)[ \t]{{1,4}}(?:clearly[ ])?"
+            r"(?:the[ ])?(?:most[ ])?(?:correct|right|best|true|appropriate|accurate|answer)\b"
+        )
+        self.chosen = re.compile(
+            r"\b(?:choose|choosing|chose|pick|picked|select|selected|go[ ]with|going[ ]with|say|guess)\b[ \t:]{1,4}(?:option[ ]|choice[ ]|answer[ ])?"
+            rf"{_OPEN}(?P<letter>[{letters}])(?![\w’'])"
+        )
+        self.lone = re.compile(rf"[-*_`#$\"'“(\[{{ ]{{0,8}}{alone}[*_`$\"'”)\]}}.:, ]{{0,8}}")
+        self.bold = re.compile(rf"\*\*[ ]?[(\[]?(?P<letter>[{letters}])(?![\w’'])[)\].:]{{0,3}}(?=[ ]?\*\*|[ ][^*\n]{{1,200}}\*\*)")
+        self.first = re.compile(rf"[*_`(\[]{{0,4}}(?P<letter>[{letters}])[*_`]{{0,3}}(?:[.):\]][*_`]{{0,3}})(?:[ \t]|$)")
+        self.bracketed = re.compile(rf"[(\[](?P<letter>[{letters}])[)\]]")
+        self.options = re.compile(r"^[ \t(*-]{0,6}[Aa][.):].{0,2000}\n(?:[ \t\r]{0,8}\n)?[ \t(*-]{0,6}[Bb][.):]", re.MULTILINE)
+
+
+@cache
+def _patterns(count: int) -> _Patterns:
+    return _Patterns("".join(chr(ord("A") + index) for index in range(count)))
+
+
+def _stated(text: str, part: Span, like: _Patterns) -> Iterator[Found]:
+    """Every explicit statement of one letter."""
+    for at in mentions.statements(text, part):
+        letter = like.here.match(text, at, part[1])
+        if letter is not None and _alone(text, letter, part[1], like):
+            yield letter.start("letter"), "stated"
+    for rule, pattern in (("boxed", like.boxed), ("hashes", like.hashes), ("judged", like.judged), ("chosen", like.chosen)):
+        for letter in pattern.finditer(text, *part):
+            if rule in ("boxed", "hashes", "judged") or _alone(text, letter, part[1], like):
+                yield letter.start("letter"), rule
+
+
+def _alone(text: str, letter: re.Match[str], end: int, like: _Patterns) -> bool:
+    """Whether a stated letter is the answer by itself: not one of several, and no article."""
+    after = letter.end("letter")
+    closed = re.compile(_SHUT).match(text, after, end)
+    behind = closed.end() if closed is not None else after
+    if like.other.match(text, behind, end):
+        return False
+    decorated = text[letter.end("letter") - 2 : letter.start("letter")] in tuple("([{*`$<\"'")
+    goes_on = re.compile(r"[ \t]{1,4}[a-z]").match(text, behind, end)
+    if goes_on is not None and not decorated:
+        return re.compile(rf"[ \t]{{1,4}}{_GOES_ON}").match(text, behind, end) is not None
+    return text[letter.start("letter")].isupper() or decorated or goes_on is None
+
+
+def _lone(text: str, part: Span, like: _Patterns) -> Iterator[Found]:
+    """Lines that are nothing but a letter, and letters in bold."""
+    for begin, end in lines(text, *part):
+        letter = like.lone.fullmatch(text, begin, end) if end - begin <= 24 else None
+        if letter is not None:
+            yield letter.start("letter"), "lone"
+    for letter in like.bold.finditer(text, *part):
+        yield letter.start("letter"), "bold"
+
+
+def _only(text: str, part: Span, like: _Patterns) -> Found | None:
+    """The only letter that begins a line, or the only one in brackets."""
+    firsts = [letter for span in lines(text, *part) if (letter := like.first.match(text, *span)) is not None]
+    for rule, found in (("first", firsts), ("bracketed", list(like.bracketed.finditer(text, *part)))):
+        if found and len({letter["letter"] for letter in found}) == 1:
+            return found[0].start("letter"), rule
+    return None
+
+
+def _begins(text: str, part: Span, like: _Patterns) -> bool:
+    """Whether the first line begins with a letter, as in "C. mitosis"."""
+    return any(like.first.match(text, *span) is not None for span in islice(lines(text, *part), 1))
+
+
+def _before_options(text: str, part: Span, like: _Patterns) -> Span:
+    """The part up to a block of choices that follows an answer: another question's."""
+    for block in like.options.finditer(text, *part):
+        before = (part[0], block.start())
+        if any(True for _ in _stated(text, before, like)) or any(True for _ in _lone(text, before, like)) or _begins(text, before, like):
+            return before
+        return part  # the first block is this question's; what follows it is read to the end
+    return part
+
+
+def _choice_letter(text: str, part: Span, choices: Sequence[str]) -> Extraction:
+    """The letter in upper case; without choices one of A to E."""
+    like = _patterns(min(len(choices), 26) or UNKNOWN)
+    part = _before_options(text, part, like)
+    best = max(_stated(text, part, like), default=None) or max(_lone(text, part, like), default=None) or _only(text, part, like)
+    if best is None:
+        return NO_ANSWER
+    at, rule = best
+    return Extraction(answer=text[at].upper(), rule=rule, begin=at, end=at + 1)
+
+
+def _choice_text(text: str, part: Span, choices: Sequence[str]) -> Extraction:
+    """NO_ANSWER if no choice is named, and if several are and none is stated as the answer."""
+    words = {plain: plain for choice in choices if (plain := choice.strip()) and len(plain) <= mentions.MOST}
+    return mentions.find(text, part, words) if words else NO_ANSWER
+
+
+EXTRACTORS = (
+    extractor("choice_letter", "the letter of a choice", _choice_letter),
+    extractor("choice_text", "the text of a choice", _choice_text),
+    extractor("yes_no", "yes or no", lambda text, part, _: mentions.find(text, part, YES_NO)),
+)

@@ -1,0 +1,111 @@
+"""How are answered items scored?  Extraction first, then every score, a whole column at a time.
+
+A failed request has neither a score nor an answer: it is not wrong.  An answer in which nothing was found (NO_ANSWER) was given, and is
+scored as an empty text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from fireassay import catalog
+from fireassay.errors import EnvironmentLacks, Problem, refuse, refuse_any
+from fireassay.quality.scoring.items import Extraction, Extractor
+from fireassay.quality.scoring.text_metric import Array, Encoder, Options, Prepared, TextMetric
+from fireassay.spec.explain import did_you_mean, shown
+
+
+@dataclass(frozen=True, kw_only=True)
+class Score:
+    """A score that is ready to be computed."""
+
+    metric: TextMetric
+    prepared: Prepared
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scored:
+    """The score of each text that was answered: shapes [texts, statistics] and [texts]."""
+
+    name: str
+    rows: Array
+    scores: Array
+
+
+def extractor(name: str) -> Extractor:
+    """An extractor by name."""
+    loaded: Extractor = catalog.load("quality.scoring.extractors", name)
+    return loaded
+
+
+def prepared(names: Sequence[str], options: Options, encoder_of: Callable[[str], Encoder] | None = None) -> tuple[Score, ...]:
+    """The scores by name; options are named "rouge_l.stem", and `encoder_of` loads the model from the folder of option "bertscore.model".
+
+    Raises:
+        SpecError: an option of none of these scores.
+        EnvironmentLacks: an unknown score, or its library is missing.
+    """
+    metrics: dict[str, TextMetric] = {name: catalog.load("quality.scoring.metrics", name) for name in names}
+    known = {f"{name}.{option}" for name, metric in metrics.items() for option in metric.options}
+    unknown = [
+        Problem(
+            f"evaluation.options.{name}",
+            shown(value),
+            f"one of {', '.join(sorted(known))}" if known else f"no option: {', '.join(names)} have none",
+            did_you_mean(name, known),
+        )
+        for name, value in options.items()
+        if name not in known
+    ]
+    refuse_any(unknown, "the options of scores")
+    return tuple(
+        Score(metric=metric, prepared=_prepared(metric, _of(name, metric, options), encoder_of)) for name, metric in metrics.items()
+    )
+
+
+def _prepared(metric: TextMetric, options: Options, encoder_of: Callable[[str], Encoder] | None) -> Prepared:
+    if metric.prepare_with is None:
+        return metric.prepare(options)
+    folder = options["model"]
+    if not isinstance(folder, str) or not folder:
+        where = f"evaluation.options.{metric.name}.model"
+        raise refuse(
+            where, shown(folder), "the folder of an encoder", f'{metric.name}.model = "path/to/model"', source="the options of scores"
+        )
+    if encoder_of is None:
+        raise EnvironmentLacks(f"{metric.title} needs a model of language, which is not loaded here")
+    return metric.prepare_with(options, encoder_of(folder))
+
+
+def _of(name: str, metric: TextMetric, options: Options) -> Mapping[str, str | int | float | bool]:
+    mine = {key.partition(".")[2]: value for key, value in options.items() if key.partition(".")[0] == name}
+    return {**metric.options, **mine}
+
+
+def found(
+    extract: Extractor, texts: Sequence[str | None], choices: Sequence[Sequence[str]], stops: Sequence[str] = ()
+) -> list[Extraction | None]:
+    """What the extractor finds in each text before the first of `stops`; None where there is no text."""
+    pairs = zip(texts, choices, strict=True)
+    return [None if text is None else extract.extract(until(text, stops), options) for text, options in pairs]
+
+
+def until(text: str, stops: Sequence[str]) -> str:
+    """The text before the first stop string: the same for an engine that was not told to stop."""
+    return text[: min((place for stop in stops if (place := text.find(stop)) >= 0), default=len(text))]
+
+
+def score_all(scores: Sequence[Score], answers: Sequence[str], references: Sequence[Sequence[str]]) -> tuple[Scored, ...]:
+    """Every score of these answers."""
+    return tuple(_scored(score, answers, references) for score in scores)
+
+
+def _scored(score: Score, answers: Sequence[str], references: Sequence[Sequence[str]]) -> Scored:
+    width = len(score.metric.statistics)
+    rows = score.prepared.statistics(answers, references) if answers else np.empty((0, width))
+    if rows.shape != (len(answers), width):
+        raise ValueError(f"{score.metric.name} gave statistics of shape {rows.shape} for {len(answers)} answers and {width} columns")
+    return Scored(name=score.metric.name, rows=rows, scores=score.metric.item_scores(rows))

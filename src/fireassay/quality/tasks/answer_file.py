@@ -1,0 +1,97 @@
+"""Which answers does a file hold?  JSONL or CSV, one answer per line, with its reference.
+
+Lines with one id are repetitions: several answers to one item.  A line without the answer's field, or with null in it, holds no answer:
+that item is missing, and never wrong.  An invalid line stops reading and is named: a score of half a file would be another score.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from fireassay.quality.scoring.items import Item
+from fireassay.quality.tasks.support import files
+from fireassay.quality.tasks.support.own_rows import weight_of
+from fireassay.spec.sections.evaluation import Fields
+
+TABLES: Final = {".csv": ",", ".tsv": "\t"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Answers:
+    """The lines of a file in order: what was asked, the answer (None: missing), and which of the item's answers it is."""
+
+    items: tuple[Item, ...]
+    texts: tuple[str | None, ...]
+    repetitions: tuple[int, ...]
+    sha256: str
+
+
+def read(path: Path, fields: Fields) -> Answers:
+    """The answers in a file.
+
+    Raises:
+        SpecError: it cannot be read, a line is invalid, or lines with one id differ in more than the answer.
+    """
+    file = files.read(path)
+    delimiter = TABLES.get(path.suffix.lower())
+    rows = files.table(file, delimiter) if delimiter else files.json_lines(file)
+    known: set[str] = set()
+    pairs = []
+    for row in rows:
+        known.update(row.values)
+        pairs.append(_pair(row, fields))
+    if not pairs:
+        raise files.wrong(path.name, "no line with an answer", "at least one line")
+    if fields.answer not in known:
+        fix = files.did_you_mean(fields.answer, sorted(known))
+        raise files.wrong(path.name, f"no field {fields.answer!r} in any line", "the field with the answers (--answer)", fix)
+    items, texts = zip(*pairs, strict=True)
+    repetitions = tuple(_repetitions(path.name, items, fields))
+    return Answers(items=items, texts=texts, repetitions=repetitions, sha256=file.sha256)
+
+
+def _pair(row: files.Row, fields: Fields) -> tuple[Item, str | None]:
+    wanted = files.value(row, fields.reference)
+    references = tuple(_text(row, fields.reference, value) for value in (wanted if isinstance(wanted, list) else [wanted]))
+    if not references:
+        raise files.wrong(row.where, f"an empty list in {fields.reference!r}", "at least one reference")
+    answer, prompt = row.values.get(fields.answer), row.values.get(fields.prompt)
+    item = Item(
+        id=files.text_of(row, fields.id) if fields.id else str(row.number),
+        prompt=prompt if isinstance(prompt, str) else "",
+        references=references,
+        cluster=files.text_of(row, fields.cluster) if fields.cluster else None,
+        groups={name: files.text_of(row, name) for name in fields.groups},
+        weight=_weight(row, fields.weight) if fields.weight else 1.0,
+    )
+    return item, None if answer is None else _text(row, fields.answer, answer)
+
+
+def _weight(row: files.Row, name: str) -> float:
+    files.value(row, name)  # a weight that is asked for stands in every row
+    return weight_of(row, name)
+
+
+def _text(row: files.Row, name: str, value: object) -> str:
+    """A text, which may be empty, or a number as it is written."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise files.wrong(row.where, f"{files.shown(value)} in {name!r}", "a text or a number")
+    return json.dumps(value)
+
+
+def _repetitions(name: str, items: tuple[Item, ...], fields: Fields) -> Iterator[int]:
+    seen: dict[str, tuple[Item, int]] = {}
+    for item in items:
+        first, count = seen.get(item.id, (item, 0))
+        if item != first:
+            found = f"lines with the {fields.id} {files.shown(item.id)} that differ in more than the answer"
+            allowed = "one item for each id, with several answers at most"
+            raise files.wrong(name, found, allowed, "Choose a field with --id that tells items apart.")
+        seen[item.id] = (first, count + 1)
+        yield count

@@ -1,0 +1,84 @@
+"""Which prompts does an own file hold?  JSONL: prompt or messages, reference or references, and optionally id, cluster, groups, weight."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+from fireassay.quality.scoring.items import Format, Task
+from fireassay.quality.tasks.support import files, options, own_rows, prompts
+from fireassay.quality.tasks.support.prompts import Example
+
+OPTIONS: Final[Mapping[str, options.Option]] = {"metrics": "exact_match", "extractor": "whole", "max_tokens": 256, "stop": ""}
+FIELDS: Final = ("prompt", "messages", "reference", "references", *own_rows.BESIDE)
+ROLES: Final = ("system", "user", "assistant")
+
+
+def read(path: Path, given: Mapping[str, options.Option]) -> tuple[Task, ...]:
+    """The prompts of a file, as they are; `metrics` names scores, separated by commas."""
+    asked = options.checked("jsonl", given, OPTIONS, {})
+    text = files.read(path)
+    examples = [_example(row) for row in files.json_lines(text)]
+    prompts.distinct(examples, text.name)
+    metrics = options.listed(asked["metrics"])
+    if not metrics:
+        raise files.wrong("evaluation.task_options.metrics", "nothing", "at least one score, as exact_match")
+    task = Task(
+        name=path.stem,
+        items=tuple(prompts.item(example) for example in examples),
+        metrics=metrics,
+        method="generation",
+        extractor=str(asked["extractor"]),
+        stop=(str(asked["stop"]),) if asked["stop"] else (),
+        max_tokens=int(asked["max_tokens"]),
+        template="{prompt}",
+        files={text.name: text.sha256},
+        cluster="cluster" if any(example.cluster for example in examples) else "",
+        options=asked,
+    )
+    return (task,)
+
+
+def _example(row: files.Row) -> Example:
+    own_rows.known(row, FIELDS)
+    if ("messages" in row.values) == ("prompt" in row.values):
+        found = "both prompt and messages" if "prompt" in row.values else "neither prompt nor messages"
+        raise files.wrong(row.where, found, "one of the two")
+    if ("references" in row.values) == ("reference" in row.values):
+        found = "both reference and references" if "reference" in row.values else "neither reference nor references"
+        raise files.wrong(row.where, found, "one of the two")
+    messages = _messages(row) if "messages" in row.values else ()
+    return Example(
+        id=own_rows.id_of(row),
+        prompt="" if messages else files.text_of(row, "prompt"),
+        answer="",
+        references=files.texts_of(row, "references" if "references" in row.values else "reference"),
+        cluster=own_rows.label_of(row),
+        groups=own_rows.groups_of(row),
+        weight=own_rows.weight_of(row),
+        messages=messages,
+    )
+
+
+def _messages(row: files.Row) -> tuple[Mapping[str, str], ...]:
+    messages = files.value(row, "messages")
+    proper = (
+        isinstance(messages, list)
+        and messages
+        and all(
+            isinstance(one, dict) and one.get("role") in ROLES and isinstance(one.get("content"), str) and len(one) == 2 for one in messages
+        )
+    )
+    if not proper:
+        raise files.wrong(row.where, f"{files.shown(messages)} in 'messages'", f"a list of {{role, content}}; roles: {', '.join(ROLES)}")
+    return tuple(messages)
+
+
+FORMAT = Format(
+    name="jsonl",
+    title="own prompts",
+    layout="a JSONL file with prompt or messages, reference or references, and optionally id, cluster, groups, weight",
+    read=read,
+    options=OPTIONS,
+)

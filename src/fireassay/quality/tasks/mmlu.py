@@ -1,0 +1,118 @@
+"""Which questions does MMLU hold?  `test/<subject>_test.csv` and `dev/<subject>_dev.csv`, no header: question, A, B, C, D, answer.
+
+The prompt is that of the authors (hendrycks/test, `evaluate.py`) and of lm-evaluation-harness (`tasks/mmlu/default`): a sentence with the
+subject, the rows of dev in file order, the question, "A. ..." to "D. ...", "Answer:".  Three public variants rank models differently:
+
+    letter       log-likelihood of " A" to " D"
+    text         log-likelihood of the choices themselves; the prompt does not list them
+    generation   the model writes, and the letter is extracted
+
+Subjects are the clusters; subject and category are groups.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Final
+
+from fireassay.quality.scoring.items import Format, Item, Task
+from fireassay.quality.tasks.support import files, options, prompts
+from fireassay.quality.tasks.support.mmlu_categories import CATEGORIES
+from fireassay.quality.tasks.support.prompts import Example
+from fireassay.spec.explain import did_you_mean, shown
+
+OPTIONS: Final[Mapping[str, options.Option]] = {"variant": "generation", "shots": 5, "split": "test", "subjects": "", "max_tokens": 32}
+CHOICES: Final = {"variant": ("letter", "text", "generation"), "split": ("test", "val", "dev")}
+COLUMNS: Final = ("question", "A", "B", "C", "D", "answer")
+INTRODUCTION: Final = "The following are multiple choice questions (with answers) about {subject}.\n\n"
+LETTERS: Final = "ABCD"
+
+
+def read(path: Path, given: Mapping[str, options.Option]) -> tuple[Task, ...]:
+    """One task of all subjects, or of those that `subjects` names, in alphabetical order."""
+    asked = options.checked("mmlu", given, OPTIONS, CHOICES)
+    digests: dict[str, str] = {}
+    items: list[Item] = []
+    heads: list[str] = []
+    for subject in _subjects(path, asked):
+        before = INTRODUCTION.format(subject=subject.replace("_", " "))
+        if shots := int(asked["shots"]):
+            before += prompts.head(_examples(path, subject, "dev", asked, digests), shots, f"dev/{subject}_dev.csv")
+        heads.append(before)
+        items += [prompts.item(example, before) for example in _examples(path, subject, str(asked["split"]), asked, digests)]
+    generation = asked["variant"] == "generation"
+    task = Task(
+        name="mmlu",
+        items=tuple(items),
+        metrics=("exact_match",) if generation else ("acc", "acc_norm"),
+        method="generation" if generation else "loglikelihood",
+        extractor="choice_letter" if generation else "whole",
+        max_tokens=int(asked["max_tokens"]),
+        template="".join(heads) + _asked("{question}", ("{A}", "{B}", "{C}", "{D}"), asked),
+        shots=int(asked["shots"]),
+        chance=0.25,
+        files=digests,
+        cluster="subject",
+        options=asked,
+    )
+    return (task,)
+
+
+def _subjects(path: Path, asked: Mapping[str, options.Option]) -> Sequence[str]:
+    split = str(asked["split"])
+    folder, end = path / split, f"_{split}.csv"
+    if not folder.is_dir():
+        raise files.wrong(
+            str(path), f"no folder {split!r} in it", "the folder that holds dev and test", "Give the folder data of the authors' data.tar."
+        )
+    known = sorted(file.name.removesuffix(end) for file in folder.iterdir() if file.name.endswith(end))
+    if not known:
+        raise files.wrong(str(folder), f"no file that ends with {end}", f"<subject>{end}, as anatomy{end}")
+    wanted = options.listed(asked["subjects"]) or known
+    for subject in wanted:
+        if subject not in known:
+            where = "evaluation.task_options.subjects"
+            raise files.wrong(
+                where, shown(subject), f"a subject with a file in {split}, of which there are {len(known)}", did_you_mean(subject, known)
+            )
+    return sorted(set(wanted))
+
+
+def _examples(path: Path, subject: str, split: str, asked: Mapping[str, options.Option], digests: dict[str, str]) -> list[Example]:
+    name = f"{split}/{subject}_{split}.csv"
+    text = files.examples(path / name, int(asked["shots"]) if split == "dev" else 0, name)
+    digests[name] = text.sha256
+    return [_example(row, subject, asked) for row in files.table(text, header=COLUMNS)]
+
+
+def _example(row: files.Row, subject: str, asked: Mapping[str, options.Option]) -> Example:
+    answer = str(row.values["answer"]).strip()
+    if len(answer) != 1 or answer not in LETTERS:
+        fix = "The layout has no header line; remove it." if row.number == 1 and answer.lower() == "answer" else ""
+        raise files.wrong(f"{row.where}, column 6", shown(answer), "A, B, C or D", fix)
+    texts = tuple(files.text_of(row, letter).strip() for letter in LETTERS)
+    right, variant = LETTERS.index(answer), asked["variant"]
+    return Example(
+        id=f"{subject}/{row.number}",
+        prompt=_asked(files.text_of(row, "question").strip(), texts, asked),
+        answer=f" {texts[right] if variant == 'text' else answer}",
+        references=(answer if variant == "generation" else str(right),),
+        choices=tuple(f" {text}" for text in (texts if variant == "text" else LETTERS)),
+        cluster=subject,
+        groups={"subject": subject, "category": CATEGORIES.get(subject, "other")},
+    )
+
+
+def _asked(question: str, texts: Sequence[str], asked: Mapping[str, options.Option]) -> str:
+    listed = "" if asked["variant"] == "text" else "".join(f"{letter}. {text}\n" for letter, text in zip(LETTERS, texts, strict=True))
+    return f"{question}\n{listed}Answer:"
+
+
+FORMAT = Format(
+    name="mmlu",
+    title="MMLU",
+    layout="a folder with test/<subject>_test.csv and dev/<subject>_dev.csv: question, A, B, C, D, answer, without header",
+    read=read,
+    options=OPTIONS,
+)

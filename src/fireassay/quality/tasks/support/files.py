@@ -1,0 +1,239 @@
+"""What do the user's files hold?  Text, lines and tables, each with its line number and the file's SHA-256; nothing is downloaded.
+
+A file that ends with .gz is unpacked; its digest is that of the file as it is stored.  Every error names the file, the line, what was found
+and what to do.  Time is linear in the size; a file above `MOST_BYTES`, or something that is no file (a pipe, a device), is refused before it
+is read.
+"""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import hashlib
+import io
+import json
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from fireassay.errors import SpecError, refuse
+from fireassay.spec.explain import closest
+from fireassay.spec.explain import did_you_mean as did_you_mean
+from fireassay.spec.explain import shown as shown
+
+MOST_BYTES: Final = 2 * 1024**3
+LONGEST_LINE: Final = 16 * 1024**2  # characters: no answer is longer, and whatever reads it takes a while
+SOURCE: Final = "the task's data"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Text:
+    """A file's text, without a byte-order mark."""
+
+    name: str
+    text: str
+    sha256: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Row:
+    """A row with its place, for messages."""
+
+    where: str  # "dev.tsv, line 12"
+    number: int  # from 1, of the rows with data
+    values: Mapping[str, Any]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Broken:
+    """A row that has not one value per column."""
+
+    where: str
+    found: str
+
+
+def wrong(where: str, found: str, allowed: str, fix: str = "") -> SpecError:
+    """The error for one problem of the data."""
+    return refuse(where, found, allowed, fix, source=SOURCE)
+
+
+def read(path: Path, name: str = "") -> Text:
+    """A whole file.
+
+    Raises:
+        SpecError: it does not exist, is no file, is empty, too large or not UTF-8.
+    """
+    name = name or path.name or str(path)
+    if not path.is_file():
+        state = "a folder" if path.is_dir() else "no such file" if not path.exists() else "neither a file nor a folder"
+        raise wrong(name, f"{state} at {shown(str(path))}", "a file", "" if path.exists() else _similar(path))
+    try:
+        if (size := path.stat().st_size) > MOST_BYTES:
+            raise wrong(name, f"{size:,} bytes", f"at most {MOST_BYTES:,}", "Split the file, and evaluate the parts.")
+        content = path.read_bytes()
+    except OSError as error:
+        raise wrong(name, f"a file that cannot be read ({error.strerror})", "a readable file") from None
+    digest = hashlib.sha256(content).hexdigest()
+    if path.suffix == ".gz":
+        content = _unpacked(name, content)
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        raise wrong(
+            f"{name}, line {line}", f"the byte 0x{content[error.start]:02x}, which is not UTF-8", "UTF-8", "Save it as UTF-8."
+        ) from None
+    if not text.strip():
+        raise wrong(name, "an empty file", "rows of data")
+    return Text(name=name, text=text, sha256=digest)
+
+
+def examples(path: Path, shots: int, name: str = "") -> Text:
+    """A file that holds the few-shot examples, unless there are none to be shown: the default of some layouts asks for them.
+
+    Raises:
+        SpecError: there is none, or it cannot be read.
+    """
+    if shots and not path.is_file():
+        fix = f"Put it there, or ask without examples: --task-option shots=0. {_similar(path)}".strip()
+        raise wrong(name or path.name, f"no such file at {shown(str(path))}", f"the file with the examples, since shots = {shots}", fix)
+    return read(path, name)
+
+
+def _unpacked(name: str, content: bytes) -> bytes:
+    try:
+        unpacked = gzip.GzipFile(fileobj=io.BytesIO(content)).read(MOST_BYTES + 1)
+    except (OSError, EOFError, zlib.error) as error:
+        raise wrong(name, f"a file that cannot be unpacked ({error})", "a whole gzip file") from None
+    if len(unpacked) > MOST_BYTES:
+        raise wrong(name, f"more than {MOST_BYTES:,} bytes, unpacked", "a smaller file", "Split the file, and evaluate the parts.")
+    return unpacked
+
+
+def _similar(path: Path) -> str:
+    if not path.parent.is_dir():
+        return f"There is no folder {shown(str(path.parent))}."
+    match = closest(path.name, (entry.name for entry in path.parent.iterdir()))
+    return f"Did you mean {path.parent / match}?" if match else ""
+
+
+def json_lines(file: Text) -> Iterator[Row]:
+    """The objects of a JSONL file; blank lines are skipped."""
+    number = 0
+    for line, text in enumerate(file.text.split("\n"), 1):
+        if not text.strip():
+            continue
+        number += 1
+        where = f"{file.name}, line {line}"
+        _refuse_long(where, text)
+        value = parsed(where, text)
+        if not isinstance(value, dict):
+            raise wrong(where, shown(value), "one JSON object per line")
+        yield Row(where=where, number=number, values=value)
+
+
+def _refuse_long(where: str, text: str) -> None:
+    if len(text) > LONGEST_LINE:
+        raise wrong(where, f"{len(text):,} characters", f"at most {LONGEST_LINE:,} in a line", "Look for a missing line end.")
+
+
+def parsed(where: str, text: str) -> Any:
+    """JSON; half a surrogate pair, which no file can hold, is U+FFFD, as where an engine sends one."""
+    try:
+        found = json.loads(text)
+        return _whole(found) if "\\ud" in text.lower() else found
+    except json.JSONDecodeError as error:
+        place = f"{where}, column {error.colno}" if "\n" not in text.strip() else f"{where}, line {error.lineno}, column {error.colno}"
+        raise wrong(place, f"no JSON ({error.msg})", "JSON", "Look for a missing quote, comma or brace there.") from None
+    except (ValueError, RecursionError):
+        raise wrong(where, "JSON that is nested too deep or has a number of thousands of digits", "JSON") from None
+
+
+def _whole(found: Any) -> Any:
+    if isinstance(found, dict):
+        return {_whole(name): _whole(inner) for name, inner in found.items()}
+    if isinstance(found, list):
+        return [_whole(inner) for inner in found]
+    return found.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace") if isinstance(found, str) else found
+
+
+def table(file: Text, delimiter: str = ",", header: Sequence[str] = ()) -> Iterator[Row]:
+    """The rows of a CSV file with quotes; `header`: the columns' names, where the file does not name them itself."""
+    csv.field_size_limit(LONGEST_LINE)
+    reader = csv.reader(io.StringIO(file.text, newline=""), strict=True, delimiter=delimiter)
+    names, number, begin = list(header), 0, 1
+    try:
+        for values in reader:
+            where, begin = f"{file.name}, line {begin}", reader.line_num + 1
+            if not any(value.strip() for value in values):
+                continue
+            if not names:
+                names = _header(where, values)
+                continue
+            number += 1
+            if len(values) != len(names):
+                raise wrong(
+                    where, f"{len(values)} columns", f"{len(names)}: {', '.join(names)}", "Put a value with commas or quotes in quotes."
+                )
+            yield Row(where=where, number=number, values=dict(zip(names, values, strict=True)))
+    except csv.Error as error:
+        raise wrong(f"{file.name}, line {reader.line_num}", f"no CSV ({error})", "CSV, quotes inside a value doubled") from None
+
+
+def tabbed(file: Text, header: Sequence[str] = ()) -> Iterator[Row | Broken]:
+    """The rows of a TSV file in which quotes are ordinary characters."""
+    names, number = list(header), 0
+    for line, text in enumerate(file.text.split("\n"), 1):
+        text = text.removesuffix("\r")
+        if not text.strip():
+            continue
+        where = f"{file.name}, line {line}"
+        _refuse_long(where, text)
+        values = text.split("\t")
+        if not names:
+            names = _header(where, values)
+            continue
+        number += 1
+        if len(values) != len(names):
+            yield Broken(where=where, found=f"{len(values)} columns instead of {len(names)} ({', '.join(names)})")
+        else:
+            yield Row(where=where, number=number, values=dict(zip(names, values, strict=True)))
+
+
+def _header(where: str, values: Sequence[str]) -> list[str]:
+    names = [value.strip() for value in values]
+    if twice := sorted({name for name in names if names.count(name) > 1}):
+        raise wrong(where, f"the column {shown(twice[0])} twice", "each column once")
+    return names
+
+
+def value(row: Row, name: str) -> Any:
+    """A field that has to be there."""
+    if row.values.get(name) is None:
+        if name in row.values:
+            raise wrong(row.where, f"null in {name!r}", "a value")
+        fields = ", ".join(map(shown, row.values)) or "no fields"
+        raise wrong(row.where, f"no field {name!r}", f"a value; the row has {fields}", did_you_mean(name, row.values))
+    return row.values[name]
+
+
+def text_of(row: Row, name: str) -> str:
+    """A field that has to be a text that is not blank; numbers as they are written in JSON, true and false in small letters."""
+    found = value(row, name)
+    if isinstance(found, bool | int | float):
+        return json.dumps(found)
+    if not isinstance(found, str) or not found.strip():
+        raise wrong(row.where, f"{shown(found)} in {name!r}", "a text")
+    return found
+
+
+def texts_of(row: Row, name: str) -> tuple[str, ...]:
+    """A field that is a text, or a list of at least one."""
+    found = value(row, name)
+    if not isinstance(found, list):
+        return (text_of(row, name),)
+    if not found or not all(isinstance(one, str | bool | int | float) for one in found):
+        raise wrong(row.where, f"{shown(found)} in {name!r}", "a list of at least one text")
+    return tuple(one if isinstance(one, str) else json.dumps(one) for one in found)

@@ -1,0 +1,94 @@
+"""What may an own task's TOML file say, and is it valid?  All problems at once, each below its line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import BeforeValidator, Field, ValidationError
+
+from fireassay import catalog
+from fireassay.errors import Problem, SpecError
+from fireassay.quality.tasks.support import template
+from fireassay.spec.explain import did_you_mean, explain, shown
+from fireassay.spec.load import parse, with_lines
+from fireassay.spec.model import NAME_PATTERN, Model, Words, listed
+from fireassay.spec.rules.quality import unfit
+
+Option = str | int | float | bool
+Stops = Annotated[tuple[Annotated[str, Field(min_length=1)], ...], BeforeValidator(listed)]
+
+
+class RowFields(Model):
+    """The fields of the data's rows."""
+
+    reference: str = Field(
+        "answer", min_length=1, description="The field of the right answer: a text or a list; for choices an index, letter or text."
+    )
+    choices: str = Field("", description="The field with the list of choices, for method = loglikelihood and extractors of choices.")
+    id: str = Field("", description="The field that identifies a row. Default: the row's number.")
+    cluster: str = Field("", description="The field that rows share which depend on each other: a passage, a subject.")
+    weight: str = Field("", description="The field of a row's weight. Default: all count alike.")
+    groups: Words = Field((), description="Fields whose values are scored apart.")
+
+
+class OwnTask(Model):
+    """A task of the user's own: data, prompt and scores."""
+
+    name: str = Field(min_length=1, max_length=60, pattern=NAME_PATTERN, description="The task's name in reports.")
+    data: str = Field(min_length=1, description="The file with the data, relative to this file.")
+    layout: Literal["jsonl", "csv", "tsv"] = Field(
+        "jsonl", description="jsonl: an object per line. csv, tsv: a first line with the columns' names."
+    )
+    template: str = Field(min_length=1, description="The prompt, with {field} for a field of the row; {{ and }} are braces.")
+    answer_template: str = Field("", description="An example's answer, with the space before it. Default: a space and the reference.")
+    separator: str = Field("\n\n", description="What stands between few-shot examples.")
+    introduction: str = Field("", description="What stands before the first example.")
+    shots: int = Field(0, ge=0, le=1000, description="Number of few-shot examples: the first rows of shots_from.")
+    shots_from: str = Field("", description="The file with the few-shot examples, relative to this file, in the same layout.")
+    metrics: Words = Field(("exact_match",), min_length=1, description="Scores by name; the first decides.")
+    options: dict[str, Option] = Field(default_factory=dict, description='Options of scores, as "rouge_l.stem" = true.')
+    extractor: str = Field("whole", min_length=1, description="How the answer is found in a text.")
+    method: Literal["generation", "loglikelihood"] = Field("generation", description="loglikelihood: the most likely choice is the answer.")
+    stop: Stops = Field((), description="Texts at which the model stops.")
+    max_tokens: int = Field(256, ge=1, le=1_000_000, description="Most tokens of an answer.")
+    chance: float | None = Field(
+        None, ge=0.0, le=1.0, description="Score of a guesser without knowledge. Default: that of the choices, if any."
+    )
+    fields: RowFields = RowFields()
+
+
+def load(path: Path) -> OwnTask:
+    """The task that a TOML file describes.
+
+    Raises:
+        SpecError: it cannot be read, or is invalid: all problems at once.
+    """
+    data, text = parse(path, "a task")
+    try:
+        task = OwnTask.model_validate(data)
+    except ValidationError as error:
+        raise SpecError(with_lines(explain(OwnTask, error), text), str(path)) from None
+    if problems := tuple(_contradictions(task)):
+        raise SpecError(with_lines(problems, text), str(path))
+    return task
+
+
+def _contradictions(task: OwnTask) -> Iterator[Problem]:
+    if brace := template.lone_brace(task.template):
+        yield Problem("template", f"a single brace at {shown(brace)}", "{field}, or {{ and }} for braces")
+    if task.shots and not task.shots_from:
+        yield Problem("shots_from", "nothing", f"the file with the examples, for shots = {task.shots}")
+    if task.method == "loglikelihood" and not task.fields.choices:
+        yield Problem("fields.choices", "nothing", "the field with the list of choices, for method = loglikelihood")
+    known = (*catalog.names("quality.scoring.extractors"), *catalog.third_party("quality.scoring.extractors"))
+    if task.extractor not in known:
+        fix = did_you_mean(task.extractor, known)
+        yield Problem("extractor", shown(task.extractor), f"one of {', '.join(known)}", fix)
+    for name in task.metrics:
+        yield from unfit("metrics", name, task.method)
+    for name in task.options:
+        if name.partition(".")[0] not in task.metrics:
+            fix = did_you_mean(name, [f"{metric}.{name.partition('.')[2]}" for metric in task.metrics])
+            yield Problem("options", shown(name), f"SCORE.OPTION, with one of {', '.join(task.metrics)}", fix)

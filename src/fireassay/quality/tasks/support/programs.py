@@ -1,0 +1,53 @@
+"""What do layouts of programming problems share?  One JSON object a line, some fields of which are Python."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Final
+
+from fireassay.quality.scoring.items import Item, Task
+from fireassay.quality.tasks.support import files, options, prompts
+
+OPTIONS: Final[Mapping[str, options.Option]] = {"max_tokens": 512}
+
+
+def task(
+    name: str,
+    path: Path,
+    given: Mapping[str, options.Option],
+    item: Callable[[files.Row], Item],
+    *,
+    stop: tuple[str, ...],
+    template: str = "",
+) -> Task:
+    """The file's problems as one task.
+
+    Raises:
+        SpecError: the file cannot be read, or a line is no problem.
+    """
+    asked = options.checked(name, given, OPTIONS, {})
+    file = files.read(path)
+    items = tuple(map(item, files.json_lines(file)))
+    prompts.distinct(items, file.name)
+    return Task(
+        name=name,
+        items=items,
+        metrics=("pass_at_1",),
+        method="code",
+        extractor="code",
+        stop=stop,
+        max_tokens=int(asked["max_tokens"]),
+        template=template,
+        files={file.name: file.sha256},
+        options=asked,
+    )
+
+
+def python(row: files.Row, name: str, source: str) -> str:
+    """Demand that a field holds Python."""
+    try:
+        compile(source, name, "exec", dont_inherit=True)
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        raise files.wrong(row.where, f"no Python in {name!r} ({error})", "the source of the test") from None
+    return source

@@ -1,1 +1,0 @@
-"""Which charts show a load?"""

@@ -1,1 +1,0 @@
-"""Which charts show training?"""

@@ -1,1 +1,0 @@
-"""Which data series do the charts show?"""

@@ -1,1 +1,0 @@
-"""Which results of other load generators can be imported?  One file per tool."""

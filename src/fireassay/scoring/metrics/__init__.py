@@ -1,1 +1,0 @@
-"""Which scores are there?  One file with METRIC each; nothing lists them elsewhere."""

@@ -1,1 +1,0 @@
-"""Where does the time go, and what could be gained?"""

@@ -1,1 +1,0 @@
-"""Is the speedup what it seems?"""

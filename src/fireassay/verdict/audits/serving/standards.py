@@ -1,0 +1,337 @@
+"""Does a load follow the rules of MLPerf, and does an import agree with its own totals?"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+import polars as pl
+
+from fireassay.estimates.estimate import Estimate
+from fireassay.estimates.format import count, given, percent
+from fireassay.frames.record_data import RecordData
+from fireassay.metrics.metric import Results
+from fireassay.spec.rules.serving import WITHOUT_TEXT
+from fireassay.spec.sections.mlperf import SAMPLES, SECONDS, requirements
+from fireassay.stats.models.early_stopping import floor, least_passes
+from fireassay.units import NS_PER_S
+from fireassay.verdict.audits.support.audit import Audit
+from fireassay.verdict.evidence.affected import by_configuration
+from fireassay.verdict.evidence.sent_requests import main, serving_of
+from fireassay.verdict.imported import titled
+from fireassay.verdict.types import Finding, Severity
+
+# ---- mlperf ----
+
+SCENARIOS: Final = ("single_stream", "multi_stream", "server", "offline")
+REQUIRED: Final = {process: required for process in SCENARIOS if (required := requirements(process)) is not None}
+NAMES: Final = {process: required.name for process, required in REQUIRED.items()}
+PERCENTILES: Final = {process: required.percentile for process, required in REQUIRED.items() if required.percentile is not None}
+
+
+def examine_mlperf(measured: RecordData, _: Results) -> tuple[Finding, ...]:
+    """A note per configuration of such a scenario, valid or not, for its shortest launch.
+
+    The scenarios single_stream, multi_stream, server and offline take their arrivals from MLPerf, which also requires at least 600 s and
+    enough queries. With early stopping (stats.early_stopping, confidence 0.99): SingleStream 64 queries for the p90, MultiStream 662 for
+    the p99, Server h(t) + t for t late queries, Offline 24,576 samples. A shortfall is a note: the numbers and their intervals stand, but
+    are not MLPerf's. Only duration and counts are checked; a submission needs more (accuracy run, seeds, LoadGen itself). Source:
+    mlcommons/inference_policies, inference_rules.adoc.
+    """
+    process = serving_of(measured).arrivals.process
+    if process not in NAMES:
+        return ()
+    return tuple(_mlperf_finding(measured, process, name, rows) for name, rows in by_configuration(measured, _mlperf_launches(measured)))
+
+
+def _mlperf_launches(measured: RecordData) -> pl.DataFrame:
+    """(configuration, launch, seconds, queries, requests, late) of each timed launch's measured part."""
+    rows = main(measured, "scheduled_ns", "first_token_ns", "last_token_ns", "done_ns", "tokens_out", "status")
+    span = (pl.col("done_ns").max() - pl.col("scheduled_ns").min()) / NS_PER_S
+    return (
+        rows.group_by("launch", "configuration")
+        .agg(
+            span.alias("seconds"),
+            pl.len().alias("requests"),
+            pl.col("scheduled_ns").n_unique().alias("queries"),
+            _mlperf_late(measured).sum().alias("late"),
+        )
+        .sort("launch")
+    )
+
+
+def _mlperf_late(measured: RecordData) -> pl.Expr:
+    """Whether a request failed or exceeded a latency bound: first token, time per later token, or end to end."""
+    objectives = serving_of(measured).objectives
+    late = pl.col("status") != "ok"
+    first = (pl.col("first_token_ns") - pl.col("scheduled_ns")) / NS_PER_S
+    each = (pl.col("last_token_ns") - pl.col("first_token_ns")) / NS_PER_S / (pl.col("tokens_out") - 1)
+    whole = (pl.col("last_token_ns").fill_null(pl.col("done_ns")) - pl.col("scheduled_ns")) / NS_PER_S
+    for value, limit in ((first, objectives.ttft_s), (each, objectives.tpot_s), (whole, objectives.e2e_s)):
+        if limit is not None:
+            late = late | (value > limit).fill_null(value=False)
+    return late
+
+
+def _mlperf_finding(measured: RecordData, process: str, name: str, rows: pl.DataFrame) -> Finding:
+    missing = list(_mlperf_missing(measured, process, rows))
+    shown = f"MLPerf {NAMES[process]}"
+    if missing:
+        evidence = f"{shown} would not accept this run: {'; '.join(missing)}"
+        remedy = f"serving.arrivals.duration_s = {SECONDS:g} or more, and enough queries; assay's own intervals hold without that"
+        return Finding("mlperf_not_valid", "note", name, evidence, remedy)
+    evidence = f"duration and counts are those that {shown} requires; an accuracy run and LoadGen itself are not covered"
+    return Finding("mlperf_valid", "note", name, evidence, "nothing")
+
+
+def _mlperf_missing(measured: RecordData, process: str, rows: pl.DataFrame) -> Iterator[str]:
+    shortest = min((float(value) for value in rows["seconds"].drop_nulls()), default=0.0)
+    if shortest < SECONDS:
+        yield f"a launch lasts {given(shortest, 3)} s, at least {SECONDS:g} s are required"
+    if process == "offline":
+        fewest = int(rows["requests"].min())  # type: ignore[arg-type]
+        if fewest < SAMPLES:
+            yield f"{fewest:,} samples, at least {SAMPLES:,} are required"
+        return
+    p, fewest = PERCENTILES[process], int(rows["queries"].min())  # type: ignore[arg-type]
+    if process == "server":
+        yield from _early(p, rows, required=serving_of(measured).objectives.any)
+    elif fewest < floor(p):
+        yield f"{fewest:,} queries, the early stopping of a p{100 * p:g} needs at least {floor(p):,}"
+
+
+def _early(p: float, rows: pl.DataFrame, *, required: bool) -> Iterator[str]:
+    if not required:
+        yield "no latency bound is set (serving.objectives)"
+        return
+    for queries, late in rows.select("queries", "late").iter_rows():
+        needed = least_passes(late, p) + late
+        if queries < needed:
+            yield f"{late:,} of {queries:,} queries were over the latency bound, which needs at least {needed:,} queries"
+            return
+
+
+# ---- foreign ----
+
+FOREIGN_OPEN: Final = ("constant", "poisson", "gamma", "stages", "trace", "server")  # due times independent of the server
+UNITS: Final = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
+MOST_APART: Final = 0.01  # relative, for a number computed by the same definition from the same requests
+INVALID: Final = "itself calls the result"  # marks a doubt as the tool's own verdict (importers/loadgen.py)
+AGAIN: Final = "measure again with assay where it matters"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Defect:
+    """A known defect of a tool's numbers."""
+
+    rule: str
+    severity: Severity
+    evidence: str
+    remedy: str
+    when: Callable[[RecordData], bool] = lambda measured: True
+
+
+def _generates(measured: RecordData) -> bool:
+    return serving_of(measured).task not in WITHOUT_TEXT
+
+
+def _chats(measured: RecordData) -> bool:
+    return serving_of(measured).task == "chat"  # also the default for a file without a task
+
+
+def _poisson(measured: RecordData) -> bool:
+    return serving_of(measured).arrivals.process == "poisson"
+
+
+DEFECTS: Final[Mapping[str, tuple[Defect, ...]]] = {
+    "genai_bench": (
+        Defect(
+            rule="foreign_connections",
+            severity="warning",
+            remedy="subtract nothing: compare only with tools that do the same, or measure again",
+            evidence="genai-bench sets up a new connection for every request, and its clock runs meanwhile: DNS, TCP and TLS are in every time to "
+            "the first token and every end-to-end time",
+        ),
+        Defect(
+            rule="foreign_cut_off",
+            severity="warning",
+            remedy=AGAIN,
+            evidence="requests that were under way when a run of genai-bench ended are killed and leave no row, and answers of more than 1,000 tokens "
+            "per second are left out: the slowest and the fastest answers are missing",
+        ),
+    ),
+    "vllm": (
+        Defect(
+            rule="foreign_first_token",
+            severity="warning",
+            when=_chats,
+            remedy="check what the server sends first, or measure again",
+            evidence="vLLM's benchmark takes the first message with choices for the first token, although it may be an empty role chunk: its time to "
+            "the first token may be far too short, and the first gap too long (vllm#3759, vllm#15106)",
+        ),
+        Defect(
+            rule="foreign_chunks",
+            severity="note",
+            when=_generates,
+            remedy="do not compare gaps of engines that send several tokens in a chunk",
+            evidence="vLLM's gaps (ITL) and its peak of tokens per second count chunks, whatever number of tokens each one holds",
+        ),
+    ),
+    "aiperf": (
+        Defect(
+            rule="foreign_lengths",
+            severity="note",
+            when=_generates,
+            remedy="compare token rates only if both count tokens alike",
+            evidence="AIPerf counts output tokens with its own tokenizer on the text that came back, which need not give the tokens that were generated",
+        ),
+        Defect(
+            rule="foreign_skipped",
+            severity="warning",
+            when=lambda measured: serving_of(measured).arrivals.process in FOREIGN_OPEN,
+            remedy=AGAIN,
+            evidence="with a cap on concurrency AIPerf skips arrivals that find no free slot, and they are in no number: under a stall the load "
+            "falls instead of waiting",
+        ),
+    ),
+    "guidellm": (
+        Defect(
+            rule="foreign_time_per_token",
+            severity="warning",
+            when=_generates,
+            remedy="take our time per token, which leaves the first one out",
+            evidence="guidellm's own time per output token includes the time to the first token; ours, from the same requests, does not",
+        ),
+        Defect(
+            rule="foreign_arrivals",
+            severity="warning",
+            when=_poisson,
+            remedy=AGAIN,
+            evidence="guidellm's poisson arrivals repeat every gap once for each of its worker processes, so that requests come in bursts: with 10 workers "
+            "their dispersion is 7.7 instead of 1 (simulated from its source)",
+        ),
+        Defect(
+            rule="foreign_wall_clock",
+            severity="note",
+            remedy="check whether that machine's clock was set during the run",
+            evidence="guidellm times requests by the wall clock, which may be set while it runs",
+        ),
+    ),
+    "loadgen": (
+        Defect(
+            rule="foreign_totals",
+            severity="note",
+            remedy="keep LoadGen's own report; nothing is derived from it here",
+            evidence="LoadGen calls the system under test in its own process: no network, no HTTP server and no queue before it is in its latencies",
+        ),
+    ),
+}
+
+
+def examine_foreign(measured: RecordData, results: Results) -> tuple[Finding, ...]:
+    """The meaning of an imported record's numbers; nothing for a record of our own.
+
+    Load generators define latencies differently, and some definitions are wrong (read in their source code). This names the defects that
+    may affect this record's numbers, a clock that starts at sending although arrivals were open-loop, totals that contradict the requests
+    beside them, and information missing from the file. A result that its own tool calls invalid is INVALID here too. Cannot tell: whether
+    the file is the tool's unmodified output.
+    """
+    foreign = measured.foreign
+    if foreign is None:
+        return ()
+    return (
+        *_doubts(foreign),
+        *_totals(foreign),
+        *_clock(measured, foreign),
+        *_known(measured, foreign),
+        *_contradicted(foreign, results),
+        *_errors(measured, foreign),
+        _unsaid(foreign),
+    )
+
+
+def _doubts(foreign: Mapping[str, Any]) -> Iterator[Finding]:
+    """Reasons to doubt the file itself."""
+    for words in foreign.get("doubts") or ():
+        grave = INVALID in words
+        yield Finding("foreign_doubtful", "invalid" if grave else "warning", None, str(words), AGAIN)
+
+
+def _totals(foreign: Mapping[str, Any]) -> Iterator[Finding]:
+    if not foreign.get("requests"):
+        evidence = f"the file of {titled(foreign)} holds totals only: no percentile, share or interval can be derived from it, and none can be checked"
+        yield Finding("foreign_without_requests", "warning", None, evidence, "import the file with the requests, if the tool writes one")
+
+
+def _clock(measured: RecordData, foreign: Mapping[str, Any]) -> Iterator[Finding]:
+    process = serving_of(measured).arrivals.process
+    if foreign.get("clock") == "scheduled" or not foreign.get("requests") or process not in FOREIGN_OPEN:
+        return
+    evidence = (
+        f"every latency begins when {foreign.get('title')} sent the request, not when it was due: requests that a stall or a full client held back look "
+        "fast (coordinated omission)"
+    )
+    remedy = "quote no tail from it; measure again with a clock that starts when a request is due"
+    yield Finding("foreign_clock", "warning", None, evidence, remedy)
+
+
+def _known(measured: RecordData, foreign: Mapping[str, Any]) -> Iterator[Finding]:
+    for defect in DEFECTS.get(str(foreign.get("tool")), ()):
+        if (foreign.get("requests") or defect.rule == "foreign_totals") and defect.when(measured):
+            yield Finding(defect.rule, defect.severity, None, defect.evidence, defect.remedy)
+
+
+def _contradicted(foreign: Mapping[str, Any], results: Results) -> Iterator[Finding]:
+    """The tool's numbers that do not follow from its own requests, for equal definitions and requests."""
+    for reported in foreign.get("reported") or ():
+        ours = results.get(str(reported.get("ours")), {}).get(str(reported.get("configuration")))
+        if not reported.get("same") or not isinstance(ours, Estimate) or ours.n_launches != 1 or ours.value <= 0.0:
+            continue
+        stated = float(reported["value"]) * UNITS.get(str(reported.get("unit")), 1.0)
+        apart = abs(stated - ours.value) / ours.value
+        if apart > MOST_APART:
+            sentence = f"the file reports {reported.get('name')} {given(stated)} s, but its requests give {given(ours.value)} s"
+            evidence = f"{sentence} by the same definition: {percent(apart)} apart"
+            remedy = "check whether the file was edited, or assembled from several"
+            yield Finding("foreign_contradiction", "warning", str(reported["configuration"]), evidence, remedy)
+
+
+def _errors(measured: RecordData, foreign: Mapping[str, Any]) -> Iterator[Finding]:
+    """genai-bench computes its error rate before it counts its requests."""
+    for reported in foreign.get("reported") or ():
+        if foreign.get("tool") != "genai_bench" or reported.get("ours") != "error_rate" or reported.get("value") != 0.0:
+            continue
+        rows = main(measured, "status").filter(pl.col("configuration") == reported["configuration"])
+        failed = rows.filter(pl.col("status") != "ok").height
+        if failed:
+            evidence = (
+                f"genai-bench reports an error rate of 0, as it always does, although {count(failed, 'requests')} of {rows.height:,} failed"
+            )
+            remedy = "take the share of failed requests from this record"
+            yield Finding("foreign_error_rate", "warning", str(reported["configuration"]), evidence, remedy)
+
+
+def _unsaid(foreign: Mapping[str, Any]) -> Finding:
+    missing = "; ".join(str(words) for words in foreign.get("missing") or ())
+    evidence = f"measured by {titled(foreign)} and imported; its file does not say: {missing or 'nothing is missing'}"
+    remedy = "what is not stated cannot be compared: vouch for it with --varying, or measure again"
+    return Finding("foreign_unsaid", "note", None, evidence, remedy)
+
+
+AUDITS = (
+    Audit(
+        name="mlperf",
+        title="not an MLPerf run",
+        question="Would this run meet MLPerf's rules for its scenario?",
+        examine=examine_mlperf,
+        about=("serving",),
+    ),
+    Audit(
+        name="foreign",
+        title="numbers of another tool",
+        question="What do the numbers of an imported record mean, and what do they lack?",
+        examine=examine_foreign,
+        about=("serving",),
+    ),
+)

@@ -1,0 +1,275 @@
+"""Does a claim say how many launches and trials stand behind its numbers, which were picked, and what they cost in quality?"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Final
+
+from fireassay.estimates.format import count, given
+from fireassay.stats.comparing.tango import zero_flip_bound
+from fireassay.stats.intervals.quantiles import least_two_sided
+from fireassay.verdict.audits.every.launches import LAUNCHES_ENOUGH
+from fireassay.verdict.audits.every.tails import PERCENTILE_TRIALS_CONFIDENCE
+from fireassay.verdict.claims.audits.support.claim_audit import ClaimAudit
+from fireassay.verdict.claims.claimed_numbers import found, improved, unsaid
+from fireassay.verdict.claims.claimed_numbers import found as said_wrong
+from fireassay.verdict.claims.stated.kinds import is_quality, is_relative, is_share, is_wait, lower_is_better
+from fireassay.verdict.claims.stated.names import metric_name, statistic
+from fireassay.verdict.claims.stated.scores import confusion, direction_contradicts, is_proportion, lower_score_is_better, of_number, scale
+from fireassay.verdict.types import Finding
+
+if TYPE_CHECKING:
+    from fireassay.spec.claim import Claim, ClaimedQuality, Number
+
+
+LEAST_CONFIDENCE = 0.8  # the lowest level accepted as a confidence interval
+
+
+def claim_launches(said: Claim) -> tuple[Finding, ...]:
+    """Numbers without launches or without an interval."""
+    return tuple(finding for number in said.number if not is_quality(number) for finding in _claimed(number))
+
+
+def _claimed(number: Number) -> list[Finding]:
+    missing = []
+    if number.launches is None:
+        trials = f"; {count(number.trials, 'trials')} inside a launch say nothing about the next launch" if number.trials else ""
+        missing.append(f"no number of launches is given{trials}")
+    elif number.launches < LAUNCHES_ENOUGH:
+        missing.append(f"{count(number.launches, 'launches')}; a reliable interval needs {LAUNCHES_ENOUGH}")
+    if number.interval is None:
+        missing.append("no interval is given, which claims that there is no noise")
+    elif number.interval.kind != "confidence":
+        kind = number.interval.kind.replace("_", " ")
+        missing.append(
+            f"a {kind} is given, which is not an interval for the number" if kind != "unknown" else "the kind of interval is not stated"
+        )
+    elif number.interval.low is not None and number.interval.low == number.interval.high:
+        missing.append(f"number.interval has no width ({given(number.interval.low)} to itself), which claims that there is no noise")
+    elif number.interval.confidence is not None and number.interval.confidence < LEAST_CONFIDENCE:
+        missing.append(f"number.interval.confidence = {given(number.interval.confidence)}: the true value lies outside it too often")
+    if not missing:
+        return []
+    evidence = "; ".join(missing)
+    remedy = f"measure in at least {LAUNCHES_ENOUGH} launches, and publish the interval between launches"
+    return [said_wrong("evidence_insufficient", "warning", number, evidence, remedy, "launch_values")]
+
+
+MIDDLE: Final = ("mean", "median", "p50")
+GAIN: Final = r"(a factor of\s+)?[\d.,]+\s*-?(x\b|×|times\b(?! (as many|as much data|the data))|%|percent\b|fold\b)"
+RATE: Final = r"[\d.,]+\s*[kMGTP]?(tok\w*|samples?|images?|[bB]|bit|FLOPs?)(/s| per second|ps\b|S\b)"  # requests/s may be the offered load
+BEST_CASE: Final = (
+    rf"\b(up to|as much as)\s+({GAIN}|{RATE})|\b(as high as|as fast as|peaks? (at|of)|a peak of)\s+({GAIN}|[\d.,]+\s*[A-Za-z]+)"
+    r"|\b(best|fastest) (run )?(out )?of (\d+|all|several|N)\b|\bbest-of-\w+"
+)
+
+
+def claim_cherry_picked(said: Claim) -> tuple[Finding, ...]:
+    """Best-of-N, a single launch, launches left out."""
+    findings = [finding for number in said.number for finding in (*_extreme(said, number), *_picked(number))]
+    return (
+        *findings,
+        *_in_words(said),
+        *unsaid(
+            "statistic_unsaid",
+            [n for n in said.number if statistic(n) is None and not is_quality(n)],
+            "which statistic of the measurements it is",
+            "give the statistic (median, mean, p99 ...) of every number",
+            "launch_values",
+        ),
+    )
+
+
+def _in_words(said: Claim) -> list[Finding]:
+    """Wording of the claim that admits a best case."""
+    words = re.search(BEST_CASE, said.claim.text, flags=re.IGNORECASE)
+    about = [
+        n for n in said.number if not is_quality(n) and (is_relative(n) or not is_share(n)) and n.statistic not in ("best", "min", "max")
+    ]
+    if words is None or not about:
+        return []
+    evidence = f'claim.text says "{words[0].strip()}", which is the best of several cases or runs'
+    remedy = "report every case, or the median over them with its interval"
+    return [found("best_case_in_words", "invalid", about[0], evidence, remedy, "launch_values")]
+
+
+def _extreme(said: Claim, number: Number) -> list[Finding]:
+    """The most favourable of several; not an extreme given beside the middle of the same measurements."""
+    middle = [
+        n for n in said.number if metric_name(n.metric) == metric_name(number.metric) and n.of == number.of and statistic(n) in MIDDLE
+    ]
+    if number.statistic != "best" and (middle or number.statistic != ("min" if lower_is_better(number) else "max")):
+        return []
+    evidence = f"it is the {number.statistic} of several measurements (number.statistic), which improves with more measurements"
+    return [found("best_of_n", "invalid", number, evidence, "report the median over launches with its interval", "launch_values")]
+
+
+def _picked(number: Number) -> Iterator[Finding]:
+    if number.launches == 1 or number.statistic == "single":
+        evidence = "it comes from one launch, which says nothing about the next one"
+        remedy = "repeat it in at least 5 launches, and report the median with its interval"
+        yield found("one_launch", "warning", number, evidence, remedy, "launch_values")
+    left = (number.planned_launches or 0) - (number.launches or number.planned_launches or 0)
+    if left > 0:
+        evidence = f"{left} of {count(number.planned_launches or 0, 'launches')} were left out of it"
+        remedy = "report all launches, or the exclusion rule that was written down beforehand"
+        yield found("launches_left_out", "invalid", number, evidence, remedy, "launch_values")
+
+
+CENTRAL = ("mean", "median", "p50", None, "single")
+TAIL = ("p90", "p95", "p99", "p999", "max")
+
+
+def claim_tail_blindness(said: Claim) -> tuple[Finding, ...]:
+    """Waiting times given only by their middle."""
+    tailed = {(metric_name(number.metric), number.of) for number in said.number if statistic(number) in TAIL}
+    return tuple(
+        found(
+            "tail_not_reported",
+            "warning",
+            number,
+            f"only its {statistic(number) or 'value'} is given, without a tail percentile",
+            "publish p95 or p99 of the same launches with it",
+            "tail",
+        )
+        for number in said.number
+        if is_wait(number)
+        and statistic(number) in CENTRAL
+        and not {(metric_name(number.metric), number.of), (metric_name(number.metric), None)} & tailed
+    )
+
+
+PERCENTILES = {"p50": 0.50, "p90": 0.90, "p95": 0.95, "p99": 0.99, "p999": 0.999}
+
+
+def claim_percentile_trials(said: Claim) -> tuple[Finding, ...]:
+    """Percentiles with too few trials, or with an unstated number."""
+    named = [number for number in said.number if statistic(number) in PERCENTILES]
+    few = [finding for number in named for finding in _few(number)]
+    return (
+        *few,
+        *unsaid(
+            "trials_unsaid",
+            [number for number in named if number.trials is None],
+            "how many trials the percentile rests on",
+            "state trials",
+            "percentile",
+        ),
+    )
+
+
+def _few(number: Number) -> list[Finding]:
+    p = PERCENTILES[str(statistic(number))]
+    least = least_two_sided(p, PERCENTILE_TRIALS_CONFIDENCE)
+    if number.trials is None or number.trials >= least:
+        return []
+    evidence = (
+        f"a {statistic(number)} of {count(number.trials, 'trials')}; at least {least} independent ones are needed to bound it on both sides"
+    )
+    return [found("too_few_trials", "invalid", number, evidence, "measure more trials, or claim a lower percentile", "percentile")]
+
+
+QUALITY_UNMEASURED_CONFIDENCE = 0.95
+QUALITY_UNMEASURED_REMEDY = "score held-out items in the timed launches, and write the margin down beforehand"
+
+
+def claim_quality_unmeasured(said: Claim) -> tuple[Finding, ...]:
+    """The quality stated beside a speed or a lower cost."""
+    better = improved(said)
+    if not better:
+        return ()
+    in_numbers = tuple(_lost_in_numbers(said))
+    if said.quality is not None:
+        return (*_elsewhere(said.quality), *_lost(said.quality), *_too_few(said.quality), *in_numbers)
+    if in_numbers:
+        return in_numbers
+    if any(is_quality(number) for number in said.number):
+        return _unsure()
+    evidence = "nothing is said about the quality of the faster or cheaper result"
+    return (found("quality_not_measured", "warning", better[0], evidence, QUALITY_UNMEASURED_REMEDY, "quality"),)
+
+
+def _unsure() -> tuple[Finding, ...]:
+    evidence = "the claim gives scores, and does not say whether they come from the timed launches"
+    return (found("quality_unsaid", "note", None, evidence, "add [quality] with same_launches and margin", "quality"),)
+
+
+def _elsewhere(quality: ClaimedQuality) -> list[Finding]:
+    if quality.same_launches is False:
+        evidence = f"{quality.metric} was measured in other runs than the times"
+        return [found("quality_of_other_runs", "invalid", None, evidence, QUALITY_UNMEASURED_REMEDY, "quality")]
+    unsaid = [
+        words
+        for words, value in (
+            ("whether it comes from the timed launches", quality.same_launches),
+            ("which loss counts as equal (margin)", quality.margin),
+            ("the baseline's score", quality.baseline),
+            ("the candidate's score", quality.candidate),
+        )
+        if value is None
+    ]
+    if not unsaid:
+        return []
+    return [
+        found(
+            "quality_unsaid",
+            "note",
+            None,
+            f"for {quality.metric}, the claim does not say {', '.join(unsaid)}",
+            QUALITY_UNMEASURED_REMEDY,
+            "quality",
+        )
+    ]
+
+
+def _lost(quality: ClaimedQuality) -> list[Finding]:
+    if direction_contradicts(quality):
+        evidence = f'quality.direction = "{quality.direction}" contradicts the meaning of {quality.metric}'
+        remedy = "leave quality.direction out, or name the score as it was published"
+        return [found("direction_contradicts_metric", "warning", None, evidence, remedy, "quality")]
+    if quality.baseline is None or quality.candidate is None or confusion(quality):
+        return []  # `units` reports scores on two scales
+    loss = quality.candidate - quality.baseline if lower_score_is_better(quality) else quality.baseline - quality.candidate
+    change = f"{quality.metric} went from {given(quality.baseline)} to {given(quality.candidate)}"
+    if loss > 0.0 and quality.margin is None:
+        evidence = f"{change}, and no quality.margin allows such a loss"
+        remedy = "state the margin that was written down beforehand, or fix the loss and time it again"
+        return [found("quality_lost_without_margin", "warning", None, evidence, remedy, "quality")]
+    if quality.margin is None or loss <= quality.margin * (1.0 + 1e-9):
+        return []
+    evidence = f"{change}; the margin is {given(quality.margin)}"
+    remedy = "fix the loss first (learning rate, warm-up, batch), then time it again"
+    return [found("quality_lost", "invalid", None, evidence, remedy, "quality")]
+
+
+def _lost_in_numbers(said: Claim) -> Iterator[Finding]:
+    """Scores given as numbers, with their baseline's."""
+    for number in filter(is_quality, said.number):
+        same = said.quality is not None and said.quality.metric == number.metric
+        score = of_number(number, said.quality.margin if same and said.quality is not None else None)
+        yield from _lost(score) if score is not None else []
+
+
+def _too_few(quality: ClaimedQuality) -> list[Finding]:
+    score_scale = scale(quality)
+    if quality.items is None or quality.margin is None or score_scale is None or not is_proportion(quality.metric):
+        return []
+    least = zero_flip_bound(quality.items, QUALITY_UNMEASURED_CONFIDENCE) * (100.0 if score_scale == "points" else 1.0)
+    if least <= quality.margin:
+        return []
+    unit = " points" if score_scale == "points" else ""
+    evidence = (
+        f"{count(quality.items, 'items')} bound a change by {given(least, 2)}{unit} at best, even if no answer changed; "
+        f"the margin is {given(quality.margin)}{unit}"
+    )
+    return [found("quality_items_too_few", "warning", None, evidence, "score more items, or claim a wider margin", "quality")]
+
+
+AUDITS = (
+    ClaimAudit(name="launches", claim=claim_launches),
+    ClaimAudit(name="cherry_picked", claim=claim_cherry_picked),
+    ClaimAudit(name="tail_blindness", claim=claim_tail_blindness),
+    ClaimAudit(name="percentile_trials", claim=claim_percentile_trials),
+    ClaimAudit(name="quality_unmeasured", claim=claim_quality_unmeasured),
+)

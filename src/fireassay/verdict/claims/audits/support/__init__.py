@@ -1,0 +1,1 @@
+"""What must an audit of claims declare?"""

