@@ -8,15 +8,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from fireassay.api import remeasure
-from fireassay.api.lookup import find, folders_of
+from fireassay.api.lookup import find, folders_of, pasted
 from fireassay.api.sides import Watch, comparable, refuse_itself, side, sides, unwatched
 from fireassay.errors import Interrupted, RecordError
-from fireassay.record.store import shown_url
+from fireassay.record.store import is_address, shown_url
 from fireassay.runners.experiment.progress import RunProgress
 from fireassay.verdict.checking.check import alone, check, check_history
 from fireassay.verdict.checking.confirmation import confirm, unconfirmed
 from fireassay.verdict.checking.history import in_order
-from fireassay.verdict.checking.types import Check
+from fireassay.verdict.checking.types import STATES, Check
 from fireassay.verdict.comparison.compare import compare
 from fireassay.verdict.comparison.sessions import DAYS
 from fireassay.verdict.comparison.types import Comparison, Side
@@ -31,6 +31,11 @@ class Checked:
     check: Check
     record: Path
     fresh: Sequence[Path] = ()
+
+    @property
+    def exit_code(self) -> int:
+        """That of its state; see docs/reference/exit-codes.md."""
+        return STATES[self.check.state][0]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,6 +58,13 @@ class Checking:
     code: remeasure.Place
     again: Again
     watch: Watch = unwatched
+
+    def named(self, record: Path) -> list[str]:
+        """The words that name the baseline and the record in a command; none without a baseline of its own."""
+        if self.against is None or is_address(self.against):
+            return []
+        name = record.name if record.parent == Path("records") else str(record)
+        return [pasted(self.against, self.root), str(self.record) if is_address(self.record or "") else name]
 
     def run(self) -> Checked:
         """The check, confirmed if requested and possible."""

@@ -21,15 +21,18 @@ from fireassay.api.estimate import Absent, Estimate
 from fireassay.api.experiment_run import Progress
 from fireassay.api.interim_analysis import advice
 from fireassay.api.record import ROOT, Record
-from fireassay.errors import SpecError, refuse
+from fireassay.api.sides import Watch, side, unwatched
+from fireassay.errors import SpecError, WorkloadError, refuse
 from fireassay.printable import printable
-from fireassay.reports.rows.timing import summary, text
+from fireassay.reports.rows.timing import Summary, summary, text
 from fireassay.runners.experiment import run as runner
 from fireassay.runners.experiment import session
 from fireassay.spec.experiment import Experiment
 from fireassay.spec.flags.experiment import NAME_LENGTH
 from fireassay.spec.load import from_mapping
 from fireassay.spec.sections.workload import ROUNDS
+from fireassay.verdict.comparison.compare import compare
+from fireassay.verdict.comparison.types import Comparison
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -208,3 +211,19 @@ def measure(sides: Sequence[tuple[Experiment, str]], *, root: Path, on_progress:
         return [runner.run(sides[0][0], root=root, on_progress=on_progress, advice=judging)]
     members = [session.Member(experiment=spec, folder=Path.cwd(), label=label) for spec, label in sides]
     return session.run_together(members, root=root, on_progress=on_progress, advice=judging)
+
+
+def timed(paths: Sequence[Path], labels: Sequence[str], watch: Watch = unwatched) -> tuple[list[tuple[Summary, str]], Comparison | None]:
+    """The judged timings with their records, and every one against the first; None for a single one.
+
+    Raises:
+        WorkloadError: a round failed: in a session, a command that fails after good rounds still ends as complete.
+    """
+    sides = [side(path, label, watch) for path, label in zip(paths, labels, strict=True)]
+    for one in sides:
+        launches = one.measured.table("launches")
+        failures = launches.filter(launches["status"].is_in(["failed", "timeout"]))
+        if failures.height:
+            raise WorkloadError(f"{one.label}: round {failures['block'][0] + 1}: {failures['reason'][0]}")
+    summaries = [(summary(one.measured, one.judgement, one.label), str(path)) for one, path in zip(sides, paths, strict=True)]
+    return summaries, compare(sides, varying=("workload",), primary="trial_time") if len(sides) > 1 else None

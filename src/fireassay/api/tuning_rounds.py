@@ -17,13 +17,14 @@ from pathlib import Path
 from fireassay.api.interim_analysis import advice
 from fireassay.api.sides import Watch, side, unwatched
 from fireassay.errors import Interrupted, RecordError, WorkloadError
+from fireassay.estimates.format import count
 from fireassay.frames.record_data import from_record
 from fireassay.record.lookup import record_folders
 from fireassay.record.reader import open_record
 from fireassay.runners.experiment import session
 from fireassay.runners.experiment.progress import RunProgress
 from fireassay.spec.experiment import Experiment
-from fireassay.spec.sections.tune import Choice, Tune, arm, check, rounds_after
+from fireassay.spec.sections.tune import Choice, Tune, arm, check, choices, left_out, rounds_after, rounds_at_most
 from fireassay.verdict.tuning import Made, Tuned
 from fireassay.verdict.tuning import tuned as decide
 
@@ -55,6 +56,23 @@ def tuned(
         Interrupted: stopped by a signal; the records keep all measurements.
     """
     return decide(experiment, _Rounds(experiment, check(experiment), folder, root, resume, show, announce, watch).measure)
+
+
+def planned(tune: Tune, levels: int) -> str:
+    """The settings and rounds of a tuning, in words."""
+    *before, last = rounds_at_most(tune)
+    lines = [f"{count(len(choices(tune)), 'arms')}; the first is the baseline:", ""]
+    lines += [f"  {choice.label}" for choice in choices(tune)]
+    if more := left_out(tune):
+        lines.append(f"  {more} more are not tried (tune.at_most = {tune.at_most})")
+    lines.append("")
+    lines += [
+        f"round {number}: at most {arms} arms, {count(blocks, 'launches')} of each; {tune.keep:.0%} of those other than today's continue"
+        for number, (arms, blocks) in enumerate(before, 1)
+    ]
+    total = levels * sum(arms * blocks for arms, blocks in (*before, last))
+    lines.append(f"last round, which alone decides: at most {last[0]} arms, {count(last[1], 'launches')} of each")
+    return "\n".join([*lines, f"at most {count(total, 'launches')} in all"])
 
 
 @dataclass

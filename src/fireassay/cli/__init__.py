@@ -174,34 +174,37 @@ def _unknown(word: str) -> int:
 
 def _explain(error: Exception) -> int:
     from fireassay.errors import AssayError, Interrupted
-    from fireassay.printable import printable
     from fireassay.record.secrets.redact import redact, secret_values
 
     secrets = secret_values(os.environ)
     if isinstance(error, Interrupted):
-        return _say(printable(redact(str(error), secrets)), error.exit_code)
+        return _say(redact(str(error), secrets), error.exit_code)
     if isinstance(error, AssayError):
-        return _fail(printable(redact(str(error), secrets)), error.exit_code)  # it may quote a line of a file
+        return _fail(redact(str(error), secrets), error.exit_code)  # it may quote a line of a file
     import traceback
 
-    print(printable(redact("".join(traceback.format_exception(error)), secrets)), end="", file=sys.stderr)
+    _on_stderr(redact("".join(traceback.format_exception(error)), secrets).removesuffix("\n"))
     return _fail("this is a defect in assay; please report it with the lines above", DEFECT)
 
 
 def _explain_stop(stop: process.Stop, words: list[str]) -> int:
-    from fireassay.printable import printable
-
-    return _say(printable(stop.sentence(measures=_group(words) == "measure")), 130)
+    return _say(stop.sentence(measures=_group(words) == "measure"), 130)
 
 
 def _fail(sentence: str, code: int) -> int:
-    print(f"error: {sentence}", file=sys.stderr)
+    _on_stderr(f"error: {sentence}")
     return code
 
 
 def _say(sentence: str, code: int) -> int:
-    print(f"assay: {sentence}", file=sys.stderr)
+    _on_stderr(f"assay: {sentence}")
     return code
+
+
+def _on_stderr(text: str) -> None:
+    from fireassay.printable import say  # deferred: an answer needs no regular expressions
+
+    say(text, file=sys.stderr)
 
 
 def _silence_stdout() -> None:

@@ -18,6 +18,7 @@ from fireassay.errors import RecordError
 from fireassay.printable import shell_word
 from fireassay.record.lookup import record_folders, short_name
 from fireassay.record.manifest import MOST_MANIFEST
+from fireassay.record.unjudged import judged_from
 from fireassay.record.untrusted import paths, strict_json
 from fireassay.reports.pages.record_list import Listed
 
@@ -78,7 +79,6 @@ def entry_of(path: Path, cache: Path) -> Entry:
     if (seal := intact_seal(path)) and (summary := cached(seal, cache)) is not None:
         return _of_summary(path, summary)
     from fireassay.record.reader import open_record
-    from fireassay.record.unjudged import judged_from
 
     try:
         with judged_from(path):

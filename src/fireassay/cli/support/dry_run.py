@@ -47,6 +47,11 @@ def show_notes(experiment: Experiment) -> None:
             say(f"note: {message}", file=sys.stderr)
 
 
+def all_seconds(experiment: Experiment) -> float:
+    """How long all launches will take, as far as the experiment says it; 0 if it does not."""
+    return (planned_seconds(experiment) or 0.0) * len(plan(experiment))
+
+
 def refuse_detect(arguments: argparse.Namespace) -> None:
     """Refuse `--detect` of a run: it answers before one."""
     if arguments.detect is not None:

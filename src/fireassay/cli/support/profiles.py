@@ -55,3 +55,9 @@ def kept(profile: dict[str, Any]) -> bool:
         any(window["kept"] for window in launch["windows"]) or any(part.get("file") for part in launch["nsys"])
         for launch in profile["launches"]
     )
+
+
+def only_profiled(path: Path) -> bool:
+    """Whether the record comes from `assay profile`: it has no timed launches, so there is nothing to judge."""
+    profile = open_record(path).experiment.profile
+    return profile is not None and profile.only

@@ -61,17 +61,17 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _run(arguments: argparse.Namespace) -> int:
+    from fireassay.record.store import Store
     from fireassay.verdict.checking.types import STATES
 
     accepted = _accepted(arguments.accept, tuple(STATES))
     _refuse_nonsense(arguments)
-    checked = _asked(arguments).run()
-    state = checked.check.state
-    code = 0 if state in accepted else STATES[state][0]
-    _show_result(arguments, checked, accepted=state in accepted)
+    checking = _asked(arguments)
+    checked = checking.run()
+    is_accepted = checked.check.state in accepted
+    code = 0 if is_accepted else checked.exit_code
+    _show_result(arguments, checked, checking.named(checked.record), accepted=is_accepted)
     if arguments.push and code == 0:
-        from fireassay.record.store import Store
-
         say(f"kept: {Store(arguments.push).push(checked.record)}", file=sys.stderr)
     return code
 
@@ -131,22 +131,11 @@ def _asked(arguments: argparse.Namespace) -> Checking:
 # ---- output ----------------------------------------------------------------------------------------------------------
 
 
-def _named(arguments: argparse.Namespace, record: Path) -> list[str]:
-    """The words that name the baseline and the record in a command; none without a baseline of its own."""
-    from fireassay.api.lookup import pasted
-    from fireassay.record.store import is_address
-
-    if arguments.against is None or is_address(arguments.against):
-        return []
-    name = record.name if record.parent == Path("records") else str(record)
-    return [pasted(arguments.against, arguments.root), arguments.record if is_address(arguments.record or "") else name]
-
-
-def _show_result(arguments: argparse.Namespace, checked: Checked, *, accepted: bool) -> None:
+def _show_result(arguments: argparse.Namespace, checked: Checked, named: Sequence[str], *, accepted: bool) -> None:
     from fireassay.reports.documents.check import render
     from fireassay.reports.pages.check import page
 
-    check, named = checked.check, _named(arguments, checked.record)
+    check = checked.check
     if arguments.markdown == STDOUT:
         arguments.form = "markdown"
     where = sys.stdout if plain_stdout(arguments) else sys.stderr

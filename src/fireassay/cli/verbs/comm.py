@@ -17,7 +17,6 @@ from fireassay.spec.flags import of_verb
 from fireassay.spec.flags.comm import VERB as FLAGS
 from fireassay.spec.flags.comm import add_flags, as_flag, experiment_from, under_flags
 from fireassay.spec.load import checked
-from fireassay.spec.plan import plan
 
 ASKED_FROM_S: Final = 30.0  # a lower bound: large messages on slow links take several times as long
 SMALLER: Final = "assay comm --sizes 1K:1M --launches 3"  # a run of seconds
@@ -48,19 +47,19 @@ def _run(arguments: argparse.Namespace) -> int:
     experiment = experiment_from(arguments)
     if arguments.toml:
         return print_toml(experiment)
-    from fireassay.cli.support.dry_run import refuse_detect, show_dry_run, show_notes
+    from fireassay.cli.support.dry_run import all_seconds, refuse_detect, show_dry_run, show_notes
 
     show_notes(experiment)
     if arguments.dry_run:
         return show_dry_run(experiment, arguments)
     refuse_detect(arguments)
-    _agreed(experiment, arguments)
+    _agreed(experiment, all_seconds(experiment), arguments)
     from fireassay.cli.support.measured import run_and_judge
 
     return run_and_judge(experiment, arguments, within=under_flags())
 
 
-def _agreed(experiment: Experiment, arguments: argparse.Namespace) -> None:
+def _agreed(experiment: Experiment, seconds: float, arguments: argparse.Namespace) -> None:
     """Without a flag that says what to measure, ask before a long run.
 
     Raises:
@@ -68,9 +67,7 @@ def _agreed(experiment: Experiment, arguments: argparse.Namespace) -> None:
         Interrupted: the answer is no.
     """
     from fireassay.estimates.format import duration
-    from fireassay.runners.experiment.progress import planned_seconds
 
-    seconds = (planned_seconds(experiment) or 0.0) * len(plan(experiment))
     described = of_verb.given(arguments, of_verb.flags_of(FLAGS)) or arguments.interface
     if arguments.yes or described or seconds < ASKED_FROM_S:
         return

@@ -10,6 +10,7 @@ from fireassay.cli.support.bar import bar
 from fireassay.cli.support.output import Output, add_formats, emit
 from fireassay.cli.support.verb import A_RECORD, Verb, add_days, add_root
 from fireassay.printable import say
+from fireassay.record.lookup import resolve
 
 if TYPE_CHECKING:
     from fireassay.verdict.comparison.types import Comparison
@@ -49,17 +50,15 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _run(arguments: argparse.Namespace) -> int:
-    from fireassay.api.comparing import asks_for_quality, compared, with_margin
-    from fireassay.api.lookup import pasted
+    from fireassay.api import comparing, lookup
     from fireassay.api.sides import named_sides
-    from fireassay.record.lookup import resolve
     from fireassay.reports.documents.comparison import render
     from fireassay.reports.pages.comparison import page
     from fireassay.reports.rows.comparison import build
 
-    sides = with_margin(named_sides([resolve(name, arguments.root) for name in arguments.records]), arguments.margin)
-    by_quality = arguments.primary == QUALITY or (arguments.primary is None and asks_for_quality(sides[0]))
-    comparison = compared(
+    sides = comparing.with_margin(named_sides([resolve(name, arguments.root) for name in arguments.records]), arguments.margin)
+    by_quality = arguments.primary == QUALITY or (arguments.primary is None and comparing.asks_for_quality(sides[0]))
+    comparison = comparing.compared(
         sides,
         at=arguments.at,
         varying=arguments.varying,
@@ -71,7 +70,7 @@ def _run(arguments: argparse.Namespace) -> int:
     )
     base = sides[0]
     view = build(comparison, base.judgement.metrics, base.measured.experiment.workload.work)
-    named = [pasted(text, arguments.root) for text in arguments.records]
+    named = [lookup.pasted(text, arguments.root) for text in arguments.records]
     emit(Output(name="comparison", page=lambda: page(view, named, by_quality=by_quality), document=lambda: render(comparison)), arguments)
     if by_quality and comparison.quality:
         states = ", ".join(f"{label} {state.lower().replace('_', ' ')}" for label, state in comparison.quality.items())

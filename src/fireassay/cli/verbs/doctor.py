@@ -39,7 +39,13 @@ def _run(arguments: argparse.Namespace) -> int:
 
     of_client = arguments.subject == "client"
     if arguments.show:
-        return _show(machine_fitness.read_client() if of_client else machine_fitness.read(), arguments)
+        stored = machine_fitness.read_client() if of_client else machine_fitness.read()
+        if "absent" in stored:
+            raise RecordError(f"{stored['absent']}. Run it: assay doctor{' client' if of_client else ''}")
+        emit(_shown(stored, arguments.subject), arguments)
+        if why := machine_fitness.stale(stored, SystemClock().utc()):
+            say(f"note: this result is {why}", file=sys.stderr)
+        return EXIT_OF.get(str(stored.get("fitness")), 4)
     result, stopped = _examined(arguments)
     if result is None:
         say(f"assay: {stopped or 'nothing was measured'}; too few measurements to keep", file=sys.stderr)
@@ -64,18 +70,6 @@ def _examined(arguments: argparse.Namespace) -> tuple[dict[str, Any] | None, str
         )
     with display(sys.stderr, quiet=arguments.quiet) as show:
         return fitness.machine_examined(seconds, show)
-
-
-def _show(result: Mapping[str, Any], arguments: argparse.Namespace) -> int:
-    from fireassay.record.machine_fitness import stale
-    from fireassay.reports.pages.doctor import EXIT_OF
-
-    if "absent" in result:
-        raise RecordError(f"{result['absent']}. Run it: assay doctor{' client' if arguments.subject == 'client' else ''}")
-    emit(_shown(result, arguments.subject), arguments)
-    if why := stale(result, SystemClock().utc()):
-        say(f"note: this result is {why}", file=sys.stderr)
-    return EXIT_OF.get(str(result.get("fitness")), 4)
 
 
 def _shown(result: Mapping[str, Any], subject: str) -> Output:

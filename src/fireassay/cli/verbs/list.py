@@ -20,6 +20,7 @@ from fireassay.cli.support.verb import Verb
 from fireassay.clock import SystemClock
 from fireassay.errors import Problem, RecordError, refuse, refuse_any
 from fireassay.printable import json_text
+from fireassay.record.manifest import STATES
 from fireassay.record.untrusted import paths
 
 if TYPE_CHECKING:
@@ -64,14 +65,13 @@ def _entries(arguments: argparse.Namespace) -> tuple[list[Entry], list[Entry]]:
         RecordError: no such folder.
         SpecError: a filter that can fit nothing.
     """
-    from fireassay.api.records import verdicts
-    from fireassay.api.records.survey import survey
+    from fireassay.api.records import survey, verdicts
 
     root: Path = arguments.root
     if not root.exists() and root != Path("records"):
         raise RecordError(f"{root} does not exist. Give the folder that holds the records.")
     cache = verdicts.folder(os.environ)
-    found = survey(root, cache)
+    found = survey.survey(root, cache)
     _refuse_unknown(arguments, found)
     most = MAX_ROWS if arguments.form == TERMINAL and not arguments.all else len(found)
     entries = [entry for entry in found if _fits(entry.kind, arguments.kind) and _fits(entry.name, arguments.workload)]
@@ -92,7 +92,6 @@ def _refuse_unknown(arguments: argparse.Namespace, found: Sequence[Entry]) -> No
     if not (arguments.kind or arguments.verdict or arguments.workload):
         return
     from fireassay.api.records.survey import NOT_JUDGED
-    from fireassay.record.manifest import STATES
     from fireassay.reports.words import STATUS_WORDS
 
     known = {

@@ -12,6 +12,7 @@ from fireassay.errors import refuse
 from fireassay.exit_codes import WITHOUT_NO_GAIN
 from fireassay.printable import say
 from fireassay.runners.experiment.argument_check import refuse_secrets
+from fireassay.runners.experiment.script import with_secrets
 from fireassay.spec.experiment import Experiment
 from fireassay.spec.flags.load import add_flags, experiment_from, notes
 from fireassay.spec.plan import targets_of
@@ -31,7 +32,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _run(arguments: argparse.Namespace) -> int:
     from fireassay.api.earlier import recorded_load
-    from fireassay.runners.experiment.script import with_secrets
 
     recorded = recorded_load(arguments.urls, arguments.root)
     experiment = experiment_from(arguments, recorded=recorded)

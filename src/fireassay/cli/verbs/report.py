@@ -13,6 +13,7 @@ from fireassay.cli.support.settings import USED
 from fireassay.cli.support.verb import A_RECORD, Verb, add_root
 from fireassay.exit_codes import EXIT_OF_STATUS, VERDICTS
 from fireassay.printable import say
+from fireassay.record.lookup import resolve
 
 PAGES: Final = "reports.pages"
 RECORD: Final = "record"  # the default page
@@ -40,7 +41,6 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _run(arguments: argparse.Namespace) -> int:
     from fireassay.api.lookup import suit_threads
-    from fireassay.record.lookup import resolve
 
     path = resolve(arguments.record, arguments.root)
     suit_threads(path)  # before the pages below import Polars

@@ -6,7 +6,6 @@ import argparse
 import json
 import shlex
 import sys
-from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,8 +16,8 @@ from fireassay.errors import Interrupted
 from fireassay.printable import say
 
 if TYPE_CHECKING:
+    from fireassay.api.reproducing import Expected
     from fireassay.frames.record_data import RecordData
-    from fireassay.verdict.comparison.types import Mismatch, Side
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -38,54 +37,42 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _run(arguments: argparse.Namespace) -> int:
-    from fireassay.api.lookup import find
-    from fireassay.api.reproducing import refuse_imported
-    from fireassay.api.sides import refuse_itself, side
-
-    path = find(arguments.record, arguments.root)
-    if arguments.dry_run and arguments.against is None:
-        return _dry_run(arguments, path)
-    first = side(path, watch=bar)
-    if arguments.against is None:
-        refuse_imported(first.measured, arguments.record)
-        other = _again(arguments, first.measured)
-    else:
-        other = find(arguments.against, arguments.root)
-    label = other.resolve().name
-    second = side(other, label if label != first.label else f"{label} (again)", bar)
-    refuse_itself((first, second), "--against")
-    return _show_result(arguments, first, second, other)
-
-
-def _show_result(arguments: argparse.Namespace, first: Side, second: Side, path: Path) -> int:
-    from fireassay.api.sides import days
+    from fireassay.api import lookup, reproducing, sides
     from fireassay.reports.documents.reproduction import render
     from fireassay.reports.pages.reproduction import page
-    from fireassay.verdict.comparison.compare import compare
-    from fireassay.verdict.reproduction import STATES, reproduction
+    from fireassay.verdict.reproduction import STATES
 
-    between = days(arguments.history, arguments.day_to_day, (first, second), (), bar)
-    comparison = compare((first, second), force=True, days=between)
-    result = reproduction(comparison, first, second, force=arguments.force, days=between)
-    emit(Output(name="reproduction", page=lambda: page(result), document=lambda: render(result, record=str(path))), arguments)
+    path = lookup.find(arguments.record, arguments.root)
+    if arguments.dry_run and arguments.against is None:
+        return _dry_run(arguments, path)
+    first = sides.side(path, watch=bar)
+    if arguments.against is None:
+        reproducing.refuse_imported(first.measured, arguments.record)
+        other = _again(arguments, first.measured)
+    else:
+        other = lookup.find(arguments.against, arguments.root)
+    label = other.resolve().name
+    second = sides.side(other, label if label != first.label else f"{label} (again)", bar)
+    sides.refuse_itself((first, second), "--against")
+    result = reproducing.reproduced(first, second, arguments.history, arguments.day_to_day, force=arguments.force, watch=bar)
+    emit(Output(name="reproduction", page=lambda: page(result), document=lambda: render(result, record=str(other))), arguments)
     if plain_stdout(arguments):
-        say(f"record: {path}")
+        say(f"record: {other}")
     return STATES[result.state][0]
 
 
 def _again(arguments: argparse.Namespace, measured: RecordData) -> Path:
     """A new record of the same experiment. Ctrl-C keeps the measurements; continue with `assay resume`, then --against."""
-    from fireassay.api.experiment_run import run
-    from fireassay.api.reproducing import again, changed_script, script_folder
+    from fireassay.api import experiment_run, reproducing
     from fireassay.cli.support.progress import display
 
-    folder = script_folder(measured, arguments.folder)
-    if changed := changed_script(measured, folder, force=arguments.force):
+    folder = reproducing.script_folder(measured, arguments.folder)
+    if changed := reproducing.changed_script(measured, folder, force=arguments.force):
         say(f"note: {changed} has changed since the record was made", file=sys.stderr)
-    spec = again(measured)
+    spec = reproducing.again(measured)
     try:
         with display(sys.stderr, quiet=arguments.quiet) as show:
-            return run(spec, folder=folder, root=arguments.root, on_progress=show)
+            return experiment_run.run(spec, folder=folder, root=arguments.root, on_progress=show)
     except Interrupted as error:
         raise Interrupted(
             f"{error}\n\nThen compare the two, with the path that it prints:\n\n"
@@ -97,47 +84,30 @@ def _again(arguments: argparse.Namespace, measured: RecordData) -> Path:
 
 
 def _dry_run(arguments: argparse.Namespace, path: Path) -> int:
-    from fireassay.api.reproducing import differing_now, fixed, recorded_script, refuse_imported, script_folder
-    from fireassay.api.sides import whole
+    from fireassay.api.reproducing import expected
     from fireassay.estimates.format import duration
-    from fireassay.frames.record_data import from_record
-    from fireassay.runners.experiment.script import script_identity
-    from fireassay.spec.plan import plan
-    from fireassay.verdict.reproduction import another_experiment
 
-    record = whole(path)  # a changed record is no experiment to repeat
-    measured = from_record(record)
-    refuse_imported(measured, arguments.record)
-    folder = script_folder(measured, arguments.folder)
-    script = script_identity(fixed(measured), folder)
-    rows = measured.timed
-    seconds = float(((rows["end_ns"] - rows["begin_ns"]) / 1e9).sum())
-    launches = len(plan(fixed(measured)))
-    then = recorded_script(measured).get("sha256")
-    differing = differing_now(measured, folder)
-
-    def refuses(mismatch: Mismatch) -> bool:
-        return another_experiment(mismatch, force=arguments.force)
-
+    found = expected(path, arguments.record, arguments.folder, force=arguments.force)
     if arguments.form == JSON:
         conditions = [
-            {"condition": m.field, "kind": m.kind, "then": m.values[0], "now": m.values[1], "refuses": refuses(m)} for m in differing
+            {"condition": m.field, "kind": m.kind, "then": m.values[0], "now": m.values[1], "refuses": refuses}
+            for m, refuses in found.differing
         ]
         summary = {
-            "sealed": record.sealed,
-            "launches": launches,
-            "expected_s": seconds,
-            "script": script["path"],
-            "script_unchanged": script["sha256"] == then,
+            "sealed": found.sealed,
+            "launches": found.launches,
+            "expected_s": found.seconds,
+            "script": found.script,
+            "script_unchanged": found.script_now == found.script_then,
             "differs": conditions,
         }
         print(json.dumps(summary, indent=2))
         return 0
-    say("the record is as it was sealed" if record.sealed else "the record is not sealed: nothing shows that it is unchanged")
-    say(f"{launches} launches of {script['path']}, with the seeds of {path.name}")
-    say(f"expected time: about {duration(seconds)}, as the timed launches of the record took")
-    say(_script_line(then, script["sha256"]))
-    for line in _condition_lines(measured, differing, refuses):
+    say("the record is as it was sealed" if found.sealed else "the record is not sealed: nothing shows that it is unchanged")
+    say(f"{found.launches} launches of {found.script}, with the seeds of {path.name}")
+    say(f"expected time: about {duration(found.seconds)}, as the timed launches of the record took")
+    say(_script_line(found.script_then, found.script_now))
+    for line in _condition_lines(found):
         say(line)
     return 0
 
@@ -150,14 +120,14 @@ def _script_line(then: object, now: object) -> str:
     return f"the script is {'' if then == now else 'NOT '}the one that was measured"
 
 
-def _condition_lines(measured: RecordData, differing: Sequence[Mismatch], refuses: Callable[[Mismatch], bool]) -> list[str]:
-    if not measured.before:
+def _condition_lines(found: Expected) -> list[str]:
+    if not found.knows_conditions:
         return ["conditions: the record holds no environment to compare with"]
-    if not differing:
+    if not found.differing:
         return ["conditions of machine and software: none differs now; data and engines are compared after the run"]
     parts: dict[bool, list[str]] = {True: [], False: []}
-    for m in differing:
-        parts[refuses(m)].append(f"  {m.field}: {m.values[0]}, now {m.values[1]}")
+    for mismatch, refuses in found.differing:
+        parts[refuses].append(f"  {mismatch.field}: {mismatch.values[0]}, now {mismatch.values[1]}")
     refusing = "these refuse the comparison (exit 3), as it would be another experiment; --force, where allowed, compares all the same:"
     return [
         *([refusing, *parts[True]] if parts[True] else ["nothing that differs now refuses the comparison"]),

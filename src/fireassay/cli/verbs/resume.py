@@ -5,12 +5,12 @@ from __future__ import annotations
 import argparse
 import sys
 from contextlib import suppress
-from pathlib import Path
 
 from fireassay.cli.support.output import add_formats
 from fireassay.cli.support.verb import A_RECORD, Verb, add_root
 from fireassay.errors import AssayError, WorkloadError
 from fireassay.exit_codes import VERDICTS
+from fireassay.record.lookup import resolve
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -23,9 +23,8 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 def _run(arguments: argparse.Namespace) -> int:
     from fireassay.api.experiment_run import resume
     from fireassay.cli.support.judged import judge_and_show
-    from fireassay.cli.support.profiles import show_profiles, show_what_is_left
+    from fireassay.cli.support.profiles import only_profiled, show_profiles, show_what_is_left
     from fireassay.cli.support.progress import display
-    from fireassay.record.lookup import resolve
 
     path = resolve(arguments.record, arguments.root)
     try:
@@ -33,18 +32,10 @@ def _run(arguments: argparse.Namespace) -> int:
             resume(path, force=arguments.force, on_progress=show)
     except WorkloadError:  # the script failed again, perhaps long after its window
         with suppress(AssayError, OSError):
-            if _only_profiled(path):
+            if only_profiled(path):
                 show_what_is_left(path, arguments)
         raise
-    return show_profiles(path, arguments) if _only_profiled(path) else judge_and_show(path, arguments)
-
-
-def _only_profiled(path: Path) -> bool:
-    """Whether the record comes from `assay profile`: it has no timed launches, so there is nothing to judge."""
-    from fireassay.record.reader import open_record
-
-    profile = open_record(path).experiment.profile
-    return profile is not None and profile.only
+    return show_profiles(path, arguments) if only_profiled(path) else judge_and_show(path, arguments)
 
 
 VERB = Verb(

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from fireassay.cli.support.verb import A_RECORD, Verb, add_root
 from fireassay.printable import say
+from fireassay.record.lookup import resolve
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -23,7 +24,6 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _run(arguments: argparse.Namespace) -> int:
     from fireassay.api.sides import whole
-    from fireassay.record.lookup import resolve
     from fireassay.record.sealing.signature import sign
 
     record = whole(resolve(arguments.record, arguments.root))  # a changed record must not be signed

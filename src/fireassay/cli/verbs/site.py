@@ -24,24 +24,21 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _run(arguments: argparse.Namespace) -> int:
-    from fireassay.api.records import verdicts
-    from fireassay.api.records.sides import Sides
+    from fireassay.api.records import sides, site_folder, survey, verdicts
     from fireassay.api.records.site import overviews, record_pages
-    from fireassay.api.records.site_folder import opened
-    from fireassay.api.records.survey import survey
 
     root: Path = arguments.root
     if not root.is_dir():
         raise RecordError(f"{root} is not a folder of records. Give it with --root.")
     cache = verdicts.folder(os.environ)
-    site = opened(arguments.folder)
+    site = site_folder.opened(arguments.folder)
 
     def progress(page: str) -> None:
         if not arguments.quiet:
             say(f"writing {page}", file=sys.stderr)
 
-    site.write(record_pages(survey(root, cache), Sides(cache, bar)), progress, _skipped)  # judges, and thereby fills the cache
-    site.write(overviews(survey(root, cache), arguments.title, SystemClock().utc()), progress, _skipped)
+    site.write(record_pages(survey.survey(root, cache), sides.Sides(cache, bar)), progress, _skipped)  # judges, and thereby fills the cache
+    site.write(overviews(survey.survey(root, cache), arguments.title, SystemClock().utc()), progress, _skipped)
     site.close()
     unchanged = len(site.wanted) - site.written
     say(f"{arguments.folder / 'index.html'}: {site.written} pages written, {unchanged} unchanged")

@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Any
 from fireassay.cli.support.bar import bar
 from fireassay.cli.support.output import Output, add_formats, emit, plain_stdout
 from fireassay.cli.support.verb import Verb, add_root
-from fireassay.errors import SpecError, WorkloadError, refuse, refuse_any
+from fireassay.errors import SpecError, refuse, refuse_any
 from fireassay.printable import say
 from fireassay.spec.experiment import Experiment
 from fireassay.spec.flags import of_verb
 from fireassay.spec.flags.experiment import keep_command, name_from
 
 if TYPE_CHECKING:
-    from fireassay.verdict.comparison.types import Comparison, Side
+    pass
 
 BETWEEN = "---"  # between two commands; no program has an option of this name
 SHELL = "/bin/sh"
@@ -111,43 +111,21 @@ def experiments(arguments: argparse.Namespace, requested: Sequence[Sequence[str]
 
 
 def _run(arguments: argparse.Namespace) -> int:
-    from fireassay.api.sides import side
-    from fireassay.api.timing import measure
+    from fireassay.api.timing import measure, timed
     from fireassay.cli.support.progress import display
     from fireassay.reports.documents.timing import render
     from fireassay.reports.pages.timing import page
-    from fireassay.reports.rows.timing import summary
 
     requested = commands(arguments.after_dashes, shell=arguments.shell)
     names = labels(requested, shell=arguments.shell)
     labelled = list(zip(experiments(arguments, requested), names, strict=True))
     with display(sys.stderr, quiet=arguments.quiet) as show:
         paths = measure(labelled, root=arguments.root, on_progress=show)
-    sides = [side(path, label, bar) for path, label in zip(paths, names, strict=True)]
-    _refuse_failures(sides)
-    comparison = compared(sides)
-    summaries = [(summary(one.measured, one.judgement, one.label), str(path)) for one, path in zip(sides, paths, strict=True)]
+    summaries, comparison = timed(paths, names, bar)
     emit(Output(name="time", page=lambda: page(summaries, comparison), document=lambda: render(summaries, comparison)), arguments)
     if arguments.key_show_output and plain_stdout(arguments):
         say(_output(paths))
     return 0
-
-
-def _refuse_failures(sides: Sequence[Side]) -> None:
-    """Refuse a timing with a failed round: in a session, a command that fails after good rounds still ends as complete."""
-    for side in sides:
-        failures = side.measured.table("launches").filter(side.measured.table("launches")["status"].is_in(["failed", "timeout"]))
-        if failures.height:
-            raise WorkloadError(f"{side.label}: round {failures['block'][0] + 1}: {failures['reason'][0]}")
-
-
-def compared(sides: Sequence[Side]) -> Comparison | None:
-    """Every command against the first; None for a single command."""
-    if len(sides) < 2:
-        return None
-    from fireassay.verdict.comparison.compare import compare
-
-    return compare(sides, varying=("workload",), primary="trial_time")
 
 
 def _output(paths: Sequence[Path]) -> str:

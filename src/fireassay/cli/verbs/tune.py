@@ -17,7 +17,7 @@ from fireassay.errors import RecordError
 from fireassay.printable import say
 
 if TYPE_CHECKING:
-    from fireassay.spec.sections.tune import Tune
+    from fireassay.reports.page import Page
     from fireassay.verdict.tuning import Tuned
 
 
@@ -33,7 +33,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _run(arguments: argparse.Namespace) -> int:
-    from fireassay.api.tuning_rounds import tuned
+    from fireassay.api.tuning_rounds import planned, tuned
     from fireassay.cli.support.progress import display
     from fireassay.reports.documents.tuning import render
     from fireassay.reports.pages.tuning import page
@@ -50,16 +50,14 @@ def _run(arguments: argparse.Namespace) -> int:
     with display(sys.stderr, quiet=arguments.quiet) as show:
         result = tuned(experiment, folder, arguments.root, resume=arguments.resume, show=show, announce=announce, watch=bar)
     if arguments.html is not None:
-        _write(arguments.html, result, experiment.name)
+        _write(arguments.html, page(result, experiment.name))
     emit(Output(name="tuning", page=lambda: page(result, experiment.name), document=lambda: render(result)), arguments)
     return exit_code(result)
 
 
-def _write(path: Path, result: Tuned, name: str) -> None:
-    from fireassay.reports.pages.tuning import page
-
+def _write(path: Path, page: Page) -> None:
     try:
-        write(path, load(WRITERS, "html").write(page(result, name)))
+        write(path, load(WRITERS, "html").write(page))
     except RecordError as error:  # the measurements are done: print the result anyway
         say(f"assay: {error} The result follows.", file=sys.stderr)
 
@@ -77,26 +75,6 @@ def exit_code(result: Tuned) -> int:
     better = [difference.side for difference in result.final.decisive() if difference.outcome == "improved"]
     unknown = any(result.final.quality.get(side, "NOT_MEASURED") not in DECIDED_BY_QUALITY for side in better)
     return exit_code_of_comparison(result.final) or (4 if unknown else 0)
-
-
-def planned(tune: Tune, levels: int) -> str:
-    """The settings and rounds of a tuning."""
-    from fireassay.estimates.format import count
-    from fireassay.spec.sections.tune import choices, left_out, rounds_at_most
-
-    *before, last = rounds_at_most(tune)
-    lines = [f"{count(len(choices(tune)), 'arms')}; the first is the baseline:", ""]
-    lines += [f"  {choice.label}" for choice in choices(tune)]
-    if more := left_out(tune):
-        lines.append(f"  {more} more are not tried (tune.at_most = {tune.at_most})")
-    lines.append("")
-    lines += [
-        f"round {number}: at most {arms} arms, {count(blocks, 'launches')} of each; {tune.keep:.0%} of those other than today's continue"
-        for number, (arms, blocks) in enumerate(before, 1)
-    ]
-    total = levels * sum(arms * blocks for arms, blocks in (*before, last))
-    lines.append(f"last round, which alone decides: at most {last[0]} arms, {count(last[1], 'launches')} of each")
-    return "\n".join([*lines, f"at most {count(total, 'launches')} in all"])
 
 
 VERB = Verb(

@@ -12,6 +12,7 @@ from fireassay.cli.support.bar import bar
 from fireassay.cli.support.output import Output, add_formats, emit
 from fireassay.cli.support.verb import A_RECORD, Verb, add_root
 from fireassay.errors import RecordError, refuse
+from fireassay.record.lookup import resolve
 
 if TYPE_CHECKING:
     from fireassay.reports.pages.verification import Verification
@@ -33,7 +34,6 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _run(arguments: argparse.Namespace) -> int:
-    from fireassay.record.lookup import resolve
     from fireassay.record.sealing.verify import verify
     from fireassay.record.secrets.leaks import leaks
     from fireassay.reports.documents.verification import render
