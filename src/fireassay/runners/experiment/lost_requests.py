@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from fireassay.record.declared.requests import REQUESTS
 from fireassay.record.launch_rows import table_row
+from fireassay.record.salvage import batches
 from fireassay.record.unsealed import launch_name
 from fireassay.traffic.arrivals import make, shares
 from fireassay.traffic.arrivals.schedule import KINDS, NONE, PHASES, Schedule
@@ -58,8 +59,6 @@ def last_request(path: Path, launch: int, table: str = "requests") -> int:
 
 def request_batches(path: Path, launch: int, table: str = "requests") -> Iterator[pyarrow.RecordBatch]:
     """The clients' rows of a launch, batch by batch."""
-    from fireassay.record.salvage import batches
-
     return batches(path, launch_name(launch), table)
 
 

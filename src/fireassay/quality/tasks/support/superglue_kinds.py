@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from hashlib import sha256
 from typing import Any, Final
 
 from fireassay.quality.tasks.support import classes, files
@@ -112,8 +113,6 @@ def examples_of(kind: Kind, row: files.Row, form: str) -> Iterator[Example]:
 
 def hash_of(text: object) -> str:
     """A short name for a passage, the same in every run."""
-    from hashlib import sha256
-
     return sha256(str(text).encode("utf-8", "surrogatepass")).hexdigest()[:12]
 
 

@@ -21,6 +21,7 @@ import os
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
+from fireassay import catalog
 from fireassay.errors import EnvironmentLacks, Problem
 from fireassay.record.secrets.redact import REDACTED
 from fireassay.spec.sections.serving import ENVIRONMENT_VARIABLE, Target
@@ -147,8 +148,6 @@ def check_options(target: Target, task: str = "") -> tuple[Problem, ...]:
     Raises:
         EnvironmentLacks: no such backend.
     """
-    from fireassay import catalog
-
     return tuple(problems(catalog.load("traffic.backends", target.backend), target, task))
 
 
