@@ -1,6 +1,6 @@
 """How often does the interval of the model of communication hold the next worker count, and how well are s, alpha and beta recovered?
 
-Simulated clusters (`runners.simulation.cluster`) whose truth is known: steps of every launch from the simulator, alpha and beta from noisy calls
+Simulated clusters (`runners.simulated`) whose truth is known: steps of every launch from the simulator, alpha and beta from noisy calls
 of one sweep a launch, fitted and predicted as for a record (`stats.models.communication_wall`).  Each row is so many experiments; the
 promise is 85 % of held-out worker counts inside the 90 % interval.
 
@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from fireassay.runners.simulation.cluster import Cluster, Simulated, simulate
+from fireassay.runners.simulated import Cluster, Simulated, simulate
 from fireassay.stats.groups.stragglers import spread_of
 from fireassay.stats.models.affine_fit import Affine, affine_fit
 from fireassay.stats.models.communication_wall import fit, parameter, predict

@@ -26,8 +26,8 @@ from coverage import Array, percent, row, title
 from scipy.special import stdtr
 
 from fireassay.stats.comparing.comparison import Difference, compare_paired, compare_welch, decide
+from fireassay.stats.comparing.multiplicity import analysis_confidence, comparison_confidence, next_analysis
 from fireassay.stats.comparing.noninferiority import crossed
-from fireassay.stats.comparing.sequential import analysis_confidence, comparison_confidence, next_analysis
 from fireassay.stats.intervals.intervals import Interval, log_t, mean_t, t_quantile
 
 LEVEL = 0.05

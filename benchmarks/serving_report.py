@@ -99,7 +99,7 @@ def write(root: Path, rows: int) -> Path:
 
 def requests(launch: int, t0: int, rate: float) -> Iterator[tuple[str, tuple[Any, ...]]]:
     """Poisson arrivals, answered at once by a server with gamma distributed times; one in 500 is refused."""
-    from fireassay.record.declared.requests import REQUESTS
+    from fireassay.record.declared import REQUESTS
 
     random = np.random.default_rng(launch)
     due = np.cumsum(random.exponential(1.0 / rate, size=int(rate * SECONDS * 1.05) + 10))

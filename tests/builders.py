@@ -15,6 +15,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import date
+from pathlib import Path
 from typing import Any
 
 import polars as pl
@@ -54,6 +55,12 @@ def experiment(*, launches: int = 5, levels: tuple[int, ...] = LEVELS, faults: b
         prices=Prices(usd_per_worker_hour=0.5, as_of=date(2026, 1, 1), source="a price list made up for tests"),
         faults=(Fault(levels=(max(levels),)),) if faults else (),
     )
+
+
+def replayed(made: Experiment, path: Path) -> Experiment:
+    """The experiment that replays a stored record from `path`."""
+    workload = made.workload.model_copy(update={"runner": "replay", "script": str(path)})
+    return made.model_copy(update={"workload": workload})
 
 
 def step_ms(workers: int) -> float:

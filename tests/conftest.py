@@ -47,6 +47,9 @@ os.environ["XDG_STATE_HOME"] = os.path.join(tempfile.gettempdir(), f"assay-tests
 os.environ["XDG_CACHE_HOME"] = os.path.join(tempfile.gettempdir(), f"assay-tests-cache-{os.getpid()}")
 atexit.register(shutil.rmtree, os.environ["XDG_CACHE_HOME"], ignore_errors=True)
 
+# What a test writes need not outlive a crash of the machine. Processes that a test starts, or kills, still wait for the disk.
+os.fsync = lambda _: None
+
 # As wide in every window, and in a pipe.
 os.environ["COLUMNS"] = "100"
 

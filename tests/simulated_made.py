@@ -13,11 +13,10 @@ import pyarrow as pa
 
 from fireassay.frames.record_data import RecordData
 from fireassay.record.tables import TABLES, arrow_schema
-from fireassay.runners.simulated import SCRIPT, arguments, batches, cluster_of, row_of, rows_of
-from fireassay.runners.simulation.cluster import Cluster
+from fireassay.runners.simulated import SCRIPT, Cluster, arguments, batches, cluster_of, row_of, rows_of
 from fireassay.spec.experiment import Experiment, Factor, Gates, Launches, Scaling
 from fireassay.spec.plan import plan
-from fireassay.spec.sections.noise import Noise
+from fireassay.spec.sections.launcher import Noise
 from fireassay.spec.sections.workload import Measure, Workload
 from tests.builders import frame
 

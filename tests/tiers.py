@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 
 
-def some(cases: Iterable[Any], first: int = 1) -> list[Any]:
-    """All cases as parameters, of which only the first so many are not deep."""
-    return [case if number < first else pytest.param(case, marks=pytest.mark.deep) for number, case in enumerate(cases)]
+def some(cases: Iterable[Any], first: int = 1, *, rows: bool = False) -> list[Any]:
+    """All cases as parameters, of which only the first so many are not deep; `rows`: each is a row of several parameters."""
+    return [
+        case if number < first else pytest.param(*(case if rows else (case,)), marks=pytest.mark.deep) for number, case in enumerate(cases)
+    ]

@@ -45,6 +45,7 @@ FAMILIES = {
     "metrics": "METRICS",
     "verdict.audits": "AUDITS",
     "verdict.claims.audits": "AUDITS",
+    "traffic.tasks": "TASKS",
     "quality.scoring.metrics": "METRICS",
     "quality.scoring.extractors": "EXTRACTORS",
 }
@@ -95,8 +96,12 @@ def load(package: str, name: str) -> Any:
 
 
 def part(package: str, name: str, module: str, constant: str, *default: Any) -> Any:
-    """A constant from one module of a folder plug-in; the default, if given, where the module lacks it."""
+    """A constant from one module of a folder plug-in; the default, if given, where it or the module lacks."""
+    from importlib.util import find_spec
+
     home = _modules(package).get(name) or next(point.module for point in _entry_points(package) if point.name == name)
+    if default and find_spec(f"{home}.{module}") is None:
+        return default[0]
     return getattr(importlib.import_module(f"{home}.{module}"), constant, *default)
 
 

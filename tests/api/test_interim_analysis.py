@@ -17,7 +17,7 @@ from fireassay.estimates.estimate import Estimate
 from fireassay.frames.record_data import from_record
 from fireassay.record import folder as record_folder
 from fireassay.record.reader import open_record
-from fireassay.record.sealing.plan_signature import plan_signature
+from fireassay.record.sealing.seal import plan_signature
 from tests.handmade import Handmade
 from tests.runners.making import experiment
 from tests.verdict.making import good

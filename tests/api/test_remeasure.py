@@ -131,6 +131,7 @@ def test_a_slow_day_is_suspected_and_not_confirmed(repository: Path, tmp_path: P
     assert "confirmed" in str(found["sentence"])
 
 
+@pytest.mark.deep
 def test_only_the_code_that_was_measured_is_run(repository: Path, tmp_path: Path) -> None:
     base = from_record(open_record(measure(repository, tmp_path / "records")))
     here = Place(folder=None, baseline=None, here=repository)

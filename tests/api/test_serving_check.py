@@ -131,6 +131,7 @@ def test_a_key_that_is_missing_is_hinted_at(ask: Any) -> None:
     assert "--api-key-env" in lines["answers"]["text"]
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("key", ["violet harbour 1234567890", "violet harbour " + 40 * "0123456789"], ids=["short", "long"])
 def test_a_key_is_in_no_line(ask: Any, monkeypatch: pytest.MonkeyPatch, key: str) -> None:
     """In the model's name, in a header's text and, longer than what is kept of either, cut."""

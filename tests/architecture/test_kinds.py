@@ -66,7 +66,7 @@ JUDGING = Judging(
     sentence=lambda evidence, verdict: "tea: the tea is ready.",
 )
 ''',
-    "page": '''"""What is shown of a pot?"""
+    "show": '''"""What is shown of a pot?"""
 
 from fireassay.reports.page import Prose, Section
 from fireassay.reports.pages import record

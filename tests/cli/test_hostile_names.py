@@ -13,6 +13,7 @@ import pytest
 from fireassay.cli import main
 from fireassay.printable import json_text, printable
 from tests.record.making import sealed, unfinished
+from tests.tiers import some
 
 pytestmark = pytest.mark.slow
 
@@ -63,7 +64,7 @@ VERBS = (
 )
 
 
-@pytest.mark.parametrize("words", VERBS, ids=lambda words: " ".join(words).encode("ascii", "ignore").decode()[:24])
+@pytest.mark.parametrize("words", some(VERBS, 8), ids=lambda words: " ".join(words).encode("ascii", "ignore").decode()[:24])
 def test_no_verb_lets_a_name_steer_the_terminal(words: tuple[str, ...], root: Path, capsys: pytest.CaptureFixture[str]) -> None:
     filled = [re.sub(r"ROOT(/\w+)?", lambda m: f"{root}{m[1] + NAME if m[1] else ''}", word) for word in words]
     with contextlib.suppress(SystemExit):

@@ -43,9 +43,9 @@ def refuse(event, arguments):
 sys.addaudithook(refuse)
 
 from fireassay.cli import main
-from fireassay.quality.sandbox.assemble import program
+from fireassay.quality.sandbox.check import program
 from fireassay.quality.sandbox.check import check_program
-from fireassay.quality.sandbox.limits import Limits
+from fireassay.quality.sandbox.outcomes import Limits
 from fireassay.quality.sandbox.probing import probe
 from fireassay.quality.tasks import gsm8k, humaneval
 

@@ -7,11 +7,10 @@ import json
 import numpy as np
 import pytest
 
-from fireassay.frames.clock_offsets import HostClock, aligned, between, clock_offsets, on_one_clock
+from fireassay.frames.clock_offsets import HostClock, aligned, clock_offsets, on_one_clock
 from fireassay.frames.training.rank_time import CATEGORIES, partition
 from tests.handmade import Handmade
 from tests.metrics.clocks_made import BOOTS, S, clock, collect, common, look, on_two_hosts, run_from_there, two_hosts
-from tests.metrics.narrow import absence
 
 OFFSETS_S = (0.0005, -0.0005, 0.02, -1.0, 5.0, -5.0)
 DRIFT = 50e-6
@@ -106,18 +105,6 @@ def test_outside_of_the_looks_the_line_goes_on_and_the_bound_grows() -> None:
     inside, after, late = (found.common(there(true)) for true in (300.0, 900.0, 6000.0))
     assert inside.bound < after.bound < late.bound
     assert abs(late.offset - common(6000.0)) <= late.bound
-
-
-def test_between_two_hosts_an_interval_below_ten_bounds_is_refused() -> None:
-    there = clock(1.0, DRIFT)
-    record = made(1.0, DRIFT, looks=120)
-    clocks = clock_offsets(record.measured())
-    a, b = clocks[0, "a"], clocks[0, "b"]
-    assert between(a, common(300.0), b, there(301.0)) == pytest.approx(1.0, abs=2e-4)
-    assert between(b, there(301.0), a, common(300.0)) == pytest.approx(-1.0, abs=2e-4)
-    assert "10 times the bound" in absence(between(a, common(300.0), b, there(300.0003))).detail
-    assert between(b, there(1.0), b, there(1.0) + 7) == pytest.approx(7e-9), "one host needs no other's clock"
-    assert absence(between(a, 0, of_b(made()), S)).reason == "refused"
 
 
 def test_events_and_steps_of_two_hosts_are_put_on_one_clock() -> None:

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fireassay.frames.record_data import by_launch, effective_steps, fold_steps
-from fireassay.record.declared.training import STEPS
+from fireassay.record.declared import STEPS
 from fireassay.spec.experiment import Scaling
 from tests.builders import frame
 from tests.handmade import Handmade

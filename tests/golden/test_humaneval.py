@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from fireassay.quality.sandbox.assemble import program
-from fireassay.quality.sandbox.limits import Limits
+from fireassay.quality.sandbox.check import program
+from fireassay.quality.sandbox.outcomes import Limits
 from fireassay.quality.sandbox.pool import check_all
 from fireassay.quality.tasks.humaneval import FORMAT
 from tests.golden.humaneval.make import changed

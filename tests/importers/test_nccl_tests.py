@@ -16,9 +16,9 @@ from fireassay.frames.record_data import RecordData, from_record
 from fireassay.importers.nccl_tests import read
 from fireassay.importers.support.base import Imported
 from fireassay.importers.support.importing import import_results
-from fireassay.importers.support.nccl_runs import PROGRAMS
+from fireassay.importers.support.nccl_logs import PROGRAMS
 from fireassay.record.reader import open_record
-from fireassay.reports.view import build
+from fireassay.reports.build_view import build
 from fireassay.spec.sections.collectives import Collectives
 from fireassay.verdict.judge import Judgement, judge
 from tests.reports.written import written

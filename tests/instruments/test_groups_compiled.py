@@ -31,6 +31,7 @@ os._exit(0)
 """
 
 
+@pytest.mark.deep
 def test_a_compiled_data_parallel_model_trains_while_its_group_is_timed(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-W", "ignore", "-c", SCRIPT, str(tmp_path / "meet")],

@@ -21,7 +21,7 @@ from fireassay.record.writer import to_batch
 from fireassay.traffic.parts import Answer
 from fireassay.traffic.client.log import RequestLog, Row, Times
 from tests.traffic.planned import planned
-from fireassay.traffic.arrivals import file
+from fireassay.traffic.arrivals import schedule as file
 
 row = [None if column.nullable else "x" if pa.types.is_string(column.type) else 0 for column in arrow_schema("events")]
 assert to_batch("events", [tuple(row)]).num_rows == 1

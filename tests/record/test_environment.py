@@ -13,10 +13,10 @@ from typing import Any
 
 import pytest
 
-from fireassay.record import environment, hardware
+from fireassay.record import environment
+from fireassay.record import machine as hardware
 from fireassay.record.environment import FIELDS, VARIABLES, capture
-from fireassay.record.hardware import cgroup_folder
-from fireassay.record.machine import Machine, Unread
+from fireassay.record.machine import Machine, Unread, cgroup_folder
 from tests.limits import PROCESS_S
 
 CPUINFO = "\n\n".join(

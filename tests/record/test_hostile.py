@@ -29,6 +29,7 @@ from fireassay.record.untrusted import memory_bound, strict_json
 from tests.limits import PROCESS_S
 from tests.record.making import sealed, unfinished
 from tests.records.make import HERE
+from tests.tiers import some
 
 pytestmark = pytest.mark.slow
 
@@ -224,7 +225,7 @@ ALTERED: dict[str, tuple[str, Callable[[pa.Table], pa.Table]]] = {
 }
 
 
-@pytest.mark.parametrize("case", ALTERED)
+@pytest.mark.parametrize("case", some(ALTERED, 6))
 def test_altered_columns_are_judged_or_told_in_one_sentence(case: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The page, too: nothing that stands in a record may bring its rendering down."""
     name, change = ALTERED[case]

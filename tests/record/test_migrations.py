@@ -42,7 +42,7 @@ def _table(name: str, read: ReadTable) -> pa.Table | None:
 
 
 def read_names() -> tuple[str, ...]:
-    from fireassay.record.declared.training import STEPS
+    from fireassay.record.declared import STEPS
 
     return STEPS.column_names
 

@@ -64,6 +64,7 @@ def run(block: Block, session: Path) -> str:
 RUNNABLE = [block for block in blocks(PAGE) if block.language != "text"]
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("block", RUNNABLE, ids=lambda block: f"line {block.line}")
 def test_every_block_runs_and_every_reader_gives_the_same_answer(block: Block, session: Path) -> None:
     if "ssh-keygen" in block.text and shutil.which("ssh-keygen") is None:

@@ -7,8 +7,9 @@ from typing import Final
 
 import pytest
 
+from fireassay.reports.build_view import build
 from fireassay.reports.charts.of_view import charts_of
-from fireassay.reports.view import View, build
+from fireassay.reports.view import View
 from fireassay.reports.writers.support import svg
 from fireassay.spec.sections.faults import Fault
 from fireassay.verdict.judge import judge

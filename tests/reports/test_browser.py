@@ -10,9 +10,10 @@ from typing import Any
 
 import pytest
 
+from fireassay.reports.build_view import build
 from fireassay.reports.pages import comparison as comparison_page
-from fireassay.reports.rows import comparison
-from fireassay.reports.view import View, build
+from fireassay.reports.pages import comparison_view
+from fireassay.reports.view import View
 from fireassay.reports.writers import html
 from fireassay.verdict.comparison.compare import compare
 from fireassay.verdict.judge import judge
@@ -100,7 +101,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory, page: str, load: View, scena
         "scenarios": written(scenarios, "html"),
         "hostile": written(hostile, "html"),
         "panel": written(load, "html", page="panel"),
-        "comparison": html.write(comparison_page.page(comparison.build(forced, first.judgement.metrics))),
+        "comparison": html.write(comparison_page.page(comparison_view.build(forced, first.judgement.metrics))),
         "answered": html.write(ANSWERED),
         "small": html.write(PAGE),
     }

@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fireassay.reports.grouping import absences, findings, gates, places
-from fireassay.reports.view import WHOLE, FindingRow, View
+from fireassay.reports.view import FindingRow, View
+from fireassay.reports.words import WHOLE
 
 
 def found(view: View, key: str, evidence: str, rule: str = "slow") -> FindingRow:

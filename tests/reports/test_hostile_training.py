@@ -9,7 +9,7 @@ import pytest
 
 from fireassay.frames.links import pairs
 from fireassay.reports.charts import links
-from fireassay.reports.rows.types import LayerRow, View
+from fireassay.reports.view import LayerRow, View
 from fireassay.reports.writers.support import svg
 from tests.paired import kinds, matrix, record
 from tests.reports.conftest import EVIL

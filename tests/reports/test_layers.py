@@ -8,8 +8,9 @@ import pytest
 
 from fireassay.frames.record_data import from_record
 from fireassay.record.reader import open_record
+from fireassay.reports.build_view import build
 from fireassay.reports.documents.record import DOCUMENT
-from fireassay.reports.view import View, build
+from fireassay.reports.view import View
 from fireassay.verdict.judge import judge
 from tests.records.make import HERE
 from tests.reports.written import content, written
@@ -35,7 +36,7 @@ def test_the_view_has_four_layers_for_each_count_of_several_workers(view: View) 
 def test_json_has_them_as_its_reference_says(view: View) -> None:
     rows = json.loads(content(view, "json"))["layers"]
     assert [row["state"] for row in rows] == ["pass", "not run", "fail", "advice"]
-    assert all(list(row) == [name for name, _, _ in DOCUMENT.fields["layers[]"]] for row in rows)
+    assert all(list(row) == [name for name, _, _ in DOCUMENT.fields()["layers[]"]] for row in rows)
 
 
 @pytest.mark.parametrize("name", ["markdown", "html", "terminal"])

@@ -11,12 +11,12 @@ import pytest
 
 from fireassay.estimates.estimate import Absent
 from fireassay.metrics.metric import ALL
+from fireassay.reports.build_view import build, requested
 from fireassay.reports.charts.faults import FaultTimeline, fault_timelines
 from fireassay.reports.charts.launches import binned_steps
 from fireassay.reports.charts.of_view import charts_of
-from fireassay.reports.rows.conditions import requested
-from fireassay.reports.rows.spent import spent
-from fireassay.reports.view import View, build
+from fireassay.reports.spent import spent
+from fireassay.reports.view import View
 from fireassay.spec.sections.faults import Fault
 from fireassay.verdict.judge import judge
 from fireassay.verdict.types import DIMENSIONS

@@ -11,7 +11,7 @@ from fireassay.clock import FakeClock
 from fireassay.launchers.support.base import Ending, Handle, Launcher, Request
 from fireassay.record import folder as record_folder
 from fireassay.record.progress import ProgressWriter
-from fireassay.record.sealing.plan_signature import plan_signature
+from fireassay.record.sealing.seal import plan_signature
 from fireassay.runners.experiment.context import Job, Made, RunContext
 from fireassay.runners.experiment.signals import StopRequest
 from fireassay.spec.experiment import Experiment

@@ -12,7 +12,7 @@ import pytest
 from fireassay import catalog
 from fireassay.estimates.estimate import Estimate
 from fireassay.frames.record_data import RecordData, from_record
-from fireassay.kinds.evaluation.rows import rows
+from fireassay.kinds.evaluation.evaluation_rows import rows
 from fireassay.quality.scoring.items import Format, Item, Task
 from fireassay.record.reader import open_record
 from fireassay.record.sealing.verify import verify
@@ -21,6 +21,7 @@ from fireassay.spec.load import from_mapping
 from fireassay.spec.rules.evaluation import LOAD
 from fireassay.verdict.judge import judge
 from tests.oracle import Answer, oracle
+from tests.tiers import some
 
 STOP = ("\n", " and ")
 SUMS = {f"{a}+{a % 7}=": str(a + a % 7) for a in range(40)}
@@ -96,7 +97,7 @@ def test_every_item_is_sent_once_and_scored(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("send", [True, False])
+@pytest.mark.parametrize("send", some([True, False]))
 def test_an_engine_gets_the_stops_and_the_answer_is_cut_there_in_any_case(send: bool, tmp_path: Path) -> None:
     with oracle(lambda prompt: f"{SUMS[prompt]} and 7") as engine:
         measured, _ = evaluated(tmp_path, engine.url, send_stop=send)
@@ -125,7 +126,7 @@ def broken(outcome: str | int | None) -> Answer:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("outcome", "word"), [(None, "empty"), ("", "empty"), (500, "5xx"), (400, "4xx")])
+@pytest.mark.parametrize(("outcome", "word"), some([(None, "empty"), ("", "empty"), (500, "5xx"), (400, "4xx")], rows=True))
 def test_failures_of_the_engine_are_no_wrong_answers(outcome: str | int | None, word: str, tmp_path: Path) -> None:
     with oracle(broken(outcome)) as engine:
         measured, _ = evaluated(tmp_path, engine.url)

@@ -20,7 +20,7 @@ import pytest
 
 from fireassay.errors import Interrupted, SpecError
 from fireassay.frames.record_data import from_record
-from fireassay.kinds.evaluation.rows import rows
+from fireassay.kinds.evaluation.evaluation_rows import rows
 from fireassay.launchers.support import supervisor
 from fireassay.quality.scoring import scoring
 from fireassay.record.reader import open_record
@@ -100,6 +100,7 @@ def prompts(engine: Any) -> list[str]:
     return [body["messages"][-1]["content"] for body in engine.bodies]
 
 
+@pytest.mark.deep
 @pytest.mark.slow
 def test_a_pass_that_was_cut_is_made_again_and_a_finished_one_is_not(tmp_path: Path) -> None:
     write_sums(tmp_path)

@@ -14,7 +14,7 @@ from fireassay.frames.record_data import RecordData, from_record
 from fireassay.instruments.calls.generation import quiet
 from fireassay.record.reader import open_record
 from fireassay.record.sealing.verify import verify
-from fireassay.runners.evaluating import echo_probe, likelihood
+from fireassay.runners.evaluating import likelihood
 from fireassay.runners.evaluation import check
 from fireassay.runners.experiment.run import run
 from fireassay.spec.experiment import Experiment
@@ -68,7 +68,7 @@ def scores(measured: RecordData, metric: str) -> dict[str, float]:
 def test_every_choice_is_one_request_that_nothing_is_generated_for(tmp_path: Path) -> None:
     with echo_engine(likely) as engine:
         measured = evaluated(tmp_path, CHOICES, [{"name": "a", "urls": [engine.url]}])
-    items = [body for body in engine.bodies if not body["prompt"].startswith(echo_probe.CONTEXT)]
+    items = [body for body in engine.bodies if not body["prompt"].startswith(likelihood.CONTEXT)]
     assert sorted(body["prompt"] for body in items) == sorted(row["prompt"] + choice for row in CHOICES for choice in row["choices"])
     assert {(body["max_tokens"], body["echo"], body["logprobs"], body["stream"]) for body in items} == {(0, True, 1, False)}
     # The short choice always costs less, in all and per character: half of the items are right.
@@ -123,7 +123,7 @@ def test_an_engine_that_cannot_echo_is_refused_before_any_item_is_sent(ability: 
         with pytest.raises(EnvironmentLacks, match="the engine a at .* cannot score a given text") as refused:
             check(asked, tmp_path)
     assert "No item was sent" in str(refused.value)
-    assert {body["prompt"] for body in engine.bodies} == {echo_probe.CONTEXT + echo_probe.CONTINUATION}
+    assert {body["prompt"] for body in engine.bodies} == {likelihood.CONTEXT + likelihood.CONTINUATION}
 
 
 def test_a_dialect_without_echo_is_refused_by_name(tmp_path: Path) -> None:

@@ -121,7 +121,7 @@ def test_a_killed_replica_is_seen_and_told(broken: Record) -> None:
 
 @pytest.mark.slow
 def test_the_record_is_judged_and_reported(broken: Record) -> None:
-    from fireassay.reports.view import build
+    from fireassay.reports.build_view import build
 
     measured = from_record(broken)
     judgement = judge(measured)

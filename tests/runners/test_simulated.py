@@ -13,10 +13,10 @@ from fireassay.frames.record_data import from_record
 from fireassay.record.reader import open_record
 from fireassay.record.sealing.verify import verify
 from fireassay.runners.experiment.run import run
-from fireassay.runners.replay import replayed
 from fireassay.spec.sections.faults import Fault
 from fireassay.spec.sections.workload import Workload
 from fireassay.verdict.judge import judge
+from tests.builders import replayed
 from tests.simulated_made import experiment, record
 
 
@@ -45,12 +45,14 @@ def test_it_says_everywhere_that_it_is_simulated(tmp_path: Path) -> None:
         assert found.table(table)["method"].unique().to_list() == ["simulated"]
 
 
+@pytest.mark.deep
 def test_a_replay_of_it_stays_invalid(tmp_path: Path) -> None:
     source = run(experiment(levels=(1, 2), launches=1, steps=3), root=tmp_path)
     again = run(replayed(open_record(source).experiment, source), root=tmp_path)
     assert judge(from_record(open_record(again))).verdict.status == "INVALID"
 
 
+@pytest.mark.deep
 def test_the_same_seed_gives_the_same_times(tmp_path: Path) -> None:
     durations = []
     for root in ("a", "b"):

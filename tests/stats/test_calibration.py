@@ -9,6 +9,7 @@ import pytest
 from numpy.typing import NDArray
 
 from fireassay.stats.calibration import Binning, brier, calibration_error, reliability
+from tests.tiers import some
 
 Array = NDArray[np.float64]
 
@@ -60,7 +61,7 @@ def test_the_estimate_is_less_biased_than_the_plain_formula(gap: float) -> None:
 
 @pytest.mark.parametrize("items", [50, 300])
 @pytest.mark.parametrize("gap", [0.0, 0.1, 0.3])
-@pytest.mark.parametrize("binning", ["width", "mass"])
+@pytest.mark.parametrize("binning", some(["width", "mass"]))
 def test_intervals_hold_a_known_error(gap: float, binning: Binning, items: int) -> None:
     """95 % of 60 draws, less three errors; a bootstrap held an error of 0 in 82 % of 50 items."""
     rng, covered = np.random.default_rng(int(10 * gap)), 0

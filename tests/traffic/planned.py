@@ -10,8 +10,7 @@ import numpy as np
 from fireassay.spec.plan import Configuration
 from fireassay.spec.sections.serving import Serving
 from fireassay.traffic.arrivals import make
-from fireassay.traffic.arrivals.rows import TYPES
-from fireassay.traffic.arrivals.schedule import Schedule
+from fireassay.traffic.arrivals.schedule import TYPES, Schedule
 
 S = 1_000_000_000
 

@@ -22,8 +22,8 @@ from hypothesis import strategies as st
 from fireassay import catalog
 from fireassay.record.writer import to_batch
 from fireassay.traffic.parts import Answer, Ask, Reply
-from fireassay.traffic.replies.openai_json import MOST_ERROR
-from fireassay.traffic.wire import payloads
+from fireassay.traffic.replies.openai_json import MAX_ERROR
+from fireassay.traffic.wire import transports
 from fireassay.traffic.wire.connection import Connection
 from fireassay.traffic.wire.response import Exchange, parse_head
 from tests.traffic.transcripts import FOLDER, Transcript, load
@@ -109,7 +109,7 @@ def reads(draw: st.DrawFn, body: bytes) -> list[bytes]:
 
 def expect_writable(answer: Answer) -> None:
     """A row of the table `requests`, with what else stands in it left out."""
-    assert answer.error is None or len(answer.error) <= MOST_ERROR  # 500 are kept: tests/record/secrets/test_batches.py
+    assert answer.error is None or len(answer.error) <= MAX_ERROR  # 500 are kept: tests/record/secrets/test_batches.py
     row = (
         0,
         0,
@@ -198,7 +198,7 @@ def test_what_fuzzing_found_stays_mended(path: Path) -> None:
 class _Pool:
     """Takes connections back."""
 
-    address = payloads.address_of("http://127.0.0.1:1")
+    address = transports.address_of("http://127.0.0.1:1")
     looks = None
 
     def under_way(self) -> None:

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from tests.tiers import some
 from tests.traffic.engine import HEAD, Heard, answer, chunked, closed, delta, engine, event, load_on
 
 pytestmark = pytest.mark.slow
@@ -174,7 +175,7 @@ FLOODS: dict[str, tuple[bytes, bytes, str]] = {
 }
 
 
-@pytest.mark.parametrize("name", FLOODS)
+@pytest.mark.parametrize("name", some(FLOODS, 3))
 def test_a_flood_is_cut_off_at_the_largest_answer(tmp_path: Path, name: str) -> None:
     head, piece, why = FLOODS[name]
     tracemalloc.start()

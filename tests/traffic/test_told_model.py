@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fireassay.traffic.client.window import MORE_MODELS, MOST_MODELS, Window
+from fireassay.traffic.client.accounting import MAX_MODELS, MORE_MODELS, Window
 from fireassay.traffic.replies.openai_json import model_named
 
 
@@ -32,5 +32,5 @@ def test_many_names_do_not_fill_the_memory() -> None:
     for number in range(1000):
         window.answered_by(f"m{number}")
     window.answered_by("")
-    assert len(window.models) == MOST_MODELS + 1
-    assert window.models[MORE_MODELS] == 1000 - MOST_MODELS
+    assert len(window.models) == MAX_MODELS + 1
+    assert window.models[MORE_MODELS] == 1000 - MAX_MODELS

@@ -8,12 +8,13 @@ single change, 40 examples bound a change by 1 - 0.05^(1/40) = 7.2 points, and t
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from fireassay.estimates.estimate import Estimate
 from fireassay.spec.experiment import Quality
 from fireassay.spec.plan import configuration_name
+from fireassay.verdict.audits.support.audit import Audit
 from fireassay.verdict.judge import examine
 from fireassay.verdict.types import GateResult
 from tests.handmade import Handmade
@@ -129,6 +130,11 @@ def rules(judgement: Asked, *audits: str) -> dict[str, list[str | None]]:
     for finding in examine(judgement.measured, *audits) if audits else judgement.verdict.findings:
         found.setdefault(finding.rule, []).append(finding.configuration)
     return found
+
+
+def rules_of(audits: tuple[Audit, ...]) -> Callable[[Asked], dict[str, list[str | None]]]:
+    """`rules` of these audits alone: the others are not asked."""
+    return lambda judgement: rules(judgement, *(audit.name for audit in audits))
 
 
 def wrong(judgement: Asked) -> list[str]:

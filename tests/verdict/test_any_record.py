@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from fireassay.reports.view import build
+from fireassay.reports.build_view import build
 from fireassay.spec.experiment import Gates, Quality, Scaling
 from fireassay.spec.sections.costs import Energy
 from fireassay.verdict.judge import judge

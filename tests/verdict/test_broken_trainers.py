@@ -16,8 +16,8 @@ from fireassay.frames.record_data import RecordData, from_record
 from fireassay.record.reader import open_record
 from fireassay.record.sealing.verify import verify
 from fireassay.runners.experiment.run import run
-from fireassay.runners.replay import replayed
 from fireassay.verdict.judge import Judgement, judge
+from tests.builders import replayed
 from tests.launchers.helpers import recorded
 from tests.records.make import HERE, REPOSITORY, TRAINERS, experiment
 from tests.tiers import some

@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 from fireassay.errors import SpecError
+from fireassay.reports.build_view import build
 from fireassay.reports.documents import record as as_json
-from fireassay.reports.view import View, build
+from fireassay.reports.view import View
 from fireassay.spec.experiment import Experiment, Gates, Verdict
 from fireassay.spec.load import from_mapping
 from fireassay.spec.rules.notes import notes

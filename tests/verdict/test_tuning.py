@@ -26,6 +26,7 @@ from fireassay.verdict.judge import Judgement, judge
 from fireassay.verdict.tuning import Made, Round, Standing, Tuned, finalists, gain_of, other_work, survivors, tuned, verdict
 from tests.builders import estimate
 from tests.handmade import Handmade
+from tests.tiers import some
 
 pytestmark = pytest.mark.slow
 
@@ -127,7 +128,9 @@ def test_a_knob_without_effect_wins_nothing_and_the_interval_is_told() -> None:
     assert "times as good [" in found.sentence
 
 
-@pytest.mark.parametrize(("lacks", "words"), [("wrong", "quality lost"), ("less", "different work: 24 items"), ("dead", "failed: ")])
+@pytest.mark.parametrize(
+    ("lacks", "words"), some([("wrong", "quality lost"), ("less", "different work: 24 items"), ("dead", "failed: ")], rows=True)
+)
 def test_what_is_fast_because_it_does_not_do_the_work_goes_out_with_the_reason(lacks: str, words: str) -> None:
     def truth(one: Choice) -> float:
         return 100.0 if one.label == "today" else 300.0

@@ -51,7 +51,7 @@ def compared(
 
 def asks_for_quality(side: Side) -> bool:
     """Whether the record's result is its quality: an evaluation with a margin."""
-    return side.measured.kind.samples_items and side.measured.experiment.quality is not None
+    return side.measured.kind.judges_quality and side.measured.experiment.quality is not None
 
 
 def with_margin(sides: tuple[Side, ...], margin: float | None) -> tuple[Side, ...]:
@@ -75,7 +75,7 @@ def _with_margin(side: Side, margin: float) -> RecordData:
 
 def _only_answers(sides: tuple[Side, ...]) -> Sequence[str]:
     """The configuration of each side, if all are evaluations of one: what it is called means nothing."""
-    names = [side.measured.configurations for side in sides if side.measured.kind.samples_items]
+    names = [side.measured.configurations for side in sides if side.measured.kind.judges_quality]
     alone = len(names) == len(sides) and all(len(name) == 1 for name in names)
     return [name for (name,) in names] if alone and len(set(names)) > 1 else ()
 

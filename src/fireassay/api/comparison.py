@@ -16,7 +16,7 @@ from fireassay.api.record import ROOT, Record, open, remarks_as_warnings
 from fireassay.api.sides import named_sides
 from fireassay.estimates.estimate import Estimate, Value
 from fireassay.printable import printable
-from fireassay.reports.rows.comparison import ComparisonView, build
+from fireassay.reports.pages.comparison_view import ComparisonView, build
 from fireassay.verdict.comparison import types
 
 COLUMNS: Final = {

@@ -20,9 +20,9 @@ from fireassay.errors import Problem, refuse_any
 from fireassay.quality.scoring.items import Item, Task
 from fireassay.quality.scoring.likelihoods import METHOD
 from fireassay.quality.scoring.text_metric import TextMetric
-from fireassay.runners.evaluating import margin
+from fireassay.runners.evaluating import conditions
 from fireassay.runners.evaluation import folders_exist, section, tasks_of
-from fireassay.runners.experiment.argument_check import refuse_secrets
+from fireassay.runners.experiment.script import refuse_secrets
 from fireassay.spec.experiment import Experiment
 from fireassay.spec.flags.evaluate import as_flag, experiment_from
 from fireassay.spec.flags.score import experiment_from as score_experiment
@@ -108,7 +108,7 @@ def planned(experiment: Experiment, announce: Callable[[str], object] | None = N
     folders_exist(experiment, Path())
     tasks = tasks_of(evaluation, Path())
     for task in tasks:
-        margin.check(experiment, _deciding(task))
+        conditions.check_margin(experiment, _deciding(task))
     plan = evaluation_plan(experiment, tuple(map(_asked, tasks)))
     if announce is not None:
         for sentence in sentences(plan):

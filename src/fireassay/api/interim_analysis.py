@@ -3,7 +3,7 @@
 The interface between measuring and judging: the runner schedules an interim analysis, metrics and statistics evaluate it.  It opens
 the unsealed record, computes the intervals of the primary numbers as the report will, and compares their half-widths with
 `launches.precision`.  The primary numbers are `comparison.primary` at every level, and the speedup at every level but the base.
-`fireassay.stats.comparing.sequential` sets the times and confidence of interim analyses; the first follows
+`fireassay.stats.comparing.multiplicity` sets the times and confidence of interim analyses; the first follows
 `launches.per_configuration` blocks, but not before the fifth, as fewer barely determine the spread.
 """
 
@@ -25,7 +25,7 @@ from fireassay.record.reader import open_record
 from fireassay.runners.experiment.context import Advice
 from fireassay.runners.experiment.progress import Look
 from fireassay.spec.experiment import Experiment
-from fireassay.stats.comparing.sequential import FIRST_ANALYSIS, GROWTH, analysis_confidence, narrow_enough, next_analysis
+from fireassay.stats.comparing.multiplicity import FIRST_ANALYSIS, GROWTH, analysis_confidence, narrow_enough, next_analysis
 from fireassay.stats.intervals.intervals import Interval
 from fireassay.units import FRACTION
 from fireassay.verdict.comparison.rules import deciding_metrics

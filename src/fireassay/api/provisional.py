@@ -1,7 +1,7 @@
 """What do the finished blocks of a running experiment say so far?
 
-A table after every block, made between two launches from the record itself, with only the metrics that ask to be shown
-(`Shown(table="running")`).  Measured with 4 launches of the digits: 0.1 s of processor time, and once 1.1 s for the imports.
+A table after every block, made between two launches from the record itself, with only the metrics of
+`reports.metric_tables.RUNNING`.  Measured with 4 launches of the digits: 0.1 s of processor time, and once 1.1 s for the imports.
 Three digits, an interval from block 3 on, never a mark or a status: stopping at a pleasant one would be optional stopping.
 """
 
@@ -22,10 +22,10 @@ from fireassay.metrics.results import about
 from fireassay.printable import one_line
 from fireassay.record.reader import open_record
 from fireassay.record.unjudged import judged_from
+from fireassay.reports.metric_tables import RUNNING
 from fireassay.runners.experiment.progress import FINAL, RunProgress
 from fireassay.spec.plan import configurations
 
-RUNNING: Final = "running"
 FIRST_INTERVAL: Final = 3  # blocks; of fewer, an interval says little
 
 
@@ -75,9 +75,8 @@ def after_block(progress: RunProgress) -> Provisional | None:
 
 def _columns(metrics: Mapping[str, Metric]) -> list[list[Metric]]:
     """The metrics of each column, the preferred one first."""
-    shown = [(place, metric) for metric in metrics.values() for place in metric.shown if place.table == RUNNING]
-    ordered = sorted(shown, key=lambda pair: pair[0].position)
-    return [[metric for _, metric in column] for _, column in groupby(ordered, key=lambda pair: pair[0].above or pair[1].name)]
+    shown = RUNNING.of(metrics.values())
+    return [[metric for _, metric in column] for _, column in groupby(shown, key=lambda pair: pair[0].above or pair[1].name)]
 
 
 def table(
@@ -113,7 +112,7 @@ def _levels(names: Sequence[str]) -> tuple[str, list[str]]:
 def _column(metric: Metric, values: Sequence[Value | None], intervals: bool) -> tuple[str, list[str]]:
     measured = [value for value in values if isinstance(value, Estimate)]
     scale = scale_for(metric.unit, [value.value for value in measured])
-    title = next((shown.head for shown in metric.shown if shown.table == RUNNING), "") or metric.title
+    title = next((column.head for column, _ in RUNNING.of([metric])), "") or metric.title
     head = title if title.endswith("/s") or not scale.label else f"{title}, {scale.label}"
     return head, [_cell(value, scale, intervals) if isinstance(value, Estimate) else "-" for value in values]
 

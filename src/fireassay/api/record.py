@@ -226,7 +226,7 @@ class Record:
 
     @cached_property
     def _view(self) -> View:
-        from fireassay.reports.view import build
+        from fireassay.reports.build_view import build
 
         return build(self._side.measured, self._judgement)
 

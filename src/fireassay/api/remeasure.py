@@ -24,7 +24,7 @@ from typing import Any
 
 from fireassay.errors import AssayError, Interrupted
 from fireassay.frames.record_data import RecordData
-from fireassay.record import repository
+from fireassay.record import environment
 from fireassay.runners.experiment import session
 from fireassay.runners.experiment.progress import RunProgress
 from fireassay.runners.experiment.script import script_identity, with_secrets
@@ -207,7 +207,7 @@ def _clean_commit(measured: RecordData) -> str:
 
 
 def _git(folder: Path, *words: str) -> str:
-    command = repository.command(folder, *words)
+    command = environment.command(folder, *words)
     settings = os.environ | {"LC_ALL": "C", "GIT_TERMINAL_PROMPT": "0"}
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=GIT_TIMEOUT_S, env=settings, stdin=subprocess.DEVNULL)

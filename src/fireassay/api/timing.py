@@ -24,7 +24,7 @@ from fireassay.api.record import ROOT, Record
 from fireassay.api.sides import Watch, side, unwatched
 from fireassay.errors import SpecError, WorkloadError, refuse
 from fireassay.printable import printable
-from fireassay.reports.rows.timing import Summary, summary, text
+from fireassay.reports.pages.timing import Summary, summary, text
 from fireassay.runners.experiment import run as runner
 from fireassay.runners.experiment import session
 from fireassay.spec.experiment import Experiment

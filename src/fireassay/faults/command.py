@@ -28,7 +28,7 @@ from fireassay.spec.sections.serving import Target
 
 LONGEST_S = 60.0
 POLL_S = 0.005
-MOST_SAID = 2000  # characters of output kept in the message
+MAX_SAID = 2000  # characters of output kept in the message
 
 
 class Keys(FaultSpec):
@@ -48,21 +48,13 @@ def rule(asked: Keys) -> Iterator[Problem]:
 
 
 def check(asked: Keys, target: Target) -> None:
-    """Check that every placeholder can be filled.
-
-    Raises:
-        SpecError: the command needs a process ID that is unknown.
-    """
+    """Check that every placeholder can be filled. Raises SpecError: the command needs a process ID that is unknown."""
     if not target.command and "{pid}" in asked.command + asked.undo:
         raise refuse("faults[].command", "{pid}", "{replica}, {port} and {url} where assay does not start the server")
 
 
 def strike(victim: Victim, fault: PlannedFault) -> Undo:
-    """Run the command and wait for it to end; `undo` reverts it.
-
-    Raises:
-        OSError: the command failed; its output is in the message.
-    """
+    """Run the command and wait for it to end; `undo` reverts it. Raises OSError: the command failed; its output is in the message."""
     spec = of_kind(Keys, fault)
 
     def line(text: str) -> None:
@@ -73,17 +65,12 @@ def strike(victim: Victim, fault: PlannedFault) -> Undo:
 
 
 def on_load(struck: Struck, asked: Keys) -> Undo | None:
-    """Run the command and wait for it to end; `undo` reverts it.
-
-    Raises:
-        OSError: the command failed; its output is in the message.
-    """
+    """Run the command and wait for it to end; `undo` reverts it. Raises OSError: the command failed; its output is in the message."""
     run(filled(asked.command, struck), struck)
     return (lambda: run(filled(asked.undo, struck), struck)) if asked.undo else (lambda: None)
 
 
 def filled(line: str, struck: Struck) -> str:
-    """Fill the placeholders of a command."""
     parts = urlsplit(struck.url)
     pids = struck.replicas.pids(struck.replica) if struck.replicas is not None else ()
     values = {
@@ -120,7 +107,7 @@ def run(line: str, struck: Struck | Victim, *, longest_s: float = LONGEST_S) -> 
     assert process.stdout is not None
     with process.stdout:
         output, timed_out = _until_the_end(process, process.stdout.fileno(), longest_s)
-    message = redact(output.decode("utf-8", "replace"), secret_values(os.environ))[-MOST_SAID:].strip()
+    message = redact(output.decode("utf-8", "replace"), secret_values(os.environ))[-MAX_SAID:].strip()
     _log(struck.log, f"$ {redact(line)}\n{message}\n")
     if timed_out:
         raise OSError(f"the command did not end within {longest_s:g} s: {redact(line)}")
@@ -136,7 +123,7 @@ def _until_the_end(process: subprocess.Popen[bytes], descriptor: int, longest_s:
         ended = process.poll() is not None
         with suppress(BlockingIOError):
             while data := os.read(descriptor, 1 << 16):
-                output = (output + data)[-4 * MOST_SAID :]
+                output = (output + data)[-4 * MAX_SAID :]
                 if time.monotonic() > deadline:
                     break
         if ended:

@@ -28,7 +28,7 @@ ROOT = Path("/")  # root of /proc and /sys; tests replace it
 LEAST_QUOTA_US, SHORTEST_US, LONGEST_US = 1000, 10_000, 1_000_000  # kernel/sched/core.c: quota >= 1 ms, period <= 1 s
 LEFT_S = 60.0  # a younger group may belong to another container, whose processes are invisible here
 REMOVE_S = 5.0  # how long to retry removing a group
-MOST_LOOKS = 20  # passes over processes that start while others are moved
+MAX_LOOKS = 20  # passes over processes that start while others are moved
 REMEDY = (
     "Run assay as root, or in a delegated group of its own (cgroup v2: systemd-run --user --scope -p Delegate=yes ...), "
     'or use kind = "stop" or "delay".'
@@ -60,7 +60,6 @@ class Group:
             (self.path / "cpu.max").write_text("max")
 
     def pids(self) -> list[int]:
-        """The processes in the group."""
         return [int(word) for word in (self.path / "cgroup.procs").read_text().split()]
 
     def remove(self, home: Path) -> None:
@@ -115,11 +114,7 @@ def _inside(mount: str, path: str) -> Path:
 
 
 def make(home: Path, version: int) -> Group:
-    """Create a group.
-
-    Raises:
-        EnvironmentLacks: this user may not create one here.
-    """
+    """Create a group. Raises EnvironmentLacks: this user may not create one here."""
     reason = "no parent group hands the cpu controller on"
     for parent in _parents(home, version):
         _sweep(parent)
@@ -170,11 +165,7 @@ class Keys(FaultSpec):
 
 
 def check_training(asked: Keys) -> None:
-    """Check that a group can be created.
-
-    Raises:
-        EnvironmentLacks: it cannot; the message says what to do.
-    """
+    """Check that a group can be created. Raises EnvironmentLacks: it cannot; the message says what to do."""
     home, version = home_of()
     group = make(home, version)
     try:
@@ -230,7 +221,7 @@ def limited(pids: Callable[[], Iterable[int]], where: tuple[Path, int], share: f
 
     try:
         group.limit(share)
-        for _ in range(MOST_LOOKS):
+        for _ in range(MAX_LOOKS):
             if not (outside := set(pids()) - set(group.pids())):
                 break
             for pid in outside:

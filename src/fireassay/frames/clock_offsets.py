@@ -23,10 +23,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from fireassay.estimates.estimate import Absent
 from fireassay.frames.record_data import RecordData
-from fireassay.stats.groups.clocks import LEAST_PINGS, Drift, Offset, Ping, linear_drift, too_short
-from fireassay.units import NS_PER_S
+from fireassay.stats.groups.clocks import LEAST_PINGS, Drift, Offset, Ping, linear_drift
 
 Array = NDArray[np.float64]
 Way = Literal["same", "pings", "collectives", "none"]
@@ -102,19 +100,6 @@ def hosts_of(measured: RecordData) -> pl.DataFrame:
     return begun.select("launch", "rank", "incarnation", "host", pl.when(boot != "").then(boot).alias("boot")).unique(
         ["launch", "rank", "incarnation"], keep="last", maintain_order=True
     )
-
-
-def between(first: HostClock, first_ns: int, second: HostClock, second_ns: int) -> float | Absent:
-    """Seconds from a time of one host to a time of another, or why they cannot be compared."""
-    if first.host == second.host:
-        return (second_ns - first_ns) / NS_PER_S
-    for clock in (first, second):
-        if not clock.known:
-            return Absent(reason="refused", detail=f"{clock.host}'s clock cannot be compared: {clock.trouble}")
-    begin, end = first.common(first_ns), second.common(second_ns)
-    interval, bound = (end.offset - begin.offset) / NS_PER_S, (begin.bound + end.bound) / NS_PER_S
-    refused = too_short(interval, bound)
-    return Absent(reason="refused", detail=f"{first.host} to {second.host}: {refused}") if refused else interval
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -51,7 +51,7 @@ class RecordTables:
     @property
     def confidence(self) -> float:
         """The confidence of every interval: as requested, or after interim analyses the one that pays for them
-        (`fireassay.stats.comparing.sequential`), as the manifest states it."""
+        (`fireassay.stats.comparing.multiplicity`), as the manifest states it."""
         looks = self.looks
         return float(looks[-1]["confidence"]) if looks else self.experiment.launches.confidence
 
@@ -116,9 +116,7 @@ class RecordTables:
     @property
     def base(self) -> str:
         """The configuration that speedups are relative to; for loads and evaluations the first."""
-        if self.experiment.serving is not None or self.experiment.evaluation is not None:
-            return self.varied[0].name
-        return configuration_name(self.experiment.base_level)
+        return configuration_name(self.experiment.base_level) if self.kind.speeds_up else self.varied[0].name
 
     @cached_property
     def timed(self) -> pl.DataFrame:

@@ -170,7 +170,6 @@ class _Settings:
         self._lengths(config)
 
     def serving(self, file: str) -> dict[str, Any]:
-        """The keys of [serving]."""
         return {**self.more, "arrivals": self.arrivals or {"process": "trace", "trace": file}}
 
     def _model(self, config: Mapping[str, Any], endpoint: Mapping[str, Any]) -> None:

@@ -21,21 +21,19 @@ from typing import Any, Final
 from fireassay.clock import Clock
 from fireassay.importers.support.base import Imported, discard, record_name
 from fireassay.importers.support.documents import Place, Words
-from fireassay.importers.support.nccl_json import runs_in_json
-from fireassay.importers.support.nccl_runs import Run
-from fireassay.importers.support.nccl_text import runs_in_text
+from fireassay.importers.support.nccl_logs import Run, runs_in_json, runs_in_text
 from fireassay.record import files
 from fireassay.record import folder as record_folder
-from fireassay.record.declared.communication import COLLECTIVES
+from fireassay.record.declared import COLLECTIVES
 from fireassay.record.launch_rows import launch_row, table_row, write_launch
-from fireassay.record.sealing.plan_signature import plan_signature
+from fireassay.record.sealing.seal import plan_signature
 from fireassay.spec.experiment import Experiment
 from fireassay.spec.plan import plan
 from fireassay.spec.sections.collectives import UNITS
 
 NAME: Final = "nccl_tests"
 TITLE: Final = "nccl-tests"
-MOST_BYTES: Final = 64 << 20
+MAX_BYTES: Final = 64 << 20
 
 
 def recognises(name: str, head: str) -> bool:
@@ -68,14 +66,10 @@ def import_runs(chosen: Sequence[Path], root: Path, *, clock: Clock, name: str =
 
 
 def read(path: Path) -> tuple[Run, ...]:
-    """The runs in one file.
-
-    Raises:
-        SpecError: not a result of nccl-tests, or of an unknown operation or type.
-    """
+    """The runs in one file. Raises SpecError: not a result of nccl-tests, or of an unknown operation or type."""
     place = Place(path.name)
-    if path.stat().st_size > MOST_BYTES:
-        raise place.wrong(Words(f"{path.stat().st_size} bytes"), f"at most {MOST_BYTES}")
+    if path.stat().st_size > MAX_BYTES:
+        raise place.wrong(Words(f"{path.stat().st_size} bytes"), f"at most {MAX_BYTES}")
     text = path.read_text(encoding="utf-8", errors="replace")
     return runs_in_json(text, path, place) if text.lstrip().startswith("{") else runs_in_text(text, path, place)
 

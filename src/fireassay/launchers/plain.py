@@ -34,7 +34,6 @@ def check(experiment: Experiment) -> None:
 
 
 def start(request: Request) -> Handle:
-    """Start the workers."""
     words = [str(request.workers), str(request.max_restarts), str(request.grace_s)]
     entry = processors.entry(request)
     binding = [sys.executable, "-I", "-S", *entry] if entry else []

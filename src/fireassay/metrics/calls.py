@@ -18,7 +18,7 @@ from fireassay.estimates.format import reading
 from fireassay.frames.per_launch import from_frame
 from fireassay.frames.record_data import RecordData
 from fireassay.frames.trials import counted, per_launch, refused
-from fireassay.metrics.metric import Metric, Results, Shown
+from fireassay.metrics.metric import Metric, Results
 from fireassay.units import BYTES, SECONDS
 
 NEAR_FLOOR: Final = 1.02  # memory within 2 % of the starter's cannot be told from it
@@ -49,7 +49,6 @@ TRIAL_TIME = Metric(
     compute=partial(_per_call, name="trial_time", unit=SECONDS, column="seconds", fold="median", missing="no counted trial has ended"),
     question="How long does one call take: a start of a command, or a call of a function?",
     caveat="A command's time includes starting its process; `assay time` also shows an empty command.",
-    shown=(Shown(table="overview", position=6), Shown(table="results", position=1)),
     rank=1610,
     decides=3,
 )
@@ -71,7 +70,6 @@ TRIAL_CPU_TIME = Metric(
     ),
     question="How much processor time does one call use, in user mode and kernel?",
     caveat="Includes children that the command waited for, not daemons that it left behind.",
-    shown=(Shown(table="results", position=2),),
     rank=1611,
 )
 
@@ -109,7 +107,6 @@ TRIAL_MEMORY = Metric(
     compute=_memory,
     question="What is the peak memory of one call?",
     caveat="A command smaller than the starter that spawned it has a bound only; memory shared with others counts too.",
-    shown=(Shown(table="results", position=3),),
     rank=1612,
 )
 

@@ -19,7 +19,7 @@ from fireassay.frames.per_launch import from_frame
 from fireassay.frames.prices import NO_PRICES, launch_usd, usd_per_worker_second
 from fireassay.frames.record_data import RecordData
 from fireassay.frames.training.useful_work import UNCOUNTED, work_per_launch
-from fireassay.metrics.metric import ALL, EVERYTHING, Metric, Results, Shown
+from fireassay.metrics.metric import ALL, EVERYTHING, Metric, Results
 from fireassay.units import COUNT, ITEMS_PER_USD, USD, USD_PER_ITEM, USD_PER_STEP
 
 measure = partial(Metric, better="lower", dimension="cost")
@@ -53,7 +53,6 @@ COST = measure(
     primary=True,
     question="What does one run cost?",
     caveat="Excludes what idle or reserved machines cost besides the run.",
-    shown=(Shown(table="overview", position=8), Shown(table="results", position=10)),
     rank=550,
 )
 
@@ -86,7 +85,6 @@ COST_PER_ITEM = measure(
     compute=_per_item,
     question="What does one unit of useful work cost, start-up included?",
     caveat="All paid time is charged; only work that counted is credited.",
-    shown=(Shown(table="overview", position=9),),
     rank=551,
 )
 

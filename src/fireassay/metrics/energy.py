@@ -15,7 +15,7 @@ from fireassay.frames.joules import energy_method, launch_joules, no_energy
 from fireassay.frames.per_launch import from_frame
 from fireassay.frames.record_data import RecordData
 from fireassay.frames.training.useful_work import UNCOUNTED, work_per_launch
-from fireassay.metrics.metric import EVERYTHING, Metric, Results, Shown
+from fireassay.metrics.metric import EVERYTHING, Metric, Results
 from fireassay.units import JOULES, JOULES_PER_ITEM
 
 
@@ -46,7 +46,6 @@ ENERGY = Metric(
     about=EVERYTHING,
     question="How many joules does one run use?",
     caveat="Counters measure whole devices, including other programs' use.",
-    shown=(Shown(table="overview", position=10), Shown(table="results", position=11)),
     rank=580,
 )
 

@@ -28,9 +28,6 @@ WORKLOADS: tuple[str, ...] = ("training", "calls", "serving")  # workloads whose
 ALL = "all"  # the key of a value for the whole experiment
 
 
-Table = Literal[
-    "engines", "faults", "cold", "checks", "overview", "paper", "results", "panel", "workbook", "curve across", "curve up", "running"
-]
 # Requirements on a record: a measured window, due times of requests, chunks with their own times, the kinds of chunks
 # as in our log, connection set-up, a model in this process, objectives, joules.
 Need = Literal["window", "due_times", "chunks", "own_chunk_kinds", "connections", "in_process", "objectives", "energy"]
@@ -39,12 +36,11 @@ LAST = 10_000  # the default rank: third-party metrics come last
 
 @dataclass(frozen=True, kw_only=True)
 class Shown:
-    """One column that shows a metric: its table, its head, and the group head it shares with its neighbours."""
+    """A column for a metric that `reports.metric_tables` does not list: its table, its head, and the group head above."""
 
-    table: Table
+    table: str  # "results", "engines", ...
     head: str = ""  # empty: the metric's title
-    above: str = ""  # in the table "running" they share one column, which shows the first that has a value
-    position: int = 0  # in its table, from the left
+    above: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,7 +61,7 @@ class Metric:
     question: str = ""  # the first sentence of its entry in the metric dictionary
     caveat: str = ""  # what it cannot tell
     needs: frozenset[Need] = frozenset()  # checked by `fireassay.metrics.needs` before `compute`
-    shown: tuple[Shown, ...] = ()
+    shown: tuple[Shown, ...] = ()  # of third parties: the tables of `reports.metric_tables` that have a column for it
     decides: int = 0  # its priority as a comparison's metric, from 1; 0: it never decides
     tool: str = ""  # the tool with this definition; empty: ours
     rank: int = LAST  # position in tables, within its dimension; ties are ordered by name

@@ -22,7 +22,7 @@ from fireassay.estimates.over_launches import no_launch, of_interval
 from fireassay.frames.ended_launches import ended_words
 from fireassay.frames.record_data import RecordData
 from fireassay.frames.score_clusters import clusters_of, labels_words, undeclared
-from fireassay.metrics.metric import WORKLOADS, Metric, Results, Shown
+from fireassay.metrics.metric import WORKLOADS, Metric, Results
 from fireassay.spec.experiment import Quality
 from fireassay.spec.rules.quality import scores_of_a_load
 from fireassay.stats.comparing.noninferiority import Decision, Labels, crossed, largest_change, launches_of, units_of
@@ -118,11 +118,10 @@ QUALITY = Metric(
     formula="mean over held-out examples of the score",
     compute=_quality,
     about=WORKLOADS,
-    asked=lambda measured: not measured.kind.samples_items,
+    asked=lambda measured: not measured.kind.judges_quality,
     primary=True,
     question="How good is the result on the held-out examples?",
     caveat="It says nothing about uses that these examples do not represent.",
-    shown=(Shown(table="overview", position=11), Shown(table="results", position=9)),
     rank=100,
 )
 
@@ -231,7 +230,7 @@ QUALITY_DIFFERENCE = Metric(
     formula="mean over blocks and examples of score(p) - score(base); bounds one-sided",
     compute=_difference,
     about=WORKLOADS,
-    asked=lambda measured: not measured.kind.samples_items,
+    asked=lambda measured: not measured.kind.judges_quality,
     primary=True,
     question="Was quality held, compared with the base configuration?",
     caveat="Examples without a cluster are taken as independent.  No significant difference is no evidence that quality was held.",

@@ -66,8 +66,5 @@ def about(measured: RecordData) -> Mapping[str, Metric]:
 def _about(measured: RecordData) -> Mapping[str, Metric]:
     every: Mapping[str, Metric] = catalog.load_all("metrics")
     known = {name: metric for name, metric in every.items() if measured.kind.concerns(metric.about) and metric.asked(measured)}
-    if measured.foreign is None and not measured.kind.samples_items:
-        return known
-    of_kinds: Mapping[str, OfRecord] = catalog.parts("kinds", "recorded", "OF_RECORD")
-    of_record = of_kinds.get(measured.kind.name)
+    of_record: OfRecord | None = catalog.part("kinds", measured.kind.name, "recorded", "OF_RECORD", None)
     return known if of_record is None else {**known, **of_record(measured)}

@@ -55,7 +55,6 @@ def hold(record: Path) -> bool:
 
 
 def release(record: Path) -> None:
-    """Release the record's lock."""
     descriptor = _HELD.pop(record.resolve(), None)
     if descriptor is not None:
         os.close(descriptor)

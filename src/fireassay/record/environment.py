@@ -3,6 +3,13 @@
 `capture` reads it before and after an experiment; `FIELDS` gives the meaning and source of each key.
 An unreadable value is `{"absent": "<reason>"}`, never 0 or an empty string.  Nothing here imports torch or
 needs a GPU, and nothing raises: a machine that cannot be described can still be measured.
+
+How is git run in an untrusted folder without executing commands from its configuration?
+
+A received folder may hold a .git/config with `core.fsmonitor`, hooks or filters: commands that `git status` would run.
+They are disabled; the user's own configuration (global, system) stays.  Without the repository's filters an unchanged file may
+appear as changed.
+Source: https://git-scm.com/docs/git-config, https://git-scm.com/docs/gitattributes (filter).
 """
 
 from __future__ import annotations
@@ -20,8 +27,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
-from fireassay.record import repository
-from fireassay.record.hardware import (
+from fireassay.record.machine import (
+    Machine,
+    Unread,
+    absent,
     cpu_model,
     cpu_quota,
     cpu_ticks,
@@ -30,15 +39,33 @@ from fireassay.record.hardware import (
     memory_limit,
     numa_nodes,
     nvidia_gpus,
+    or_absent,
     physical_cores,
     pressure,
     smt,
     steal_ticks,
     throttled,
+    tool_output,
     usable_processors,
 )
-from fireassay.record.machine import Machine, Unread, absent, or_absent, tool_output
 from fireassay.record.secrets.redact import redact, redact_environment, secret_values
+
+QUIET: Final = ("-c", "core.fsmonitor=false", "-c", f"core.hooksPath={os.devnull}")
+LOCAL: Final = ("local", "worktree")  # configuration scopes inside the repository
+FILTERS: Final = ("config", "--show-scope", "--null", "--name-only", "--get-regexp", r"^filter\..*\.(clean|process|required)$")
+
+
+def command(folder: Path, *words: str, off: tuple[str, ...] = ()) -> list[str]:
+    """The git command line; `off`: the result of `without_filters`."""
+    return ["git", *QUIET, *off, "-C", str(folder), *words]
+
+
+def without_filters(ask: Callable[..., str]) -> tuple[str, ...]:
+    """The arguments that disable the repository's own filters; `ask` runs git with arguments and returns its output."""
+    fields = ask(*FILTERS).split("\0")
+    names = [name for scope, name in zip(fields[::2], fields[1::2], strict=False) if scope in LOCAL]
+    return tuple(word for name in dict.fromkeys(names) for word in ("-c", f"{name}={'false' if name.endswith('.required') else ''}"))
+
 
 GIT_TIMEOUT_S: Final = 2.0
 
@@ -160,11 +187,11 @@ def _git(machine: Machine) -> dict[str, Any]:
 
     def git(*arguments: str) -> str:
         settings = {**machine.environ, "GIT_OPTIONAL_LOCKS": "0", "LC_ALL": "C"}
-        return tool_output(repository.command(machine.folder, *arguments, off=off), GIT_TIMEOUT_S, env=settings)
+        return tool_output(command(machine.folder, *arguments, off=off), GIT_TIMEOUT_S, env=settings)
 
     commit = git("rev-parse", "HEAD")
     with suppress(Unread):  # no filters are configured
-        off = repository.without_filters(git)
+        off = without_filters(git)
     return {
         "commit": commit,
         "branch": or_absent(lambda: git("rev-parse", "--abbrev-ref", "HEAD")),

@@ -4,6 +4,10 @@ Replacing: write a temporary file beside the target, fsync it, rename it over th
 Source: the rename and fsync contracts of POSIX; T. S. Pillai et al., "All File Systems Are Not Created Equal", OSDI 2014.
 Every operation by which the coordinator changes a record's folder goes through this module, so that tests can
 interrupt each one.
+
+Where does assay keep what it can make again?  Pulled records, and verdicts of sealed records.
+
+XDG Base Directory Specification: $XDG_CACHE_HOME, else ~/.cache.
 """
 
 from __future__ import annotations
@@ -14,7 +18,8 @@ import os
 import secrets
 import shutil
 import stat
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
@@ -22,6 +27,15 @@ from fireassay.errors import RecordError
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+
+def user_cache(environ: Mapping[str, str], home: Callable[[], Path] = Path.home) -> Path:
+    """The folder of all caches; without a home, one in the current folder."""
+    base = environ.get("XDG_CACHE_HOME", "")
+    with suppress(RuntimeError):
+        return (Path(base) if base else home() / ".cache") / "assay"
+    return Path(".assay-cache")
+
 
 TEMPORARY = ".tmp"
 

@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from fireassay.record import files
-from fireassay.record.declared.launches import EVENTS, LAUNCHES
-from fireassay.record.declared.table import Table
+from fireassay.record.declared import EVENTS, LAUNCHES, Table
 from fireassay.record.writer import StreamWriter
 from fireassay.spec.plan import PlannedLaunch
 
@@ -47,10 +46,6 @@ def write_event(writer: StreamWriter, launch: int, kind: str, ns: int, detail: M
 
 
 def check_written(writer: StreamWriter, path: Path) -> None:
-    """Check that everything the writer took has reached the disk.
-
-    Raises:
-        RecordError: it has not.
-    """
+    """Check that everything the writer took has reached the disk. Raises RecordError: it has not."""
     if writer.error is not None:
         raise files.explain(writer.error, path, "write the record")

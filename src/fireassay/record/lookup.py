@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from fireassay.record.reader import Record
 
 LATEST: Final = "latest"
-MOST_NAMES: Final = 12  # in a message
+MAX_NAMES: Final = 12  # in a message
 
 
 def resolve(text: str, root: Path) -> Path:
@@ -128,8 +128,8 @@ def _readable(paths: Sequence[Path]) -> Iterator[Record]:
 
 
 def _counted(counted: Sequence[tuple[str, int]]) -> str:
-    more = len(counted) - MOST_NAMES
-    words = [f"{name} ({number})" for name, number in counted[:MOST_NAMES]]
+    more = len(counted) - MAX_NAMES
+    words = [f"{name} ({number})" for name, number in counted[:MAX_NAMES]]
     return ", ".join([*words, *([f"and {more} more"] if more > 0 else [])])
 
 

@@ -15,16 +15,12 @@ from fireassay.record.untrusted import paths as inside
 from fireassay.record.untrusted import strict_json
 
 STATES = ("running", "complete", "interrupted", "failed")
-MOST_MANIFEST: Final = 24 * inside.MIB  # at most 20 times as much in memory; enough for 100,000 sealed files
+MAX_MANIFEST: Final = 24 * inside.MIB  # at most 20 times as much in memory; enough for 100,000 sealed files
 LONGEST_REASON: Final = 300
 
 
 def read_manifest(path: Path) -> dict[str, Any]:
-    """The manifest as written, whatever its format version.
-
-    Raises:
-        RecordError: there is none, or assay did not write it.
-    """
+    """The manifest as written, whatever its format version. Raises RecordError: there is none, or assay did not write it."""
     try:
         return _parse_manifest(path)
     except (OSError, ValueError) as error:  # a path with a NUL is a ValueError
@@ -38,7 +34,7 @@ def _parse_manifest(path: Path) -> dict[str, Any]:
         raise RecordError(f"{path} is a file, not a record folder. Give the folder that holds manifest.json.")
     file = path / "manifest.json"
     try:
-        manifest = strict_json.json_of(inside.read(path, file.name, MOST_MANIFEST))
+        manifest = strict_json.json_of(inside.read(path, file.name, MAX_MANIFEST))
     except FileNotFoundError:
         what = "has no manifest.json" if any(path.iterdir()) else "is empty"
         raise RecordError(f"{path} is not a record of assay: it {what}. Give the folder that `assay run` printed.") from None

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Final
 from fireassay.errors import RecordError, SpecError
 from fireassay.printable import shell_word
 from fireassay.record import files
-from fireassay.record.manifest import MOST_MANIFEST, check_manifest, effective_state, has_seal, migrations_of, read_manifest
+from fireassay.record.manifest import MAX_MANIFEST, check_manifest, effective_state, has_seal, migrations_of, read_manifest
 from fireassay.record.migrations import Migration
 from fireassay.record.sealed import first_problem, read_arrow, read_frame, refuse_gaps
 from fireassay.record.tables import arrow_schema
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     import polars as pl
     import pyarrow as pa
 
-MOST_EXPERIMENT: Final = inside.MIB
+MAX_EXPERIMENT: Final = inside.MIB
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,7 +89,7 @@ class Record:
 
         Records with equal seals are the same record; knowing the seal from a trusted source exposes a forgery.
         """
-        return hashlib.sha256(inside.read(self.path, "manifest.json", most=MOST_MANIFEST)).hexdigest() if self.sealed else ""
+        return hashlib.sha256(inside.read(self.path, "manifest.json", most=MAX_MANIFEST)).hexdigest() if self.sealed else ""
 
     @cached_property
     def profiles(self) -> tuple[dict[str, Any], ...]:
@@ -131,18 +131,14 @@ def _traced(path: Path) -> list[int]:
 
 def _summary(path: Path, file: str) -> dict[str, Any]:
     try:
-        summary = strict_json.json_of(inside.read(path, file, MOST_MANIFEST))
+        summary = strict_json.json_of(inside.read(path, file, MAX_MANIFEST))
     except (OSError, ValueError, RecordError) as error:
         return {"absent": f"summary.json cannot be read: {error}"}
     return summary if isinstance(summary, dict) else {"absent": "summary.json holds no object"}
 
 
 def open_record(path: Path) -> Record:
-    """Open a record folder.
-
-    Raises:
-        RecordError: the folder is missing, empty, foreign, damaged or of a newer format.
-    """
+    """Open a record folder. Raises RecordError: the folder is missing, empty, foreign, damaged or of a newer format."""
     manifest = read_manifest(path)
     migrations = migrations_of(path, manifest)
     for step in migrations:
@@ -166,7 +162,7 @@ def _migrated(step: Migration, read: Any) -> Any:
 def _read_experiment(path: Path, manifest: Mapping[str, Any], migrations: tuple[Migration, ...]) -> Experiment:
     file = path / "experiment.toml"
     try:
-        content = strict_json.toml_of(inside.read(path, file.name, MOST_EXPERIMENT))
+        content = strict_json.toml_of(inside.read(path, file.name, MAX_EXPERIMENT))
         for step in migrations:
             content = step.experiment(content)
         for key in manifest.get("nulls") or ():

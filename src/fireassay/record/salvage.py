@@ -17,7 +17,7 @@ import pyarrow as pa
 from fireassay.record.untrusted import paths
 
 END_MARK = b"\xff\xff\xff\xff\x00\x00\x00\x00"
-MOST_COLUMNS: Final = 256
+MAX_COLUMNS: Final = 256
 SHARED: Final = 2  # bound on memory per body byte; validity bitmaps and padding stay below it
 TYPES: Final = (pa.int32(), pa.int64(), pa.float64(), pa.string(), pa.list_(pa.int64()), pa.list_(pa.float64()))
 
@@ -85,7 +85,7 @@ def schema_of(source: Any) -> pa.Schema:
         pa.ArrowException, OSError: the stream is damaged.
     """
     schema = pa.ipc.open_stream(source).schema
-    if len(schema.names) > MOST_COLUMNS or any(field.type not in TYPES for field in schema):
+    if len(schema.names) > MAX_COLUMNS or any(field.type not in TYPES for field in schema):
         raise ValueError("columns of a type that no table has")
     return schema
 

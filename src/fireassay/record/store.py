@@ -21,7 +21,7 @@ from typing import Any, Final
 
 from fireassay.errors import AssayError, EnvironmentLacks, RecordError, refuse
 from fireassay.printable import shell_word
-from fireassay.record import files, user_cache
+from fireassay.record import files
 from fireassay.record.reader import open_record
 from fireassay.record.sealing.seal import seal_line
 from fireassay.record.sealing.verify import verify
@@ -29,7 +29,7 @@ from fireassay.record.secrets.redact import redact
 from fireassay.record.untrusted import paths as inside
 from fireassay.record.untrusted import strict_json
 
-MOST_MANIFEST_BYTES: Final = 64 * 2**20  # an untrusted store must not exhaust memory
+MAX_MANIFEST_BYTES: Final = 64 * 2**20  # an untrusted store must not exhaust memory
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,199}")  # the names that `fireassay.record.folder` creates
 _PASSWORD: Final = re.compile(r"(?<=://)[^@?#]*:[^@?#]*@")
 _LOCAL: Final = ("file", "local")
@@ -174,7 +174,7 @@ class Store:
 
     def _content(self, name: str, content: object) -> bytes | None:
         if isinstance(content, bytes):
-            if len(content) > MOST_MANIFEST_BYTES:
+            if len(content) > MAX_MANIFEST_BYTES:
                 raise RecordError(f"{name} in {self.shown} is too large for a manifest ({len(content)} bytes).")
             return content
         if content is None or isinstance(content, (FileNotFoundError, IsADirectoryError, NotADirectoryError)):
@@ -244,7 +244,7 @@ def _read_here(root: Path, name: str) -> bytes | None:
     """A small file of a local store; never blocks on a pipe. Anything but a plain file counts as damaged."""
     folder, _, file = name.partition("/")
     try:
-        return inside.read(root / folder, file, MOST_MANIFEST_BYTES)
+        return inside.read(root / folder, file, MAX_MANIFEST_BYTES)
     except RecordError:
         return b""
     except OSError as error:
@@ -389,4 +389,4 @@ def _last(path: str) -> str:
 
 def default_cache(environ: Mapping[str, str], home: Callable[[], Path] = Path.home) -> Path:
     """The folder of pulled records: XDG_CACHE_HOME/assay/records, else ~/.cache/assay/records."""
-    return user_cache.folder(environ, home) / "records"
+    return files.user_cache(environ, home) / "records"

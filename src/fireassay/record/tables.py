@@ -10,12 +10,29 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING
 
-from fireassay.record.declared.answers import ANSWERS, DIVERGENCE, SCORES
-from fireassay.record.declared.communication import COLLECTIVES, COMMUNICATION, INVENTORY, WAITS
-from fireassay.record.declared.launches import CLOCKS, EVENTS, EXAMPLES, LAUNCHES, TELEMETRY, TRIALS
-from fireassay.record.declared.requests import ARRIVALS, REQUESTS, TOKEN_COUNTS
-from fireassay.record.declared.table import Table
-from fireassay.record.declared.training import FINGERPRINTS, GRADIENTS, SAMPLES, STEPS
+from fireassay.record.declared import (
+    ANSWERS,
+    ARRIVALS,
+    CLOCKS,
+    COLLECTIVES,
+    COMMUNICATION,
+    DIVERGENCE,
+    EVENTS,
+    EXAMPLES,
+    FINGERPRINTS,
+    GRADIENTS,
+    INVENTORY,
+    LAUNCHES,
+    REQUESTS,
+    SAMPLES,
+    SCORES,
+    STEPS,
+    TELEMETRY,
+    TOKEN_COUNTS,
+    TRIALS,
+    WAITS,
+    Table,
+)
 
 if TYPE_CHECKING:
     import pyarrow
@@ -64,7 +81,6 @@ TABLES: dict[str, Table] = {
 
 @cache
 def arrow_schema(name: str) -> pyarrow.Schema:
-    """The Arrow schema of a table."""
     import pyarrow as pa
 
     types = {

@@ -275,7 +275,6 @@ class _Raw:
         self.fold, self._relieve, self.rows = fold, relieve, list[Row]()
 
     def append(self, row: Row) -> None:
-        """Take a raw row."""
         rows = self.rows
         rows.append(row)
         if len(rows) > ROWS_KEPT:

@@ -9,7 +9,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from fireassay.estimates.format import count
-from fireassay.reports.view import WHOLE, Column, FindingRow, GateRow, MetricRow, View
+from fireassay.reports.view import Column, FindingRow, GateRow, MetricRow, View
+from fireassay.reports.words import WHOLE
 from fireassay.verdict.types import Status
 
 

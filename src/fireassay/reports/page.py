@@ -1,10 +1,8 @@
 """What is on a page?  Sections of tables, facts, bullets, prose and charts, from which every format is made by one walk.
 
-A page holds values, not strings: a workbook keeps numbers, a terminal words.  It answers first (`Answer`, and the sections of depth
-`brief`: one screen of a terminal, one comment on a pull request), then shows everything.  The depth of a section decides which
-formats show it: with `full`, a terminal stops after `front`, Markdown after `detail`; an HTML page shows `appendix` too.  Sections of
-depth `data` replace all others in a workbook, those of depth `paper` in LaTeX, those of depth `page` in HTML, if a page has any; those of
-depth `first` are on the first screen of an HTML page, beside its answer.
+A page holds values, not strings: a workbook keeps numbers, a terminal words.  It answers first (`Answer` with its evidence), then reports
+everything.  A section says what it is for, its role, and a section of the report how deep in it it stands; which of them are shown, each
+writer decides.
 """
 
 from __future__ import annotations
@@ -25,7 +23,10 @@ if TYPE_CHECKING:
 
 # gain: recommended; void: inadmissible; open: undecided; struck: does not count
 Tone = Literal["good", "gain", "bad", "void", "open", "absent", "struck", "plain"]
-Depth = Literal["brief", "first", "front", "detail", "appendix", "page", "data", "paper"]
+Depth = Literal["front", "detail", "appendix"]  # how far a reader of the report must go for it
+# What a section is for: a part of the report; evidence beside the answer; a drawing next to it; a question of a reader with its answer and
+# evidence; long tables of raw numbers; sentences and a table for a publication.
+Role = Literal["report", "answer", "exhibit", "question", "data", "publication"]
 Weight = Literal["lead", "body", "quiet", "code"]
 Outcome = Literal["passed", "failure", "error", "skipped"]
 GENERAL: Final = "General"
@@ -287,7 +288,8 @@ class Section:
     key: str
     title: str
     content: Blocks | Callable[[], Blocks]
-    depth: Depth = "front"
+    role: Role = "report"
+    depth: Depth = "front"  # of the report
     question: str = ""  # answered by the section
     reply: str = ""  # the answer to the question, in a sentence
     half: bool = False  # side by side with another such section, if there is room
@@ -342,7 +344,7 @@ class Next:
 
 @dataclass(frozen=True, kw_only=True)
 class Answer:
-    """What a reader wants first; sections of depth `brief` are its evidence."""
+    """What a reader wants first; sections of role `answer` are its evidence."""
 
     mark: Mark  # the status
     headline: str  # what to do, with the number that decides; the subject is the page's title
@@ -375,9 +377,13 @@ class Page:
         """The answer, if text formats show it instead of the sections."""
         return None if self.full else self.answer
 
+    def of_role(self, role: Role) -> tuple[Section, ...]:
+        """The sections of this role, in their order, without empty ones."""
+        return tuple(section for section in self.sections if section.role == role and (section.reply or section.blocks))
+
     def of_depth(self, *depths: Depth) -> tuple[Section, ...]:
-        """The sections of these depths, in their order, without empty ones."""
-        return tuple(section for section in self.sections if section.depth in depths and (section.reply or section.blocks))
+        """The sections of the report at these depths, likewise."""
+        return tuple(section for section in self.of_role("report") if section.depth in depths)
 
 
 TEXTS: Final = (

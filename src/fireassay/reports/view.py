@@ -1,218 +1,432 @@
-"""What does a report show?  One frozen tree with all its text, from which every report is made.
+"""What is in the tree from which every report is made?  Frozen rows with their text.
 
-Numbers become text in `fireassay.estimates.format` and nowhere else. Nothing is omitted silently: a dimension, metric or phase that was
-not measured is in the tree with its reason. Pure: the same record always gives the same tree.
+Raw values stay next to their text for JSON, Excel and charts.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
-from functools import cache
-from typing import TYPE_CHECKING, Any, Final
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
-from fireassay import catalog
-from fireassay.estimates.format import count, percent
-from fireassay.frames.ended_launches import ended_words
+from fireassay.estimates.estimate import Estimate, Value
+from fireassay.estimates.format import Shown
+from fireassay.frames.evaluation.flipped import Flip
+from fireassay.frames.links.network_probe import Network
+from fireassay.frames.links.pairs import Pairs
 from fireassay.frames.record_data import RecordData
-from fireassay.reports.rows import profile
-from fireassay.reports.rows.conditions import requested
-from fireassay.reports.rows.launches import launches
-from fireassay.reports.rows.machine import environment
-from fireassay.reports.rows.metrics import metrics as metric_rows
-from fireassay.reports.rows.metrics import overhead
-from fireassay.reports.rows.types import (
-    Cell,
-    Column,
-    EnvironmentGroup,
-    EnvironmentRow,
-    Fact,
-    FindingRow,
-    GateRow,
-    LaunchRow,
-    LayerRow,
-    MetricRow,
-    RecommendationRow,
-    VectorRow,
-    View,
-)
-from fireassay.reports.words import DIMENSION_TITLES, SEVERITIES, STATUS_WORDS, WHOLE, place_of
-from fireassay.verdict.artifact import artifact
-from fireassay.verdict.hoefler_belli import checklist
-from fireassay.verdict.imported import titled
-from fireassay.verdict.types import DIMENSIONS, Finding, GateResult, LayerResult, Recommendation, Status
+from fireassay.metrics.metric import ALL
+from fireassay.metrics.metric import Shown as Placement
+from fireassay.reports.load import Load
+from fireassay.reports.metric_tables import MetricColumn, MetricTable
+from fireassay.reports.spent import Spent, spent
+from fireassay.reports.words import WHOLE
+from fireassay.spec.kind import Kind
+from fireassay.spec.sections.collectives import Cell as CollectiveCell
+from fireassay.verdict.artifact import ArtifactField
+from fireassay.verdict.hoefler_belli import Rule
+from fireassay.verdict.types import DIMENSIONS, DimensionResult, Finding, GateResult, LayerResult, Recommendation, Status
 
 if TYPE_CHECKING:
-    from fireassay.verdict.judge import Judgement
-
-__all__ = [
-    "DIMENSION_TITLES",
-    "SEVERITIES",
-    "STATUS_WORDS",
-    "WHOLE",
-    "Cell",
-    "Column",
-    "EnvironmentGroup",
-    "EnvironmentRow",
-    "Fact",
-    "FindingRow",
-    "GateRow",
-    "LaunchRow",
-    "LayerRow",
-    "MetricRow",
-    "RecommendationRow",
-    "VectorRow",
-    "View",
-    "build",
-]
-
-QUALITY: Final = ("quality", "quality_difference")
-OF_A_RUN: Final = ("wall_time", "cost", *QUALITY)  # of a job that ran to its end
-
-
-def _columns(measured: RecordData) -> tuple[Column, ...]:
-    return tuple(
-        Column(key=configuration.name, label=measured.kind.label or count(configuration.workers, "workers"), workers=configuration.workers)
-        for configuration in measured.varied
-    )
+    import polars as pl
 
 
 @dataclass(frozen=True, kw_only=True)
-class KindView:
-    """The parts of a view that depend on the kind of record: `VIEW` in `fireassay.kinds.<kind>.view`, if defined."""
+class Column:
+    """A configuration: its key in records and JSON, its label, and its worker count."""
 
-    columns: Callable[[RecordData], tuple[Column, ...]] = _columns
-    conditions: Callable[[RecordData, str], Mapping[str, str]] = requested  # of a record and its base's label
-    fields: Callable[[View, RecordData, Judgement], Mapping[str, Any]] = lambda *_: {}  # fields of the view to replace
-
-
-@cache
-def _kind_views() -> Mapping[str, KindView]:
-    return catalog.parts("kinds", "view", "VIEW")
-
-
-def build(measured: RecordData, judgement: Judgement) -> View:
-    """The whole tree of a record and its judgement."""
-    kind_view = _kind_views().get(measured.kind.name, KindView())
-    columns = kind_view.columns(measured)
-    labels = {column.key: column.label for column in columns}
-    verdict, experiment, manifest = judgement.verdict, measured.experiment, measured.manifest
-    metrics = metric_rows(judgement, experiment.workload.work)
-    if ended_words(measured):
-        metrics = tuple(replace(row, primary=row.primary and row.name not in OF_A_RUN) for row in metrics)
-    conditions = kind_view.conditions(measured, labels[measured.base])
-    view = View(
-        name=experiment.name,
-        record=str(manifest.get("id", "")),
-        created=str(manifest.get("created_utc", "")),
-        assay_version=str(manifest.get("assay_version", "")),
-        state=measured.state,
-        sealed=measured.sealed,
-        seal=measured.seal,
-        seal_words=measured.seal_words,
-        confidence=percent(measured.confidence, 4),
-        status=verdict.status,
-        word=STATUS_WORDS[verdict.status],
-        kind=measured.kind,
-        meaning=measured.kind.meanings[verdict.status],
-        sentence=verdict.sentence,
-        columns=columns,
-        base=measured.base,
-        vector=tuple(_vector_row(column, verdict.dimensions.get(column.key, {})) for column in columns),
-        metrics=metrics,
-        gates=_gate_rows(verdict.gates, labels),
-        findings=_findings(verdict.findings, labels),
-        layers=_layers(verdict.layers, labels),
-        wanted=experiment.verdict.wanted,
-        unasked=experiment.unasked,
-        recommendations=_recommendation_rows(verdict.recommendations, labels) if measured.kind.chooses else (),
-        launches=launches(measured, labels),
-        environment=environment(manifest.get("environment")),
-        conditions=tuple(Fact(name=name, text=conditions[name]) for name in measured.kind.facts or conditions),
-        overhead=overhead(metrics, labels),
-        answers=lambda: checklist(measured, judgement),
-        artifact=artifact(measured),
-        measured=measured,
-        efficiency_gate=experiment.gates.efficiency,
-        quality_metric=experiment.quality.metric if experiment.quality else None,
-        quality_margin=experiment.quality.margin if experiment.quality else None,
-        profiles=profile.of_record(measured),
-        foreign=_origin(measured.foreign),
-    )
-    return replace(view, **kind_view.fields(view, measured, judgement))
+    key: str
+    label: str
+    workers: int
+    engine: str = ""  # of a load
+    scenario: str = ""
+    load: float | None = None  # requests in flight, or requests per second
+    group: str = ""  # of a load: engine and scenario, each only if there are several
+    brief: str = ""  # of a load: the label without the group
 
 
-def _origin(foreign: Mapping[str, Any] | None) -> tuple[Fact, ...]:
-    """Where an imported record comes from."""
-    if foreign is None:
-        return ()
-    text = f"{titled(foreign)}: {foreign.get('file')}, SHA-256 {str(foreign.get('sha256'))[:16]} ..."
-    return (Fact(name="Imported from", text=text),)
+@dataclass(frozen=True, kw_only=True)
+class Cell(DimensionResult):
+    """One dimension of one configuration."""
+
+    word: str
 
 
-def _vector_row(column: Column, dimensions: Mapping[str, Any]) -> VectorRow:
-    cells = {}
-    for dimension in DIMENSIONS:
-        result = dimensions.get(dimension)
-        status: Status = "NOT_MEASURED" if result is None else result.status
-        sentence = "nothing in the record answers this" if result is None else result.sentence
-        cells[dimension] = Cell(status=status, word=STATUS_WORDS[status], sentence=sentence)
-    return VectorRow(column=column, cells=cells)
+@dataclass(frozen=True, kw_only=True)
+class VectorRow:
+    """A configuration and its four dimensions, in the order of DIMENSIONS."""
+
+    column: Column
+    cells: Mapping[str, Cell]
 
 
-def _gate_rows(gates: tuple[GateResult, ...], labels: Mapping[str, str]) -> tuple[GateRow, ...]:
-    return tuple(
-        GateRow(
-            gate=gate.gate,
-            configuration=gate.configuration,
-            status=gate.status,
-            word=STATUS_WORDS[gate.status],
-            label=labels.get(gate.configuration, place_of(gate.configuration)),
-            sentence=gate.sentence,
-            launches_needed=gate.launches_needed,
-            examples_needed=gate.examples_needed,
-        )
-        for gate in gates
-    )
+@dataclass(frozen=True, kw_only=True)
+class MetricRow:
+    """A metric with its value per configuration key, or under ALL."""
+
+    name: str
+    title: str
+    dimension: str
+    unit: str  # as in the record
+    shown_unit: str  # as in this row: "ms", "%"
+    better: str
+    formula: str
+    primary: bool
+    cells: Mapping[str, Shown]
+    tool: str = ""  # the load generator that defines it so; empty for a definition of ours
+    shown: tuple[Placement, ...] = ()  # the tables that it asks for
+
+    @property
+    def known(self) -> bool:
+        """Whether it has a number anywhere."""
+        return any(shown.measured for shown in self.cells.values())
 
 
-def _recommendation_rows(picks: tuple[Recommendation, ...], labels: Mapping[str, str]) -> tuple[RecommendationRow, ...]:
-    return tuple(
-        RecommendationRow(
-            goal=pick.goal,
-            configuration=pick.configuration,
-            sentence=pick.sentence,
-            label="none" if pick.configuration is None else labels.get(pick.configuration, pick.configuration),
-        )
-        for pick in picks
-    )
+@dataclass(frozen=True, kw_only=True)
+class GateRow(GateResult):
+    """One gate on one configuration, in words."""
+
+    label: str
+    word: str
 
 
-def _layers(layers: Mapping[str, tuple[LayerResult, ...]], labels: Mapping[str, str]) -> tuple[LayerRow, ...]:
-    return tuple(
-        LayerRow(
-            configuration=name,
-            label=labels.get(name, name),
-            layer=result.layer,
-            title=result.title,
-            state=result.state,
-            sentence=result.sentence,
-        )
-        for name, results in layers.items()
-        for result in results
-    )
+@dataclass(frozen=True, kw_only=True)
+class LayerRow(LayerResult):
+    """One layer of the correctness of a training on several workers, and where."""
+
+    configuration: str
+    label: str
 
 
-def _findings(findings: tuple[Finding, ...], labels: Mapping[str, str]) -> tuple[FindingRow, ...]:
-    worst_first = sorted(findings, key=lambda finding: SEVERITIES.index(finding.severity))
-    return tuple(
-        FindingRow(
-            rule=finding.rule,
-            severity=finding.severity,
-            evidence=finding.evidence,
-            remedy=finding.remedy,
-            configuration=finding.configuration,
-            where=labels.get(finding.configuration or "", place_of(finding.configuration)),
-        )
-        for finding in worst_first
-    )
+@dataclass(frozen=True, kw_only=True)
+class FindingRow(Finding):
+    """A finding of an audit, and where in words."""
+
+    where: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class RecommendationRow(Recommendation):
+    """A configuration picked for a reason, and its label."""
+
+    label: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class LaunchRow:
+    """One launch as it happened. `wall_s` and `step_s` are raw readings, `wall` and `step` their texts."""
+
+    number: int
+    configuration: str
+    label: str
+    workers: int
+    block: int
+    order: int
+    attempt: int
+    role: str
+    seed: int
+    begin_utc: str
+    status: str
+    reason: str
+    exit_code: int | None
+    restarts: int
+    wall_s: float
+    wall: str
+    steps: int
+    step_s: float | None
+    step: str
+    warmup: int | None
+    shape: str
+    due: int = 0  # of a load: its requests without the cold ones
+    answered: int = 0
+    disturbed: Mapping[str, str] = field(default_factory=dict)  # rule -> why, for each disturbance of the machine
+
+    @property
+    def disturbances(self) -> str:
+        """ "foreign load, slow sentinel"; empty for a quiet machine."""
+        return ", ".join(rule.replace("_", " ") for rule in self.disturbed)
+
+
+@dataclass(frozen=True, kw_only=True)
+class EnvironmentRow:
+    """One fact about the machine, before and after the experiment."""
+
+    key: str
+    before: str
+    after: str
+    changed: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class EnvironmentGroup:
+    """The facts under one heading."""
+
+    name: str
+    rows: tuple[EnvironmentRow, ...]
+
+    @property
+    def changed(self) -> int:
+        """The number of facts that differ between before and after."""
+        return sum(row.changed for row in self.rows)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fact:
+    """A condition under which the numbers hold."""
+
+    name: str
+    text: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class View:
+    """Everything that any report shows."""
+
+    name: str
+    record: str
+    created: str
+    assay_version: str
+    state: str
+    sealed: bool
+    seal: str  # SHA-256 of the sealed manifest; empty if unknown
+    seal_words: str  # sealed, and by which digest, or not sealed
+    confidence: str
+    status: Status
+    word: str
+    meaning: str
+    sentence: str
+    columns: tuple[Column, ...]
+    base: str
+    vector: tuple[VectorRow, ...]
+    metrics: tuple[MetricRow, ...]
+    gates: tuple[GateRow, ...]
+    findings: tuple[FindingRow, ...]
+    recommendations: tuple[RecommendationRow, ...]
+    launches: tuple[LaunchRow, ...]
+    environment: tuple[EnvironmentGroup, ...]
+    conditions: tuple[Fact, ...]
+    overhead: tuple[tuple[str, Shown], ...]  # the instrument's own cost, per configuration or for the whole experiment
+    # `rules`, computed only if shown
+    answers: Callable[[], tuple[Rule, ...]] = field(repr=False, compare=False)
+    artifact: tuple[ArtifactField, ...]  # the fields of a paper's artifact checklist
+    measured: RecordData = field(repr=False, compare=False)  # from which charts draw
+    efficiency_gate: float | None
+    quality_metric: str | None
+    quality_margin: float | None
+    serving: Load | None = None  # of a record about serving
+    load_word: str = ""  # of a load: what `Column.load` counts, "concurrency" or "rate"
+    foreign: tuple[Fact, ...] = ()  # of an imported record: its origin, its meanings, what its tool reported
+    collectives: tuple[CollectiveCell, ...] = ()  # of a record that times collectives: the requested cells
+    network: Network | None = None  # of a network probe
+    pairs: tuple[Pairs, ...] = ()  # of a record that times messages between pairs of ranks
+    layers: tuple[LayerRow, ...] = ()  # of a training on several workers: does it compute what one worker computes?
+    profiles: tuple[Mapping[str, Any], ...] = ()  # profiled launches: see `fireassay.reports.pages.profile`
+    kind: Kind
+    wanted: tuple[str, ...] = DIMENSIONS  # the requested dimensions
+    unasked: tuple[str, ...] = ()  # what the experiment asks nothing about, in words: "reliability", "energy"
+    evaluation: EvaluationRows | None = None  # of an evaluation
+    timing: tuple[Fact, ...] = ()  # of a record that times a command or a function: the basis of its time
+
+    @cached_property
+    def dimensions(self) -> tuple[str, ...]:
+        """The dimensions to show: the requested ones, and those in which something is wrong."""
+        wrong = {d for row in self.vector for d, cell in row.cells.items() if cell.status in ("FAIL", "INVALID")}
+        return tuple(d for d in DIMENSIONS if d in self.wanted or d in wrong)
+
+    @property
+    def dimensions_title(self) -> str:
+        """The title of their table."""
+        return "Four dimensions" if self.dimensions == DIMENSIONS else "Requested dimensions"
+
+    @property
+    def shown_layers(self) -> tuple[LayerRow, ...]:
+        """The layers of correctness, if that dimension is shown."""
+        return self.layers if "correctness" in self.dimensions else ()
+
+    @cached_property
+    def spent(self) -> tuple[Spent, ...]:
+        """What the rank-seconds of a training were spent on; empty if no rank marks its steps."""
+        return tuple(spent(self.measured))
+
+    @property
+    def load(self) -> Load:
+        """What is known of a load besides its metrics; records of other kinds have none."""
+        assert self.serving is not None
+        return self.serving
+
+    @cached_property
+    def rules(self) -> tuple[Rule, ...]:
+        """The twelve rules of Hoefler and Belli, answered."""
+        return self.answers()
+
+    @property
+    def questions(self) -> Mapping[str, str]:
+        """The question of each dimension."""
+        return self.kind.questions
+
+    @property
+    def primary(self) -> tuple[MetricRow, ...]:
+        """The metrics of the summary table, in the dimensions to show."""
+        return tuple(row for row in self.metrics if row.primary and row.dimension in self.dimensions)
+
+    def of_dimension(self, dimension: str) -> tuple[MetricRow, ...]:
+        """The metrics of one dimension, as we define them."""
+        return tuple(row for row in self.metrics if row.dimension == dimension and not row.tool)
+
+    @property
+    def of_tools(self) -> tuple[MetricRow, ...]:
+        """Other tools' definitions of the same quantities."""
+        return tuple(row for row in self.metrics if row.tool)
+
+    @property
+    def groups(self) -> tuple[str, ...]:
+        """Engines and scenarios, each once, if there are several."""
+        return tuple(dict.fromkeys(column.group for column in self.columns))
+
+    def metric(self, name: str) -> MetricRow | None:
+        """A metric by name."""
+        return next((row for row in self.metrics if row.name == name), None)
+
+    def value(self, name: str, key: str) -> Value | None:
+        """A metric's value at a configuration; None if it was not computed there."""
+        row = self.metric(name)
+        shown = row.cells.get(key) if row is not None else None
+        return None if shown is None else shown.value
+
+    def estimate(self, name: str, key: str) -> Estimate | None:
+        """A metric's estimate at a configuration, if measured."""
+        value = self.value(name, key)
+        return value if isinstance(value, Estimate) else None
+
+    def shown_in(self, table: MetricTable) -> tuple[tuple[MetricColumn, MetricRow], ...]:
+        """The columns of a table of metrics, from the left."""
+        return table.of(self.metrics)
+
+    def label(self, key: str) -> str:
+        """The label of a configuration."""
+        return next((column.label for column in self.columns if column.key == key), WHOLE if key == ALL else key)
+
+    def reportable(self, key: str) -> bool:
+        """Whether a configuration's numbers may be published: the record is admissible, and its result was not found wrong."""
+        row = next(row for row in self.vector if row.column.key == key)
+        return self.status != "INVALID" and row.cells["correctness"].status in ("PASS", "NOT_MEASURED")
+
+    @property
+    def recommended(self) -> str | None:
+        """The key of the recommended configuration."""
+        return next((row.configuration for row in self.recommendations if row.goal == "recommended"), None)
+
+    @property
+    def changes(self) -> int:
+        """How many facts about the machine changed during the experiment."""
+        return sum(group.changed for group in self.environment)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScoreRow:
+    """One score of one task, or of one of its subgroups, at every configuration."""
+
+    task: str
+    metric: str
+    title: str
+    values: Mapping[str, Value]  # configuration -> value
+    items: int
+    group: str = ""  # "language"; empty: all items
+    label: str = ""  # "de"
+
+
+@dataclass(frozen=True, kw_only=True)
+class HeldRow:
+    """The decision on one task at one configuration."""
+
+    task: str
+    column: str  # the configuration's label
+    metric: str  # its title
+    status: Status
+    change: Value  # score minus that of the reference, better is positive; one-sided bounds
+    worse: int
+    better: int
+    items: int
+    sentence: str
+    needed: int | None = None  # items that would decide; None: it is decided, or more items would not help
+    why: str = ""  # why it is undecided although its bounds alone would decide
+    worse_within: bool = False  # significantly worse, but not by more than the margin as far as is shown
+    control: str = ""  # in how many draws a loss would have been seen
+    flips: Value | None = None  # share of answers that score otherwise than the reference's
+    itself: Value | None = None  # the same of the reference against itself; None: it was asked once
+
+
+@dataclass(frozen=True, kw_only=True)
+class PowerRow:
+    """Which margin so many items of a task can show at 80 % power, if as many change as were seen to."""
+
+    task: str
+    column: str
+    items: int
+    flips: float  # share of items that scored otherwise
+    supported: float  # by `items`
+    curve: tuple[tuple[float, float], ...]  # items, margin
+
+
+@dataclass(frozen=True, kw_only=True)
+class CalibrationBin:
+    """Items of which the model was about as sure."""
+
+    items: int
+    confidence: float  # mean
+    right: Estimate  # share
+
+
+@dataclass(frozen=True, kw_only=True)
+class CalibrationRow:
+    """How sure a configuration was of its choices, and how often it was right."""
+
+    column: str
+    whole: CalibrationBin | None  # of all items; None if none was answered
+    bins: tuple[CalibrationBin, ...]  # as many items in each
+    sentence: str
+    error: Value  # expected calibration error, as in the table of scores
+
+
+@dataclass(frozen=True, kw_only=True)
+class OutcomeRow:
+    """How many items of a task ended in one way at a configuration."""
+
+    task: str
+    column: str
+    outcome: str  # "ok", "NO_ANSWER", "empty", "5xx" ...
+    items: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class DivergenceRow:
+    """How far one engine, or one replica of it, is from the reference, over the tokens of given texts."""
+
+    column: str  # "b", "b, replica 1"; of the floor: "a, against itself"
+    words: str  # what it looks like
+    status: Status  # the tone of these words
+    tokens: int
+    mean: float  # KL divergence, nats
+    p999: float
+    local: float  # p99.9 / median, which tells a wrong weight from rounding; infinite: the median is 0; NaN: no KL
+    agreement: float
+    nll_change: float
+    bound: bool  # the KLs are lower bounds
+
+
+@dataclass(frozen=True, kw_only=True)
+class EvaluationRows:
+    """Everything that only an evaluation has."""
+
+    scores: tuple[ScoreRow, ...]
+    groups: tuple[ScoreRow, ...]
+    held: tuple[HeldRow, ...]
+    margin: float | None
+    flips: tuple[Flip, ...]  # of every side in turn, most changed first
+    outcomes: tuple[OutcomeRow, ...]
+    divergence: tuple[DivergenceRow, ...] = ()
+    calibration: tuple[CalibrationRow, ...] = ()  # empty: no task was answered by log probabilities of choices
+    power: tuple[PowerRow, ...] = ()  # of tasks whose items are right or wrong, each a unit of its own
+    items: pl.DataFrame | None = None  # every answer with its texts and scores, for a workbook
+    chances: Mapping[str, float] = field(default_factory=dict)  # task -> score of guessing, where it is known

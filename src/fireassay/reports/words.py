@@ -29,3 +29,11 @@ UNSAID: Final = "not stated in the file"  # of an imported record
 def place_of(configuration: str | None) -> str:
     """The label of a finding or value that belongs to no single configuration."""
     return WHOLE if configuration in (None, ALL) else str(configuration)
+
+
+LONGEST_NAME: Final = 60  # characters of an item's id or a label
+
+
+def cut(text: str, most: int = LONGEST_NAME) -> str:
+    """At most so many characters, and a sign that there are more."""
+    return text if len(text) <= most else f"{text[:most]} …"

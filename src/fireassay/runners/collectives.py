@@ -18,8 +18,7 @@ from fireassay import catalog, isolated
 from fireassay.errors import EnvironmentLacks, refuse
 from fireassay.instruments.collectives.operations import elements
 from fireassay.launchers.support.base import Launcher
-from fireassay.runners.experiment import launch_loop
-from fireassay.runners.experiment.context import Job, Made, Outcome, RunContext, Runner
+from fireassay.runners.experiment.context import Job, Made, Runner
 from fireassay.runners.launching.collective_worker import worker_request
 from fireassay.runners.launching.launch import LaunchRun
 from fireassay.runners.training import Training
@@ -130,9 +129,4 @@ class CollectiveLaunches(Training):
         return LaunchRun(self.context, job, request, self.launcher).run(self.meter)
 
 
-def run(context: RunContext) -> Outcome:
-    """Make the remaining launches."""
-    return launch_loop.run(context, CollectiveLaunches(context))
-
-
-RUNNER = Runner(name="collectives", check=check, run=run, maker=CollectiveLaunches)
+RUNNER = Runner(name="collectives", check=check, maker=CollectiveLaunches)

@@ -23,15 +23,14 @@ from fireassay.errors import Problem, refuse_any
 from fireassay.instruments.calls import command_starts
 from fireassay.launchers.support import supervisor_client
 from fireassay.launchers.support.base import INTERFACES, Ending, Handle, Launcher, Request
-from fireassay.record.declared.launches import TRIALS
+from fireassay.record.declared import TRIALS
 from fireassay.record.launch_rows import table_row
 from fireassay.record.unsealed import read_launch
 from fireassay.record.writer import StreamWriter
 from fireassay.runners.experiment import launch_loop, policy
-from fireassay.runners.experiment.context import Job, Made, Outcome, RunContext, Runner
-from fireassay.runners.experiment.metered import Metered
+from fireassay.runners.experiment.context import Job, Made, Metered, Outcome, RunContext, Runner
 from fireassay.runners.experiment.script import script_path
-from fireassay.runners.launching import failure_reason
+from fireassay.runners.launching import watch
 from fireassay.runners.launching.launch import LaunchRun, request_for
 from fireassay.spec.experiment import Experiment
 from fireassay.units import NS_PER_S
@@ -164,14 +163,14 @@ def _request(context: RunContext, job: Job, lines: Path) -> tuple[Request, list[
 def failure_of(code: int, log: Path) -> str:
     """Why a round failed: how the command ended, and its last output."""
     how = f"was ended by {signal.Signals(-code).name}" if code < 0 else f"ended with exit code {code}"
-    lines = [line for line in failure_reason.tail(log).splitlines() if line.strip() and not line.startswith("assay: the command")]
+    lines = [line for line in watch.tail(log).splitlines() if line.strip() and not line.startswith("assay: the command")]
     output = f"its last output: {lines[-1].strip()}" if lines else "it printed nothing on stderr"
     return f"the command {how}; {output}. To accept other exit codes than 0: timing.ignore_failure (--ignore-failure)"
 
 
 def timeout_reason(experiment: Experiment, reader: TrialReader, log: Path) -> str:
     """Why a round was ended: its limit, its progress, and its last output."""
-    line = failure_reason.explaining_line(failure_reason.tail(log))
+    line = watch.explaining_line(watch.tail(log))
     return (
         f"the round was still running after {experiment.limits.launch_timeout_s:g} s and was ended; "
         f"{reader.ended} trial{'' if reader.ended == 1 else 's'} had ended, {reader.counted} of them counted; "
@@ -271,7 +270,6 @@ class ReadingHandle:
 
 
 def maker(context: RunContext) -> Rounds:
-    """The maker of a command's rounds."""
     return Rounds(context, _request)
 
 

@@ -26,14 +26,15 @@ from fireassay.quality.scoring.items import Format, Item, Task
 from fireassay.quality.scoring.likelihoods import METHOD
 from fireassay.quality.scoring.perturbations import perturbed
 from fireassay.quality.scoring.scoring import Score, Scored
-from fireassay.quality.tasks.support.sample import sampled
+from fireassay.quality.tasks.support.prompts import sampled
 from fireassay.record.launch_rows import check_written
 from fireassay.runners import serving
-from fireassay.runners.evaluating import code, echo_probe, forcing, likelihood, margin, stops
-from fireassay.runners.evaluating.identity import digest, of_items
+from fireassay.runners.evaluating import code, conditions, forcing, likelihood
+from fireassay.runners.evaluating.conditions import digest
+from fireassay.runners.evaluating.conditions import item_digests as of_items
 from fireassay.runners.experiment import launch_loop
+from fireassay.runners.experiment.abandoned_launches import request_batches
 from fireassay.runners.experiment.context import Job, Made, Outcome, RunContext, Runner
-from fireassay.runners.experiment.lost_requests import request_batches
 from fireassay.spec.experiment import Experiment
 from fireassay.spec.explain import shown
 from fireassay.spec.model import LONGEST_S
@@ -50,11 +51,7 @@ EMPTY: Final = "empty"  # the outcome of a request that succeeded without any te
 
 
 def section(experiment: Experiment) -> tuple[Evaluation, Serving]:
-    """The sections [evaluation] and [serving].
-
-    Raises:
-        SpecError: one is missing, or no task is named.
-    """
+    """The sections [evaluation] and [serving]. Raises SpecError: one is missing, or no task is named."""
     evaluation, load = experiment.evaluation, experiment.serving
     missing = [name for name, value in (("evaluation", evaluation), ("serving", load)) if value is None]
     if evaluation is not None and not evaluation.task:
@@ -66,11 +63,7 @@ def section(experiment: Experiment) -> tuple[Evaluation, Serving]:
 
 
 def tasks_of(evaluation: Evaluation, folder: Path) -> tuple[Task, ...]:
-    """The tasks, read from the user's files.
-
-    Raises:
-        SpecError: a file cannot be read, or a row is invalid.
-    """
+    """The tasks, read from the user's files. Raises SpecError: a file cannot be read, or a row is invalid."""
     own = evaluation.task.endswith(".toml")
     layout: Format = catalog.load("quality.tasks", OWN_TASK if own else evaluation.task)
     path = folder / Path(evaluation.task if own else evaluation.data).expanduser()
@@ -99,11 +92,11 @@ def check(experiment: Experiment, folder: Path) -> None:
         scores = _scores(task, evaluation)
         _signatures(task, scores)
         scoring.extractor(task.extractor)
-        margin.check(experiment, scores[0].metric if scores else catalog.load("quality.scoring.metrics", code.METRIC))
+        conditions.check_margin(experiment, scores[0].metric if scores else catalog.load("quality.scoring.metrics", code.METRIC))
     experiment = _as_requests(experiment, tasks)
     serving.check(experiment, folder)
     if _likelihoods(tasks):
-        echo_probe.probed(experiment)
+        likelihood.probed(experiment)
     if evaluation.divergence:
         forcing.check(experiment)
 
@@ -186,7 +179,7 @@ class Evaluations(serving.Loads):
             prompts = folder / "items.jsonl"
             prompts.write_text("".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in self._rows()), encoding="utf-8")
             experiment = _as_requests(_as_load(context.experiment, load, prompts, self._tasks(), len(self.order)), self._tasks())
-            experiment = echo_probe.probed(experiment) if _likelihoods(self._tasks()) else experiment
+            experiment = likelihood.probed(experiment) if _likelihoods(self._tasks()) else experiment
             identity = {name: _identity(ready) for name, ready in self.ready.items()}
         stopped = _stops(context.experiment, self._tasks())
         context.note_inputs(evaluation={"tasks": identity, "stop_sent": stopped})
@@ -233,9 +226,9 @@ def _judged(ready: Ready, sent: Sequence[Mapping[str, Any]]) -> tuple[list[Asked
     mine = list(likelihood.folded(sent, ready.items)) if likely else list(map(_with_text, sent))
     texts = [answer["text"] if answer["status"] == PROPER else None for answer in mine]
     items = [ready.items[answer["item"]] for answer in mine]
-    stops = () if task.method == CODE else task.stop
+    conditions = () if task.method == CODE else task.stop
     find = scoring.extractor(task.extractor)
-    found = list(map(likelihood.chosen, texts)) if likely else scoring.found(find, texts, [item.choices for item in items], stops)
+    found = list(map(likelihood.chosen, texts)) if likely else scoring.found(find, texts, [item.choices for item in items], conditions)
     asked = [
         Asked(
             item=item,
@@ -287,7 +280,7 @@ def _as_load(experiment: Experiment, load: Serving, prompts: Path, tasks: Sequen
     # Every item is waited for: the last ones too end by their own time limit (serving.client.timeout_s), not by the load's.
     arrivals = load.arrivals.model_copy(update={"requests": requests, "duration_s": LONGEST_S / 2, "drain_s": LONGEST_S / 2})
     ends = _stops(experiment, tasks)
-    targets = tuple(stops.with_stops(target, ends.get(target.name, ())) for target in load.targets)
+    targets = tuple(conditions.with_stops(target, ends.get(target.name, ())) for target in load.targets)
     update = {"prompts": asked, "arrivals": arrivals, "targets": targets}
     return experiment.model_copy(update={"serving": load.model_copy(update=update)})
 
@@ -295,8 +288,8 @@ def _as_load(experiment: Experiment, load: Serving, prompts: Path, tasks: Sequen
 def _stops(experiment: Experiment, tasks: Sequence[Task]) -> dict[str, list[str]]:
     """The stop strings that each engine gets, by its name; engines without any are left out."""
     evaluation, load = section(experiment)
-    wanted = stops.common(tasks) if evaluation.send_stop else ()
-    found = {target.name: list(stops.sent(target, load.task, wanted)) for target in load.targets}
+    wanted = conditions.common_stops(tasks) if evaluation.send_stop else ()
+    found = {target.name: list(conditions.sent_stops(target, load.task, wanted)) for target in load.targets}
     return {name: sent for name, sent in found.items() if sent}
 
 

@@ -26,11 +26,7 @@ _START = "import json, sys; from fireassay.instruments.calls.function_calls impo
 
 
 def check(experiment: Experiment, folder: Path) -> None:
-    """Check the syntax of the target and its arguments; only the launches import the module.
-
-    Raises:
-        SpecError: either is invalid.
-    """
+    """Check the syntax of the target and its arguments; only the launches import the module. Raises SpecError: either is invalid."""
     problems = command.single_level(experiment)
     module, colon, name = experiment.workload.script.partition(":")
     if not (colon and all(part.isidentifier() for part in (*module.split("."), *name.split(".")))):
@@ -86,7 +82,6 @@ def _request(context: RunContext, job: Job, lines: Path) -> tuple[Request, list[
 
 
 def maker(context: RunContext) -> command.Rounds:
-    """The maker of a function's launches."""
     return command.Rounds(context, _request)
 
 

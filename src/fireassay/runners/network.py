@@ -23,23 +23,16 @@ from fireassay.instruments.network_probe import Echo, Lack, Stream, Target
 from fireassay.launchers.support import supervisor
 from fireassay.record.launch_rows import check_written, write_event
 from fireassay.record.machine import Machine
-from fireassay.runners.experiment import launch_loop
-from fireassay.runners.experiment.context import Job, Made, Outcome, RunContext, Runner
-from fireassay.runners.experiment.metered import Metered
+from fireassay.runners.experiment.context import Job, Made, Metered, RunContext, Runner
 from fireassay.spec.experiment import Experiment
 
-SCRIPT: Final = "network"
 SECONDS: Final = "seconds="
-MOST_SECONDS: Final = 3600.0
+MAX_SECONDS: Final = 3600.0
 LACK, WAY = "network_lack", "network_way"
 
 
 def hosts_and_seconds(experiment: Experiment) -> tuple[tuple[Target, ...], float]:
-    """The hosts, and the seconds per transfer.
-
-    Raises:
-        SpecError: an argument is neither, or there is no host.
-    """
+    """The hosts, and the seconds per transfer. Raises SpecError: an argument is neither, or there is no host."""
     seconds, targets, problems = network_probe.SECONDS, [], []
     for word in experiment.workload.arguments:
         try:
@@ -60,22 +53,18 @@ def hosts_and_seconds(experiment: Experiment) -> tuple[tuple[Target, ...], float
 
 
 def _seconds(text: str) -> float:
-    allowed = f"a number from 1 to {MOST_SECONDS:g}"
+    allowed = f"a number from 1 to {MAX_SECONDS:g}"
     try:
         seconds = float(text)
     except ValueError:
         raise ValueError(allowed) from None
-    if not 1.0 <= seconds <= MOST_SECONDS:
+    if not 1.0 <= seconds <= MAX_SECONDS:
         raise ValueError(allowed)
     return seconds
 
 
 def check(experiment: Experiment, folder: Path) -> None:
-    """Check that the hosts resolve.
-
-    Raises:
-        SpecError: an argument is not a host, or its address is unknown.
-    """
+    """Check that the hosts resolve. Raises SpecError: an argument is not a host, or its address is unknown."""
     problems = []
     for target in hosts_and_seconds(experiment)[0]:
         try:
@@ -216,9 +205,4 @@ def _rows(stream: Stream) -> Iterator[tuple[str, float, str]]:
         yield "host_busy", stream.host_busy, "fraction"
 
 
-def run(context: RunContext) -> Outcome:
-    """Make the remaining rounds."""
-    return launch_loop.run(context, NetworkRounds(context))
-
-
-RUNNER = Runner(name="network", check=check, run=run, maker=NetworkRounds)
+RUNNER = Runner(name="network", check=check, maker=NetworkRounds)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fireassay.errors import refuse
-from fireassay.record.declared.launches import LAUNCHES
+from fireassay.record.declared import LAUNCHES
 from fireassay.record.launch_rows import check_written, write_launch
 from fireassay.record.reader import open_record
 from fireassay.record.tables import TABLES
@@ -27,12 +27,6 @@ if TYPE_CHECKING:
 
 
 LAUNCH_ENTRIES = ("looks", "looks_ended", "sentinel")  # manifest entries that belong to the rows
-
-
-def replayed(experiment: Experiment, path: Path) -> Experiment:
-    """The experiment that replays a stored record from `path`."""
-    workload = experiment.workload.model_copy(update={"runner": "replay", "script": str(path)})
-    return experiment.model_copy(update={"workload": workload})
 
 
 def check(experiment: Experiment, folder: Path) -> None:

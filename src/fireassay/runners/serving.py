@@ -13,8 +13,7 @@ from pathlib import Path
 from fireassay.errors import EnvironmentLacks, Problem, refuse, refuse_any
 from fireassay.record.machine import absent
 from fireassay.runners.experiment import launch_loop
-from fireassay.runners.experiment.context import Job, Made, Outcome, RunContext, Runner
-from fireassay.runners.experiment.metered import Metered
+from fireassay.runners.experiment.context import Job, Made, Metered, Outcome, RunContext, Runner
 from fireassay.runners.load.engines import Engines, check_reachable, self_description
 from fireassay.runners.load.fault_injection import check_faults
 from fireassay.runners.load.load import LoadRun, check_plug_ins

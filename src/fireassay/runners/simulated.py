@@ -1,9 +1,22 @@
 """What would a cluster's record look like if the cluster were exactly known?  Step times are computed, not measured.
 
-`workload.arguments` are `name=value`: the fields of `fireassay.runners.simulation.cluster.Cluster`, and `steps`.  Rows are written as in a
+`workload.arguments` are `name=value`: the fields of `fireassay.runners.simulated.Cluster`, and `steps`.  Rows are written as in a
 real run, in columns; the record's clock advances by the simulated steps, not by wall time.  The record is marked as simulated in its
 manifest, its environment, the placement of every launch and the method of every row; the audit `simulated` makes its verdict
 INVALID, so that none of its numbers is quoted as measured.
+
+How long does a step of synchronous data-parallel training take on an exactly known cluster?
+
+In a step of p workers each computes for (serial + parallel / p) times a lognormal variate (mean 1; a straggler is slower by a fixed
+factor), then a ring all-reduce in `buckets` pieces waits for the slowest and takes
+
+    c(p) = 2 (p - 1) (buckets alpha + gradient beta / p).
+
+`overlap` is the share of the parallel work that can hide communication: the all-reduce may begin that long before the slowest worker
+has finished, so that max(0, c - overlap parallel / p) of it extends the step.  With weak scaling each worker has all the parallel work.
+Every launch is scaled as a whole by a further lognormal variate (`noise`).
+Sources: R. W. Hockney, Parallel Computing 20 (1994) 389-398; P. Patarasuk and X. Yuan, JPDC 69 (2009) 117-124, for the ring.
+Cannot tell anything about a real cluster: congestion, size-dependent algorithms and slow links are not modelled.
 """
 
 from __future__ import annotations
@@ -11,7 +24,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import MISSING, asdict, fields, replace
+from dataclasses import MISSING, asdict, dataclass, fields, replace
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -26,7 +39,6 @@ from fireassay.record.tables import arrow_schema
 from fireassay.runners.experiment import policy
 from fireassay.runners.experiment.context import Outcome, RunContext, Runner
 from fireassay.runners.experiment.progress import LaunchRow
-from fireassay.runners.simulation.cluster import Cluster, Simulated, simulate
 from fireassay.spec.experiment import Experiment
 from fireassay.spec.plan import PlannedLaunch, plan
 from fireassay.units import NS_PER_S
@@ -34,13 +46,76 @@ from fireassay.units import NS_PER_S
 if TYPE_CHECKING:
     import pyarrow as pa
 
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cluster:
+    """The parameters that determine the step time. Seconds and bytes; shares are fractions."""
+
+    step_s: float  # a step on one worker
+    serial: float  # share of it that is not parallelised
+    alpha_s: float  # message latency
+    beta_s: float  # seconds per byte of a link
+    gradient: float  # bytes summed per step
+    buckets: int = 1
+    overlap: float = 0.0
+    jitter: float = 0.0  # standard deviation of the log of a worker's step time
+    noise: float = 0.0  # the same for a whole launch
+    stragglers: float = 0.0  # share of the workers that are always slow, to the nearest whole worker
+    slowdown: float = 1.0  # their factor
+    weak: bool = False  # the work grows with the workers
+
+    def compute_s(self, workers: int) -> float:
+        """Mean compute time of a worker per step."""
+        return self.step_s * (self.serial + (1.0 - self.serial) / (1 if self.weak else workers))
+
+    def hideable_s(self, workers: int) -> float:
+        """Compute time that can hide communication."""
+        return self.overlap * self.step_s * (1.0 - self.serial) / (1 if self.weak else workers)
+
+    def transfer_s(self, workers: float) -> float:
+        """Duration of the all-reduce once all workers have arrived."""
+        return 2.0 * (workers - 1) * (self.buckets * self.alpha_s + self.gradient * self.beta_s / workers)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Simulated:
+    """One launch. Seconds from the step's begin; shape [steps, workers] for `compute` and `entered`, else [steps]."""
+
+    compute: Floats  # end of a worker's computing
+    entered: Floats  # its first gradients are ready and it enters the all-reduce
+    sent: Floats  # the all-reduce is complete on all workers
+    step: Floats  # end of the step on all workers
+
+    @property
+    def exposed(self) -> Floats:
+        """Each worker's step time minus its compute time."""
+        return np.asarray(self.step[:, np.newaxis] - self.compute)
+
+
+def simulate(cluster: Cluster, workers: int, steps: int, rng: np.random.Generator) -> Simulated:
+    """Simulate one launch with the given workers and steps."""
+    luck = math.exp(cluster.noise * float(rng.standard_normal()))
+    factors = np.full((steps, workers), luck)
+    if cluster.jitter > 0.0:
+        draws = rng.standard_normal((steps, workers))
+        factors *= np.exp(cluster.jitter * draws - cluster.jitter**2 / 2.0)
+    factors[:, : math.floor(cluster.stragglers * workers + 0.5)] *= cluster.slowdown
+    compute = factors * cluster.compute_s(workers)
+    hideable = factors * cluster.hideable_s(workers)
+    entered = compute - hideable
+    sent = entered.max(axis=1) + luck * cluster.transfer_s(workers)
+    return Simulated(compute=compute, entered=entered, sent=sent, step=np.maximum(sent, compute.max(axis=1)))
+
+
 SCRIPT: Final = "simulated"
 WORDS: Final = "computed by a simulator, not measured"
 STEPS: Final = 20
 ITEMS: Final = 1.0  # per step on one worker: the unit of work is a step
 AT_ONCE: Final = 32_768  # rows per batch
-MOST_CALLS: Final = 200_000  # rows of `collectives` per launch; beyond it, only those of the last steps are kept
-MOST_ROWS: Final = 20_000_000  # rows of `steps` per launch; more would not fit into memory
+MAX_CALLS: Final = 200_000  # rows of `collectives` per launch; beyond it, only those of the last steps are kept
+MAX_ROWS: Final = 20_000_000  # rows of `steps` per launch; more would not fit into memory
 LIMITS: Final[Mapping[str, tuple[float, float]]] = {
     "step_s": (1e-6, 1e6),
     "serial": (0.0, 1.0),
@@ -74,11 +149,7 @@ def arguments(cluster: Cluster, steps: int) -> tuple[str, ...]:
 
 
 def cluster_of(experiment: Experiment) -> tuple[Cluster, int]:
-    """The cluster, and the steps per launch.
-
-    Raises:
-        SpecError: an argument is unknown or its value invalid.
-    """
+    """The cluster, and the steps per launch. Raises SpecError: an argument is unknown or its value invalid."""
     readers = {field.name: READERS[str(field.type)] for field in fields(Cluster)} | {"steps": int}
     values: dict[str, Any] = {}
     problems = []
@@ -110,16 +181,12 @@ def outside(cluster: Cluster, steps: int, levels: Sequence[int]) -> Iterator[tup
         if not low <= value <= high:
             yield name, value, f"from {low:g} to {high:g}"
     # with more workers than rows no number of steps fits: the experiment then reports the number of workers
-    if max(levels) <= MOST_ROWS and (rows := steps * max(levels)) > MOST_ROWS:
-        yield "steps", steps, f"at most {MOST_ROWS // max(levels)} with {max(levels)} workers: {rows:,} rows per launch are too many"
+    if max(levels) <= MAX_ROWS and (rows := steps * max(levels)) > MAX_ROWS:
+        yield "steps", steps, f"at most {MAX_ROWS // max(levels)} with {max(levels)} workers: {rows:,} rows per launch are too many"
 
 
 def check(experiment: Experiment, folder: Path) -> None:
-    """Check that the cluster can be simulated.
-
-    Raises:
-        SpecError: it cannot be simulated.
-    """
+    """Check that the cluster can be simulated. Raises SpecError: it cannot be simulated."""
     cluster_of(experiment)
     unknown = sorted({planned.role for planned in plan(experiment)} - {"timed", "sweep"})
     if unknown:
@@ -148,7 +215,6 @@ def run(context: RunContext) -> Outcome:
 
 
 def _launch(context: RunContext, cluster: Cluster, steps: int, planned: PlannedLaunch, number: int, begin: int) -> LaunchRow:
-    """Write one launch."""
     writer = context.record.writer(number)
     tables, end = rows_of(cluster, steps, planned, number, begin)
     for table, columns in tables:
@@ -162,7 +228,6 @@ def _launch(context: RunContext, cluster: Cluster, steps: int, planned: PlannedL
 
 
 def row_of(planned: PlannedLaunch, number: int, begin: int, end: int, *, attempt: int = 0, utc: str = "") -> LaunchRow:
-    """The row of a simulated launch."""
     outcome = {"begin_ns": begin, "end_ns": end, "begin_utc": utc, "exit_code": 0, "placement": json.dumps({"simulated": WORDS})}
     return launch_row(planned, launch=number, attempt=attempt, **outcome)
 
@@ -180,7 +245,7 @@ def rows_of(cluster: Cluster, steps: int, planned: PlannedLaunch, number: int, b
     ends = begin + np.rint(np.cumsum(simulated.step) * NS_PER_S).astype(np.int64)
     starts = np.concatenate([[begin], ends[:-1]])
     tables = [("steps", _steps(simulated, number, planned.workers, starts, ends, weak=cluster.weak))]
-    kept = min(steps, MOST_CALLS // (planned.workers * cluster.buckets))
+    kept = min(steps, MAX_CALLS // (planned.workers * cluster.buckets))
     if planned.workers > 1:
         tables.append(("communication", _communication(cluster, simulated, number)))
     if planned.workers > 1 and kept:
@@ -246,7 +311,7 @@ def _calls(cluster: Cluster, simulated: Simulated, number: int, starts: NDArray[
 
 def _sweep(cluster: Cluster, number: int, workers: int, begin: int, rng: np.random.Generator) -> Columns:
     """All-reduces of many sizes in sequence, outside a training; with many workers, fewer calls per size."""
-    calls = max(1, min(SWEEP_CALLS, MOST_CALLS // (workers * len(SWEEP_BYTES))))
+    calls = max(1, min(SWEEP_CALLS, MAX_CALLS // (workers * len(SWEEP_BYTES))))
     sizes = np.array(SWEEP_BYTES * calls)
     seconds = [replace(cluster, gradient=float(size), buckets=1).transfer_s(workers) for size in sizes]
     luck = np.exp((cluster.jitter + cluster.noise) * rng.standard_normal(len(sizes)))

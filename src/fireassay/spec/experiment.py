@@ -26,8 +26,7 @@ from fireassay.spec.sections.costs import Energy, Prices
 from fireassay.spec.sections.evaluation import Evaluation
 from fireassay.spec.sections.faults import AnyFault, of_kind
 from fireassay.spec.sections.flops import Flops
-from fireassay.spec.sections.launcher import Launcher, Limits
-from fireassay.spec.sections.noise import Noise
+from fireassay.spec.sections.launcher import Launcher, Limits, Noise
 from fireassay.spec.sections.serving import Serving
 from fireassay.spec.sections.tune import Tune
 from fireassay.spec.sections.workload import ROUNDS, Measure, Profile, Timing, Workload
@@ -329,7 +328,7 @@ class Experiment(Model):
 
     @property
     def unasked(self) -> tuple[str, ...]:
-        """What the experiment asks nothing about, in words: a dimension without its input (no price, no fault), and energy by default."""
+        """The dimensions that were not requested: those without their input (no price, no fault), and energy by default."""
         asked = {
             "cost": self.prices is not None or self.gates.budget_usd is not None,
             "reliability": bool(self.faults),

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from types import MappingProxyType
-from typing import Final
+from typing import Final, Literal
 
 from fireassay import catalog
 from fireassay.spec.experiment import Experiment
@@ -62,10 +62,17 @@ class Kind:
     interleaving: str = "both in one session, as knobs of assay tune"  # how to interleave two settings
     own_cost: str = "Instrument's own cost"  # name of the measurement overhead
     own_processes: bool = True  # a launch starts all processes that its counters cover
-    samples_items: bool = False  # its sample is items; launches only repeat them
+    unit: Literal["launch", "item"] = "launch"  # of analysis; items: launches only repeat them
+    judges_quality: bool = False  # as its result, with metrics and a gate of its own
+    speeds_up: bool = True  # its numbers are relative to a base level; a load and an evaluation have none
     same_examples: bool = True  # all configurations score the same held-out examples
     # what to do about a configuration whose quality is worse
     quality_remedy: str = "keep the global batch, seed and learning rate of the base, or tune this worker count separately"
+
+    @property
+    def samples_items(self) -> bool:
+        """Transitional: goes once nothing asks it."""
+        return self.unit == "item"
 
     def concerns(self, about: tuple[str, ...]) -> bool:
         """True if something about these kinds applies to records of this one."""

@@ -54,7 +54,7 @@ def _missing_plug_in(where: str, package: str, name: str) -> Iterator[Problem]:
 
 
 def _missing_scores(experiment: Experiment) -> Iterator[Problem]:
-    """Files hold texts; of a task only its file says what it gives, so a score has but to exist here."""
+    """Answer files hold texts. What a task yields is known only from its file, so here its scores need only exist."""
     metrics = experiment.evaluation.metrics if experiment.evaluation is not None else ()
     method = "generation" if scores_answers(experiment) else "loglikelihood"
     for index, name in right(metrics):

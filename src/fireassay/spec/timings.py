@@ -17,12 +17,11 @@ from typing import Final
 
 from fireassay.errors import Problem, refuse, refuse_any
 from fireassay.spec.tables.cells import read_table
-from fireassay.spec.tables.columns import Column, columns_of, unit_notes, unused
+from fireassay.spec.tables.columns import Column, Scaling, columns_of, unit_notes, unused
+from fireassay.spec.tables.columns import Stated as Stated
+from fireassay.spec.tables.columns import Timing as Timing
+from fireassay.spec.tables.columns import Timings as Timings
 from fireassay.spec.tables.rows import Values, chosen, decimal, gaps, grouped, is_percent, medians, series, values
-from fireassay.spec.tables.types import Scaling
-from fireassay.spec.tables.types import Stated as Stated
-from fireassay.spec.tables.types import Timing as Timing
-from fireassay.spec.tables.types import Timings as Timings
 
 
 def read_timings(path: str | Path, *, work: float | None = None, asked: Stated | None = None) -> Timings:

@@ -15,7 +15,7 @@ client.  It exits when its standard input closes, however the coordinator dies.
 * delay: on each open or new connection, with probability `share`, every response byte is delayed by `delay_s`, in order.  Request bytes
   pass immediately, so a first token arrives exactly `delay_s` later.
 
-If the upstream refuses a connection, the client's, already accepted, is reset.  `added_s` measures the round-trip time the proxy adds.
+If the upstream refuses a connection, the client's, already accepted, is reset.
 """
 
 from __future__ import annotations
@@ -337,15 +337,6 @@ class Proxies:
         delayed = share if delay_s else 0.0
         return self._ask(do="set", front=front, reset_share=reset_share, delay_share=delayed, delay_s=delay_s)
 
-    def added_s(self, rounds: int = 100) -> float:
-        """Round-trip time that the proxy adds to one byte, s: the difference of two medians, measured now."""
-        with socket.create_server((HOST, 0)) as listening:
-            port = listening.getsockname()[1]
-            threading.Thread(target=_echo, args=(listening, 2), daemon=True).start()
-            direct_s = _median_round(port, rounds)
-            proxied_s = _median_round(urlsplit(self.before(f"http://{HOST}:{port}")).port or 0, rounds)
-        return max(0.0, proxied_s - direct_s)
-
     def close(self) -> None:
         """End the process and all its connections."""
         stdin, stdout = self._process.stdin, self._process.stdout
@@ -374,26 +365,6 @@ class Proxies:
         if not line:
             raise RuntimeError("the proxy has exited")
         return cast(dict[str, int], json.loads(line))
-
-
-def _echo(listening: socket.socket, connections: int) -> None:
-    for _ in range(connections):
-        with listening.accept()[0] as connection:
-            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            while data := connection.recv(4096):
-                connection.sendall(data)
-
-
-def _median_round(port: int, rounds: int) -> float:
-    times = []
-    with socket.create_connection((HOST, port), ANSWER_S) as connection:
-        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        for _ in range(rounds):
-            begin = time.perf_counter()
-            connection.sendall(b"x")
-            connection.recv(1)
-            times.append(time.perf_counter() - begin)
-    return sorted(times)[rounds // 2]
 
 
 if __name__ == "__main__":

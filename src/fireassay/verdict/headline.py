@@ -2,12 +2,11 @@
 
 The number with its interval, or what is wrong where no number may be quoted. By default it is the metric by which records of this kind
 are compared, at the recommended configuration, else at the last that has a value. A kind that decides by another number defines
-`headline` in `kinds/<kind>/headline.py`.
+`headline` in `kinds/<kind>/judging.py`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Protocol
 
 from fireassay import catalog
@@ -28,9 +27,9 @@ def headline(measured: RecordData, judgement: Judgement) -> str:
     """The deciding number, or what is wrong."""
     if wrong := _found(judgement):
         return wrong
-    kinds: Mapping[str, OfKind] = catalog.parts("kinds", "headline", "headline")
-    own, failed = kinds.get(measured.kind.name), _failed(judgement)
-    if failed and not measured.kind.samples_items:
+    own: OfKind | None = catalog.part("kinds", measured.kind.name, "judging", "headline", None)
+    failed = _failed(judgement)
+    if failed and not measured.kind.judges_quality:
         return failed
     return (own and own(measured, judgement)) or failed or _compared(measured, judgement) or "no number"
 

@@ -92,7 +92,7 @@ def examined(measured: RecordData, audit: Audit) -> tuple[Finding, ...]:
 def _limited(measured: RecordData, audit: Audit, findings: Iterable[Finding]) -> Iterable[Finding]:
     """Where the items are the sample, what makes a load inadmissible spoils its times; the answers remain what they are."""
     kind = measured.kind
-    if not kind.samples_items or EVERY in audit.about or kind.name in audit.about:
+    if kind.unit == "launch" or EVERY in audit.about or kind.name in audit.about:
         return findings
     return (replace(found, severity="warning", of_times=True) if found.severity == "invalid" else found for found in findings)
 

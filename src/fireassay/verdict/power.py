@@ -31,8 +31,8 @@ from fireassay.spec.kind import kind_of
 from fireassay.spec.plan import Configuration, configurations
 from fireassay.spec.sections.serving import Serving
 from fireassay.stats.comparing.comparison import detectable_effect
+from fireassay.stats.comparing.multiplicity import analysis_confidence, expected_launches
 from fireassay.stats.comparing.noninferiority import items_needed, items_needed_without_flips
-from fireassay.stats.comparing.sequential import analysis_confidence, expected_launches
 from fireassay.stats.intervals.intervals import t_quantile
 from fireassay.stats.intervals.quantiles import least_two_sided
 from fireassay.stats.series.repetition import components, optimal_counts

@@ -47,7 +47,7 @@ STATES: Final[dict[State, tuple[int, str]]] = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class Row:
+class AgreementRow:
     """One metric of one configuration in both records."""
 
     metric: str
@@ -69,7 +69,7 @@ class Reproduction:
     state: State
     first: str  # labels
     second: str
-    rows: tuple[Row, ...]  # deciding rows first
+    rows: tuple[AgreementRow, ...]  # deciding rows first
     mismatches: tuple[Mismatch, ...]  # all conditions that differ
     notes: tuple[str, ...]
     sentence: str
@@ -114,7 +114,7 @@ def another_experiment(mismatch: Mismatch, *, force: bool = False) -> bool:
 # ---- numbers ---------------------------------------------------------------------------------------------------------
 
 
-def _row(comparison: Comparison, change: Change, first: Side, second: Side, days: Days) -> Row:
+def _row(comparison: Comparison, change: Change, first: Side, second: Side, days: Days) -> AgreementRow:
     metric = first.judgement.metrics[change.metric]
     a, b = (Group(label=side.label, side=side, configuration=change.configuration) for side in (first, second))
     measured = first.measured
@@ -125,7 +125,7 @@ def _row(comparison: Comparison, change: Change, first: Side, second: Side, days
         interval = found_between(a, b, change.metric, confidence=comparison.confidence, smallest_effect=smallest, days=days)
     where = ", ".join(filter(None, (f"{metric.title} at {change.configuration}", occasion(interval))))
     agreement, needed, reading = _judged(interval, change, measured, comparison.floor)
-    return Row(
+    return AgreementRow(
         metric=change.metric,
         title=metric.title,
         configuration=change.configuration,
@@ -171,7 +171,7 @@ def _judged(interval: Found | None, change: Change, measured: RecordData, floor:
 # ---- exact values ----------------------------------------------------------------------------------------------------
 
 
-def _quality(comparison: Comparison, first: Side, second: Side) -> list[Row]:
+def _quality(comparison: Comparison, first: Side, second: Side) -> list[AgreementRow]:
     """Agreement is equivalence: non-inferiority in both directions (two one-sided tests)."""
     if first.measured.experiment.quality is None:
         return []
@@ -186,7 +186,7 @@ def _quality(comparison: Comparison, first: Side, second: Side) -> list[Row]:
     return [_plain("quality", "Quality", comparison.configuration, agreement, sentence)]
 
 
-def _exact(comparison: Comparison, first: Side, second: Side) -> list[Row]:
+def _exact(comparison: Comparison, first: Side, second: Side) -> list[AgreementRow]:
     """Losses and hashes per slot; they decide only with equal software and hardware."""
     same = not any(m.kind == "hardware" or m.field.startswith("software.") for m in comparison.mismatches)
     rows = []
@@ -225,8 +225,8 @@ def _first_position(unlike: pl.DataFrame, positions: int) -> str:
     )
 
 
-def _plain(metric: str, title: str, at: str, agreement: Agreement, sentence: str, *, decides: bool = True) -> Row:
-    return Row(
+def _plain(metric: str, title: str, at: str, agreement: Agreement, sentence: str, *, decides: bool = True) -> AgreementRow:
+    return AgreementRow(
         metric=metric,
         title=title,
         configuration=at,
@@ -243,7 +243,7 @@ def _plain(metric: str, title: str, at: str, agreement: Agreement, sentence: str
 # ---- verdict ---------------------------------------------------------------------------------------------------------
 
 
-def _state(rows: Sequence[Row]) -> State:
+def _state(rows: Sequence[AgreementRow]) -> State:
     agreements = {row.agreement for row in rows}
     if "differs" in agreements:
         return "differs"
@@ -252,7 +252,7 @@ def _state(rows: Sequence[Row]) -> State:
     return "undecided" if "undecided" in agreements else "reproduced"
 
 
-def _sentence(state: State, rows: Sequence[Row], first: Side, mismatches: Sequence[Mismatch]) -> str:
+def _sentence(state: State, rows: Sequence[AgreementRow], first: Side, mismatches: Sequence[Mismatch]) -> str:
     wanted = {"reproduced": "agrees", "differs": "differs", "undecided": "undecided", "nothing_measured": "not_measured"}
     chosen = [row for row in rows if row.decides and row.agreement == wanted.get(state)]
     listed = "; ".join(row.sentence for row in chosen[:3])

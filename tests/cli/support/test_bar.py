@@ -11,7 +11,7 @@ from fireassay.cli.support import settings
 from fireassay.cli.support.bar import bar
 from fireassay.cli.support.settings import Settings
 from fireassay.record.sealing.verify import verify
-from fireassay.record.secrets.leaks import leaks
+from fireassay.record.secrets.batches import leaks
 from tests.record.making import sealed
 
 

@@ -106,6 +106,7 @@ def test_a_failed_launch_keeps_a_record_from_passing(tmp_path: Path, capsys: pyt
     assert "did not succeed" in out
 
 
+@pytest.mark.deep
 def test_a_history_alone_finds_a_change_that_three_records_carry(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     ripple = (1.0, 1.01, 0.99, 1.02, 0.985, 1.005, 0.995, 1.012, 0.991, 1.003)
     for day, factor in enumerate((*ripple, 1.2, 1.21, 1.19), start=1):

@@ -15,6 +15,7 @@ from fireassay.record.folder import create
 from fireassay.record.lookup import resolve
 from fireassay.record.tables import TABLES
 from tests.handmade import Handmade
+from tests.tiers import some
 from tests.verdict.comparing import complete
 from tests.verdict.making import good
 
@@ -84,18 +85,22 @@ def test_two_sessions_alone_decide_only_large_changes_and_a_history_of_five_deci
 
 @pytest.mark.parametrize(
     ("words", "code", "said"),
-    [
-        (("before", "worse"), 1, "struck out"),
-        (("before", "other"), 3, "--varying conditions.engine"),
-        (("before", "other", "--varying", "engine"), 0, "faster"),
-        (("before", "other", "--force"), 0, "EXPLORATORY"),
-        (("few", "little"), 4, "too few launches"),
-        (("before", "after", "--at", "workers=1"), 0, "equivalent"),
-        (("before", "--at", "workers=1", "--at", "workers=2"), 0, "workers=2 against workers=1"),
-        (("before", "after", "--primary", "wall_time"), 0, "equivalent"),
-        (("before", "after", "other", "--varying", "engine"), 0, "Side by side"),
-        (("nothing", "void"), 5, "NOTHING MEASURED"),
-    ],
+    some(
+        [
+            (("before", "worse"), 1, "struck out"),
+            (("before", "other"), 3, "--varying conditions.engine"),
+            (("before", "other", "--varying", "engine"), 0, "faster"),
+            (("before", "other", "--force"), 0, "EXPLORATORY"),
+            (("few", "little"), 4, "too few launches"),
+            (("before", "after", "--at", "workers=1"), 0, "equivalent"),
+            (("before", "--at", "workers=1", "--at", "workers=2"), 0, "workers=2 against workers=1"),
+            (("before", "after", "--primary", "wall_time"), 0, "equivalent"),
+            (("before", "after", "other", "--varying", "engine"), 0, "Side by side"),
+            (("nothing", "void"), 5, "NOTHING MEASURED"),
+        ],
+        5,
+        rows=True,
+    ),
 )
 def test_every_end_has_its_code_and_its_word(
     capsys: pytest.CaptureFixture[str], root: Path, words: tuple[str, ...], code: int, said: str
@@ -106,13 +111,17 @@ def test_every_end_has_its_code_and_its_word(
 
 @pytest.mark.parametrize(
     ("words", "said"),
-    [
-        (("before",), "two or more"),
-        (("before", "after", "--at", "workers=1", "--at", "workers=2", "--at", "workers=1"), "give one record"),
-        (("before", "after", "--varying", "engin"), "--varying engine"),
-        (("before", "after", "--at", "workers=9"), "workers=1, workers=2"),
-        (("before", "after", "--primary", "speed"), "Did you mean"),
-    ],
+    some(
+        [
+            (("before",), "two or more"),
+            (("before", "after", "--at", "workers=1", "--at", "workers=2", "--at", "workers=1"), "give one record"),
+            (("before", "after", "--varying", "engin"), "--varying engine"),
+            (("before", "after", "--at", "workers=9"), "workers=1, workers=2"),
+            (("before", "after", "--primary", "speed"), "Did you mean"),
+        ],
+        2,
+        rows=True,
+    ),
 )
 def test_what_makes_no_sense_is_2_with_its_mend(capsys: pytest.CaptureFixture[str], root: Path, words: tuple[str, ...], said: str) -> None:
     code, _, error = say(capsys, root, *words)
@@ -196,7 +205,7 @@ def test_each_record_may_have_a_configuration_of_its_own(capsys: pytest.CaptureF
     assert "which are the same record" in err or "one for each record" in err
 
 
-@pytest.mark.parametrize(("base", "other", "code"), [("before", "after", 0), ("before", "worse", 1), ("few", "little", 4)])
+@pytest.mark.parametrize(("base", "other", "code"), some([("before", "after", 0), ("before", "worse", 1), ("few", "little", 4)], rows=True))
 def test_with_quality_as_the_primary_only_quality_decides(
     base: str, other: str, code: int, capsys: pytest.CaptureFixture[str], root: Path
 ) -> None:

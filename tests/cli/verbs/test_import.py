@@ -21,6 +21,7 @@ from tests.importers.samples import (
     write,
 )
 from tests.serving_made import seal, simulated
+from tests.tiers import some
 
 pytestmark = pytest.mark.slow
 
@@ -107,14 +108,18 @@ def test_a_missing_file_is_bad_input(here: Path, capsys: pytest.CaptureFixture[s
 
 @pytest.mark.parametrize(
     ("file", "sample"),
-    [
-        ("run.json", vllm(failed={3})),
-        ("totals.json", vllm(detailed=False)),
-        ("run.json", genai_bench(failed={3})),
-        ("profile_export.jsonl", aiperf_lines(failed={3})),
-        ("benchmarks.json", guidellm(guidellm_benchmark({"type_": "concurrent", "streams": 8}, failed=1))),
-        ("mlperf_log_detail.txt", loadgen_detail()),
-    ],
+    some(
+        [
+            ("run.json", vllm(failed={3})),
+            ("totals.json", vllm(detailed=False)),
+            ("run.json", genai_bench(failed={3})),
+            ("profile_export.jsonl", aiperf_lines(failed={3})),
+            ("benchmarks.json", guidellm(guidellm_benchmark({"type_": "concurrent", "streams": 8}, failed=1))),
+            ("mlperf_log_detail.txt", loadgen_detail()),
+        ],
+        2,
+        rows=True,
+    ),
 )
 def test_every_verb_works_on_it(here: Path, capsys: pytest.CaptureFixture[str], file: str, sample: object) -> None:
     (path,) = imported(capsys, write(here / file, sample))

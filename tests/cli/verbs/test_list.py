@@ -15,6 +15,7 @@ from fireassay.clock import FakeClock
 from fireassay.record.folder import create
 from tests.limits import PROCESS_S
 from tests.record.making import experiment, launch_row, sealed
+from tests.tiers import some
 
 pytestmark = pytest.mark.slow
 
@@ -145,7 +146,7 @@ def test_a_record_changed_after_sealing_has_no_verdict(root: Path, capsys: pytes
     assert not cache.exists()
 
 
-@pytest.mark.parametrize("harm", ["cut off", "another seal", "a list", "a wrong type", "a link"])
+@pytest.mark.parametrize("harm", some(["cut off", "another seal", "a list", "a wrong type", "a link"], 2))
 def test_a_damaged_or_hostile_cache_is_ignored(
     root: Path, capsys: pytest.CaptureFixture[str], cache: Path, tmp_path: Path, harm: str
 ) -> None:
@@ -239,7 +240,7 @@ def test_a_pipe_gets_plain_text(root: Path) -> None:
     assert "\x1b" not in done.stdout
 
 
-@pytest.mark.parametrize("verb", ["list", "verify"])
+@pytest.mark.parametrize("verb", some(["list", "verify"]))
 def test_listing_cached_verdicts_and_verifying_import_neither_torch_nor_scipy_nor_polars(
     root: Path, verb: str, capsys: pytest.CaptureFixture[str]
 ) -> None:

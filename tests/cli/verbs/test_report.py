@@ -25,6 +25,7 @@ from tests.handmade import Handmade
 from tests.limits import PROCESS_S
 from tests.records.make import HERE
 from tests.serving_made import seal, simulated
+from tests.tiers import some
 from tests.verdict.making import good
 
 pytestmark = pytest.mark.slow
@@ -55,13 +56,17 @@ def stored(made: Handmade, root: Path, *, state: str = "complete") -> Path:
 
 @pytest.mark.parametrize(
     ("made", "state", "status", "code"),
-    [
-        (good(), "complete", "PASS", 0),
-        (good(gates=Gates(deadline_s=1.0)), "complete", "FAIL", 1),
-        (good(), "failed", "INVALID", 3),
-        (good(), "interrupted", "INVALID", 3),
-        (good(quality=None), "complete", "INCONCLUSIVE", 4),
-    ],
+    some(
+        [
+            (good(), "complete", "PASS", 0),
+            (good(gates=Gates(deadline_s=1.0)), "complete", "FAIL", 1),
+            (good(), "failed", "INVALID", 3),
+            (good(), "interrupted", "INVALID", 3),
+            (good(quality=None), "complete", "INCONCLUSIVE", 4),
+        ],
+        3,
+        rows=True,
+    ),
 )
 def test_the_exit_code_is_the_verdict_s(
     made: Handmade, state: str, status: str, code: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
@@ -184,6 +189,7 @@ print(codes)
 """
 
 
+@pytest.mark.deep
 def test_a_record_is_verified_judged_and_reported_where_there_is_no_torch(tmp_path: Path) -> None:
     record = copied("seed_mismatch", tmp_path / "records")
     code = f"RECORD, FOLDER = {str(record)!r}, {str(tmp_path)!r}\n{BLOCKED}"
@@ -225,7 +231,7 @@ def test_a_load_is_reported_in_every_form(tmp_path: Path, capsys: pytest.Capture
     assert json.loads(capsys.readouterr().out)["serving"]["load"] == "rate"
 
 
-@pytest.mark.parametrize("flags", [[], ["--markdown"], ["--full"]])
+@pytest.mark.parametrize("flags", some([[], ["--markdown"], ["--full"]]))
 def test_a_stdout_without_unicode_gets_ascii(flags: list[str]) -> None:
     """A container without a locale, or Windows: signs and plots have plain forms, other formats lose a character rather than all."""
     environment = os.environ | {"PYTHONIOENCODING": "ascii", "FIREASSAY_CONFIG": ""}

@@ -84,6 +84,7 @@ def test_a_complete_record_is_refused_with_what_can_be_done_with_it(record: Path
     )
 
 
+@pytest.mark.deep
 def test_a_changed_script_is_refused_unless_forced(record: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "train.py").write_text("print('changed')")
     assert main(["resume", str(record), "--quiet"]) == 2

@@ -75,6 +75,7 @@ def test_a_workload_that_fails_gives_exit_code_5_and_its_reason(capsys: pytest.C
     assert str(only_record()) in told
 
 
+@pytest.mark.deep
 def test_a_record_is_run_again_with_a_flag_of_its_own(capsys: pytest.CaptureFixture[str]) -> None:
     main([*WORDS, "--quiet", "--", "train.py", "--lr", "0.1"])
     first = only_record()

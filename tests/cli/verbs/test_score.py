@@ -10,6 +10,7 @@ import pytest
 from fireassay import cli
 from fireassay.cli.verbs.score import VERB
 from tests.answered import rows
+from tests.tiers import some
 
 
 def write(path: Path, answers: list[str | None]) -> str:
@@ -23,12 +24,16 @@ def score(*words: str, root: Path) -> int:
 
 @pytest.mark.parametrize(
     ("candidate", "flags", "code", "words"),
-    [
-        (["yes"] * 290 + ["no"] * 10, ("--margin", "0.02"), 0, "b: quality held"),
-        (["no"] * 60 + ["yes"] * 230 + ["no"] * 10, ("--margin", "0.02"), 1, "b: quality degraded"),
-        (["no"] + ["yes"] * 289 + ["no"] * 10, ("--margin", "0.01"), 4, "b: quality undecided"),
-        ([None] * 9 + ["yes"] * 291, ("--margin", "0.02"), 3, "9 of 300 items were not answered (9 missing)"),
-    ],
+    some(
+        [
+            (["yes"] * 290 + ["no"] * 10, ("--margin", "0.02"), 0, "b: quality held"),
+            (["no"] * 60 + ["yes"] * 230 + ["no"] * 10, ("--margin", "0.02"), 1, "b: quality degraded"),
+            (["no"] + ["yes"] * 289 + ["no"] * 10, ("--margin", "0.01"), 4, "b: quality undecided"),
+            ([None] * 9 + ["yes"] * 291, ("--margin", "0.02"), 3, "9 of 300 items were not answered (9 missing)"),
+        ],
+        2,
+        rows=True,
+    ),
 )
 def test_the_exit_code_is_the_verdict(
     candidate: list[str | None], flags: tuple[str, ...], code: int, words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]

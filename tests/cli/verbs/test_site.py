@@ -146,6 +146,7 @@ def test_names_of_records_can_neither_leave_the_site_nor_run(made: Path, tmp_pat
     assert len(list((public / "records").iterdir())) == 2
 
 
+@pytest.mark.deep
 def test_the_notes_of_the_site_cannot_remove_files_elsewhere(copied: Path, capsys: pytest.CaptureFixture[str]) -> None:
     contents = copied / "public" / ".assay-site.json"
     victim = copied / "victim.html"

@@ -81,6 +81,7 @@ def test_one_command_is_timed_and_the_record_named(tmp_path: Path) -> None:
     assert (tmp_path / record / "SEAL").is_file()
 
 
+@pytest.mark.deep
 def test_two_commands_are_made_in_turn_and_compared(tmp_path: Path) -> None:
     done = assay(tmp_path, *QUICK, "--json", "--", *PYTHON, "", "---", *PYTHON, "import time; time.sleep(0.2)")
     assert done.returncode == 0, done.stderr
@@ -110,6 +111,7 @@ def test_a_command_that_is_not_there_is_exit_2(tmp_path: Path) -> None:
     assert "which is not on the PATH" in done.stderr
 
 
+@pytest.mark.deep
 def test_what_a_command_prints_can_be_shown(tmp_path: Path) -> None:
     done = assay(tmp_path, *QUICK, "--show-output", "--", *PYTHON, "print('hello')")
     assert "\nhello\n" in done.stdout

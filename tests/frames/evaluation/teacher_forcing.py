@@ -9,11 +9,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fireassay.frames.evaluation.divergence import TailKL, kl_of, tail_kl
+from fireassay.frames.evaluation.divergence import TailKL, tail_kl
 from tests.instruments import byte_models
 
 Array = NDArray[np.float64]
 PROMPTS, TOKENS, VOCABULARY = 48, 32, 256
+
+
+def kl_of(reference: Array, replica: Array) -> Array:
+    """KL(reference || replica) of each position, from log probabilities of shape [positions, vocabulary]."""
+    return np.asarray((np.exp(reference) * (reference - replica)).sum(axis=-1))
 
 
 @dataclass(frozen=True)

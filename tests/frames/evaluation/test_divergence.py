@@ -13,9 +13,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fireassay.frames.evaluation.divergence import TailKL, kl_of, nature_of, tail_kl
-from fireassay.quality.scoring.top_tokens import kl_at_least
+from fireassay.frames.evaluation.divergence import TailKL, nature_of, tail_kl
+from fireassay.quality.scoring.likelihoods import kl_at_least
 from tests.frames.evaluation import teacher_forcing as beds
+from tests.frames.evaluation.teacher_forcing import kl_of
 
 FLOOR = TailKL(positions=1536, mean=2.0e-5, median=1.7e-5, p99=5.2e-5, p999=6.9e-5, max=8.0e-5)  # bf16
 

@@ -8,6 +8,7 @@ import pytest
 from fireassay.frames.training.rank_phases import THROUGHOUT, Own, own_times
 from tests.handmade import Handmade
 from tests.metrics.straggling import PHASES, Training, add, record
+from tests.tiers import some
 
 pytestmark = pytest.mark.slow
 
@@ -30,7 +31,7 @@ def launches(ranks: int, trainings: list[Training], *, leave_out: tuple[str, ...
     return [named(own) for own in own_times(made.measured())]
 
 
-@pytest.mark.parametrize("ranks", [2, 3, 4])
+@pytest.mark.parametrize("ranks", some([2, 3, 4]))
 def test_50_ms_in_any_of_five_phases_name_the_rank_and_the_phase(ranks: int) -> None:
     """In at least 95 % of 20 seeds each, and nothing else."""
     truths = [(seed % ranks, phase) for phase in PHASES for seed in range(SEEDS)]

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fireassay.frames.training.rank_time import CATEGORIES, partition
-from fireassay.record.declared.training import STEPS
+from fireassay.record.declared import STEPS
 from tests.handmade import Handmade, S
 
 pytestmark = pytest.mark.slow

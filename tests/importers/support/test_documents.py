@@ -117,7 +117,7 @@ def test_wrong_syntax_is_told_with_its_line(tmp_path: Path, text: str, words: st
 
 
 def test_a_value_that_is_too_large_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(documents, "MOST", 1000)
+    monkeypatch.setattr(documents, "MAX_VALUE", 1000)
     monkeypatch.setattr(documents, "CHUNK", 100)
     path = tmp_path / "large.json"
     path.write_text(json.dumps({"rows": ["x" * 10_000]}))

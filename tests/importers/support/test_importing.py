@@ -13,7 +13,7 @@ from fireassay.errors import EnvironmentLacks, SpecError
 from fireassay.importers.support import importing
 from fireassay.importers.support.base import Row, address, failure
 from fireassay.importers.support.importing import import_results
-from fireassay.record.declared.requests import REQUESTS
+from fireassay.record.declared import REQUESTS
 from fireassay.record.reader import open_record
 from fireassay.record.sealing.verify import verify
 from fireassay.record.tables import arrow_schema

@@ -14,12 +14,12 @@ from typing import Any
 
 import pytest
 
+from fireassay import catalog
 from fireassay.errors import WorkloadError
 from fireassay.instruments.calls.divergence import compare
 from fireassay.instruments.calls.generation import Generator, quiet
 from fireassay.quality.scoring.items import Item
 from fireassay.quality.scoring.likelihoods import of_choice, right_choices, to_text
-from fireassay.quality.scoring.metrics import acc, acc_bytes, acc_norm
 from tests.instruments import byte_models, models
 
 pytestmark = pytest.mark.torch
@@ -54,10 +54,10 @@ def test_every_item_has_the_harness_s_three_scores(generator: Generator) -> None
         answers.append(to_text(entries))
         right = Item(id="x", prompt=item["prompt"], choices=tuple(choices), references=(str(item["label"]),))
         references.append(right_choices(right))
-    for metric in (acc, acc_norm, acc_bytes):
-        name = metric.METRIC.name
-        assert metric.statistics(answers, references)[:, 0].tolist() == [item[name] for item in ITEMS]
-        assert metric.statistics(answers, references).mean() == pytest.approx(GOLDEN["results"][name], abs=1e-12)
+    for name in ("acc", "acc_norm", "acc_bytes"):
+        found = catalog.load("quality.scoring.metrics", name).prepare({}).statistics(answers, references)
+        assert found[:, 0].tolist() == [item[name] for item in ITEMS]
+        assert found.mean() == pytest.approx(GOLDEN["results"][name], abs=1e-12)
 
 
 def test_tokens_are_scored_one_by_one_as_a_loop_of_forward_passes_does(generator: Generator) -> None:

@@ -12,7 +12,7 @@ import pytest
 
 from fireassay.instruments.collectives import pairs
 from fireassay.instruments.recorder.sink import Identity, MemorySink
-from fireassay.record.declared.communication import COLLECTIVES
+from fireassay.record.declared import COLLECTIVES
 from tests.limits import PROCESS_S
 
 WAIT_S = PROCESS_S / 2

@@ -16,7 +16,7 @@ import pytest
 from fireassay.frames.joules import launch_joules
 from fireassay.instruments.engines import prometheus
 from fireassay.instruments.engines.prometheus import Row, Scraper, addresses, fetch
-from fireassay.record.declared.launches import TELEMETRY
+from fireassay.record.declared import TELEMETRY
 from tests.launchers.helpers import until
 
 EVERY_S = 0.02

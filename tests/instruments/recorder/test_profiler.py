@@ -119,6 +119,7 @@ with probe.start() as p:
 """
 
 
+@pytest.mark.deep
 @torched
 def test_a_rank_that_is_asked_to_end_keeps_its_window(tmp_path: Path) -> None:
     (tmp_path / "script.py").write_text(SCRIPT)

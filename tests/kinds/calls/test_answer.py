@@ -7,14 +7,15 @@ from dataclasses import replace
 import pytest
 
 from fireassay.estimates.format import show
-from fireassay.kinds.calls.answer import brief
+from fireassay.kinds.calls.show import brief
+from fireassay.reports.build_view import build
 from fireassay.reports.page import Number, Table
 from fireassay.reports.pages.record import page
-from fireassay.reports.view import View, build
+from fireassay.reports.view import View
 from fireassay.verdict.judge import judge
 from tests.handmade import Handmade
 from tests.metrics.trials_made import timing
-from tests.reports.answers.screens import EVIL, flat, harmless, screen
+from tests.reports.pages.screens import EVIL, flat, harmless, screen
 
 pytestmark = pytest.mark.slow
 

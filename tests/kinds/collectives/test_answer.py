@@ -8,14 +8,15 @@ from typing import Any
 import pytest
 
 from fireassay.estimates.format import GIGABYTES, show
-from fireassay.kinds.collectives.answer import answer, brief
-from fireassay.kinds.collectives.headline import headline
+from fireassay.kinds.collectives.judging import headline
+from fireassay.kinds.collectives.show import answer, brief
+from fireassay.reports.build_view import build
 from fireassay.reports.page import Number, Table
 from fireassay.reports.pages.record import page
-from fireassay.reports.view import View, build
+from fireassay.reports.view import View
 from fireassay.verdict.judge import judge
 from tests.collectives_made import Made
-from tests.reports.answers.screens import EVIL, flat, harmless, parsed, screen
+from tests.reports.pages.screens import EVIL, flat, harmless, parsed, screen
 
 pytestmark = pytest.mark.slow
 

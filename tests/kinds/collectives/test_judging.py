@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import pytest
 
+from fireassay.reports.build_view import build
 from fireassay.reports.documents import record as json_report
-from fireassay.reports.view import build
 from fireassay.verdict.comparison.compare import compare
 from fireassay.verdict.comparison.types import Side
 from fireassay.verdict.judge import judge

@@ -17,8 +17,7 @@ from fireassay.frames.evaluation.item_scores import ItemScores, Paired, metric_n
 from fireassay.kinds.evaluation.gates.held import GATE
 from fireassay.kinds.evaluation.held import held
 from fireassay.kinds.evaluation.rule import Rule
-from fireassay.kinds.evaluation.sensitivity.chance import Chance
-from fireassay.kinds.evaluation.sensitivity.control import DRAWS, FEWER, Control, control
+from fireassay.kinds.evaluation.sensitivity import DRAWS, FEWER, Chance, Control, control
 from fireassay.quality.scoring.text_metric import TextMetric
 from fireassay.stats.comparing.item_power import Grouping, item_power
 from tests.answered import rows, scored

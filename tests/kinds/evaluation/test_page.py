@@ -11,11 +11,11 @@ import pytest
 
 from fireassay import catalog
 from fireassay.frames.record_data import RecordData
-from fireassay.kinds.evaluation.rows import rows as evaluation_rows
+from fireassay.kinds.evaluation.evaluation_rows import rows as evaluation_rows
+from fireassay.reports.build_view import build
 from fireassay.reports.page import Table
 from fireassay.reports.pages.record import page
-from fireassay.reports.rows.evaluation import HeldRow
-from fireassay.reports.view import build
+from fireassay.reports.view import HeldRow
 from fireassay.verdict.judge import judge
 from tests.answered import rows, scored
 

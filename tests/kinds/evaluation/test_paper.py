@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from fireassay import catalog
+from fireassay.reports.build_view import build
 from fireassay.reports.pages.record import page
-from fireassay.reports.view import build
 from fireassay.verdict.judge import judge
 from tests.answered import rows, scored
 

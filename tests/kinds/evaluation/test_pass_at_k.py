@@ -10,7 +10,7 @@ import pytest
 
 from fireassay.estimates.estimate import Absent, Estimate
 from fireassay.frames.record_data import RecordData
-from fireassay.kinds.evaluation.pass_at_k import of_record
+from fireassay.kinds.evaluation.recorded import passes
 from fireassay.verdict.judge import judge
 from tests.answered import scored
 
@@ -32,7 +32,7 @@ def made(folder: Path, k: tuple[int, ...], samples: int = 10) -> RecordData:
 
 def test_it_is_the_mean_of_the_unbiased_estimates(tmp_path: Path) -> None:
     measured = made(tmp_path, (1, 5))
-    (metric,) = of_record(measured).values()
+    (metric,) = passes(measured).values()
     value = metric.compute(measured, {})["answers=a"]
     assert isinstance(value, Estimate)
     each = [1.0 - np.prod([1.0 - 5 / i for i in range(10 - right + 1, 11)]) for right in RIGHT.values()]
@@ -46,10 +46,10 @@ def test_it_is_among_the_numbers_of_a_record_of_our_own(tmp_path: Path) -> None:
 
 def test_fewer_programs_than_k_leave_it_unmeasured(tmp_path: Path) -> None:
     measured = made(tmp_path, (10,), samples=9)
-    value = of_record(measured)["pass_at_10"].compute(measured, {})["answers=a"]
+    value = passes(measured)["pass_at_10"].compute(measured, {})["answers=a"]
     assert isinstance(value, Absent)
     assert "the fewest are 9" in value.detail
 
 
 def test_pass_at_1_is_the_score_itself(tmp_path: Path) -> None:
-    assert of_record(made(tmp_path, (1,))) == {}
+    assert passes(made(tmp_path, (1,))) == {}

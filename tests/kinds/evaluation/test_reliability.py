@@ -10,11 +10,12 @@ from fireassay import catalog
 from fireassay.estimates.estimate import Estimate
 from fireassay.estimates.format import show
 from fireassay.frames.record_data import RecordData
-from fireassay.kinds.evaluation.reliability import calibration
+from fireassay.kinds.evaluation.evaluation_rows import calibration
+from fireassay.reports.build_view import build
 from fireassay.reports.charts.evaluation import reliability
 from fireassay.reports.charts.model import Line, Point
 from fireassay.reports.pages.record import page
-from fireassay.reports.view import View, build
+from fireassay.reports.view import View
 from fireassay.verdict.judge import judge
 from tests.answered import choices, rows, scored
 
@@ -94,7 +95,7 @@ def test_many_sides_are_drawn_in_part_and_all_are_in_the_table(tmp_path: Path) -
 @pytest.mark.parametrize("writer", ["html", "markdown", "terminal"])
 def test_without_confidences_it_is_not_measured(writer: str, tmp_path: Path) -> None:
     view = seen(scored(tmp_path, {"a": rows(["yes", "no"] * 20)}))
-    assert reliability(view).missing
+    assert reliability(view)[0].missing
     shown = page(view)
     text = catalog.load("reports.writers", writer).write(type(shown)(**{**vars(shown), "full": True}))
     assert "no task was answered by log probabilities of choices" in " ".join(text.split())

@@ -8,7 +8,7 @@ import pytest
 
 from fireassay.estimates.estimate import Absent, Estimate, Value
 from fireassay.frames.record_data import RecordData
-from fireassay.kinds.evaluation.robust import NAME, of_record
+from fireassay.kinds.evaluation.recorded import ROBUSTNESS, robustness
 from tests.answered import rows, scored
 
 
@@ -20,7 +20,7 @@ def varied(folder: Path, answers: dict[str, str], changes: str = "typos@1,spaces
 
 
 def value(measured: RecordData) -> Value:
-    return of_record(measured)[NAME].compute(measured, {})["answers=a"]
+    return robustness(measured)[ROBUSTNESS].compute(measured, {})["answers=a"]
 
 
 def test_an_item_is_as_good_as_its_worst_variant(tmp_path: Path) -> None:
@@ -59,4 +59,4 @@ def test_items_of_one_passage_count_as_one_unit(tmp_path: Path) -> None:
 
 
 def test_without_changes_there_is_no_such_number(tmp_path: Path) -> None:
-    assert of_record(varied(tmp_path, {"1": "yes", "2": "no"}, "")) == {}
+    assert robustness(varied(tmp_path, {"1": "yes", "2": "no"}, "")) == {}

@@ -7,13 +7,14 @@ from dataclasses import replace
 import pytest
 
 from fireassay.frames.links.network_probe import Network
-from fireassay.kinds.network.answer import brief
+from fireassay.kinds.network.show import brief
+from fireassay.reports.build_view import build
 from fireassay.reports.page import Number, Table
 from fireassay.reports.pages.record import page
-from fireassay.reports.view import View, build
+from fireassay.reports.view import View
 from fireassay.verdict.judge import judge
 from tests.looked import Seen, look
-from tests.reports.answers.screens import EVIL, flat, harmless, screen
+from tests.reports.pages.screens import EVIL, flat, harmless, screen
 
 pytestmark = pytest.mark.slow
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from fireassay.kinds.network.page import page
-from fireassay.reports import view
+from fireassay.kinds.network.show import page
+from fireassay.reports import build_view
 from fireassay.reports.documents import record as json_report
 from fireassay.reports.page import said
 from fireassay.verdict.judge import judge
@@ -40,7 +40,7 @@ def test_the_sentence_names_each_host_with_its_numbers_and_conditions() -> None:
 
 def test_the_reports_have_a_row_for_every_host_and_interface() -> None:
     record = look({"a": Seen(scatter=0.01), "b": SILENT}, grew={"errors": 4.0})
-    tree = view.build(record, judge(record))
+    tree = build_view.build(record, judge(record))
 
     hosts, interfaces = next(section for section in page(tree) if section.key == "numbers").blocks
     assert [said(row[0]).text for row in hosts.rows] == ["a", "b"]

@@ -8,7 +8,7 @@ import pytest
 
 from fireassay.estimates.estimate import Estimate
 from fireassay.kinds.serving.a_or_b import brief
-from fireassay.kinds.serving.page import answer
+from fireassay.kinds.serving.show import answer
 from fireassay.reports.page import Chart, Table
 from fireassay.reports.view import View
 from tests.kinds.serving.test_answer import fits, screen

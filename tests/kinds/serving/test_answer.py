@@ -18,8 +18,9 @@ import pytest
 from fireassay.estimates.estimate import Absent, Estimate
 from fireassay.kinds.serving.answer import _client, answer
 from fireassay.kinds.serving.brief import brief
+from fireassay.reports.build_view import build
 from fireassay.reports.page import Answer, Chart, Line, Number, Table
-from fireassay.reports.view import View, build
+from fireassay.reports.view import View
 from fireassay.spec.flags.load import Recorded, add_flags, experiment_from
 from fireassay.spec.load import to_toml
 from fireassay.verdict.judge import judge

@@ -10,8 +10,9 @@ import pytest
 
 from fireassay.kinds.training.answer import answer, brief
 from fireassay.reports.answering import standing, timed
+from fireassay.reports.build_view import build
 from fireassay.reports.page import Chart, Sum, Table
-from fireassay.reports.view import View, build
+from fireassay.reports.view import View
 from fireassay.spec.experiment import Gates, Quality
 from fireassay.verdict.judge import judge
 from tests.handmade import Handmade

@@ -9,7 +9,7 @@ from contextlib import contextmanager, suppress
 
 import pytest
 
-from fireassay.launchers.support.readiness import trouble
+from fireassay.launchers.support.ports import trouble
 
 pytestmark = pytest.mark.slow
 

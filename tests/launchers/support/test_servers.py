@@ -219,6 +219,7 @@ def test_the_router_comes_last_and_knows_the_replicas_ports(tmp_path: Path) -> N
     assert kinds.index(("server_start", None)) > max(kinds.index(("server_ready", replica)) for replica in (0, 1))
 
 
+@pytest.mark.deep
 def test_the_servers_end_when_their_coordinator_is_killed(tmp_path: Path) -> None:
     mark = mark_of(tmp_path)
     coordinator = (

@@ -126,6 +126,7 @@ def test_output_is_kept_byte_for_byte(tmp_path: Path) -> None:
     assert asked.log.read_bytes() == bytes(range(256)) * 2
 
 
+@pytest.mark.deep
 def test_a_million_lines_keep_the_first_and_the_last_half_of_the_limit(tmp_path: Path) -> None:
     prints = "import sys\nsys.stdout = open(1, 'w', buffering=1 << 16)\nfor i in range(1_000_000): print('line', i)\n"
     asked = request(tmp_path, prints, log_bytes=10_000)

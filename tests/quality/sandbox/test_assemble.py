@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fireassay.quality.sandbox.assemble import assembled, program
+from fireassay.quality.sandbox.check import assembled, program
 from fireassay.quality.scoring.items import Item
 
 PROMPT = 'import math\n\ndef half(x):\n    return x / 2\n\n\ndef area(r):\n    """Area of a disc."""\n'

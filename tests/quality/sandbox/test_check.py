@@ -5,14 +5,11 @@ from __future__ import annotations
 import os
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from fireassay.quality.sandbox.assemble import program
-from fireassay.quality.sandbox.check import Program, check_program, run_functions
-from fireassay.quality.sandbox.inside.values import Untransferable
-from fireassay.quality.sandbox.limits import Limits
+from fireassay.quality.sandbox.check import Program, check_program, program
+from fireassay.quality.sandbox.outcomes import Limits
 from fireassay.quality.sandbox.pool import check_all
 from fireassay.quality.sandbox.tiers import Name
 from fireassay.quality.tasks.humaneval import FORMAT
@@ -148,33 +145,12 @@ def test_a_program_holds_no_other_descriptor_than_its_two_pipes(name: Name) -> N
     code += "def _open(n):\n    try: os.fstat(n)\n    except OSError: return False\n    return True\n"
     held = [os.open("/dev/null", os.O_RDONLY) for _ in range(100)]  # whatever numbers its parent has left
     try:
-        (reply,) = run_functions(code, "kinds", [((), {})], LIMITS, tier(name)).replies
+        # /dev/null three times, then pipes
+        test = "def check(candidate):\n    assert candidate() == [2, 2, 2, 1, 1], candidate()\n"
+        assert check_program(Program(code=code, test=test, entry_point="kinds"), LIMITS, tier(name)).outcome == "passed"
     finally:
         for number in held:
             os.close(number)
-    assert reply.value == [2, 2, 2, 1, 1]  # /dev/null three times, then pipes
-
-
-def test_a_function_answers_calls_in_the_order_asked() -> None:
-    calls: list[Any] = [((n, n), {}) for n in range(20)] + [((1,), {"b": 2}), (("a", 1), {}), (([1], [2.5]), {})]
-    replies = run_functions(ADD, "add", calls, LIMITS, tier("unshare"))
-    assert replies.outcome == "passed"
-    assert [reply.value for reply in replies.replies[:21]] == [2 * n for n in range(20)] + [3]
-    assert replies.replies[21].error == ("TypeError", 'can only concatenate str (not "int") to str')
-    assert replies.replies[22].value == [1, 2.5]
-
-
-def test_a_function_cannot_know_the_order_of_the_calls() -> None:
-    code = "count = -1\ndef add(a, b):\n    global count\n    count += 1\n    return count\n"
-    replies = run_functions(code, "add", [((n, 0), {}) for n in range(60)], LIMITS, tier("unshare"))
-    places = [reply.value for reply in replies.replies]
-    assert sorted(places) == list(range(60))
-    assert places != list(range(60))  # by chance once in 60! runs
-
-
-def test_an_argument_that_cannot_cross_is_refused_before_anything_runs() -> None:
-    with pytest.raises(Untransferable, match="a value of type object"):
-        run_functions(ADD, "add", [((object(), 1), {})], LIMITS, tier("unshare"))
 
 
 def packaged() -> Path:

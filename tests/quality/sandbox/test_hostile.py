@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from fireassay.quality.sandbox.check import Program
-from fireassay.quality.sandbox.limits import Limits
+from fireassay.quality.sandbox.outcomes import Limits
 from fireassay.quality.sandbox.pool import check_all
 from fireassay.quality.sandbox.process import MARK
 from fireassay.quality.sandbox.tiers import Name, Tier

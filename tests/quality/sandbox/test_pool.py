@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fireassay.quality.sandbox.check import Program
-from fireassay.quality.sandbox.limits import Limits
+from fireassay.quality.sandbox.outcomes import Limits
 from fireassay.quality.sandbox.pool import check_all
 from fireassay.quality.sandbox.tiers import signature
 from tests.quality.sandbox.available import tier

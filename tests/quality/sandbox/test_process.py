@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from fireassay.quality.sandbox.limits import Limits
+from fireassay.quality.sandbox.outcomes import Limits
 from fireassay.quality.sandbox.process import Sandbox, turn
 from fireassay.quality.sandbox.tiers import Name
 from tests.limits import PROCESS_S
@@ -23,7 +23,7 @@ SLEEPS = "import os, time\ndef add(a, b):\n    os.fork()\n    time.sleep(3600)\n
 PARENT = """
 import sys, time
 from fireassay.quality.sandbox.check import Program, check_program
-from fireassay.quality.sandbox.limits import Limits
+from fireassay.quality.sandbox.outcomes import Limits
 from fireassay.quality.sandbox.probing import examined
 tier = examined(sys.argv[1])
 print("ready", flush=True)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fireassay.quality.tasks.support import template
+from fireassay.quality.tasks.support import own_task
 from fireassay.quality.tasks.support.own_task import OwnTask, RowFields
 from tests.quality.tasks.made import digest, lines, refused, tasks, write
 
@@ -110,4 +110,4 @@ def test_a_template_fills_in_fields_and_nothing_else(own: Path, name: str) -> No
 
 @given(value=st.text(max_size=30))
 def test_a_value_is_never_read_as_a_template(value: str) -> None:
-    assert template.filled("{{a}} {b}.", lambda _: value) == f"{{a}} {value}."
+    assert own_task.filled("{{a}} {b}.", lambda _: value) == f"{{a}} {value}."

@@ -9,9 +9,8 @@ from typing import Any
 import pytest
 
 from fireassay.errors import SpecError
-from fireassay.quality.sandbox.assemble import program
-from fireassay.quality.sandbox.check import check_program
-from fireassay.quality.sandbox.limits import Limits
+from fireassay.quality.sandbox.check import check_program, program
+from fireassay.quality.sandbox.outcomes import Limits
 from fireassay.quality.tasks.mbpp import FORMAT
 from tests.quality.sandbox.available import tier
 

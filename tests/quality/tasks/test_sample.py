@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fireassay.quality.scoring.items import Item, Task
-from fireassay.quality.tasks.support.sample import sampled
+from fireassay.quality.tasks.support.prompts import sampled
 
 ITEMS = tuple(Item(id=f"{'capital' if number < 100 else 'river'}-{number}", prompt=str(number)) for number in range(200))
 

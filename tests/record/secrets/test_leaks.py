@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from fireassay.record.secrets.leaks import AT_ONCE, kind_of, leaks
+from fireassay.record.secrets.batches import AT_ONCE, kind_of, leaks
 from tests.record.making import sealed
 
 KEY = "ghp_" + "aBcD3fGh" * 5

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from fireassay.reports.build_view import build
 from fireassay.reports.charts.faults import FaultTimeline, fault_timelines
-from fireassay.reports.view import build
 from fireassay.verdict.judge import judge
 from tests.handmade import Handmade
 from tests.metrics.clocks_made import on_two_hosts, run_from_there

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from fireassay.reports.build_view import build
 from fireassay.reports.charts.launches import chosen_panels, launch_order, launch_timeline, timelines
 from fireassay.reports.charts.model import Chart, Dot, Point
 from fireassay.reports.charts.of_view import block_dots
 from fireassay.reports.charts.scaling import speedup
 from fireassay.reports.page import Mark, Table, Words
 from fireassay.reports.pages import record
-from fireassay.reports.rows.types import LaunchRow
-from fireassay.reports.view import View, build
+from fireassay.reports.view import LaunchRow, View
 from fireassay.reports.writers.support.svg import picture
 from tests import builders
 from tests.reports.charts.marked import marks

@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from fireassay.reports.build_view import build
 from fireassay.reports.charts.evaluation import power
 from fireassay.reports.charts.model import Line, Point, Rule
-from fireassay.reports.view import View, build
+from fireassay.reports.view import View
 from fireassay.stats.comparing.item_power import item_power
 from fireassay.verdict.judge import judge
 from tests.answered import rows, scored

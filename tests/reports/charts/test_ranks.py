@@ -8,10 +8,11 @@ import pytest
 
 from fireassay.frames.record_data import RecordData
 from fireassay.record.tables import TABLES
+from fireassay.reports.build_view import build
 from fireassay.reports.charts import ranks as of_ranks
 from fireassay.reports.charts.ranks import StepTimeline, rank_phases, ranks, step_timeline, typical_step
 from fireassay.reports.charts.steps import between, paid_time
-from fireassay.reports.view import View, build
+from fireassay.reports.view import View
 from fireassay.verdict.judge import judge
 from tests.handmade import Handmade, S
 

@@ -9,10 +9,10 @@ from unittest.mock import patch
 
 import pytest
 
+from fireassay.reports.build_view import build
 from fireassay.reports.charts import scaling
 from fireassay.reports.charts.model import Area, Band, Chart, Line, Point, Rule
 from fireassay.reports.charts.scaling import amdahl, communication_model, fitted_law, speedup
-from fireassay.reports.view import build
 from fireassay.verdict.judge import judge
 from tests import builders
 from tests.metrics.scaling_records import usl_record

@@ -8,10 +8,10 @@ from unittest.mock import patch
 import pytest
 
 from fireassay.estimates.estimate import Value
+from fireassay.reports.build_view import build
 from fireassay.reports.charts import steps
 from fireassay.reports.charts.model import Bar
 from fireassay.reports.charts.steps import phases
-from fireassay.reports.view import build
 from tests import builders
 from tests.reports.charts.marked import marks
 

@@ -11,13 +11,13 @@ import pytest
 
 from fireassay.estimates.estimate import Estimate
 from fireassay.estimates.format import show
+from fireassay.reports.build_view import build as view_of
 from fireassay.reports.charts.model import Point
 from fireassay.reports.charts.trade_offs import Offer, dominated, frontier, inverse, operations, pareto, pareto_of_sides, quality_price
 from fireassay.reports.page import Chart
 from fireassay.reports.pages.comparison import page
-from fireassay.reports.rows.comparison import ComparisonView, build
+from fireassay.reports.pages.comparison_view import ComparisonView, build
 from fireassay.reports.view import MetricRow, View
-from fireassay.reports.view import build as view_of
 from fireassay.verdict.comparison.compare import compare
 from fireassay.verdict.comparison.sessions import Days
 from fireassay.verdict.comparison.types import Side
@@ -107,7 +107,7 @@ def test_two_records_of_loads_have_a_series_each_over_their_common_loads(two: Co
 @pytest.mark.slow
 def test_its_page_shows_them_first_and_the_differences_at_equal_loads(two: ComparisonView) -> None:
     found = page(two)
-    first = [block.name for section in found.of_depth("first") for block in section.blocks if isinstance(block, Chart)]
+    first = [block.name for section in found.of_role("exhibit") for block in section.blocks if isinstance(block, Chart)]
     assert first == ["pareto", "changes"]
     (plot,) = [block for section in found.sections if section.key == "equal" for block in section.blocks if isinstance(block, Chart)]
     assert [row.name for row in plot.rows] == ["concurrency=4", "concurrency=8", "concurrency=16"]
@@ -118,7 +118,7 @@ def test_records_without_tokens_have_none(two: ComparisonView) -> None:
     rows = tuple(row for row in two.rows if row.metric != "output_throughput" and row.metric != "tokens_per_dollar")
     bare = ComparisonView(**{**vars(two), "rows": rows})
     assert pareto_of_sides(bare)[0].missing
-    assert page(bare).of_depth("first") == ()
+    assert page(bare).of_role("exhibit") == ()
 
 
 # ---- quality against price -------------------------------------------------------------------------------------------

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from fireassay.reports.documents.values import Document
+from fireassay.reports.documents.json_object import Document
 
 
-def conforming(document: Document[Any], text: str) -> dict[str, Any]:
+def conforming(document: type[Document], text: str) -> dict[str, Any]:
     """The parsed output, if it is strict JSON with the declared keys only, in the declared order."""
     parsed: dict[str, Any] = json.loads(text, parse_constant=lambda name: pytest.fail(f"{name} is not JSON"))
     Draft202012Validator(_closed(document.json_schema())).validate(parsed)

@@ -26,7 +26,7 @@ def test_no_part_but_agreement_is_empty(document: dict[str, Any]) -> None:
 
 def test_the_shape_is_frozen() -> None:
     """Adding is allowed, removing needs assay-report/2."""
-    fields = json_report.DOCUMENT.fields
+    fields = json_report.DOCUMENT.fields()
     assert {name: [key for key, _, _ in rows] for name, rows in fields.items() if name.startswith("serving")} == {
         "serving": ["load", "loads", "curves", "timelines", "failures", "replicas", "agreement", "launches"],
         "serving.loads[]": ["configuration", "engine", "scenario", "load"],

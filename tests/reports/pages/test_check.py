@@ -29,7 +29,7 @@ NASTY = 'x]]>&<script>"\x00\x1b[31m|*`\ud800\u202e'
 
 
 def page(found: Check) -> Page:
-    """All of it; `tests.reports.answers.test_check` tests what a log shows first."""
+    """All of it; `tests.reports.pages.test_check_answer` tests what a log shows first."""
     return replace(checks.page(found), full=True)
 
 

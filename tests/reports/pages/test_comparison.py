@@ -14,7 +14,7 @@ from fireassay.reports.charts.comparison import forest
 from fireassay.reports.documents import comparison as document
 from fireassay.reports.page import Page
 from fireassay.reports.pages import comparison
-from fireassay.reports.rows.comparison import ComparisonView, build
+from fireassay.reports.pages.comparison_view import ComparisonView, build
 from fireassay.reports.writers import html, markdown, terminal
 from fireassay.reports.writers.support import svg
 from fireassay.verdict.comparison.compare import compare
@@ -27,7 +27,7 @@ pytestmark = pytest.mark.slow
 
 
 def page(view: ComparisonView) -> Page:
-    """All of it; `tests.reports.answers.test_comparison` tests what a terminal shows first."""
+    """All of it; `tests.reports.pages.test_comparison_answer` tests what a terminal shows first."""
     return replace(comparison.page(view), full=True)
 
 
@@ -158,7 +158,7 @@ def test_the_json_has_the_declared_shape(decided: ComparisonView, forced: Compar
     assert parsed["changes"]
     assert parsed["mismatches"]
     conforming(document.DOCUMENT, document.render(decided.comparison))
-    assert document.DOCUMENT.schema in document.reference()
+    assert document.DOCUMENT.VERSION in document.reference()
 
 
 def test_the_forest_shows_the_band_of_equivalence_and_every_ratio_in_words(decided: ComparisonView, struck: ComparisonView) -> None:

@@ -10,6 +10,7 @@ import pytest
 
 from fireassay.estimates.estimate import Estimate
 from fireassay.kinds.serving import sheets
+from fireassay.reports.metric_tables import WORKBOOK
 from fireassay.reports.view import View
 from tests.reports.conftest import EVIL
 from tests.reports.written import book as opened
@@ -55,8 +56,8 @@ def test_a_summary_has_a_row_per_engine_and_load(load: View, book: Any) -> None:
 
 def test_every_metric_of_the_summary_has_its_column_filled(load: View, book: Any) -> None:
     rows = table_of(book, "Summary D(100,100)")
-    assert len(load.shown_in("workbook")) == 7
-    for place, metric in load.shown_in("workbook"):
+    assert len(load.shown_in(WORKBOOK)) == 7
+    for place, metric in load.shown_in(WORKBOOK):
         cells = [metric.cells[column.key] for column in load.columns]
         expected = [cell.value.value if isinstance(cell.value, Estimate) else cell.text for cell in cells]
         assert [row[place.head] for row in rows] == [

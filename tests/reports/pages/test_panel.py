@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fireassay.reports.charts.loads import conditions, panel_by
+from fireassay.reports.metric_tables import PANEL
 from fireassay.reports.view import View
 from tests.reports.conftest import EVIL
 from tests.reports.pages.test_record import structure
@@ -20,7 +21,7 @@ def test_there_is_a_picture_for_each_condition_that_varies(load: View, scenarios
 
 
 def test_eight_numbers_are_asked_for(load: View) -> None:
-    rows = [row for _, row in load.shown_in("panel")]
+    rows = [row for _, row in load.shown_in(PANEL)]
     assert len(rows) == 8
     drawn = panel_by("engine", load)
     assert not drawn.missing

@@ -19,7 +19,7 @@ EVIL = "8x \x1b[2J faster | <script>alert(1)</script> [bold]\n# heading"
 
 
 def page(made: Sheet) -> Page:
-    """All of it; `tests.reports.answers.test_audit` tests what a terminal shows first."""
+    """All of it; `tests.reports.pages.test_audit_answer` tests what a terminal shows first."""
     return replace(pitfalls.page(made), full=True)
 
 
@@ -86,7 +86,7 @@ def test_markdown_has_a_table_for_each_state() -> None:
 
 def test_a_page_lists_what_is_wrong_and_has_a_table_of_the_rest() -> None:
     """In a text each pitfall is a heading; in a page that was a card of one line for each of dozens."""
-    sections = pitfalls.page(sheet()).of_depth("page")
+    sections = pitfalls.page(sheet()).of_role("question")
     assert [section.key for section in sections] == ["fallen-into", "measure", "not-examined", "clear"]
     (wrong,) = sections[0].blocks
     assert isinstance(wrong, Bullets)

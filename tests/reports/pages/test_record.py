@@ -11,10 +11,12 @@ import pytest
 from fireassay.estimates.estimate import Absent
 from fireassay.kinds.serving import tables
 from fireassay.reports.answering import TONES
+from fireassay.reports.build_view import build
 from fireassay.reports.page import one_line
 from fireassay.reports.pages.record import ANSWERS, SEVERITIES, _columns, page
-from fireassay.reports.view import DIMENSION_TITLES, STATUS_WORDS, View, build
-from fireassay.reports.view import SEVERITIES as EVERY_SEVERITY
+from fireassay.reports.view import View
+from fireassay.reports.words import DIMENSION_TITLES, STATUS_WORDS
+from fireassay.reports.words import SEVERITIES as EVERY_SEVERITY
 from fireassay.reports.writers.markdown import plain
 from fireassay.verdict.judge import judge
 from fireassay.verdict.types import DIMENSIONS

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from fireassay.reports.view import View, build
+from fireassay.reports.build_view import build
+from fireassay.reports.view import View
 from tests import builders
 from tests.reports.written import book as opened
 from tests.reports.written import content, rows

@@ -35,7 +35,7 @@ def test_every_metric_stands_in_a_line_with_its_agreement_and_nothing_steers_the
 
 def test_the_json_is_strict_and_holds_the_exit_code_and_every_row(found: Reproduction) -> None:
     document = conforming(DOCUMENT, render(found))
-    assert (document["schema"], document["state"], document["exit_code"]) == (DOCUMENT.schema, "differs", 1)
+    assert (document["schema"], document["state"], document["exit_code"]) == (DOCUMENT.VERSION, "differs", 1)
     assert [row["metric"] for row in document["rows"]] == [row.metric for row in found.rows]
     assert all(row["first"]["measured"] or row["first"]["reason"] for row in document["rows"] if row["first"])
 

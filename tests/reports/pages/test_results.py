@@ -6,9 +6,10 @@ from dataclasses import replace
 
 import pytest
 
+from fireassay.reports.build_view import build
 from fireassay.reports.page import Prose, Section, Table, one_line
 from fireassay.reports.pages.results import results
-from fireassay.reports.view import View, build
+from fireassay.reports.view import View
 from tests.reports.written import written
 from tests.verdict.making import good, judged
 

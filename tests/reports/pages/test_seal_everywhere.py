@@ -11,11 +11,13 @@ from functools import cache
 
 import pytest
 
-from fireassay.reports.view import View, build
+from fireassay.reports.build_view import build
+from fireassay.reports.view import View
 from fireassay.verdict.judge import judge
 from tests import builders
 from tests.reports.written import content
 from tests.serving_made import simulated
+from tests.tiers import some
 
 pytestmark = pytest.mark.slow
 
@@ -25,7 +27,7 @@ MEASURED = {"training": builders.measured, "serving": lambda: simulated(rate=(6.
 
 
 @pytest.mark.parametrize("kind", MEASURED)
-@pytest.mark.parametrize("name", ["terminal", "html", "markdown", "latex", "excel", "json"])
+@pytest.mark.parametrize("name", some(["terminal", "html", "markdown", "latex", "excel", "json"], 4))
 def test_the_seal_stands_in_this_report(name: str, kind: str) -> None:
     for seal, shown in ((SEAL, True), ("", False)):
         assert (SEAL in _text(content(view(kind, seal), name))) is shown

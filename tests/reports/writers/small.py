@@ -118,7 +118,7 @@ DATA: Final = Page(
         Section(
             key="sheet",
             title="Sheet",
-            depth="data",
+            role="data",
             content=(
                 Table(
                     name="sheet",
@@ -130,10 +130,10 @@ DATA: Final = Page(
         Section(
             key="raw",
             title="Raw",
-            depth="data",
+            role="data",
             content=(Raw(name="raw", heads=("a", "b"), frame=pl.DataFrame({"a": ["x"], "b": [1.5]}), rows=(("left", None),)),),
         ),
-        Section(key="paper", title="Results", depth="paper", content=(Prose(text="It is fast."),)),
+        Section(key="paper", title="Results", role="publication", content=(Prose(text="It is fast."),)),
     ),
 )
 WHY: Final = Sum(
@@ -168,7 +168,7 @@ ANSWERED: Final = Page(
         Section(
             key="brief-efficiency",
             title="",
-            depth="brief",
+            role="answer",
             content=(
                 intervals(
                     name="efficiency",
@@ -179,7 +179,7 @@ ANSWERED: Final = Page(
                 ),
             ),
         ),
-        Section(key="brief-why", title="", depth="brief", content=(WHY,)),
+        Section(key="brief-why", title="", role="answer", content=(WHY,)),
         Section(
             key="levels",
             title="Levels",

@@ -131,7 +131,7 @@ def test_a_headline_begins_like_a_sentence_unless_it_begins_with_a_name() -> Non
 def test_what_only_a_terminal_folds_is_no_part_of_a_page() -> None:
     """A page shows the tables of an answer once, in full, and has no use for --full."""
     assert ANSWERED.answer is not None
-    brief = Section(key="brief-rows", title="", depth="brief", content=(Facts(rows=(("only", "in a terminal"),)),))
+    brief = Section(key="brief-rows", title="", role="answer", content=(Facts(rows=(("only", "in a terminal"),)),))
     lines = (Line(label="doubts", text="few launches. 2 more: --full"), Line(label="performance", text="said by a tile"))
     answer = replace(ANSWERED.answer, lines=lines, record="77ab01, 5 launches; all: --full")
     text = write(replace(ANSWERED, answer=answer, sections=(brief, *ANSWERED.sections)))

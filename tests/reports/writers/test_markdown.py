@@ -8,9 +8,10 @@ import pytest
 from markdown_it import MarkdownIt
 
 from fireassay.estimates.format import Scale, show
+from fireassay.reports.build_view import build
 from fireassay.reports.charts.model import Edge, Interval, intervals
 from fireassay.reports.page import Answer, Bullet, Bullets, Line, Mark, Next, Number, Page, Part, Section, Sum, Table, Words, heads, number
-from fireassay.reports.view import View, build
+from fireassay.reports.view import View
 from fireassay.reports.writers.markdown import LINES, plain, write
 from fireassay.verdict.judge import judge
 from tests.collectives_made import Made
@@ -96,7 +97,7 @@ ANSWERED = replace(
         next=(Next(reason="find the serial work:", command="assay profile 77ab01 --workers 2"),),
         record="77ab01, 5 launches a level",
     ),
-    sections=(*PAGE.sections, *(Section(key=b.name, title="", depth="brief", content=(b,)) for b in (LEVELS, EFFICIENCY, WHY))),
+    sections=(*PAGE.sections, *(Section(key=b.name, title="", role="answer", content=(b,)) for b in (LEVELS, EFFICIENCY, WHY))),
 )
 
 

@@ -16,7 +16,7 @@ from fireassay.runners.calibration.client_drill import DrillResult
 @pytest.fixture(autouse=True)
 def short(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(doctor_client, "WARM_UP_S", 0.2)
-    monkeypatch.setattr(doctor_client, "LEAST_S", 0.4)
+    monkeypatch.setattr(doctor_client, "MIN_S", 0.4)
     monkeypatch.setattr(doctor_client, "TOKENS", 8)
 
 

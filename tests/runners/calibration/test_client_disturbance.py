@@ -11,8 +11,8 @@ import time
 import psutil
 import pytest
 
-from fireassay.runners.calibration import client_disturbance
-from fireassay.runners.calibration.client_disturbance import busy, stopped
+from fireassay.runners.calibration import client_drill
+from fireassay.runners.calibration.client_drill import busy, stopped
 from tests.limits import PROCESS_S
 
 
@@ -27,7 +27,7 @@ RUNS = (psutil.STATUS_SLEEPING, psutil.STATUS_RUNNING)
 
 
 def test_a_process_is_stopped_and_runs_again_afterwards(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(client_disturbance, "STOPPED_S", 0.02)
+    monkeypatch.setattr(client_drill, "STOPPED_S", 0.02)
     with subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"]) as process:
         try:
             with stopped(process.pid):

@@ -16,8 +16,7 @@ from fireassay.instruments.reference_server.settings import Settings
 from fireassay.instruments.reference_server.truth import Entry
 from fireassay.record.tables import arrow_schema
 from fireassay.runners.calibration import client_drill
-from fireassay.runners.calibration.client_disturbance import stopped
-from fireassay.runners.calibration.client_drill import DrillResult, compare_times, drill
+from fireassay.runners.calibration.client_drill import DrillResult, compare_times, drill, stopped
 from fireassay.traffic.wire.compiled import built
 
 SHORT: dict[str, Any] = {"duration_s": 0.5, "warm_up_s": 0.0, "cold": 0, "drain_s": 10.0}
@@ -116,6 +115,7 @@ def test_a_real_client_saw_what_the_server_sent(tmp_path: Path) -> None:
     assert np.array_equal(np.sort(found.lag_ns), np.sort(errors.lag))
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("transport", ["lean", *(["compiled"] if built() else [])])
 def test_a_stopped_client_states_the_uncertainty_of_its_times(tmp_path: Path, transport: str) -> None:
     """It was stopped for 100 ms after most requests, told a TTFT of 120 ms for a true 50, and nothing said so."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from fireassay.runners.evaluating import echo_probe, forced_echo
-from fireassay.runners.evaluating.forced_echo import PATIENCE, Address, sides
+from fireassay.runners.evaluating import forcing, likelihood
+from fireassay.runners.evaluating.forcing import PATIENCE, Address, echoed_sides
 from fireassay.spec.sections.serving import Target
 from tests.echo_engine import echo_engine
 from tests.runners.evaluating.dripping_engine import dripping
@@ -17,13 +17,13 @@ def address(url: str) -> Address:
 
 
 def test_an_engine_that_hangs_is_not_waited_for_at_every_text(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(echo_probe, "TIMEOUT_S", 1.0)
+    monkeypatch.setattr(likelihood, "TIMEOUT_S", 1.0)
     asked: list[str] = []
-    scored = forced_echo.scored
-    monkeypatch.setattr(forced_echo, "scored", lambda where, *text: asked.append(where.url) or scored(where, *text))
+    scored = forcing.scored
+    monkeypatch.setattr(forcing, "scored", lambda where, *text: asked.append(where.url) or scored(where, *text))
     texts = [(f"{number}+1=", " 4") for number in range(20)]
     with echo_engine(likely) as good, dripping() as hanging:
-        rows = list(sides([address(good.url), address(hanging)], texts))
+        rows = list(echoed_sides([address(good.url), address(hanging)], texts))
     assert asked.count(hanging) == PATIENCE
     assert asked.count(good.url) == 2 * len(texts)
     left = [row for row in rows if row["side"] == 1]

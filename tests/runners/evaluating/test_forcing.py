@@ -20,8 +20,8 @@ from fireassay.instruments.calls.generation import quiet
 from fireassay.kinds.evaluation.audits.scores import OF_REFERENCE, WORDS
 from fireassay.record.reader import open_record
 from fireassay.record.sealing.verify import verify
+from fireassay.reports.build_view import build
 from fireassay.reports.pages.record import page
-from fireassay.reports.view import build
 from fireassay.runners.evaluating import forcing
 from fireassay.runners.evaluation import check
 from fireassay.runners.experiment.run import run

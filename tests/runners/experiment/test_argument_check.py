@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fireassay.errors import SpecError
-from fireassay.runners.experiment.argument_check import refuse_secrets
+from fireassay.runners.experiment.script import refuse_secrets
 from fireassay.spec.experiment import Experiment, Factor
 from fireassay.spec.sections.workload import Workload
 

@@ -12,13 +12,14 @@ from hypothesis import strategies as st
 
 from fireassay.record.unsealed import launch_name, read_launch
 from fireassay.record.writer import StreamWriter
-from fireassay.runners.experiment.lost_requests import lost, settle
+from fireassay.runners.experiment.abandoned_launches import lost
+from fireassay.runners.experiment.abandoned_launches import settle_requests as settle
 from fireassay.spec.plan import Configuration
 from fireassay.spec.sections.serving import Arrivals, Prompts, Serving
 from fireassay.traffic.arrivals import make
 from fireassay.traffic.arrivals.schedule import Schedule
-from fireassay.traffic.client import due_journal
-from fireassay.traffic.client.log import RequestLog, Row, Times
+from fireassay.traffic.client import due
+from fireassay.traffic.client.log import LogRow, RequestLog, Times
 from fireassay.traffic.parts import Answer
 
 T0, S = 1_000_000_000, 1_000_000_000
@@ -66,7 +67,7 @@ def test_what_is_lost_was_never_seen_and_its_chain_got_that_far(
     how: tuple[str, float], turns: int, clients: int, data: st.DataObject
 ) -> None:
     """Play the schedule with every answer instant up to a random prefix of each chain; exactly the next ones are lost."""
-    from fireassay.traffic.arrivals.shares import mine, predecessors
+    from fireassay.traffic.arrivals.streams import mine, predecessors
 
     schedule = built(*how, turns=turns, requests=24)
     before = predecessors(schedule).tolist()
@@ -113,13 +114,13 @@ def launch_of_a_dead_coordinator(folder: Path, schedule: Schedule, *, open_loop:
     make.write(schedule, load / "schedule.arrow")
     (load / "job.json").write_text(json.dumps({"clients": 1, "open": open_loop}))
     (load / "begin").write_text(str(T0))
-    noted = due_journal.opened(load / due_journal.name(0), len(schedule))
+    noted = due.opened(load / due.name(0), len(schedule))
     client = StreamWriter(load.parent, "client-0")
     log = RequestLog(launch=0, client=0, put=lambda batch: client.append_batch("requests", batch))
     for number in range(3):
         noted[number] = T0 + number
         if number < 2:
-            row = Row(request=number, phase=2, stream=0, scheduled_ns=T0 + number, done_ns=T0 + S)
+            row = LogRow(request=number, phase=2, stream=0, scheduled_ns=T0 + number, done_ns=T0 + S)
             log.add(row, Answer(status="ok"), Times())
     log.flush()
     client.flush()

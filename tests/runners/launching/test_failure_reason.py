@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from fireassay.launchers.support.base import Ending
-from fireassay.runners.launching.failure_reason import explaining_line, script_lines, tail, why_failed
+from fireassay.runners.launching.watch import explaining_line, script_lines, tail, why_failed
 
 LOG = "logs/launch=0000.log"
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 from fireassay.frames.links.bandwidth import predicted
-from fireassay.runners.simulation.cluster import Cluster, simulate
+from fireassay.runners.simulated import Cluster, simulate
 from fireassay.stats.groups.stragglers import slowest_of
 
 KNOWN = Cluster(step_s=1.0, serial=0.03, alpha_s=2e-5, beta_s=8e-10, gradient=1e8)

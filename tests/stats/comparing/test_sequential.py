@@ -8,7 +8,13 @@ import numpy as np
 import pytest
 
 from fireassay.stats.comparing.comparison import compare_welch
-from fireassay.stats.comparing.sequential import analysis_confidence, comparison_confidence, expected_launches, narrow_enough, next_analysis
+from fireassay.stats.comparing.multiplicity import (
+    analysis_confidence,
+    comparison_confidence,
+    expected_launches,
+    narrow_enough,
+    next_analysis,
+)
 from fireassay.stats.intervals.intervals import Interval, log_t
 
 

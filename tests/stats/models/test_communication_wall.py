@@ -1,6 +1,6 @@
 """The wall of communication: what was put in comes out, the interval covers the next worker count, and parts add up.
 
-The truth comes from `runners.simulation.cluster`, which knows nothing of the fit.
+The truth comes from `runners.simulated`, which knows nothing of the fit.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from fireassay.runners.simulation.cluster import Cluster, simulate
+from fireassay.runners.simulated import Cluster, simulate
 from fireassay.stats.models.affine_fit import Affine, affine_fit
 from fireassay.stats.models.communication_wall import Curve, divide, fit, parameter, predict, trend
 from fireassay.stats.models.scaling import amdahl_fit, amdahl_speedup, gustafson

@@ -9,8 +9,7 @@ import pytest
 
 from fireassay.traffic.arrivals import make
 from fireassay.traffic.arrivals.checks import nonce
-from fireassay.traffic.arrivals.rows import CANARY, COLD, IDENTITY, MAIN, NEEDLE, NORMAL, RERUN, WARM_UP
-from fireassay.traffic.arrivals.schedule import Schedule
+from fireassay.traffic.arrivals.schedule import CANARY, COLD, IDENTITY, MAIN, NEEDLE, NORMAL, RERUN, WARM_UP, Schedule
 from tests.traffic.planned import S, planned
 
 CHECKS = {"identity": 3, "reruns": 2}

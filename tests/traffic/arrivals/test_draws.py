@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from fireassay.traffic.arrivals.draws import below, exponential, gamma, logarithm, source, text_seeds, uniform
+from fireassay.traffic.arrivals.draws import exponential, gamma, logarithm, source, text_seeds, uniform
 
 RAW = [15718830934230047781, 11887618377103673661]
 
@@ -65,11 +65,6 @@ def test_gamma_numbers_have_the_mean_and_the_variation_asked_for() -> None:
         assert abs(drawn.mean() - 1.0) < 0.02
         assert abs(drawn.std() / drawn.mean() / cv - 1.0) < 0.02
         assert stats.kstest(drawn, "gamma", args=(cv**-2, 0.0, cv**2)).pvalue > 0.01
-
-
-def test_whole_numbers_stay_below_their_limit() -> None:
-    drawn = below(source(1, "rows"), 10_000, 7)
-    assert set(drawn.tolist()) == set(range(7))
 
 
 def test_no_two_texts_have_the_same_seed() -> None:

@@ -10,9 +10,9 @@ import pyarrow as pa
 import pytest
 
 from fireassay.record.tables import arrow_schema
-from fireassay.traffic.arrivals import file, make
-from fireassay.traffic.arrivals.rows import TYPES, chosen, joined, rows
-from fireassay.traffic.arrivals.schedule import Schedule
+from fireassay.traffic.arrivals import make
+from fireassay.traffic.arrivals import schedule as schedules
+from fireassay.traffic.arrivals.schedule import TYPES, Schedule, chosen, joined, rows
 
 
 def small() -> Schedule:
@@ -128,7 +128,7 @@ def test_rows_of_the_table_say_nothing_where_there_is_nothing() -> None:
 
 
 def test_batches_together_hold_every_request_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(file, "ROWS_PER_BATCH", 4)
+    monkeypatch.setattr(schedules, "ROWS_PER_BATCH", 4)
     found = make.batches(small(), 0)
     assert [len(batch) for batch in found] == [4, 2]
     assert pa.Table.from_batches(found).equals(pa.Table.from_batches([make.batch(small(), 0)]))

@@ -15,8 +15,7 @@ from hypothesis import strategies as st
 from fireassay.spec.plan import Configuration
 from fireassay.spec.sections.serving import Arrivals, Correctness, Prompts, Serving
 from fireassay.traffic.arrivals import make
-from fireassay.traffic.arrivals.rows import CANARY, COLD, MAIN, NORMAL, WARM_UP
-from fireassay.traffic.arrivals.schedule import Schedule
+from fireassay.traffic.arrivals.schedule import CANARY, COLD, MAIN, NORMAL, WARM_UP, Schedule
 from tests.traffic.planned import S, equal, planned
 
 EVERY: dict[str, dict[str, Any]] = {

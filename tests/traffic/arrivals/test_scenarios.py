@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from fireassay.traffic.arrivals.scenarios import draw, parse
+from fireassay.spec.sections.scenario import parse
+from fireassay.traffic.arrivals.scenarios import draw
 
 
 def drawn(text: str, n: int = 20_000, seed: int = 1, documents: int = 1) -> tuple[list[int], list[int]]:

@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fireassay.traffic.arrivals import make
-from fireassay.traffic.arrivals.rows import COLD, rows
-from fireassay.traffic.arrivals.schedule import Schedule
+from fireassay.traffic.arrivals.schedule import COLD, Schedule, rows
 
 
 def small() -> Schedule:

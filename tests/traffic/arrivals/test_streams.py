@@ -8,8 +8,8 @@ from scipy import stats
 
 from fireassay.spec.sections.serving import Arrivals
 from fireassay.traffic.arrivals import make
-from fireassay.traffic.arrivals.rows import THINK, TOOL
-from fireassay.traffic.arrivals.streams import MOST, count
+from fireassay.traffic.arrivals.schedule import THINK, TOOL
+from fireassay.traffic.arrivals.streams import MAX_REQUESTS, count
 from tests.traffic.planned import S, planned
 
 
@@ -36,7 +36,9 @@ def test_the_requests_of_a_query_are_sent_together() -> None:
     assert make.predecessors(schedule).tolist() == [-1, -1, -1, -1, 3, 3, 3, 6]
 
 
-@pytest.mark.parametrize(("duration_s", "streams", "expected"), [(28.0, 1, 140_001), (8.0, 64, 160_001), (1e6, 8, MOST), (0.001, 100, 200)])
+@pytest.mark.parametrize(
+    ("duration_s", "streams", "expected"), [(28.0, 1, 140_001), (8.0, 64, 160_001), (1e6, 8, MAX_REQUESTS), (0.001, 100, 200)]
+)
 def test_more_is_scheduled_than_an_engine_answers(duration_s: float, streams: int, expected: int) -> None:
     # 5000 a second in one stream, 20,000 in all, a million in a launch, and two for each stream
     asked = Arrivals(duration_s=duration_s, warm_up_s=0.0)

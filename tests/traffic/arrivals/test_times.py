@@ -10,8 +10,7 @@ from scipy import stats
 
 from fireassay.errors import SpecError
 from fireassay.spec.sections.serving import Arrivals
-from fireassay.traffic.arrivals.draws import Ints
-from fireassay.traffic.arrivals.times import due, profile
+from fireassay.traffic.arrivals.draws import Ints, due, profile
 
 pytestmark = pytest.mark.slow
 

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 from fireassay.errors import SpecError
 from fireassay.traffic.arrivals import make
-from fireassay.traffic.arrivals.rows import CANARY, IDENTITY, MAIN, NORMAL, THINK, TOOL, WARM_UP
-from fireassay.traffic.arrivals.schedule import Schedule
+from fireassay.traffic.arrivals.schedule import CANARY, IDENTITY, MAIN, NORMAL, THINK, TOOL, WARM_UP, Schedule
 from fireassay.traffic.arrivals.traces import replay
 from tests.traffic.planned import S, equal, planned
 

@@ -9,11 +9,11 @@ import pytest
 
 from fireassay.record.tables import arrow_schema
 from fireassay.traffic.client import log as log_module
-from fireassay.traffic.client.log import RequestLog, Row, times_of
+from fireassay.traffic.client.log import LogRow, RequestLog, times_of
 from fireassay.traffic.parts import Answer
 
 
-def logged(*rows: tuple[Row, Answer], **options: Any) -> list[dict[str, Any]]:
+def logged(*rows: tuple[LogRow, Answer], **options: Any) -> list[dict[str, Any]]:
     batches: list[pa.RecordBatch] = []
     log = RequestLog(launch=3, client=1, put=batches.append, **options)
     for row, answer in rows:
@@ -25,7 +25,7 @@ def logged(*rows: tuple[Row, Answer], **options: Any) -> list[dict[str, Any]]:
     return [row for batch in batches for row in batch.to_pylist()]
 
 
-FULL = Row(
+FULL = LogRow(
     request=7,
     phase=2,
     kind=1,
@@ -106,7 +106,7 @@ def test_a_row_has_every_column_of_the_table() -> None:
 
 
 def test_what_was_not_seen_is_null() -> None:
-    (row,) = logged((Row(request=0, phase=0, scheduled_ns=5), Answer(status="unsent", error="no connection")))
+    (row,) = logged((LogRow(request=0, phase=0, scheduled_ns=5), Answer(status="unsent", error="no connection")))
     known = {
         "launch": 3,
         "request": 0,

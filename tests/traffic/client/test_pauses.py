@@ -9,7 +9,7 @@ from tests.limits import PROCESS_S
 
 CODE = """
 import sys
-from fireassay.traffic.client.pauses import SWITCH_S, steady
+from fireassay.traffic.client.timer import SWITCH_S, steady
 steady()
 import pyarrow as pa
 assert abs(sys.getswitchinterval() - SWITCH_S) < 1e-6

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fireassay.traffic.client.window import RECENT, Window
+from fireassay.traffic.client.accounting import RECENT, Window
 
 
 def test_percentiles_are_of_the_last_requests_in_milliseconds() -> None:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from fireassay.errors import Problem, SpecError
 from fireassay.spec.sections.serving import Prompts
-from fireassay.traffic.prompts.datasets import Dataset, Row, load
+from fireassay.traffic.prompts.datasets import Dataset, DatasetRow, load
 
 
 def read(folder: Path, name: str, content: str | bytes, **asked: Any) -> Dataset:
@@ -30,7 +30,7 @@ def wrong(folder: Path, name: str, content: str | bytes, **asked: Any) -> Proble
 
 def test_every_line_of_a_text_that_is_not_empty_is_a_prompt(tmp_path: Path) -> None:
     found = read(tmp_path, "sonnet.txt", "\ufeffFrom fairest creatures\r\n\n  we desire increase \n")
-    assert found.rows == (Row(id="1", turns=("From fairest creatures",)), Row(id="3", turns=("  we desire increase ",)))
+    assert found.rows == (DatasetRow(id="1", turns=("From fairest creatures",)), DatasetRow(id="3", turns=("  we desire increase ",)))
     assert (found.format, len(found.sha256), found.folder) == ("text", 64, tmp_path)
     assert found.corpus() == "From fairest creatures\n  we desire increase "
 
@@ -43,8 +43,8 @@ def test_jsonl_with_answers_images_and_ids(tmp_path: Path) -> None:
     content = "\n".join(json.dumps(line, ensure_ascii=False) for line in lines) + "\n\n"
     found = read(tmp_path, "q.jsonl", content, field="question", answer_field="gold", image_field="picture")
     assert found.rows == (
-        Row(id="7", turns=("2+2?",), answer="4", images=("a.png",)),
-        Row(id="t/8", turns=("ü \u2028 still one line",), answer="x", images=("b.png", "data:image/png;base64,AA==")),
+        DatasetRow(id="7", turns=("2+2?",), answer="4", images=("a.png",)),
+        DatasetRow(id="t/8", turns=("ü \u2028 still one line",), answer="x", images=("b.png", "data:image/png;base64,AA==")),
     )
 
 
@@ -79,7 +79,7 @@ def test_a_field_may_hold_a_list_of_messages(tmp_path: Path) -> None:
         {"role": "user", "content": "2+2?"},
     ]
     (row,) = read(tmp_path, "m.jsonl", json.dumps({"messages": messages}), field="messages").rows
-    assert row == Row(id="1", turns=("2+2?",), before=tuple(messages[:3]))
+    assert row == DatasetRow(id="1", turns=("2+2?",), before=tuple(messages[:3]))
 
 
 def test_documents_of_a_ranking_are_read(tmp_path: Path) -> None:
@@ -90,7 +90,10 @@ def test_documents_of_a_ranking_are_read(tmp_path: Path) -> None:
 def test_csv_with_quotes_commas_and_line_breaks(tmp_path: Path) -> None:
     content = 'id,prompt,answer\r\na,"He said ""yes, no"" and\nleft",1\r\nb,plain,"2, or 3"\r\n'
     found = read(tmp_path, "q.csv", content, answer_field="answer")
-    assert found.rows == (Row(id="a", turns=('He said "yes, no" and\nleft',), answer="1"), Row(id="b", turns=("plain",), answer="2, or 3"))
+    assert found.rows == (
+        DatasetRow(id="a", turns=('He said "yes, no" and\nleft',), answer="1"),
+        DatasetRow(id="b", turns=("plain",), answer="2, or 3"),
+    )
 
 
 SHARED = [
@@ -100,7 +103,7 @@ SHARED = [
     {"from": "human", "value": "more"},
     {"from": "gpt", "value": "less"},
 ]
-WANTED = Row(id="c1", turns=("hello", "more"), before=({"role": "system", "content": "You help."},))
+WANTED = DatasetRow(id="c1", turns=("hello", "more"), before=({"role": "system", "content": "You help."},))
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from fireassay.traffic.parts import Ask, Kind
 from fireassay.traffic.replies import openai_stream
-from fireassay.traffic.replies.events import events
+from fireassay.traffic.replies.openai_json import events
 from fireassay.traffic.replies.openai_stream import read_openai
 from tests.traffic.transcripts import load_all, reply_of
 
@@ -161,7 +161,7 @@ def test_an_answer_longer_than_a_window_is_read_whole() -> None:
 
 
 def test_memory_of_meanings_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(openai_stream, "_MOST_MEANINGS", 4)
+    monkeypatch.setattr(openai_stream, "_MAX_MEANINGS", 4)
     for n in range(20):
         read(stream(tail=[chunk(None, f"reason {n}"), "[DONE]"]))
     assert len(openai_stream._MEANINGS) <= 4

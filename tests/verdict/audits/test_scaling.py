@@ -13,12 +13,15 @@ from fireassay.frames.record_data import RecordData
 from fireassay.metrics.results import LazyResults
 from fireassay.spec.experiment import Scaling
 from fireassay.stats.models.communication_wall import Division
+from fireassay.verdict.audits import scaling as audited
 from fireassay.verdict.audits.scaling import _division
 from fireassay.verdict.pitfalls import of_record
 from fireassay.verdict.types import Finding
 from tests.handmade import Handmade
 from tests.simulated_made import record
-from tests.verdict.making import change, good, judged, rules, wrong
+from tests.verdict.making import change, good, judged, rules_of, wrong
+
+rules = rules_of(audited.AUDITS)
 
 # ---- scaling mode ----
 # scaling_mode: the recorded work against the declared mode.

@@ -66,7 +66,7 @@ def named(measured: RecordData, workers: int) -> Diagnosis:
 
 @pytest.mark.parametrize("workers", [2, 3, 4])
 @pytest.mark.parametrize("fault", sorted(FAULTS))
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("dtype", some(["float32", "float64"]))
 def test_a_fault_gets_its_name(fault: str, workers: int, dtype: str) -> None:
     trainer, name = FAULTS[fault]
     if fault == "sampler padding" and SAMPLES % workers == 0:
@@ -84,7 +84,7 @@ def test_a_fault_of_a_thousand_samples_gets_its_name(fault: str) -> None:
 
 @pytest.mark.parametrize("workers", [2, 3, 4])
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-@pytest.mark.parametrize("called", ["1 / workers", "workers", "1 / accumulated batches", "accumulated batches"])
+@pytest.mark.parametrize("called", some(["1 / workers", "workers", "1 / accumulated batches", "accumulated batches"], 2))
 def test_a_scaled_loss_is_named_with_its_factor(called: str, workers: int, dtype: str) -> None:
     passes = 5  # so that no two factors are equal
     factor = {"1 / workers": 1 / workers, "workers": workers, "1 / accumulated batches": 1 / passes}.get(called, passes)

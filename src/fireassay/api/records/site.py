@@ -28,13 +28,13 @@ from fireassay.api.records.verdicts import judge_digest
 from fireassay.api.sides import comparable
 from fireassay.estimates.format import show
 from fireassay.printable import one_line
+from fireassay.reports.build_view import build as view_of
 from fireassay.reports.page import Page, Section
 from fireassay.reports.pages import comparison, history
+from fireassay.reports.pages.comparison_view import build
 from fireassay.reports.pages.record_list import Listed
-from fireassay.reports.rows.comparison import build
 from fireassay.reports.site import index, side_by_side
 from fireassay.reports.site.inserted import Way, with_ways
-from fireassay.reports.view import build as view_of
 from fireassay.verdict.checking.history import histories, worth_showing
 from fireassay.verdict.comparison.compare import compare
 
@@ -154,7 +154,7 @@ def _index(entries: Sequence[Entry], records: Sequence[Named], title: str, now: 
     for entry in entries:
         one = pages.get(entry.path)
         rows.append(
-            index.Row(
+            index.RecordRow(
                 listed=_public(listed(entry, now), entry),
                 page=_page(one) if one else "",
                 previous=_against(one) if one and one.previous else "",

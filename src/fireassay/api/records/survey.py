@@ -17,7 +17,7 @@ from fireassay.api.records.verdicts import Summary, cached
 from fireassay.errors import RecordError
 from fireassay.printable import shell_word
 from fireassay.record.lookup import record_folders, short_name
-from fireassay.record.manifest import MOST_MANIFEST
+from fireassay.record.manifest import MAX_MANIFEST
 from fireassay.record.unjudged import judged_from
 from fireassay.record.untrusted import paths, strict_json
 from fireassay.reports.pages.record_list import Listed
@@ -93,10 +93,10 @@ def intact_seal(path: Path) -> str:
     Sizes instead of digests keep a list cheap; `assay verify` reads every byte.
     """
     with suppress(OSError, ValueError, LookupError, TypeError, AttributeError, RecordError):
-        manifest = paths.read(path, "manifest.json", MOST_MANIFEST)
+        manifest = paths.read(path, "manifest.json", MAX_MANIFEST)
         digest = hashlib.sha256(manifest).hexdigest()
         sealed = strict_json.json_of(manifest)["sealed"]["files"]
-        experiment = hashlib.sha256(paths.read(path, EXPERIMENT, MOST_MANIFEST)).hexdigest()
+        experiment = hashlib.sha256(paths.read(path, EXPERIMENT, MAX_MANIFEST)).hexdigest()
         same = paths.read(path, "SEAL", paths.MIB) == f"{digest}  manifest.json\n".encode() and experiment == sealed[EXPERIMENT]["sha256"]
         if same and all(paths.plain(path, name).lstat().st_size == entry["bytes"] for name, entry in sealed.items()):
             return digest

@@ -1,7 +1,7 @@
 """Which verdicts of sealed records are known already, so that listing and comparing records judge nothing twice?
 
 A summary of a judged record (verdict, headline and every main metric with its interval) as strict JSON of known keys and types; anything
-else is refused.  One small file per record in the user's cache folder (`fireassay.record.user_cache`), never in the record:
+else is refused.  One small file per record in the user's cache folder (`fireassay.record.files`), never in the record:
 
     assay/verdicts/<key>.json
 
@@ -29,7 +29,7 @@ from typing import Any, Final, get_args
 import fireassay
 from fireassay.errors import RecordError
 from fireassay.estimates.estimate import Estimate
-from fireassay.record import user_cache
+from fireassay.record import files
 from fireassay.record.untrusted import paths, strict_json
 from fireassay.reports.page import Tone
 
@@ -125,7 +125,7 @@ def _typed(cls: type[Any], found: Mapping[str, Any], besides: str) -> dict[str, 
 
 def folder(environ: Mapping[str, str]) -> Path:
     """The folder of the cached verdicts."""
-    return user_cache.folder(environ) / "verdicts"
+    return files.user_cache(environ) / "verdicts"
 
 
 def cached(seal: str, at: Path) -> Summary | None:

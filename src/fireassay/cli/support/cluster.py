@@ -7,9 +7,8 @@ from dataclasses import replace
 
 from fireassay.errors import Problem, SpecError, refuse_any
 from fireassay.estimates.format import count, given
-from fireassay.runners.simulated import SCRIPT, outside
+from fireassay.runners.simulated import SCRIPT, Cluster, outside
 from fireassay.runners.simulated import arguments as words
-from fireassay.runners.simulation.cluster import Cluster
 from fireassay.spec.experiment import Experiment
 from fireassay.stats.models.communication_wall import Curve
 

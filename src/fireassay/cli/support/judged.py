@@ -19,7 +19,8 @@ from fireassay.printable import say, shell_word
 from fireassay.record.reader import open_record
 from fireassay.record.unjudged import judged_from
 from fireassay.record.untrusted import paths
-from fireassay.reports.view import View, build
+from fireassay.reports.build_view import build
+from fireassay.reports.view import View
 from fireassay.verdict.judge import judge
 from fireassay.verdict.types import Status
 

@@ -14,8 +14,7 @@ from fireassay.frames.record_data import from_record
 from fireassay.record.reader import open_record
 from fireassay.record.unjudged import judged_from
 from fireassay.record.unsealed import launch_name
-from fireassay.reports.pages.profile import page
-from fireassay.reports.rows.profile import of_record
+from fireassay.reports.pages.profile import of_record, page
 
 NOTHING_KEPT: Final = 4  # exit code: no step was kept
 

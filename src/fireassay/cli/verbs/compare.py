@@ -54,7 +54,7 @@ def _run(arguments: argparse.Namespace) -> int:
     from fireassay.api.sides import named_sides
     from fireassay.reports.documents.comparison import render
     from fireassay.reports.pages.comparison import page
-    from fireassay.reports.rows.comparison import build
+    from fireassay.reports.pages.comparison_view import build
 
     sides = comparing.with_margin(named_sides([resolve(name, arguments.root) for name in arguments.records]), arguments.margin)
     by_quality = arguments.primary == QUALITY or (arguments.primary is None and comparing.asks_for_quality(sides[0]))

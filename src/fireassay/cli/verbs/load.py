@@ -11,8 +11,7 @@ from fireassay.cli.support.verb import Verb, add_detect, add_root
 from fireassay.errors import refuse
 from fireassay.exit_codes import WITHOUT_NO_GAIN
 from fireassay.printable import say
-from fireassay.runners.experiment.argument_check import refuse_secrets
-from fireassay.runners.experiment.script import with_secrets
+from fireassay.runners.experiment.script import refuse_secrets, with_secrets
 from fireassay.spec.experiment import Experiment
 from fireassay.spec.flags.load import add_flags, experiment_from, notes
 from fireassay.spec.plan import targets_of

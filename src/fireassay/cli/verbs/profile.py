@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from fireassay.cli.support.output import add_formats
 from fireassay.cli.support.verb import Verb, add_root
 from fireassay.errors import WorkloadError
-from fireassay.runners.experiment.argument_check import refuse_secrets
+from fireassay.runners.experiment.script import refuse_secrets
 from fireassay.spec.experiment import Experiment
 from fireassay.spec.flags.experiment import add_flags, experiment_from
 from fireassay.spec.flags.of_verb import KeyFlag, as_flag, declare, experiment_of, flags_of, given, put_all

@@ -7,7 +7,7 @@ import argparse
 from fireassay.cli.support.output import add_formats
 from fireassay.cli.support.verb import Verb, add_detect, add_root
 from fireassay.exit_codes import VERDICTS
-from fireassay.runners.experiment.argument_check import refuse_secrets
+from fireassay.runners.experiment.script import refuse_secrets
 from fireassay.spec.flags.experiment import add_flags, experiment_from
 from fireassay.spec.flags.of_verb import flags_of
 

@@ -31,14 +31,14 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _run(arguments: argparse.Namespace) -> int:
     from fireassay.reports.documents import document
-    from fireassay.reports.documents.values import key_tables
+    from fireassay.reports.documents.json_object import key_tables
     from fireassay.spec.claim import Claim
     from fireassay.spec.experiment import Experiment
     from fireassay.spec.schema import claim_schema, json_schema, key_table
 
     if arguments.document is not None:
         declared = document(arguments.document)
-        schema, keys = declared.json_schema(), "\n".join(key_tables(declared.fields)).lstrip()
+        schema, keys = declared.json_schema(), "\n".join(key_tables(declared.fields())).lstrip()
     else:
         schema = claim_schema() if arguments.claim else json_schema()
         keys = _markdown(("key", "type", "default", "meaning"), key_table(Claim if arguments.claim else Experiment))

@@ -130,7 +130,7 @@ def _run(arguments: argparse.Namespace) -> int:
 
 def _output(paths: Sequence[Path]) -> str:
     """The end of what each command printed in its first round."""
-    from fireassay.runners.launching.failure_reason import tail
+    from fireassay.runners.launching.watch import tail
 
     lines = []
     for path in paths:

@@ -31,11 +31,7 @@ class Delayed(Shared):
 
 
 def check(asked: FaultSpec, target: Target) -> None:
-    """Check that a proxy can stand in front of the target.
-
-    Raises:
-        SpecError: an address is not http://.
-    """
+    """Check that a proxy can stand in front of the target. Raises SpecError: an address is not http://."""
     if unsupported := [url for url in target.urls if not url.startswith("http://")]:
         raise refuse(
             "faults[].kind",
@@ -46,7 +42,6 @@ def check(asked: FaultSpec, target: Target) -> None:
 
 
 def front(asked: FaultSpec, target: Target, mark: str, seed: int) -> Proxies:
-    """Start the proxy."""
     from fireassay.traffic.proxy import Proxies  # deferred: it loads asyncio, and the fault's keys are read with every record
 
     return Proxies(mark=mark, seed=seed)

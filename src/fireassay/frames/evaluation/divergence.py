@@ -87,11 +87,6 @@ def tail_kl(kl: Array) -> TailKL:
     )
 
 
-def kl_of(reference: Array, replica: Array) -> Array:
-    """KL(reference || replica) of each position, from log probabilities of shape [positions, vocabulary]."""
-    return np.asarray((np.exp(reference) * (reference - replica)).sum(axis=-1))
-
-
 def nature_of(replica: TailKL, agreement: float, floor: TailKL, *, again: bool = False) -> Nature:
     """What a replica's divergence looks like.
 

@@ -39,12 +39,6 @@ def factor(op: str, n: int) -> float:
     raise ValueError(f"no operation {op!r}; there are {', '.join(OPERATIONS)}")
 
 
-def amount(op: str, n: int, count: int, element_size: int) -> int:
-    """S in bytes, for `count` elements on each rank."""
-    factor(op, n)
-    return count * element_size * (n if op in WHOLE else 1)
-
-
 def algbw(nbytes: float, seconds: float) -> float:
     """Bytes per second of the algorithm."""
     return nbytes / seconds

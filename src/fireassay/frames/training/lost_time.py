@@ -25,7 +25,6 @@ import polars as pl
 from fireassay.frames.record_data import RecordData
 from fireassay.units import NS_PER_S
 
-PARTS: Final = ("computing", "transfer", "waiting", "data", "uneven", "between")
 PHASES: Final = ("data", "forward", "backward", "optimizer")
 
 

@@ -5,21 +5,242 @@ in the group of its perturbation; train trials are repetitions.  A request that 
 Statistics that are derived from others (perplexity, calibration, worst case over perturbations) have no value per instance.
 HELM gives no direction of a statistic in these files: the known ones are listed here, and all others count as higher is better.
 (helm/benchmark/runner.py, metrics/metric.py and metrics/statistic.py of stanford-crfm/helm at commit 63754d0.)
+
+What do the instances of a HELM run hold?  Their statistics are kept as numbers; requests and replies are read twice, one at a time.
 """
 
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
-from fireassay.importers.harnesses.support.base import ForeignScore, Harness, Run, TaskRun, Total, digest, named, score_of, setting
-from fireassay.importers.harnesses.support.helm_instances import UNPERTURBED, Collected, answered, collect, disturbed, entries, states
-from fireassay.importers.support.base import clean, inner, mapping
-from fireassay.importers.support.documents import Place, Words, documents
+from fireassay.importers.harnesses.support.base import (
+    Answered,
+    ForeignScore,
+    Harness,
+    Run,
+    TaskRun,
+    Total,
+    digest,
+    named,
+    plain,
+    score_of,
+    setting,
+)
+from fireassay.importers.support.base import clean, inner, listed, mapping, text
+from fireassay.importers.support.documents import Place, Spool, Words, documents
+
+UNPERTURBED: Final = "none"
+KNOWN: Final = frozenset({"name", "robustness", "fairness", "computed_on", "seed"})
+WHICH: Final = ("inputs", "prompts", "references")
+MAX_TRIALS: Final = 1_000_000
+ENDS: Final[Mapping[str, str]] = {"max_tokens": "length"}
+
+Key = tuple[str, int]  # item, train trial
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Instance:
+    """What is known of an item in one trial."""
+
+    original: str
+    perturbation: str
+    split: str
+    scores: Mapping[str, float]
+
+
+@dataclass
+class Collected:
+    """The statistics of every instance."""
+
+    items: dict[str, None] = field(default_factory=dict)
+    instances: dict[Key, Instance] = field(default_factory=dict)
+    scores: dict[str, None] = field(default_factory=dict)  # in the order in which they occur
+    several: set[str] = field(default_factory=set)  # scores with more than one value in an instance
+    hashes: dict[str, dict[str, str]] = field(default_factory=lambda: {which: {} for which in WHICH})
+    perturbed: bool = False
+    empty: int = 0
+    failed: int = 0
+
+    def digest(self, which: str) -> str:
+        """One SHA-256 over all items, in the order of their ids."""
+        known = self.hashes[which]
+        return digest([f"{item} {known[item]}" for item in sorted(known)]) if known else ""
+
+    def balanced(self, name: str) -> bool:
+        """Whether HELM's mean, trial by trial, is the mean over items of their means: one value in every trial, and no failure."""
+        times = Counter(item for (item, _), one in self.instances.items() if name in one.scores)
+        return name not in self.several and len(set(times.values())) == 1 and not self.failed
+
+
+def disturbed(perturbation: object) -> str:
+    """The label of a perturbation, with the arguments that tell it from others."""
+    if not isinstance(perturbation, Mapping):
+        return UNPERTURBED
+    arguments = ",".join(f"{key}={perturbation[key]}" for key in sorted(perturbation, key=str) if key not in KNOWN)
+    return clean(f"{perturbation.get('name')}({arguments})" if arguments else str(perturbation.get("name")), 120)
+
+
+def states(path: Path, stack: ExitStack) -> Spool:
+    """The requests of a run, spooled. Raises SpecError: no scenario state."""
+    place, found = next(documents(path, [("request_states",)], stack), (Place(path.name), None))
+    requests = mapping(found, place).get("request_states")
+    if not isinstance(requests, Spool):
+        raise place.at("request_states").wrong(requests if requests is not None else Words("nothing"), "a list")
+    return requests
+
+
+def entries(path: Path, stack: ExitStack) -> Iterator[tuple[Place, Mapping[str, Any]]]:
+    """The objects of a file that is one list. Raises SpecError: it is no list, or an element is no object."""
+    document = next((document for _, document in documents(path, [()], stack)), None)
+    if not isinstance(document, Spool):
+        raise Place(path.name).wrong(Words("no list"), "a list of objects")
+    for line, entry in document:
+        place = Place(path.name, line)
+        yield place, mapping(entry, place)
+
+
+def collect(path: Path, asked: Spool | None, stack: ExitStack) -> Collected:
+    """The statistics of every instance, and digests of what was asked.
+
+    Raises:
+        SpecError: an entry is invalid, or an instance occurs twice in one trial.
+    """
+    seen = Collected()
+    for place, entry in entries(path, stack):
+        _take(seen, entry, place)
+    failed: dict[Key, bool] = {}
+    for place, state, key in _each(asked):
+        failed[key] = failed.get(key, False) or _failed(state)
+        _digests(seen, key[0], state, place)
+        seen.empty += not _failed(state) and state.get("reference_index") is None and not _reply(state).strip()
+    seen.failed = sum(failed.values())
+    return seen
+
+
+def _take(seen: Collected, entry: Mapping[str, Any], place: Place) -> None:
+    original, perturbation = named(entry.get("instance_id"), place.at("instance_id")), disturbed(entry.get("perturbation"))
+    key = _key(original, perturbation, entry, place)
+    scores: dict[str, float] = {}
+    split = ""
+    for stat in listed(entry, "stats", place):
+        said = inner(stat, "name")
+        if (value := _value(stat)) is None:
+            continue
+        name = named(said.get("name"), place.at("stats"), "a statistic")
+        if name in scores or stat.get("count") != 1:
+            seen.several.add(name)
+        scores[name] = value
+        seen.scores.setdefault(name)
+        split = split or clean(str(said.get("split") or ""), 80)
+    if key in seen.instances:  # the metrics of a run list their instances one after another
+        before = seen.instances[key]
+        if scores.keys() & before.scores.keys():
+            raise place.wrong(Words(f"instance {key[0]} twice in trial {key[1]}"), "each instance once in every trial")
+        scores, split = {**before.scores, **scores}, before.split or split
+    seen.items.setdefault(key[0])
+    seen.perturbed |= perturbation != UNPERTURBED
+    seen.instances[key] = Instance(original=original, perturbation=perturbation, split=split, scores=scores)
+
+
+def _key(original: str, perturbation: str, entry: Mapping[str, Any], place: Place) -> Key:
+    trial = entry.get("train_trial_index", 0)
+    if not isinstance(trial, int) or isinstance(trial, bool) or not 0 <= trial < MAX_TRIALS:
+        raise place.at("train_trial_index").wrong(trial, f"a whole number from 0 to {MAX_TRIALS - 1:,}")
+    return original if perturbation == UNPERTURBED else f"{original} {perturbation}", trial
+
+
+def _value(stat: object) -> float | None:
+    return score_of(stat.get("mean")) if isinstance(stat, Mapping) and score_of(stat.get("count")) else None
+
+
+def _each(asked: Spool | None) -> Iterator[tuple[Place, Mapping[str, Any], Key]]:
+    """Every request with its instance; those of a calibration are none of an item's."""
+    for line, element in asked or ():
+        place = Place("scenario_state.json", line, "request_states")
+        state = mapping(element, place)
+        instance = mapping(state.get("instance"), place.at("instance"))
+        original = named(instance.get("id"), place.at("instance.id"))
+        if state.get("request_mode") != "calibration":
+            yield place, state, _key(original, disturbed(instance.get("perturbation")), state, place)
+
+
+def _failed(state: Mapping[str, Any]) -> bool:
+    result = state.get("result")
+    return not isinstance(result, Mapping) or result.get("success") is False
+
+
+def _digests(seen: Collected, item: str, state: Mapping[str, Any], place: Place) -> None:
+    instance = inner(state, "instance")
+    references = [str(inner(one, "output").get("text", "")) for one in listed(instance, "references", place.at("instance"))]
+    prompt = inner(state, "request").get("prompt")
+    parts = ([str(inner(instance, "input").get("text", ""))], [prompt if isinstance(prompt, str) else ""], references)
+    for which, words in zip(WHICH, parts, strict=True):
+        seen.hashes[which].setdefault(item, digest(words))
+
+
+def _reply(state: Mapping[str, Any]) -> str:
+    completions = inner(state, "result").get("completions")
+    first = completions[0] if isinstance(completions, list) and completions else None
+    said = first.get("text") if isinstance(first, Mapping) else None
+    return said if isinstance(said, str) else ""
+
+
+def answered(asked: Spool | None, seen: Collected) -> Iterator[Answered]:
+    """Every instance in every trial: with its first reply, and without a score if a request of it failed."""
+    failed = {key for _, state, key in _each(asked) if _failed(state)}
+    left = dict.fromkeys(seen.instances)
+    for place, state, key in _each(asked):
+        if key in left:
+            del left[key]
+            yield _answered(seen, key, state, key in failed, place)
+    for key in left:
+        yield _answered(seen, key, {}, False, Place(""))
+
+
+def _answered(seen: Collected, key: Key, state: Mapping[str, Any], failed: bool, place: Place) -> Answered:
+    instance = seen.instances[key]
+    said = None if failed or not state else plain(_reply(state))
+    request = inner(state, "request")
+    found = said.strip() if said else ""
+    mapped = inner(state, "output_mapping").get(found)
+    answer = plain(mapped) if isinstance(mapped, str) else found
+    groups = {"perturbation": instance.perturbation} | ({"split": instance.split} if instance.split else {})
+    return Answered(
+        item=key[0],
+        repetition=key[1],
+        prompt=plain(prompt) if isinstance(prompt := request.get("prompt"), str) else "",
+        references=tuple(_right(state, place)),
+        outcome="error" if failed else "ok",
+        text=said,
+        answer=answer or (None if state else ""),
+        rule=("mapped" if mapped else "reply") if answer else "none" if state else "not logged",
+        finish_reason=_end(state, place),
+        cluster=instance.original if seen.perturbed else None,
+        groups=groups,
+        scores={} if failed else {name: (value,) for name, value in instance.scores.items()},
+    )
+
+
+def _right(state: Mapping[str, Any], place: Place) -> Iterator[str]:
+    """The references that are tagged as correct."""
+    for one in listed(inner(state, "instance"), "references", place):
+        if isinstance(one, Mapping) and "correct" in listed(one, "tags", place):
+            yield plain(str(inner(one, "output").get("text", "")))
+
+
+def _end(state: Mapping[str, Any], place: Place) -> str | None:
+    completions = inner(state, "result").get("completions")
+    first = completions[0] if isinstance(completions, list) and completions else {}
+    reason = text(inner(first, "finish_reason"), "reason", place, 40)
+    return None if reason is None else ENDS.get(reason, reason)
+
 
 SPEC: Final = "run_spec.json"
 ITEMS: Final = "per_instance_stats.json"
@@ -44,7 +265,6 @@ def recognises(path: Path) -> bool:
 
 
 def read(path: Path, stack: ExitStack) -> Sequence[Run]:
-    """The run in each folder."""
     return [_run(folder, stack) for folder in _chosen(path) or [path]]
 
 

@@ -5,23 +5,276 @@ in the results without the filter `none`: "acc", "exact_match,strict-match".  A 
 (BLEU, F1, perplexity) has none per document, and remains a reported number.
 lm-eval gives a failed request an empty text and scores it; empty replies are counted, for nothing tells them apart.
 (lm_eval/evaluator.py, api/task.py and loggers/evaluation_tracker.py of EleutherAI/lm-evaluation-harness 0.4.13.)
+
+Which scores of lm-eval's results are means of the documents' scores, and what are they called?
+
+What do the lines of lm-eval's samples hold?  One line for each document and filter; they are read twice, in memory of numbers only.
 """
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
-from fireassay.importers.harnesses.support.base import Harness, Of, Run, TaskRun, Total, named, score_of, setting
-from fireassay.importers.harnesses.support.lm_eval_rows import Collected, answered, collect
-from fireassay.importers.harnesses.support.lm_eval_scores import Kept, kept_scores
+from fireassay.importers.harnesses.support.base import (
+    Answered,
+    ForeignScore,
+    Form,
+    Harness,
+    Of,
+    Run,
+    TaskRun,
+    Total,
+    digest,
+    named,
+    plain,
+    score_of,
+    setting,
+)
 from fireassay.importers.support.base import clean, inner, mapping, time_of_day
-from fireassay.importers.support.documents import Place, Words, documents, head
+from fireassay.importers.support.documents import Place, Words, documents, head, lines, loads
+
+NO_FILTER: Final = "none"
+MEANS: Final = ("mean", "nanmean")
+# aggregation of the metrics that have another one unless the task says so (lm_eval/api/metrics.py)
+DEFAULTS: Final[Mapping[str, str]] = {
+    "bypass": "bypass",
+    "f1": "f1",
+    "mcc": "matthews_corrcoef",
+    "bleu": "bleu",
+    "chrf": "chrf",
+    "ter": "ter",
+    "perplexity": "perplexity",
+    "word_perplexity": "weighted_perplexity",
+    "byte_perplexity": "weighted_perplexity",
+    "bits_per_byte": "bits_per_byte",
+    "brier_score": "brier_score",
+}
+OTHERS: Final = frozenset({*DEFAULTS.values(), "median"})  # that cannot be computed from one number of each document
+
+
+@dataclass(frozen=True, kw_only=True)
+class Kept:
+    """The scores of a task that may have a value for each document."""
+
+    scores: tuple[ForeignScore, ...]
+    columns: Mapping[tuple[str, str], str]  # (metric, filter) -> name of the score
+    filter_of: Mapping[str, str]  # name of the score -> filter
+    means: frozenset[str]  # names of the scores whose aggregate is a mean
+    left: Mapping[str, str]  # the others -> why
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Every score's name."""
+        return (*self.filter_of, *self.left)
+
+    def name(self, metric: str, by: str) -> str:
+        """The score's name; empty if it has none per document."""
+        return self.columns.get((metric, by), "")
+
+
+def kept_scores(totals: Mapping[str, Any], config: Mapping[str, Any], better: Mapping[str, Any], version: str, place: Place) -> Kept:
+    """The scores in a task's results, the deciding one first: the task's own order of metrics, then of filters."""
+    entries = {entry["metric"]: entry for entry in _dicts(config.get("metric_list")) if isinstance(entry.get("metric"), str)}
+    found = [key.rpartition(",")[::2] for key in totals if "," in key]
+    pairs = [(metric, by) for metric, by in found if not metric.endswith("_stderr")]
+    order = list(entries)
+    pairs.sort(key=lambda pair: order.index(pair[0]) if pair[0] in order else len(order))
+    scores, columns, means, left = [], {}, set(), {}
+    for metric, by in pairs:
+        name = named(metric if by == NO_FILTER else f"{metric},{by}", place, "a score")
+        entry = entries.get(metric, {})
+        aggregation = entry.get("aggregation") or DEFAULTS.get(metric, "mean")
+        if isinstance(aggregation, str) and aggregation in OTHERS:
+            left[name] = f"its aggregate is {aggregation}, no mean over items"
+            continue
+        if aggregation in MEANS:
+            means.add(name)
+        columns[metric, by] = name
+        scores.append(
+            ForeignScore(
+                name=name,
+                signature=_signature(metric, by, entry, _filter_settings(config, by), version),
+                better="lower" if better.get(metric) is False else "higher",
+            )
+        )
+    filters = {name: by for (_, by), name in columns.items()}
+    return Kept(scores=tuple(scores), columns=columns, filter_of=filters, means=frozenset(means), left=left)
+
+
+def _dicts(value: object) -> list[Mapping[str, Any]]:
+    return [entry for entry in value if isinstance(entry, Mapping)] if isinstance(value, list) else []
+
+
+def _filter_settings(config: Mapping[str, Any], by: str) -> Mapping[str, Any]:
+    return next((entry for entry in _dicts(config.get("filter_list")) if entry.get("name") == by), {})
+
+
+def _signature(metric: str, by: str, entry: Mapping[str, Any], filtered: Mapping[str, Any], version: str) -> str:
+    """Everything in the log that moves the score."""
+    made = digest([json.dumps(part, sort_keys=True, default=str) for part in (entry, filtered)])[:16]
+    return f"metric:{metric}|impl:lm-eval@{version}|filter:{by}|settings:{made}"
+
+
+HASHES: Final = ("doc_hash", "prompt_hash", "target_hash")
+INVALID: Final = "[invalid]"  # what lm-eval's filters leave where nothing was found
+
+
+@dataclass
+class Collected:
+    """The numbers of every document."""
+
+    items: dict[str, dict[str, tuple[float, ...]]] = field(default_factory=dict)  # item -> score -> statistics
+    filters: dict[str, list[str]] = field(default_factory=dict)  # item -> filters, as met
+    forms: dict[str, Form] = field(default_factory=dict)  # score -> how many items' score is made of theirs
+    left: dict[str, str] = field(default_factory=dict)  # score -> why it has none per document
+    hashes: dict[str, dict[str, str]] = field(default_factory=lambda: {name: {} for name in HASHES})
+    empty: int = 0
+
+    def digest(self, which: str) -> str:
+        """One SHA-256 over a hash of all documents, in the order of their ids; empty if the log has none."""
+        known = self.hashes[which]
+        return digest([f"{item} {known[item]}" for item in sorted(known)]) if known else ""
+
+
+def collect(path: Path, columns: Mapping[tuple[str, str], str]) -> Collected:
+    """The scores of every document. Raises SpecError: a line is no sample, or a document occurs twice with one filter."""
+    seen = Collected()
+    for place, row in _rows(path):
+        item, by = _item(row, place), _filter(row, columns)
+        filters = seen.filters.setdefault(item, [])
+        if by in filters:
+            raise place.at("doc_id").wrong(item, f"each document once with the filter {by}", "Was the file written twice?")
+        filters.append(by)
+        scores = seen.items.setdefault(item, {})
+        for (metric, of), name in columns.items():
+            if of == by and metric in row:
+                _take(seen, scores, name, row[metric])
+        if len(filters) == 1:
+            seen.empty += _is_empty(row.get("resps"))
+            for which in HASHES:
+                if isinstance(value := row.get(which), str):
+                    seen.hashes[which][item] = value[:200]
+    for name in seen.left:
+        seen.forms.pop(name, None)
+    return seen
+
+
+def _rows(path: Path) -> Iterator[tuple[Place, Mapping[str, Any]]]:
+    for place, line in lines(path):
+        yield place, mapping(loads(line, place), place)
+
+
+def _item(row: Mapping[str, Any], place: Place) -> str:
+    return named(row.get("doc_id"), place.at("doc_id"), "a document's number")
+
+
+def _filter(row: Mapping[str, Any], columns: Mapping[tuple[str, str], str]) -> str:
+    value = row.get("filter")
+    return value if isinstance(value, str) else next((by for _, by in columns), NO_FILTER)
+
+
+def _take(seen: Collected, scores: dict[str, tuple[float, ...]], name: str, value: object) -> None:
+    """A document's score: a number, or a list of verdicts, of which many documents make the share that is true."""
+    if isinstance(value, list) and value and all(isinstance(one, bool) for one in value):
+        form: Form = "ratio"
+        statistics: tuple[float, ...] = (float(sum(value)), float(len(value)))
+    elif isinstance(value, list | dict | str):
+        seen.left[name] = "its lines hold no number but what the aggregate is made of"
+        return
+    elif (number := score_of(value)) is not None:
+        form, statistics = "mean", (number,)
+    else:
+        return  # null or NaN: this document has none
+    if seen.forms.setdefault(name, form) != form:
+        seen.left[name] = "some lines hold a number, and some a list"
+    scores[name] = statistics
+
+
+def _is_empty(replies: object) -> bool:
+    """Whether there is no text in any reply."""
+    if isinstance(replies, list):
+        return all(_is_empty(reply) for reply in replies)
+    return replies is None or (isinstance(replies, str) and not replies.strip())
+
+
+def answered(path: Path, seen: Collected, chosen: str) -> Iterator[Answered]:
+    """Every document once, with the reply as the chosen filter leaves it."""
+    for place, row in _rows(path):
+        item = _item(row, place)
+        filters = seen.filters[item]
+        by = row.get("filter")
+        if isinstance(by, str) and by != (chosen if chosen in filters else filters[0]):
+            continue
+        asked = _arguments(row.get("arguments"))
+        choices = [given[1] for given in asked if len(given) > 1 and isinstance(given[1], str)]
+        text, answer = _reply(row, choices)
+        yield Answered(
+            item=item,
+            prompt=plain(_words(asked[0][0])) if asked and asked[0] else "",
+            references=tuple(plain(reference) for reference in _references(row.get("target"), choices)),
+            text=plain(text),
+            answer=None if answer is None else plain(answer),
+            rule="none" if answer is None else f"filter {by or NO_FILTER}"[:80],
+            scores=seen.items[item],
+        )
+
+
+def _arguments(value: object) -> list[list[Any]]:
+    """The arguments of each request: in 0.4 an object of objects, before a list of lists."""
+    requests = list(value.values()) if isinstance(value, Mapping) else value if isinstance(value, list) else []
+    return [list(one.values()) if isinstance(one, Mapping) else one for one in requests if isinstance(one, Mapping | list)]
+
+
+def _words(value: object) -> str:
+    if isinstance(value, list) and len(value) == 1 and isinstance(value[0], str):  # a conversation, as JSON in a list
+        return value[0]
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def _reply(row: Mapping[str, Any], choices: list[str]) -> tuple[str, str | None]:
+    """The reply's text, and what the filter made of it; of choices the likeliest."""
+    replies, filtered = row.get("resps"), row.get("filtered_resps")
+    likelihoods = _likelihoods(filtered)
+    if likelihoods is not None and len(likelihoods) == len(choices):
+        best = choices[likelihoods.index(max(likelihoods))]
+        return best, best
+    text = _first(replies)
+    answer = _first(filtered)
+    return text, None if answer.strip() in ("", INVALID) else answer
+
+
+def _likelihoods(value: object) -> list[float] | None:
+    """The log-likelihood of each choice; lm-eval writes numbers as texts here."""
+    if not isinstance(value, list) or len(value) < 2 or not all(isinstance(one, list) and len(one) == 2 for one in value):
+        return None
+    try:
+        return [float(one[0]) for one in value]
+    except (TypeError, ValueError, OverflowError):
+        return None
+
+
+def _first(value: object) -> str:
+    """The first text in nested lists; anything else as JSON."""
+    while isinstance(value, list) and value and (isinstance(value[0], list) or len(value) == 1 or isinstance(value[0], str)):
+        value = value[0]
+    return "" if value is None or value == [] else _words(value)
+
+
+def _references(target: object, choices: list[str]) -> list[str]:
+    if isinstance(target, list):
+        return [_words(one) for one in target]
+    index = int(target) if isinstance(target, str) and target.isascii() and target.isdigit() and len(target) < 6 else target
+    if isinstance(index, int) and not isinstance(index, bool) and 0 <= index < len(choices) > 1:
+        return [choices[index]]
+    return [] if target is None else [_words(target)]
+
 
 RESULTS: Final = re.compile(r"results_(?P<date>.+)\.json", re.DOTALL)
 SAMPLES: Final = re.compile(r"samples_(?P<task>.+)_(?P<date>\d{4}-\d\d-\d\dT.+)\.jsonl", re.DOTALL)

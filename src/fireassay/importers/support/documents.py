@@ -4,15 +4,22 @@ JSON is read in pieces: long lists, given by their paths ("benchmarks", "*", "re
 element by element, and everything else must be small.  So one element bounds the memory, whatever the file's length, and
 the order of keys does not matter.  Errors of syntax, encoding, nesting depth and length give the file and the line.
 Nothing that is read is ever executed.
+
+How is a zip file from a stranger read in bounded memory?  One member at a time, never written to disk, each with a limit.
+
+Member names are labels only and are never used as paths.  What a member declares of its size is not trusted: reading stops at the limit.
+Members compressed with zstandard, which Python's zipfile cannot read before 3.14, are decompressed by Arrow.
 """
 
 from __future__ import annotations
 
 import itertools
 import json
+import struct
 import tempfile
+import zipfile
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, NoReturn, TextIO
@@ -21,7 +28,7 @@ from fireassay.errors import SpecError, refuse
 
 CHUNK: Final = 1 << 20  # characters read at a time
 # characters of a value outside the long lists, or of one element of such a list
-MOST: Final = 64 << 20
+MAX_VALUE: Final = 64 << 20
 SHOWN: Final = 60  # characters of an invalid value that are shown
 SLACK: Final = 16  # characters before the buffer's end in which an error, or a number's end, may be due to truncation
 EVERY: Final = "*"  # in a path: any element of a list
@@ -102,11 +109,7 @@ def documents(path: Path, spooled: Sequence[Pattern], stack: ExitStack) -> Itera
 
 
 def opened(path: Path) -> TextIO:
-    """Open a regular file as text: a pipe might never end.
-
-    Raises:
-        SpecError: the file is missing, not regular, or unreadable.
-    """
+    """Open a regular file as text: a pipe might never end. Raises SpecError: the file is missing, not regular, or unreadable."""
     place = Place(str(path))
     if not path.exists():
         raise place.wrong(Words("no such file"), "a file that another tool wrote")
@@ -119,19 +122,15 @@ def opened(path: Path) -> TextIO:
 
 
 def lines(path: Path) -> Iterator[tuple[Place, str]]:
-    """The non-empty lines of a file, each with its place.
-
-    Raises:
-        SpecError: a line is not UTF-8, or longer than 64 MiB.
-    """
+    """The non-empty lines of a file, each with its place. Raises SpecError: a line is not UTF-8, or longer than 64 MiB."""
     with opened(path) as file:
         for number in itertools.count(1):
             place = Place(path.name, number)
-            line = _guarded(lambda: file.readline(MOST + 1), place)
+            line = _guarded(lambda: file.readline(MAX_VALUE + 1), place)
             if not line:
                 return
-            if len(line) > MOST:
-                raise place.wrong(Words(f"a line of more than {MOST >> 20} MiB"), "lines as the tool writes them")
+            if len(line) > MAX_VALUE:
+                raise place.wrong(Words(f"a line of more than {MAX_VALUE >> 20} MiB"), "lines as the tool writes them")
             if line.strip():
                 yield place, line
 
@@ -194,7 +193,6 @@ class _Text:
 
     @property
     def place(self) -> Place:
-        """The cursor's place."""
         self._line += self._buffer.count("\n", self._counted, self._pos)
         self._counted = self._pos
         return Place(self._name, self._line)
@@ -226,8 +224,8 @@ class _Text:
                 if end < len(self._buffer) - SLACK or self._ended:  # a number may continue beyond the buffer
                     self._begin, self._pos = self._pos, end
                     return decoded
-            if len(self._buffer) - self._pos > MOST:
-                raise self.place.wrong(Words(f"a value of more than {MOST >> 20} MiB"), "a result as the tool writes it")
+            if len(self._buffer) - self._pos > MAX_VALUE:
+                raise self.place.wrong(Words(f"a value of more than {MAX_VALUE >> 20} MiB"), "a result as the tool writes it")
             self._more()
 
     def source(self) -> str:
@@ -304,3 +302,82 @@ def _guarded(read: Callable[[], str], place: Place) -> str:
 
 def _reason(error: BaseException) -> str:
     return "lists or objects nested too deeply" if isinstance(error, RecursionError) else "a number with thousands of digits"
+
+
+MAX_MEMBERS: Final = 1_000_000
+ZSTANDARD: Final = 93
+LOCAL: Final = struct.Struct("<4s22xHH")  # header of a member: signature, lengths of name and extra field
+ENCRYPTED: Final = 0x1
+
+
+class Archive:
+    """The members of an open zip file."""
+
+    def __init__(self, archive: zipfile.ZipFile, name: str) -> None:
+        self._archive, self._name = archive, name
+        # Of members with one name the last counts: a log that was amended holds the older one too.
+        self._members = {member.filename: member for member in archive.infolist() if not member.is_dir()}
+
+    def names(self) -> Iterator[str]:
+        """The names of the members, sorted."""
+        return iter(sorted(self._members))
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._members
+
+    def place(self, name: str) -> Place:
+        """Where a member is, for errors."""
+        return Place(f"{self._name}: {name[:80]}")
+
+    def json(self, name: str) -> Any:
+        """The JSON of a member. Raises SpecError: the member is damaged, encrypted, too large, no UTF-8 or no JSON."""
+        place, member = self.place(name), self._members[name]
+        if member.flag_bits & ENCRYPTED:
+            raise place.wrong(Words("an encrypted member"), "a log as the tool writes it")
+        try:
+            content = self._zstandard(member) if member.compress_type == ZSTANDARD else self._read(member)
+        except (zipfile.BadZipFile, OSError, EOFError, ValueError, struct.error, NotImplementedError, RuntimeError) as error:
+            raise place.wrong(Words(f"a damaged member ({str(error)[:80]})"), "a log as the tool writes it") from None
+        except Exception as error:  # zlib.error, lzma.LZMAError: classes of their own
+            raise place.wrong(Words(f"a damaged member ({type(error).__name__})"), "a log as the tool writes it") from None
+        if len(content) > MAX_VALUE:
+            raise place.wrong(Words(f"a member of more than {MAX_VALUE >> 20} MiB"), "a log as the tool writes it")
+        try:
+            return loads(content.decode("utf-8-sig"), place)
+        except UnicodeDecodeError as error:
+            raise place.wrong(Words(f"invalid UTF-8 (byte {error.object[error.start]:#04x})"), "UTF-8 text") from None
+
+    def _read(self, member: zipfile.ZipInfo) -> bytes:
+        with self._archive.open(member) as file:
+            return file.read(MAX_VALUE + 1)
+
+    def _zstandard(self, member: zipfile.ZipInfo) -> bytes:
+        import pyarrow as pa
+
+        if member.compress_size > MAX_VALUE:
+            return bytes(MAX_VALUE + 1)
+        file = self._archive.fp
+        assert file is not None
+        file.seek(member.header_offset)
+        signature, name, extra = LOCAL.unpack(file.read(LOCAL.size))
+        if signature != b"PK\x03\x04":
+            raise zipfile.BadZipFile("no header where the directory says")
+        file.seek(member.header_offset + LOCAL.size + name + extra)
+        source = pa.BufferReader(file.read(member.compress_size))
+        with pa.CompressedInputStream(source, "zstd") as stream:
+            content: bytes = stream.read(MAX_VALUE + 1)
+        return content
+
+
+@contextmanager
+def archive(path: Path) -> Iterator[Archive]:
+    """A zip file, open. Raises SpecError: no zip file, or one with too many members."""
+    place = Place(path.name)
+    opened(path).close()
+    try:
+        with zipfile.ZipFile(path) as file:
+            if len(file.infolist()) > MAX_MEMBERS:
+                raise place.wrong(Words(f"{len(file.infolist()):,} members"), f"at most {MAX_MEMBERS:,}")
+            yield Archive(file, path.name)
+    except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError, struct.error) as error:
+        raise place.wrong(Words(f"no readable zip file ({str(error)[:80]})"), "a log as the tool writes it") from None

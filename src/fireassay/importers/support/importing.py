@@ -23,10 +23,10 @@ from fireassay.importers.support.base import UNSAID, Foreign, Imported, Load, Ro
 from fireassay.importers.support.documents import Place, Words, head, opened
 from fireassay.record import files
 from fireassay.record import folder as record_folder
-from fireassay.record.declared.requests import REQUESTS
+from fireassay.record.declared import REQUESTS
 from fireassay.record.folder import RecordFolder
 from fireassay.record.launch_rows import check_written, launch_row, table_row, write_event, write_launch
-from fireassay.record.sealing.plan_signature import plan_signature
+from fireassay.record.sealing.seal import plan_signature
 from fireassay.record.writer import ROWS_PER_BATCH, StreamWriter, to_batch
 from fireassay.spec.experiment import Experiment
 from fireassay.spec.plan import Configuration, PlannedLaunch, configurations, plan
@@ -373,7 +373,6 @@ TIMES: Final = {"first_token_ns": "first_ns", "first_visible_ns": "visible_ns", 
 
 
 def _request(launch: int, index: int, row: Row, due_ns: int, sent_ns: int) -> tuple[Any, ...]:
-    """A row of the table `requests`."""
     after_ns = {name: getattr(row, attribute) for name, attribute in TIMES.items()}
     return table_row(
         REQUESTS,

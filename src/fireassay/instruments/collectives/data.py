@@ -37,7 +37,7 @@ class RankCall:
     op: str
     ranks: int
     rank: int
-    count: int  # elements per rank, as in `fireassay.frames.links.bandwidth.amount`
+    count: int  # elements per rank
     dtype: str
     call: int  # index of the call; seeds its numbers
     root: int = 0

@@ -22,8 +22,7 @@ from dataclasses import dataclass, field
 
 from fireassay.instruments.machine import interfaces
 from fireassay.instruments.machine.reading import Reading
-from fireassay.record.hardware import cpu_ticks, pressure, throttled
-from fireassay.record.machine import Machine, Unread
+from fireassay.record.machine import Machine, Unread, cpu_ticks, pressure, throttled
 
 
 def clock_ticks_per_s() -> int:

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Any, Final
 
 from fireassay.instruments.machine.reading import Reading
@@ -20,23 +19,10 @@ from fireassay.record.machine import Machine, Unread
 MOST: Final = 8  # interfaces read
 # columns of /proc/net/dev: eight for receiving, then eight for sending
 _COLUMNS: Final = ("bytes", "packets", "errs", "drop")
-COUNTS: Final = ("received_bytes", "sent_bytes", "received_packets", "sent_packets", "errors", "dropped")
 
 
-@dataclass(frozen=True, kw_only=True)
-class Counts:
-    """One interface's counters."""
-
-    received_bytes: int
-    sent_bytes: int
-    received_packets: int
-    sent_packets: int
-    errors: int
-    dropped: int
-
-
-def counted(machine: Machine) -> dict[str, Counts]:
-    """Every interface's counters. Raises Unread or ValueError if they are not available."""
+def counted(machine: Machine) -> dict[str, dict[str, int]]:
+    """Every interface's counters by name, bytes first. Raises Unread or ValueError if they are not available."""
     interfaces = {}
     for line in machine.text("/proc/net/dev").splitlines()[2:]:
         name, _, rest = line.partition(":")
@@ -44,14 +30,14 @@ def counted(machine: Machine) -> dict[str, Counts]:
         if len(values) < 12:
             raise ValueError(f"/proc/net/dev: {line[:80]!r} has {len(values)} numbers, not 16")
         received, sent = (dict(zip(_COLUMNS, values[begin:], strict=False)) for begin in (0, 8))
-        interfaces[name.strip()] = Counts(
-            received_bytes=received["bytes"],
-            sent_bytes=sent["bytes"],
-            received_packets=received["packets"],
-            sent_packets=sent["packets"],
-            errors=received["errs"] + sent["errs"],
-            dropped=received["drop"] + sent["drop"],
-        )
+        interfaces[name.strip()] = {
+            "received_bytes": received["bytes"],
+            "sent_bytes": sent["bytes"],
+            "received_packets": received["packets"],
+            "sent_packets": sent["packets"],
+            "errors": received["errs"] + sent["errs"],
+            "dropped": received["drop"] + sent["drop"],
+        }
     return interfaces
 
 
@@ -73,13 +59,11 @@ class Interfaces:
         """One reading per counter. Raises Unread or ValueError."""
         counts = counted(machine)
         if self._names is None:
-            busy = sorted(counts, key=lambda name: -(counts[name].received_bytes + counts[name].sent_bytes))
+            busy = sorted(counts, key=lambda name: -(counts[name]["received_bytes"] + counts[name]["sent_bytes"]))
             self._names = tuple(sorted(busy[:MOST]))
         for name in self._names:
-            if name in counts:  # an interface may have been removed
-                for counter in COUNTS:
-                    unit = "B" if counter.endswith("bytes") else "count"
-                    yield Reading(f"net-{name}", counter, float(getattr(counts[name], counter)), unit)
+            for counter, value in counts.get(name, {}).items():  # an interface may have been removed
+                yield Reading(f"net-{name}", counter, float(value), "B" if counter.endswith("bytes") else "count")
 
 
 def tcp_readings(machine: Machine) -> Iterator[Reading]:

@@ -149,7 +149,7 @@ class Meter:
         if self._energy.source == "modelled" and workers is None:
             self._absences["energy"] = "modelled energy needs the number of workers of the launch"
         self._run = _Run(launch, pids, workers, LaunchEnergy(self._counters), self._tree(), self._clock.now_ns())
-        self._read(self._run)
+        self._emit_all(self._run, self._readings(self._run))
         self._run.thread = threading.Thread(target=self._loop, args=(self._run,), name="assay-meter", daemon=True)
         self._run.thread.start()
 
@@ -163,7 +163,7 @@ class Meter:
         if run.thread.is_alive():
             self._absences["meter"] = f"a reading did not return within {JOIN_S:g} s; the last one of launch {run.launch} is missing"
             return
-        self._read(run)
+        self._emit_all(run, self._readings(run))
 
     def _tree(self) -> TreeTime:
         return TreeTime(self._machine, clock_ticks_per_s())
@@ -175,18 +175,15 @@ class Meter:
             due = max(due + round(self._energy.sample_every_s * NS_PER_S), self._clock.now_ns())
             if run.stopped.wait((due - self._clock.now_ns()) / NS_PER_S):
                 return
-            self._read(run)
-
-    def _read(self, run: _Run) -> None:
-        """One row per counter."""
-        self._emit_all(run, self._readings(run))
+            self._emit_all(run, self._readings(run))
 
     def _emit_all(self, run: _Run, readings: Iterable[Reading]) -> None:
         """Write the rows as they are read. Errors are noted, never raised: the launch matters more."""
         began = time.thread_time_ns()
         try:
             for reading in readings:
-                self._write(run, reading)
+                now = self._clock.now_ns()
+                self._emit((run.launch, now, self._name, reading.device, reading.counter, reading.value, reading.unit, reading.method))
         except Exception as error:
             self._note(error)
         run.cost_ns += time.thread_time_ns() - began
@@ -222,10 +219,6 @@ class Meter:
             return ()
         finally:
             run.ask_again_ns = now + round((time.thread_time_ns() - began) / MOST_COST)
-
-    def _write(self, run: _Run, reading: Reading) -> None:
-        now = self._clock.now_ns()
-        self._emit((run.launch, now, self._name, reading.device, reading.counter, reading.value, reading.unit, reading.method))
 
     def _sensor_periods(self, run: _Run) -> Iterator[Reading]:
         """Each energy counter's update period: measured once, repeated in every launch's rows."""

@@ -23,13 +23,12 @@ from contextlib import AbstractContextManager
 from types import MappingProxyType, TracebackType
 from typing import Any, Self
 
-from fireassay.instruments.fingerprints import later_gradients
 from fireassay.instruments.recorder import values as _values
 from fireassay.instruments.recorder.cuda_events import CudaPhases, Later, uses_cuda
 from fireassay.instruments.recorder.inactive import Batch, PhaseName
 from fireassay.instruments.recorder.launch_end import LaunchEnd
-from fireassay.instruments.recorder.phases import NAMES, OPTIMIZER, HostPhases, Times
-from fireassay.instruments.recorder.recorder_state import NOTHING, Communication, say, shielded
+from fireassay.instruments.recorder.phases import NAMES, OPTIMIZER, Times
+from fireassay.instruments.recorder.recorder_state import NOTHING, Communication, Hooks, say, shielded
 from fireassay.instruments.recorder.step_iterator import Pause, Steps
 
 
@@ -67,27 +66,35 @@ class Recorder(LaunchEnd):
             now = self._now() if at is None else at
             if self._in_step:
                 self._end_step(now)
-            if self._profiled is not None and self._profiled.due:
-                self._profiled.ended()
-                now = self._now()
-            if self._work is not None and self._work.step_over:
-                self._named, self._work = self._work.finish(self._event), None
-                now = self._now()
-            if self._saved:
-                self._saved = False
-                self._sink.flush()
-                now = self._now()
-            if self._watch is not None and self._watch.due(self._step):
-                self._hash(self._watch)
-                now = self._now()
-            if self._later_steps is not None and self._step >= self._later_steps.next:
-                self._wait_for_optimizer(self._later_steps)
-                now = self._now()
-            self._begin = now
-            if self.limit is not None and self.limit.reached(self._step):
-                self.limit.end(self._step)
+            self._between_steps(now)
+            self.end_if_limited()
         except Exception as error:
             self.fail(error)
+
+    def _between_steps(self, now: int) -> None:
+        """Do what is due between two steps, and begin the next."""
+        if self._profiled is not None and self._profiled.due:
+            self._profiled.ended()
+            now = self._now()
+        if self._work is not None and self._work.step_over:
+            self._named, self._work = self._work.finish(self._event), None
+            now = self._now()
+        if self._saved:
+            self._saved = False
+            self._sink.flush()
+            now = self._now()
+        if self._watch is not None and self._watch.due(self._step):
+            self._hash(self._watch)
+            now = self._now()
+        if self._later_steps is not None and self._step >= self._later_steps.next:
+            self._wait_for_optimizer(self._later_steps)
+            now = self._now()
+        self._begin = now
+
+    def end_if_limited(self) -> None:
+        """End the process after its last step."""
+        if self.limit is not None and self.limit.reached(self._step):
+            self.limit.end(self._step)
 
     def batch_ready(self, batch: Any) -> None:
         """The batch has arrived."""
@@ -101,34 +108,71 @@ class Recorder(LaunchEnd):
         except Exception as error:
             self.fail(error)
 
-    # ------------------------------------------------------------------ steps that hooks observe (`steps`)
+    # ------------------------------------------------------------------ steps that hooks observe (`hooks/steps`)
 
-    def opened(self, epoch: int) -> None:
-        """Begin a step where the last one ended; its wait and its work are reported during the step."""
-        self._epoch = epoch
-        self._batches = 0
-        self._data = self._pause = self._exposed = self._items = None
-        self._touched = False
-        self._phases.clear()
-        self._in_step = True
+    def observe(self, hooks: Hooks) -> None:
+        """Hooks give the steps; their events are read before rows are written."""
+        self._hooks = hooks
+        self._sink.before_flush(hooks.read_before_writing)
 
-    @property
-    def plain(self) -> bool:
-        """Whether ending a step only writes a row, until the next step at which hashes are due."""
-        more = (self._later, self._work, self._profiled, self._communication, self._held)
-        phases = self._phases
-        idle = isinstance(phases, HostPhases) and not (phases.paused or phases.stack)
-        seen = self._first_step_seen and self._marks_optimizer and not self._saved
-        gradients_known = self._gradients is None or self._gradients.recorded
-        looking = self._later_steps is not None and self._later_steps.armed
-        return self.active and self._in_step and idle and seen and gradients_known and not looking and all(item is None for item in more)
+    def begin_outside(self) -> int:
+        """Begin the first step that hooks observe; returns its start."""
+        self._begin_loop(0, 0)
+        return self._begin
 
-    @property
-    def due(self) -> int:
-        """The first step whose start needs more than writing the last one's row, apart from hashes."""
+    def turned(self, end: int) -> int:
+        """The current step has ended; returns where the next begins, after the work between the two."""
+        step, begin = self._step, self._begin
+        self._step = after = step + 1
+        self._sink.step(after, end)
+        if self._flights is not None:
+            self._flights.ended((step, begin, end))
+        later = self._later_steps
+        if not self._busy and after & step and (later is None or after < later.next):
+            self._begin = end
+            return end
+        self._marks_optimizer = True
+        self._step_over(step, begin, end)
+        self._between_steps(self._now() if self._busy else end)
+        self._busy = any(item is not None for item in (self._work, self._profiled, self._later))
+        return self._begin
+
+    def turned_plainly(self, after: int, end: int) -> None:
+        """The same, if nothing is due and no work lies between the two."""
+        self._step, self._begin = after, end
+        self._sink.step(after, end)
+
+    def plain_until(self, step: int) -> int:
+        """The next step at whose start something may be due."""
         later, limit = self._later_steps, self.limit
-        ends = limit.last if limit is not None else None
-        return min(later_gradients.NEVER if later is None else later.next, later_gradients.NEVER if ends is None else ends)
+        known = [1 << step.bit_length(), (step | 15) + 1]  # hashes, and the hooks' own cost
+        if later is not None:
+            known.append(later.next)
+        if limit is not None and limit.last is not None:
+            known.append(limit.last)
+        return 0 if self._busy else min(known)
+
+    def ended(self, end: int) -> None:
+        """The last step has ended."""
+        step, begin = self._step, self._begin
+        self._step = step + 1
+        self._sink.step(step + 1, end)
+        if self._flights is not None:
+            self._flights.ended((step, begin, end))
+        self._step_over(step, begin, end)
+
+    def _step_over(self, step: int, begin: int, end: int) -> None:
+        assert self._hooks is not None
+        if self.on_gpu:
+            self._phases.finish((step,))
+        self._phases.clear()
+        if self._work is not None:
+            self._work.tell(step, self._hooks.items)
+        if self._profiled is not None:
+            self._profiled.over()
+        self._tell_first(step, begin, end)
+        if self._later is not None:
+            self._later.poll()
 
     def withdraw(self) -> None:
         """Drop the current step: its bounds are unknown, or it has not begun yet."""
@@ -136,35 +180,10 @@ class Recorder(LaunchEnd):
         if self._work is not None:
             self._named = self._work.withdraw(self._named)
 
-    def waited(self, ns: int) -> None:
-        """Add to the step's wait for data."""
-        self._data = (self._data or 0) + ns
-
-    def add_batch(self, items: float | None, epoch: int | None = None, ids: list[int] | None = None) -> None:
-        """Add a batch to the current step, with its sample ids if it has an epoch."""
-        self._batches += 1
-        if items is not None:
-            self._items = (self._items or 0.0) + items
-        if epoch is not None and ids is not None:
-            self._epoch = epoch
-            self._append("samples", (*self._key, epoch, self._step, ids))
-
     @shielded
     def unknown_samples(self, reason: str) -> None:
         """The samples of this launch are unknown."""
         self._event("samples_unknown", self._now(), step=self._step, detail={"reason": reason})
-
-    def evaluated(self, data: str, samples: int, trained_on: int, same: bool) -> None:
-        """Record an evaluation: sample count, how many were trained on, and whether it uses the training's data set."""
-        detail = {"data": data, "samples": samples, "training_data": same}
-        self._event("evaluated_samples", self._now(), step=self._step, value=float(trained_on), detail=detail)
-
-    def record_loss(self, loss: Any) -> None:
-        """Record the loss of the current step."""
-        if type(loss) is float and self.active:
-            self._append("fingerprints", (*self._key, self._step, "loss", loss, None))
-        elif self.active:
-            self._number("loss", loss)
 
     def communicated(
         self,
@@ -174,15 +193,9 @@ class Recorder(LaunchEnd):
         exposed: int | None = None,
         compute: int | None = None,
         nbytes: int | None = None,
-        of_step: bool = False,
         ago: int = 0,
     ) -> None:
-        """Record the communication of the current step, or of an earlier one, by one method.
-
-        `of_step`: the number is that of the step.
-        """
-        if of_step:
-            self._exposed = exposed
+        """Record the communication of the current step, or of an earlier one, by one method."""
         self._append("communication", (*self._key, self._step - ago, method, total, exposed, compute, nbytes))
 
     def collective(self, call: Any, phase: str, method: str) -> None:
@@ -201,7 +214,7 @@ class Recorder(LaunchEnd):
 
     def set_aside(self, kind: str, begin: int, ns: int, detail: Mapping[str, Any] = MappingProxyType({})) -> None:
         """Exclude a part of the current step from training time."""
-        self._pause = (self._pause or 0) + ns
+        self._add_pause(ns)
         self._event(kind, begin, ns, step=self._step, detail=detail)
 
     def watched(self, model: Any) -> None:
@@ -213,14 +226,9 @@ class Recorder(LaunchEnd):
             self._named = self._work.begin_again(self._named, None if self._watch is None else self._watch.device)
         if self._watch is not None and self._watch.due(self._step):
             before = self._hash_ns
-            self._phases.pause()
+            self._stop_phases()
             self._hash(self._watch)
-            self._phases.resume()
-            self._pause = (self._pause or 0) + self._hash_ns - before
-
-    def begin_outside(self) -> None:
-        """Begin the first step that hooks observe."""
-        self._begin_loop(0, 0)
+            self._go_on_with_phases(None, self._hash_ns - before)
 
     def leave(self, loop: int, *, failed: bool = False) -> None:
         """The loop ended before its loader: on purpose after a step, or by a failure within one."""
@@ -265,11 +273,17 @@ class Recorder(LaunchEnd):
 
     def _tell_step(self, step: int, begin: int, end: int) -> None:
         self._sink.step(step + 1, end)
+        self._tell_first(step, begin, end)
+
+    def _tell_first(self, step: int, begin: int, end: int) -> None:
         if not self._first_step_seen:
             self._first_step_seen = True
             self._event("first_step", begin, end - begin, step=step)
 
     def _step_row(self, fields: tuple[Any, ...], times: Times, method: str) -> None:
+        if self._hooks is not None:
+            self.rows.timed(fields[0], times, method)
+            return
         row = (*self._key, *fields[:4], *times, *fields[4:], method)
         if self._held is not None and self._held[0] == fields[0]:
             self._held_rows.append(row)
@@ -283,6 +297,9 @@ class Recorder(LaunchEnd):
             return False
         if not uses_cuda(torch, None if self._watch is None else self._watch.device):
             return False
+        if self._hooks is not None:
+            self._hooks.read()
+            self.rows.gpu_times = {}
         self._later = Later(torch)
         self._phases = CudaPhases(torch, self._later, self._step_row, self.fail)
         self._named = self._phases.named
@@ -345,7 +362,7 @@ class Recorder(LaunchEnd):
         """Begin a pause; returns its start."""
         try:
             self._release()
-            self._phases.pause()
+            self._stop_phases()
             if kind == "checkpoint_save":
                 self._sink.saving(True)
             return self._now()
@@ -356,12 +373,9 @@ class Recorder(LaunchEnd):
     @shielded
     def resume(self, kind: str, begin: int, succeeded: bool, detail: Mapping[str, Any] = MappingProxyType({})) -> None:
         """End a pause; it leaves an event only without an exception."""
-        duration = self._now() - begin
-        self._phases.resume()
+        self._go_on_with_phases(begin, duration := self._now() - begin)
         if kind == "checkpoint_save":
             self._sink.saving(False)
-        if self._in_step and not self._phases.paused:
-            self._pause = (self._pause or 0) + duration
         if succeeded:
             steps = self._finished()
             self._event(kind, begin, duration, step=steps, detail=detail)
@@ -372,8 +386,8 @@ class Recorder(LaunchEnd):
     def saved(self, begin: int, ns: int, detail: Mapping[str, Any] = MappingProxyType({}), *, beside: bool = False) -> None:
         """Record a checkpoint already saved in the current step; `beside`: in another thread, while training went on."""
         steps = self._finished()
-        if self._in_step and not beside:
-            self._pause = (self._pause or 0) + ns
+        if not beside:
+            self._add_pause(ns, begin)
         self._event("checkpoint_save", begin, ns, step=steps, detail=detail)
         self._has_saved(steps, noted=not beside)
 
@@ -388,9 +402,12 @@ class Recorder(LaunchEnd):
             self._saved_after = steps
             self._sink.checkpoint(steps)
         self._saved = True
+        self._is_busy()
 
     def _finished(self) -> int:
         """Steps finished; the current step counts once its optimizer is done."""
+        if self._hooks is not None:
+            return self._step + self._hooks.updated
         if not self._in_step:
             return self._step
         return self._step + 1 if self._phases.seen[OPTIMIZER] or not self._marks_optimizer else self._step
@@ -407,10 +424,13 @@ class Recorder(LaunchEnd):
 
     def close(self) -> None:
         """See `Probe.close`."""
-        self._end(None)
+        self.end(None)
 
     @shielded
-    def _end(self, error: str | None) -> None:
+    def end(self, error: str | None) -> None:
+        """Record the end of this worker, and with which error."""
+        if self._hooks is not None:
+            self._hooks.close()
         self.leave(self._loop, failed=error is not None)
         if error is None:
             self._release()
@@ -424,6 +444,7 @@ class Recorder(LaunchEnd):
             self._hash(self._watch)
         if self._later is not None:
             self._later.drain()
+        self.rows.close()
         flushed = self._sink.flush_cpu_ns()
         if flushed is not None:
             self._cost("flush_cpu", flushed, "ns")
@@ -443,4 +464,4 @@ class Recorder(LaunchEnd):
     def __exit__(self, kind: type[BaseException] | None, _: BaseException | None, __: TracebackType | None) -> None:
         self._entered -= 1
         if self._entered <= 0:
-            self._end(None if kind is None else kind.__name__)
+            self.end(None if kind is None else kind.__name__)

@@ -21,11 +21,12 @@ from fireassay.instruments.recorder import values as _values
 from fireassay.instruments.recorder.cuda_events import CudaPhases, Later
 from fireassay.instruments.recorder.flight_recorder import Flights
 from fireassay.instruments.recorder.inactive import Probe
-from fireassay.instruments.recorder.phases import HostPhases, Times
+from fireassay.instruments.recorder.phases import NAMES, HostPhases, Times
 from fireassay.instruments.recorder.profiler import Profiled
 from fireassay.instruments.recorder.restored_step import Restored, States
 from fireassay.instruments.recorder.sink import Identity, Sink
 from fireassay.instruments.recorder.step_limit import StepLimit
+from fireassay.instruments.recorder.step_rows import StepRows
 from fireassay.instruments.recorder.step_work import WorkOfAStep
 
 NOTHING: AbstractContextManager[None] = nullcontext()
@@ -63,6 +64,43 @@ class Communication(Protocol):
         ...
 
 
+class Hooks(Protocol):
+    """Observe the steps of a script without marks (`hooks/steps`)."""
+
+    @property
+    def items(self) -> float | None:
+        """Units of work in the current step."""
+
+    @property
+    def batches(self) -> int:
+        """Batches used in the current step."""
+
+    @property
+    def updated(self) -> bool:
+        """Whether an optimizer has stepped in the current step."""
+
+    def paused(self, now: int) -> None:
+        """The phases' clock stops."""
+
+    def resumed(self, now: int, since: int | None, ns: int) -> None:
+        """It continues; `since`: the start of a reported pause."""
+
+    def set_aside(self, ns: int, since: int | None = None) -> None:
+        """Exclude other work from the current step; `since`: the start of a reported pause."""
+
+    def look_closer(self) -> None:
+        """Something is due when the current step ends."""
+
+    def read(self) -> None:
+        """Read the events so far."""
+
+    def read_before_writing(self) -> None:
+        """The same, in the writing thread."""
+
+    def close(self) -> None:
+        """The process ends."""
+
+
 class RecorderState(Probe, ABC):
     """The state of a recording, and its rows."""
 
@@ -72,12 +110,16 @@ class RecorderState(Probe, ABC):
         self.active = True
         self.seed, self.rank, self.workers = identity.seed, identity.rank, identity.workers
         self._identity, self._sink, self._now, self._on_close = identity, sink, now, on_close
-        self._key = (identity.launch, identity.rank, identity.incarnation)
-        self._append = sink.append
+        self.now = now
+        self._key = self.key = (identity.launch, identity.rank, identity.incarnation)
+        self._append = self.append = sink.append
         self._phases: HostPhases | CudaPhases = HostPhases(now, self._step_row)
         self._named: Mapping[str, AbstractContextManager[None]] = self._phases.named
         self._later: Later | None = None  # values that a GPU still computes
         self._last_look: Callable[[], None] = no_look  # last comparison with another host's clock
+        self._hooks: Hooks | None = None  # in a script without marks
+        self._busy = True  # more is due between the steps that hooks observe than writing a row
+        self.rows = StepRows(self._key, identity.host, sink.append, self._step_loss)
         self.cost_ns = 0.0  # measured cost of marking a step
         self._communication: Communication | None = None  # of a script that marks its own steps
         self._work: WorkOfAStep | None = None  # counts the first step's FLOPs
@@ -95,7 +137,6 @@ class RecorderState(Probe, ABC):
         self._asks_sending = False  # check whether batch-normalisation statistics are broadcast
         self._starts: Mapping[str, int] = {}  # of the parameters, for launches in which no rank may hold them all
         self.ends_at: int | None = None  # end of the last step, if reported from outside
-        self._batches = 0  # used in the current step, if reported from outside
         self._first_step_seen = False
         self._step = 0  # number of the current step = steps finished before it
         self._loop = 0  # number of the current `steps` loop
@@ -113,15 +154,94 @@ class RecorderState(Probe, ABC):
         self._exposed: int | None = None
         self._items: float | None = None
 
-    def _number(self, what: str, value: Any) -> None:
+    @property
+    def begin_ns(self) -> int:
+        """Where the current step begins."""
+        return self._begin
+
+    @property
+    def step_number(self) -> int:
+        """The number of the current step: steps finished before it."""
+        return self._step
+
+    @property
+    def in_step(self) -> bool:
+        """Whether a marked step is under way."""
+        return self._in_step
+
+    @property
+    def open_phase(self) -> str | None:
+        """The innermost marked phase."""
+        return NAMES[self._phases.stack[-1]] if self._phases.stack else None
+
+    def exposed(self, ns: int | None) -> None:
+        """The current step's exposed communication."""
+        self._exposed = ns
+
+    @property
+    def written_ns(self) -> int:
+        """Processor time of writing so far, outside the training thread."""
+        return self._sink.flush_cpu_ns() or 0
+
+    @property
+    def on_gpu(self) -> bool:
+        """Whether phases are timed on a GPU."""
+        return self._later is not None
+
+    @property
+    def paused(self) -> bool:
+        """Whether training is paused within a step."""
+        return bool(self._phases.paused)
+
+    @property
+    def any_update(self) -> bool:
+        """Whether an optimizer has stepped in an earlier step."""
+        return self._marks_optimizer
+
+    @property
+    def phases_beside(self) -> Mapping[str, AbstractContextManager[None]] | None:
+        """Phases that hooks enter beside their events: on a GPU, which times them itself, and in a step whose operations are counted."""
+        return self._named if self._later is not None or self._work is not None else None
+
+    def _is_busy(self) -> None:
+        """Something is due when the current step ends."""
+        self._busy = True
+        if self._hooks is not None:
+            self._hooks.look_closer()
+
+    def _stop_phases(self) -> None:
+        """Training pauses."""
+        self._phases.pause()
+        if self._hooks is not None:
+            self._hooks.paused(self._now())
+
+    def _go_on_with_phases(self, since: int | None, ns: int) -> None:
+        """It continues after so long; `since`: the start of a reported pause."""
+        self._phases.resume()
+        if self._hooks is not None:
+            self._hooks.resumed(self._now(), since, ns)
+        elif self._in_step and not self._phases.paused:
+            self._pause = (self._pause or 0) + ns
+
+    def _add_pause(self, ns: int, since: int | None = None) -> None:
+        """Exclude other work from the current step; `since`: the start of a reported pause."""
+        if self._hooks is not None:
+            self._hooks.set_aside(ns, since)
+        elif self._in_step:
+            self._pause = (self._pause or 0) + ns
+
+    def _step_loss(self, step: int, value: Any) -> None:
+        self._number("loss", value, step)
+
+    def _number(self, what: str, value: Any, step: int | None = None) -> None:
         """Read the value now if that does not block, else once the GPU has computed it."""
-        key = (*self._key, self._step, what)
+        key = (*self._key, self._step if step is None else step, what)
         if self._later is not None and _values.on_cuda(value):
             self._later.number(value.reshape(()), lambda x: self._append("fingerprints", (*key, float(x), None)))
         else:
             self._append("fingerprints", (*key, _values.as_number(value), None))
 
-    def _event(
+    def event(
         self,
         kind: str,
         ns: int,
@@ -135,6 +255,13 @@ class RecorderState(Probe, ABC):
         host, text = self._identity.host, json.dumps(dict(detail))
         self._append("events", (launch, ns, duration, host, rank, incarnation, kind, step, value, text))
 
+    _event = event
+
+    @property
+    def watch_of_model(self) -> model_hash.Watch | None:
+        """The hashing state of the trained model, if any."""
+        return self._watch
+
     @property
     def _watch(self) -> model_hash.Watch | None:
         """The hashing state of the trained model, if any."""
@@ -144,14 +271,12 @@ class RecorderState(Probe, ABC):
     @contextmanager
     def _set_aside_hashing(self) -> Iterator[None]:
         """Exclude the work in this block from training time."""
-        self._phases.pause()
+        self._stop_phases()
         begin = self._now()  # inside the pause: the time between two clock readings must not count twice
         yield
         spent = self._now() - begin
-        self._phases.resume()
         self._hash_ns += spent
-        if self._in_step and not self._phases.paused:
-            self._pause = (self._pause or 0) + spent
+        self._go_on_with_phases(None, spent)
 
     def _fingerprint(self, what: str, *, value: float | None = None, text: str | None = None) -> None:
         self._append("fingerprints", (*self._key, self._step, what, value, text))
@@ -164,6 +289,9 @@ class RecorderState(Probe, ABC):
         """End the recording, not the training; report it once, on stderr and in the record, with the failing call."""
         if not self.active:
             return
+        if self._hooks is not None:
+            with suppress(Exception):
+                self._hooks.read()
         self.active = False
         what = f"{where}{': ' if where else ''}{type(error).__name__}: {error}"
         say(f"the probe of rank {self.rank} stopped recording at step {self._step}; training continues. {what}")

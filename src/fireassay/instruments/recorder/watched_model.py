@@ -42,6 +42,7 @@ class WatchedModel(RecorderState):
         self._leave_gradients()
         self._leave_later_steps()
         staged = model_hash.is_called_as_a_stage()
+        self._is_busy()
         watch = self._watching = model_hash.Watch(model, staged=staged, optimizers=self.optimizers)
         self._fingerprint("parameters", value=float(watch.parameters))
         for what, number in zip(("random_layers", "batch_layers"), model_hash.layers(model), strict=True):
@@ -69,8 +70,8 @@ class WatchedModel(RecorderState):
             try:
                 for row in gradients.rows(named, precision, self._starts):
                     self._append("gradients", (*self._key, self._step, *row))
-                if self._batches:
-                    self._fingerprint("accumulation", value=float(self._batches))
+                if self._hooks is not None and (batches := self._hooks.batches):
+                    self._fingerprint("accumulation", value=float(batches))
                 if self._later_steps is not None:
                     self._later_steps.gradients_since = self._step
             except Exception as error:
@@ -89,6 +90,7 @@ class WatchedModel(RecorderState):
         if later is None or watch is None:
             return
         later.looked(self._step)
+        self._is_busy()
         with self._set_aside_hashing():
             try:
                 self._tell_later(later, watch, optimizer, clips)

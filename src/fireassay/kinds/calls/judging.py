@@ -8,13 +8,42 @@ from __future__ import annotations
 
 from fireassay.estimates.estimate import Absent, Estimate, Value
 from fireassay.estimates.format import count, percent, show
-from fireassay.kinds.calls.methods import METHODS
+from fireassay.frames.record_data import RecordData
 from fireassay.metrics.metric import Results
+from fireassay.verdict.artifact import environment_facts
 from fireassay.verdict.dimensions import dimensions
 from fireassay.verdict.gates.support.gate import FEWEST_LAUNCHES, too_few
-from fireassay.verdict.judging import Evidence, Judging, nothing_to_pick
+from fireassay.verdict.judging import NO_ENVIRONMENT, Evidence, Judging, Methods, RuleAnswer, nothing_to_pick
 from fireassay.verdict.status import forced
 from fireassay.verdict.types import Recommendation, Status, Verdict
+
+
+def _statistic(_: RecordData, __: Results) -> RuleAnswer:
+    return "kept", "the median of a launch's trials is reported with the fastest and slowest trial; outliers are counted", ""
+
+
+def _factors(measured: RecordData, _: Results) -> RuleAnswer:
+    facts = environment_facts(measured)
+    if not facts:
+        return NO_ENVIRONMENT
+    if declared := len(measured.experiment.conditions):
+        return "kept", f"{facts}; {count(declared, 'conditions')} of the experiment are declared", ""
+    remedy = "name them with --name, or time a script that contains them"
+    return "in part", f"{facts}; its inputs (files, settings) are known only from the command line", remedy
+
+
+def _bounds(_: RecordData, __: Results) -> RuleAnswer:
+    remedy = "a hardware bound needs FLOP counts or the bytes moved"
+    return "in part", "reported with the cost of an empty call or start; no hardware bound was measured", remedy
+
+
+def _charts(_: RecordData, __: Results) -> RuleAnswer:
+    return "not applicable", "the report of a timing has no chart", ""
+
+
+METHODS = Methods(
+    answers={8: _statistic, 9: _factors, 11: _bounds, 12: _charts}, launches="fresh processes", seeded=False, run_times="none"
+)
 
 
 def the_time(results: Results) -> Value:

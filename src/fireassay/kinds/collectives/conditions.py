@@ -11,7 +11,7 @@ import polars as pl
 from fireassay.frames.record_data import RecordData
 from fireassay.metrics.metric import Results
 from fireassay.verdict.conditions.condition import Condition, Read
-from fireassay.verdict.conditions.declare import EVENTS, IMPORT, SPEC, identity
+from fireassay.verdict.conditions.declare import EVENTS, IMPORT, identity
 from fireassay.verdict.conditions.sources import imported
 
 
@@ -42,12 +42,12 @@ def requested(key: str) -> Read:
 _identity = partial(identity, about=("collectives",))
 
 CONDITIONS: Final[tuple[Condition, ...]] = (
-    _identity("collectives.machine", imported.unseen("collectives"), "another machine or network gives another result", IMPORT),
-    _identity("collectives.backend", engine("backend"), "each backend has its own algorithms and transports", EVENTS),
-    _identity("collectives.convention", engine("convention"), "busbw is comparable only under one definition", EVENTS, absent="note"),
-    _identity("collectives.interface", engine("interface"), "another network has another speed", EVENTS, absent="note"),
-    _identity("collectives.dtype", requested("dtype"), "reduction time depends on the element type", SPEC),
-    _identity("collectives.memory_mib", requested("memory_mib"), "buffers that fit into a cache are faster", SPEC),
-    _identity("collectives.device", engine("device"), "another device has another speed", EVENTS, absent="note"),
-    _identity("collectives.nccl", engine("nccl"), "algorithms change between releases", EVENTS, absent="note"),
+    _identity("collectives.machine", "another machine or network gives another result", imported.unseen("collectives"), IMPORT),
+    _identity("collectives.backend", "each backend has its own algorithms and transports", engine("backend"), EVENTS),
+    _identity("collectives.convention", "busbw is comparable only under one definition", engine("convention"), EVENTS, absent="note"),
+    _identity("collectives.interface", "another network has another speed", engine("interface"), EVENTS, absent="note"),
+    _identity("collectives.dtype", "reduction time depends on the element type", requested("dtype")),
+    _identity("collectives.memory_mib", "buffers that fit into a cache are faster", requested("memory_mib")),
+    _identity("collectives.device", "another device has another speed", engine("device"), EVENTS, absent="note"),
+    _identity("collectives.nccl", "algorithms change between releases", engine("nccl"), EVENTS, absent="note"),
 )

@@ -19,7 +19,9 @@ from fireassay.metrics.metric import Results
 from fireassay.spec.plan import configuration_name
 from fireassay.spec.sections.collectives import Cell
 from fireassay.verdict.gates.support.gate import FEWEST_LAUNCHES, too_few
+from fireassay.verdict.headline import in_words
 from fireassay.verdict.imported import origin
+from fireassay.verdict.judge import Judgement
 from fireassay.verdict.judging import Evidence, Judging, nothing_to_pick
 from fireassay.verdict.phrases import launch_words, machine_words
 from fireassay.verdict.status import forced
@@ -165,3 +167,18 @@ JUDGING = Judging(
     status=status,
     sentence=lambda evidence, verdict: _sentence(evidence.data, evidence.results, verdict.status, evidence.findings),
 )
+
+
+# ---- the number that stands for it in a list -------------------------------------------------------------------------
+
+
+def headline(measured: RecordData, judgement: Judgement) -> str:
+    """ "321 [313, 328] GB/s at 256 MiB"."""
+    values = judgement.results.get("busbw", {})
+    cells = [cell for cell in asked_cells(measured) if isinstance(values.get(cell.name), Estimate)]
+    first = [cell for cell in cells if cell.op == cells[0].op]
+    if not first:
+        return ""
+    cell = max(first, key=lambda one: (one.workers, one.nbytes))
+    several = f" with {cell.workers} workers" if len({one.workers for one in first}) > 1 else ""
+    return f"{in_words(values[cell.name], scale=GIGABYTES)} at {size_words(cell.size)}{several}"

@@ -15,8 +15,7 @@ from fireassay.metrics.serving.throughput import OUTPUT_THROUGHPUT, REQUEST_THRO
 from fireassay.reports import answering
 from fireassay.reports.charts.model import Interval, intervals
 from fireassay.reports.page import Answer, Chart, Head, Line, Next, Section, Table, Words
-from fireassay.reports.rows.evaluation import HeldRow
-from fireassay.reports.view import View
+from fireassay.reports.view import HeldRow, View
 
 BESIDE: Final = (NO_ANSWER.name, OUTPUT_THROUGHPUT.name, REQUEST_THROUGHPUT.name, COST.name)  # of the same requests
 MOST: Final = 3  # scores beside them in a narrow table
@@ -103,7 +102,7 @@ def brief(view: View) -> tuple[Section, ...]:
     titles = {row.name: row.title for row in view.metrics}
     heads = (Head(text="answers"), *(Head(text=titles[name]) for name in names))
     table = Table(name="scores", heads=heads, rows=rows, inline=True)
-    return (Section(key="brief-scores", title="", depth="brief", content=(table, *_plot(view))),)
+    return (Section(key="brief-scores", title="", role="answer", content=(table, *_plot(view))),)
 
 
 def _measured(view: View, name: str) -> bool:

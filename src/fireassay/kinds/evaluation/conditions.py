@@ -95,24 +95,24 @@ def _own(measured: RecordData, _: Results) -> bool | None:
 
 
 CONDITIONS: Final[tuple[Condition, ...]] = (
-    _identity("evaluation.tasks.*", _tasks, "other items, prompts, extraction or scoring give another score", STORED),
+    _identity("evaluation.tasks.*", "other items, prompts, extraction or scoring give another score", _tasks, STORED),
     context(
         "evaluation.files.*",
-        _files,
         "other bytes may hold the same items in another form, and other answers: the items are compared by their own digests",
+        _files,
         f"{STORED}, SHA-256",
         about=("evaluation",),
     ),
     context(
         "evaluation.stop_sent.*",
-        _stop_sent,
         "an engine that stops there saves tokens and time; answers are cut there in any case, so no score moves",
+        _stop_sent,
         STORED,
         about=("evaluation",),
     ),
     _identity(
-        "evaluation.seed", _seed, "another seed draws other answers", f"{SPEC}; only where the temperature is above 0", absent="note"
+        "evaluation.seed", "another seed draws other answers", _seed, f"{SPEC}; only where the temperature is above 0", absent="note"
     ),
-    _identity("evaluation.own_references", _own, "agreement with a side is no score of right answers", SPEC),
-    _identity("evaluation.most_failed", _allowed, "it decides which records count", SPEC),
+    _identity("evaluation.own_references", "agreement with a side is no score of right answers", _own),
+    _identity("evaluation.most_failed", "it decides which records count", _allowed),
 )

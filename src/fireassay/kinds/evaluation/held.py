@@ -20,8 +20,7 @@ from fireassay.frames.evaluation.item_scores import Answers, Paired, deciding, i
 from fireassay.frames.evaluation.missing_items import missing, opposed
 from fireassay.frames.record_data import RecordData
 from fireassay.kinds.evaluation.rule import Rule, changes, decided, rule_of
-from fireassay.kinds.evaluation.sensitivity.chance import at_ceiling, at_floor, chance_of, near_chance
-from fireassay.kinds.evaluation.sensitivity.control import Control, control
+from fireassay.kinds.evaluation.sensitivity import Control, at_ceiling, at_floor, chance_of, control, near_chance
 from fireassay.spec.experiment import Quality
 from fireassay.stats.comparing.noninferiority import Decision
 

@@ -13,15 +13,53 @@ from fireassay.estimates.estimate import Absent, Estimate
 from fireassay.estimates.format import count, show
 from fireassay.frames.evaluation.item_scores import metric_of, requested
 from fireassay.frames.record_data import RecordData
-from fireassay.kinds.evaluation.held import lowest
-from fireassay.kinds.evaluation.methods import METHODS
+from fireassay.kinds.evaluation.gates.held import status_of
+from fireassay.kinds.evaluation.held import held, lowest
 from fireassay.metrics.cost import COST
 from fireassay.metrics.metric import Results
 from fireassay.metrics.serving.latency import E2E_P50, TTFT_P50
 from fireassay.metrics.serving.throughput import OUTPUT_THROUGHPUT, REQUEST_THROUGHPUT
-from fireassay.verdict.judging import Evidence, Judging, nothing_to_pick
+from fireassay.verdict.headline import in_words
+from fireassay.verdict.judge import Judgement
+from fireassay.verdict.judging import Evidence, Judging, Methods, RuleAnswer, nothing_to_pick
 from fireassay.verdict.status import forced
 from fireassay.verdict.types import DimensionResult, GateResult, Recommendation, Status, Verdict
+
+
+def _normal(_: RecordData, __: Results) -> RuleAnswer:
+    return "kept", "shares have Wilson's interval, means one that is corrected for skewness, other scores are resampled over items", ""
+
+
+def _comparison(measured: RecordData, _: Results) -> RuleAnswer:
+    if len(measured.configurations) < 2:
+        return "not applicable", "one configuration only", ""
+    if measured.experiment.quality is None:
+        return "in part", "the sides answered the same items; without a margin no change was tested", "give a margin beforehand: --margin"
+    return "kept", "the same items at both sides are paired, whole clusters together, against a margin that was fixed beforehand", ""
+
+
+def _statistic(measured: RecordData, _: Results) -> RuleAnswer:
+    return (
+        "kept",
+        f"{len(requested(measured))} scores over items are reported beside failures, answers cut off and those without a result",
+        "",
+    )
+
+
+def _bounds(_: RecordData, __: Results) -> RuleAnswer:
+    return (
+        "in part",
+        "shown against guessing where its score is known; no upper bound of these items was measured",
+        "have people answer them",
+    )
+
+
+METHODS: Final = Methods(
+    answers={6: _normal, 7: _comparison, 8: _statistic, 11: _bounds},
+    launches="every side once, in random order; the items are the sample",
+    run_times="per launch",
+)
+
 
 TIMES: Final = (OUTPUT_THROUGHPUT.name, TTFT_P50.name, E2E_P50.name)  # of the same requests
 OF_CHOICES: Final = (REQUEST_THROUGHPUT.name, E2E_P50.name)  # where no token is generated
@@ -139,3 +177,20 @@ JUDGING = Judging(
     sentence=_sentence,
     methods=METHODS,
 )
+
+
+# ---- the number that stands for it in a list -------------------------------------------------------------------------
+
+
+def headline(measured: RecordData, judgement: Judgement) -> str:
+    """The score of the worst side of those with the record's status, and whether it was held; empty if something else decided."""
+    status, first = judgement.verdict.status, next(iter(requested(measured)), "")
+    sides = [(task.low, name, task) for name in measured.configurations for task in held(measured, name) if status_of(task) == status]
+    _, side, task = min(sides, key=lambda one: one[0], default=(0.0, measured.configurations[-1], None))
+    if task is None and status == "FAIL":
+        return ""
+    value = judgement.results.get(first, {}).get(side)
+    words = f"{metric_of(measured, first).title} {in_words(value)}" if value is not None else ""
+    where = f" at {side}" if len(measured.configurations) > 1 else ""
+    said = "" if task is None or isinstance(task.decision, Absent) else f", {task.decision.verdict.lower()}"
+    return f"{words}{where}{said}"

@@ -85,16 +85,30 @@ def _of_corpus(scores: ItemScores, confidence: float, draws: int, seed: int) -> 
 
 def _estimate(scores: ItemScores, interval: Interval, confidence: float, method: str) -> Estimate:
     fold = "all items at once" if scores.metric.corpus else "mean over items"
+    return over_items(
+        interval,
+        confidence,
+        len(scores.items),
+        method=method,
+        signature=f"{scores.metric.name}|agg:{fold}|items:{len(scores.items)}|repetitions:{scores.repetitions}|v:1",
+        launches=scores.launches,
+    )
+
+
+def over_items(
+    interval: Interval, confidence: float, items: int, *, method: str, signature: str, unit: str = SCORE, launches: int = 1
+) -> Estimate:
+    """A number over so many items."""
     return Estimate(
         value=interval.value,
         low=interval.low,
         high=interval.high,
-        unit=SCORE,
+        unit=unit,
         confidence=confidence,
-        n_launches=scores.launches,
-        n_trials=len(scores.items),
+        n_launches=launches,
+        n_trials=items,
         method=method,
-        signature=f"{scores.metric.name}|agg:{fold}|items:{len(scores.items)}|repetitions:{scores.repetitions}|v:1",
+        signature=signature,
     )
 
 
@@ -180,16 +194,14 @@ def _share_of(measured: RecordData, configuration: str, which: Callable[[pl.Data
     if which is cut and asked["finish_reason"].null_count() == asked.height:
         return Absent(reason="not_measured", detail="how the answers ended was not reported")
     interval = wilson(float(which(asked)), float(asked.height), measured.confidence)
-    return Estimate(
-        value=interval.value,
-        low=interval.low,
-        high=interval.high,
-        unit=FRACTION,
-        confidence=measured.confidence,
-        n_launches=asked["launch"].n_unique(),
-        n_trials=asked.height,
+    return over_items(
+        interval,
+        measured.confidence,
+        asked.height,
         method=f"share of {count(asked.height, 'answers')}: Wilson's interval",
         signature="share of answers|ci:wilson|v:1",
+        unit=FRACTION,
+        launches=asked["launch"].n_unique(),
     )
 
 

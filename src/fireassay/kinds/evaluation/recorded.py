@@ -1,18 +1,242 @@
-"""Which metrics has only this record?  Scores of another harness, calibration where choices were rated, robustness where
-questions were changed, and pass@k for every wanted k."""
+"""Which metrics has only this record?  Scores of another harness, calibration where choices were rated, robustness where questions were
+changed, and pass@k for every wanted k.
+
+pass@k: how often is at least one of k programs right?  Programs of one problem, in the same launch or in others, are its samples; the
+estimate and its bounds are those of `fireassay.stats.pass_at_k`.  Fewer than k judged programs of some problem leave it unmeasured:
+another set of problems is another score.
+Robustness: the worst score over an item and its changed variants, as HELM's, averaged over the items of which every variant was scored;
+subgroups tell what each change costs by itself.  Cannot tell: changes of the meaning; scores that are no mean over items, or of which
+less is better.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
+import numpy as np
+import polars as pl
+
+from fireassay.estimates.estimate import Absent, Value
+from fireassay.estimates.format import count
+from fireassay.estimates.over_launches import no_launch
+from fireassay.frames.evaluation.confidences import Confidences, choices_were_rated, confidences
+from fireassay.frames.evaluation.item_scores import ItemScores, deciding, identity, item_scores
 from fireassay.frames.record_data import RecordData
-from fireassay.kinds.evaluation import calibrated, metrics, pass_at_k, robust
-from fireassay.metrics.metric import Metric, OfRecord
+from fireassay.kinds.evaluation import metrics
+from fireassay.kinds.evaluation.metrics import ABOUT, over_items
+from fireassay.metrics.metric import Metric, OfRecord, Results
+from fireassay.quality.scoring.metrics.programs import METRIC as PASSED
+from fireassay.stats.calibration import brier, calibration_error
+from fireassay.stats.intervals.intervals import Interval
+from fireassay.stats.intervals.item_means import of_items
+from fireassay.stats.pass_at_k import Solved, of_problems
+from fireassay.units import SCORE
+
+FIRST_PASS = 1800  # before the scores of texts
+FIRST_CALIBRATION = 2050
+Rated = Callable[[Confidences, float], Interval]
+ROBUST_RANK: Final = 2060
+ROBUSTNESS: Final = "robustness"
+CHANGES: Final = "perturbations"  # the option of a task
+
+
+def passes(measured: RecordData) -> Mapping[str, Metric]:
+    """pass@k for each k above 1 that was asked for; none without judged programs."""
+    evaluation = measured.experiment.evaluation
+    asked = sorted({k for k in evaluation.k if k > 1}) if evaluation is not None and measured.foreign is None else []
+    if not asked or measured.table("scores").filter(pl.col("metric") == PASSED.name).height == 0:
+        return {}
+    return {f"pass_at_{k}": _pass(k, FIRST_PASS + place) for place, k in enumerate(asked)}
+
+
+def _pass(k: int, rank: int) -> Metric:
+    return Metric(
+        name=f"pass_at_{k}",
+        title=f"pass@{k}",
+        unit=SCORE,
+        kind="level",
+        better="higher",
+        dimension="correctness",
+        formula="mean over problems of 1 - C(n - c, k) / C(n, k)",
+        compute=partial(_passes, k=k),
+        about=ABOUT,
+        primary=True,
+        question=f"How often is at least one of {k} programs right?",
+        caveat=PASSED.caveat,
+        rank=rank,
+    )
+
+
+def _passes(measured: RecordData, _: Results, *, k: int) -> Mapping[str, Value]:
+    return {name: _passed(measured, name, k) for name in measured.configurations}
+
+
+def _passed(measured: RecordData, configuration: str, k: int) -> Value:
+    launches = measured.timed.filter(pl.col("configuration") == configuration).select("launch")
+    if launches.height == 0:
+        return no_launch(configuration)
+    scores = measured.table("scores").filter((pl.col("metric") == PASSED.name) & pl.col("score").is_not_null())
+    folded = scores.join(launches, on="launch", how="semi").group_by("task", "item").agg(pl.len(), pl.col("score").sum().alias("right"))
+    problems = [Solved(samples=samples, right=round(right)) for _, _, samples, right in folded.sort("task", "item").iter_rows()]
+    fewest = min((solved.samples for solved in problems), default=0)
+    if len(problems) < 2 or fewest < k:
+        detail = f"pass@{k} needs {k} judged programs of every problem; the fewest are {fewest}: set --repetitions {k} or more"
+        return Absent(reason="insufficient", detail=detail)
+    interval = of_problems(problems, k, measured.confidence)
+    return over_items(
+        interval,
+        measured.confidence,
+        sum(solved.samples for solved in problems),
+        method=f"unbiased estimate over {count(len(problems), 'problems')}: Gaffke's bounds",
+        signature=f"pass_at_{k}|problems:{len(problems)}|v:1",
+        launches=launches.height,
+    )
+
+
+# ---- as sure as it is right ------------------------------------------------------------------------------------------
+
+
+def calibrations(measured: RecordData) -> Mapping[str, Metric]:
+    """Both, if a task was answered by log probabilities."""
+    if not choices_were_rated(measured):
+        return {}
+    error = _calibration(
+        "calibration_error", "Calibration error", FIRST_CALIBRATION, "sum over ten bins of share |right - stated|, less its bias", _error
+    )
+    squares = _calibration("brier_score", "Brier score", FIRST_CALIBRATION + 1, "mean over items of (stated - right)^2", _squares)
+    return {metric.name: metric for metric in (error, squares)}
+
+
+def _calibration(name: str, title: str, rank: int, formula: str, rated: Rated) -> Metric:
+    return Metric(
+        name=name,
+        title=title,
+        unit=SCORE,
+        kind="level",
+        better="lower",
+        dimension="correctness",
+        formula=formula,
+        compute=partial(_ratings, name=name, rated=rated),
+        about=ABOUT,
+        question="Is the model as sure of its choices as it is right?",
+        caveat="The confidence is the softmax over the listed choices alone.",
+        rank=rank,
+    )
+
+
+def _ratings(measured: RecordData, _: Results, *, name: str, rated: Rated) -> Mapping[str, Value]:
+    return {configuration: _rating(measured, configuration, name, rated) for configuration in measured.configurations}
+
+
+def _rating(measured: RecordData, configuration: str, name: str, rated: Rated) -> Value:
+    found = confidences(measured, configuration)
+    if len(found.stated) < 2:
+        return Absent(reason="insufficient", detail="fewer than two items with several choices were answered")
+    interval = rated(found, measured.confidence)
+    if math.isnan(interval.low):
+        return Absent(reason="insufficient", detail=f"{count(len(found.stated), 'items')} are too few for an interval")
+    return over_items(
+        interval,
+        measured.confidence,
+        len(found.stated),
+        method=f"over {count(len(found.stated), 'items')}",
+        signature=f"{name}|softmax over choices|items:{len(found.stated)}|v:1",
+    )
+
+
+def _error(found: Confidences, confidence: float) -> Interval:
+    return calibration_error(found.stated, found.right, confidence, clusters=found.labels).error
+
+
+def _squares(found: Confidences, confidence: float) -> Interval:
+    return brier(found.stated, found.right, confidence, clusters=found.labels)
+
+
+# ---- small changes of the question -----------------------------------------------------------------------------------
+
+
+def robustness(measured: RecordData) -> Mapping[str, Metric]:
+    """The metric, if the items of some task were also asked with changes."""
+    if not _changes(measured):
+        return {}
+    metric = Metric(
+        name=ROBUSTNESS,
+        title="Worst score over changed questions",
+        unit=SCORE,
+        kind="level",
+        better="higher",
+        dimension="correctness",
+        formula="mean over items of the lowest score of the item and its variants",
+        compute=_values,
+        about=ABOUT,
+        question="Does an answer stay right if the question is written otherwise?",
+        caveat="More changes make it lower: compare records with the same ones.",
+        rank=ROBUST_RANK,
+    )
+    return {ROBUSTNESS: metric}
+
+
+def _changes(measured: RecordData) -> Mapping[str, tuple[str, ...]]:
+    """The changes of each task that was asked with any: "typos@1"."""
+    asked = {task: str((facts.get("options") or {}).get(CHANGES) or "") for task, facts in identity(measured).items()}
+    return {task: tuple(words.split(",")) for task, words in asked.items() if words}
+
+
+def _values(measured: RecordData, _: Results) -> Mapping[str, Value]:
+    return {name: _value(measured, name) for name in measured.configurations}
+
+
+def _value(measured: RecordData, configuration: str) -> Value:
+    found = [item_scores(measured, configuration, task, deciding(measured, task)) for task in _changes(measured)]
+    if any(scores.metric.corpus or scores.metric.better != "higher" for scores in found):
+        return Absent(reason="undefined", detail="the deciding score is no mean over items of which more is better")
+    worst = [one for scores, changes in zip(found, _changes(measured).values(), strict=True) for one in _worst(scores, changes)]
+    if len(worst) < 2:
+        return Absent(reason="insufficient", detail="fewer than two items were scored with all of their changes")
+    labels = [one.cluster for one in worst]
+    alone = all(label is None for label in labels)
+    values = np.array([one.score for one in worst])
+    interval = of_items(values, np.ones(len(worst)), None if alone else labels, found[0].metric.scale, measured.confidence)
+    return over_items(
+        interval,
+        measured.confidence,
+        len(worst),
+        method=f"mean over {count(len(worst), 'items')} of the worst score of each with its variants",
+        signature=f"{ROBUSTNESS}|agg:mean over items of the worst variant|items:{len(worst)}|v:1",
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Worst:
+    """The worst score of an item and its variants."""
+
+    score: float
+    cluster: str | None  # None: none but the item's own, which holds its variants
+
+
+def _worst(scores: ItemScores, changes: tuple[str, ...]) -> Iterator[Worst]:
+    """Of each item that was scored in all variants."""
+    names = {label.partition("@")[0] for label in changes}
+    of_item: dict[str, list[float]] = defaultdict(list)
+    for item, score in zip(scores.items, scores.metric.item_scores(scores.rows).tolist(), strict=True):
+        original, _, change = item.rpartition("~")
+        of_item[original if change in names else item].append(score)
+    cluster = dict(zip(scores.items, scores.clusters, strict=True))
+    for item, values in of_item.items():
+        if len(values) == 1 + len(names):
+            yield Worst(score=min(values), cluster=None if cluster[item] == item else cluster[item])
+
+
+# ---- all of them -----------------------------------------------------------------------------------------------------
 
 
 def _of_record(measured: RecordData) -> Mapping[str, Metric]:
-    return {**metrics.of_record(measured), **pass_at_k.of_record(measured), **calibrated.of_record(measured), **robust.of_record(measured)}
+    return {**metrics.of_record(measured), **passes(measured), **calibrations(measured), **robustness(measured)}
 
 
 OF_RECORD: Final[OfRecord] = _of_record

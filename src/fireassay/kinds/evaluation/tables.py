@@ -1,24 +1,34 @@
-"""Which tables and plots show an evaluation?"""
+"""Which tables, plots and sheets show an evaluation?
+
+Scores, decisions, calibration, the items that changed, outcomes; the workbook has a row for every answer with its texts and scores.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Final
 
 from fireassay.estimates.estimate import Estimate
 from fireassay.estimates.format import show
 from fireassay.reports.answering import TONES
+from fireassay.reports.charts.evaluation import reliability, sure
 from fireassay.reports.charts.model import Edge, Interval, intervals
-from fireassay.reports.page import Block, Blocks, Cell, Chart, Figure, Mark, Prose, Table, Words, heads, number
-from fireassay.reports.pages.flips import table as of_flips
-from fireassay.reports.rows.evaluation import DivergenceRow, EvaluationRows, HeldRow, ScoreRow
-from fireassay.reports.view import View
+from fireassay.reports.figures import ends
+from fireassay.reports.page import Block, Blocks, Cell, Chart, Figure, Mark, Prose, Raw, Section, Table, Words, heads, number
+from fireassay.reports.pages import questions
+from fireassay.reports.pages.comparison_view import flips_table as of_flips
+from fireassay.reports.pages.record_sheets import sheet
+from fireassay.reports.view import CalibrationBin, DivergenceRow, EvaluationRows, HeldRow, ScoreRow, View
 from fireassay.reports.words import STATUS_WORDS
 
 WORSE: Final = {"PASS": "worse within the margin", "INCONCLUSIVE": "worse"}
 MOST_LABELS: Final = 20  # of a group in a plot
 SAID: Final = {"PASS": "held", "FAIL": "degraded", "INCONCLUSIVE": "undecided"}
+NO_CONFIDENCE: Final = "Not measured: no task was answered by log probabilities of choices, so no confidence is known."
+MOST_TOLD: Final = 2  # sides in the answer to the question; more are a list
+MOST_ROWS: Final = 100_000  # of the sheet of items; the record has all
 
 
 def of(view: View) -> EvaluationRows:
@@ -179,3 +189,104 @@ def _diverging(row: DivergenceRow) -> tuple[Cell, ...]:
         for value in figures
     )
     return (Words(text=row.column), Mark(word=row.words, tone=TONES[row.status], why=row.words), row.tokens, *shown)
+
+
+# ---- is a model as sure as it is right -------------------------------------------------------------------------------
+
+
+def calibration_sections(view: View) -> Iterator[Section]:
+    """For text formats: a row for each side, and the bins for those that are read at length."""
+    measured = bool(of(view).calibration)
+    yield Section(
+        key="calibration", title="Calibration", content=lambda: calibration_table(view) if measured else (Prose(text=NO_CONFIDENCE),)
+    )
+    if measured:
+        yield Section(key="bins", title="Calibration by confidence", content=lambda: bins(view), depth="detail")
+
+
+def calibration_question(view: View) -> Section:
+    """For an HTML page."""
+    rows = of(view).calibration
+    reply = f"{'; '.join(row.sentence for row in rows)}." if rows else NO_CONFIDENCE
+    told = reply if len(rows) <= MOST_TOLD else ""
+    return questions.section(
+        "calibration",
+        "Calibration",
+        "Is a model as sure as it is right?",
+        lambda: (*(reliability(view) if rows else ()), *calibration_table(view, said=bool(told))),
+        told,
+    )
+
+
+def calibration_table(view: View, *, said: bool = False) -> Blocks:
+    """Over all items of each side; `said`: its sentences stand above it."""
+    rows = of(view).calibration
+    told = tuple((Words(text=row.column), *_cells(row.whole), number(row.error, bare=True)) for row in rows)
+    head = heads("Side", "Items", "Mean confidence", "Right", "Calibration error")
+    sentences = () if said else tuple(f"{row.sentence}." for row in rows)
+    return (Table(name="calibration", heads=head, rows=told, notes=sentences, opens=True),) if rows else ()
+
+
+def bins(view: View) -> Blocks:
+    """A row for each bin of each side."""
+    told = tuple((Words(text=row.column), *_cells(one)) for row in of(view).calibration for one in row.bins)
+    return (Table(name="bins", heads=heads("Side", "Items", "Mean confidence", "Right"), rows=told),) if told else ()
+
+
+def _cells(one: CalibrationBin | None) -> tuple[Cell, ...]:
+    return (None, None, None) if one is None else (one.items, sure(one), number(one.right, bare=True))
+
+
+# ---- the workbook ----------------------------------------------------------------------------------------------------
+
+
+def sheets(view: View) -> tuple[Section, ...]:
+    """The sheets that only an evaluation has."""
+    return (
+        sheet("Scores", partial(_score_sheet, view)),
+        *((sheet("Held", partial(_held_sheet, view)),) if of(view).held else ()),
+        *((sheet("Calibration", partial(_calibration_sheet, view)),) if of(view).calibration else ()),
+        sheet("Outcomes", partial(outcomes, view)),
+        sheet("Items", partial(_item_sheet, view)),
+    )
+
+
+def _score_sheet(view: View) -> Blocks:
+    """A row for each task, subgroup, score and side."""
+    rows: list[tuple[Cell, ...]] = []
+    for row in (*of(view).scores, *of(view).groups):
+        for column in view.columns:
+            value = row.values[column.key]
+            numbers = (*ends(value), "") if isinstance(value, Estimate) else (None, None, None, value.detail)
+            rows.append((row.task, row.group, row.label, row.title, column.label, row.items, *numbers))
+    head = heads("Task", "Group", "Label", "Score", "Side", "Items", "Value", "Low", "High", "Reason")
+    return (Table(name="sheet", heads=head, rows=tuple(rows)),)
+
+
+def _held_sheet(view: View) -> Blocks:
+    """A row for each decision."""
+    rows: list[tuple[Cell, ...]] = []
+    for row in of(view).held:
+        numbers = ends(row.change) if isinstance(row.change, Estimate) else (None, None, None)
+        rows.append((row.column, row.task, row.metric, mark(row), *numbers, row.items, row.worse, row.better, row.sentence))
+    head = heads("Side", "Task", "Score", "Decision", "Change", "Low", "High", "Items", "Worse", "Better", "Sentence")
+    return (Table(name="sheet", heads=head, rows=tuple(rows)),)
+
+
+def _calibration_sheet(view: View) -> Blocks:
+    """A row for each bin of each side, from the least confident choices."""
+    rows: list[tuple[Cell, ...]] = []
+    for side in of(view).calibration:
+        for one in side.bins:
+            rows.append((side.column, one.items, Figure(value=one.confidence, style="0.0000"), *ends(one.right)))
+    head = heads("Side", "Items", "Mean confidence", "Right", "Low", "High")
+    return (Table(name="sheet", heads=head, rows=tuple(rows)),)
+
+
+def _item_sheet(view: View) -> Blocks:
+    """Every answer, up to what a sheet should hold."""
+    frame = of(view).items
+    if frame is None:
+        return ()
+    titles = tuple(name.replace("_", " ").capitalize() for name in frame.columns)
+    return (Raw(name="items", heads=titles, frame=frame.head(MOST_ROWS)),)

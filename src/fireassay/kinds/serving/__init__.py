@@ -19,6 +19,7 @@ KIND = Kind(
     names_scores=False,
     interleaving="both in one record, as serving.targets",
     sends_requests=True,
+    speeds_up=False,
     own_processes=False,  # servers may predate the launch
     same_examples=False,  # a higher load uses more prompts of a file; quality pairs examples by id
     quality_remedy="examine the answers at this load: an engine may truncate, quantise or batch differently when it is full",

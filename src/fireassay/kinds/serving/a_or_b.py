@@ -52,7 +52,7 @@ def brief(view: View, rivals: AOrB) -> tuple[Section, ...]:
     """Both engines at equal loads, and the difference."""
     same = some(view, rivals)
     blocks: tuple[Table | Chart, ...] = (*_table(view, rivals, same), *_plot(view, rivals, same))
-    return tuple(Section(key=f"brief-{block.name}", title="", depth="brief", content=(block,)) for block in blocks)
+    return answering.brief_sections(*blocks)
 
 
 def sections(view: View, rivals: AOrB) -> Iterator[Section]:
@@ -63,8 +63,8 @@ def sections(view: View, rivals: AOrB) -> Iterator[Section]:
     apart: Blocks = (*chosen, _whole(view, rivals), *_plot(view, rivals, rivals.loads))
     title, question = f"{rivals.a} or {rivals.b}", "Which one at my objectives?"
     yield Section(key="a-or-b", title=title, question=question, content=(sentence, *chosen, _whole(view, rivals)))
-    yield Section(key="pareto", title="Frontier", depth="first", content=(chart,))
-    yield Section(key="equal", title="Equal loads", question="How far apart are they at equal load?", depth="page", content=apart)
+    yield Section(key="pareto", title="Frontier", role="exhibit", content=(chart,))
+    yield Section(key="equal", title="Equal loads", question="How far apart are they at equal load?", role="question", content=apart)
 
 
 # ---- what to do ------------------------------------------------------------------------------------------------------

@@ -1,18 +1,18 @@
 """What is the answer of a load, on one screen?
 
-Up to which load the objectives are met, what that load yields and costs, why not a larger one, and a line per other dimension.  The
-status is the verdict's; nothing is judged here.
+Up to which load the objectives are met, what that load yields and costs, why not a larger one, a line per other dimension, and what to do
+next: the command keeps every condition but the one that it changes.  The status is the verdict's; nothing is judged here.
 """
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Final
 
 from fireassay.estimates.estimate import Absent, Estimate
-from fireassay.estimates.format import Scale, asked, count, percent, reading, show
-from fireassay.kinds.serving import advice
+from fireassay.estimates.format import Scale, asked, count, given, percent, reading, show
 from fireassay.kinds.serving.brief import PRICES, STREAMED, YIELDS, known, latencies, load_name, recommended, unit
 from fireassay.metrics.metric import ALL
 from fireassay.metrics.serving.answers import ANSWERS_IDENTICAL, CROSS_TALK
@@ -21,7 +21,7 @@ from fireassay.metrics.serving.objectives import CAPACITY, GOODPUT, SLO_ATTAINME
 from fireassay.metrics.serving.throughput import ACHIEVED_RATE, OFFERED_RATE
 from fireassay.reports import answering, grouping
 from fireassay.reports.answering import mark, shortened
-from fireassay.reports.page import Answer, Line, Tile
+from fireassay.reports.page import Answer, Line, Next, Tile
 from fireassay.reports.view import Column, View
 from fireassay.reports.words import DIMENSION_TITLES
 from fireassay.stats.intervals.quantiles import BEYOND
@@ -33,6 +33,18 @@ DOUBT: Final = 80  # most characters of the doubt that is quoted
 NEEDED: Final = round(BEYOND / 0.01)  # independent requests for a p99
 UNCERTAINTIES: Final = ("ttft_uncertainty_p99", "e2e_uncertainty_p99")
 UNFIT: Final = {"FAIL": "does not pass", "INCONCLUSIVE": "is undecided", "NOT_MEASURED": "is undecided"}
+BIG: Final = {
+    "correctness": ("quality", CROSS_TALK.name, ANSWERS_IDENTICAL.name),
+    "performance": (GOODPUT.name, *YIELDS),
+    "cost": tuple(PRICES),
+    "reliability": ("outage_time", ERROR_RATE.name),
+}
+UNASKED: Final = {
+    "cost": "No price was given: --price USD of one replica for one hour.",
+    "reliability": "No fault was injected: [[faults]] in an experiment file.",
+}
+LEAST_LAUNCHES: Final = 5
+STREAM_OBJECTIVES, WHOLE_OBJECTIVES = "ttft=0.5,tpot=0.05", "e2e=5"  # examples of limits that a user replaces
 
 
 def answer(view: View) -> Answer:
@@ -43,7 +55,7 @@ def answer(view: View) -> Answer:
         evidence=shortened(_evidence(view), TWO_LINES),
         tiles=tuple(_tile(view, dimension) for dimension in DIMENSION_TITLES if dimension in view.dimensions),
         lines=() if view.status == "INVALID" else lines(view),
-        next=advice.steps(view, streamed=STREAMED[0] in latencies(view)),
+        next=steps(view, streamed=STREAMED[0] in latencies(view)),
         record=record_line(view),
         about=_about(view),
     )
@@ -246,17 +258,6 @@ def _no_yield(view: View) -> str:
 
 # ---- tiles -----------------------------------------------------------------------------------------------------------
 
-BIG: Final = {
-    "correctness": ("quality", CROSS_TALK.name, ANSWERS_IDENTICAL.name),
-    "performance": (GOODPUT.name, *YIELDS),
-    "cost": tuple(PRICES),
-    "reliability": ("outage_time", ERROR_RATE.name),
-}
-UNASKED: Final = {
-    "cost": "No price was given: --price USD of one replica for one hour.",
-    "reliability": "No fault was injected: [[faults]] in an experiment file.",
-}
-
 
 def _tile(view: View, dimension: str) -> Tile:
     title, target = DIMENSION_TITLES[dimension], f"metrics-{dimension}"
@@ -292,3 +293,83 @@ def _about(view: View) -> str:
         for text in ("Serving", facts.get("Model", "").partition(";")[0], facts.get("Scenarios", ""), count(len(view.launches), "launches"))
         if text
     )
+
+
+# ---- what to do next -------------------------------------------------------------------------------------------------
+
+
+def steps(view: View, *, streamed: bool) -> tuple[Next, ...]:
+    """The one step that helps most; none if nothing is to be done."""
+    if view.status == "INVALID":
+        return answering.remedies(view, ("invalid",))
+    if view.status == "FAIL" and any(row.severity == "fail" for row in view.findings):
+        return answering.remedies(view, ("fail",))
+    if view.foreign:
+        return ()  # another program sent this load
+    if not view.launches:
+        return answering.remedies(view, ("warning",))
+    if view.load.attainment is None:
+        limits = STREAM_OBJECTIVES if streamed else WHOLE_OBJECTIVES
+        return (_again(view, "say what a good request is, to learn the largest good load", f"--slo {limits}"),)
+    return _undecided(view) or _limit(view)
+
+
+def _again(view: View, reason: str, flags: str) -> Next:
+    return Next(reason=reason, command=f"assay load {shlex.quote(answering.short(view))} {flags.strip()}")
+
+
+def _undecided(view: View) -> tuple[Next, ...]:
+    """More launches for the loads that the intervals leave open."""
+    open_ = {gate.configuration for gate in view.gates if gate.gate == "objectives" and gate.status == "INCONCLUSIVE"}
+    columns = [column for column in view.columns if column.key in open_]
+    if not columns or view.recommended is not None:
+        return ()
+    launches = 2 * max(answering.timed(view), LEAST_LAUNCHES)
+    loads = _flag(view, sorted({column.load for column in columns if column.load is not None}))
+    return (_again(view, "decide with more launches on a quiet machine", f"{loads}--launches {launches}"),)
+
+
+def _limit(view: View) -> tuple[Next, ...]:
+    """Loads around the largest that is good enough."""
+    last = next((column for column in view.columns if column.key == view.recommended), None)
+    group = last.group if last else view.columns[0].group
+    members = [column for column in view.columns if column.group == group and column.load is not None]
+    if not members:
+        return ()
+    if last is None:
+        lower = _below(view, members[0])
+        reason = "find a load that is good enough below the smallest"
+        return (
+            (_again(view, reason, _flag(view, lower)),)
+            if lower
+            else (Next(reason="no smaller load exists: more replicas, or other limits"),)
+        )
+    index = members.index(last) if last in members else -1
+    if index < 0:
+        return ()
+    if index + 1 == len(members):
+        above = [_whole(view, (last.load or 0.0) * factor) for factor in (2, 4)]
+        return (_again(view, f"find the limit above {given(last.load or 0.0)}", _flag(view, above)),)
+    between = _between(view, last.load or 0.0, members[index + 1].load or 0.0)
+    reason = f"find the limit between {given(last.load or 0.0)} and {given(members[index + 1].load or 0.0)}"
+    return (_again(view, reason, _flag(view, between)),) if between else ()
+
+
+def _between(view: View, low: float, high: float) -> list[float]:
+    """Three loads between two, or as many as there are."""
+    inside = {_whole(view, low + share * (high - low)) for share in (0.25, 0.5, 0.75)}
+    return sorted(load for load in inside if low < load < high)
+
+
+def _below(view: View, smallest: Column) -> list[float]:
+    load = smallest.load or 0.0
+    return sorted({lower for factor in (0.25, 0.5) if 0.0 < (lower := _whole(view, load * factor)) < load})
+
+
+def _whole(view: View, load: float) -> float:
+    return float(round(load)) if view.load_word == "concurrency" else float(f"{load:.3g}")
+
+
+def _flag(view: View, loads: Sequence[float]) -> str:
+    name = "--concurrency" if view.load_word == "concurrency" else "--rate"
+    return f"{name} {','.join(given(load) for load in loads)} " if loads else ""

@@ -41,7 +41,7 @@ def brief(view: View) -> tuple[Section, ...]:
     if view.status == "INVALID":
         return ()
     blocks: tuple[Table | Chart, ...] = (*_yields(view), *_latencies(view), *_objectives(view))
-    return tuple(Section(key=f"brief-{block.name}", title="", depth="brief", content=(block,)) for block in blocks)
+    return answering.brief_sections(*blocks)
 
 
 # ---- rows ------------------------------------------------------------------------------------------------------------

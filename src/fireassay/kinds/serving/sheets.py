@@ -7,7 +7,7 @@ answered requests of all timed launches and have no interval; those with one are
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
 from typing import Final
 
@@ -16,7 +16,9 @@ import polars.selectors as cs
 
 from fireassay.estimates.estimate import Estimate
 from fireassay.kinds.serving import tables
+from fireassay.reports.metric_tables import WORKBOOK
 from fireassay.reports.page import Blocks, Cell, Figure, Raw, Section, Table, heads, said
+from fireassay.reports.pages.record_sheets import PLANNED, launch_sheet, sheet, wall
 from fireassay.reports.view import Column, View
 from fireassay.units import NS_PER_S
 
@@ -24,31 +26,12 @@ MOST_ROWS: Final = 100_000  # of the sheet of requests; the record has all
 SHARES: Final = (0.25, 0.5, 0.75, 0.9, 0.95, 0.99)
 LATENCIES: Final = (("TTFT (s)", "ttft_s"), ("TPOT (s)", "tpot_s"), ("End-to-end latency (s)", "e2e_s"))
 REQUEST_COLUMNS: Final = (
-    ("Launch", "launch"),
-    ("Configuration", "configuration"),
-    ("Role", "role"),
-    ("Request", "request"),
-    ("Phase", "phase"),
-    ("Kind", "kind"),
-    ("Stream", "stream"),
-    ("Session", "session"),
-    ("Turn", "turn"),
-    ("Replica", "replica"),
-    ("Status", "status"),
-    ("HTTP status", "http_status"),
-    ("Due (s)", "due_s"),
-    ("Send lag (s)", "lag_s"),
-    ("Connect (s)", "connect_s"),
-    ("TTFT (s)", "ttft_s"),
-    ("TPOT (s)", "tpot_s"),
-    ("End to end (s)", "e2e_s"),
-    ("Input tokens", "tokens_in"),
-    ("Output tokens", "tokens"),
-    ("Cached tokens", "tokens_cached"),
-    ("Met objectives", "met"),
-    ("Counted", "counted"),
-    ("Finish", "finish_reason"),
-    ("Error", "error"),
+    *(("Launch", "launch"), ("Configuration", "configuration"), ("Role", "role"), ("Request", "request"), ("Phase", "phase")),
+    *(("Kind", "kind"), ("Stream", "stream"), ("Session", "session"), ("Turn", "turn"), ("Replica", "replica"), ("Status", "status")),
+    *(("HTTP status", "http_status"), ("Due (s)", "due_s"), ("Send lag (s)", "lag_s"), ("Connect (s)", "connect_s")),
+    *(("TTFT (s)", "ttft_s"), ("TPOT (s)", "tpot_s"), ("End to end (s)", "e2e_s"), ("Input tokens", "tokens_in")),
+    *(("Output tokens", "tokens"), ("Cached tokens", "tokens_cached"), ("Met objectives", "met"), ("Counted", "counted")),
+    *(("Finish", "finish_reason"), ("Error", "error")),
 )
 
 
@@ -56,19 +39,15 @@ def sheets(view: View) -> tuple[Section, ...]:
     """The sheets that only a load has."""
     scenarios = tuple(dict.fromkeys(column.scenario for column in view.columns))
     return (
-        *(_data(f"Summary {scenario}".strip(), partial(_summary, view, scenario)) for scenario in scenarios),
-        *(_data(table.title, partial(_as_text, table)) for table in tables.details(view)),
-        _data("Requests", partial(_requests, view)),
+        *(sheet(f"Summary {scenario}".strip(), partial(_summary, view, scenario)) for scenario in scenarios),
+        *(sheet(table.title, partial(_as_text, table)) for table in tables.details(view)),
+        sheet("Requests", partial(_requests, view)),
     )
-
-
-def _data(name: str, content: Callable[[], Blocks]) -> Section:
-    return Section(key=f"sheet-{name}", title=name, depth="data", content=content)
 
 
 def _summary(view: View, scenario: str) -> Blocks:
     head = ["Scenario", "Engine", {"concurrency": "Concurrency", "rate": "Rate (requests/s)"}.get(view.load_word, "Load")]
-    head += ["Requests counted", "Answered", *(placement.head for placement, _ in view.shown_in("workbook"))]
+    head += ["Requests counted", "Answered", *(column.head for column, _ in view.shown_in(WORKBOOK))]
     for title, _ in LATENCIES:
         head += [f"{title} mean", *(f"{title} p{100 * share:g}" for share in SHARES)]
     head += ["Output speed of one request (tokens/s) mean"]
@@ -84,51 +63,22 @@ def _as_text(table: Table) -> Blocks:
 
 def launches(view: View) -> Blocks:
     """Every launch with its requests."""
-    head = (
-        "Launch",
-        "Configuration",
-        "Replicas",
-        "Block",
-        "Place",
-        "Attempt",
-        "Role",
-        "Seed",
-        "Begin (UTC)",
-        "Status",
-        "Reason",
-        "Wall (s)",
-        "Requests due",
-        "Answered",
-        "Failed",
+    return launch_sheet(
+        view,
+        ("Replicas", lambda row: row.workers),
+        *PLANNED,
+        ("Wall (s)", wall),
+        ("Requests due", lambda row: row.due),
+        ("Answered", lambda row: row.answered),
+        ("Failed", lambda row: row.due - row.answered),
     )
-    rows = tuple(
-        (
-            r.number,
-            r.label,
-            r.workers,
-            r.block,
-            r.order,
-            r.attempt,
-            r.role,
-            str(r.seed),
-            r.begin_utc,
-            r.status,
-            r.reason,
-            Figure(value=r.wall_s, style="0.000"),
-            r.due,
-            r.answered,
-            r.due - r.answered,
-        )
-        for r in view.launches
-    )
-    return (Table(name="launches", heads=heads(*head), rows=rows),)
 
 
 def _row(view: View, column: Column) -> Iterator[Cell]:
     counted = view.load.requests.filter((pl.col("configuration") == column.key) & pl.col("counted") & (pl.col("role") == "timed"))
     well = counted.filter("ok")
     yield from (column.scenario, column.engine, column.load, counted.height, well.height)
-    for _, row in view.shown_in("workbook"):
+    for _, row in view.shown_in(WORKBOOK):
         cell = row.cells.get(column.key)
         yield (None if cell is None else Figure(value=cell.value.value) if isinstance(cell.value, Estimate) else cell.text)
     for _, name in LATENCIES:

@@ -12,10 +12,10 @@ from typing import Final
 
 from fireassay.estimates.format import Shown, reading, scale_for
 from fireassay.metrics.metric import ALL
-from fireassay.metrics.metric import Shown as Placement
 from fireassay.metrics.serving.latency import TTFT_COLD
 from fireassay.metrics.serving.objectives import CAPACITY
 from fireassay.reports import grouping
+from fireassay.reports.metric_tables import CHECKS, COLD, ENGINES, FAULTS, MetricColumn
 from fireassay.reports.page import Cell, Head, Number, Table, Words, said
 from fireassay.reports.view import Column, MetricRow, View
 
@@ -32,8 +32,8 @@ GRADES: Final[Mapping[str, str]] = {
 def numbers(view: View) -> tuple[Table, ...]:
     """Engines at each load: a table per scenario."""
     scenarios = tuple(dict.fromkeys(column.scenario for column in view.columns))
-    quality = [(Placement(table="engines", head=row.title), row) for row in view.primary if row.name.startswith("quality")]
-    shown = [*view.shown_in("engines"), *quality]
+    quality = [(MetricColumn(row.name, row.title), row) for row in view.primary if row.name.startswith("quality")]
+    shown = [*view.shown_in(ENGINES), *quality]
     tables = []
     for index, scenario in enumerate(scenarios):
         columns = [column for column in view.columns if column.scenario == scenario]
@@ -71,8 +71,8 @@ def _of(view: View, columns: Sequence[Column]) -> str:
 def details(view: View) -> tuple[Table, ...]:
     """Behind the numbers: faults, cold starts, checks of answers, failures by class, replicas."""
     tables = (
-        _of_metrics(view, "faults", "Under faults", view.columns, view.shown_in("faults"), only_measured=True),
-        _of_metrics(view, "cold", "Cold and warm start", view.columns, view.shown_in("cold"), needs=TTFT_COLD.name),
+        _of_metrics(view, "faults", "Under faults", view.columns, view.shown_in(FAULTS), only_measured=True),
+        _of_metrics(view, "cold", "Cold and warm start", view.columns, view.shown_in(COLD), needs=TTFT_COLD.name),
         _checks(view),
         _errors(view),
         _replicas(view),
@@ -88,19 +88,19 @@ def _of_metrics(
     name: str,
     title: str,
     columns: Sequence[Column],
-    shown: Sequence[tuple[Placement, MetricRow]],
+    shown: Sequence[tuple[MetricColumn, MetricRow]],
     notes: tuple[str, ...] = (),
     *,
     only_measured: bool = False,
     needs: str = "",
 ) -> Table | None:
     """A row per configuration; `only_measured` omits those without any number, `needs` names a metric without which there is no table."""
-    rows = [(placement, row) for placement, row in shown if _known(row, columns)]
+    rows = [(listed, row) for listed, row in shown if _known(row, columns)]
     if not rows or (needs and all(row.name != needs for _, row in rows)):
         return None
     if only_measured:
         columns = [column for column in columns if any(_known(row, [column]) for _, row in rows)]
-    head = [_head(placement, row) for placement, row in rows]
+    head = [_head(listed, row) for listed, row in rows]
     body = [[cell(row.cells.get(column.key)) for _, row in rows] for column in columns]
     if {said(entry).below for cells in body for entry in cells if said(entry).tone != "absent"} <= {ONE_LAUNCH, "exact"}:
         body = [[replace(entry, interval=False) if isinstance(entry, Number) else entry for entry in cells] for cells in body]
@@ -114,9 +114,9 @@ def _known(row: MetricRow, columns: Sequence[Column]) -> bool:
     return any((shown := row.cells.get(column.key)) is not None and shown.measured for column in columns)
 
 
-def _head(placement: Placement, row: MetricRow) -> Head:
+def _head(listed: MetricColumn, row: MetricRow) -> Head:
     unit = "" if row.unit in ("1/s", "fraction", "requests") else row.shown_unit
-    return Head(text=", ".join(part for part in (placement.head, unit) if part), above=placement.above)
+    return Head(text=", ".join(part for part in (listed.head, unit) if part), above=listed.above)
 
 
 def _stub_heads(columns: Sequence[Column], view: View) -> tuple[Head, ...]:
@@ -147,7 +147,7 @@ def _rows(view: View, *names: str) -> list[MetricRow]:
 
 def _checks(view: View) -> Table | None:
     """Whether answers reached the right clients, and how closely answers to equal prompts agree."""
-    table = _of_metrics(view, "checks", "Correctness of the answers", view.columns, view.shown_in("checks"))
+    table = _of_metrics(view, "checks", "Correctness of the answers", view.columns, view.shown_in(CHECKS))
     grades = view.load.agreement
     if table is None or not grades:
         return table

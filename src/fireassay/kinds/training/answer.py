@@ -61,7 +61,7 @@ def brief(view: View) -> tuple[Section, ...]:
     if view.status == "INVALID":
         return ()
     blocks: tuple[Table | Chart | Sum, ...] = (_layers(view),) if _wrong(view) else (_levels(view), *_efficiency(view), *_why(view))
-    return tuple(Section(key=f"brief-{block.name}", title="", depth="brief", content=(block,)) for block in blocks)
+    return answering.brief_sections(*blocks)
 
 
 # ---- what to do ------------------------------------------------------------------------------------------------------
@@ -272,17 +272,8 @@ def decomposition(view: View, column: Column) -> tuple[Sum, ...]:
 
 def _bare(like: Estimate, value: float) -> Estimate:
     """A derived number without an interval of its own."""
-    return Estimate(
-        value=value,
-        low=float("-inf"),
-        high=float("inf"),
-        unit=like.unit,
-        confidence=like.confidence,
-        n_launches=1,
-        n_trials=0,
-        method="derived",
-        signature="",
-    )
+    unbounded = replace(like, low=-math.inf, high=math.inf, n_launches=1, n_trials=0, launch_values=())
+    return replace(unbounded, value=value, method="derived", signature="")
 
 
 # ---- lines and tiles -------------------------------------------------------------------------------------------------

@@ -166,7 +166,6 @@ class ForkedProcess:
         return 0
 
     def kill(self) -> None:
-        """Kill it."""
         if self._pidfd is not None:
             with suppress(ProcessLookupError):
                 signal.pidfd_send_signal(self._pidfd, signal.SIGKILL)

@@ -33,7 +33,7 @@ from types import TracebackType
 from typing import Self
 
 from fireassay.errors import Interrupted, WorkloadError
-from fireassay.launchers.support import launch_log, readiness, supervisor, supervisor_client
+from fireassay.launchers.support import launch_log, ports, supervisor, supervisor_client
 from fireassay.launchers.support.base import ENGINE_VARIABLES, Ending, Request
 from fireassay.launchers.support.ports import HOST, Ports
 from fireassay.record.secrets.redact import redact, redact_arguments, redact_environment, secret_values
@@ -252,11 +252,7 @@ class Replicas:
         self._launch(server)
 
     def wait_ready(self, replica: int) -> None:
-        """Wait until a restarted replica is ready.
-
-        Raises:
-            WorkloadError: it exited, or was not ready in time.
-        """
+        """Wait until a restarted replica is ready. Raises WorkloadError: it exited, or was not ready in time."""
         self._wait([self._servers[replica]])
 
     def described(self) -> dict[str, object]:
@@ -342,7 +338,7 @@ class Replicas:
                 return
             start = server.starts
         # may take seconds: outside the lock
-        trouble = readiness.trouble(server.url, self.target.ready, headers=self._headers())
+        trouble = ports.trouble(server.url, self.target.ready, headers=self._headers())
         now = time.monotonic_ns()
         with self._lock:
             server.trouble = trouble

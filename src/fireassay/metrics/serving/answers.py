@@ -17,7 +17,7 @@ from fireassay.estimates.estimate import Absent, Estimate, Value
 from fireassay.estimates.over_launches import exact, no_launch
 from fireassay.frames.record_data import RecordData
 from fireassay.frames.serving.answers import answered, repeated, strangers
-from fireassay.metrics.metric import Metric, Results, Shown
+from fireassay.metrics.metric import Metric, Results
 from fireassay.metrics.serving.support.rates import shares, tally
 from fireassay.units import COUNT, FRACTION
 
@@ -101,7 +101,6 @@ CROSS_TALK: Final = ANSWERS(
     "see a mix-up of requests without a nonce.",
     compute=_cross_talk,
     rank=200,
-    shown=(Shown(table="checks", head="misrouted responses", position=2),),
 )
 ANSWERS_IDENTICAL: Final = ANSWERS(
     name="answers_identical",
@@ -115,7 +114,6 @@ ANSWERS_IDENTICAL: Final = ANSWERS(
     "with the batch; the grades of agreement tell them apart (`fireassay.verdict.evidence.answer_agreement`).",
     compute=_identical,
     rank=201,
-    shown=(Shown(table="checks", head="prompts answered identically", position=3),),
 )
 CANARIES_ANSWERED: Final = ANSWERS(
     name="canaries_answered",
@@ -129,6 +127,5 @@ CANARIES_ANSWERED: Final = ANSWERS(
     "their answer went to another client (cross_talk).",
     compute=_canaries,
     rank=202,
-    shown=(Shown(table="checks", head="canaries answered", position=1),),
 )
 METRICS = (CROSS_TALK, ANSWERS_IDENTICAL, CANARIES_ANSWERED)

@@ -20,7 +20,7 @@ import polars as pl
 from fireassay.estimates.estimate import Value
 from fireassay.frames.record_data import RecordData
 from fireassay.frames.serving.requests import ENDED
-from fireassay.metrics.metric import Metric, Need, Results, Shown
+from fireassay.metrics.metric import Metric, Need, Results
 from fireassay.metrics.serving.support.rates import within
 from fireassay.metrics.serving.support.window_cost import dollars_per, good_tokens, joules_per, per_dollar, tokens_in_window
 from fireassay.units import JOULES_PER_REQUEST, JOULES_PER_TOKEN, TOKENS_PER_USD, USD_PER_REQUEST, USD_PER_TOKEN
@@ -107,11 +107,6 @@ COST_PER_TOKEN: Final = _dollars(
     caveat="It also pays for prompt tokens: loads with different prompts are not comparable.",
     primary=True,
     rank=601,
-    shown=(
-        Shown(table="engines", above="Cost", head="", position=16),
-        Shown(table="paper", head="", position=16),
-        Shown(table="workbook", head="Cost per output token (USD)", position=7),
-    ),
 )
 COST_PER_GOOD_TOKEN: Final = _dollars(
     "cost_per_good_token",

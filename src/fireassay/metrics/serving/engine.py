@@ -14,7 +14,7 @@ import polars as pl
 
 from fireassay.estimates.estimate import Absent, Value
 from fireassay.frames.record_data import RecordData
-from fireassay.metrics.metric import Metric, Results, Shown
+from fireassay.metrics.metric import Metric, Results
 from fireassay.metrics.serving.support.rates import quotients, windows
 from fireassay.units import FRACTION, RATIO, REQUESTS
 
@@ -93,7 +93,6 @@ METRICS = (
         question="How full was the engine's KV cache, by its own count?",
         caveat=f"Near 1 the engine preempts or queues requests. {BETWEEN}",
         rank=381,
-        shown=(Shown(table="engines", above="Memory", head="KV cache in use", position=15),),
     ),
     _gauge(
         "server_running",

@@ -20,13 +20,12 @@ from fireassay.estimates.over_launches import average, exact
 from fireassay.frames.record_data import RecordData
 from fireassay.frames.serving.objectives import uncounted
 from fireassay.frames.serving.outages import NO_FAULT, Outage, attainment, between, outages, rate, recovered_s, seconds
-from fireassay.metrics.metric import Metric, Results, Shown
+from fireassay.metrics.metric import Metric, Results
 from fireassay.metrics.serving.support.rates import shares, tally
 from fireassay.units import FRACTION, PER_SECOND, REQUESTS, SECONDS
 
 RELIABILITY = partial(Metric, dimension="reliability", about=("serving",))
 DURATION = partial(RELIABILITY, unit=SECONDS, kind="cost", better="lower")
-UNDER_FAULTS: Final = partial(Shown, table="faults")
 
 
 # ---- failures ----------------------------------------------------------------------------------------------------
@@ -66,12 +65,6 @@ ERROR_RATE: Final = _share(
     question="What share of the requests failed, and how?",
     primary=True,
     rank=700,
-    shown=(
-        Shown(table="engines", above="Failed", head="requests", position=17),
-        Shown(table="paper", head="", position=17),
-        Shown(table="panel", head="failed", position=4),
-        Shown(table="workbook", head="Error rate", position=6),
-    ),
 )
 AVAILABILITY: Final = _share(
     "availability",
@@ -121,7 +114,6 @@ REQUESTS_LOST: Final = RELIABILITY(
     "replicas. Late answers are not lost: slo_during counts them. It includes failures that would have occurred without the fault.",
     compute=_requests_lost,
     rank=702,
-    shown=(UNDER_FAULTS(head="requests lost", position=4),),
 )
 
 
@@ -140,7 +132,6 @@ def _attainment(when: str, part: Callable[[Outage], pl.DataFrame], question: str
         caveat=f"{caveat} Without objectives: requests that were answered.",
         compute=compute,
         rank=703 + index,
-        shown=(UNDER_FAULTS(above="Met objectives", head=when, position=5 + index),),
     )
 
 
@@ -183,7 +174,6 @@ GOODPUT_UNDER_FAILURE: Final = RELIABILITY(
     caveat="Without objectives: are answered. Compare with goodput: the fraction left while a replica restarts.",
     compute=_goodput,
     rank=706,
-    shown=(UNDER_FAULTS(head="goodput meanwhile, requests/s", position=8),),
 )
 
 # ---- durations ---------------------------------------------------------------------------------------------------
@@ -227,7 +217,6 @@ OUTAGE_TIME: Final = DURATION(
     "recovery_time_serving.",
     compute=_outage_time,
     rank=707,
-    shown=(UNDER_FAULTS(head="outage", position=1),),
 )
 OUTAGE_DETECT_TIME: Final = DURATION(
     name="outage_detect_time",
@@ -238,7 +227,6 @@ OUTAGE_DETECT_TIME: Final = DURATION(
     "It cannot tell when the router or the operator knew.",
     compute=_detect_time,
     rank=708,
-    shown=(UNDER_FAULTS(head="until visible", position=2),),
 )
 RECOVERY_TIME: Final = DURATION(
     name="recovery_time_serving",
@@ -250,7 +238,6 @@ RECOVERY_TIME: Final = DURATION(
     compute=_recovery_time,
     primary=True,
     rank=709,
-    shown=(UNDER_FAULTS(head="recovery", position=3),),
 )
 METRICS = (
     ERROR_RATE,

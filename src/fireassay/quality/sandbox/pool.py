@@ -8,8 +8,7 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 
 from fireassay.quality.sandbox.check import Program, check_program
-from fireassay.quality.sandbox.limits import Limits
-from fireassay.quality.sandbox.outcomes import CodeResult
+from fireassay.quality.sandbox.outcomes import CodeResult, Limits
 from fireassay.quality.sandbox.probing import probe
 from fireassay.quality.sandbox.tiers import Tier, signature
 

@@ -12,11 +12,13 @@ from typing import Any, Final
 from fireassay.errors import EnvironmentLacks
 from fireassay.quality.sandbox import seccomp
 from fireassay.quality.sandbox.inside.kernel import NOBODY
-from fireassay.quality.sandbox.limits import Limits
+from fireassay.quality.sandbox.outcomes import Limits
 from fireassay.quality.sandbox.process import Sandbox
 from fireassay.quality.sandbox.tiers import NAMES, Name, Tier
 
 LOOK_S: Final = 120.0
+
+
 # Answers of `launcher.look` without which nothing is run.
 SAFE: Final[dict[str, Any]] = {
     "uid": NOBODY,
@@ -28,6 +30,8 @@ SAFE: Final[dict[str, Any]] = {
     "mount": False,
     "children": True,
 }
+
+
 FIX: Final = (
     "Allow unprivileged user namespaces (`sysctl -w user.max_user_namespaces=10000`; on Debian also `kernel.unprivileged_userns_clone=1`, on Ubuntu "
     "`kernel.apparmor_restrict_unprivileged_userns=0`), install bubblewrap (`apt-get install bubblewrap`), or score on a machine that has them."
@@ -36,16 +40,11 @@ FIX: Final = (
 
 @functools.cache
 def probe() -> Tier:
-    """The best way of isolation here.
-
-    Raises:
-        EnvironmentLacks: there is none; says why of each.
-    """
+    """The best way of isolation here. Raises EnvironmentLacks: there is none; says why of each."""
     return first_of(NAMES)
 
 
 def first_of(names: tuple[Name, ...]) -> Tier:
-    """The first of these that holds."""
     if sys.platform != "linux":
         raise EnvironmentLacks(f"Untrusted code is run in Linux namespaces, which {sys.platform} does not have. Score on a Linux machine.")
     reasons = []
@@ -58,11 +57,7 @@ def first_of(names: tuple[Name, ...]) -> Tier:
 
 
 def examined(name: Name) -> Tier:
-    """A tier after a look from the inside.
-
-    Raises:
-        EnvironmentLacks: it cannot be made, or does not hold.
-    """
+    """A tier after a look from the inside. Raises EnvironmentLacks: it cannot be made, or does not hold."""
     tier = Tier(name=name, version=_version() if name == "bubblewrap" else "", seccomp=seccomp.program())
     with tempfile.TemporaryFile("w+") as errors, Sandbox(tier, Limits(), "look", errors.fileno()) as one:
         seen = one.receive(LOOK_S)

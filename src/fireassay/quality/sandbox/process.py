@@ -1,6 +1,12 @@
 """How is a sandboxed process started, asked and ended, without waiting for it longer than wanted?
 
 Nothing that it does can block the parent: all pipes are read and written only when they are ready, and what it sends is limited.
+
+How long is a limit of wall time on a busy machine?
+
+The clock of a run goes slower by the number of runnable threads for each processor that this process may use (`/proc/loadavg`, sampled at each
+turn): with four busy threads for each processor it needs four times as long.
+Cannot tell: a hypervisor's steal, nor a share of a control group; `SLOWEST` covers what no count shows.
 """
 
 from __future__ import annotations
@@ -19,7 +25,7 @@ from types import TracebackType
 from typing import Any, Final, Self
 
 from fireassay.quality.sandbox import inside
-from fireassay.quality.sandbox.limits import Limits
+from fireassay.quality.sandbox.outcomes import Limits
 from fireassay.quality.sandbox.tiers import Tier, command, plan
 
 MARK: Final = "FIREASSAY_SANDBOX"  # in the environment of every process, so that one left over could be found
@@ -143,11 +149,7 @@ class Sandbox:
         return [self._questions] if self._out and self.open else []
 
     def move(self, readable: list[int], writable: list[int]) -> None:
-        """Move what can be moved.
-
-        Raises:
-            OutputLimit: it sent more than it may.
-        """
+        """Move what can be moved. Raises OutputLimit: it sent more than it may."""
         if self._questions in writable:
             try:
                 del self._out[: os.write(self._questions, self._out[:PIECE])]
@@ -221,3 +223,35 @@ def _ended(report: bytes) -> Ended:
     if "setup" in told:
         return Ended(setup=": ".join(told["setup"]))
     return Ended(status=told["status"], cpu_s=told["cpu_s"])
+
+
+SLOWEST: Final = 64.0  # times
+
+
+class StretchedClock:
+    """Seconds since the start, as many as the machine would have needed if it were idle."""
+
+    def __init__(self) -> None:
+        self._last_s = time.monotonic()
+        self._slow = slowness()
+        self.seconds = 0.0
+        self.wall_s = 0.0
+
+    def read(self) -> float:
+        """Add what passed since the last reading."""
+        now_s, slow = time.monotonic(), slowness()
+        passed_s = now_s - self._last_s
+        self.seconds += passed_s / max(slow, self._slow)
+        self.wall_s += passed_s
+        self._last_s, self._slow = now_s, slow
+        return self.seconds
+
+
+def slowness(file: Path = Path("/proc/loadavg")) -> float:
+    """Runnable threads for each processor, at least 1."""
+    try:
+        first, _, _, entities, _ = file.read_text().split()
+        runnable = max(float(first), float(entities.partition("/")[0]) - 1.0)  # without the reader
+    except (OSError, ValueError):
+        return 1.0
+    return min(SLOWEST, max(1.0, runnable / len(os.sched_getaffinity(0))))

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, Final, Literal
 
 from fireassay.quality.sandbox.inside.kernel import DEVICES, NOBODY, may_become_nobody
-from fireassay.quality.sandbox.limits import Limits
+from fireassay.quality.sandbox.outcomes import Limits
 
 Name = Literal["bubblewrap", "unshare"]
 NAMES: Final[tuple[Name, ...]] = ("bubblewrap", "unshare")

@@ -6,6 +6,8 @@
 space before it, as lm-evaluation-harness counts them: there that space is the delimiter, no part of the choice.
 `scored_bytes` are those of everything whose tokens were counted, white space before it included.  So every score can be computed
 again from the record, under any normalisation.
+
+How far are two next-token distributions apart at least, of which only the most probable tokens are known?
 """
 
 from __future__ import annotations
@@ -39,7 +41,6 @@ class Likelihood:
 
 
 def of_choice(context: str, choice: str, logprobs: Sequence[float], request: int | None) -> dict[str, Any]:
-    """A choice's entry."""
     text = choice.lstrip() or choice
     scored = context[len(context.rstrip()) :] + choice
     return {
@@ -57,16 +58,11 @@ def _bytes(text: str) -> int:
 
 
 def to_text(entries: Sequence[Mapping[str, Any]]) -> str:
-    """The answer's text."""
     return json.dumps(list(entries))
 
 
 def of_text(text: str) -> tuple[Likelihood, ...]:
-    """The choices of an answer's text.
-
-    Raises:
-        ValueError: it is another text.
-    """
+    """The choices of an answer's text. Raises ValueError: it is another text."""
     try:
         return tuple(
             Likelihood(
@@ -133,3 +129,20 @@ def right_texts(answers: Sequence[str], references: Sequence[Sequence[str]]) -> 
 
 def _wrong(item: Item, found: str, allowed: str) -> SpecError:
     return refuse(f"item {item.id}", found, allowed, source="the task")
+
+
+def kl_at_least(reference: Mapping[str, float], replica: Mapping[str, float]) -> float:
+    """A lower bound of one position's KL, from the log probabilities of each side's most probable tokens.
+
+    All tokens that both sides report stand for themselves, and the rest for one: merging outcomes never raises a KL (data processing
+    inequality).  NaN: no common token.
+    """
+    common = sorted(reference.keys() & replica.keys())
+    if not common:
+        return math.nan
+    p, q = (np.exp([side[token] for token in common]) for side in (reference, replica))
+    rest_p, rest_q = max(0.0, 1.0 - float(p.sum())), max(0.0, 1.0 - float(q.sum()))
+    bound = float((p * np.log(p / q)).sum())
+    if rest_p > 0.0 and rest_q > 0.0:
+        bound += rest_p * math.log(rest_p / rest_q)
+    return max(0.0, bound)

@@ -36,7 +36,6 @@ class Scored:
 
 
 def extractor(name: str) -> Extractor:
-    """An extractor by name."""
     loaded: Extractor = catalog.load("quality.scoring.extractors", name)
     return loaded
 
@@ -99,7 +98,6 @@ def until(text: str, stops: Sequence[str]) -> str:
 
 
 def score_all(scores: Sequence[Score], answers: Sequence[str], references: Sequence[Sequence[str]]) -> tuple[Scored, ...]:
-    """Every score of these answers."""
     return tuple(_scored(score, answers, references) for score in scores)
 
 

@@ -14,7 +14,7 @@ from typing import Final
 
 from fireassay.quality.scoring.items import Item
 from fireassay.quality.tasks.support import files
-from fireassay.quality.tasks.support.own_rows import weight_of
+from fireassay.quality.tasks.support.own_task import weight_of
 from fireassay.spec.sections.evaluation import Fields
 
 TABLES: Final = {".csv": ",", ".tsv": "\t"}

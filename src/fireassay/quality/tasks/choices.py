@@ -10,17 +10,17 @@ from pathlib import Path
 from typing import Final
 
 from fireassay.quality.scoring.items import Format, Task
-from fireassay.quality.tasks.support import files, options, own_rows, prompts
+from fireassay.quality.tasks.support import files, own_task, prompts
 from fireassay.quality.tasks.support.prompts import LETTERS, Example
 
-OPTIONS: Final[Mapping[str, options.Option]] = {"variant": "generation", "shots": 0, "shots_from": "", "max_tokens": 32}
+OPTIONS: Final[Mapping[str, files.Option]] = {"variant": "generation", "shots": 0, "shots_from": "", "max_tokens": 32}
 CHOICES: Final = {"variant": ("letter", "text", "generation")}
-FIELDS: Final = ("question", "choices", "answer", *own_rows.BESIDE)
+FIELDS: Final = ("question", "choices", "answer", *own_task.BESIDE)
 
 
-def read(path: Path, given: Mapping[str, options.Option]) -> tuple[Task, ...]:
+def read(path: Path, given: Mapping[str, files.Option]) -> tuple[Task, ...]:
     """The questions of a file; `shots_from`: the file beside it with the examples."""
-    asked = options.checked("choices", given, OPTIONS, CHOICES)
+    asked = files.checked("choices", given, OPTIONS, CHOICES)
     text = files.read(path)
     digests, before, shots = {text.name: text.sha256}, "", int(asked["shots"])
     if shots:
@@ -50,7 +50,7 @@ def read(path: Path, given: Mapping[str, options.Option]) -> tuple[Task, ...]:
 
 
 def _example(row: files.Row, variant: str) -> Example:
-    own_rows.known(row, FIELDS)
+    own_task.known(row, FIELDS)
     texts = files.texts_of(row, "choices")
     if not 2 <= len(texts) <= len(LETTERS):
         raise files.wrong(row.where, f"{len(texts)} choices", f"from 2 to {len(LETTERS)}")
@@ -58,14 +58,14 @@ def _example(row: files.Row, variant: str) -> Example:
     listed = "" if variant == "text" else "".join(f"{letter}. {text}\n" for letter, text in zip(LETTERS, texts, strict=False))
     shown = texts if variant == "text" else tuple(LETTERS[: len(texts)])
     return Example(
-        id=own_rows.id_of(row),
+        id=own_task.id_of(row),
         prompt=f"{files.text_of(row, 'question').strip()}\n{listed}Answer:",
         answer=f" {shown[right]}",
         references=(LETTERS[right] if variant == "generation" else str(right),),
         choices=tuple(f" {text}" for text in shown),
-        cluster=own_rows.label_of(row),
-        groups=own_rows.groups_of(row),
-        weight=own_rows.weight_of(row),
+        cluster=own_task.label_of(row),
+        groups=own_task.groups_of(row),
+        weight=own_task.weight_of(row),
     )
 
 

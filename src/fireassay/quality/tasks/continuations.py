@@ -14,14 +14,13 @@ from pathlib import Path
 from typing import Final
 
 from fireassay.quality.scoring.items import Format, Item, Task
-from fireassay.quality.tasks.support import files, options, own_rows, prompts
+from fireassay.quality.tasks.support import files, own_task, prompts
 
-OPTIONS: Final[Mapping[str, options.Option]] = {}
+OPTIONS: Final[Mapping[str, files.Option]] = {}
 
 
-def read(path: Path, given: Mapping[str, options.Option]) -> tuple[Task, ...]:
-    """The file as one task."""
-    options.checked("continuations", given, OPTIONS, {})
+def read(path: Path, given: Mapping[str, files.Option]) -> tuple[Task, ...]:
+    files.checked("continuations", given, OPTIONS, {})
     text = files.read(path)
     items = tuple(map(_item, files.json_lines(text)))
     kinds = {len(item.choices) > 1 for item in items}
@@ -43,11 +42,11 @@ def read(path: Path, given: Mapping[str, options.Option]) -> tuple[Task, ...]:
 def _item(row: files.Row) -> Item:
     choices = _choices(row)
     return Item(
-        id=own_rows.id_of(row),
+        id=own_task.id_of(row),
         prompt=_text(row, "prompt"),
         choices=choices,
         references=(_label(row, choices),) if "choices" in row.values else (),
-        cluster=own_rows.label_of(row),
+        cluster=own_task.label_of(row),
     )
 
 

@@ -20,16 +20,15 @@ from typing import Any, Final
 
 from fireassay import catalog
 from fireassay.quality.scoring.items import Format, Task
-from fireassay.quality.tasks.support import files, options, own_rows, prompts, template
+from fireassay.quality.tasks.support import files, own_task, prompts
 from fireassay.quality.tasks.support.own_task import OwnTask, load
 from fireassay.quality.tasks.support.prompts import LETTERS, Example
 
-OPTIONS: Final[Mapping[str, options.Option]] = {}
+OPTIONS: Final[Mapping[str, files.Option]] = {}
 
 
-def read(path: Path, given: Mapping[str, options.Option]) -> tuple[Task, ...]:
-    """The one task of a TOML file."""
-    options.checked("file", given, OPTIONS, {})
+def read(path: Path, given: Mapping[str, files.Option]) -> tuple[Task, ...]:
+    files.checked("file", given, OPTIONS, {})
     own = load(path)
     data = files.read(path.parent / Path(own.data).expanduser())
     digests, before = {data.name: data.sha256}, own.introduction
@@ -81,19 +80,19 @@ def _example(own: OwnTask, row: files.Row) -> Example:
     texts = files.texts_of(row, fields.choices) if fields.choices else ()
     references = _references(own, row, texts)
     answer = (
-        template.filled(own.answer_template, lambda name: _value(row, name))
+        own_task.filled(own.answer_template, lambda name: _value(row, name))
         if own.answer_template
         else f" {_shown(own, references, texts)}"
     )
     return Example(
-        id=own_rows.id_of(row, fields.id) if not fields.id else files.text_of(row, fields.id),
-        prompt=template.filled(own.template, lambda name: _value(row, name)),
+        id=own_task.id_of(row, fields.id) if not fields.id else files.text_of(row, fields.id),
+        prompt=own_task.filled(own.template, lambda name: _value(row, name)),
         answer=answer,
         references=references,
         choices=tuple(f" {text}" for text in texts),
         cluster=files.text_of(row, fields.cluster) if fields.cluster else None,
         groups={name: files.text_of(row, name) for name in fields.groups},
-        weight=own_rows.weight_of(row, fields.weight) if fields.weight else 1.0,
+        weight=own_task.weight_of(row, fields.weight) if fields.weight else 1.0,
     )
 
 

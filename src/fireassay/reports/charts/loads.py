@@ -12,7 +12,6 @@ from typing import Final, Literal
 
 from fireassay.estimates.estimate import Estimate
 from fireassay.estimates.format import Scale, count, given, show
-from fireassay.metrics.metric import Table
 from fireassay.metrics.serving.latency import TPOT_P50, TPOT_P99, TTFT_P50, TTFT_P99
 from fireassay.metrics.serving.objectives import GOODPUT
 from fireassay.metrics.serving.throughput import OUTPUT_THROUGHPUT, REQUEST_THROUGHPUT
@@ -21,6 +20,7 @@ from fireassay.reports.charts.model import Axis, Chart, Charts, Dot, Drawn, Key,
 from fireassay.reports.charts.model import Line as Path
 from fireassay.reports.charts.of_view import absence, common_scale, counts_axis, course, in_words, quantity, value_at, workbook
 from fireassay.reports.charts.points import CATEGORIES, SHAPES, has_interval, has_width, path, point
+from fireassay.reports.metric_tables import CURVE_ACROSS, CURVE_UP, PANEL, MetricTable
 from fireassay.reports.view import Column, MetricRow, View
 
 AXIS: Final = {"concurrency": "requests in flight", "rate": "requests per second offered", "": "load"}
@@ -125,7 +125,7 @@ def load_label(load: float | None, mark: Point, others: Sequence[Point], close: 
 def curve(view: View) -> Chart:
     """Tail time to first token over tokens per second, the operating point marked; small multiples for several scenarios."""
     title, every = "Latency against throughput", engines(view)
-    across, up = _measured(view, "curve across", every), _measured(view, "curve up", every)
+    across, up = _measured(view, CURVE_ACROSS, every), _measured(view, CURVE_UP, every)
     if across is None or up is None or not any(_place(across, up, column) for column in view.columns):
         return Chart(title=title, missing="Throughput and a latency were not both measured at any load.")
     names, wide = scenarios(view), quantity(across)[:1].lower() + quantity(across)[1:]
@@ -147,7 +147,7 @@ def curve(view: View) -> Chart:
     )
 
 
-def _measured(view: View, table: Table, series: Sequence[Line]) -> MetricRow | None:
+def _measured(view: View, table: MetricTable, series: Sequence[Line]) -> MetricRow | None:
     """The first metric with numbers at most loads: a tail estimated at one load only makes no curve."""
     rows = [(row, len(estimates_of(row, series))) for _, row in view.shown_in(table)]
     most = max((known for _, known in rows), default=0)
@@ -240,8 +240,8 @@ def panel(view: View) -> Chart:
 
 def panel_by(by: Condition, view: View) -> Chart:
     """Two columns of panels, one per measured metric; grouped by load, scenarios or engines lie along the axis."""
-    grouped, every = lines(view, partial(_group, view, by)), view.shown_in("panel")
-    shown = [(placement.head, row) for placement, row in every if estimates_of(row, grouped)]
+    grouped, every = lines(view, partial(_group, view, by)), view.shown_in(PANEL)
+    shown = [(column.head, row) for column, row in every if estimates_of(row, grouped)]
     if not shown:
         reason = "None of the headline metrics was measured." if every else "This record holds no load."
         return Chart(title=f"Headline metrics by {by}", missing=reason)

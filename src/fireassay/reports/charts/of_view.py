@@ -22,7 +22,7 @@ Draw = Callable[[View], Charts]
 
 def charts_of(view: View) -> Charts:
     """All charts of a record, in the order of its kind's page."""
-    return tuple(chart for draw in catalog.part("kinds", view.kind.name, "page", "charts")(view) for chart in draw(view))
+    return tuple(chart for draw in catalog.part("kinds", view.kind.name, "show", "charts")(view) for chart in draw(view))
 
 
 def worker_axis(view: View, reach: float = 0.0) -> Axis:

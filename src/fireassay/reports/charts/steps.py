@@ -21,8 +21,8 @@ from fireassay.reports.charts.axes import linear, rows_axis, top_of
 from fireassay.reports.charts.model import REST, WHOLE, Axis, Bar, Chart, Charts, Course, Drawn, Panel, named
 from fireassay.reports.charts.of_view import absence, common_scale, course, estimates, in_words, interval_key, workbook
 from fireassay.reports.charts.points import Swatch, bar_key, level_point, stacked
-from fireassay.reports.rows.profile import NO_OPERATOR
-from fireassay.reports.rows.spent import Spent
+from fireassay.reports.pages.profile import NO_OPERATOR
+from fireassay.reports.spent import Spent
 from fireassay.reports.view import MetricRow, View
 from fireassay.units import NS_PER_S
 

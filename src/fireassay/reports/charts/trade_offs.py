@@ -25,7 +25,7 @@ from fireassay.reports.charts.model import Chart, Drawn, Key, Panel, Point, name
 from fireassay.reports.charts.model import Line as Path
 from fireassay.reports.charts.of_view import absence, common_scale, estimates, in_words
 from fireassay.reports.charts.points import PLAIN, ends, has_interval, point
-from fireassay.reports.rows.comparison import ComparisonView
+from fireassay.reports.pages.comparison_view import ComparisonView
 from fireassay.reports.view import Column, MetricRow, View
 
 

@@ -7,22 +7,22 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from fireassay.errors import refuse
 
 if TYPE_CHECKING:
-    from fireassay.reports.documents.values import Document
+    from fireassay.reports.documents.json_object import Document
 
 
-def documents() -> dict[str, Document[Any]]:
+def documents() -> dict[str, type[Document]]:
     """Every declared document by the verb that prints it."""
     modules = (importlib.import_module(f"{__name__}.{module.name}") for module in pkgutil.iter_modules(__path__))
     declared = [module.DOCUMENT for module in modules if hasattr(module, "DOCUMENT")]
-    return {document.verb: document for document in sorted(declared, key=lambda document: document.verb)}
+    return {document.VERB: document for document in sorted(declared, key=lambda document: document.VERB)}
 
 
-def document(verb: str) -> Document[Any]:
+def document(verb: str) -> type[Document]:
     """The document that `assay VERB --json` prints.
 
     Raises:

@@ -7,13 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Final
 
-from fireassay.reports.documents.values import BRIEF_VALUE, DIFFERENCE, Document, Key, Keys, key_tables, lifted
+from fireassay.reports.documents.json_object import BriefMeasured, Difference, Document, JsonObject, key, key_tables, spread
 from fireassay.reports.pages.check import mark_of
 from fireassay.reports.writers import junit
-from fireassay.verdict.checking.types import STATES, Check, Row
-from fireassay.verdict.comparison.types import Mismatch
+from fireassay.verdict.checking.types import STATES, Check, CheckRow
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,64 +23,59 @@ class CheckResult:
     fresh: tuple[str, ...] = ()
 
 
-def _rows(result: CheckResult) -> list[Row]:
+def _rows(result: CheckResult) -> list[CheckRow]:
     mark = mark_of(result.check)
     return [replace(row, sentence=f"{mark}{row.sentence}") for row in result.check.rows]
 
 
-ROW: Final[Keys[Row]] = (
-    Key("metric", "string", "its name; `quality`, or the rule of a finding, where the result itself is compared"),
-    Key("configuration", "string", "for example `workers=2`"),
-    Key("state", "string", "as above, or `listed`: it decides nothing"),
-    Key("decides", "boolean", "whether it can fail the build"),
-    Key("primary", "boolean", "whether it is the metric named in advance"),
-    Key("suspected", "boolean", "whether a change for the worse rests on one day, or on fewer than 3 records"),
-    *lifted(DIFFERENCE, lambda row: row.difference),
-    Key("p_adjusted", "number or null", "the p-value after correction for the other metrics"),
-    Key("launches_needed", "number or null", "on each side, for a decision"),
-    Key("margin", "number or null", "a regression beyond it must be excluded for a pass"),
-    Key("baseline", "object or null", "its value", shape=BRIEF_VALUE),
-    Key("record", "object or null", "likewise", lambda row: row.value, BRIEF_VALUE),
-    Key("sentence", "string", "for people"),
-)
-REFUSED: Final[Keys[Mismatch]] = (
-    Key("field", "string", "the condition"),
-    Key("values", "list of strings", "baseline and record"),
-    Key("why", "string", "why it matters"),
-    Key("override", "string", "the flag that allows the check nevertheless"),
-)
-KEYS: Final[Keys[CheckResult]] = (
-    Key("state", "string", f"one of {', '.join(f'`{state}`' for state in STATES)}", lambda result: result.check.state),
-    Key("exit_code", "number", "of the state, before `--accept`", lambda result: STATES[result.check.state][0]),
-    Key("accepted", "boolean", "whether `--accept` turned the exit code into 0"),
-    Key(
-        "design",
-        "string",
-        "`in turn`, `alternating sittings`, `two records`, `two records and a history`, `a history` or `none`",
-        lambda result: result.check.design,
-    ),
-    Key(
-        "confirmation",
-        "string",
-        "`not needed`, `unconfirmed`, `confirmed`, `refuted` or `undecided`",
-        lambda result: result.check.confirmation,
-    ),
-    Key(
-        "exploratory",
-        "boolean",
-        "whether conditions that must be equal differ, and `--force` was given",
-        lambda result: result.check.exploratory,
-    ),
-    Key("record", "string", "the checked record", lambda result: result.check.record),
-    Key("baseline", "string", "its baseline", lambda result: result.check.baseline),
-    Key("sentence", "string", "the sentence that may be quoted", lambda result: result.check.sentence),
-    Key("rows", "list of objects", "one for each metric and configuration, those that decide first", _rows, ROW),
-    Key("refused", "list of objects", "conditions that forbid the comparison", lambda result: result.check.refused, REFUSED),
-    Key("gaps", "list of strings", "missing parts of the plan, without which it cannot pass", lambda result: result.check.gaps),
-    Key("notes", "list of strings", "limits of the check", lambda result: result.check.notes),
-    Key("fresh_records", "list of strings", "records made for confirmation, baseline first", lambda result: result.fresh),
-)
-DOCUMENT: Final = Document(verb="check", schema="assay-check/1", keys=KEYS)
+class Decision(JsonObject):
+    """A metric that was checked, made from a `CheckRow`."""
+
+    metric: str = key("its name; `quality`, or the rule of a finding, where the result itself is compared")
+    configuration: str = key("for example `workers=2`")
+    state: str = key("as above, or `listed`: it decides nothing")
+    decides: bool = key("whether it can fail the build")
+    primary: bool = key("whether it is the metric named in advance")
+    suspected: bool = key("whether a change for the worse rests on one day, or on fewer than 3 records")
+    difference: Difference = spread()
+    p_adjusted: float | None = key("the p-value after correction for the other metrics")
+    launches_needed: float | None = key("on each side, for a decision")
+    margin: float | None = key("a regression beyond it must be excluded for a pass")
+    baseline: BriefMeasured | None = key("its value")
+    record: BriefMeasured | None = key("likewise", "value")
+    sentence: str = key("for people")
+
+
+class Refused(JsonObject):  # of `Mismatch`
+    field: str = key("the condition")
+    values: list[str] = key("baseline and record")
+    why: str = key("why it matters")
+    override: str = key("the flag that allows the check nevertheless")
+
+
+class CheckDocument(Document):  # of `CheckResult`
+    VERB = "check"
+    VERSION = "assay-check/1"
+
+    state: str = key(f"one of {', '.join(f'`{state}`' for state in STATES)}", "check.state")
+    exit_code: float = key("of the state, before `--accept`", lambda result: STATES[result.check.state][0])
+    accepted: bool = key("whether `--accept` turned the exit code into 0")
+    design: str = key(
+        "`in turn`, `alternating sittings`, `two records`, `two records and a history`, `a history` or `none`", "check.design"
+    )
+    confirmation: str = key("`not needed`, `unconfirmed`, `confirmed`, `refuted` or `undecided`", "check.confirmation")
+    exploratory: bool = key("whether conditions that must be equal differ, and `--force` was given", "check.exploratory")
+    record: str = key("the checked record", "check.record")
+    baseline: str = key("its baseline", "check.baseline")
+    sentence: str = key("the sentence that may be quoted", "check.sentence")
+    rows: list[Decision] = key("one for each metric and configuration, those that decide first", _rows)
+    refused: list[Refused] = key("conditions that forbid the comparison", "check.refused")
+    gaps: list[str] = key("missing parts of the plan, without which it cannot pass", "check.gaps")
+    notes: list[str] = key("limits of the check", "check.notes")
+    fresh_records: list[str] = key("records made for confirmation, baseline first", "fresh")
+
+
+DOCUMENT = CheckDocument
 
 
 def render(check: Check, *, accepted: bool = False, fresh: Iterable[str] = ()) -> str:
@@ -97,8 +90,8 @@ def reference() -> str:
     lines += [f"| `{state}` | {code} | {meaning} |" for state, (code, meaning) in STATES.items()]
     lines += [
         "",
-        f"`--json` prints one JSON object of the shape `{DOCUMENT.schema}`. Numbers are raw; null is an end that the data do not",
+        f"`--json` prints one JSON object of the shape `{DOCUMENT.VERSION}`. Numbers are raw; null is an end that the data do not",
         "bound, or a missing value. Keys may be added; none changes its meaning.",
     ]
-    lines += [*key_tables(DOCUMENT.fields), "", "## JUnit", "", *(junit.__doc__ or "").split("\n\n", 1)[1].strip().splitlines()]
+    lines += [*key_tables(DOCUMENT.fields()), "", "## JUnit", "", *(junit.__doc__ or "").split("\n\n", 1)[1].strip().splitlines()]
     return "\n".join(lines) + "\n"

@@ -7,136 +7,130 @@ added; none changes its meaning.
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
-from fireassay.estimates.estimate import Value
-from fireassay.frames.evaluation.flipped import Flip
-from fireassay.reports.documents.values import DIFFERENCE, VALUE, Document, Key, Keys, key_tables, lifted
-from fireassay.reports.pages.flips import LONGEST, shortened
+from fireassay.reports.documents.json_object import Bounds, Document, JsonObject, Measured, key, reference_page, spread
+from fireassay.reports.pages.comparison_view import LONGEST
+from fireassay.reports.words import cut
 from fireassay.stats.comparing.comparison import Difference
-from fireassay.verdict.comparison.types import Change, Comparison, Mismatch
+from fireassay.verdict.comparison import types
 
 
-def _alone(change: Change) -> Difference | None:
+def _alone(change: types.Change) -> Difference | None:
     return change.occasion.launches if change.occasion is not None and change.occasion.allowance else None
 
 
-SUBJECT: Final[Keys[Change]] = (
-    Key("metric", "string", "name of the metric"),
-    Key("configuration", "string", "key of the configuration"),
-    Key("side", "string", "label of the side compared with the baseline"),
-    Key("outcome", "string", "`improved`, `worse`, `higher`, `lower`, `equivalent`, `inconclusive`, `not_measured` or `struck_out`"),
-    Key("word", "string", "for people: faster, slower, cheaper ..."),
-)
-EFFECT: Final[Keys[Change]] = (
-    Key("primary", "boolean", "whether this one decides"),
-    Key("ratio", "number or null", "side / baseline; null where there is none"),
-    Key("difference", "number or null", "side - baseline in the metric's unit, only where there is no ratio"),
-    Key("low", "number or null", "lower end of the interval of the ratio or the difference"),
-    Key("high", "number or null", "upper end of it"),
-    Key("p_value", "number or null", "two-sided, of no difference"),
-    Key("p_adjusted", "number or null", "corrected for the other metrics; of the primary for the number of sides"),
-    Key("minimum_detectable_effect", "number or null", "found with 80 % power; relative, or in the unit of a difference; null: none"),
-    Key("launches_needed", "integer or null", "on each side, for a decision; null where decided or unknown"),
-    Key("method", "string", "how the interval was made"),
-    Key("sentence", "string", "in words"),
-    Key("baseline", "object", "the baseline's value, as in the JSON report of a record", shape=VALUE),
-    Key("value", "object", "the side's value, likewise", shape=VALUE),
-    Key(
-        "evidence",
-        "string or null",
+class Subject(JsonObject):
+    """What changed, and how; made from a `Change`."""
+
+    metric: str = key("name of the metric")
+    configuration: str = key("key of the configuration")
+    side: str = key("label of the side compared with the baseline")
+    outcome: str = key("`improved`, `worse`, `higher`, `lower`, `equivalent`, `inconclusive`, `not_measured` or `struck_out`")
+    word: str = key("for people: faster, slower, cheaper ...")
+
+
+class Effect(JsonObject):
+    """By how much, with which certainty; made from a `Change`."""
+
+    primary: bool = key("whether this one decides")
+    ratio: float | None = key("side / baseline; null where there is none")
+    difference: float | None = key("side - baseline in the metric's unit, only where there is no ratio")
+    low: float | None = key("lower end of the interval of the ratio or the difference")
+    high: float | None = key("upper end of it")
+    p_value: float | None = key("two-sided, of no difference")
+    p_adjusted: float | None = key("corrected for the other metrics; of the primary for the number of sides")
+    minimum_detectable_effect: float | None = key("found with 80 % power; relative, or in the unit of a difference; null: none")
+    launches_needed: int | None = key("on each side, for a decision; null where decided or unknown")
+    method: str = key("how the interval was made")
+    sentence: str = key("in words")
+    baseline: Measured = key("the baseline's value, as in the JSON report of a record")
+    value: Measured = key("the side's value, likewise")
+    evidence: str | None = key(
         "`in turn`, `alternating` (sittings), `history` or `assumed` (two sessions), `constant`; null: not tested",
-        lambda c: c.occasion.evidence if c.occasion is not None else None,
-    ),
-    Key(
-        "launches_alone",
-        "object or null",
-        "value, low and high by the launches alone, where the variation between sessions is in the interval",
-        _alone,
-        tuple(key for key in DIFFERENCE if key.name in ("value", "low", "high")),
-    ),
-)
-CHANGE: Final[Keys[tuple[bool, Change]]] = (
-    *lifted(SUBJECT, lambda item: item[1]),
-    Key("exploratory", "boolean", "as at the top", lambda item: item[0]),
-    *lifted(EFFECT, lambda item: item[1]),
-)
-MISMATCH: Final[Keys[Mismatch]] = (
-    Key("field", "string", "name in the catalogue of conditions"),
-    Key("class", "string", "`identity`, `hardware`, `condition` or `context`", lambda m: m.kind),
-    Key("values", "list of strings", "one for each side"),
-    Key("why", "string", "why it matters"),
-    Key("refuses", "boolean", "whether it forbids the comparison unless it is declared"),
-    Key("declared", "boolean", "whether it is declared as studied, or follows from that"),
-    Key("override", "string", "the flag that allows the comparison nevertheless; empty: none"),
-)
-TABLE: Final[Keys[tuple[str, str, Value]]] = (
-    Key("side", "string", "label", lambda item: item[0]),
-    Key("metric", "string", "name of the metric", lambda item: item[1]),
-    *lifted(VALUE, lambda item: item[2]),
-)
+        lambda change: change.occasion.evidence if change.occasion is not None else None,
+    )
+    launches_alone: Bounds | None = key(
+        "value, low and high by the launches alone, where the variation between sessions is in the interval", _alone
+    )
+
+
+class Change(JsonObject):
+    """One metric of one side."""
+
+    subject: Subject = spread()
+    exploratory: bool = key("as at the top")
+    effect: Effect = spread()
+
+
+class Mismatch(JsonObject):  # of `Mismatch`
+    field: str = key("name in the catalogue of conditions")
+    class_: str = key("`identity`, `hardware`, `condition` or `context`", "kind")
+    values: list[str] = key("one for each side")
+    why: str = key("why it matters")
+    refuses: bool = key("whether it forbids the comparison unless it is declared")
+    declared: bool = key("whether it is declared as studied, or follows from that")
+    override: str = key("the flag that allows the comparison nevertheless; empty: none")
+
+
+class OfSide(JsonObject):
+    """A value of a side."""
+
+    side: str = key("label")
+    metric: str = key("name of the metric")
+    value: Measured = spread()
+
+
 CUT: Final = f"at most {LONGEST} characters of it"
-FLIP: Final[Keys[Flip]] = (
-    Key("task", "string", "the item's task"),
-    Key("item", "string", "its id"),
-    Key("side", "string", "label of the side compared with the baseline"),
-    Key("better", "boolean", "whether the side is the better one"),
-    Key("score_before", "number", "score of the baseline's answer, by the metric that decides the task"),
-    Key("score_after", "number", "score of the side's answer"),
-    Key("reference", "string", f"the acceptable answers, {CUT}", lambda flip: shortened(flip.reference, LONGEST)),
-    Key("before", "string", f"the baseline's answer, of several the first, {CUT}", lambda flip: shortened(flip.before, LONGEST)),
-    Key("after", "string", f"the side's answer, {CUT}", lambda flip: shortened(flip.after, LONGEST)),
-)
-KEYS: Final[Keys[Comparison]] = (
-    Key("state", "string", "`compared`, `exploratory` (forced), `incomparable` or `nothing_measured`"),
-    Key("exploratory", "boolean", "whether it was forced although conditions differ: nothing in it may be quoted as a result"),
-    Key("sentence", "string", "the sentence that may be quoted; says EXPLORATORY if it is"),
-    Key("sides", "list of strings", "labels, the baseline first"),
-    Key("varying", "list of strings", "the conditions declared as studied"),
-    Key("primary", "string", "name of the deciding metric"),
-    Key("configuration", "string", "the deciding configuration"),
-    Key("confidence", "number", "of the intervals, 0..1"),
-    Key("floor", "number", "smallest relative difference that the machines can resolve, by `assay doctor`; 0: unknown"),
-    Key("equivalence", "number", "relative margin of equivalence"),
-    Key("smallest_effect", "number", "relative differences up to this are not acted on"),
-    Key("quality", "object", "label -> `HELD`, `DEGRADED`, `INCONCLUSIVE` or `NOT_MEASURED` against the baseline"),
-    Key(
-        "changes",
-        "list of objects",
-        "one for each metric, configuration and side; the primary first",
-        lambda c: [(c.exploratory, change) for change in c.changes],
-        CHANGE,
-    ),
-    Key(
-        "flips",
-        "list of objects",
-        "of evaluations: every item that scores otherwise than at the baseline, largest changes first",
-        shape=FLIP,
-    ),
-    Key("mismatches", "list of objects", "the conditions that differ, those that refuse first", shape=MISMATCH),
-    Key(
-        "table",
-        "list of objects",
-        "every value of every side at the deciding configuration",
-        lambda c: [(side, name, value) for side, values in c.table.items() for name, value in values.items()],
-        TABLE,
-    ),
-    Key("notes", "list of strings", "limits of this comparison"),
-)
-DOCUMENT: Final = Document(verb="compare", schema="assay-comparison/1", keys=KEYS)
+
+
+class Flip(JsonObject):  # of `Flip`
+    task: str = key("the item's task")
+    item: str = key("its id")
+    side: str = key("label of the side compared with the baseline")
+    better: bool = key("whether the side is the better one")
+    score_before: float = key("score of the baseline's answer, by the metric that decides the task")
+    score_after: float = key("score of the side's answer")
+    reference: str = key(f"the acceptable answers, {CUT}", lambda flip: cut(flip.reference, LONGEST))
+    before: str = key(f"the baseline's answer, of several the first, {CUT}", lambda flip: cut(flip.before, LONGEST))
+    after: str = key(f"the side's answer, {CUT}", lambda flip: cut(flip.after, LONGEST))
+
+
+def _changes(of: types.Comparison) -> list[Change]:
+    return [Change(subject=change, exploratory=of.exploratory, effect=change) for change in of.changes]
+
+
+def _table(of: types.Comparison) -> list[OfSide]:
+    return [OfSide(side=side, metric=name, value=value) for side, values in of.table.items() for name, value in values.items()]
+
+
+class ComparisonDocument(Document):  # of `Comparison`
+    VERB = "compare"
+    VERSION = "assay-comparison/1"
+
+    state: str = key("`compared`, `exploratory` (forced), `incomparable` or `nothing_measured`")
+    exploratory: bool = key("whether it was forced although conditions differ: nothing in it may be quoted as a result")
+    sentence: str = key("the sentence that may be quoted; says EXPLORATORY if it is")
+    sides: list[str] = key("labels, the baseline first")
+    varying: list[str] = key("the conditions declared as studied")
+    primary: str = key("name of the deciding metric")
+    configuration: str = key("the deciding configuration")
+    confidence: float = key("of the intervals, 0..1")
+    floor: float = key("smallest relative difference that the machines can resolve, by `assay doctor`; 0: unknown")
+    equivalence: float = key("relative margin of equivalence")
+    smallest_effect: float = key("relative differences up to this are not acted on")
+    quality: dict[str, Any] = key("label -> `HELD`, `DEGRADED`, `INCONCLUSIVE` or `NOT_MEASURED` against the baseline")
+    changes: list[Change] = key("one for each metric, configuration and side; the primary first", _changes)
+    flips: list[Flip] = key("of evaluations: every item that scores otherwise than at the baseline, largest changes first")
+    mismatches: list[Mismatch] = key("the conditions that differ, those that refuse first")
+    table: list[OfSide] = key("every value of every side at the deciding configuration", _table)
+    notes: list[str] = key("limits of this comparison")
+
+
+DOCUMENT = ComparisonDocument
 render = DOCUMENT.render
 
 
 def reference() -> str:
     """The page docs/reference/comparison.md."""
-    lines = [
-        "# The JSON of a comparison",
-        "",
-        "<!-- generated by fireassay.reports.documents.comparison.reference(); do not edit -->",
-        "",
-        f"`assay compare A B --json` writes one JSON object of the shape `{DOCUMENT.schema}`.",
-        "",
-        *(__doc__ or "").split("\n\n", 1)[1].strip().splitlines(),
-        *key_tables(DOCUMENT.fields),
-    ]
-    return "\n".join(lines) + "\n"
+    return reference_page("The JSON of a comparison", __name__, DOCUMENT, "assay compare A B --json", __doc__)

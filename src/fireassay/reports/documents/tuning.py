@@ -5,36 +5,40 @@ As strict JSON of a stable shape: `assay-tune-1`.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Any
 
-from fireassay.reports.documents import comparison
-from fireassay.reports.documents.values import Document, Key, Keys
+from fireassay.reports.documents.comparison import ComparisonDocument
+from fireassay.reports.documents.json_object import Document, JsonObject, key
 
-if TYPE_CHECKING:
-    from fireassay.verdict.tuning import Round, Standing, Tuned
 
-ARM: Final[Keys[Standing]] = (
-    Key("label", "string", "the settings, in words"),
-    Key("settings", "object", "knob -> value"),
-    Key("gain", "number or null", "improvement over the current settings, as a factor"),
-    Key("low", "number or null", "lower end of its interval; null: not bounded"),
-    Key("high", "number or null", "upper end of it"),
-    Key("out", "string", "why it is excluded; empty: it is not"),
-    Key("goes_on", "boolean", "whether it is in the next round"),
-    Key("record", "string", "its record"),
-)
-ROUND: Final[Keys[Round]] = (
-    Key("blocks", "integer", "launches of each"),
-    Key("metric", "string", "the metric that orders them"),
-    Key("arms", "list of objects", "every arm of the round", lambda result: result.standings, ARM),
-)
-KEYS: Final[Keys[Tuned]] = (
-    Key("sentence", "string", "the sentence that may be quoted"),
-    Key("adopted", "object or null", "the better settings; null: keep the current ones"),
-    Key("left_out", "integer", "combinations not tried"),
-    Key("rounds", "list of objects", "every round", shape=ROUND),
-    Key("final", "object or null", "the comparison of the last round, which alone decides", shape=comparison.DOCUMENT.shape),
-    Key("final_records", "list of strings", "its records", lambda tuned: tuned.records),
-)
-DOCUMENT: Final = Document(verb="tune", schema="assay-tune-1", keys=KEYS)
+class Arm(JsonObject):  # of `Standing`
+    label: str = key("the settings, in words")
+    settings: dict[str, Any] = key("knob -> value")
+    gain: float | None = key("improvement over the current settings, as a factor")
+    low: float | None = key("lower end of its interval; null: not bounded")
+    high: float | None = key("upper end of it")
+    out: str = key("why it is excluded; empty: it is not")
+    goes_on: bool = key("whether it is in the next round")
+    record: str = key("its record")
+
+
+class Round(JsonObject):  # of `Round`
+    blocks: int = key("launches of each")
+    metric: str = key("the metric that orders them")
+    arms: list[Arm] = key("every arm of the round", "standings")
+
+
+class TuningDocument(Document):  # of `Tuned`
+    VERB = "tune"
+    VERSION = "assay-tune-1"
+
+    sentence: str = key("the sentence that may be quoted")
+    adopted: dict[str, Any] | None = key("the better settings; null: keep the current ones")
+    left_out: int = key("combinations not tried")
+    rounds: list[Round] = key("every round")
+    final: ComparisonDocument | None = key("the comparison of the last round, which alone decides")
+    final_records: list[str] = key("its records", "records")
+
+
+DOCUMENT = TuningDocument
 render = DOCUMENT.render

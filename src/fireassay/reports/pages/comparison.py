@@ -10,11 +10,11 @@ from typing import Final
 
 from fireassay.estimates.format import count
 from fireassay.metrics.serving.latency import TPOT_P50
-from fireassay.reports.answers import comparison as answers
 from fireassay.reports.charts.comparison import forest, forest_in_cells
 from fireassay.reports.page import Blocks, Bullet, Bullets, Cell, Head, Mark, Number, Page, Section, Table, Tone, Words, heads, notes
-from fireassay.reports.pages.flips import table as of_flips
-from fireassay.reports.rows.comparison import ChangeRow, ComparisonView, MismatchRow
+from fireassay.reports.pages import comparison_answer as answers
+from fireassay.reports.pages.comparison_view import ChangeRow, ComparisonView, MismatchRow
+from fireassay.reports.pages.comparison_view import flips_table as of_flips
 
 STATES: Final[dict[str, Tone]] = {"compared": "good", "exploratory": "open", "incomparable": "bad", "nothing_measured": "bad"}
 STANDINGS: Final[dict[str, Tone]] = {"refuses": "bad", "forced": "open", "studied": "good", "noted": "absent", "context": "plain"}
@@ -80,7 +80,7 @@ def _frontier(view: ComparisonView) -> Iterator[Section]:
     (chart,) = pareto_of_sides(view)
     if chart.missing:
         return
-    yield Section(key="pareto", title="Frontier", depth="first", content=(chart, *(b for s in answers.brief(view) for b in s.blocks)))
+    yield Section(key="pareto", title="Frontier", role="exhibit", content=(chart, *(b for s in answers.brief(view) for b in s.blocks)))
     if plot := answers.equal_loads(view):
         yield Section(
             key="equal", title="Equal loads", question="How far apart are they at equal loads?", depth="appendix", content=(plot,)

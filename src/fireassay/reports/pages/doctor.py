@@ -30,7 +30,7 @@ def page(title: str, head: str, fitness: str, checks: Sequence[Mapping[str, Any]
     """The page of an examination; `again` repeats it."""
     rows = tuple((check["name"], SIGNED.get(check["fitness"], SIGNED["unknown"]), check["evidence"]) for check in checks)
     sections = [
-        Section(key="brief-checks", title="", depth="brief", content=(Bullets(items=tuple(_lines(checks))),)),
+        Section(key="brief-checks", title="", role="answer", content=(Bullets(items=tuple(_lines(checks))),)),
         Section(key="checks", title="Checks", content=(Table(name="checks", heads=heads("Check", "Fitness", "Evidence"), rows=rows),)),
     ]
     if helps := tuple(Bullet(title=check["name"], text=check["mend"]) for check in checks if check["mend"]):

@@ -116,7 +116,7 @@ def brief(sheet: Sheet) -> Iterator[Section]:
         text = shortened(", ".join(pitfall.title for pitfall in unseen), LONGEST_LIST)
         items.append(Bullet(mark=Mark(word="not said", tone="open"), title=UNSEEN[sheet.kind], text=text))
     if items:
-        yield Section(key="brief-pitfalls", title="", depth="brief", content=(Bullets(items=tuple(items)),))
+        yield Section(key="brief-pitfalls", title="", role="answer", content=(Bullets(items=tuple(items)),))
 
 
 def _in_state(sheet: Sheet, state: str) -> list[Pitfall]:
@@ -157,12 +157,14 @@ def _of_page(sheet: Sheet) -> Iterator[Section]:
     """The same for a page: a list of what is wrong, tables of the rest."""
     if fallen := _in_state(sheet, "fallen into"):
         items = tuple(_wrong(pitfall, finding) for pitfall in fallen for finding in pitfall.findings)
-        yield Section(key="fallen-into", title=f"{HEADINGS['fallen into']} ({len(fallen)})", depth="page", content=(Bullets(items=items),))
-    yield from (replace(section, depth="page") for section in _sections(sheet) if section.key == "measure")
+        yield Section(
+            key="fallen-into", title=f"{HEADINGS['fallen into']} ({len(fallen)})", role="question", content=(Bullets(items=items),)
+        )
+    yield from (replace(section, role="question") for section in _sections(sheet) if section.key == "measure")
     for state in ("not examined", "clear"):
         if members := _in_state(sheet, state):
             title = f"{HEADINGS[state]} ({len(members)})"
-            yield Section(key=state.replace(" ", "-"), title=title, depth="page", content=_clear(members))
+            yield Section(key=state.replace(" ", "-"), title=title, role="question", content=_clear(members))
 
 
 def _wrong(pitfall: Pitfall, finding: Finding) -> Bullet:

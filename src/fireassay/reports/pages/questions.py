@@ -6,7 +6,7 @@ limits the speed beside the parts of a step, everything else where the numbers a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
@@ -16,7 +16,8 @@ from fireassay.reports import grouping
 from fireassay.reports.answering import TONES, standing
 from fireassay.reports.page import Block, Blocks, Bullets, Cell, Head, Mark, Number, Prose, Section, Table, Words, heads
 from fireassay.reports.pages import record
-from fireassay.reports.view import DIMENSION_TITLES, LaunchRow, MetricRow, View
+from fireassay.reports.view import LaunchRow, MetricRow, View
+from fireassay.reports.words import DIMENSION_TITLES
 
 if TYPE_CHECKING:
     from fireassay.reports.charts.of_view import Draw
@@ -27,7 +28,22 @@ MOST_TOLD: Final = 2  # sentences of an answer
 
 def section(key: str, title: str, question: str, content: Callable[[], Blocks], reply: str = "") -> Section:
     """A question with its answer and evidence."""
-    return Section(key=key, title=title, question=question, content=content, reply=reply, depth="page")
+    return Section(key=key, title=title, question=question, content=content, reply=reply, role="question")
+
+
+def of_dimension(view: View, dimension: str, title: str, question: str, content: Callable[[], Blocks] = lambda: ()) -> Iterator[Section]:
+    """A dimension's question with its evidence; nothing where nobody asked."""
+    if dimension in view.dimensions and dimension not in view.unasked:
+        yield section(
+            f"metrics-{dimension}", title, question, lambda: (*content(), *by_configuration(view, dimension)), told(view, dimension)
+        )
+
+
+def closing(view: View, columns: Sequence[tuple[str, Callable[[LaunchRow], Cell]]], *draws: Draw) -> Iterator[Section]:
+    """What every page ends with: trust, everything, and how it was measured."""
+    yield trust(view, columns, *draws)
+    yield everything(view)
+    yield made(view)
 
 
 def told(view: View, dimension: str) -> str:

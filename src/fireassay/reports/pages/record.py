@@ -22,7 +22,6 @@ from fireassay.reports.page import (
     Bullet,
     Bullets,
     Cell,
-    Depth,
     Facts,
     Mark,
     Number,
@@ -35,9 +34,10 @@ from fireassay.reports.page import (
     heads,
 )
 from fireassay.reports.pages.page_plugin import RecordPage
-from fireassay.reports.rows.profile import launch_lines
-from fireassay.reports.view import DIMENSION_TITLES, WHOLE, Column, Fact, LaunchRow, MetricRow, View
+from fireassay.reports.pages.profile import launch_lines
 from fireassay.reports.view import Cell as DimensionCell
+from fireassay.reports.view import Column, Fact, LaunchRow, MetricRow, View
+from fireassay.reports.words import DIMENSION_TITLES, WHOLE
 from fireassay.verdict.types import DIMENSIONS
 
 SEVERITIES: Final[dict[str, Tone]] = {"invalid": "void", "fail": "bad", "warning": "open", "note": "absent"}
@@ -51,8 +51,8 @@ Sections = tuple[Section, ...]
 
 def page(view: View) -> Page:
     """The page of a judged record."""
-    sections: Callable[[View], Sections] = catalog.part("kinds", view.kind.name, "page", "page")
-    answer: Callable[[View], Answer] | None = catalog.part("kinds", view.kind.name, "page", "answer", None)
+    sections: Callable[[View], Sections] = catalog.part("kinds", view.kind.name, "show", "page")
+    answer: Callable[[View], Answer] | None = catalog.part("kinds", view.kind.name, "show", "answer", None)
     cost = f" {view.kind.own_cost}: {'; '.join(grouping.costs(view))}." if view.kind.chooses else ""
     return Page(
         title=view.name,
@@ -64,7 +64,7 @@ def page(view: View) -> Page:
         answer=answer(view) if answer is not None else None,
         footer=(
             (
-                f"Intervals: {view.confidence} confidence, the {'item' if view.kind.samples_items else 'launch'} is the unit. "
+                f"Intervals: {view.confidence} confidence, the {view.kind.unit} is the unit. "
                 f"Numbers have as many digits as their intervals support.{cost}"
             ),
             "Made from the record alone by assay; rebuild it at any time with assay report.",
@@ -301,6 +301,11 @@ def charts(view: View) -> Section:
 # ---- how it was measured ---------------------------------------------------------------------------------------------
 
 
+def how(view: View, columns: Sequence[tuple[str, Callable[[LaunchRow], Cell]]] = ()) -> Sections:
+    """Launches, environment, conditions and methods; `columns` as of `launches`."""
+    return (launches(view, columns), *environment(view), conditions(view), methods(view))
+
+
 def imported(view: View) -> Sections:
     """The origin of an imported record, and the values that its program reported."""
     if not view.foreign:
@@ -317,13 +322,13 @@ def facts(rows: Iterable[Fact]) -> Facts:
     return Facts(rows=tuple((fact.name, fact.text) for fact in rows))
 
 
-def profile(view: View, depth: Depth = "front") -> Sections:
+def profile(view: View) -> Sections:
     """Results of profiled launches."""
     if not view.profiles:
         return ()
     lines = (Prose(text="\n".join(launch_lines(launch, most=PROFILE_ROWS)), weight="code") for launch in view.profiles)
     question = "What takes the time inside a step? Profiled steps are slower than timed ones."
-    return (Section(key="profile", title="Profile", question=question, depth=depth, content=tuple(lines)),)
+    return (Section(key="profile", title="Profile", question=question, content=tuple(lines)),)
 
 
 def launches(view: View, columns: Sequence[tuple[str, Callable[[LaunchRow], Cell]]] = ()) -> Section:
@@ -392,7 +397,7 @@ def conditions(view: View) -> Section:
     return Section(key="conditions", title="Conditions", depth="detail", content=(facts(view.conditions),))
 
 
-def methods(view: View, depth: Depth = "appendix") -> Section:
+def methods(view: View) -> Section:
     """The twelve rules, and the artifact form."""
 
     def made() -> Blocks:
@@ -409,7 +414,7 @@ def methods(view: View, depth: Depth = "appendix") -> Section:
         )
         return (intro, Bullets(items=items), artifact(view))
 
-    return Section(key="methods", title="Method", depth=depth, content=made)
+    return Section(key="methods", title="Method", depth="appendix", content=made)
 
 
 def artifact(view: View) -> Table:

@@ -7,16 +7,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
+from typing import Final
 
 from fireassay.estimates.estimate import Absent, Estimate
 from fireassay.metrics.metric import ALL
 from fireassay.reports.answering import TONES
 from fireassay.reports.figures import ends
 from fireassay.reports.page import Blocks, Cell, Chart, Figure, Mark, Section, Table, heads
-from fireassay.reports.view import DIMENSION_TITLES, Column, MetricRow, View
+from fireassay.reports.view import Column, LaunchRow, MetricRow, View
+from fireassay.reports.words import DIMENSION_TITLES
 from fireassay.verdict.types import DIMENSIONS
 
 Sheet = tuple[str, Callable[[View], Blocks]]
+LaunchColumn = tuple[str, Callable[[LaunchRow], Cell]]
 
 
 def sheets(
@@ -35,12 +38,16 @@ def sheets(
         ("Environment", _environment),
         ("Conditions", _conditions),
     )
-    return (*(section(name, view, build) for name, build in first), *further, *(section(name, view, build) for name, build in rest))
+    return (
+        *(sheet(name, partial(build, view)) for name, build in first),
+        *further,
+        *(sheet(name, partial(build, view)) for name, build in rest),
+    )
 
 
-def section(name: str, view: View, made: Callable[[View], Blocks]) -> Section:
+def sheet(name: str, content: Callable[[], Blocks]) -> Section:
     """One sheet, built when it is written."""
-    return Section(key=f"sheet-{name}", title=name, depth="data", content=partial(made, view))
+    return Section(key=f"sheet-{name}", title=name, role="data", content=content)
 
 
 def _sheet(head: Sequence[str], rows: tuple[tuple[Cell, ...], ...]) -> Blocks:
@@ -61,15 +68,10 @@ def _verdict(view: View) -> Blocks:
     return _sheet(head=("What", "Configuration", "Status", "Sentence"), rows=tuple(rows))
 
 
-def _workers(view: View) -> str:
-    """The head for a configuration's count."""
-    return view.kind.workers
-
-
 def _numbers(view: View) -> Blocks:
     """One row per configuration, three columns per primary metric, for charting."""
     rows = tuple(row for row in view.primary if set(row.cells) != {ALL})
-    head = ["Configuration", _workers(view)]
+    head = ["Configuration", view.kind.workers]
     for row in rows:
         head += [f"{row.title} ({row.unit})", f"{row.title}, low ({row.unit})", f"{row.title}, high ({row.unit})"]
     body = tuple(_number_row(column, rows) for column in view.columns)
@@ -88,20 +90,8 @@ def _number_row(column: Column, rows: tuple[MetricRow, ...]) -> tuple[Cell, ...]
 def _metrics(view: View) -> Blocks:
     workers = {column.key: column.workers for column in view.columns}
     head = (
-        "Metric",
-        "Title",
-        "Dimension",
-        "Configuration",
-        _workers(view),
-        "Value (in Unit)",
-        "Low (in Unit)",
-        "High (in Unit)",
-        "Unit",
-        "Confidence",
-        "Launches",
-        "Trials",
-        "Method or reason",
-        "Signature",
+        *("Metric", "Title", "Dimension", "Configuration", view.kind.workers, "Value (in Unit)", "Low (in Unit)", "High (in Unit)", "Unit"),
+        *("Confidence", "Launches", "Trials", "Method or reason", "Signature"),
     )
     rows: list[tuple[Cell, ...]] = []
     for row in view.metrics:
@@ -128,48 +118,40 @@ def _findings(view: View) -> Blocks:
 
 
 def _launches(view: View) -> Blocks:
-    head = (
-        "Launch",
-        "Configuration",
-        "Workers",
-        "Block",
-        "Place",
-        "Attempt",
-        "Role",
-        "Seed",
-        "Begin (UTC)",
-        "Status",
-        "Reason",
-        "Exit code",
-        "Restarts",
-        "Wall (s)",
-        "Steps",
-        "Warm-up (steps)",
-        "Median step (s)",
+    return launch_sheet(
+        view,
+        ("Workers", lambda row: row.workers),
+        *PLANNED,
+        ("Exit code", lambda row: row.exit_code),
+        ("Restarts", lambda row: row.restarts),
+        ("Wall (s)", wall),
+        ("Steps", lambda row: row.steps),
+        ("Warm-up (steps)", lambda row: row.warmup),
+        ("Median step (s)", lambda row: None if row.step_s is None else Figure(value=row.step_s, style="0.000000")),
     )
-    rows = tuple(
-        (
-            r.number,
-            r.label,
-            r.workers,
-            r.block,
-            r.order,
-            r.attempt,
-            r.role,
-            str(r.seed),
-            r.begin_utc,
-            r.status,
-            r.reason,
-            r.exit_code,
-            r.restarts,
-            Figure(value=r.wall_s, style="0.000"),
-            r.steps,
-            r.warmup,
-            None if r.step_s is None else Figure(value=r.step_s, style="0.000000"),
-        )
-        for r in view.launches
-    )
-    return _sheet(head=head, rows=rows)
+
+
+def launch_sheet(view: View, *columns: LaunchColumn) -> Blocks:
+    """Every launch, with these columns after its number and configuration."""
+    shown: tuple[LaunchColumn, ...] = (("Launch", lambda row: row.number), ("Configuration", lambda row: row.label), *columns)
+    return _sheet(head=tuple(head for head, _ in shown), rows=tuple(tuple(of(row) for _, of in shown) for row in view.launches))
+
+
+def wall(row: LaunchRow) -> Cell:
+    """The wall time of a launch."""
+    return Figure(value=row.wall_s, style="0.000")
+
+
+PLANNED: Final[tuple[LaunchColumn, ...]] = (
+    ("Block", lambda row: row.block),
+    ("Place", lambda row: row.order),
+    ("Attempt", lambda row: row.attempt),
+    ("Role", lambda row: row.role),
+    ("Seed", lambda row: str(row.seed)),
+    ("Begin (UTC)", lambda row: row.begin_utc),
+    ("Status", lambda row: row.status),
+    ("Reason", lambda row: row.reason),
+)
 
 
 def _environment(view: View) -> Blocks:

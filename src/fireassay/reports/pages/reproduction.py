@@ -9,9 +9,8 @@ from collections.abc import Iterator
 from typing import Final
 
 from fireassay.estimates.format import count
-from fireassay.reports.answering import shortened
-from fireassay.reports.answers import changes
-from fireassay.reports.answers.changes import name_of
+from fireassay.reports import answering
+from fireassay.reports.answering import name_of, shortened
 from fireassay.reports.charts.model import Edge, Interval, intervals
 from fireassay.reports.page import (
     Answer,
@@ -36,7 +35,7 @@ from fireassay.reports.pages.check import difference_number
 from fireassay.verdict.comparison.change_phrases import difference_text
 from fireassay.verdict.comparison.phrases import UNKNOWN
 from fireassay.verdict.comparison.types import Mismatch
-from fireassay.verdict.reproduction import Reproduction, Row
+from fireassay.verdict.reproduction import AgreementRow, Reproduction
 
 MOST_TILES: Final = 4
 MOST_ROWS: Final = 6  # drawn
@@ -92,12 +91,12 @@ def _brief(reproduction: Reproduction) -> tuple[Section, ...]:
         for row in rows
         if row not in drawn
     )[:MOST_TOLD]
-    words = (Section(key="brief-exact", title="", depth="brief", content=(Bullets(items=told),)),) if told else ()
+    words = (Section(key="brief-exact", title="", role="answer", content=(Bullets(items=told),)),) if told else ()
     shown = tuple(
         Interval(name=name_of(row.title.lower()), number=number, mark=_agreement(row)) for row in drawn if (number := _percent(row))
     )
     plot = intervals(name="changes", title="change, %", stub="metric", rows=shown, edges=(Edge(value=0.0),))
-    return (*(changes.sections(plot) if shown else ()), *words)
+    return (*(answering.brief_sections(plot) if shown else ()), *words)
 
 
 def _tiles(reproduction: Reproduction) -> Iterator[Tile]:
@@ -106,7 +105,7 @@ def _tiles(reproduction: Reproduction) -> Iterator[Tile]:
     for row in rows[: MOST_TILES - 1]:
         drawn = row.difference is not None and row.difference.scale == "ratio"
         text = f"at {row.configuration}" if drawn else shortened(row.sentence.partition(";")[0])
-        yield changes.tile(row.title, _agreement(row), _percent(row) if drawn else None, text)
+        yield answering.change_tile(row.title, _agreement(row), _percent(row) if drawn else None, text)
     if rows := list(reproduction.rows):
         worst = min((_agreement(row) for row in rows), key=lambda mark: ("bad", "open", "good").index(mark.tone))
         words = [row.agreement.replace("_", " ") for row in rows]
@@ -114,14 +113,14 @@ def _tiles(reproduction: Reproduction) -> Iterator[Tile]:
         yield Tile(title=count(len(rows), "metrics"), mark=worst, text=text, target="metrics")
 
 
-def _percent(row: Row) -> Number | None:
+def _percent(row: AgreementRow) -> Number | None:
     found = row.difference
     if found is None:
         return None
-    return changes.in_percent(found.value, found.low, found.high, confidence=found.confidence, method=found.method)
+    return answering.in_percent(found.value, found.low, found.high, confidence=found.confidence, method=found.method)
 
 
-def _agreement(row: Row) -> Mark:
+def _agreement(row: AgreementRow) -> Mark:
     return Mark(word=row.agreement.replace("_", " "), tone=TONES.get(row.agreement, "open"))
 
 
@@ -130,7 +129,9 @@ def _lines(reproduction: Reproduction) -> Iterator[Line]:
     if differing:
         text = shortened(", ".join(differing))
         yield Line(label="differs", text=text, mark=Mark(word="differs", tone="open", sign="~"), target="differs")
-    yield changes.doubts([note for note in reproduction.notes if not note.startswith((UNKNOWN, f"{reproduction.second}: "))], most=1)
+    yield answering.noted_doubts(
+        [note for note in reproduction.notes if not note.startswith((UNKNOWN, f"{reproduction.second}: "))], most=1
+    )
 
 
 def _sections(reproduction: Reproduction) -> Iterator[Section]:
@@ -144,7 +145,7 @@ def _sections(reproduction: Reproduction) -> Iterator[Section]:
         yield Section(key="notes", title="Notes", content=(notes(reproduction.notes),))
 
 
-def _row(row: Row) -> tuple[Cell, ...]:
+def _row(row: AgreementRow) -> tuple[Cell, ...]:
     word = row.agreement.replace("_", " ") + ("" if row.decides else " *")
     mark = Mark(word=word, tone=TONES.get(row.agreement, "open"), why=row.sentence)
     ends: list[Number | None] = [None if value is None else number(value) for value in (row.first, row.second)]
@@ -161,7 +162,7 @@ def _class(kind: str, rows: list[Mismatch]) -> Table:
     )
 
 
-def _case(row: Row) -> Case:
+def _case(row: AgreementRow) -> Case:
     outcome = OUTCOMES.get(TONES.get(row.agreement, "open"), "skipped") if row.decides else "skipped"
     return Case(
         name=f"{row.metric} at {row.configuration}", group=row.configuration, outcome=outcome, kind=row.agreement, text=row.sentence

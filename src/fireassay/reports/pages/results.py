@@ -13,13 +13,14 @@ from typing import Final
 from fireassay import catalog
 from fireassay.estimates.format import count
 from fireassay.metrics.metric import ALL
-from fireassay.metrics.metric import Table as PlaceTable
 from fireassay.metrics.training.scaling import AMDAHL_CEILING, EFFICIENCY, HELD_OUT_ERROR, SERIAL_FRACTION, SPEEDUP, USL_PEAK
 from fireassay.metrics.training.time import THROUGHPUT
 from fireassay.reports import grouping
+from fireassay.reports.metric_tables import RESULTS, MetricTable
 from fireassay.reports.page import Blocks, Cell, Number, Page, Prose, Section, Table, heads
 from fireassay.reports.pages.page_plugin import RecordPage
-from fireassay.reports.view import DIMENSION_TITLES, Column, MetricRow, View
+from fireassay.reports.view import Column, MetricRow, View
+from fireassay.reports.words import DIMENSION_TITLES
 from fireassay.verdict.types import DIMENSIONS
 
 DIMENSION_SECTIONS: Final = (("Correctness", "correctness"), ("Cost and energy", "cost"), ("Reliability", "reliability"))
@@ -66,7 +67,7 @@ class Paper:
     performance: Sentences = _speedups
     dimensions: tuple[tuple[str, str], ...] = DIMENSION_SECTIONS  # (title, dimension) of the sections after the results
     scope: Sentences = _scope  # the last sentences of the limits
-    table: PlaceTable = "results"  # metrics that are columns of it
+    table: MetricTable = RESULTS  # metrics that are columns of it
     rows: Callable[[View], Sequence[MetricRow]] | None = None  # these instead
 
 
@@ -96,13 +97,13 @@ def _section(title: str, content: Callable[[], tuple[Iterable[str], Table | None
         text = "\n".join(sentences)
         return (Prose(text=text), *([table] if table is not None else [])) if text else ()
 
-    return Section(key=f"paper-{title.split()[0].lower()}", title=title, depth="paper", content=blocks)
+    return Section(key=f"paper-{title.split()[0].lower()}", title=title, role="publication", content=blocks)
 
 
 def page(view: View) -> Page:
     """The results section alone, as the record's kind writes it."""
-    sections = [section for section in catalog.part("kinds", view.kind.name, "page", "page")(view) if section.depth == "paper"]
-    return Page(title="", sections=tuple(replace(section, depth="front") for section in sections or results(view)))
+    sections = [section for section in catalog.part("kinds", view.kind.name, "show", "page")(view) if section.role == "publication"]
+    return Page(title="", sections=tuple(replace(section, role="report") for section in sections or results(view)))
 
 
 def _system(view: View) -> Iterator[str]:

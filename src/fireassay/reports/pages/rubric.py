@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Final
 
-from fireassay.reports.answers import changes
+from fireassay.reports import answering
 from fireassay.reports.page import (
     GENERAL,
     Answer,
@@ -30,7 +30,7 @@ from fireassay.reports.page import (
 )
 
 if TYPE_CHECKING:
-    from fireassay.verdict.claims.rubric.types import Fit, Gustafson, Row, Rubric, Scaling
+    from fireassay.verdict.claims.rubric.types import Fit, Gustafson, Rubric, RubricRow, Scaling
 
 EFFECTIVE = ("$/effective item", "$/effective step")  # cost divided by efficiency
 DECIDING: Final = ("seconds", "S", "E %", "quality %", "quality", "$", "$/item")
@@ -54,7 +54,7 @@ def page(result: Rubric, title: str = "rubric") -> Page:
         lead=_verdict(result),
         answer=_answer(result),
         sections=(
-            Section(key="brief-rows", title="", depth="brief", content=(_brief(result),)),
+            Section(key="brief-rows", title="", role="answer", content=(_brief(result),)),
             Section(key="rows", title="Rows", content=(_table(result),)),
             Section(key="laws", title="Fitted laws", content=(notes(_sentences(result)),)),
             Section(key="picks", title="Choice of row", content=(Bullets(items=picks, empty="none was requested"),)),
@@ -74,7 +74,7 @@ def _answer(result: Rubric) -> Answer:
         mark=Mark(word="recommended", tone="good") if chosen else Mark(word="no row qualifies", tone="bad"),
         headline=_verdict(result).removeprefix("Verdict: ").rstrip(".") if chosen else f"wanted: {result.picks[0].sentence}",
         tiles=tuple(_tiles(result)),
-        lines=(*asked, *picks, *laws, changes.doubts(result.notes, most=1)),
+        lines=(*asked, *picks, *laws, answering.noted_doubts(result.notes, most=1)),
         record=f"{result.source}; --full shows every column, law and pick",
     )
 
@@ -122,7 +122,7 @@ def _table(result: Rubric) -> Table:
     """The table of rows, without empty columns."""
     of_steps = any(row.usd_per_step is not None for row in result.rows)
     steps_only = all(row.usd_per_step == row.usd for row in result.rows)
-    every: tuple[tuple[str, Callable[[Row], Cell]], ...] = (
+    every: tuple[tuple[str, Callable[[RubricRow], Cell]], ...] = (
         (result.worker_word, lambda row: row.workers),
         ("seconds", lambda row: _figure(row.seconds, ".10g")),
         (f"{result.rate}/s", lambda row: _figure(row.per_second if result.rate else None, ".10g")),
@@ -151,7 +151,7 @@ def _figure(value: float | None, form: str) -> Figure | None:
     return None if value is None else Figure(value=value, style=STYLES.get(form, GENERAL), text=format(value, form))
 
 
-def _standing(result: Rubric, row: Row) -> Mark | None:
+def _standing(result: Rubric, row: RubricRow) -> Mark | None:
     if row.refused:
         return Mark(word="refused", tone="bad", why=row.refused)
     return Mark(word="recommended", tone="good") if row.workers == result.recommended else None
@@ -235,7 +235,7 @@ def _pick(result: Rubric, workers: int | None, sentence: str) -> str:
     return f"none (wanted: {sentence})" if row is None else f"p = {workers} ({sentence}; {_in_short(row)})"
 
 
-def _in_short(row: Row) -> str:
+def _in_short(row: RubricRow) -> str:
     return f"S = {row.speedup:.2f}, E = {row.efficiency:.3f}{_cost(row)}"
 
 
@@ -254,11 +254,11 @@ def _verdict(result: Rubric) -> str:
     return f"Verdict: {counted}: {speedup}, {efficiency}, {held}{_cost(row)}; from single timings, without intervals."
 
 
-def _workers(result: Rubric, row: Row) -> str:
+def _workers(result: Rubric, row: RubricRow) -> str:
     return result.worker_word if row.workers != 1 else result.worker_word.rstrip("s")
 
 
-def _cost(row: Row) -> str:
+def _cost(row: RubricRow) -> str:
     if row.usd is None and row.usd_per_item is not None:
         return f", ${row.usd_per_item:.3e} an item"
     if row.usd_per_step is not None and row.usd_per_step == row.usd:

@@ -9,12 +9,11 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
 from fireassay.estimates.format import count
-from fireassay.reports.answering import shortened
-from fireassay.reports.answers import comparison as answers
-from fireassay.reports.answers.changes import doubts
+from fireassay.reports.answering import noted_doubts, shortened
 from fireassay.reports.page import Answer, Bullet, Bullets, Line, Mark, Page, Section, Table, Words, heads
+from fireassay.reports.pages import comparison_answer as answers
 from fireassay.reports.pages.comparison import footer, last_round
-from fireassay.reports.rows.comparison import ComparisonView, build
+from fireassay.reports.pages.comparison_view import ComparisonView, build
 from fireassay.spec.sections.tune import TODAY, shown
 from fireassay.verdict.tuning import gain_text
 
@@ -49,7 +48,7 @@ def _answer(tuned: Tuned, view: ComparisonView | None, settings: str) -> Answer:
         mark=Mark(word="better settings", tone="good") if tuned.adopted else Mark(word="stay", tone="open"),
         headline=shortened(sentence(tuned).rstrip("."), LONGEST),
         tiles=answers.tiles(view) if view else (),
-        lines=(*told, doubts(weak)),
+        lines=(*told, noted_doubts(weak)),
         record=f"{rounds}, of which only the last decides; --full shows all",
     )
 

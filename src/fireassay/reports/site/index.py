@@ -18,7 +18,7 @@ SIDE_BY_SIDE: Final = "compare.html"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Row:
+class RecordRow:
     """A record, with the addresses of its pages; empty: there is none."""
 
     listed: Listed
@@ -38,7 +38,7 @@ class Workload:
 
 
 def page(
-    title: str, rows: Sequence[Row], workloads: Sequence[Workload], live: Sequence[Section] = (), footer: tuple[str, ...] = ()
+    title: str, rows: Sequence[RecordRow], workloads: Sequence[Workload], live: Sequence[Section] = (), footer: tuple[str, ...] = ()
 ) -> Page:
     """The first page."""
     trends = {(one.kind, one.name): one.trend for one in workloads}
@@ -46,7 +46,7 @@ def page(
     return Page(title=title, sections=sections, about=(f"{count(len(rows), 'records')}, the newest first.",), footer=footer)
 
 
-def _records(rows: Sequence[Row], trends: dict[tuple[str, str], str]) -> Section:
+def _records(rows: Sequence[RecordRow], trends: dict[tuple[str, str], str]) -> Section:
     if not rows:
         return Section(key="records", title="Records", content=(Prose(text="No records: assay run makes a record."),))
     names = ("Record", "Workload", "Kind", "Verdict", "Headline", "Date (UTC)")
@@ -59,7 +59,7 @@ def _records(rows: Sequence[Row], trends: dict[tuple[str, str], str]) -> Section
     return Section(key="records", title="Records", content=(table, *((Bullets(items=problems),) if problems else ())))
 
 
-def _row(row: Row, trends: dict[tuple[str, str], str]) -> tuple[Cell, ...]:
+def _row(row: RecordRow, trends: dict[tuple[str, str], str]) -> tuple[Cell, ...]:
     one = row.listed
     return (
         link(one.record, row.page),
@@ -79,7 +79,7 @@ def _workloads(workloads: Sequence[Workload]) -> tuple[Section, ...]:
     return (Section(key="workloads", title="Workloads", question=question, content=(table,)),) if rows else ()
 
 
-def _any_two(rows: Sequence[Row]) -> tuple[Section, ...]:
+def _any_two(rows: Sequence[RecordRow]) -> tuple[Section, ...]:
     if sum(row.listed.judged for row in rows) < 2:
         return ()
     table = Table(

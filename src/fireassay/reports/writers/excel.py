@@ -2,7 +2,7 @@
 
 The answer, native charts beside their numbers, then tables with units in the column heads. Numbers are raw, in the unit of the record;
 only Excel formats them. Text is written as text whatever its first character, so that a script called `=cmd()` stays a name. If a page
-has sections of depth `data`, these are the sheets; else every table, list and set of facts is one.
+has sections of role `data`, these are the sheets; else every table, list and set of facts is one.
 """
 
 from __future__ import annotations
@@ -55,14 +55,14 @@ def _created(text: str) -> datetime:
 
 def _shown(page: Page) -> tuple[Section, ...]:
     """The sections of a workbook."""
-    return page.of_depth("data") or page.of_depth("front", "detail", "appendix")
+    return page.of_role("data") or page.of_depth("front", "detail", "appendix")
 
 
 def sheets(page: Page) -> list[tuple[str, Table | Raw]]:
     """Every sheet with its name, that of the charts apart, whose name is kept for it."""
     named = [
         *((_answer(page, page.answer),) if page.answer is not None else ()),
-        *((_front(page),) if not page.of_depth("data") else ()),
+        *((_front(page),) if not page.of_role("data") else ()),
         *(sheet for section in _shown(page) for sheet in _of(section)),
     ]
     names = sheet_names([native_charts.SHEET, *(name for name, _ in named)])[1:]
@@ -90,7 +90,7 @@ def _front(page: Page) -> tuple[str, Table]:
 
 def _of(section: Section) -> Iterator[tuple[str, Table | Raw]]:
     for block in section.blocks:
-        sheet = _sheet(block, of_data=section.depth == "data")
+        sheet = _sheet(block, of_data=section.role == "data")
         if sheet is not None:
             yield getattr(block, "title", "") or section.title, sheet
 

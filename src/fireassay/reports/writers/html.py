@@ -60,14 +60,14 @@ def write(page: Page) -> str:
 
 def _first(page: Page) -> tuple[Section, ...]:
     """What stands on the first screen below the answer: the evidence that is drawn."""
-    brief = page.of_depth("brief") if page.answer is not None else ()
+    brief = page.of_role("answer") if page.answer is not None else ()
     drawn = tuple(section for section in brief if all(isinstance(block, (Chart, Sum)) for block in section.blocks))
-    return page.of_depth("first") or drawn
+    return page.of_role("exhibit") or drawn
 
 
 def _sections(page: Page) -> tuple[Section, ...]:
     """The sections after the first screen; the tables of an answer are for formats that stop after it."""
-    return page.of_depth("page") or page.of_depth("front", "detail", "appendix") or page.of_depth("paper")
+    return page.of_role("question") or page.of_depth("front", "detail", "appendix") or page.of_role("publication")
 
 
 def _pictures(sections: Sequence[Section], anchors: frozenset[str]) -> Iterator[tuple[str, Picture]]:

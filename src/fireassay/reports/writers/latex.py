@@ -16,7 +16,7 @@ from fireassay.reports.writers.writer import Writer
 
 def write(page: Page) -> str:
     """Render the page as a fragment of a paper."""
-    sections = page.of_depth("paper")
+    sections = page.of_role("publication")
     head = f"% {tex(page.properties.get('comment', page.title))}\n% needs \\usepackage{{booktabs,siunitx}}"
     lead = [] if sections else [breakable(line) for line in (page.lead, *page.about) if line]
     shown = sections or page.of_depth("front")

@@ -44,12 +44,12 @@ def write(page: Page) -> str:
     if page.brief is not None:
         return _text(_shortened([*_answer(page, page.brief)], []))
     head, footer = [*_head(page)], [plain(line) for line in page.footer]
-    sections = page.of_depth("front", "detail") or page.of_depth("paper")
+    sections = page.of_depth("front", "detail") or page.of_role("publication")
     body = [(section, [*_section(section)]) for section in sections]
     whole = [*head, *(part for _, parts in body for part in parts)]
     if page.full or page.mark is None or _lines([*whole, *footer]) <= LINES:
         return _text([*whole, *footer])
-    front = [*head, *(part for section, parts in body if section.depth == "front" for part in parts)]
+    front = [*head, *(part for section, parts in body if section.role == "report" and section.depth == "front" for part in parts)]
     return _text(_shortened(front, footer, left=_lines(whole) - _lines(front)))
 
 
@@ -94,7 +94,7 @@ def _answer(page: Page, answer: Answer) -> Iterator[str]:
     yield f"### {_sign(answer.mark)}{plain(answer.mark.word.upper())} {title}{plain(answer.headline)}"
     if answer.evidence:
         yield plain(answer.evidence)
-    for section in page.of_depth("brief"):
+    for section in page.of_role("answer"):
         yield from _section(section)
     if answer.lines:
         yield "\n".join(f"- **{plain(line.label)}** {_sign(line.mark)}{plain(line.text)}" for line in answer.lines)

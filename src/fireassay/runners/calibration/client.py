@@ -28,12 +28,12 @@ from typing import TYPE_CHECKING, Any, Final
 from fireassay.errors import Interrupted
 from fireassay.instruments.reference_server.server import serving
 from fireassay.instruments.reference_server.settings import Settings
-from fireassay.runners.calibration.client_disturbance import DISTURBANCES, Disturb
-from fireassay.runners.calibration.client_drill import DrillResult, Errors, compare_times, drill
+from fireassay.runners.calibration.client_drill import DISTURBANCES, Disturb, DrillResult, Errors, compare_times, drill
 
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
+
 
 STREAMS: Final = (1, 32, 128, 512)
 FIRST_S: Final = 0.05
@@ -48,7 +48,7 @@ PROVOKED_STREAMS: Final = 32
 DRILLS: Final = len(STREAMS) + len(DISTURBANCES) + 3
 APART_S: Final = 2.5  # of a drill, besides its measured part and warm-up: starting both processes, reading the truth
 WARM_UP_S: Final = 1.5  # two responses long: excludes the initial burst
-LEAST_S: Final = 1.0
+MIN_S: Final = 1.0
 LIMITED: Final = 0.9  # of a core: above it, the process was the bottleneck
 MS: Final = 1e6
 
@@ -70,7 +70,7 @@ class ClientCalibration:
 def calibrate(scratch: Path, seconds: float, show: Show = lambda _: None, streams: tuple[int, ...] = STREAMS) -> ClientCalibration:
     """Measure for about `seconds` in folders below `scratch`. Ctrl-C ends it early with partial results."""
     began = time.monotonic()
-    each_s = max(LEAST_S, seconds / DRILLS - APART_S - WARM_UP_S)
+    each_s = max(MIN_S, seconds / DRILLS - APART_S - WARM_UP_S)
     errors: list[dict[str, Any]] = []
     provoked: list[dict[str, Any]] = []
     results: dict[str, Any] = {}
@@ -114,7 +114,7 @@ def error_at(
 ) -> dict[str, Any]:
     """Errors of the client's times with `streams` streams, milliseconds: p50 and p99 of their absolute values.
 
-    disturbed: a disturbance of the client (`fireassay.runners.calibration.client_disturbance`).  `within`: share of responses whose first
+    disturbed: a disturbance of the client (`fireassay.runners.calibration.client`).  `within`: share of responses whose first
     token arrived within the client's stated uncertainty; null if it states none.
     """
     tokens = tokens or (TOKENS_ALONE if streams == 1 else TOKENS)

@@ -3,16 +3,26 @@
 One client process is driven as in a launch (`fireassay.traffic.client.process`, through its job and files) against a reference
 server in a separate process.  Every response begins with the request's number in the server's truth, so that each request
 and each chunk in the client's log has its counterpart on the same monotonic clock.
+
+How is a client kept from reading its sockets, so that it must report the uncertainty of its times?
+
+    stopped   the client is repeatedly stopped (SIGSTOP) for 100 ms at random intervals, so that it stamps most requests late
+    busy      a busy loop on every processor: the client waits to be scheduled
+
+Each is a context manager that takes the client's pid and undoes the disturbance at its end.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import random
+import signal
 import subprocess
+import threading
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import nullcontext
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -21,9 +31,7 @@ from fireassay import isolated
 from fireassay.errors import EnvironmentLacks, WorkloadError
 from fireassay.instruments.reference_server.server import Served
 from fireassay.instruments.reference_server.truth import Entry
-from fireassay.record.hardware import cpu_ticks
-from fireassay.record.machine import Machine, Unread
-from fireassay.runners.calibration.client_disturbance import Disturb
+from fireassay.record.machine import Machine, Unread, cpu_ticks
 from fireassay.spec.plan import Configuration
 from fireassay.spec.sections.serving import Serving, Target
 from fireassay.traffic.parts import Kind
@@ -84,7 +92,7 @@ def drill(
 ) -> DrillResult:
     """Put a load on the server and collect both records. `serving`: the keys of [serving] that differ from the defaults.
 
-    disturb: a disturbance of the client process (`fireassay.runners.calibration.client_disturbance`).
+    disturb: a disturbance of the client process (`fireassay.runners.calibration.client`).
 
     Raises:
         WorkloadError: the client failed or did not end; the message quotes it.
@@ -325,3 +333,57 @@ def _outside(stamp_ns: int, unsure_ns: int, sent_ns: int, left_ns: int | None) -
     """
     left_ns = sent_ns if left_ns is None else left_ns
     return max(0, stamp_ns - unsure_ns - left_ns - CLOCKS_NS, sent_ns - stamp_ns - CLOCKS_NS)
+
+
+STOPPED_S: Final = 0.1
+
+
+BETWEEN_S: Final = (0.02, 0.1)  # between stops, uniform: they hit every part of a response
+
+
+Disturb = Callable[[int], AbstractContextManager[None]]
+
+
+@contextmanager
+def stopped(pid: int, seed: int = 1) -> Iterator[None]:
+    """Repeatedly stop a process for `STOPPED_S` until the block ends."""
+    over, distances = threading.Event(), random.Random(seed)
+
+    def act() -> None:
+        while not over.wait(distances.uniform(*BETWEEN_S)):
+            try:
+                os.kill(pid, signal.SIGSTOP)
+                over.wait(STOPPED_S)
+            except ProcessLookupError:
+                return
+            finally:
+                with suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGCONT)
+
+    thread = threading.Thread(target=act, name="assay-stops")
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
+
+
+@contextmanager
+def busy(_: int, loops: int | None = None) -> Iterator[None]:
+    """Run a busy loop on every processor until the block ends."""
+    command = isolated.python("-S", "-c", "while True: pass")
+    environment = isolated.environment(os.environ)
+    running: list[subprocess.Popen[bytes]] = []
+    try:
+        for _ in range(loops or os.cpu_count() or 1):
+            running.append(subprocess.Popen(command, stdin=subprocess.DEVNULL, env=environment))
+        yield
+    finally:
+        for process in running:
+            process.kill()
+        for process in running:
+            process.wait()
+
+
+DISTURBANCES: Final[dict[str, Disturb]] = {"stopped": stopped, "busy": busy}

@@ -17,15 +17,13 @@ from typing import Any, Final
 
 from fireassay.errors import Interrupted, WorkloadError
 from fireassay.record.environment import capture_keys
-from fireassay.record.hardware import cpu_ticks, pressure, throttled
-from fireassay.record.machine import Machine, Unread, absent
+from fireassay.record.machine import Machine, Unread, absent, cpu_ticks, pressure, throttled
 from fireassay.runners.experiment.progress import RunProgress
 from fireassay.runners.experiment.run import run
 from fireassay.spec.experiment import Experiment
 from fireassay.spec.load import from_mapping
 
 LAUNCHES: Final = 60
-LEAST_LAUNCHES: Final = 40
 OVERHEAD_S: Final = 0.4  # of a launch, besides its counted calls: an estimate that only sets the length of a round
 RESERVE: Final = 0.1  # share of the time: for the launch in progress when time is up
 RESERVE_S: Final = 2.5  # in addition: program start, clock checks, judging; at most half of the time
@@ -67,7 +65,6 @@ class MachineExamination:
 
 
 def experiment(seconds: float, launches: int) -> Experiment:
-    """The launches as an experiment that fits into `seconds`."""
     seconds -= min(RESERVE * seconds + RESERVE_S, seconds / 2.0)
     round_s = max(0.02, seconds / launches - OVERHEAD_S)
     return from_mapping(
@@ -171,7 +168,6 @@ def clock_drift(first: tuple[int, int], last: tuple[int, int]) -> dict[str, floa
 
 
 def context(machine: Machine) -> dict[str, Any]:
-    """The machine's description."""
     return {**capture_keys(CONTEXT_KEYS, machine), "cpu.turbo": _turbo(machine)}
 
 

@@ -9,8 +9,8 @@ from typing import Final
 
 from fireassay.errors import Interrupted
 from fireassay.quality.rows import PROPER, Asked
-from fireassay.quality.sandbox.assemble import program
-from fireassay.quality.sandbox.limits import Limits
+from fireassay.quality.sandbox.check import program
+from fireassay.quality.sandbox.outcomes import Limits
 from fireassay.quality.sandbox.pool import check_all
 from fireassay.quality.sandbox.probing import probe
 from fireassay.quality.sandbox.tiers import signature

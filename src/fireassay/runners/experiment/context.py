@@ -3,6 +3,8 @@
 A runner is one file with one `RUNNER`; it makes the remaining launches and reports how it ended.  Most runners only define how
 one launch is made (`Maker`); `fireassay.runners.experiment.launch_loop` makes them in order, and
 `fireassay.runners.experiment.session` interleaves those of several experiments.
+
+How do all launches of an experiment share one meter?
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ from typing import Any, Literal, Protocol
 
 from fireassay.clock import Clock
 from fireassay.errors import Problem, RecordError, refuse_any
+from fireassay.instruments.machine.meter import Meter, Row
 from fireassay.record.folder import RecordFolder
 from fireassay.record.launch_rows import launch_row
 from fireassay.runners.experiment.progress import LaunchProgress, LaunchRow, Look, RunProgress, planned_seconds, seconds_left
@@ -143,7 +146,6 @@ class Job:
     attempt: int
 
     def row(self, **outcome: Any) -> LaunchRow:
-        """Its row of the table `launches`."""
         return launch_row(self.planned, launch=self.number, attempt=self.attempt, **outcome)
 
 
@@ -173,5 +175,20 @@ class Runner:
 
     name: str
     check: Callable[[Experiment, Path], None]  # raises SpecError or EnvironmentLacks before a record is created
-    run: Callable[[RunContext], Outcome]
     maker: Callable[[RunContext], Maker] | None = None  # None: its launches cannot be interleaved with others'
+    run: Callable[[RunContext], Outcome] | None = None  # None: the maker's launches in order
+
+
+class Metered:
+    """Base of makers whose launches are metered: readings go into the launch's table `telemetry`."""
+
+    def __init__(self, context: RunContext) -> None:
+        self.context = context
+        self.meter = Meter(context.experiment.energy, self._emit, context.clock)
+
+    def absences(self) -> Mapping[str, str]:
+        """Counters that the meter cannot read, with reasons."""
+        return self.meter.absences()
+
+    def _emit(self, row: Row) -> None:
+        self.context.record.writer(row[0]).append("telemetry", row)

@@ -6,23 +6,48 @@ were not needed leave no row.  Fault launches come last.
 With `noise.repeat`, a disturbed launch is repeated in its slot; the disturbed one stays in the record with status
 contaminated.  A sentinel is timed before and after every launch.
 Whether an interval is narrow or a launch disturbed is decided elsewhere: measuring does not judge.
+
+At which step does a fault strike if the training saves no checkpoint?  In the middle of an earlier launch's steps.
+
+Read from the progress files of launches of the same configuration, else of any other, so that a resumed experiment gets the same step.
 """
 
 from __future__ import annotations
 
 import platform
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, replace
 from functools import cached_property
+from pathlib import Path
 from typing import Literal
 
 from fireassay.errors import RecordError
 from fireassay.instruments.machine.sentinel import Sentinel, calibrated
+from fireassay.record.folder import RecordFolder
 from fireassay.record.launch_rows import write_launch
+from fireassay.record.progress import Progress, read_progress
 from fireassay.runners.experiment import policy
 from fireassay.runners.experiment.context import Job, Made, Maker, Outcome, RunContext
 from fireassay.spec.plan import PlannedLaunch, Role
 from fireassay.units import NS_PER_S
+
+
+def middle_step(record: RecordFolder, configuration: str) -> int | None:
+    """The middle step of an earlier launch; None if one saved a checkpoint or made fewer than two steps, or if there is none."""
+    launches = [row for row in record.finished_launches() if row["status"] == "ok" and row["role"] != "sweep"]
+    candidates = [row for row in launches if row["configuration"] == configuration] or launches
+    ranks = [rank for row in candidates for rank in _ranks(record.launch_folder(int(row["launch"])))]
+    if any(rank.checkpoints for rank in ranks):
+        return None
+    return max((rank.steps for rank in ranks), default=0) // 2 or None
+
+
+def _ranks(folder: Path) -> Iterator[Progress]:
+    for path in sorted((folder / "progress").glob("rank=*.bin")):
+        progress = read_progress(path)
+        if progress is not None:
+            yield progress
+
 
 LooksEnded = Literal["precision", "at_most", "budget", "failed"]
 
@@ -180,11 +205,7 @@ class LaunchLoop:
     # ---- writing rows
 
     def _ended(self, result: Made) -> None:
-        """Write a launch's row.
-
-        Raises:
-            RecordError: the row cannot be written, or a write failed during the launch.
-        """
+        """Write a launch's row. Raises RecordError: the row cannot be written, or a write failed during the launch."""
         try:
             write_launch(self.context.record.writer(result.row["launch"]), result.row, self.context.record.path)
         except RecordError as error:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from fireassay.runners.launching.failure_reason import BY_SIGNAL
+from fireassay.runners.launching.watch import BY_SIGNAL
 from fireassay.spec.plan import PlannedLaunch
 
 FAILED = ("failed", "timeout")

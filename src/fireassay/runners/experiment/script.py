@@ -1,23 +1,32 @@
-"""Has the script changed since the record began, and are the redacted secrets available?"""
+"""Has the script changed since the record began, and are the redacted secrets available?
+
+Do the script's arguments or the conditions hold a secret or non-UTF-8 bytes?  If so, nothing is started.
+
+Arguments appear in the process list of every machine of the job, in the record and in every report.  A secret belongs in
+an environment variable, which the record redacts.  Numbers are never secrets: `--token-dim 64` is a size.
+"""
 
 from __future__ import annotations
 
 import hashlib
-import os
-import shutil
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from fireassay.errors import EnvironmentLacks, Problem, refuse_any
-from fireassay.record.sealing.plan_signature import plan_signature
-from fireassay.record.secrets.redact import REDACTED
+from fireassay.record.sealing.seal import plan_signature
+from fireassay.record.secrets.names import declare
+from fireassay.record.secrets.redact import REDACTED, SHORTEST_SECRET, redact, redact_arguments, redact_environment
 from fireassay.spec.experiment import Experiment
+from fireassay.spec.plan import targets_of
 
 
 def script_path(experiment: Experiment, folder: Path) -> Path:
     """The script's path; `~` is expanded. A command without a slash is searched on the PATH."""
     if experiment.workload.runner == "command" and "/" not in experiment.workload.script:
+        import shutil
+
         return Path(shutil.which(experiment.workload.script) or folder / experiment.workload.script).absolute()
     return (folder / Path(experiment.workload.script).expanduser()).resolve()
 
@@ -44,9 +53,117 @@ def refuse_changes(experiment: Experiment, manifest: Mapping[str, Any], before: 
 
 def with_secrets(experiment: Experiment) -> Experiment:
     """The experiment with redacted variables restored from this process's environment."""
+    import os
+
     environment = dict(experiment.workload.environment)
     redacted = [name for name, value in environment.items() if REDACTED in value]
     if missing := [name for name in redacted if name not in os.environ]:
         raise EnvironmentLacks(f"the record has no secret value for {', '.join(missing)}. Set it in the environment and resume again.")
     environment |= {name: os.environ[name] for name in redacted}
     return experiment.model_copy(update={"workload": experiment.workload.model_copy(update={"environment": environment})})
+
+
+HARMLESS = frozenset({"true", "false", "none", "yes", "no", "on", "off", ""})
+
+
+def refuse_secrets(experiment: Experiment) -> None:
+    """Check every argument. Raises SpecError: one problem per argument that looks like a secret, without its value."""
+    declare(experiment.secret_variables)  # redacted from here on
+    arguments = experiment.workload.arguments
+    cleaned = redact_arguments(arguments)
+    problems = tuple(
+        Problem(
+            f"workload.arguments[{index}]",
+            f"an apparent secret: {shown}",
+            "arguments without secrets, since the process list and the record show them",
+            "Put it into an environment variable that the script reads; the record redacts those.",
+        )
+        for index, (argument, shown) in enumerate(zip(arguments, cleaned, strict=True))
+        if argument != shown and not _harmless(argument.rpartition("=")[2])
+    )
+    problems += tuple(_conditions(experiment))
+    problems += tuple(_targets(experiment))
+    refuse_any(problems, "the experiment")
+
+
+def _conditions(experiment: Experiment) -> Iterator[Problem]:
+    """Problems of the conditions, which the record, reports and comparisons show."""
+    texts = {"name": experiment.name} | {f"conditions.{name}": str(value) for name, value in experiment.conditions.items()}
+    if experiment.prices is not None:
+        texts["prices.source"] = experiment.prices.source
+    cleaned = redact_environment(texts)
+    for where, text in texts.items():
+        if cleaned[where] != text and not _harmless(text):
+            yield Problem(
+                redact(where),
+                "an apparent secret",
+                "public text, since the record and every report show it",
+                "Leave it out, or use a name without the secret.",
+            )
+
+
+def _targets(experiment: Experiment) -> Iterator[Problem]:
+    """Problems of the targets: their settings enter the record verbatim, and their commands the process list."""
+    serving = experiment.serving
+    if serving is None:
+        return
+    for index, target in enumerate(targets_of(serving)):
+        where = f"serving.targets[{index}]"
+        named = {**target.headers, **target.environment, **{name: str(value) for name, value in target.options.items()}}
+        cleaned = redact_environment(named)
+        cleaned |= {name: _header(name, cleaned[name]) for name in target.headers}
+        secret = [name for name, text in named.items() if cleaned[name] != text and not (_harmless(text) or _names_its_variable(text))]
+        words = dict(enumerate(target.command)) | {"urls": " ".join(target.urls), "proxy": serving.client.proxy}
+        shown = redact_arguments(target.command)
+        plain = [str(name) for name, text in words.items() if redact(text) != text]
+        plain += [f"command[{i}]" for i, (a, b) in enumerate(zip(target.command, shown, strict=True)) if a != b and not _harmless(a)]
+        for name in (*secret, *plain):
+            yield Problem(
+                f"{where}: {redact(name)}",
+                "an apparent secret",
+                "public text, since the record shows it",
+                'Name the environment variable that holds it: api_key_env = "NAME", or {env:NAME} in a header. '
+                "An engine that assay starts inherits assay's own environment.",
+            )
+
+
+def _header(name: str, text: str) -> str:
+    """A header's text, redacted as a variable of its name: X-Gateway-Key holds a key."""
+    return redact_environment({name.upper().replace("-", "_"): text})[name.upper().replace("-", "_")]
+
+
+def _names_its_variable(text: str) -> bool:
+    """Whether a header only refers to a variable, as `Bearer {env:KEY}`, and so holds no secret."""
+    rest = re.sub(r"\{env:\w+\}", "", text)
+    return rest != text and len(rest.split()[-1] if rest.split() else "") < SHORTEST_SECRET
+
+
+def refuse_bytes(experiment: Experiment) -> None:
+    """Refuse non-UTF-8 arguments: a record holds text, so they could be neither kept nor repeated.
+
+    Raises:
+        SpecError: one problem per word of the command that is not UTF-8.
+    """
+    words = {"workload.script": experiment.workload.script} | {
+        f"workload.arguments[{index}]": word for index, word in enumerate(experiment.workload.arguments)
+    }
+    problems = tuple(
+        Problem(
+            where,
+            ascii(word),
+            "UTF-8 text, since the record keeps every word of the command",
+            "Write a script that contains these bytes, and time the script.",
+        )
+        for where, word in words.items()
+        if any("\ud800" <= letter <= "\udfff" for letter in word)  # surrogateescape: bytes that are not UTF-8
+    )
+    refuse_any(problems, "the script's arguments")
+
+
+def _harmless(value: str) -> bool:
+    """Whether it is a number, a Boolean or a placeholder: a setting, not a secret."""
+    try:
+        float(value)
+    except ValueError:
+        return value.lower() in HARMLESS or (value.startswith("{") and value.endswith("}"))
+    return True

@@ -33,17 +33,13 @@ IGNORED: Final = frozenset(
 )
 SUFFIX: Final = ".folders"
 BLOCK: Final = 4096  # bytes assumed even for an empty file
-MOST_NEIGHBOURS: Final = 1000
+MAX_NEIGHBOURS: Final = 1000
 LEVELS: Final = 3  # of parent folders whose neighbours are linked: up to `../../../data`
 LARGEST: Final = 3  # entries named in the error
 
 
 def check(experiment: Experiment, folder: Path) -> None:
-    """Check that the folder can be copied for every launch.
-
-    Raises:
-        SpecError: the folder is too large or partly unreadable.
-    """
+    """Check that the folder can be copied for every launch. Raises SpecError: the folder is too large or partly unreadable."""
     if not experiment.workload.fresh_folder:
         return
     try:
@@ -76,11 +72,7 @@ def _unreadable(found: str) -> SpecError:
 
 @contextmanager
 def working_folder(context: RunContext, job: Job) -> Iterator[Path]:
-    """The folder of a running launch.
-
-    Raises:
-        RecordError: copying failed, e.g. on a full disk. No part of the copy is left.
-    """
+    """The folder of a running launch. Raises RecordError: copying failed, e.g. on a full disk. No part of the copy is left."""
     workload = context.experiment.workload
     if not workload.fresh_folder or job.planned.role == "sweep":
         yield context.folder
@@ -143,7 +135,7 @@ def _link_neighbours(source: Path, target: Path, top: Path) -> None:
     """Link the readable neighbours of the folder and its parents, where scripts keep their data."""
     while target != top:
         with suppress(PermissionError), os.scandir(source.parent) as entries:
-            for entry in sorted(entries, key=lambda item: item.name)[:MOST_NEIGHBOURS]:
+            for entry in sorted(entries, key=lambda item: item.name)[:MAX_NEIGHBOURS]:
                 if entry.name != target.name:
                     (target.parent / entry.name).symlink_to(entry.path)
         source, target = source.parent, target.parent
@@ -181,11 +173,7 @@ def _is_copied(path: Path, source: Path) -> bool:
 
 
 def _walk(root: Path, folder: Path) -> Iterator[tuple[Path, os.DirEntry[str]]]:
-    """(path below the root, entry) of everything to copy, folders before their contents.
-
-    Raises:
-        OSError: a folder cannot be read.
-    """
+    """(path below the root, entry) of everything to copy, folders before their contents. Raises OSError: a folder cannot be read."""
     try:
         with os.scandir(folder) as entries:
             ordered = sorted(entries, key=lambda entry: entry.name)

@@ -21,9 +21,9 @@ from fireassay.record import files
 from fireassay.record.launch_rows import check_written, write_event
 from fireassay.record.secrets.redact import redact, secret_values
 from fireassay.runners.experiment.context import Job, Made, RunContext
-from fireassay.runners.experiment.fault_moment import middle
+from fireassay.runners.experiment.launch_loop import middle_step as middle
 from fireassay.runners.experiment.progress import LaunchProgress
-from fireassay.runners.launching import failure_reason, fresh_folder, profiling
+from fireassay.runners.launching import fresh_folder, profiling, watch
 from fireassay.runners.launching.watch import Watch
 from fireassay.spec.experiment import Experiment
 from fireassay.spec.plan import PlannedFault, PlannedLaunch
@@ -134,11 +134,7 @@ class LaunchRun:
         self.hopeless_ns: float = float("inf")  # after this the supervisor itself counts as dead
 
     def run(self, meter: Meter) -> Made:
-        """Start the launch and monitor it to its end.
-
-        Raises:
-            RecordError: not started, because its record cannot be written.
-        """
+        """Start the launch and monitor it to its end. Raises RecordError: not started, because its record cannot be written."""
         begin_utc = self.context.begin_utc()
         placement = json.dumps(self.launcher.describe(self.request))
         self._event("launch_begin", {"slot": self.planned.slot, "begin_utc": begin_utc, "placement": placement})
@@ -317,7 +313,7 @@ class LaunchRun:
 
     def _judged(self, ending: Ending) -> tuple[str, str]:
         """Status and reason."""
-        output = failure_reason.tail(self.request.log)
+        output = watch.tail(self.request.log)
         if self.status == "timeout":
             return "timeout", self._timeout_reason(output)
         if self.status:
@@ -326,13 +322,13 @@ class LaunchRun:
             self.broken = broken
             return "aborted", str(broken)
         if ending.exit_code != 0 and not self._ended_as_asked():
-            why = failure_reason.why_failed(ending, output, f"logs/{self.request.log.name}")
+            why = watch.why_failed(ending, output, f"logs/{self.request.log.name}")
             return "failed", f"it did not recover from the fault: {why}" if self.strikes else why
         return "ok", self._missed_fault() or self._ended_early()
 
     def _timeout_reason(self, output: str) -> str:
         limit = self.context.experiment.limits.launch_timeout_s
-        last = failure_reason.explaining_line(output)
+        last = watch.explaining_line(output)
         output_clause = f"its last output was: {last}" if last else "it printed nothing"
         steps = f"after {self.watch.steps} steps" if self.watch.ranks else "before its first step"
         return (

@@ -20,7 +20,6 @@ class Deadline:
     done: int = 0
 
     def begin(self, ns: int) -> None:
-        """The load begins."""
         self.begin_ns = ns
 
     def passed(self, ns: int, done: int) -> str:

@@ -25,10 +25,10 @@ from fireassay.launchers.support.base import Ending, Request
 from fireassay.record import files
 from fireassay.record.launch_rows import check_written, write_event
 from fireassay.record.secrets.redact import redact, secret_values
+from fireassay.runners.experiment.abandoned_launches import last_request, lost_rows, request_batches
 from fireassay.runners.experiment.context import Job, Made, RunContext
-from fireassay.runners.experiment.lost_requests import last_request, lost_rows, request_batches
 from fireassay.runners.experiment.progress import LaunchProgress, LoadProgress
-from fireassay.runners.launching import failure_reason
+from fireassay.runners.launching import watch
 from fireassay.runners.launching.launch import mark_of
 from fireassay.runners.load.deadline import Deadline
 from fireassay.runners.load.engines import Engine, Engines
@@ -37,7 +37,7 @@ from fireassay.spec.plan import configuration_of, measured_seconds
 from fireassay.spec.sections.serving import Serving, Target
 from fireassay.traffic.arrivals import make
 from fireassay.traffic.arrivals.schedule import Schedule
-from fireassay.traffic.client import due_journal
+from fireassay.traffic.client import due
 from fireassay.traffic.prompts.make import Prompts, prompts_of
 from fireassay.units import MIB, NS_PER_S
 
@@ -287,7 +287,7 @@ class LoadRun:
             self.status, self.reason = "aborted", str(self.broken)
         elif dead:
             log = self._request(dead[0]).log
-            why = failure_reason.why_failed(self.endings[dead[0]], failure_reason.tail(log), f"logs/{log.name}")
+            why = watch.why_failed(self.endings[dead[0]], watch.tail(log), f"logs/{log.name}")
             self.status, self.reason = "failed", f"client process {dead[0]}: {why}"
         elif late := self.deadline.passed(self.context.clock.now_ns(), _total(reports, "done")):
             self.status, self.reason = "timeout", late
@@ -298,7 +298,7 @@ class LoadRun:
     def _client_cannot_write(self, dead: Sequence[int]) -> RecordError | None:
         for number in dead:
             if self.endings[number].exit_code == RecordError.exit_code:
-                why = OSError(due_journal.trouble(self.load / due_journal.name(number)), "its client process could not write")
+                why = OSError(due.trouble(self.load / due.name(number)), "its client process could not write")
                 return files.explain(why, self.context.record.path, "write the record")
         return None
 

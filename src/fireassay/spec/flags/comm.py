@@ -39,9 +39,7 @@ def experiment_from(namespace: argparse.Namespace) -> Experiment:
         SpecError: every problem of the flags at once.
     """
     data: dict[str, Any] = {"workload": {"runner": "collectives", "work": "calls"}, "gates": {"efficiency": "none"}, "collectives": {}}
-    flags = of_verb.flags_of(VERB)
-    of_verb.put_defaults(data, flags)
-    problems = of_verb.put_all(data, of_verb.given(namespace, flags))
+    _, problems = of_verb.put_flags(data, VERB, namespace)
     if interface := getattr(namespace, "interface", None):
         data["workload"]["environment"] = dict.fromkeys(INTERFACES, interface)
     return of_verb.experiment_of(data, problems, as_flag)

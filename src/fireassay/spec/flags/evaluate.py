@@ -55,10 +55,8 @@ def experiment_from(namespace: argparse.Namespace) -> Experiment:
         "serving": {**LOAD, "targets": targets, "concurrency": [8]},
         "evaluation": {},
     }
-    flags = of_verb.flags_of(VERB)
-    of_verb.put_defaults(data, flags)
-    texts = of_verb.given(namespace, flags)
-    problems = [*of_verb.put_all(data, texts), *_missing(data)]
+    texts, problems = of_verb.put_flags(data, VERB, namespace)
+    problems += _missing(data)
     _sample(data, {item.name for item in texts})
     task = str(data["evaluation"].get("task", "task"))
     data["serving"]["prompts"] = {"source": str(data["evaluation"].get("data") or task), "cache": "as_is"}

@@ -95,9 +95,7 @@ def mapping(namespace: argparse.Namespace, today: date) -> tuple[dict[str, Any],
         "gates": {"efficiency": "none"},
         "serving": {"targets": targets},
     }
-    flags = of_verb.flags_of(VERB)
-    of_verb.put_defaults(data, flags)
-    problems += of_verb.put_all(data, of_verb.given(namespace, flags))
+    problems += of_verb.put_flags(data, VERB, namespace)[1]
     if namespace.goodput is not None:
         problems += _goodput(data, namespace.goodput)
     _defaults(data, namespace, today)

@@ -104,6 +104,14 @@ def put_all(data: dict[str, Any], texts: Mapping[KeyFlag, Text]) -> list[Problem
     return problems
 
 
+def put_flags(data: dict[str, Any], verb: str, namespace: argparse.Namespace) -> tuple[dict[KeyFlag, Text], list[Problem]]:
+    """Set the verb's own defaults and the given flags in `data`; returns those flags, and problems for unreadable ones."""
+    flags = flags_of(verb)
+    put_defaults(data, flags)
+    texts = given(namespace, flags)
+    return texts, put_all(data, texts)
+
+
 def put_defaults(data: dict[str, Any], flags: Iterable[KeyFlag]) -> None:
     """Set the verb's own defaults in `data`."""
     for item in flags:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from fireassay.errors import Problem
 from fireassay.spec.flags import of_verb
 from fireassay.spec.sections.evaluation import answer_file
 
@@ -43,14 +42,7 @@ def experiment_from(namespace: argparse.Namespace) -> Experiment:
         "gates": {"efficiency": "none"},
         "evaluation": {"answers": files},
     }
-    flags = of_verb.flags_of(VERB)
-    of_verb.put_defaults(data, flags)
-    problems = of_verb.put_all(data, of_verb.given(namespace, flags))
+    _, problems = of_verb.put_flags(data, VERB, namespace)
     if "quality" in data:
         data["quality"]["metric"] = next(iter(data["evaluation"].get("metrics") or ("exact_match",)))
-    return of_verb.experiment_of(data, problems, as_flag)
-
-
-def as_flag(problem: Problem) -> Problem:
-    """The problem under the name of the flag that sets its key."""
-    return of_verb.as_flag(problem, of_verb.flags_of(VERB))
+    return of_verb.experiment_of(data, problems, lambda problem: of_verb.as_flag(problem, of_verb.flags_of(VERB)))

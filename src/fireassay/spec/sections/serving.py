@@ -280,7 +280,7 @@ class Serving(Model):
     """A load on serving engines. Only for workload.runner = "serving"."""
 
     task: Annotated[str, flag("--task", "NAME", "chat, completions, embeddings, rerank, image_chat ({default})", load=30)] = Field(
-        "chat", description="The task: the name of a file in fireassay/traffic/tasks."
+        "chat", description="The task: its name, as declared in fireassay/traffic/tasks."
     )
     model: Annotated[str, flag("--model", "NAME", "the model's name in requests", load=10, evaluate=40)] = Field(
         "", description="The model's name in requests."

@@ -1,4 +1,4 @@
-"""Which columns of an external table count?
+"""Which columns of an external table count, and what does a row of it hold?
 
 One per meaning; if several mean the same, the user chooses.  GPUs take precedence over nodes.  A speedup or an efficiency counts
 only if there is neither a time nor a throughput.
@@ -8,13 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Literal
 
 from fireassay.errors import Problem
 from fireassay.spec.explain import did_you_mean
 from fireassay.spec.tables.cells import Table, plain
 from fireassay.spec.tables.headings import Heading, heading
-from fireassay.spec.tables.types import Stated
 
 # One of these is required, best first; the last two are relative to a row that is not shown.
 MEASURED: Final = ("seconds", "step_seconds", "rate", "speedup", "efficiency")
@@ -130,3 +129,44 @@ def unit_notes(columns: Mapping[str, Column]) -> Iterator[str]:
     ):
         if meaning in columns and not columns[meaning].heading.unit_said:
             yield f"{columns[meaning].name.strip()} has no unit: it is taken to be {unit}."
+
+
+Scaling = Literal["", "strong", "weak"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Timing:
+    """One row: a number of workers and its measurements. None: not given."""
+
+    row: int  # spreadsheet row number
+    workers: int
+    seconds: float  # 1 in a table of throughputs
+    usd: float | None = None  # of the whole row: all workers, all seconds
+    quality: float | None = None
+    work: float | None = None  # units of useful work done in these seconds
+    steps: float | None = None  # training steps done in these seconds
+    joules: float | None = None  # of all its workers in these seconds
+
+
+@dataclass(frozen=True, kw_only=True)
+class Timings:
+    """A table and the wording of its header."""
+
+    source: str
+    rows: tuple[Timing, ...]  # by workers, smallest first
+    worker_word: str  # "workers" or "nodes"
+    rate: str = ""  # unit counted per second, if the table has no times
+    percent: bool = False  # quality was given in percent; stored as a fraction
+    quality_name: str = ""  # as in the header
+    scaling: Scaling = ""  # as stated by the user, if the table does not
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stated:
+    """What the user states beside the table."""
+
+    work: float | None = None  # units of useful work of every row
+    use: tuple[str, ...] = ()  # headings to use where several mean the same
+    where: tuple[tuple[str, str], ...] = ()  # heading and cell of the selected rows
+    scaling: Scaling = ""

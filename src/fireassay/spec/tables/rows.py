@@ -13,9 +13,8 @@ from typing import Final
 from fireassay.errors import Problem
 from fireassay.spec.explain import shown
 from fireassay.spec.tables.cells import Marks, Number, Table, marks, missing, number
-from fireassay.spec.tables.columns import ENERGIES, FILLED, MEASURED, PRICES, Column, named
+from fireassay.spec.tables.columns import ENERGIES, FILLED, MEASURED, PRICES, Column, Stated, named
 from fireassay.spec.tables.headings import UNITS, Heading, heading
-from fireassay.spec.tables.types import Stated
 
 MOST_WORKERS: Final = 10_000_000
 LARGEST: Final = 1e30  # of any number, with its inverse as the smallest: ratios stay finite

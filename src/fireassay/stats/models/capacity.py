@@ -21,11 +21,9 @@ from itertools import pairwise
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fireassay.stats.intervals.intervals import fraction, t_quantile
 
-Array = NDArray[np.float64]
 LEAST_LAUNCHES: Final = 3
 STEPS: Final = 256  # points between two loads at which the band is evaluated
 

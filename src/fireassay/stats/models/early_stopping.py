@@ -17,7 +17,6 @@ import numpy as np
 from fireassay.stats.intervals.intervals import Floats, fraction, smallest
 
 CONFIDENCE: Final = 0.99  # LoadGen's
-ROUNDING: Final = 8192  # LoadGen's fixed counts are multiples of 2^13
 
 
 def least_passes(over: int, p: float, confidence: float = CONFIDENCE) -> int:

@@ -63,12 +63,6 @@ def little(begin_s: Floats, end_s: Floats, window: tuple[float, float]) -> Littl
     )
 
 
-def _slack(arrival_rate: float, service_rate: float) -> float:
-    if not 0.0 < arrival_rate < service_rate:
-        raise ValueError(f"an M/M/1 queue is stable only if it arrives slower than it is served: 0 < {arrival_rate} < {service_rate}")
-    return service_rate - arrival_rate
-
-
 def _pair(first: Floats, second: Floats, name: str, other: str) -> tuple[Array, Array]:
     a, b = np.asarray(first, dtype=np.float64), np.asarray(second, dtype=np.float64)
     if a.ndim != 1 or a.shape != b.shape:

@@ -21,8 +21,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from fireassay.stats.intervals.intervals import t_quantile
-
 
 @dataclass(frozen=True, kw_only=True)
 class Components:
@@ -77,7 +75,3 @@ def _best(added: float, above: float, price: float) -> int | None:
     if above == 0.0:
         return None if added > 0.0 else 1
     return max(1, math.ceil(math.sqrt(price * added / above)))
-
-
-def _half_width(variance: float, count: int, confidence: float) -> float:
-    return t_quantile((1.0 + confidence) / 2.0, count - 1) * math.sqrt(variance / count)

@@ -21,9 +21,22 @@ import numpy as np
 import numpy.typing as npt
 
 from fireassay.traffic.arrivals.draws import Floats, Ints, generator, source, text_seeds, uniform
-from fireassay.traffic.arrivals.rows import CANARY, COLD, IDENTITY, NEEDLE, NORMAL, RERUN, WARM_UP, chosen, joined, replaced, rows
 from fireassay.traffic.arrivals.scenarios import lengths
-from fireassay.traffic.arrivals.schedule import NONE, Schedule
+from fireassay.traffic.arrivals.schedule import (
+    CANARY,
+    COLD,
+    IDENTITY,
+    NEEDLE,
+    NONE,
+    NORMAL,
+    RERUN,
+    WARM_UP,
+    Schedule,
+    chosen,
+    joined,
+    replaced,
+    rows,
+)
 
 if TYPE_CHECKING:
     from fireassay.spec.sections.scenario import Scenario

@@ -22,18 +22,18 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fireassay.traffic.arrivals import checks, sessions, streams, times, traces
+from fireassay.spec.sections.scenario import parse
+from fireassay.traffic.arrivals import checks, draws, streams, traces
 from fireassay.traffic.arrivals.draws import generator, text_seeds
-from fireassay.traffic.arrivals.file import batch as batch
-from fireassay.traffic.arrivals.file import batches as batches
-from fireassay.traffic.arrivals.file import digest as digest
-from fireassay.traffic.arrivals.file import read as read
-from fireassay.traffic.arrivals.file import write as write
-from fireassay.traffic.arrivals.rows import MAIN, TOOL, WARM_UP, chosen, joined, replaced, rows
-from fireassay.traffic.arrivals.scenarios import lengths, parse
-from fireassay.traffic.arrivals.schedule import NONE, Schedule
-from fireassay.traffic.arrivals.shares import mine as mine
-from fireassay.traffic.arrivals.shares import predecessors as predecessors
+from fireassay.traffic.arrivals.scenarios import lengths
+from fireassay.traffic.arrivals.schedule import MAIN, NONE, TOOL, WARM_UP, Schedule, chosen, joined, replaced, rows
+from fireassay.traffic.arrivals.schedule import batch as batch
+from fireassay.traffic.arrivals.schedule import batches as batches
+from fireassay.traffic.arrivals.schedule import digest as digest
+from fireassay.traffic.arrivals.schedule import read as read
+from fireassay.traffic.arrivals.schedule import write as write
+from fireassay.traffic.arrivals.streams import mine as mine
+from fireassay.traffic.arrivals.streams import predecessors as predecessors
 
 if TYPE_CHECKING:
     from fireassay.spec.plan import Configuration
@@ -78,16 +78,16 @@ def _timed(serving: Serving, configuration: Configuration, seed: int, base: Path
 
 
 def _open(serving: Serving, load: float | None, seed: int) -> Schedule:
-    steps = sessions.length(serving.prompts)
-    due_ns = times.due(serving.arrivals, load, seed, steps)
+    steps = streams.length(serving.prompts)
+    due_ns = draws.due(serving.arrivals, load, seed, steps)
     if steps == 1 and serving.arrivals.process != "users":
         return rows(len(due_ns), due_ns=due_ns)
-    return sessions.paused(sessions.started(due_ns, steps), serving.prompts, seed)
+    return streams.paused(streams.started(due_ns, steps), serving.prompts, seed)
 
 
 def _replayed(serving: Serving, base: Path) -> Schedule:
     """The recorded requests up to the end of the load."""
-    arrivals, end_ns = serving.arrivals, times.horizon_ns(serving.arrivals)
+    arrivals, end_ns = serving.arrivals, draws.horizon_ns(serving.arrivals)
     load = traces.replay(base / arrivals.trace, arrivals.trace_format, arrivals.speed, end_ns)
     too_late = load.due_ns >= end_ns
     unreachable = np.isin(load.session, load.session[too_late & (load.turn == 0)]) & (load.due_ns == NONE)
@@ -105,7 +105,7 @@ def _phased(load: Schedule, serving: Serving) -> Schedule:
 
 
 def _warm_up_ns(serving: Serving) -> int:
-    return round(serving.arrivals.warm_up_s * times.NS)
+    return round(serving.arrivals.warm_up_s * draws.NS)
 
 
 def _worded(load: Schedule, serving: Serving, scenario: Scenario, seed: int) -> Schedule:
@@ -128,8 +128,8 @@ def _worded(load: Schedule, serving: Serving, scenario: Scenario, seed: int) -> 
 def _with_checks(load: Schedule, placed: Schedule, serving: Serving) -> Schedule:
     arrivals = serving.arrivals
     if (load.stream >= 0).any():
-        steps = 1 if load.together else sessions.length(serving.prompts)
+        steps = 1 if load.together else streams.length(serving.prompts)
         return checks.within_streams(load, placed, steps, arrivals.requests)
     return checks.within_times(
-        load, placed, _warm_up_ns(serving), times.horizon_ns(arrivals), arrivals.requests, add=arrivals.process in ("trace", "offline")
+        load, placed, _warm_up_ns(serving), draws.horizon_ns(arrivals), arrivals.requests, add=arrivals.process in ("trace", "offline")
     )

@@ -3,6 +3,13 @@
 Lengths are drawn from the caller's generator.  As in genai-bench, normal lengths are rounded to the nearest integer and clamped to at
 least 1 for the input and 2 for the output; so are uniform ones, whose bounds are inclusive.  (genai-bench truncates instead of rounding,
 which lowers its means by half a token and excludes its uniform upper bounds, and draws without a seed.)
+
+Would a run of this experiment be long and large enough for MLPerf?
+
+Decided in advance from the experiment.  The scenarios as arrivals (`fireassay.traffic.arrivals.make`): SingleStream is a closed loop of one
+stream.  MultiStream is a closed loop of `samples_per_query` streams whose next requests all wait for the last answer of the query
+(`Schedule.together`).  Server is Poisson at the rate.  In Offline everything is due when the measured part begins.  Texts are drawn
+without LoadGen's fixed seeds and sets: latencies are comparable with LoadGen's, but are not valid submissions.
 """
 
 from __future__ import annotations
@@ -11,18 +18,21 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from fireassay.spec.sections.mlperf import requirements, validity
 from fireassay.spec.sections.scenario import DATASET, LARGEST, Scenario
-from fireassay.spec.sections.scenario import parse as parse
 from fireassay.spec.sections.serving import Prompts
 from fireassay.traffic.arrivals.schedule import NONE
+
+if TYPE_CHECKING:
+    from fireassay.spec.sections.serving import Arrivals
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
     Counts = npt.NDArray[np.int64]
 
-LEAST_IN: Final = 1
-LEAST_OUT: Final = 2
+MIN_IN: Final = 1
+MIN_OUT: Final = 2
 
 
 def lengths(scenario: Scenario, prompts: Prompts, numbers: np.random.Generator, n: int) -> tuple[Counts, Counts]:
@@ -64,7 +74,7 @@ def _fixed(scenario: Scenario, documents: int) -> tuple[int, int]:
 def _normal(parameters: tuple[int, ...], numbers: np.random.Generator, n: int) -> tuple[Counts, Counts]:
     mean_in, deviation_in, mean_out, deviation_out = parameters
     draws = np.rint(numbers.standard_normal((n, 2)) * (deviation_in, deviation_out) + (mean_in, mean_out))
-    clipped = np.clip(draws, (LEAST_IN, LEAST_OUT), LARGEST).astype(np.int64)
+    clipped = np.clip(draws, (MIN_IN, MIN_OUT), LARGEST).astype(np.int64)
     return clipped[:, 0], clipped[:, 1]
 
 
@@ -75,4 +85,27 @@ def _uniform(parameters: tuple[int, ...], numbers: np.random.Generator, n: int) 
     share = numbers.random((n, 2))
     least = np.array([low_in, low_out])
     drawn = least + np.floor(share * (np.array([high_in, high_out]) - least + 1)).astype(np.int64)
-    return np.maximum(drawn[:, 0], LEAST_IN), np.maximum(drawn[:, 1], LEAST_OUT)
+    return np.maximum(drawn[:, 0], MIN_IN), np.maximum(drawn[:, 1], MIN_OUT)
+
+
+def expected_shortfall(arrivals: Arrivals, load: float | None) -> str:
+    """Requirements that the run will certainly miss, worded as in `validity`; empty if none, or not an MLPerf scenario.
+
+    The request count of a closed loop is unknown in advance unless `arrivals.requests` sets it.
+    """
+    required = requirements(arrivals.process)
+    if required is None:
+        return ""
+    requests = arrivals.requests
+    if arrivals.process == "offline":  # its duration depends on the engine
+        return _unless_met(arrivals.process, required.seconds, 1, requests or 1)
+    if arrivals.process == "multi_stream":
+        queries = required.queries if requests is None else -(-requests // arrivals.samples_per_query)
+        return _unless_met(arrivals.process, arrivals.duration_s, queries, arrivals.samples_per_query)
+    expected = required.queries if load is None or arrivals.process != "server" else int(load * arrivals.duration_s)
+    return _unless_met(arrivals.process, arrivals.duration_s, expected if requests is None else min(expected, requests), 1)
+
+
+def _unless_met(process: str, seconds: float, queries: int, samples_per_query: int) -> str:
+    verdict = validity(process, seconds, queries, samples_per_query)
+    return "" if verdict.endswith("met") else verdict

@@ -31,8 +31,7 @@ from typing import Any, Final, Literal
 import numpy as np
 
 from fireassay.errors import SpecError, refuse
-from fireassay.traffic.arrivals.rows import Ints, rows
-from fireassay.traffic.arrivals.schedule import NONE, PAUSES, Schedule
+from fireassay.traffic.arrivals.schedule import NONE, PAUSES, Ints, Schedule, rows
 
 Format = Literal["auto", "mooncake", "burstgpt", "azure", "jsonl"]
 WHERE: Final = "serving.arrivals.trace"
@@ -43,7 +42,7 @@ EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Row:
+class TraceRow:
     """A recorded request. `at_ns`: None if it follows the previous request of its session."""
 
     at_ns: int | None
@@ -73,7 +72,7 @@ def replay(path: Path, form: Format, speed: float, end_ns: int) -> Schedule:
     return _scheduled(entries, speed)
 
 
-def _until(numbered: Iterable[tuple[int, Row]], speed: float, end_ns: int) -> Iterator[Row]:
+def _until(numbered: Iterable[tuple[int, TraceRow]], speed: float, end_ns: int) -> Iterator[TraceRow]:
     """Rows until the first one due at the end or later; checks their order."""
     first: int | None = None
     previous_ns = -LARGEST
@@ -90,7 +89,7 @@ def _until(numbered: Iterable[tuple[int, Row]], speed: float, end_ns: int) -> It
         yield row
 
 
-def _scheduled(entries: Sequence[Row], speed: float) -> Schedule:
+def _scheduled(entries: Sequence[TraceRow], speed: float) -> Schedule:
     first = entries[0].at_ns or 0
     offsets = np.array([NONE if row.at_ns is None else row.at_ns - first for row in entries], dtype=np.int64)
     due_ns = offsets if speed == 1.0 else np.where(offsets < 0, NONE, np.rint(offsets / speed)).astype(np.int64)
@@ -113,7 +112,7 @@ def _column(values: Iterable[int]) -> Ints:
     return np.fromiter(values, dtype=np.int64)
 
 
-def _sessions(entries: Sequence[Row]) -> tuple[Ints, Ints]:
+def _sessions(entries: Sequence[TraceRow]) -> tuple[Ints, Ints]:
     """Session numbers in order of first appearance, and turns where the file has none."""
     numbers: dict[str, int] = {}
     turns: dict[str, int] = {}
@@ -129,7 +128,7 @@ def _sessions(entries: Sequence[Row]) -> tuple[Ints, Ints]:
     return _column(session), _column(turn)
 
 
-def _examples(entries: Sequence[Row]) -> Ints:
+def _examples(entries: Sequence[TraceRow]) -> Ints:
     """A number for each text that occurs more than once: the same blocks, truncated at the same length."""
     texts: dict[tuple[int, tuple[int, ...]], list[int]] = {}
     for number, row in enumerate(entries):
@@ -144,7 +143,7 @@ def _examples(entries: Sequence[Row]) -> Ints:
 # ---- the formats -------------------------------------------------------------------------------------------------
 
 
-def _rows(file: Iterable[str], form: Format) -> Iterator[tuple[int, Row]]:
+def _rows(file: Iterable[str], form: Format) -> Iterator[tuple[int, TraceRow]]:
     """Line numbers, from 1, and rows."""
     lines = enumerate(_bounded(file), start=1)
     head = next(((number, line) for number, line in lines if line.strip()), None)
@@ -179,7 +178,7 @@ def _recognised(head: str) -> Format:
     )
 
 
-def _json_rows(lines: Iterable[tuple[int, str]], read: Callable[[Mapping[str, Any]], Row]) -> Iterator[tuple[int, Row]]:
+def _json_rows(lines: Iterable[tuple[int, str]], read: Callable[[Mapping[str, Any]], TraceRow]) -> Iterator[tuple[int, TraceRow]]:
     for number, line in lines:
         if not line.strip():
             continue
@@ -192,11 +191,11 @@ def _json_rows(lines: Iterable[tuple[int, str]], read: Callable[[Mapping[str, An
             raise _row_problem(number, error) from None
 
 
-def _mooncake(data: Mapping[str, Any]) -> Row:
+def _mooncake(data: Mapping[str, Any]) -> TraceRow:
     blocks = data.get("hash_ids", ())
     if not isinstance(blocks, list | tuple) or not all(type(block) is int for block in blocks):
         raise TypeError("hash_ids is not a list of whole numbers")
-    return Row(
+    return TraceRow(
         at_ns=_ns(data["timestamp"], NS // 1000),
         tokens_in=_tokens(data["input_length"], 0),
         tokens_out=_tokens(data["output_length"], 1),
@@ -204,7 +203,7 @@ def _mooncake(data: Mapping[str, Any]) -> Row:
     )
 
 
-def _own(data: Mapping[str, Any]) -> Row:
+def _own(data: Mapping[str, Any]) -> TraceRow:
     pause = data.get("pause", "think" if "pause_s" in data else "none")
     if pause not in PAUSES:
         raise ValueError(f"pause is not one of {', '.join(PAUSES)}")
@@ -213,7 +212,7 @@ def _own(data: Mapping[str, Any]) -> Row:
         raise TypeError("turn is not a whole number")
     if "at_s" not in data and session is None:
         raise KeyError("at_s")
-    return Row(
+    return TraceRow(
         at_ns=_ns(data["at_s"], NS) if "at_s" in data else None,
         tokens_in=_tokens(data["tokens_in"], 0) if "tokens_in" in data else NONE,
         tokens_out=_tokens(data["tokens_out"], 1) if "tokens_out" in data else NONE,
@@ -225,8 +224,8 @@ def _own(data: Mapping[str, Any]) -> Row:
 
 
 def _csv_rows(
-    lines: Iterable[tuple[int, str]], required: frozenset[str], read: Callable[[Mapping[str, str]], Row]
-) -> Iterator[tuple[int, Row]]:
+    lines: Iterable[tuple[int, str]], required: frozenset[str], read: Callable[[Mapping[str, str]], TraceRow]
+) -> Iterator[tuple[int, TraceRow]]:
     numbered = iter(lines)
     first, head = next(numbered)
     names = _names(head)
@@ -248,8 +247,8 @@ def _names(head: str) -> list[str]:
         return []
 
 
-def _burstgpt(data: Mapping[str, str]) -> Row:
-    return Row(
+def _burstgpt(data: Mapping[str, str]) -> TraceRow:
+    return TraceRow(
         at_ns=_ns(data["timestamp"], NS),
         tokens_in=_tokens(data["request tokens"], 0),
         tokens_out=_tokens(data["response tokens"], 1),
@@ -257,8 +256,8 @@ def _burstgpt(data: Mapping[str, str]) -> Row:
     )
 
 
-def _azure(data: Mapping[str, str]) -> Row:
-    return Row(
+def _azure(data: Mapping[str, str]) -> TraceRow:
+    return TraceRow(
         at_ns=_moment(data["timestamp"]), tokens_in=_tokens(data["contexttokens"], 0), tokens_out=_tokens(data["generatedtokens"], 1)
     )
 
@@ -288,7 +287,6 @@ def _ns(value: object, unit: int) -> int:
 
 
 def _tokens(value: object, least: int) -> int:
-    """A number of tokens, at least `least`."""
     if isinstance(value, bool) or not isinstance(value, int | Decimal | str):
         raise TypeError("a number of tokens is not a number")
     number = Decimal(value)

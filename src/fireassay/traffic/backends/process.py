@@ -21,12 +21,12 @@ from fireassay.errors import WorkloadError
 from fireassay.spec.sections.serving import Target
 from fireassay.traffic.backends.support.options import option
 from fireassay.traffic.parts import Answer, Ask, Backend, Kind, Option, Reply, Wire
-from fireassay.traffic.replies.events import status_of
+from fireassay.traffic.replies.openai_json import status_of
 
 if TYPE_CHECKING:
     from fireassay.instruments.calls.generation import Generation, Generator
 
-MOST_TOKENS: Final = 1024  # default limit on an answer's length
+MAX_TOKENS: Final = 1024  # default limit on an answer's length
 
 
 def process(target: Target) -> Callable[[Ask], Answer]:
@@ -50,7 +50,6 @@ def process(target: Target) -> Callable[[Ask], Answer]:
 
 
 def folder_of(target: Target, model: str) -> str:
-    """The folder of a target's model; `model`: that of the load."""
     return option(target, "folder") or target.model or model
 
 
@@ -69,14 +68,13 @@ def load(folder: str, target: Target, dtype: str = "") -> Generator:
 
 
 def answer(generator: Generator, ask: Ask) -> Answer:
-    """Answer one ask, with times."""
     if ask.task == "loglikelihood":
         return _scored(generator, ask)
     try:
         generation = generator.generate(
             ask.prompt,
             ask.messages,
-            max_tokens=MOST_TOKENS if ask.max_tokens is None else ask.max_tokens,
+            max_tokens=MAX_TOKENS if ask.max_tokens is None else ask.max_tokens,
             temperature=ask.temperature,
             seed=ask.seed,
             ignore_eos=ask.ignore_eos,

@@ -1,23 +1,93 @@
 """How is every request recorded exactly once, whether answered, failed or never sent?
 
 An answer is parsed after its end, in slices while nothing is due, or at once if a follow-up request contains its text.
+
+How is a client doing right now?
+
+Percentiles over its latest requests: for the live view, never for a result.
+
+Which requests are in flight, on which replica, and which have timed out?
 """
 
 from __future__ import annotations
 
 from array import array
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Sequence
-from typing import Final
+from time import monotonic_ns
+from typing import Any, Final
 
 from fireassay.traffic.client.due import NEVER
-from fireassay.traffic.client.log import RequestLog, Row, Times, times_of
-from fireassay.traffic.client.plan import Made, Plan, Request
-from fireassay.traffic.client.window import Window
-from fireassay.traffic.parts import Answer, Json, Prompt
-from fireassay.traffic.replies.events import status_of
-from fireassay.traffic.replies.openai_json import model_named, rate_limits
+from fireassay.traffic.client.log import LogRow, RequestLog, Times, times_of
+from fireassay.traffic.client.plan import NS, Made, Plan, Request
+from fireassay.traffic.parts import Answer, Ended, Json, Prompt
+from fireassay.traffic.replies.openai_json import model_named, rate_limits, status_of
 from fireassay.traffic.wire.response import Exchange
+
+RECENT: Final = 512  # requests
+MAX_MODELS: Final = 16
+MORE_MODELS: Final = "(more)"
+_SHARES: Final = (("p50", 0.5), ("p95", 0.95), ("p99", 0.99))
+
+
+class Window:
+    """Counts since the start, and times of the latest requests, ns."""
+
+    def __init__(self) -> None:
+        self.due = self.sent = self.done = self.ok = self.tokens = 0
+        self.failed: Counter[str] = Counter()
+        self.models: Counter[str] = Counter()  # answers by the model they name
+        self.limits: dict[str, str] = {}  # rate limits reported by the first answers
+        self.error: str | None = None  # the latest
+        self._ttft: deque[int] = deque(maxlen=RECENT)
+        self._tpot: deque[int] = deque(maxlen=RECENT)
+        self._e2e: deque[int] = deque(maxlen=RECENT)
+        self._lag: deque[int] = deque(maxlen=RECENT)
+
+    def take(self, *, due_ns: int, sent_ns: int, first_ns: int | None, last_ns: int | None, tokens: int, closed: bool = False) -> None:
+        """Add a successful request; in a closed loop its clock starts when it is sent."""
+        self._lag.append(sent_ns - due_ns)
+        self.tokens += tokens
+        if first_ns is None or last_ns is None:
+            return
+        start_ns = sent_ns if closed else due_ns
+        self._ttft.append(first_ns - start_ns)
+        self._e2e.append(last_ns - start_ns)
+        if tokens > 1:
+            self._tpot.append((last_ns - first_ns) // (tokens - 1))
+
+    def answered_by(self, model: str) -> None:
+        """Count an answer by the model it names; "": none. Keeps only the first few names apart."""
+        if model:
+            self.models[model if model in self.models or len(self.models) < MAX_MODELS else MORE_MODELS] += 1
+
+    def report(self, state: str, in_flight: int) -> dict[str, Any]:
+        """The progress report for the runner."""
+        lag = _percentiles(self._lag)
+        return {
+            "state": state,
+            "due": self.due,
+            "sent": self.sent,
+            "done": self.done,
+            "ok": self.ok,
+            "failed": dict(self.failed),
+            "in_flight": in_flight,
+            "tokens": self.tokens,
+            "error": self.error,
+            "ttft_ms": _percentiles(self._ttft),
+            "tpot_ms": _percentiles(self._tpot),
+            "e2e_ms": _percentiles(self._e2e),
+            "lag_ms_p99": lag.get("p99"),
+        }
+
+
+def _percentiles(values: deque[int]) -> dict[str, float]:
+    """In milliseconds, by nearest rank; {} without values."""
+    if not values:
+        return {}
+    ordered = sorted(values)
+    return {name: ordered[min(len(ordered) - 1, int(share * len(ordered)))] / 1e6 for name, share in _SHARES}
+
 
 MODEL_WITHIN: Final = 1024  # first bytes of an answer searched for the model's name
 COLD, WARM_UP, MAIN = range(3)
@@ -43,7 +113,7 @@ class Accounting:
     def _unsent(self, number: int, due_ns: int) -> None:
         """Record a request that was due and will not be sent."""
         self._noted[number] = due_ns
-        row = Row(
+        row = LogRow(
             request=number,
             phase=self._phase_of(number, due_ns),
             kind=self._kind[number],
@@ -77,7 +147,7 @@ class Accounting:
         answer, http_status, size = self._answer(exchange, request)
         times = times_of(answer)
         number = request.number
-        row = Row(
+        row = LogRow(
             request=number,
             phase=request.phase,
             kind=self._kind[number],
@@ -155,3 +225,85 @@ class Accounting:
         session = self._session[number]
         history = self._history.get(int(session), ()) if session >= 0 else ()
         return self.plan.make(number, history)
+
+
+class InFlight(Accounting):
+    """Requests that were handed over and have not ended."""
+
+    def __init__(self, plan: Plan, log: RequestLog) -> None:
+        super().__init__(plan, log)
+        self._replica = memoryview(plan.schedule.replica)  # type: ignore[arg-type]
+        self._handed = bytearray(len(plan.schedule))  # whether it was sent or handed to the core
+        self._flying: dict[Exchange, int] = {}  # -> when it was handed over
+        self._wave = 0  # most in flight so far, all of which may end at once
+        self._busy = [0] * len(plan.transports)  # in flight, per replica
+        self._turns = plan.client  # round-robin position
+        self._leading = 0  # in flight with a follower
+
+    @property
+    def in_flight(self) -> int:
+        """Number of requests handed over that have not ended."""
+        return len(self._flying)
+
+    def _give_up(self, ended: Ended, reason: str) -> None:
+        for exchange in list(self._flying):
+            self._abandon(exchange, ended, reason)
+
+    def _abandon(self, exchange: Exchange, ended: Ended, reason: str) -> None:
+        if exchange.connection is not None:
+            exchange.connection.give_up(exchange, ended, reason)
+        exchange.finish(ended, reason)
+
+    def _flown(self, exchange: Exchange) -> None:
+        """Count a request as in flight, or handed to the core."""
+        number = exchange.number
+        self._flying[exchange] = monotonic_ns()
+        if len(self._flying) > self._wave:
+            self._wave = len(self._flying)
+        self._busy[exchange.replica] += 1
+        self._handed[number] = 1
+        self.window.due += 1
+        if self.agenda.next_of(number) >= 0:
+            self._leading += 1
+
+    def _landed(self, exchange: Exchange) -> None:
+        del self._flying[exchange]
+        self._busy[exchange.replica] -= 1
+        if self.agenda.next_of(exchange.number) >= 0:
+            self._leading -= 1
+
+    def _choose(self, number: int) -> int:
+        """Choose the replica for a request."""
+        fixed = self._replica[number]
+        count = len(self._busy)
+        if fixed >= 0:
+            return int(fixed) % count
+        if count == 1:
+            return 0
+        balance = self.plan.balance
+        if balance == "session" and self._session[number] >= 0:
+            return int(self._session[number]) % count
+        self._turns = (self._turns + 1) % count
+        if balance == "least_in_flight":
+            turn = self._turns
+            return min(range(count), key=lambda replica: (self._busy[replica], (replica - turn) % count))
+        return self._turns
+
+    def _time_out(self, now: int) -> None:
+        plan = self.plan
+        limit = plan.timeout_ns if plan.first_byte_ns is None else min(plan.timeout_ns, plan.first_byte_ns)
+        overdue: list[tuple[Exchange, str]] = []
+        for exchange, handed_ns in self._flying.items():
+            if handed_ns + limit > now:
+                break
+            if exchange.connection is not None:
+                exchange.connection.refresh(exchange)
+            sent = exchange.sent_ns
+            if sent is None:
+                continue
+            if sent + plan.timeout_ns <= now:
+                overdue.append((exchange, f"not finished in {plan.timeout_ns / NS:g} s"))
+            elif plan.first_byte_ns is not None and not (exchange.ns or exchange.heard) and sent + plan.first_byte_ns <= now:
+                overdue.append((exchange, f"no response within {plan.first_byte_ns / NS:g} s"))
+        for exchange, reason in overdue:
+            self._abandon(exchange, "timeout", reason)

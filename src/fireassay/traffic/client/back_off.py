@@ -14,7 +14,7 @@ from typing import Final
 
 NS: Final = 1_000_000_000
 LATER: Final = (429, 503)
-MOST_DOUBLINGS: Final = 30
+MAX_DOUBLINGS: Final = 30
 
 
 def retry_after_s(header: str, now_s: float) -> float | None:
@@ -44,7 +44,7 @@ class Pauses:
         requested_s = retry_after_s(retry_after, now_s) if retry_after else None
         if requested_s is not None:
             return min(self._most_ns, round(requested_s * NS))
-        return min(self._most_ns, self._first_ns << min(row - 1, MOST_DOUBLINGS))
+        return min(self._most_ns, self._first_ns << min(row - 1, MAX_DOUBLINGS))
 
 
 class Liveness:

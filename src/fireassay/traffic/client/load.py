@@ -16,13 +16,12 @@ from time import monotonic_ns, time
 from typing import Any, Final
 
 from fireassay.errors import WorkloadError
-from fireassay.traffic.client.accounting import WARM_UP
+from fireassay.traffic.client.accounting import WARM_UP, InFlight
 from fireassay.traffic.client.back_off import Liveness, Pauses
 from fireassay.traffic.client.due import NEVER
 from fireassay.traffic.client.log import RequestLog
 from fireassay.traffic.client.plan import NS, Made, Plan, Request
 from fireassay.traffic.client.timer import Timer
-from fireassay.traffic.client.under_way import InFlight
 from fireassay.traffic.wire.response import Exchange
 
 SLICE_NS: Final = 50_000  # time slice for parsing and preparing before sockets are polled again
@@ -32,14 +31,14 @@ FOLLOW_SLICE_STAMPED_NS: Final = 20_000_000  # ... with kernel timestamps: only 
 AWAKE_NS: Final = 150_000  # with kernel timestamps: how long before a request is due the timer wakes up
 SLICE_PER_REPLY_NS: Final = 2000  # added per reply beyond a wave, so that parsing keeps up without a long pause
 REPLY_BYTES: Final = 1 << 14  # ... a long reply counts once per this many bytes
-MOST_WAITING_BYTES: Final = 1 << 27  # of replies waiting to be parsed; beyond it, all are parsed
+MAX_WAITING_BYTES: Final = 1 << 27  # of replies waiting to be parsed; beyond it, all are parsed
 AHEAD: Final = 256  # prebuilt bodies of an open loop
 AHEAD_BYTES: Final = 32 << 20
 REFUSED_PAUSE_NS: Final = 100_000_000  # before the follower of a refused request, so as not to hammer a dead replica
 SWEEP_S: Final = 0.02
 LEAD_NS: Final = 200_000_000  # how early a request is handed to the core
 ARMED_NS: Final = 300_000_000  # the same for followers: a busy machine may delay this process
-MOST_ARMED: Final = 16  # armed requests per stream
+MAX_ARMED: Final = 16  # armed requests per stream
 CORE_SLICE_NS: Final = 2_000_000  # time slice for parsing and preparing when nothing waits for it
 
 
@@ -212,7 +211,7 @@ class Load(InFlight):
         armed = 0
         while exchange.next is not None:
             exchange, armed = exchange.next, armed + 1
-        if armed > min(MOST_ARMED - 1, ARMED_NS // self._lasts_ns):
+        if armed > min(MAX_ARMED - 1, ARMED_NS // self._lasts_ns):
             return
         following = self.agenda.next_of(exchange.number)
         if following >= 0 and self._session[following] < 0:
@@ -296,7 +295,7 @@ class Load(InFlight):
             self._follow_soon(exchange)
         self._ended.append(exchange)
         self._ended_bytes += self.plan.room - exchange.room
-        if self._ended_bytes > MOST_WAITING_BYTES:
+        if self._ended_bytes > MAX_WAITING_BYTES:
             self._catch_up()
         self._work_soon()
         if not self._flying:

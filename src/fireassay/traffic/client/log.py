@@ -66,7 +66,7 @@ _TEXT_KINDS: Final = frozenset(int(kind) for kind in TEXT)
 
 
 @dataclass(slots=True, kw_only=True)
-class Row:
+class LogRow:
     """A request's data besides its answer. Numbers are -1 if missing."""
 
     request: int
@@ -142,8 +142,7 @@ class RequestLog:
         """Whether a batch is under construction."""
         return bool(self._full)
 
-    def add(self, row: Row, answer: Answer, times: Times) -> None:
-        """Add one finished request."""
+    def add(self, row: LogRow, answer: Answer, times: Times) -> None:
         waiting = self._waiting
         waiting.numbers.fromlist(
             [

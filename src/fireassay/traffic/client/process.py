@@ -34,12 +34,12 @@ from fireassay.record.writer import StreamWriter
 from fireassay.spec.plan import Configuration
 from fireassay.spec.sections.serving import Serving, Target
 from fireassay.traffic.arrivals.schedule import KINDS
-from fireassay.traffic.client import due_journal
+from fireassay.traffic.client import due
 from fireassay.traffic.client.due import Agenda
 from fireassay.traffic.client.load import Load
 from fireassay.traffic.client.log import LONGEST_SAID, RequestLog
-from fireassay.traffic.client.pauses import give_way, steady
 from fireassay.traffic.client.plan import NS, Made, Plan
+from fireassay.traffic.client.timer import give_way, steady
 from fireassay.traffic.parts import Ask, Backend, Json, Task
 from fireassay.traffic.wire.transports import MODEL_THREAD, Way, stamped, ways
 
@@ -75,7 +75,6 @@ class Job:
 
     @classmethod
     def read(cls, path: Path) -> Job:
-        """Read the job from a file."""
         document = orjson.loads(path.read_bytes())
         return cls(
             launch=document["launch"],
@@ -143,7 +142,6 @@ class Client:
     # ---- life cycle
 
     async def run(self) -> None:
-        """Run the whole process."""
         loop = asyncio.get_running_loop()
         for name in ("SIGTERM", "SIGINT"):
             loop.add_signal_handler(getattr(signal, name), self._stopped)
@@ -195,7 +193,7 @@ class Client:
         assigned = arrivals.mine(schedule, self.number, job.clients)
         prompts = prompts_of(serving, job.configuration, job.base, job.seed, job.launch)
         first_byte_s = client.first_byte_timeout_s
-        self.noted = due_journal.opened(job.load / due_journal.name(self.number), len(schedule))
+        self.noted = due.opened(job.load / due.name(self.number), len(schedule))
         self.ways, core = ways(job.target, client, backend, self.noted)
         if core is not None:
             self._give_way()

@@ -46,7 +46,7 @@ IDS: Final = ("id", "example_id", "task_id", "question_id")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Row:
+class DatasetRow:
     """One prompt or conversation of a file: `turns` are the user's messages, in order."""
 
     id: str
@@ -62,7 +62,7 @@ class Row:
 class Dataset:
     """A parsed file."""
 
-    rows: tuple[Row, ...]
+    rows: tuple[DatasetRow, ...]
     format: str
     sha256: str
     folder: Path  # base of relative image paths
@@ -130,18 +130,18 @@ def _guessed(path: Path, text: str) -> str:
 # ---- the formats -------------------------------------------------------------------------------------------------
 
 
-def _text(text: str, spec: Prompts, cluster: str) -> Iterator[Row]:
+def _text(text: str, spec: Prompts, cluster: str) -> Iterator[DatasetRow]:
     for number, line in enumerate(text.splitlines(), 1):
         if line.strip():
-            yield Row(id=str(number), turns=(line,))
+            yield DatasetRow(id=str(number), turns=(line,))
 
 
-def _jsonl(text: str, spec: Prompts, cluster: str) -> Iterator[Row]:
+def _jsonl(text: str, spec: Prompts, cluster: str) -> Iterator[DatasetRow]:
     for number, item in _objects(text):
         yield _of_object(item, spec, number, cluster)
 
 
-def _csv(text: str, spec: Prompts, cluster: str) -> Iterator[Row]:
+def _csv(text: str, spec: Prompts, cluster: str) -> Iterator[DatasetRow]:
     csv.field_size_limit(2**31 - 1)
     reader = csv.DictReader(io.StringIO(text, newline=""), strict=True)
     try:
@@ -157,7 +157,7 @@ def _csv(text: str, spec: Prompts, cluster: str) -> Iterator[Row]:
         raise _Broken(reader.reader.line_num, f"not CSV ({error})", "values with commas or quotes in double quotes") from None
 
 
-def _sharegpt(text: str, spec: Prompts, cluster: str) -> Iterator[Row]:
+def _sharegpt(text: str, spec: Prompts, cluster: str) -> Iterator[DatasetRow]:
     for number, item in _records(text):
         conversation = _talk(item)
         if conversation is None:
@@ -169,10 +169,10 @@ def _sharegpt(text: str, spec: Prompts, cluster: str) -> Iterator[Row]:
             )
         before, turns = _parted([_message(message, number) for message in conversation])
         if turns:
-            yield Row(id=_id(item, number), turns=turns, before=before, cluster=_cluster(item, cluster, number))
+            yield DatasetRow(id=_id(item, number), turns=turns, before=before, cluster=_cluster(item, cluster, number))
 
 
-READERS: Final[Mapping[str, Callable[[str, Prompts, str], Iterable[Row]]]] = {
+READERS: Final[Mapping[str, Callable[[str, Prompts, str], Iterable[DatasetRow]]]] = {
     "text": _text,
     "jsonl": _jsonl,
     "csv": _csv,
@@ -212,11 +212,11 @@ def _records(text: str) -> Iterator[tuple[int, Mapping[str, Any]]]:
         yield number, item
 
 
-def _of_object(item: Mapping[str, Any], spec: Prompts, number: int, cluster: str) -> Row:
+def _of_object(item: Mapping[str, Any], spec: Prompts, number: int, cluster: str) -> DatasetRow:
     """Build a row from a JSON object or a CSV line."""
     before, turn = _last_request(_field(item, spec.field, number), spec.field, number)
     answer = spec.answer_field and _word(_field(item, spec.answer_field, number), spec.answer_field, number)
-    return Row(
+    return DatasetRow(
         id=_id(item, number),
         turns=(turn,),
         before=before,

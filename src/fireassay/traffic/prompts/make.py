@@ -34,8 +34,8 @@ from fireassay.spec.sections.scenario import DATASET, Scenario, parse, unsuited
 from fireassay.spec.sections.serving import Serving
 from fireassay.traffic.arrivals.schedule import BLOCK_TOKENS, KINDS, PAUSES, Schedule
 from fireassay.traffic.parts import Json, Prompt
-from fireassay.traffic.prompts import conversation, datasets, images, tokens
-from fireassay.traffic.prompts.datasets import Dataset, Row
+from fireassay.traffic.prompts import conversation, datasets, tokens
+from fireassay.traffic.prompts.datasets import Dataset, DatasetRow
 from fireassay.traffic.prompts.texts import MASK, Frame, Texts, chat_frame, mix
 
 if TYPE_CHECKING:
@@ -111,7 +111,6 @@ class _Columns(NamedTuple):
 
     @classmethod
     def of(cls, schedule: Schedule) -> _Columns:
-        """The columns of a schedule."""
         names = cls._fields[1:]
         arrays = (np.ascontiguousarray(getattr(schedule, name)) for name in names)
         return cls(schedule, *(memoryview(array) for array in arrays))  # type: ignore[arg-type]
@@ -223,11 +222,7 @@ class Prompts:
         return self._frame.special
 
     def seen(self, prompt: Prompt) -> tuple[str, ...] | None:
-        """The texts that the engine tokenises; None with images.
-
-        Raises:
-            ValueError: the chat template rejects the messages.
-        """
+        """The texts that the engine tokenises; None with images. Raises ValueError: the chat template rejects the messages."""
         if prompt.images:
             return None
         if self._task == "loglikelihood":
@@ -259,7 +254,6 @@ class Prompts:
 
     @cached_property
     def tool_role(self) -> str:
-        """The role for tool results."""
         return conversation.tool_role(self.tokenizer)
 
     # ---- text of given lengths -----------------------------------------------------------------------------------
@@ -293,9 +287,9 @@ class Prompts:
         return _said(self.texts.characters(self.scenario.numbers[0], number), history)
 
     @cached_property
-    def _drawn(self) -> images.Images:
+    def _drawn(self) -> conversation.Images:
         width, height, _ = self.scenario.images
-        return images.Images(width, height)
+        return conversation.Images(width, height)
 
     def _tool_step(self, seed: int, history: Sequence[Json]) -> Prompt:
         text = self.texts.content(self._asked.tool_tokens, seed ^ self._salt, unique=self._busts)
@@ -327,9 +321,9 @@ class Prompts:
             return prompt
         return self._begun(prompt, int(schedule.seed[index]) ^ self._salt, unique)
 
-    def _row(self, row: Row, text: str, history: Sequence[Json]) -> Prompt:
+    def _row(self, row: DatasetRow, text: str, history: Sequence[Json]) -> Prompt:
         earlier = history or row.before
-        image_bytes = tuple(images.from_file(path, self._folder) for path in row.images) if not history else ()
+        image_bytes = tuple(conversation.from_file(path, self._folder) for path in row.images) if not history else ()
         if self._task in SILENT:
             documents = row.documents or (text,)
             return Prompt(documents=documents, query=text if self._task == "rerank" else "", example=row.id)
@@ -364,7 +358,7 @@ class Prompts:
         return np.array(sorted(range(len(self._rows)), key=lambda row: mix(begin ^ row)), dtype=np.int64)
 
     @property
-    def _rows(self) -> tuple[Row, ...]:
+    def _rows(self) -> tuple[DatasetRow, ...]:
         return self.dataset.rows if self.dataset is not None else ()
 
     @property

@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 
 MASK: Final = 2**64 - 1
 POOL: Final = 32_768  # units of synthetic text; longer texts wrap around
-MOST_WORDS: Final = 8192  # candidates from a vocabulary
-MOST_FIRST: Final = 256
-LEAST_WORDS: Final = 16  # with fewer whole-word tokens, use letters
+MAX_WORDS: Final = 8192  # candidates from a vocabulary
+MAX_FIRST: Final = 256
+MIN_WORDS: Final = 16  # with fewer whole-word tokens, use letters
 LONGEST_UNIT: Final = 32  # maximum tokens per unit in a corpus without spaces
 CORPUS: Final = 1_000_000  # characters of a file used as corpus
 SAMPLES: Final = (1, 2, 3, 5, 8, 13, 17, 33, 64, 100, 257, 1000)  # lengths at which exactness is checked
@@ -158,7 +158,6 @@ class Texts:
         return self._corrected(text + self._more(missing, mix(number), unique=False), n - self.overhead)
 
     def characters(self, n: int, number: int) -> str:
-        """A text of `n` characters."""
         text = self.content(max(1, n), number)[:n]
         return text if text == text.rstrip() else text[:-1] + "s"
 
@@ -204,7 +203,7 @@ class Texts:
 
     def _firsts(self) -> tuple[list[str], int]:
         """Possible first words, and the tokens that the frame adds to such a text."""
-        candidates = self.words[:MOST_FIRST]
+        candidates = self.words[:MAX_FIRST]
         rest, missing = self.pool.slice(0, 7)
         text = rest + "".join(self._fill(0, missing + 1))
         framed = [f"{self.frame.head}{word}{text}{self.frame.tail}" for word in candidates]
@@ -212,7 +211,7 @@ class Texts:
         occurrences = Counter(overheads)
         overhead = min(
             occurrences,
-            key=lambda count: (occurrences[count] < LEAST_WORDS, count if occurrences[count] >= LEAST_WORDS else -occurrences[count]),
+            key=lambda count: (occurrences[count] < MIN_WORDS, count if occurrences[count] >= MIN_WORDS else -occurrences[count]),
         )
         return [word for word, count in zip(candidates, overheads, strict=True) if count == overhead], overhead
 
@@ -229,10 +228,10 @@ class Texts:
 
 def _words(tokenizer: Tokenizer) -> tuple[list[str], str]:
     """Words of one token each, and the separator between two of them."""
-    candidates = list(dict.fromkeys(tokenizer.words()))[:MOST_WORDS]
+    candidates = list(dict.fromkeys(tokenizer.words()))[:MAX_WORDS]
     counted = tokenizer.counts([f" {word}" for word in candidates])
     words = [word for word, n in zip(candidates, counted, strict=True) if n == 1]
-    if len(words) >= LEAST_WORDS:
+    if len(words) >= MIN_WORDS:
         return words, " "
     letters = [letter for letter in "abcdefghijklmnopqrstuvwxyz" if tokenizer.count(letter) == 1]
     if len(letters) >= 2 and tokenizer.count("".join(letters)) == len(letters):

@@ -6,7 +6,7 @@ Counted after the load, when nothing is timed any more.
 * Answer: its text and its reasoning are encoded once each; a token belongs to the chunk that completes it, so the chunks' tokens add up
   to the whole.  Encoding every chunk separately would overcount: a word split in two is two tokens.
 
-Every answer without server-reported usage is counted.  Of the others, a sample of about `MOST` requests in whole conversations, selected by
+Every answer without server-reported usage is counted.  Of the others, a sample of about `MAX_COUNTED` requests in whole conversations, selected by
 number and never by a measurement, checks the server's counts.
 Without a tokenizer nothing is counted: words are not tokens.  Memory holds the sample's conversations and one group of rows.
 """
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     Ints = npt.NDArray[np.int64]
     Flags = npt.NDArray[np.bool_]
 
-MOST: Final = 2_000  # requests per launch whose usage is checked; takes about half a second
+MAX_COUNTED: Final = 2_000  # requests per launch whose usage is checked; takes about half a second
 GROUP: Final = 256  # requests encoded together, on all processors
 COLUMNS: Final = ("request", "session", "turn", "status", "tokens_out", "chunk_kind", "chunk_chars", "text", "reasoning")
 ALONE: Final = 1 << 62  # offset that separates single requests from conversations
@@ -52,7 +52,7 @@ class _Asked:
     prompt: Prompt | None
 
 
-def count(read: Read, launch: int, schedule: Schedule, prompts: Prompts, most: int = MOST) -> Iterator[Row]:
+def count(read: Read, launch: int, schedule: Schedule, prompts: Prompts, most: int = MAX_COUNTED) -> Iterator[Row]:
     """Rows of table `token_counts` for one launch, in its column order; row order is unspecified.
 
     `read` returns the launch's batches of table `requests`; it is called twice, and no batch is kept.

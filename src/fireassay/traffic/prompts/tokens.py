@@ -154,11 +154,7 @@ class ChatTemplate:
         self._template = _environment().from_string(source)
 
     def render(self, messages: Sequence[Json]) -> str:
-        """The text of the messages, ready for the answer.
-
-        Raises:
-            ValueError: the template rejects them.
-        """
+        """The text of the messages, ready for the answer. Raises ValueError: the template rejects them."""
         try:
             return self._template.render(messages=list(messages), add_generation_prompt=True, tools=None, documents=None, **self._special)
         except Exception as error:  # a third-party template may raise anything

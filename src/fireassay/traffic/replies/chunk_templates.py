@@ -16,7 +16,7 @@ from fireassay.traffic.replies.openai_json import ChoiceText, first_choice, text
 TEMPLATES: Final[list[Template]] = []  # the latest first
 ID: Final = b'data: {"id":"'  # start of a chunk that can be cached
 LONGEST: Final = 1024  # maximum bytes of a cached chunk
-_MOST_TEMPLATES: Final = 8
+_MAX_TEMPLATES: Final = 8
 _NEEDLE: Final = 24
 
 
@@ -71,7 +71,7 @@ def learn_template(body: bytes, begin: int, end: int, choice: ChoiceText) -> Non
     template = Template(event[id_end:start], event[start + len(text) :], choice.kind)
     if len(event) <= 4 * LONGEST and _is_the_text(template, choice):
         TEMPLATES.insert(0, template)
-        del TEMPLATES[_MOST_TEMPLATES:]
+        del TEMPLATES[_MAX_TEMPLATES:]
 
 
 def is_plain(text: bytes) -> bool:

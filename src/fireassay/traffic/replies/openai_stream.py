@@ -27,17 +27,22 @@ from fireassay.traffic.replies.chunk_templates import (
     split,
     texts_of,
 )
-from fireassay.traffic.replies.events import WINDOW, began_well, events, parse_event, status_of, why_failed
 from fireassay.traffic.replies.openai_json import (
-    MOST_ERROR,
+    MAX_ERROR,
+    WINDOW,
     ChoiceText,
+    began_well,
     error_message,
+    events,
     first_choice,
     is_error,
     loads,
     logprobs_of,
+    parse_event,
+    status_of,
     text_of_choice,
     usage_of,
+    why_failed,
 )
 
 
@@ -80,7 +85,7 @@ def _read_whole(reply: Reply) -> Answer:
         document = loads(reply.body)
     except ValueError as error:
         kind = reply.headers.get("content-type", "no content type")
-        return Answer(status="malformed", error=f"the answer ({kind}) is not JSON: {error}"[:MOST_ERROR])
+        return Answer(status="malformed", error=f"the answer ({kind}) is not JSON: {error}"[:MAX_ERROR])
     if not isinstance(document, dict) or "choices" not in document:
         message = error_message(document) if isinstance(document, dict) and is_error(document) else None
         return Answer(status="error" if message else "malformed", error=message or "the answer has no choices")
@@ -99,7 +104,7 @@ class _Meaning(NamedTuple):
 
 
 _MEANINGS: Final[dict[bytes, _Meaning]] = {}  # bytes after the ID -> meaning, for chunks without text
-_MOST_MEANINGS = 512
+_MAX_MEANINGS = 512
 _DONE: Final = b"[DONE]"
 _LAST: Final = b"data: [DONE]\n\n"
 
@@ -138,7 +143,7 @@ class Reader:
         usage = self._usage
         return Answer(
             status=status,
-            error=why and why[:MOST_ERROR],
+            error=why and why[:MAX_ERROR],
             finish_reason=self._finish,
             tokens_in=usage.get("in"),
             tokens_out=usage.get("out"),
@@ -424,7 +429,7 @@ class Reader:
             return
         if self._malformed or self._chars[-1] or b'"logprobs":{' in data or self._kind[-1] == Kind.OTHER:
             return
-        if len(_MEANINGS) >= _MOST_MEANINGS:
+        if len(_MEANINGS) >= _MAX_MEANINGS:
             _MEANINGS.clear()
         choice, usage = first_choice(document.get("choices")), document.get("usage")
         finish = choice.get("finish_reason") if choice is not None else None

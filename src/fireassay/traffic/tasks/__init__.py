@@ -1,1 +1,1 @@
-"""Which kinds of request can a load send, one file with one `TASK` each?"""
+"""Which kinds of request can a load send, as families: a file with `TASKS`?"""

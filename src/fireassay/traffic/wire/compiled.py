@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from fireassay.traffic.chunks import Dechunker
 from fireassay.traffic.parts import Ended
 from fireassay.traffic.wire.connection import Pool
-from fireassay.traffic.wire.failures import closed_because
+from fireassay.traffic.wire.payloads import closed_because
 from fireassay.traffic.wire.response import Exchange
 from fireassay.traffic.wire.sockets import SO_TIMESTAMPNS
 
@@ -64,7 +64,7 @@ class _Report(NamedTuple):
 class Core:
     """The core thread of one client process.
 
-    noted: where the core writes each request's due time once it is due (`fireassay.traffic.client.due_journal`).
+    noted: where the core writes each request's due time once it is due (`fireassay.traffic.client.due`).
     """
 
     def __init__(self, loop: asyncio.AbstractEventLoop, noted: memoryview | None = None) -> None:

@@ -23,8 +23,7 @@ from time import monotonic_ns
 from typing import TYPE_CHECKING, Any, cast
 
 from fireassay.traffic.parts import Ended
-from fireassay.traffic.wire.failures import closed_because, plain_reason
-from fireassay.traffic.wire.payloads import Address
+from fireassay.traffic.wire.payloads import Address, closed_because, plain_reason
 from fireassay.traffic.wire.response import CHUNKED, CLOSE, END, LENGTH, NONE, Exchange
 from fireassay.traffic.wire.sockets import Poller, connected, polling, stamping
 
@@ -208,7 +207,6 @@ class Connection(asyncio.Protocol):
         return self._transport is None or self._transport.get_write_buffer_size() > 0
 
     def _end(self, ended: Ended, reason: str) -> None:
-        """End the exchange and the connection."""
         exchange = self._exchange
         self._exchange = None
         self._drop()
@@ -296,7 +294,6 @@ class Pool:
 
     @property
     def open(self) -> int:
-        """Number of open connections."""
         return self._open
 
     def send(self, exchange: Exchange) -> None:
@@ -443,7 +440,6 @@ class Pool:
         self._idle.append(connection)
 
     def lost(self, connection: Connection) -> None:
-        """A connection was lost."""
         if connection in self._all:
             self._all.discard(connection)
             self._open -= 1
@@ -453,7 +449,6 @@ class Pool:
             self.replenish()
 
     def waiting(self) -> list[Exchange]:
-        """Requests waiting for a connection."""
         return [exchange for exchange in self._waiting if exchange.live]
 
     async def leave(self) -> None:

@@ -23,11 +23,7 @@ _CONNECTS = ("connection.connect_tcp.started", "connection.start_tls.complete", 
 
 
 def client_of(client: Client) -> Any:
-    """One httpx client for all replicas.
-
-    Raises:
-        EnvironmentLacks: httpx, or its HTTP/2 dependency, is not installed.
-    """
+    """One httpx client for all replicas. Raises EnvironmentLacks: httpx, or its HTTP/2 dependency, is not installed."""
     try:
         import httpx
 
@@ -56,7 +52,6 @@ class LibraryTransport:
         return made.wire if self._sign is None else self._sign(made.wire, self._url)
 
     def send(self, exchange: Exchange) -> None:
-        """Send now."""
         exchange.transport = "library"
         task = asyncio.get_running_loop().create_task(self._exchange(exchange, exchange.payload))
         exchange.connection = _Waiting(task)

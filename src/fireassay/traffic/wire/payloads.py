@@ -1,14 +1,34 @@
-"""Where is a request sent, and as which bytes?
+"""Where is a request sent, as which bytes, and why did its connection fail?
 
-HTTP/1.1, serialised in advance.  Source: RFC 9112.
+HTTP/1.1, serialised in advance.  Source: RFC 9112.  Failures are worded so that equal ones compare equal.
 """
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from fireassay.traffic.parts import Wire
+
+
+def closed_because(error: int, heard: bool) -> str:
+    """Why an exchange lost its connection, from an errno (-1: unknown; 0: the peer closed it)."""
+    if error:
+        return f"reset: {os.strerror(error) if error > 0 else 'the connection was lost'}"
+    if heard:
+        return "the server closed the connection in the middle of its answer"
+    return "reset: the server closed the connection without an answer"
+
+
+def plain_reason(error: OSError) -> str:
+    """A reason without addresses, so that equal failures are counted together."""
+    if reason := getattr(error, "reason", None):  # TLS
+        detail = getattr(error, "verify_message", "")
+        return f"TLS: {str(reason).replace('_', ' ').lower()}{': ' if detail else ''}{detail}"
+    if error.errno is not None and error.errno > 0:
+        return os.strerror(error.errno)
+    return (error.strerror or str(error))[:200]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,11 +43,7 @@ class Address:
 
 
 def address_of(url: str) -> Address:
-    """Parse a URL.
-
-    Raises:
-        ValueError: it is not an HTTP URL.
-    """
+    """Parse a URL. Raises ValueError: it is not an HTTP URL."""
     parts = urlsplit(url if "://" in url else f"http://{url}")
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise ValueError("not a URL of http or https")
@@ -44,11 +60,7 @@ class Payloads:
         self._heads: dict[tuple[object, ...], bytes] = {}
 
     def payload(self, wire: Wire) -> bytes:
-        """Serialise a request.
-
-        Raises:
-            ValueError: a header or the path contains a line break.
-        """
+        """Serialise a request. Raises ValueError: a header or the path contains a line break."""
         key = (wire.method, wire.path, wire.headers)
         head = self._heads.get(key)
         if head is None:

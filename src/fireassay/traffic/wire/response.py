@@ -1,7 +1,7 @@
 """How is an answer received?
 
 One request in flight, and the part of its answer that has arrived.  Reads are appended to a list, and only the end of the answer is
-detected.  Framing, headers and text are parsed after the end (`Exchange.reply`, `fireassay.traffic.replies.events`).  Source: RFC 9112.
+detected.  Framing, headers and text are parsed after the end (`Exchange.reply`, `fireassay.traffic.replies.openai_json`).  Source: RFC 9112.
 """
 
 from __future__ import annotations
@@ -32,11 +32,7 @@ class Head(NamedTuple):
 
 
 def parse_head(head: bytes) -> Head:
-    """Parse a head, its empty line included.
-
-    Raises:
-        ValueError: it is not an HTTP/1 head, or gives two lengths.
-    """
+    """Parse a head, its empty line included. Raises ValueError: it is not an HTTP/1 head, or gives two lengths."""
     lines = head[:-4].decode("latin-1").split("\r\n")
     version, _, rest = lines[0].partition(" ")
     code = rest[:3]

@@ -274,11 +274,9 @@ class Link:
         self._close(None)
 
     def is_closing(self) -> bool:
-        """Whether the connection is closed."""
         return self._closed
 
     def get_extra_info(self, name: str, default: Any = None) -> Any:
-        """The socket."""
         return self._socket if name == "socket" else default
 
     def _close(self, error: Exception | None) -> None:

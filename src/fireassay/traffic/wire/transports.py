@@ -22,6 +22,7 @@ from fireassay.traffic.wire.response import Exchange
 if TYPE_CHECKING:
     import ssl
 
+
 MODEL_THREAD: Final = "assay-model"  # runs the model of this process
 
 
@@ -68,7 +69,6 @@ class InProcess:
         threading.Thread(target=self._work, name=MODEL_THREAD, daemon=True).start()
 
     def payload(self, made: Made) -> Ask:
-        """The ask itself."""
         return made.ask
 
     def send(self, exchange: Exchange) -> None:

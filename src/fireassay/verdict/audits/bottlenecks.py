@@ -23,7 +23,7 @@ from fireassay.metrics.training.lost_time import LOST_COMPUTING, LOST_TRANSFER
 from fireassay.metrics.training.ranks import STRAGGLER_WAIT
 from fireassay.stats.intervals.means import quotient
 from fireassay.units import FRACTION, SECONDS
-from fireassay.verdict.audits.support.audit import Audit
+from fireassay.verdict.audits.support.audit import TRAINING, Audit
 from fireassay.verdict.audits.training.timing import slow_ranks
 from fireassay.verdict.conditions.sources.environment import usable
 from fireassay.verdict.evidence.possible_gain import LEAST_SHARE, gain_words, share
@@ -412,52 +412,40 @@ def _gain(value: Estimate) -> str:
 
 AUDITS = (
     Audit(
-        name="bottleneck_communication",
+        "bottleneck_communication",
+        "Would better overlap or a faster network shorten the steps?",
+        examine_communication,
         title="exposed communication",
-        question="Would better overlap or a faster network shorten the steps?",
-        examine=examine_communication,
-        about=("training",),
+        about=TRAINING,
     ),
+    Audit("bottleneck_data", "Would faster loading shorten the steps?", examine_data, title="slow data loading", about=TRAINING),
     Audit(
-        name="bottleneck_data",
-        title="slow data loading",
-        question="Would faster loading shorten the steps?",
-        examine=examine_data,
-        about=("training",),
-    ),
-    Audit(
-        name="bottleneck_launches",
+        "bottleneck_launches",
+        "Does the device idle because the processor cannot launch its kernels fast enough?",
+        examine_launches,
         title="slow kernel launches",
-        question="Does the device idle because the processor cannot launch its kernels fast enough?",
-        examine=examine_launches,
-        about=("training",),
+        about=TRAINING,
     ),
     Audit(
-        name="bottleneck_memory",
+        "bottleneck_memory",
+        "Does memory limit the training, or is it unused?",
+        examine_memory,
         title="limiting or unused memory",
-        question="Does memory limit the training, or is it unused?",
-        examine=examine_memory,
-        about=("training",),
+        about=TRAINING,
     ),
     Audit(
-        name="bottleneck_processors",
+        "bottleneck_processors",
+        "Do the workers share processors, so that computing cannot shrink any further?",
+        examine_processors,
         title="fewer processors than workers",
-        question="Do the workers share processors, so that computing cannot shrink any further?",
-        examine=examine_processors,
-        about=("training",),
+        about=TRAINING,
     ),
+    Audit("bottleneck_start", "How much of a launch passes before it trains?", examine_start, title="slow start-up", about=TRAINING),
     Audit(
-        name="bottleneck_start",
-        title="slow start-up",
-        question="How much of a launch passes before it trains?",
-        examine=examine_start,
-        about=("training",),
-    ),
-    Audit(
-        name="bottleneck_utilisation",
+        "bottleneck_utilisation",
+        "Do the devices reach a reasonable share of their peak?",
+        examine_utilisation,
         title="low device utilisation",
-        question="Do the devices reach a reasonable share of their peak?",
-        examine=examine_utilisation,
-        about=("training",),
+        about=TRAINING,
     ),
 )

@@ -275,17 +275,17 @@ def _slower(results: Results, names: tuple[str, ...]) -> Iterator[Finding]:
 
 AUDITS = (
     Audit(
-        name="collective_data",
+        "collective_data",
+        "Did the timed collectives give correct data?",
+        examine_collective,
         title="wrong data",
-        question="Did the timed collectives give correct data?",
-        examine=examine_collective,
         about=("collectives", "training"),
     ),
     Audit(
-        name="network_health",
+        "network_health",
+        "Is any link to the other hosts broken, misconfigured or slow?",
+        examine_network,
         title="broken or slow network",
-        question="Is any link to the other hosts broken, misconfigured or slow?",
-        examine=examine_network,
         about=("network",),
     ),
 )

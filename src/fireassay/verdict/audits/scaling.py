@@ -18,7 +18,7 @@ from fireassay.stats.models.communication_wall import Division, Limit, divide, t
 from fireassay.stats.models.scaling_predictions import FARTHEST, WORST_MISS
 from fireassay.units import SECONDS
 from fireassay.verdict.audits.bottlenecks import examine_processors as sharing
-from fireassay.verdict.audits.support.audit import Audit
+from fireassay.verdict.audits.support.audit import TRAINING, Audit
 from fireassay.verdict.types import Finding
 
 # ---- scaling mode ----
@@ -237,24 +237,13 @@ def _misses(results: Results) -> tuple[Finding, ...]:
 
 
 AUDITS = (
+    Audit("scaling_mode", "Does the work match strong or weak scaling?", examine_mode, title="strong and weak scaling confused"),
+    Audit("weak_baseline", "Is the baseline slower than it could be?", examine_baseline, title="weak baseline", blind=blind_baseline),
     Audit(
-        name="scaling_mode",
-        title="strong and weak scaling confused",
-        question="Does the work match strong or weak scaling?",
-        examine=examine_mode,
-    ),
-    Audit(
-        name="weak_baseline",
-        title="weak baseline",
-        question="Is the baseline slower than it could be?",
-        examine=examine_baseline,
-        blind=blind_baseline,
-    ),
-    Audit(
-        name="communication_wall",
+        "communication_wall",
+        "Is the time that more workers do not shorten serial work, communication or waiting?",
+        examine_wall,
         title="serial work mistaken for communication",
-        question="Is the time that more workers do not shorten serial work, communication or waiting?",
-        examine=examine_wall,
-        about=("training",),
+        about=TRAINING,
     ),
 )

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from fireassay.verdict.checking.types import Check, Confirmation, Row, RowState, concluded
+from fireassay.verdict.checking.types import Check, CheckRow, Confirmation, RowState, concluded
 
 
 def confirm(first: Check, again: Check, *, everything_in_doubt: bool = False) -> Check:
@@ -17,7 +17,7 @@ def confirm(first: Check, again: Check, *, everything_in_doubt: bool = False) ->
     `everything_in_doubt`: include rows that were inconclusive without a suspicion.
     """
 
-    def doubtful(row: Row) -> bool:
+    def doubtful(row: CheckRow) -> bool:
         open_ = everything_in_doubt and row.decides and row.state == "inconclusive" and row.value is not None
         return row.in_doubt or open_
 
@@ -34,14 +34,14 @@ def unconfirmed(first: Check, why: str) -> Check:
     return concluded(replace(first, confirmation="unconfirmed", notes=(*first.notes, f"not confirmed: {why}")))
 
 
-def _state_again(row: Row | None) -> RowState:
+def _state_again(row: CheckRow | None) -> RowState:
     """The state after interleaved launches; an improvement instead of the suspected regression is a pass."""
     if row is None or row.state in ("listed", "nothing_measured"):
         return "inconclusive"
     return "pass" if row.state == "improvement" else row.state
 
 
-def _confirmed(row: Row, fresh: Row | None, again: Check) -> Row:
+def _confirmed(row: CheckRow, fresh: CheckRow | None, again: Check) -> CheckRow:
     state = _state_again(fresh)
     words = {
         "regression": "confirmed by fresh interleaved launches",

@@ -19,7 +19,7 @@ from itertools import pairwise
 from fireassay.estimates.estimate import Estimate
 from fireassay.estimates.format import given
 from fireassay.metrics.metric import Better
-from fireassay.stats.comparing.between_records import LEAST_RECORDS, Between, Level, between, level
+from fireassay.stats.comparing.between_records import Between, Level, between, level
 from fireassay.stats.comparing.comparison import Scale
 from fireassay.stats.series.changes import LEVEL, Change, Changes, across_series, changes_in_history
 from fireassay.verdict.comparison.groups import launch_values
@@ -195,8 +195,3 @@ def worth_showing(side: Side, primary: str) -> Iterator[tuple[str, str]]:
             value = estimate_of(side, name, configuration)
             if value is not None and (value.confidence < 1.0 or name == primary):  # excludes the base's speedup over itself
                 yield name, configuration
-
-
-def enough(points: Sequence[Point]) -> bool:
-    """Whether there are enough records to estimate the variation between days."""
-    return len(points) >= LEAST_RECORDS

@@ -13,7 +13,7 @@ from fireassay.stats.comparing.comparison import Difference, decide
 from fireassay.stats.series.changes import Change as LevelChange
 from fireassay.verdict.checking.history import History
 from fireassay.verdict.checking.rows import primary_of, sentence_of, state_of
-from fireassay.verdict.checking.types import Row
+from fireassay.verdict.checking.types import CheckRow
 from fireassay.verdict.comparison.groups import launch_values
 from fireassay.verdict.comparison.types import Comparison, Side
 
@@ -28,10 +28,10 @@ def row_of_history(
     record: Side,
     difference: Difference | None,
     p_adjusted: float | None,
-) -> Row:
+) -> CheckRow:
     primary = (history.metric, history.configuration) == primary_of(comparison)
     last, requested = history.points[-1], record.measured.experiment.comparison
-    base = Row(
+    base = CheckRow(
         metric=history.metric,
         title=history.title,
         configuration=history.configuration,
@@ -77,7 +77,7 @@ def row_of_history(
     return replace(base, state=state, suspected=suspected, difference=difference, p_adjusted=p_adjusted, sentence=sentence)
 
 
-def _row_of_change(base: Row, history: History, change: LevelChange) -> Row:
+def _row_of_change(base: CheckRow, history: History, change: LevelChange) -> CheckRow:
     worse = _is_worse(history, change)
     sentence = (
         f"{history.title} at {history.configuration}: {history.moved(change)}, which is {'worse' if worse else 'better'}; "

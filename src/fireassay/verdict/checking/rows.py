@@ -13,7 +13,7 @@ from fireassay.metrics.metric import Better
 from fireassay.stats.comparing.between_records import LEAST_RECORDS
 from fireassay.stats.comparing.comparison import REASONS, Decision, Difference
 from fireassay.stats.comparing.multiplicity import benjamini_hochberg
-from fireassay.verdict.checking.types import Design, Row, RowState
+from fireassay.verdict.checking.types import CheckRow, Design, RowState
 from fireassay.verdict.comparison.change_phrases import difference_text
 from fireassay.verdict.comparison.groups import Group, in_turn, launch_values, quality
 from fireassay.verdict.comparison.session_phrases import TWO_SESSIONS, occasion
@@ -40,7 +40,7 @@ def primary_of(comparison: Comparison) -> tuple[str, str]:
     return comparison.primary, comparison.configuration
 
 
-def correctness(settings: Settings) -> list[Row]:
+def correctness(settings: Settings) -> list[CheckRow]:
     """Quality against the baseline, and results that are newly wrong."""
     held = settings.comparison.quality.get(settings.record.label, "NOT_MEASURED")
     requested = settings.baseline.measured.experiment.quality is not None
@@ -70,8 +70,8 @@ def correctness(settings: Settings) -> list[Row]:
     return rows
 
 
-def _plain_row(settings: Settings, metric: str, title: str, at: str, state: RowState, sentence: str) -> Row:
-    return Row(
+def _plain_row(settings: Settings, metric: str, title: str, at: str, state: RowState, sentence: str) -> CheckRow:
+    return CheckRow(
         metric=metric,
         title=title,
         configuration=at,
@@ -90,7 +90,7 @@ def _plain_row(settings: Settings, metric: str, title: str, at: str, state: RowS
     )
 
 
-def rows_of(settings: Settings) -> list[Row]:
+def rows_of(settings: Settings) -> list[CheckRow]:
     """Every metric with a value on both sides: the primary first, the others with corrected p-values."""
     label = settings.record.label
     changes = [change for change in settings.comparison.changes if change.side == label and change.metric != QUALITY]
@@ -122,13 +122,13 @@ def _found(settings: Settings, change: Change) -> Found | None:
     )
 
 
-def _row(settings: Settings, change: Change, result: Found | None, p: float | None) -> Row:
+def _row(settings: Settings, change: Change, result: Found | None, p: float | None) -> CheckRow:
     metric = settings.record.judgement.metrics.get(change.metric)
     primary = _key(change) == primary_of(settings.comparison)
     better: Better = metric.better if metric is not None else "neither"
     decides = primary or (settings.everything and better != "neither")
     title = metric.title if metric is not None else change.metric
-    base = Row(
+    base = CheckRow(
         metric=change.metric,
         title=title,
         configuration=change.configuration,
@@ -201,7 +201,7 @@ def _at_once(settings: Settings) -> Found | None:
     return _found(settings, deciding[0]) if deciding else None
 
 
-def about_days(settings: Settings, design: Design, rows: Sequence[Row]) -> list[str]:
+def about_days(settings: Settings, design: Design, rows: Sequence[CheckRow]) -> list[str]:
     pair = _at_once(settings)
     if design in ("in turn", "alternating sittings"):
         return []

@@ -34,7 +34,7 @@ STATES: Final[Mapping[State, tuple[int, str]]] = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class Row:
+class CheckRow:
     """One metric of one configuration against the baseline."""
 
     metric: str
@@ -67,7 +67,7 @@ class Check:
     design: Design
     baseline: str  # label
     record: str
-    rows: tuple[Row, ...]  # deciding rows first
+    rows: tuple[CheckRow, ...]  # deciding rows first
     confirmation: Confirmation
     mismatches: tuple[Mismatch, ...]
     refused: tuple[Mismatch, ...]
@@ -102,7 +102,7 @@ def concluded(found: Check) -> Check:
     return replace(found, state=worst, sentence=_sentence(found, worst, rows))
 
 
-def _sentence(check: Check, state: State, rows: Sequence[Row]) -> str:
+def _sentence(check: Check, state: State, rows: Sequence[CheckRow]) -> str:
     chosen = [row for row in rows if row.state == state] or list(rows)
     text = "; ".join(row.sentence for row in chosen[:3]) + (f"; and {len(chosen) - 3} more" if len(chosen) > 3 else "")
     word = state.replace("_", " ").upper()

@@ -6,7 +6,7 @@ each side against the first:
     quality     first: examples paired by id, non-inferiority with the baseline's margin, Holm over several sides;
                 if not held, or a result is wrong, performance and cost are struck out
     primary     one metric, named before the run, decides at alpha = 1 - confidence, Holm over several sides;
-                alpha is smaller if launches were added until intervals were narrow (`fireassay.stats.comparing.sequential`)
+                alpha is smaller if launches were added until intervals were narrow (`fireassay.stats.comparing.multiplicity`)
     others      Benjamini-Hochberg over all other metrics and configurations of the side
     floor       the larger of the sides' values from `assay doctor`, for interleaved or separate launches; a smaller change
                 is inconclusive
@@ -251,7 +251,7 @@ def _compare(
     held = {(label, row[0].configuration): quality for row in groups for label, quality in qualities(row[0], row[1:]).items()}
     changes = decided(pairs_of(groups, deciding, held, rules), rules)
     state: State = "exploratory" if rules.exploratory else "compared"
-    by_items = deciding[0].measured.kind.samples_items and any(quality.held != "NOT_MEASURED" for quality in held.values())
+    by_items = deciding[0].measured.kind.judges_quality and any(quality.held != "NOT_MEASURED" for quality in held.values())
     if not by_items and not any(_was_measured(change) for change in changes if change.primary):
         state = "nothing_measured"
     comparison = Comparison(
@@ -271,7 +271,7 @@ def _compare(
         sentence="",
         equivalence=rules.equivalence,
         smallest_effect=rules.smallest_effect,
-        flips=_flips(*deciding) if deciding[0].measured.kind.samples_items else (),
+        flips=_flips(*deciding) if deciding[0].measured.kind.judges_quality else (),
     )
     noted = replace(comparison, notes=notes_of(comparison, deciding, held))
     return replace(noted, sentence=sentence_of(noted, deciding, held))

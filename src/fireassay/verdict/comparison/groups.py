@@ -177,9 +177,9 @@ def qualities(base: Group, others: Sequence[Group]) -> dict[str, Quality]:
 
 def quality(a: Group, b: Group, *, confidence: float | None = None) -> Quality:
     """Whether b held a's quality: examples paired by id, margin of a's experiment, and its confidence by default."""
-    if a.measured.kind.samples_items:
-        of_kinds: Mapping[str, ItemQuality] = catalog.parts("kinds", "between", "QUALITY")
-        return of_kinds[a.measured.kind.name](a, b, confidence or a.measured.confidence)
+    if a.measured.kind.judges_quality:
+        of_items: ItemQuality = catalog.part("kinds", a.measured.kind.name, "between", "QUALITY")
+        return of_items(a, b, confidence or a.measured.confidence)
     spec = a.measured.experiment.quality
     if spec is None:
         return Quality(held="NOT_MEASURED", sentence="quality was not measured: the baseline's experiment names no metric")

@@ -42,7 +42,9 @@ def sentence_of(made: Comparison, deciding: Sequence[Group], held: Mapping[tuple
     metrics = base.side.judgement.metrics
     title = metrics[made.primary].title.lower() if made.primary in metrics else made.primary
     claims = [_claim(change, title, base.label, held[change.side, where]) for change in made.decisive()]
-    if base.measured.kind.samples_items and not (claims and all(held[group.label, where].held == "NOT_MEASURED" for group in deciding[1:])):
+    if base.measured.kind.judges_quality and not (
+        claims and all(held[group.label, where].held == "NOT_MEASURED" for group in deciding[1:])
+    ):
         # the quality of answers is the result; how fast they came is beside it
         claims = [f"{group.label} against {base.label}: {held[group.label, where].sentence}" for group in deciding[1:]]
     studied = f" Studied: {', '.join(made.varying)}." if made.varying else ""

@@ -1,7 +1,7 @@
 """Which rules decide a comparison?
 
 The baseline's experiment sets metric, confidence and margins. Confidence is raised if launches were added until intervals were narrow
-(`fireassay.stats.comparing.sequential`); the floor is the larger of the sides' values from `assay doctor`, for interleaved or separate launches.
+(`fireassay.stats.comparing.multiplicity`); the floor is the larger of the sides' values from `assay doctor`, for interleaved or separate launches.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from fireassay.errors import refuse
 from fireassay.metrics.metric import ALL, Metric
 from fireassay.metrics.serving.throughput import OUTPUT_THROUGHPUT
 from fireassay.spec.kind import Kind
-from fireassay.stats.comparing.sequential import comparison_confidence
+from fireassay.stats.comparing.multiplicity import comparison_confidence
 from fireassay.verdict.comparison.groups import Group, in_turn, launch_values
 from fireassay.verdict.comparison.sessions import Days
 

@@ -28,8 +28,8 @@ class Condition:
     source: str
     why: str  # why it matters: the end of "it matters because ..."
     read: Read
-    same: Same
-    how: str  # how two values are compared, in words
+    same: Same = lambda a, b: bool(a == b)
+    how: str = "exactly"  # how two values are compared, in words
     absent: Absence = "differs"  # identity only; elsewhere a value missing on one side is a note
     about: tuple[str, ...] = EVERYTHING  # kinds of record that have it; for others its absence is no gap
     follows: bool = False  # specific to a kind: listed after the fields common to all records
@@ -62,7 +62,7 @@ def equal(a: Any, b: Any) -> bool:
     return bool(a == b)
 
 
-def within(share: float) -> Same:
+def relative(share: float) -> Same:
     """Numbers, or lists of them, agree if they differ by at most this share of the larger."""
 
     def same(a: Any, b: Any) -> bool:
@@ -75,7 +75,7 @@ def within(share: float) -> Same:
     return same
 
 
-def apart(most: float) -> Same:
+def absolute(most: float) -> Same:
     """Numbers agree if they differ by at most this much."""
     return lambda a, b: bool(abs(a - b) <= most)
 

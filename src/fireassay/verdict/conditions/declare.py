@@ -1,42 +1,46 @@
-"""How is a condition of each class declared: identity, hardware, condition, context?"""
+"""How is a condition of each class declared: identity, hardware, condition, context?
+
+Its name is the key that it is read from, unless it says otherwise: of the experiment for identity and context, else of the environment.
+"""
 
 from __future__ import annotations
 
-from fireassay.metrics.metric import EVERYTHING
-from fireassay.verdict.conditions.condition import Absence, Condition, Read, Same, equal
+from typing import Any
+
+from fireassay.verdict.conditions.condition import Condition, Read, absolute, relative
+from fireassay.verdict.conditions.sources import environment, experiment
 
 SPEC = "experiment.toml"
 BEFORE = "environment.before"
 IMPORT = "manifest.json foreign"
 EVENTS = "table events, kind engine"
-PERCENT = "within 5 %"
 
 
-def identity(
-    name: str,
-    read: Read,
-    why: str,
-    source: str,
-    *,
-    same: Same = equal,
-    how: str = "exactly",
-    absent: Absence = "differs",
-    about: tuple[str, ...] = EVERYTHING,
-) -> Condition:
-    return Condition(name=name, kind="identity", read=read, why=why, source=source, same=same, how=how, absent=absent, about=about)
+def identity(name: str, why: str, read: Read | None = None, source: str = SPEC, **options: Any) -> Condition:
+    read = read or experiment.of(*name.split("."))
+    return Condition(name=name, kind="identity", why=why, read=read, source=source, **options)
 
 
-def hardware(
-    name: str, read: Read, why: str, source: str, *, same: Same = equal, how: str = "exactly", about: tuple[str, ...] = EVERYTHING
-) -> Condition:
-    return Condition(name=name, kind="hardware", read=read, why=why, source=source, same=same, how=how, about=about)
+def hardware(name: str, why: str, read: Read | None = None, source: str = BEFORE, **options: Any) -> Condition:
+    read = read or environment.of(*name.split("."))
+    return Condition(name=name, kind="hardware", why=why, read=read, source=source, **options)
 
 
-def condition(
-    name: str, read: Read, why: str, source: str, *, same: Same = equal, how: str = "exactly", about: tuple[str, ...] = EVERYTHING
-) -> Condition:
-    return Condition(name=name, kind="condition", read=read, why=why, source=source, same=same, how=how, about=about)
+def condition(name: str, why: str, read: Read | None = None, source: str = BEFORE, **options: Any) -> Condition:
+    read = read or environment.of(*name.split("."))
+    return Condition(name=name, kind="condition", why=why, read=read, source=source, **options)
 
 
-def context(name: str, read: Read, why: str, source: str, *, about: tuple[str, ...] = EVERYTHING) -> Condition:
-    return Condition(name=name, kind="context", read=read, why=why, source=source, same=equal, how="recorded only", about=about)
+def context(name: str, why: str, read: Read | None = None, source: str = SPEC, **options: Any) -> Condition:
+    read = read or experiment.of(*name.split("."))
+    return Condition(name=name, kind="context", why=why, read=read, source=source, how="recorded only", **options)
+
+
+def within(share: float) -> dict[str, Any]:
+    """Options of sizes that agree within a share of the larger."""
+    return {"same": relative(share), "how": f"within {100.0 * share:g} %"}
+
+
+def apart(most: float) -> dict[str, Any]:
+    """Options of numbers that agree if they differ by at most this much."""
+    return {"same": absolute(most), "how": f"within {most:g}"}

@@ -32,7 +32,7 @@ NOT_COMPUTED = Absent(reason="not_measured", detail="quality was not computed")
 def check(measured: RecordData, results: Results) -> tuple[GateResult, ...]:
     """One result per configuration; none if the experiment names no quality metric."""
     quality = measured.experiment.quality
-    if quality is None or measured.kind.samples_items:
+    if quality is None or measured.kind.judges_quality:
         return ()
     doubt = _doubt(measured, results, quality)
     return tuple(_one(measured, results, quality, name, doubt) for name in measured.configurations)

@@ -22,7 +22,7 @@ from fireassay.frames.training.rank_time import CATEGORIES, partition
 from fireassay.instruments.hooks.watched_steps import FIRST, chosen
 from fireassay.instruments.hooks.watched_steps import UNWATCHED as WRITTEN
 from fireassay.metrics.metric import Metric
-from fireassay.record.declared.training import STEPS
+from fireassay.record.declared import STEPS
 from fireassay.reports.charts.ranks import rank_phases
 from fireassay.units import BYTES, SECONDS
 from tests.handmade import Handmade, S

@@ -10,7 +10,7 @@ import pytest
 from fireassay import catalog
 from fireassay.frames.record_data import RecordData
 from fireassay.kinds.evaluation.audits.scores import CORRUPT_ENGINE_REMEDIES, SEVERITIES
-from fireassay.kinds.evaluation.calibrated import of_record
+from fireassay.kinds.evaluation.recorded import calibrations
 from tests.answered import choices, rows, scored
 from tests.importers.harnesses.helm_runs import helm_run
 from tests.importers.harnesses.read_back import LOGS, imported
@@ -52,7 +52,7 @@ def test_a_bin_that_its_answers_confirm_is_not(tmp_path: Path) -> None:
 
 def test_the_brier_score_is_the_mean_square(tmp_path: Path) -> None:
     measured = rated(tmp_path, 0.9, 50, 100)
-    value = of_record(measured)["brier_score"].compute(measured, {})["answers=a"]
+    value = calibrations(measured)["brier_score"].compute(measured, {})["answers=a"]
     assert value.value == pytest.approx(0.5 * 0.01 + 0.5 * 0.81)  # type: ignore[union-attr]
 
 

@@ -21,7 +21,7 @@ def number(value: float, low: float, high: float) -> Number:
 
 def screen(*blocks: Table | Chart, width: int = 80, lines: tuple[Line, ...] = ()) -> list[str]:
     answer = Answer(mark=Mark(word="pass", tone="good"), headline="up to 8", lines=lines)
-    sections = tuple(Section(key=block.name, title="", depth="brief", content=(block,)) for block in blocks)
+    sections = tuple(Section(key=block.name, title="", role="answer", content=(block,)) for block in blocks)
     page = Page(title="x", sections=sections, answer=answer)
     return write(page, answer, Style(width=width, colour=False, plain=False)).splitlines()
 

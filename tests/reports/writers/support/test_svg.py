@@ -10,11 +10,11 @@ import pytest
 
 from fireassay.estimates.estimate import Estimate
 from fireassay.estimates.format import Scale
+from fireassay.reports.build_view import build
 from fireassay.reports.charts.axes import linear, rows_axis
 from fireassay.reports.charts.model import Bar, Chart, Label, Panel, Reading, Rule
 from fireassay.reports.charts.of_view import charts_of
 from fireassay.reports.charts.points import has_interval, point
-from fireassay.reports.view import build
 from fireassay.reports.writers.support import svg as charts
 from fireassay.verdict.judge import judge
 from tests import builders

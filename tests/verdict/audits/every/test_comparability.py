@@ -6,7 +6,10 @@ import json
 
 import pytest
 
-from tests.verdict.making import change, good, judged, rules
+from fireassay.verdict.audits.every import comparability as audited
+from tests.verdict.making import change, good, judged, rules_of
+
+rules = rules_of(audited.AUDITS)
 
 # ---- construct mismatch ----
 # construct_mismatch: numbers of different runs, seeds and splits.

@@ -10,8 +10,11 @@ from fireassay.estimates.estimate import Estimate
 from fireassay.estimates.format import show
 from fireassay.spec.experiment import Launches
 from fireassay.spec.sections.workload import Profile
+from fireassay.verdict.audits.every import launches as audited
 from tests.handmade import Handmade
-from tests.verdict.making import add_steps, good, judged, rules
+from tests.verdict.making import add_steps, good, judged, rules_of
+
+rules = rules_of(audited.AUDITS)
 
 pytestmark = pytest.mark.slow
 

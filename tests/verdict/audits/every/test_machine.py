@@ -5,8 +5,11 @@ from __future__ import annotations
 import pytest
 
 from fireassay import catalog
+from fireassay.verdict.audits.every import machine as audited
 from tests.handmade import Handmade
-from tests.verdict.making import good, judged, rules
+from tests.verdict.making import good, judged, rules_of
+
+rules = rules_of(audited.AUDITS)
 
 # ---- contention ----
 # contention: other programs, the hypervisor or a quota took processor time from the timed launches.

@@ -7,11 +7,14 @@ from dataclasses import replace
 import pytest
 
 from fireassay import catalog
+from fireassay.verdict.audits.every import record as audited
 from fireassay.verdict.audits.every.record import is_simulated
 from fireassay.verdict.judge import judge
 from tests.handmade import Handmade
 from tests.simulated_made import record
-from tests.verdict.making import good, judged, rules
+from tests.verdict.making import good, judged, rules_of
+
+rules = rules_of(audited.AUDITS)
 
 # ---- sealed ----
 # sealed: only a complete, sealed record carries a verdict.

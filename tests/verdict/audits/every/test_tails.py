@@ -6,9 +6,12 @@ import pytest
 
 from fireassay import catalog
 from fireassay.estimates.estimate import Estimate
+from fireassay.verdict.audits.every import tails as audited
 from fireassay.verdict.pitfalls import of_record
 from tests.handmade import Handmade
-from tests.verdict.making import good, judged, rules
+from tests.verdict.making import good, judged, rules_of
+
+rules = rules_of(audited.AUDITS)
 
 # ---- tail blindness ----
 # tail_blindness: a middle without its tail.

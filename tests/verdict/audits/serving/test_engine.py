@@ -7,7 +7,7 @@ import zipfile
 
 import pytest
 
-from fireassay.reports.view import build
+from fireassay.reports.build_view import build
 from fireassay.verdict.comparison.compare import compare
 from fireassay.verdict.comparison.types import Side
 from fireassay.verdict.judge import judge

@@ -88,7 +88,7 @@ def test_the_limits_are_a_twentieth_of_the_answers_and_a_tenth_of_the_length(sho
 @pytest.mark.parametrize(("forced", "findings"), [(False, 0), (True, 1)])
 def test_in_an_evaluation_the_model_stops_by_itself(forced: bool, findings: int, monkeypatch: pytest.MonkeyPatch) -> None:
     measured = answered(10, ignore_eos=forced).measured()
-    kind = replace(measured.kind, samples_items=True)
+    kind = replace(measured.kind, unit="item")
     monkeypatch.setitem(vars(measured), "kind", kind)  # a cached property
     assert len(found("output_lengths", measured)) == findings
 

@@ -10,9 +10,12 @@ import pytest
 from fireassay import catalog
 from fireassay.metrics.metric import Results
 from fireassay.spec.experiment import Scaling
+from fireassay.verdict.audits.training import gradients as audited
 from tests.handmade import Handmade
 from tests.metrics.gradients_made import Named, add
-from tests.verdict.making import change, good, judged, rules
+from tests.verdict.making import change, good, judged, rules_of
+
+rules = rules_of(audited.AUDITS)
 
 # ---- losses ----
 # losses: no finite number at the end is a failure, in between a warning; with one worker too.

@@ -8,11 +8,14 @@ from fireassay import catalog
 from fireassay.frames.training.saving_waits import saving_waits
 from fireassay.metrics.training.device import MFU
 from fireassay.spec.sections.flops import Flops
+from fireassay.verdict.audits.training import recording as audited
 from fireassay.verdict.judge import judge
 from tests.handmade import Handmade
 from tests.metrics.flops_made import made, part
 from tests.struck import struck
-from tests.verdict.making import change, good, judged, rules
+from tests.verdict.making import change, good, judged, rules_of
+
+rules = rules_of(audited.AUDITS)
 
 # ---- overhead ----
 # overhead: the probe's own cost against the step.

@@ -9,10 +9,13 @@ import pytest
 from fireassay import catalog
 from fireassay.spec.experiment import Scaling
 from fireassay.spec.sections.workload import Workload
+from fireassay.verdict.audits.training import replicas as audited
 from fireassay.verdict.judge import judge
 from tests.handmade import Handmade
 from tests.parallel_made import hashed, told
-from tests.verdict.making import add_hashes, change, good, judged, rules, wrong
+from tests.verdict.making import add_hashes, change, good, judged, rules_of, wrong
+
+rules = rules_of(audited.AUDITS)
 
 # ---- replicas ----
 # replicas: where parameter hashes first differ names the fault.

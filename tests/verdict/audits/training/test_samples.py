@@ -8,10 +8,13 @@ import pytest
 
 from fireassay import catalog
 from fireassay.estimates.estimate import Absent
+from fireassay.verdict.audits.training import samples as audited
 from fireassay.verdict.evidence.training_faults import diagnose
 from tests.handmade import Handmade
 from tests.metrics.gradients_made import add
-from tests.verdict.making import EPOCH, STEPS, add_samples, change, good, judged, rules, wrong
+from tests.verdict.making import EPOCH, STEPS, add_samples, change, good, judged, rules_of, wrong
+
+rules = rules_of(audited.AUDITS)
 
 pytestmark = pytest.mark.slow
 

@@ -9,12 +9,15 @@ import pytest
 
 from fireassay import catalog
 from fireassay.frames.training.rank_phases import BETWEEN, THROUGHOUT
+from fireassay.verdict.audits.training import timing as audited
 from fireassay.verdict.audits.training.timing import STRAGGLERS_REMEDY, STRAGGLERS_WHERE
 from fireassay.verdict.types import Finding
 from tests.handmade import Handmade
 from tests.metrics.clocks_made import clock, collect, look, two_hosts
 from tests.metrics.straggling import PHASES, Training, add, record
-from tests.verdict.making import estimate, good, judged, rules
+from tests.verdict.making import estimate, good, judged, rules_of
+
+rules = rules_of(audited.AUDITS)
 
 # ---- warm up ----
 # warm_up: leading slow steps are left out and told; launches without a steady state are named.

@@ -27,7 +27,7 @@ from fireassay.record import files
 from fireassay.record import folder as record_folder
 from fireassay.record.folder import RecordFolder
 from fireassay.record.launch_rows import check_written, launch_row, write_launch
-from fireassay.record.sealing.plan_signature import plan_signature
+from fireassay.record.sealing.seal import plan_signature
 from fireassay.record.writer import StreamWriter
 from fireassay.spec.experiment import Experiment
 from fireassay.spec.explain import did_you_mean
@@ -59,7 +59,6 @@ class Side:
 
     @property
     def tasks(self) -> dict[str, TaskRun]:
-        """Its tasks by name."""
         return {task.name: task for run in self.runs for task in run.tasks}
 
 
@@ -147,11 +146,7 @@ def _tasks(sides: Sequence[Side], wanted: Wanted) -> dict[str, TaskRun]:
 
 
 def _same(sides: Sequence[Side], varying: Sequence[str]) -> None:
-    """Refuse sides that were asked different things, or scored otherwise.
-
-    Raises:
-        SpecError: naming every fact that differs.
-    """
+    """Refuse sides that were asked different things, or scored otherwise. Raises SpecError: naming every fact that differs."""
     problems: list[Problem] = []
     for side in sides[1:]:
         for name, task in sides[0].tasks.items():

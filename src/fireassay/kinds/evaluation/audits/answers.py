@@ -14,7 +14,7 @@ from fireassay.estimates.format import count, percent
 from fireassay.frames.evaluation.item_scores import answers_of, deciding, identity, item_scores, metric_of, paired, requested, tasks
 from fireassay.frames.record_data import RecordData
 from fireassay.kinds.evaluation.held import held
-from fireassay.kinds.evaluation.sensitivity.chance import at_ceiling, at_floor
+from fireassay.kinds.evaluation.sensitivity import at_ceiling, at_floor
 from fireassay.metrics.metric import Results
 from fireassay.quality.scoring.likelihoods import METHOD
 from fireassay.verdict.audits.support.audit import Audit
@@ -298,31 +298,31 @@ def _insensitive_of(measured: RecordData, configuration: str, task: str, metric:
 
 AUDITS = (
     Audit(
-        name="degenerate_answers",
+        "degenerate_answers",
+        "Are the answers texts at all, or loops, one text for every item, or pieces cut at the token limit?",
+        examine_degenerate,
         title="answers that are loops, alike or cut",
-        question="Are the answers texts at all, or loops, one text for every item, or pieces cut at the token limit?",
-        examine=examine_degenerate,
         about=("evaluation",),
     ),
     Audit(
-        name="empty_replies",
+        "empty_replies",
+        "Did a harness score replies without any text, which may be failures?",
+        examine_empty_replies,
         title="empty replies counted as wrong",
-        question="Did a harness score replies without any text, which may be failures?",
-        examine=examine_empty_replies,
         about=("evaluation",),
     ),
     Audit(
-        name="unanswered_items",
+        "unanswered_items",
+        "Were so many items not answered that the score says little?",
+        examine_unanswered,
         title="failures counted as answers",
-        question="Were so many items not answered that the score says little?",
-        examine=examine_unanswered,
         about=("evaluation",),
     ),
     Audit(
-        name="insensitive_items",
+        "insensitive_items",
+        "Can these items show a loss of quality at all?",
+        examine_insensitive,
         title="items that cannot show a loss",
-        question="Can these items show a loss of quality at all?",
-        examine=examine_insensitive,
         about=("evaluation",),
     ),
 )

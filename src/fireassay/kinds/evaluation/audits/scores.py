@@ -190,30 +190,27 @@ def examine_foreign_doubts(measured: RecordData, _: Results) -> Iterator[Finding
 
 AUDITS = (
     Audit(
-        name="corrupt_engine",
+        "corrupt_engine",
+        "Does an engine compute otherwise than rounding explains?",
+        examine_corrupt_engine,
         title="an engine with a wrong weight",
-        question="Does an engine compute otherwise than rounding explains?",
-        examine=examine_corrupt_engine,
         about=("evaluation",),
     ),
     Audit(
-        name="overconfident",
-        question="Are choices that the model is sure of right as often as it says?",
-        examine=examine_overconfident,
-        about=("evaluation",),
+        "overconfident", "Are choices that the model is sure of right as often as it says?", examine_overconfident, about=("evaluation",)
     ),
     Audit(
-        name="reported_totals",
+        "reported_totals",
+        "Do the numbers that a harness reports follow from the items that it logs?",
+        examine_reported_totals,
         title="totals that do not follow from their items",
-        question="Do the numbers that a harness reports follow from the items that it logs?",
-        examine=examine_reported_totals,
         about=("evaluation",),
     ),
     Audit(
-        name="foreign_doubts",
+        "foreign_doubts",
+        "Does the log of another harness contradict itself?",
+        examine_foreign_doubts,
         title="logs that contradict themselves",
-        question="Does the log of another harness contradict itself?",
-        examine=examine_foreign_doubts,
         about=("evaluation",),
     ),
 )

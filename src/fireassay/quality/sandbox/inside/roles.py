@@ -32,7 +32,6 @@ class Pipes:
             os._exit(0)
 
     def send(self, message: Any) -> None:
-        """Write a message."""
         left = memoryview(written(message).encode() + b"\n")
         while left:
             left = left[os.write(self.answers, left) :]

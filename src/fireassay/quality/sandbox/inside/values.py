@@ -27,7 +27,6 @@ class Untransferable(Exception):
 
 
 def encode(value: Any, depth: int = 0) -> Any:
-    """A value as JSON."""
     if depth > DEPTH:
         raise Untransferable(f"a value nested deeper than {DEPTH}")
     if value is None or value is True or value is False:
@@ -93,11 +92,7 @@ CONTAINERS: Final[dict[str, Callable[[list[Any]], Any]]] = {
 
 
 def decode(told: Any, depth: int = 0) -> Any:
-    """The value of a JSON value.
-
-    Raises:
-        Untransferable: `encode` writes no such thing.
-    """
+    """The value of a JSON value. Raises Untransferable: `encode` writes no such thing."""
     if depth > DEPTH + 2:
         raise Untransferable("a value nested too deeply")
     if told is None or type(told) in (bool, int, float, str):
@@ -116,7 +111,6 @@ def decode(told: Any, depth: int = 0) -> Any:
 
 
 def text_of(error: BaseException) -> list[str]:
-    """Type and text of an error."""
     try:
         return [type(error).__name__[:TEXT], str(error)[:TEXT]]
     except BaseException:

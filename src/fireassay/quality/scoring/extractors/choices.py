@@ -135,7 +135,7 @@ def _choice_letter(text: str, part: Span, choices: Sequence[str]) -> Extraction:
 
 def _choice_text(text: str, part: Span, choices: Sequence[str]) -> Extraction:
     """NO_ANSWER if no choice is named, and if several are and none is stated as the answer."""
-    words = {plain: plain for choice in choices if (plain := choice.strip()) and len(plain) <= mentions.MOST}
+    words = {plain: plain for choice in choices if (plain := choice.strip()) and len(plain) <= mentions.MAX_CHOICE}
     return mentions.find(text, part, words) if words else NO_ANSWER
 
 

@@ -36,7 +36,6 @@ def by_item(row: Callable[[str, Sequence[str]], object]) -> Statistics:
 
 
 def wrong(metric: str, option: str, value: object, allowed: str, fix: str = "") -> SpecError:
-    """An option's value that is not allowed."""
     return refuse(f"evaluation.options.{metric}.{option}", shown(value), allowed, fix, source="the options of scores")
 
 
@@ -49,7 +48,6 @@ def flag(metric: str, options: Options, option: str) -> bool:
 
 
 def whole(metric: str, options: Options, option: str, least: int, most: int) -> int:
-    """An option that is a whole number."""
     value = options[option]
     if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
         raise wrong(metric, option, value, f"a whole number from {least} to {most}")

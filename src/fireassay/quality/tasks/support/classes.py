@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from fireassay.quality.scoring.items import Task
-from fireassay.quality.tasks.support import files, options, prompts
+from fireassay.quality.tasks.support import files, prompts
 from fireassay.quality.tasks.support.prompts import Example
 
 FORMS: Final = ("generation", "choices")
@@ -58,7 +58,6 @@ class Read:
 
 
 def example(kind: Kind, row: files.Row, form: str, key: str, cluster: str | None = None) -> Example:
-    """A row as an example."""
     label = row.values.get(kind.label)
     if label is None or label in (-1, "-1", ""):
         found = (
@@ -80,10 +79,9 @@ def example(kind: Kind, row: files.Row, form: str, key: str, cluster: str | None
     )
 
 
-def task(kind: Kind, read: Read, asked: Mapping[str, options.Option]) -> Task:
-    """The task of a kind's examples."""
+def task(kind: Kind, read: Read, asked: Mapping[str, files.Option]) -> Task:
     generation = asked["form"] == "generation"
-    own: dict[str, options.Option] = {**asked, "task": kind.name, "skipped_rows": read.skipped}
+    own: dict[str, files.Option] = {**asked, "task": kind.name, "skipped_rows": read.skipped}
     if kind.positive:
         own["f1_binary.positive"] = kind.positive if not generation else kind.words[int(kind.positive)]
     return Task(
@@ -102,14 +100,14 @@ def task(kind: Kind, read: Read, asked: Mapping[str, options.Option]) -> Task:
     )
 
 
-def homes(layout: str, path: Path, kinds: Sequence[Kind], wanted: options.Option) -> list[tuple[Kind, Path]]:
+def homes(layout: str, path: Path, kinds: Sequence[Kind], wanted: files.Option) -> list[tuple[Kind, Path]]:
     """Every wanted task with its folder: `path` is the folder of all, or that of one task.
 
     Raises:
         SpecError: an unknown task, or no folder of one.
     """
     by_name = {kind.name: kind for kind in kinds}
-    names = options.listed(wanted)
+    names = files.listed(wanted)
     for name in names:
         if name not in by_name:
             fix = files.did_you_mean(name, by_name)

@@ -1,8 +1,10 @@
 """What do the user's files hold?  Text, lines and tables, each with its line number and the file's SHA-256; nothing is downloaded.
 
 A file that ends with .gz is unpacked; its digest is that of the file as it is stored.  Every error names the file, the line, what was found
-and what to do.  Time is linear in the size; a file above `MOST_BYTES`, or something that is no file (a pipe, a device), is refused before it
+and what to do.  Time is linear in the size; a file above `MAX_BYTES`, or something that is no file (a pipe, a device), is refused before it
 is read.
+
+Are the options of a layout known and of the right kind?  All problems at once, with the closest name.
 """
 
 from __future__ import annotations
@@ -18,12 +20,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from fireassay.errors import SpecError, refuse
+from fireassay.errors import Problem, SpecError, refuse, refuse_any
 from fireassay.spec.explain import closest
 from fireassay.spec.explain import did_you_mean as did_you_mean
 from fireassay.spec.explain import shown as shown
 
-MOST_BYTES: Final = 2 * 1024**3
+MAX_BYTES: Final = 2 * 1024**3
 LONGEST_LINE: Final = 16 * 1024**2  # characters: no answer is longer, and whatever reads it takes a while
 SOURCE: Final = "the task's data"
 
@@ -60,18 +62,14 @@ def wrong(where: str, found: str, allowed: str, fix: str = "") -> SpecError:
 
 
 def read(path: Path, name: str = "") -> Text:
-    """A whole file.
-
-    Raises:
-        SpecError: it does not exist, is no file, is empty, too large or not UTF-8.
-    """
+    """A whole file. Raises SpecError: it does not exist, is no file, is empty, too large or not UTF-8."""
     name = name or path.name or str(path)
     if not path.is_file():
         state = "a folder" if path.is_dir() else "no such file" if not path.exists() else "neither a file nor a folder"
         raise wrong(name, f"{state} at {shown(str(path))}", "a file", "" if path.exists() else _similar(path))
     try:
-        if (size := path.stat().st_size) > MOST_BYTES:
-            raise wrong(name, f"{size:,} bytes", f"at most {MOST_BYTES:,}", "Split the file, and evaluate the parts.")
+        if (size := path.stat().st_size) > MAX_BYTES:
+            raise wrong(name, f"{size:,} bytes", f"at most {MAX_BYTES:,}", "Split the file, and evaluate the parts.")
         content = path.read_bytes()
     except OSError as error:
         raise wrong(name, f"a file that cannot be read ({error.strerror})", "a readable file") from None
@@ -104,11 +102,11 @@ def examples(path: Path, shots: int, name: str = "") -> Text:
 
 def _unpacked(name: str, content: bytes) -> bytes:
     try:
-        unpacked = gzip.GzipFile(fileobj=io.BytesIO(content)).read(MOST_BYTES + 1)
+        unpacked = gzip.GzipFile(fileobj=io.BytesIO(content)).read(MAX_BYTES + 1)
     except (OSError, EOFError, zlib.error) as error:
         raise wrong(name, f"a file that cannot be unpacked ({error})", "a whole gzip file") from None
-    if len(unpacked) > MOST_BYTES:
-        raise wrong(name, f"more than {MOST_BYTES:,} bytes, unpacked", "a smaller file", "Split the file, and evaluate the parts.")
+    if len(unpacked) > MAX_BYTES:
+        raise wrong(name, f"more than {MAX_BYTES:,} bytes, unpacked", "a smaller file", "Split the file, and evaluate the parts.")
     return unpacked
 
 
@@ -237,3 +235,35 @@ def texts_of(row: Row, name: str) -> tuple[str, ...]:
     if not found or not all(isinstance(one, str | bool | int | float) for one in found):
         raise wrong(row.where, f"{shown(found)} in {name!r}", "a list of at least one text")
     return tuple(one if isinstance(one, str) else json.dumps(one) for one in found)
+
+
+Option = str | int | float | bool
+KINDS: dict[type, str] = {str: "a text", int: "a whole number from 0", float: "a number", bool: "true or false"}
+
+LEAST: dict[str, int] = {"max_tokens": 1}  # whole numbers that cannot be 0
+
+
+def checked(
+    layout: str, given: Mapping[str, Option], defaults: Mapping[str, Option], choices: Mapping[str, tuple[str, ...]]
+) -> dict[str, Option]:
+    """Every option with its value or default. Raises SpecError: an unknown option, a value of another type, or none of its choices."""
+    problems = []
+    for name, value in given.items():
+        where = f"evaluation.task_options.{name}"
+        if name not in defaults:
+            known = ", ".join(defaults) or f"no option: {layout} has none"
+            problems.append(Problem(where, shown(value), known, did_you_mean(name, defaults)))
+        elif name in choices and value not in choices[name]:
+            fix = did_you_mean(str(value), choices[name])
+            problems.append(Problem(where, shown(value), f"one of {', '.join(choices[name])}", fix))
+        elif type(value) is not (kind := type(defaults[name])) and not (kind is float and type(value) is int):
+            problems.append(Problem(where, shown(value), KINDS[kind]))
+        elif type(value) is int and value < (least := LEAST.get(name, 0)):
+            problems.append(Problem(where, shown(value), f"a whole number from {least}"))
+    refuse_any(problems, f"the options of {layout}")
+    return {**defaults, **given}
+
+
+def listed(text: Option) -> tuple[str, ...]:
+    """A comma-separated option."""
+    return tuple(part for one in str(text).split(",") if (part := one.strip()))

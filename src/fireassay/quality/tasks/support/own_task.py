@@ -1,20 +1,94 @@
-"""What may an own task's TOML file say, and is it valid?  All problems at once, each below its line."""
+"""What may an own task's TOML file say, and is it valid?  All problems at once, each below its line.
+
+How is a template filled?  `{name}` is a field of the row, `{{` and `}}` are braces; nothing else: no attribute, index or format.
+
+What do rows of the user's own files say beside the question: id, cluster, groups and weight?
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+import re
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Final, Literal
 
 from pydantic import BeforeValidator, Field, ValidationError
 
 from fireassay import catalog
 from fireassay.errors import Problem, SpecError
-from fireassay.quality.tasks.support import template
-from fireassay.spec.explain import did_you_mean, explain, shown
+from fireassay.quality.tasks.support import files
+from fireassay.quality.tasks.support.files import Row
+from fireassay.spec.explain import closest, did_you_mean, explain, shown
 from fireassay.spec.load import parse, with_lines
 from fireassay.spec.model import NAME_PATTERN, Model, Words, listed
 from fireassay.spec.rules.quality import unfit
+
+_PIECE: Final = re.compile(r"\{\{|\}\}|\{([^{}\n]{1,100})\}|[{}]")
+
+
+def lone_brace(template: str) -> str:
+    """What stands at a brace that is neither doubled nor around a name; empty if there is none."""
+    for piece in _PIECE.finditer(template):
+        if piece[0] in ("{", "}"):
+            return template[max(0, piece.start() - 10) : piece.end() + 10]
+    return ""
+
+
+def filled(template: str, field: Callable[[str], str]) -> str:
+    """The template with its fields' values; a value is never read as a template."""
+    return _PIECE.sub(lambda piece: field(piece[1]) if piece[1] else piece[0][0], template)
+
+
+BESIDE: Final = ("id", "cluster", "groups", "weight")
+LIGHTEST: Final = 1e-9
+HEAVIEST: Final = 1e9
+
+
+def id_of(row: Row, name: str = "id") -> str:
+    """The row's id, or its number."""
+    return files.text_of(row, name) if name and row.values.get(name) is not None else str(row.number)
+
+
+def label_of(row: Row, name: str = "cluster") -> str | None:
+    """A label, or None where the row has none."""
+    return files.text_of(row, name) if row.values.get(name) is not None else None
+
+
+def groups_of(row: Row) -> Mapping[str, str]:
+    """The labels of subgroups: an object of texts."""
+    groups = row.values.get("groups")
+    if groups is None:
+        return {}
+    if not isinstance(groups, dict):
+        raise files.wrong(row.where, f"{files.shown(groups)} in 'groups'", 'an object of labels, as {"language": "en"}')
+    inner = Row(where=f"{row.where}, groups", number=row.number, values=groups)
+    return {name: files.text_of(inner, name) for name in groups}
+
+
+def weight_of(row: Row, name: str = "weight") -> float:
+    """A weight, or 1 where the row has none; squares of weights must be numbers that are not 0."""
+    found = row.values.get(name)
+    if found is None:
+        return 1.0
+    try:
+        weight = float(found) if not isinstance(found, bool) else math.nan
+    except (TypeError, ValueError, OverflowError):
+        weight = math.nan
+    if not LIGHTEST <= weight <= HEAVIEST:
+        raise files.wrong(row.where, f"{files.shown(found)} in {name!r}", f"a number from {LIGHTEST:g} to {HEAVIEST:g}")
+    return weight
+
+
+def known(row: Row, names: tuple[str, ...]) -> None:
+    """Refuse a field that looks like a misspelt one; other fields are the user's."""
+    for name in row.values:
+        match = closest(name, names)
+        if name not in names and match is not None and match not in row.values and len(name) > 3:
+            raise files.wrong(
+                row.where, f"the field {files.shown(name)}", f"fields with these names: {', '.join(names)}", f"Did you mean {match}?"
+            )
+
 
 Option = str | int | float | bool
 Stops = Annotated[tuple[Annotated[str, Field(min_length=1)], ...], BeforeValidator(listed)]
@@ -60,11 +134,7 @@ class OwnTask(Model):
 
 
 def load(path: Path) -> OwnTask:
-    """The task that a TOML file describes.
-
-    Raises:
-        SpecError: it cannot be read, or is invalid: all problems at once.
-    """
+    """The task that a TOML file describes. Raises SpecError: it cannot be read, or is invalid: all problems at once."""
     data, text = parse(path, "a task")
     try:
         task = OwnTask.model_validate(data)
@@ -76,7 +146,7 @@ def load(path: Path) -> OwnTask:
 
 
 def _contradictions(task: OwnTask) -> Iterator[Problem]:
-    if brace := template.lone_brace(task.template):
+    if brace := lone_brace(task.template):
         yield Problem("template", f"a single brace at {shown(brace)}", "{field}, or {{ and }} for braces")
     if task.shots and not task.shots_from:
         yield Problem("shots_from", "nothing", f"the file with the examples, for shots = {task.shots}")

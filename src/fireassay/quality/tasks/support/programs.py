@@ -7,26 +7,22 @@ from pathlib import Path
 from typing import Final
 
 from fireassay.quality.scoring.items import Item, Task
-from fireassay.quality.tasks.support import files, options, prompts
+from fireassay.quality.tasks.support import files, prompts
 
-OPTIONS: Final[Mapping[str, options.Option]] = {"max_tokens": 512}
+OPTIONS: Final[Mapping[str, files.Option]] = {"max_tokens": 512}
 
 
 def task(
     name: str,
     path: Path,
-    given: Mapping[str, options.Option],
+    given: Mapping[str, files.Option],
     item: Callable[[files.Row], Item],
     *,
     stop: tuple[str, ...],
     template: str = "",
 ) -> Task:
-    """The file's problems as one task.
-
-    Raises:
-        SpecError: the file cannot be read, or a line is no problem.
-    """
-    asked = options.checked(name, given, OPTIONS, {})
+    """The file's problems as one task. Raises SpecError: the file cannot be read, or a line is no problem."""
+    asked = files.checked(name, given, OPTIONS, {})
     file = files.read(path)
     items = tuple(map(item, files.json_lines(file)))
     prompts.distinct(items, file.name)

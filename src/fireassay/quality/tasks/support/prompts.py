@@ -1,19 +1,42 @@
 """How do examples become prompts?
 
-One example is a prompt that ends before its answer ("Question: ...\nAnswer:") and the answer with the space before it.  Few-shot examples
+One example is a prompt that ends before its answer ("Question: ...
+Answer:") and the answer with the space before it.  Few-shot examples
 come first, in the file's order, each followed by a blank line, as in lm-evaluation-harness (`fewshot_delimiter`, `target_delimiter`).
 
 In a task of choices (method "loglikelihood") the continuations carry their leading space, and a reference is the index of a right choice
 as text: "0" for the first.  In a task of generation it is what the extractor has to give.
+
+Which items of a task are asked, if not all?  Those with the smallest SHA-256 of seed and id, in the file's order.
+
+The first items of a file that is ordered (all capitals first) are another task than the whole.  A hash of the id draws alike on every machine, whatever
+the order of the file; a smaller sample is part of a larger one.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from hashlib import sha256
+from typing import Final
 
-from fireassay.quality.scoring.items import Item
+from fireassay.quality.scoring.items import Item, Task
 from fireassay.quality.tasks.support.files import wrong
+
+SEED: Final = 0  # the same in every experiment, so that records compare
+
+
+def sampled(task: Task, limit: int | None, *, first: bool = False) -> Task:
+    """The task with at most that many items, and how they were chosen; `first`: those at the file's beginning."""
+    if limit is None or limit >= len(task.items):
+        return task
+    if first:
+        return replace(task, items=task.items[:limit], sample=f"the first {limit} of {len(task.items)}")
+    lots = {item.id: sha256(f"{SEED}\n{item.id}".encode("utf-8", "surrogatepass")).digest() for item in task.items}
+    drawn = set(sorted(lots, key=lots.__getitem__)[:limit])
+    items = tuple(item for item in task.items if item.id in drawn)
+    return replace(task, items=items, sample=f"{limit} of {len(task.items)} by SHA-256 of id, seed {SEED}")
+
 
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
@@ -34,11 +57,7 @@ class Example:
 
 
 def head(examples: Sequence[Example], shots: int, where: str) -> str:
-    """The few-shot part of a prompt: the first examples with their answers.
-
-    Raises:
-        SpecError: there are fewer.
-    """
+    """The few-shot part of a prompt: the first examples with their answers. Raises SpecError: there are fewer."""
     if len(examples) < shots:
         raise wrong(where, f"{len(examples)} examples", f"at least {shots}, for shots = {shots}", f"Use shots = {len(examples)} at most.")
     return "".join(f"{example.prompt}{example.answer}\n\n" for example in examples[:shots])
@@ -59,11 +78,7 @@ def item(example: Example, before: str = "") -> Item:
 
 
 def distinct(examples: Sequence[Example] | Sequence[Item], name: str) -> None:
-    """Refuse two examples with one id: their answers could not be told apart.
-
-    Raises:
-        SpecError: there are two.
-    """
+    """Refuse two examples with one id: their answers could not be told apart. Raises SpecError: there are two."""
     seen: set[str] = set()
     for example in examples:
         if example.id in seen:

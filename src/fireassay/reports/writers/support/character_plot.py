@@ -17,7 +17,6 @@ from typing import Final
 from fireassay.estimates.rounding import limit
 
 STEPS: Final = (1.0, 2.0, 2.5, 5.0)
-ROOM: Final = 2  # cells beside the outermost value, for readable ends
 NARROWEST: Final = 12  # columns, below which a plot says nothing
 LEAST: Final = 3  # cells that any range fits into, however wide they are
 EQUAL: Final = 1e-9  # relative to the values: what differs by rounding alone

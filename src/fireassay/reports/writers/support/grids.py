@@ -19,7 +19,7 @@ from fireassay.estimates.estimate import Estimate
 from fireassay.reports.page import DASH, Cell, Figure, Head, Mark, Number, Part, Section, Sum, Table, Words, said
 
 if TYPE_CHECKING:
-    from fireassay.reports.writers.support.sums import Row as SumRow
+    from fireassay.reports.writers.support.sums import SumRow
 
 LEAST_SHARING: Final = 2  # numbers of a column that share a unit
 LEAST_SORTED: Final = 3  # rows from which a table can be sorted

@@ -20,7 +20,7 @@ from fireassay.printable import printable
 from fireassay.reports.page import Answer, Block, Bullets, Cell, Chart, Facts, Line, Mark, Next, Number, Page, Prose, Sum, Table, Tone, said
 from fireassay.reports.writers.support import character_plot
 from fireassay.reports.writers.support.character_plot import ASCII, UNICODE, Marks
-from fireassay.reports.writers.support.sums import Row, written_sum
+from fireassay.reports.writers.support.sums import SumRow, written_sum
 
 INTERVAL: Final = re.compile(r"\S+ \[[^][]{1,40}\]")  # a number with its interval, on one line
 LABEL: Final = 13  # width of a line's label
@@ -70,7 +70,7 @@ class Style:
 def write(page: Page, answer: Answer, style: Style) -> str:
     """The answer of a page and its brief sections as text."""
     parts = [list(_head(page, answer, style))]
-    parts += [list(_block(block, style)) for section in page.of_depth("brief") for block in section.blocks]
+    parts += [list(_block(block, style)) for section in page.of_role("answer") for block in section.blocks]
     parts.append(list(_foot(answer, style)))
     drawn = [part for part in parts if part]
     return "\n\n".join("\n".join(line.rstrip() for line in part) for part in drawn) + "\n"
@@ -379,7 +379,7 @@ def _sum(block: Sum, style: Style) -> Iterator[str]:
     yield from (line for note in block.notes for line in _wrapped(clean(note, style), style, GAP))
 
 
-def _bar_unit(rows: Sequence[Row], room: int) -> float:
+def _bar_unit(rows: Sequence[SumRow], room: int) -> float:
     largest = max((row.size for row in rows), default=0.0)
     if largest <= 0.0 or room < 3:
         return 0.0

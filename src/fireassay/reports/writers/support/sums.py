@@ -17,7 +17,7 @@ DIGITS: Final = 3  # significant digits of the total
 
 
 @dataclass(frozen=True, kw_only=True)
-class Row:
+class SumRow:
     """A printed part: its text, its number, its interval (empty: none), and its size in the sum's unit."""
 
     text: str
@@ -32,9 +32,9 @@ class Row:
 class Written:
     """A printed sum: start + parts = total."""
 
-    start: Row
-    parts: tuple[Row, ...]
-    total: Row
+    start: SumRow
+    parts: tuple[SumRow, ...]
+    total: SumRow
 
 
 def written_sum(block: Sum) -> Written:
@@ -63,11 +63,11 @@ def _as_shown(number: Number, places: int) -> Decimal:
     return shown if -shown.as_tuple().exponent <= places else rounded(float(shown), places)  # type: ignore[operator]
 
 
-def _row(part: Part, number: Decimal, places: int, factor: float) -> Row:
+def _row(part: Part, number: Decimal, places: int, factor: float) -> SumRow:
     value = part.number.value
     interval = ""
     if isinstance(value, Estimate) and value.n_launches > 1 and value.low > float("-inf") and value.high < float("inf"):
         low, high = rounded(value.low * factor, places, "down"), rounded(value.high * factor, places, "up")
         interval = f"[{written(min(low, number))}, {written(max(high, number))}]"  # a remainder of rounding is inside too
     sure = not isinstance(value, Estimate) or not value.low <= 0.0 <= value.high
-    return Row(text=part.text, number=written(number), interval=interval, size=float(number), role=part.role, sure=sure)
+    return SumRow(text=part.text, number=written(number), interval=interval, size=float(number), role=part.role, sure=sure)

@@ -24,7 +24,7 @@ from fireassay.traffic.parts import Ask, Wire
 
 JSON_HEADERS: Final = (("content-type", "application/json"),)
 STREAM_HEADERS: Final = (("content-type", "application/json"), ("accept", "text/event-stream"))
-_MOST_HEADS = 256  # targets x kinds of ask in the cache; a client has a handful
+_MAX_HEADS = 256  # targets x kinds of ask in the cache; a client has a handful
 
 Tree = dict[str, Any]
 Path = Callable[[Ask, Target], str]
@@ -79,7 +79,7 @@ def _heads(path: Path, fixed: Fixed) -> Callable[[Ask, Target], Head]:
         key = (id(target), ask.task, content, ask.model, ask.stream, ask.temperature, ask.ignore_eos, ask.logprobs)
         head = heads.get(key)
         if head is None or head.target is not target:
-            if len(heads) >= _MOST_HEADS:
+            if len(heads) >= _MAX_HEADS:
                 heads.clear()
             omit = omitted(target)
             tree = merged(without(fixed(ask, target), omit), body_of(target))
@@ -149,11 +149,7 @@ def images_of(content: object) -> list[str]:
 
 
 def data_url(url: str) -> tuple[str, str]:
-    """Media type and base64 text of a data URL.
-
-    Raises:
-        ValueError: it is a remote address, which these dialects do not accept.
-    """
+    """Media type and base64 text of a data URL. Raises ValueError: it is a remote address, which these dialects do not accept."""
     kind, comma, data = url.partition(";base64,")
     if not url.startswith("data:") or not comma:
         raise ValueError("an image must be a data URL in base64 for this dialect")

@@ -10,8 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
 from fireassay.traffic.parts import Answer, Kind, Reply, Status
-from fireassay.traffic.replies.events import began_well, events, failure
-from fireassay.traffic.replies.openai_json import MOST_ERROR, count, error_message, is_error, loads
+from fireassay.traffic.replies.openai_json import MAX_ERROR, began_well, count, error_message, events, failure, is_error, loads
 
 UNFINISHED: Final = "the answer ended without a finish reason"
 # Vendors' names of the two usual finish reasons.
@@ -45,7 +44,6 @@ class AnswerBuilder:
         self._reasoning: list[str] = []
 
     def add(self, ns: int, kind: Kind, chars: int = 0) -> None:
-        """Add a chunk."""
         self.answer.chunk_ns.append(ns)
         self.answer.chunk_kind.append(int(kind))
         self.answer.chunk_chars.append(chars)
@@ -80,7 +78,7 @@ class AnswerBuilder:
 
     def fail(self, ns: int, message: str) -> None:
         """The server reported an error."""
-        self.answer.error = self.answer.error or message[:MOST_ERROR]
+        self.answer.error = self.answer.error or message[:MAX_ERROR]
         self.add(ns, Kind.ERROR)
 
     def mark_malformed(self, why: str) -> None:
@@ -109,7 +107,7 @@ class AnswerBuilder:
         if answer.error:
             status = "error"
         elif self.malformed:
-            status, answer.error = "malformed", self.malformed[:MOST_ERROR]
+            status, answer.error = "malformed", self.malformed[:MAX_ERROR]
         elif not self.ended:
             status, answer.error = _unfinished(answer)
         else:

@@ -21,7 +21,6 @@ import os
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from fireassay import catalog
 from fireassay.errors import EnvironmentLacks, Problem
 from fireassay.record.secrets.redact import REDACTED
 from fireassay.spec.sections.serving import ENVIRONMENT_VARIABLE, Target
@@ -109,12 +108,10 @@ def joined(headers: Headers, extra: Headers) -> Headers:
 
 
 def option(target: Target, name: str, default: str = "") -> str:
-    """An option as text."""
     return str(target.options.get(name, default))
 
 
 def flag(target: Target, name: str) -> bool:
-    """A boolean option."""
     return bool(target.options.get(name, False))
 
 
@@ -143,11 +140,9 @@ def omitted(target: Target) -> frozenset[str]:
 
 
 def check_options(target: Target, task: str = "") -> tuple[Problem, ...]:
-    """Every option of a target that its backend does not support.
+    """Every option of a target that its backend does not support. Raises EnvironmentLacks: no such backend."""
+    from fireassay import catalog
 
-    Raises:
-        EnvironmentLacks: no such backend.
-    """
     return tuple(problems(catalog.load("traffic.backends", target.backend), target, task))
 
 

@@ -100,17 +100,17 @@ def _placements(measured: RecordData) -> Iterator[tuple[str, str, str]]:
 
 AUDITS = (
     Audit(
-        name="construct_mismatch",
+        "construct_mismatch",
+        "Do the numbers come from the same runs, seeds and splits?",
+        examine_construct_mismatch,
         title="construct mismatch",
-        question="Do the numbers come from the same runs, seeds and splits?",
-        examine=examine_construct_mismatch,
         about=WORKLOADS,
     ),
     Audit(
-        name="apples_to_oranges",
+        "apples_to_oranges",
+        "Do the two sides differ in anything other than what is studied?",
+        examine_apples_to_oranges,
         title="apples to oranges",
-        question="Do the two sides differ in anything other than what is studied?",
-        examine=examine_apples_to_oranges,
         about=WORKLOADS,
     ),
 )

@@ -37,7 +37,7 @@ def examine_launches(measured: RecordData, _: Results) -> tuple[Finding, ...]:
 def _few(measured: RecordData) -> Iterator[Finding]:
     if measured.experiment.profile is not None and measured.experiment.profile.only:
         return  # no timed launches planned: `assay profile`
-    if measured.kind.samples_items:
+    if measured.kind.unit != "launch":
         return
     for name in measured.configurations:
         done = measured.timed.filter(pl.col("configuration") == name).height
@@ -135,7 +135,7 @@ def examine_looks(measured: RecordData, _: Results) -> tuple[Finding, ...]:
 
     With `launches.precision` the number of launches depends on their results. Stopping at an interim analysis once the interval is narrow
     makes plain 95 % intervals cover less than 95 % of the time; intervals are therefore computed at a higher confidence level, and every
-    report says so (`fireassay.stats.comparing.sequential`). It also reports why launching stopped: intervals wider than requested are no
+    report says so (`fireassay.stats.comparing.multiplicity`). It also reports why launching stopped: intervals wider than requested are no
     failure, but must not pass for narrow.
     """
     if not measured.looks:
@@ -218,31 +218,19 @@ def _replaced(measured: RecordData) -> Iterator[Finding]:
 
 AUDITS = (
     Audit(
-        name="launches",
+        "launches",
+        "Are there enough launches, and is each accounted for?",
+        examine_launches,
         title="insufficient evidence",
-        question="Are there enough launches, and is each accounted for?",
-        examine=examine_launches,
         about=EVERYTHING,
     ),
     Audit(
-        name="launch_groups",
+        "launch_groups",
+        "Do the launches of a configuration form one group?",
+        examine_launch_groups,
         title="launches in two groups",
-        question="Do the launches of a configuration form one group?",
-        examine=examine_launch_groups,
         about=EVERYTHING,
     ),
-    Audit(
-        name="looks",
-        title="optional stopping",
-        question="Were launches added until the intervals were narrow?",
-        examine=examine_looks,
-        about=EVERYTHING,
-    ),
-    Audit(
-        name="cherry_picked",
-        title="cherry-picked run",
-        question="Was a favourable launch picked?",
-        examine=examine_cherry_picked,
-        about=EVERYTHING,
-    ),
+    Audit("looks", "Were launches added until the intervals were narrow?", examine_looks, title="optional stopping", about=EVERYTHING),
+    Audit("cherry_picked", "Was a favourable launch picked?", examine_cherry_picked, title="cherry-picked run", about=EVERYTHING),
 )

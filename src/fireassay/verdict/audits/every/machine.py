@@ -235,17 +235,17 @@ def _energy_readings_finding(rule: str, evidence: str, remedy: str) -> Finding:
 
 AUDITS = (
     Audit(
-        name="contention",
+        "contention",
+        "Did anything disturb the machine during the measurement?",
+        examine_contention,
         title="disturbed machine",
-        question="Did anything disturb the machine during the measurement?",
-        examine=examine_contention,
         about=EVERYTHING,
     ),
     Audit(
-        name="energy_readings",
+        "energy_readings",
+        "Are the energy readings reliable?",
+        examine_energy_readings,
         title="unreliable energy readings",
-        question="Are the energy readings reliable?",
-        examine=examine_energy_readings,
         about=EVERYTHING,
     ),
 )

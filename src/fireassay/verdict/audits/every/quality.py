@@ -91,25 +91,19 @@ def _unanswered(measured: RecordData) -> str | None:
 
 AUDITS = (
     Audit(
-        name="quality_unmeasured",
+        "quality_unmeasured",
+        "Was quality measured in the timed launches, and did it hold?",
+        examine_quality_unmeasured,
         title="quality not measured in the same launch",
-        question="Was quality measured in the timed launches, and did it hold?",
-        examine=examine_quality_unmeasured,
+        about=WORKLOADS,
         blind=blind_quality_unmeasured,
-        about=WORKLOADS,
     ),
+    Audit("quality_loss", "Which configurations gave a worse model?", examine_quality_loss, title="worse model", about=WORKLOADS),
     Audit(
-        name="quality_loss",
-        title="worse model",
-        question="Which configurations gave a worse model?",
-        examine=examine_quality_loss,
-        about=WORKLOADS,
-    ),
-    Audit(
-        name="quality_at_floor",
+        "quality_at_floor",
+        "Is the reference's quality high enough to show a loss?",
+        examine_quality_at_floor,
         title="reference at its floor",
-        question="Is the reference's quality high enough to show a loss?",
-        examine=examine_quality_at_floor,
         about=WORKLOADS,
     ),
 )

@@ -115,17 +115,13 @@ def _where(events: pl.DataFrame) -> str:
 
 
 AUDITS = (
+    Audit("sealed", "Is this record complete and sealed?", examine_sealed, title="incomplete record", about=EVERYTHING),
+    Audit("simulated", "Were these times measured at all?", examine_simulated, title="simulation instead of measurement"),
     Audit(
-        name="sealed", title="incomplete record", question="Is this record complete and sealed?", examine=examine_sealed, about=EVERYTHING
-    ),
-    Audit(
-        name="simulated", title="simulation instead of measurement", question="Were these times measured at all?", examine=examine_simulated
-    ),
-    Audit(
-        name="instrument_errors",
+        "instrument_errors",
+        "Did the instrument itself lose data?",
+        examine_instrument_errors,
         title="measurements lost by the instrument",
-        question="Did the instrument itself lose data?",
-        examine=examine_instrument_errors,
         about=EVERYTHING,
     ),
 )

@@ -139,19 +139,19 @@ def blind_percentile_trials(measured: RecordData, results: Results) -> str | Non
 
 AUDITS = (
     Audit(
-        name="tail_blindness",
+        "tail_blindness",
+        "Does a mean or a median hide a heavy tail?",
+        examine_tail_blindness,
         title="tail-latency blindness",
-        question="Does a mean or a median hide a heavy tail?",
-        examine=examine_tail_blindness,
-        blind=blind_tail_blindness,
         about=WORKLOADS,
+        blind=blind_tail_blindness,
     ),
     Audit(
-        name="percentile_trials",
+        "percentile_trials",
+        "Are there enough trials for the percentile?",
+        examine_percentile_trials,
         title="too few trials for the percentile",
-        question="Are there enough trials for the percentile?",
-        examine=examine_percentile_trials,
-        blind=blind_percentile_trials,
         about=WORKLOADS,
+        blind=blind_percentile_trials,
     ),
 )

@@ -9,7 +9,7 @@ import polars as pl
 
 from fireassay.frames.record_data import RecordData
 from fireassay.metrics.metric import EVERYTHING, Results
-from fireassay.record.sealing.plan_signature import plan_signature
+from fireassay.record.sealing.seal import plan_signature
 from fireassay.record.tables import TABLES
 from fireassay.spec.plan import plan
 from fireassay.units import NS_PER_S
@@ -258,26 +258,26 @@ def _plan(measured: RecordData) -> tuple[Finding, ...]:
 
 AUDITS = (
     Audit(
-        name="copied_rows",
+        "copied_rows",
+        "Do any launches repeat another launch's times?",
+        examine_copied_rows,
         title="copied launches",
-        question="Do any launches repeat another launch's times?",
-        examine=examine_copied_rows,
         about=EVERYTHING,
         blind=blind_copied_rows,
     ),
     Audit(
-        name="counter_readings",
+        "counter_readings",
+        "Can the counters have been read as recorded?",
+        examine_counter_readings,
         title="impossible counter readings",
-        question="Can the counters have been read as recorded?",
-        examine=examine_counter_readings,
         about=EVERYTHING,
         blind=blind_counter_readings,
     ),
     Audit(
-        name="row_counts",
+        "row_counts",
+        "Do the row counts agree with the plan and the launches?",
+        examine_row_counts,
         title="impossible row counts",
-        question="Do the row counts agree with the plan and the launches?",
-        examine=examine_row_counts,
         about=EVERYTHING,
         blind=blind,
     ),

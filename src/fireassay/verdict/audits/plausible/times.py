@@ -253,18 +253,13 @@ def blind_processor_time(measured: RecordData, _: Results) -> str | None:
 
 AUDITS = (
     Audit(
-        name="order_of_times",
-        title="impossible times",
-        question="Are a record's times possible?",
-        examine=examine_order_of_times,
-        about=EVERYTHING,
-        blind=blind,
+        "order_of_times", "Are a record's times possible?", examine_order_of_times, title="impossible times", about=EVERYTHING, blind=blind
     ),
     Audit(
-        name="processor_time",
+        "processor_time",
+        "Was more processor time used than the machine has?",
+        examine_processor_time,
         title="impossible processor time",
-        question="Was more processor time used than the machine has?",
-        examine=examine_processor_time,
         about=EVERYTHING,
         blind=blind_processor_time,
     ),

@@ -13,7 +13,7 @@ from fireassay.estimates.format import count, percent
 from fireassay.frames.record_data import RecordData
 from fireassay.frames.serving.stamp_uncertainty import TEXT
 from fireassay.metrics.metric import Results
-from fireassay.verdict.audits.support.audit import Audit
+from fireassay.verdict.audits.support.audit import SERVING, Audit
 from fireassay.verdict.evidence.affected import by_configuration, in_launches, some
 from fireassay.verdict.evidence.answer_agreement import GRADES, Agreement, agreements
 from fireassay.verdict.evidence.sent_requests import main, planned, requests_of, serving_of
@@ -349,41 +349,33 @@ def _stem(name: str) -> str:
 
 AUDITS = (
     Audit(
-        name="agreement",
+        "agreement",
+        "Do equal prompts get answers that agree as closely as required?",
+        examine_agreement,
         title="disagreeing answers",
-        question="Do equal prompts get answers that agree as closely as required?",
-        examine=examine_agreement,
-        about=("serving",),
+        about=SERVING,
         blind=blind_agreement,
     ),
     Audit(
-        name="duplicate_answers",
+        "duplicate_answers",
+        "Did different prompts get the same answer?",
+        examine_duplicates,
         title="answers from a cache",
-        question="Did different prompts get the same answer?",
-        examine=examine_duplicates,
-        about=("serving",),
+        about=SERVING,
         blind=blind_duplicates,
     ),
     Audit(
-        name="cross_talk",
+        "cross_talk",
+        "Did a response reach the wrong client?",
+        examine_cross_talk,
         title="misrouted responses",
-        question="Did a response reach the wrong client?",
-        examine=examine_cross_talk,
-        about=("serving",),
+        about=SERVING,
         blind=blind_cross_talk,
     ),
     Audit(
-        name="answers_as_asked",
-        title="answers in another form",
-        question="Did the engine answer in the requested form?",
-        examine=examine_as_asked,
-        about=("serving",),
+        "answers_as_asked", "Did the engine answer in the requested form?", examine_as_asked, title="answers in another form", about=SERVING
     ),
     Audit(
-        name="answer_model",
-        title="answers by another model",
-        question="Did the requested model give the answers?",
-        examine=examine_answer_model,
-        about=("serving",),
+        "answer_model", "Did the requested model give the answers?", examine_answer_model, title="answers by another model", about=SERVING
     ),
 )

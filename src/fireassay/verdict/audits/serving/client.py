@@ -13,7 +13,7 @@ from fireassay.frames.record_data import RecordData
 from fireassay.metrics.metric import Results
 from fireassay.printable import one_line
 from fireassay.units import NS_PER_S, SECONDS
-from fireassay.verdict.audits.support.audit import Audit
+from fireassay.verdict.audits.support.audit import SERVING, Audit
 from fireassay.verdict.evidence.affected import by_configuration, in_launches, most
 from fireassay.verdict.evidence.sent_requests import main, number, requests_of, serving_of
 from fireassay.verdict.types import Finding
@@ -371,34 +371,28 @@ def blind_stamps(measured: RecordData, _: Results) -> str | None:
 
 AUDITS = (
     Audit(
-        name="client_ceiling",
+        "client_ceiling",
+        "Was the load within this client's capacity on this machine?",
+        examine_ceiling,
         title="load beyond the client's capacity",
-        question="Was the load within this client's capacity on this machine?",
-        examine=examine_ceiling,
-        about=("serving",),
+        about=SERVING,
         blind=blind_ceiling,
     ),
     Audit(
-        name="send_lag",
+        "send_lag",
+        "Was the server measured, or the client?",
+        examine_send_lag,
         title="client-bound load",
-        question="Was the server measured, or the client?",
-        examine=examine_send_lag,
-        about=("serving",),
+        about=SERVING,
         blind=blind_send_lag,
     ),
+    Audit("transport", "Which path did the requests take?", examine_transport, title="slower client path", about=SERVING),
     Audit(
-        name="transport",
-        title="slower client path",
-        question="Which path did the requests take?",
-        examine=examine_transport,
-        about=("serving",),
-    ),
-    Audit(
-        name="stamp_uncertainty",
+        "stamp_uncertainty",
+        "Are token arrival times known, or only upper bounds?",
+        examine_stamps,
         title="uncertain token times",
-        question="Are token arrival times known, or only upper bounds?",
-        examine=examine_stamps,
-        about=("serving",),
+        about=SERVING,
         blind=blind_stamps,
     ),
 )

@@ -13,7 +13,7 @@ from fireassay.metrics.metric import Results
 from fireassay.printable import one_line
 from fireassay.spec.plan import targets_of
 from fireassay.units import NS_PER_S, SECONDS
-from fireassay.verdict.audits.support.audit import Audit
+from fireassay.verdict.audits.support.audit import SERVING, Audit
 from fireassay.verdict.evidence.affected import by_configuration, in_launches, most
 from fireassay.verdict.evidence.sent_requests import main, number, requests_of, seconds, serving_of
 from fireassay.verdict.types import Finding
@@ -274,48 +274,32 @@ def examine_certificates(measured: RecordData, _: Results) -> tuple[Finding, ...
 
 AUDITS = (
     Audit(
-        name="replica_imbalance",
+        "replica_imbalance",
+        "Did the replicas share the load, and are they equally fast?",
+        examine_imbalance,
         title="uneven replicas",
-        question="Did the replicas share the load, and are they equally fast?",
-        examine=examine_imbalance,
-        about=("serving",),
+        about=SERVING,
         blind=blind_imbalance,
     ),
     Audit(
-        name="cold_start",
+        "cold_start",
+        "How much longer does the first request after a start take?",
+        examine_cold_start,
         title="cold start",
-        question="How much longer does the first request after a start take?",
-        examine=examine_cold_start,
-        about=("serving",),
+        about=SERVING,
         blind=blind_cold_start,
     ),
     Audit(
-        name="warm_cache",
+        "warm_cache",
+        "Did answers come from a warm cache although every prompt should be new?",
+        examine_warm_cache,
         title="warm cache",
-        question="Did answers come from a warm cache although every prompt should be new?",
-        examine=examine_warm_cache,
-        about=("serving",),
+        about=SERVING,
         blind=blind_warm_cache,
     ),
     Audit(
-        name="rate_limited",
-        title="rate limit",
-        question="Was the engine measured, or a rate limit in front of it?",
-        examine=examine_rate_limited,
-        about=("serving",),
+        "rate_limited", "Was the engine measured, or a rate limit in front of it?", examine_rate_limited, title="rate limit", about=SERVING
     ),
-    Audit(
-        name="server_errors",
-        title="failed requests",
-        question="Which requests failed, and with what message?",
-        examine=examine_server_errors,
-        about=("serving",),
-    ),
-    Audit(
-        name="certificates",
-        title="unverified engine",
-        question="Did the intended engine answer?",
-        examine=examine_certificates,
-        about=("serving",),
-    ),
+    Audit("server_errors", "Which requests failed, and with what message?", examine_server_errors, title="failed requests", about=SERVING),
+    Audit("certificates", "Did the intended engine answer?", examine_certificates, title="unverified engine", about=SERVING),
 )

@@ -18,7 +18,7 @@ from fireassay.metrics.serving.objectives import GOODPUT
 from fireassay.metrics.serving.throughput import OUTPUT_THROUGHPUT
 from fireassay.stats.models.queueing import TOLERANCE
 from fireassay.units import NS_PER_S, SECONDS
-from fireassay.verdict.audits.support.audit import Audit
+from fireassay.verdict.audits.support.audit import SERVING, Audit
 from fireassay.verdict.evidence.affected import by_configuration, in_launches, most
 from fireassay.verdict.evidence.sent_requests import begins, length_ns, planned, requests_of, serving_of
 from fireassay.verdict.gates import objectives
@@ -330,27 +330,22 @@ def blind_silent_slo(measured: RecordData, _: Results) -> str | None:
 
 AUDITS = (
     Audit(
-        name="littles_law",
+        "littles_law",
+        "Are the requests, their rate and their times consistent?",
+        examine_little,
         title="inconsistent rates and times",
-        question="Are the requests, their rate and their times consistent?",
-        examine=examine_little,
-        about=("serving",),
+        about=SERVING,
         blind=blind_little,
     ),
     Audit(
-        name="stall",
-        title="stalled engine",
-        question="Was there a time without data from any replica?",
-        examine=examine_stall,
-        about=("serving",),
-        blind=blind_stall,
+        "stall", "Was there a time without data from any replica?", examine_stall, title="stalled engine", about=SERVING, blind=blind_stall
     ),
     Audit(
-        name="silent_slo",
+        "silent_slo",
+        "Was the throughput reached while the service objective was broken?",
+        examine_silent_slo,
         title="silent violation of the objective",
-        question="Was the throughput reached while the service objective was broken?",
-        examine=examine_silent_slo,
-        blind=blind_silent_slo,
         about=WORKLOADS,
+        blind=blind_silent_slo,
     ),
 )

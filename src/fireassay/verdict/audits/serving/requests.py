@@ -13,7 +13,7 @@ from fireassay.estimates.format import count, given, percent
 from fireassay.frames.record_data import RecordData
 from fireassay.frames.serving.stamp_uncertainty import TEXT, first_of, last_of
 from fireassay.metrics.metric import Results
-from fireassay.verdict.audits.support.audit import Audit
+from fireassay.verdict.audits.support.audit import SERVING, Audit
 from fireassay.verdict.evidence.affected import by_configuration, in_launches
 from fireassay.verdict.evidence.impossible_rows import backwards, blind, ended, impossible, in_launch, overlapping
 from fireassay.verdict.evidence.sent_requests import begins, lengths, main, planned, requests_of, serving_of
@@ -327,26 +327,20 @@ def examine_unfinished(measured: RecordData, _: Results) -> Iterator[Finding]:
 
 AUDITS = (
     Audit(
-        name="ledger",
+        "ledger",
+        "Has every request that was due exactly one outcome?",
+        examine_ledger,
         title="requests unaccounted for",
-        question="Has every request that was due exactly one outcome?",
-        examine=examine_ledger,
-        about=("serving",),
+        about=SERVING,
         blind=blind_ledger,
     ),
     Audit(
-        name="request_times",
+        "request_times",
+        "Are the times of the requests possible?",
+        examine_times,
         title="impossible request times",
-        question="Are the times of the requests possible?",
-        examine=examine_times,
-        about=("serving",),
+        about=SERVING,
         blind=blind,
     ),
-    Audit(
-        name="unfinished",
-        title="answers cut off",
-        question="Were answers cut off because the load had ended?",
-        examine=examine_unfinished,
-        about=("serving",),
-    ),
+    Audit("unfinished", "Were answers cut off because the load had ended?", examine_unfinished, title="answers cut off", about=SERVING),
 )

@@ -16,7 +16,7 @@ from fireassay.spec.rules.serving import WITHOUT_TEXT
 from fireassay.spec.sections.mlperf import SAMPLES, SECONDS, requirements
 from fireassay.stats.models.early_stopping import floor, least_passes
 from fireassay.units import NS_PER_S
-from fireassay.verdict.audits.support.audit import Audit
+from fireassay.verdict.audits.support.audit import SERVING, Audit
 from fireassay.verdict.evidence.affected import by_configuration
 from fireassay.verdict.evidence.sent_requests import main, serving_of
 from fireassay.verdict.imported import titled
@@ -320,18 +320,12 @@ def _unsaid(foreign: Mapping[str, Any]) -> Finding:
 
 
 AUDITS = (
+    Audit("mlperf", "Would this run meet MLPerf's rules for its scenario?", examine_mlperf, title="not an MLPerf run", about=SERVING),
     Audit(
-        name="mlperf",
-        title="not an MLPerf run",
-        question="Would this run meet MLPerf's rules for its scenario?",
-        examine=examine_mlperf,
-        about=("serving",),
-    ),
-    Audit(
-        name="foreign",
+        "foreign",
+        "What do the numbers of an imported record mean, and what do they lack?",
+        examine_foreign,
         title="numbers of another tool",
-        question="What do the numbers of an imported record mean, and what do they lack?",
-        examine=examine_foreign,
-        about=("serving",),
+        about=SERVING,
     ),
 )

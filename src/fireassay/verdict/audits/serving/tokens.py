@@ -10,7 +10,7 @@ import polars as pl
 from fireassay.estimates.format import count, given, percent
 from fireassay.frames.record_data import RecordData
 from fireassay.metrics.metric import Results
-from fireassay.verdict.audits.support.audit import Audit
+from fireassay.verdict.audits.support.audit import SERVING, Audit
 from fireassay.verdict.evidence.affected import by_configuration
 from fireassay.verdict.evidence.sent_requests import main, number, planned, serving_of
 from fireassay.verdict.types import Finding
@@ -103,7 +103,7 @@ def examine_output_lengths(measured: RecordData, _: Results) -> Iterator[Finding
     same bound of 10 %. Cannot tell: whether a shorter answer is worse; reference answers do (prompts.answer_field).
     """
     forced = serving_of(measured).ignore_eos
-    if measured.kind.samples_items and not forced:
+    if measured.kind.unit == "item" and not forced:
         return
     for name, rows in by_configuration(measured, answer_lengths(measured)):
         apart = (pl.col("made") - pl.col("asked")).abs()
@@ -140,19 +140,19 @@ def blind_output_lengths(measured: RecordData, _: Results) -> str | None:
 
 AUDITS = (
     Audit(
-        name="token_counts",
+        "token_counts",
+        "Do the server's token counts agree with those of the tokenizer?",
+        examine_token_counts,
         title="miscounted tokens",
-        question="Do the server's token counts agree with those of the tokenizer?",
-        examine=examine_token_counts,
-        about=("serving",),
+        about=SERVING,
         blind=blind_token_counts,
     ),
     Audit(
-        name="output_lengths",
+        "output_lengths",
+        "Are the answers as long as requested?",
+        examine_output_lengths,
         title="answers of another length",
-        question="Are the answers as long as requested?",
-        examine=examine_output_lengths,
-        about=("serving",),
+        about=SERVING,
         blind=blind_output_lengths,
     ),
 )

@@ -14,10 +14,12 @@ from fireassay.frames.record_data import RecordData
 from fireassay.metrics.metric import LAUNCHED, Results
 from fireassay.verdict.types import Finding
 
+SERVING: tuple[str, ...] = ("serving",)
+TRAINING: tuple[str, ...] = ("training",)
 Examination = Callable[[RecordData, Results], Iterable[Finding]]
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Audit:
     """An audit's name, question and check."""
 

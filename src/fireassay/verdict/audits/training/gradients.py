@@ -17,7 +17,7 @@ from fireassay.frames.training.correctness.first_gradients import worst
 from fireassay.frames.training.correctness.hashed_state import hashes
 from fireassay.frames.training.parallelism import why_not
 from fireassay.metrics.metric import Results
-from fireassay.verdict.audits.support.audit import Audit
+from fireassay.verdict.audits.support.audit import TRAINING, Audit
 from fireassay.verdict.evidence.affected import by_configuration
 from fireassay.verdict.evidence.training_faults import diagnose
 from fireassay.verdict.types import Finding
@@ -179,23 +179,21 @@ def _batch_statistics_finding(measured: RecordData, name: str, drift: float, row
 
 
 AUDITS = (
-    Audit(name="losses", title="non-finite losses", question="Are the losses finite?", examine=examine_losses, about=("training",)),
+    Audit("losses", "Are the losses finite?", examine_losses, title="non-finite losses", about=TRAINING),
+    Audit("same_loss", "Does distribution compute the same first loss?", examine_same_loss, title="different first loss"),
     Audit(
-        name="same_loss", title="different first loss", question="Does distribution compute the same first loss?", examine=examine_same_loss
-    ),
-    Audit(
-        name="gradients",
+        "gradients",
+        "Are the gradients those of a single worker?",
+        examine_gradients,
         title="a wrong gradient",
-        question="Are the gradients those of a single worker?",
-        examine=examine_gradients,
-        about=("training",),
+        about=TRAINING,
         blind=blind_gradients,
     ),
     Audit(
-        name="batch_statistics",
+        "batch_statistics",
+        "Do the running statistics of batch normalisation agree between ranks?",
+        examine_batch_statistics,
         title="drifting batch statistics",
-        question="Do the running statistics of batch normalisation agree between ranks?",
-        examine=examine_batch_statistics,
-        about=("training",),
+        about=TRAINING,
     ),
 )

@@ -14,7 +14,7 @@ from fireassay.frames.training.flops import source
 from fireassay.frames.training.saving_waits import SavingWait, saving_waits
 from fireassay.metrics.metric import Results
 from fireassay.units import SECONDS
-from fireassay.verdict.audits.support.audit import Audit
+from fireassay.verdict.audits.support.audit import TRAINING, Audit
 from fireassay.verdict.evidence.affected import by_configuration
 from fireassay.verdict.evidence.possible_gain import LEAST_SHARE
 from fireassay.verdict.types import Finding
@@ -195,41 +195,36 @@ def blind_above_peak(measured: RecordData, results: Results) -> str | None:
 
 
 AUDITS = (
-    Audit(name="overhead", title="instrument overhead", question="Did the instrument disturb what it measured?", examine=examine_overhead),
+    Audit("overhead", "Did the instrument disturb what it measured?", examine_overhead, title="instrument overhead"),
     Audit(
-        name="unseen_steps",
+        "unseen_steps",
+        "Was torch imported, but no step recorded?",
+        examine_unseen_steps,
         title="no recorded step",
-        question="Was torch imported, but no step recorded?",
-        examine=examine_unseen_steps,
-        about=("training",),
+        about=TRAINING,
         first=True,
     ),
+    Audit("ranks_reporting", "Did every rank report its steps, and equally many?", examine_ranks_reporting, title="missing ranks"),
     Audit(
-        name="ranks_reporting",
-        title="missing ranks",
-        question="Did every rank report its steps, and equally many?",
-        examine=examine_ranks_reporting,
-    ),
-    Audit(
-        name="saving_alone",
+        "saving_alone",
+        "Do ranks wait for the one that saves checkpoints?",
+        examine_saving_alone,
         title="waiting for a checkpoint",
-        question="Do ranks wait for the one that saves checkpoints?",
-        examine=examine_saving_alone,
-        about=("training",),
+        about=TRAINING,
     ),
     Audit(
-        name="fault_moment",
+        "fault_moment",
+        "Did a fault strike before any checkpoint was recorded?",
+        examine_fault_moment,
         title="fault without a checkpoint",
-        question="Did a fault strike before any checkpoint was recorded?",
-        examine=examine_fault_moment,
-        about=("training",),
+        about=TRAINING,
     ),
     Audit(
-        name="above_peak",
+        "above_peak",
+        "Is more work reported than the devices can do?",
+        examine_above_peak,
         title="utilisation above the peak",
-        question="Is more work reported than the devices can do?",
-        examine=examine_above_peak,
-        about=("training",),
+        about=TRAINING,
         blind=blind_above_peak,
     ),
 )

@@ -15,7 +15,7 @@ from fireassay.frames.training.scaling_mode import TOLERANCE, items_per_step
 from fireassay.metrics.metric import Results
 from fireassay.spec.plan import configuration_name
 from fireassay.stats.groups.gradient_difference import ratio_name
-from fireassay.verdict.audits.support.audit import Audit
+from fireassay.verdict.audits.support.audit import TRAINING, Audit
 from fireassay.verdict.evidence.affected import by_configuration
 from fireassay.verdict.evidence.divergence import cause
 from fireassay.verdict.evidence.gradient_faults import legitimate
@@ -285,27 +285,21 @@ def blind_parallelism(measured: RecordData, _: Results) -> str | None:
 
 
 AUDITS = (
-    Audit(name="replicas", title="diverged replicas", question="Did all replicas hold the same parameters?", examine=examine_replicas),
+    Audit("replicas", "Did all replicas hold the same parameters?", examine_replicas, title="diverged replicas"),
     Audit(
-        name="training_state",
+        "training_state",
+        "Do RNG and optimizer states match where they must?",
+        examine_training_state,
         title="random numbers and optimizer states",
-        question="Do RNG and optimizer states match where they must?",
-        examine=examine_training_state,
-        about=("training",),
+        about=TRAINING,
     ),
+    Audit("modes", "Did all ranks train in the same mode?", examine_modes, title="a rank in another mode", about=TRAINING),
     Audit(
-        name="modes",
-        title="a rank in another mode",
-        question="Did all ranks train in the same mode?",
-        examine=examine_modes,
-        about=("training",),
-    ),
-    Audit(
-        name="parallelism",
+        "parallelism",
+        "Is the training distributed, and as declared?",
+        examine_parallelism,
         title="nothing distributed",
-        question="Is the training distributed, and as declared?",
-        examine=examine_parallelism,
-        about=("training",),
+        about=TRAINING,
         blind=blind_parallelism,
     ),
 )

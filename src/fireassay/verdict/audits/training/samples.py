@@ -15,7 +15,7 @@ from fireassay.frames.training.correctness.sample_ledger import Epoch, epochs, k
 from fireassay.frames.training.correctness.sample_weights import shares
 from fireassay.frames.training.parallelism import why_not
 from fireassay.metrics.metric import Results
-from fireassay.verdict.audits.support.audit import Audit
+from fireassay.verdict.audits.support.audit import TRAINING, Audit
 from fireassay.verdict.evidence.training_faults import diagnose
 from fireassay.verdict.types import Finding, Severity
 
@@ -279,30 +279,16 @@ def _held_out_evidence(worst: Evaluated) -> str:
 
 
 AUDITS = (
+    Audit("samples", "Was every sample used exactly once per epoch?", examine_samples, title="samples lost or used twice"),
     Audit(
-        name="samples",
-        title="samples lost or used twice",
-        question="Was every sample used exactly once per epoch?",
-        examine=examine_samples,
+        "sample_weights", "Did every sample have the same weight?", examine_sample_weights, title="unequal sample weights", about=TRAINING
     ),
     Audit(
-        name="sample_weights",
-        title="unequal sample weights",
-        question="Did every sample have the same weight?",
-        examine=examine_sample_weights,
-        about=("training",),
-    ),
-    Audit(
-        name="data_loading",
+        "data_loading",
+        "Does the timed region include data loading?",
+        examine_data_loading,
         title="data loading in the timed region",
-        question="Does the timed region include data loading?",
-        examine=examine_data_loading,
         blind=blind_data_loading,
     ),
-    Audit(
-        name="held_out",
-        title="evaluated on training data",
-        question="Was the model evaluated on samples it was trained on?",
-        examine=examine_held_out,
-    ),
+    Audit("held_out", "Was the model evaluated on samples it was trained on?", examine_held_out, title="evaluated on training data"),
 )

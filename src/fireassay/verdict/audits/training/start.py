@@ -14,7 +14,7 @@ import polars as pl
 from fireassay.estimates.format import count
 from fireassay.frames.record_data import RecordData
 from fireassay.metrics.metric import Results
-from fireassay.verdict.audits.support.audit import Audit
+from fireassay.verdict.audits.support.audit import TRAINING, Audit
 from fireassay.verdict.types import Finding, Severity
 
 # ---- contaminated start ----
@@ -306,17 +306,13 @@ def examine_forked(measured: RecordData, _: Results) -> tuple[Finding, ...]:
 
 AUDITS = (
     Audit(
-        name="contaminated_start",
+        "contaminated_start",
+        "Did each launch begin afresh, or where another one had ended?",
+        examine_start,
         title="launches that share a snapshot",
-        question="Did each launch begin afresh, or where another one had ended?",
-        examine=examine_start,
-        about=("training",),
+        about=TRAINING,
     ),
     Audit(
-        name="forked_start",
-        title="forked start",
-        question="Were the workers forks of a process that had imported torch?",
-        examine=examine_forked,
-        about=("training",),
+        "forked_start", "Were the workers forks of a process that had imported torch?", examine_forked, title="forked start", about=TRAINING
     ),
 )

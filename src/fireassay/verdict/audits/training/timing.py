@@ -21,7 +21,7 @@ from fireassay.stats.groups.clocks import LEAST_PINGS
 from fireassay.stats.groups.stragglers import Excess, Search
 from fireassay.stats.intervals.intervals import Interval, mean_t
 from fireassay.units import SECONDS
-from fireassay.verdict.audits.support.audit import Audit
+from fireassay.verdict.audits.support.audit import TRAINING, Audit
 from fireassay.verdict.evidence.affected import in_launches, most
 from fireassay.verdict.evidence.possible_gain import gain_words
 from fireassay.verdict.types import Finding, Severity
@@ -316,33 +316,33 @@ def blind_host_clocks(measured: RecordData, _: Results) -> str | None:
 
 AUDITS = (
     Audit(
-        name="warm_up",
+        "warm_up",
+        "Was warm-up recognised, and was a steady state reached?",
+        examine_warm_up,
         title="cold start in the numbers",
-        question="Was warm-up recognised, and was a steady state reached?",
-        examine=examine_warm_up,
         blind=blind_warm_up,
     ),
     Audit(
-        name="missing_synchronisation",
+        "missing_synchronisation",
+        "Was the clock read before the device had finished?",
+        examine_synchronisation,
         title="missing synchronisation",
-        question="Was the clock read before the device had finished?",
-        examine=examine_synchronisation,
         blind=blind_synchronisation,
     ),
     Audit(
-        name="stragglers",
+        "stragglers",
+        "Is one rank slower than the others, and in which phase?",
+        examine_stragglers,
         title="a slow rank",
-        question="Is one rank slower than the others, and in which phase?",
-        examine=examine_stragglers,
-        about=("training",),
+        about=TRAINING,
         blind=blind_stragglers,
     ),
     Audit(
-        name="host_clocks",
+        "host_clocks",
+        "Can times of different hosts be compared?",
+        examine_host_clocks,
         title="clocks of several hosts",
-        question="Can times of different hosts be compared?",
-        examine=examine_host_clocks,
-        about=("training",),
+        about=TRAINING,
         blind=blind_host_clocks,
     ),
 )

@@ -301,8 +301,8 @@ def _at_workers(number: Number, value: float, factor: float | None, low: float |
 
 
 AUDITS = (
-    ClaimAudit(name="construct_mismatch", claim=claim_construct_mismatch),
-    ClaimAudit(name="apples_to_oranges", claim=claim_apples_to_oranges),
-    ClaimAudit(name="scaling_mode", claim=claim_mode),
-    ClaimAudit(name="weak_baseline", claim=claim_baseline),
+    ClaimAudit("construct_mismatch", claim_construct_mismatch),
+    ClaimAudit("apples_to_oranges", claim_apples_to_oranges),
+    ClaimAudit("scaling_mode", claim_mode),
+    ClaimAudit("weak_baseline", claim_baseline),
 )

@@ -246,23 +246,14 @@ def claim_load_model(said: Claim) -> tuple[Finding, ...]:
 
 
 AUDITS = (
+    ClaimAudit("wide_interval", claim_wide_interval, "Does the published interval support the claim?", title="inconclusive interval"),
+    ClaimAudit("extrapolation", claim_extrapolation, "Does the claim reach beyond what was measured?", title="extrapolation"),
+    ClaimAudit("quiet_machine", claim_quiet_machine, "Was the machine dedicated to the experiment?", title="disturbed machine"),
     ClaimAudit(
-        name="wide_interval",
-        title="inconclusive interval",
-        question="Does the published interval support the claim?",
-        claim=claim_wide_interval,
-    ),
-    ClaimAudit(
-        name="extrapolation", title="extrapolation", question="Does the claim reach beyond what was measured?", claim=claim_extrapolation
-    ),
-    ClaimAudit(
-        name="quiet_machine", title="disturbed machine", question="Was the machine dedicated to the experiment?", claim=claim_quiet_machine
-    ),
-    ClaimAudit(
-        name="cost_basis",
+        "cost_basis",
+        claim_cost_basis,
+        "At which price, on which day and with which meter was it calculated?",
         title="price or meter not stated",
-        question="At which price, on which day and with which meter was it calculated?",
-        claim=claim_cost_basis,
     ),
-    ClaimAudit(name="load_model", title="closed loop", question="Was the load independent of the server's speed?", claim=claim_load_model),
+    ClaimAudit("load_model", claim_load_model, "Was the load independent of the server's speed?", title="closed loop"),
 )

@@ -177,8 +177,8 @@ def _silent_slo_limit(slo: Objective, number: Number) -> str:
 
 
 AUDITS = (
-    ClaimAudit(name="warm_up", claim=claim_warm_up),
-    ClaimAudit(name="missing_synchronisation", claim=claim_synchronisation),
-    ClaimAudit(name="data_loading", claim=claim_data_loading),
-    ClaimAudit(name="silent_slo", claim=claim_silent_slo),
+    ClaimAudit("warm_up", claim_warm_up),
+    ClaimAudit("missing_synchronisation", claim_synchronisation),
+    ClaimAudit("data_loading", claim_data_loading),
+    ClaimAudit("silent_slo", claim_silent_slo),
 )

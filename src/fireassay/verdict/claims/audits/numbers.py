@@ -360,18 +360,13 @@ def _is_the_base(said: Claim, number: Number, other: Number) -> bool:
 
 
 AUDITS = (
+    ClaimAudit("arithmetic", claim_arithmetic, "Are the published numbers contradictory or impossible?", title="contradictory numbers"),
+    ClaimAudit("units", claim_units, "Do the units fit the numbers and one another?", title="confused units"),
+    ClaimAudit("ratio_summary", claim_ratio_summary, "Were ratios averaged?", title="summary of ratios"),
     ClaimAudit(
-        name="arithmetic",
-        title="contradictory numbers",
-        question="Are the published numbers contradictory or impossible?",
-        claim=claim_arithmetic,
-    ),
-    ClaimAudit(name="units", title="confused units", question="Do the units fit the numbers and one another?", claim=claim_units),
-    ClaimAudit(name="ratio_summary", title="summary of ratios", question="Were ratios averaged?", claim=claim_ratio_summary),
-    ClaimAudit(
-        name="absolute_base",
+        "absolute_base",
+        claim_absolute_base,
+        "What is the ratio relative to, and what is the number's unit?",
         title="base not given in absolute terms",
-        question="What is the ratio relative to, and what is the number's unit?",
-        claim=claim_absolute_base,
     ),
 )

@@ -267,9 +267,9 @@ def _too_few(quality: ClaimedQuality) -> list[Finding]:
 
 
 AUDITS = (
-    ClaimAudit(name="launches", claim=claim_launches),
-    ClaimAudit(name="cherry_picked", claim=claim_cherry_picked),
-    ClaimAudit(name="tail_blindness", claim=claim_tail_blindness),
-    ClaimAudit(name="percentile_trials", claim=claim_percentile_trials),
-    ClaimAudit(name="quality_unmeasured", claim=claim_quality_unmeasured),
+    ClaimAudit("launches", claim_launches),
+    ClaimAudit("cherry_picked", claim_cherry_picked),
+    ClaimAudit("tail_blindness", claim_tail_blindness),
+    ClaimAudit("percentile_trials", claim_percentile_trials),
+    ClaimAudit("quality_unmeasured", claim_quality_unmeasured),
 )

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from fireassay.verdict.claims.rubric.types import Limits, Pick, Row
+from fireassay.verdict.claims.rubric.types import Limits, Pick, RubricRow
 
 CLOSE: Final = 1e-9
 
@@ -16,7 +16,7 @@ def at_most(value: float, limit: float) -> bool:
     return value <= limit or math.isclose(value, limit, rel_tol=CLOSE)
 
 
-def picks(rows: Sequence[Row], limits: Limits) -> tuple[Pick, ...]:
+def picks(rows: Sequence[RubricRow], limits: Limits) -> tuple[Pick, ...]:
     """The recommended, cheapest and fastest row, and those under the deadline and the budget."""
     held = [row for row in rows if not row.refused]
     efficient = [row for row in held if at_most(limits.efficiency, row.efficiency)]
@@ -36,18 +36,18 @@ def picks(rows: Sequence[Row], limits: Limits) -> tuple[Pick, ...]:
     return tuple(chosen)
 
 
-def _pick(goal: str, among: Sequence[Row], best: Callable[[Row], float], reason: str) -> Pick:
+def _pick(goal: str, among: Sequence[RubricRow], best: Callable[[RubricRow], float], reason: str) -> Pick:
     if not among:
         return Pick(goal=goal, workers=None, sentence=reason)
     chosen = min(among, key=lambda row: (best(row), row.workers))
     return Pick(goal=goal, workers=chosen.workers, sentence=reason)
 
 
-def _priced(row: Row) -> bool:
+def _priced(row: RubricRow) -> bool:
     return any(price is not None for price in (row.usd_per_item, row.usd_per_step, row.usd))
 
 
-def _price(row: Row) -> float:
+def _price(row: RubricRow) -> float:
     """Cost of equal work; without prices the worker count."""
     for price in (row.usd_per_item, row.usd_per_step, row.usd):
         if price is not None:
@@ -55,11 +55,11 @@ def _price(row: Row) -> float:
     return float(row.workers)
 
 
-def _cheapest_or_fewest(rows: Sequence[Row]) -> str:
+def _cheapest_or_fewest(rows: Sequence[RubricRow]) -> str:
     return "the cheapest" if any(row.usd is not None for row in rows) else "the fewest workers"
 
 
-def _conditions(rows: Sequence[Row], limits: Limits) -> str:
+def _conditions(rows: Sequence[RubricRow], limits: Limits) -> str:
     conditions = ["quality held"] if rows[0].quality is not None else []
     conditions.append(f"efficiency of at least {limits.efficiency:.2f}")
     if limits.deadline_s is not None:

@@ -24,7 +24,7 @@ from fireassay.stats.models.scaling import amdahl_speedup, karp_flatt
 from fireassay.verdict.claims.rubric.phrases import notes
 from fireassay.verdict.claims.rubric.picks import at_most, picks
 from fireassay.verdict.claims.rubric.scaling import fitted, gustafson_fit, laws, predicted, throughputs
-from fireassay.verdict.claims.rubric.types import Fit, Limits, Mode, Row, Rubric
+from fireassay.verdict.claims.rubric.types import Fit, Limits, Mode, Rubric, RubricRow
 
 # Tolerance for binary rounding: 0.871 - 0.866 > 0.005 in floating point.
 CLOSE: Final = 1e-9
@@ -156,13 +156,13 @@ def _refusal(base: Timing, timing: Timing, limits: Limits, timings: Timings) -> 
     )
 
 
-def _row(base: Timing, timing: Timing, speedup: float, refused: str, fit: Fit | None, mode: Mode, *, timed: bool) -> Row:
+def _row(base: Timing, timing: Timing, speedup: float, refused: str, fit: Fit | None, mode: Mode, *, timed: bool) -> RubricRow:
     p = timing.workers / base.workers
     usd, work, efficiency = timing.usd, timing.work, speedup / p
     per_item = usd / work if usd is not None and work else None
     per_step = usd / timing.steps if usd is not None and timing.steps else None
     effective = per_step if per_step is not None else per_item
-    return Row(
+    return RubricRow(
         workers=timing.workers,
         seconds=timing.seconds if timed else None,
         per_second=None if work is None else work / timing.seconds,

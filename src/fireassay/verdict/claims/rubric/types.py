@@ -19,7 +19,7 @@ class Limits:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Row:
+class RubricRow:
     """One row of the table and the values derived from it. None: not given, or not defined."""
 
     workers: int
@@ -119,7 +119,7 @@ class Rubric:
     percent: bool  # quality is given in percent
     base_workers: int
     limits: Limits
-    rows: tuple[Row, ...]
+    rows: tuple[RubricRow, ...]
     superlinear: tuple[int, ...]  # worker counts with superlinear speedup
     fit: Fit | None
     gustafson: Gustafson | None

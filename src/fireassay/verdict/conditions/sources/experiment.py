@@ -44,7 +44,7 @@ def levels(measured: RecordData, _: Results) -> Any:
 
 def base(measured: RecordData, _: Results) -> Any:
     """The base of speedups; a load has none, nor has an evaluation."""
-    return NOT_ASKED if measured.kind.sends_requests or measured.kind.samples_items else measured.base
+    return measured.base if measured.kind.speeds_up else NOT_ASKED
 
 
 def ending(measured: RecordData, _: Results) -> str:

@@ -17,7 +17,7 @@ from fireassay.quality.scoring.items import Extraction
 _DECORATION: Final = " \t\r\n*_`\"'“”‘’.,;:!()[]{}$"
 _ASKED: Final = re.compile(r"[ ]?(?:or\b|and\b|/)", re.IGNORECASE)  # "positive or negative?" answers nothing
 _DENIED: Final = re.compile(r"(?:\bnot|\bneither|\bnor|\bnever|n['’]t)(?:[ ](?:a|an|the))?[ ]{1,2}\Z", re.IGNORECASE)
-MOST: Final = 4000  # characters of a choice that is looked for
+MAX_CHOICE: Final = 4000  # characters of a choice that is looked for
 # What stands between the statement and the answer: "is", "should be:", "is **(", "is option".
 _BETWEEN: Final = r"(?:[ \t]{1,4}(?:is|was|would[ ]be|should[ ]be|must[ ]be|will[ ]be)\b)?"
 _STATED: Final = re.compile(
@@ -87,7 +87,7 @@ def _undecorated(text: str, span: Span) -> Span:
 
 def _bare(text: str, at: int, end: int) -> bool:
     """Whether only decoration follows."""
-    return end - at <= MOST and not text[at:end].strip(_DECORATION)
+    return end - at <= MAX_CHOICE and not text[at:end].strip(_DECORATION)
 
 
 def _only(text: str, part: Span, pattern: re.Pattern[str], folded: Mapping[str, str]) -> Extraction:

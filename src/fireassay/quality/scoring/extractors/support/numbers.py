@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final
 
-MOST_DIGITS: Final = 200  # of a number that is computed with
+MAX_DIGITS: Final = 200  # of a number that is computed with
 _MINUS: Final = "-−﹣－"
 _GROUP: Final = r"(?:,|\{,\}|\\,|\u202f|\u2009|\u00a0)"
 _WHOLE: Final = rf"(?:\d{{1,3}}(?:{_GROUP}\d{{3}}(?!\d))++|\d{{1,2}}(?:,\d{{2}}(?!\d))++,\d{{3}}(?!\d)|\d++)"
@@ -41,12 +41,10 @@ class Number:
 
 
 def first(text: str, begin: int, end: int) -> Number | None:
-    """The first number of a part."""
     return next((_number(text, found, begin) for found in _numbers(text, begin, end)), None)
 
 
 def last(text: str, begin: int, end: int) -> Number | None:
-    """The last number of a part."""
     found = None
     for found in _numbers(text, begin, end):  # noqa: B007
         pass
@@ -54,7 +52,6 @@ def last(text: str, begin: int, end: int) -> Number | None:
 
 
 def at(text: str, begin: int, end: int) -> Number | None:
-    """The number that begins a part."""
     found = _NUMBER.match(text, begin, end)
     return None if found is None or _ORDINAL.match(text, found.end()) else _number(text, found, begin)
 
@@ -92,7 +89,7 @@ def _canonical(found: re.Match[str], signed: bool) -> str:
     digits = re.sub(r"\D", "", found["whole"] or "0")
     decimals = (found["decimals"] or found["point"] or ".")[1:]
     power = _exponent(found["power"] or found["scale"])
-    if max(len(digits), len(decimals), abs(power)) > MOST_DIGITS:
+    if max(len(digits), len(decimals), abs(power)) > MAX_DIGITS:
         tail = f".{decimals}" if decimals else ""
         return f"{'-' if minus else ''}{digits.lstrip('0') or '0'}{tail}{f'e{power}' if power else ''}"
     value = Fraction(int(digits + decimals or "0")) * Fraction(10) ** (power - len(decimals))

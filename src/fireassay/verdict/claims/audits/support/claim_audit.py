@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from fireassay.spec.claim import Claim
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class ClaimAudit:
     """An audit of claims: its name, check and question."""
 

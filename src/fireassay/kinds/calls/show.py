@@ -1,0 +1,120 @@
+"""What is shown of timed calls?  The time of a call with its sample, processor time and memory, its caveats, and the findings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any, Final
+
+from fireassay.estimates.estimate import Absent, Value
+from fireassay.estimates.format import count, given, show
+from fireassay.frames.record_data import RecordData
+from fireassay.metrics.calls import TRIAL_CPU_TIME, TRIAL_MEMORY, TRIAL_TIME, of_calls
+from fireassay.reports import answering
+from fireassay.reports.answering import noted_doubts
+from fireassay.reports.build_view import KindView, metric_row, overhead, requested
+from fireassay.reports.charts.of_view import Draw
+from fireassay.reports.page import Answer, Line, Section
+from fireassay.reports.pages import record
+from fireassay.reports.pages.record_sheets import sheets
+from fireassay.reports.pages.results import LAUNCH_VALUES, Paper, results, sentence
+from fireassay.reports.pages.timing import lines, summary, table
+from fireassay.reports.view import Fact, View
+from fireassay.verdict.judge import Judgement
+from fireassay.verdict.phrases import launch_words
+
+NOTHING = Absent(reason="not_measured", detail="it was not measured")
+
+
+def _conditions(measured: RecordData, base: str) -> Mapping[str, str]:
+    return {**requested(measured, base), "Launches": _rounds(measured)}
+
+
+def _rounds(measured: RecordData) -> str:
+    """A timing has no seeds and one configuration: its requested launches."""
+    words = launch_words(measured).replace(" per configuration in randomised blocks", "")
+    timing = measured.experiment.timing
+    each = f"{count(timing.trials, 'trials')} each" if timing.trials else f"of at least {given(timing.round_s)} s"
+    return f"{words}, {each}, after at least {timing.warm_up} for warm-up"
+
+
+def _fields(view: View, measured: RecordData, judgement: Judgement) -> Mapping[str, Any]:
+    """All metrics of calls are primary: a single command has no speedup, and the wall time of a round is no result."""
+    results = of_calls(judgement.results)
+    metrics = tuple(replace(metric_row(judgement.metrics[name], values, "calls"), primary=True) for name, values in results.items())
+    labels = {column.key: column.label for column in view.columns}
+    return {"metrics": metrics, "overhead": overhead(metrics, labels), "timing": _facts(measured, judgement)}
+
+
+def _facts(measured: RecordData, judgement: Judgement) -> tuple[Fact, ...]:
+    """The sample behind the time and its caveats, without the numbers and findings, which are shown elsewhere."""
+    evidence = {finding.evidence for finding in judgement.verdict.findings}
+    rows = lines(summary(measured, judgement, measured.experiment.name))
+    return tuple(Fact(name=name, text=words) for name, words in rows if name in ("spread", "floor", "note") and words not in evidence)
+
+
+VIEW = KindView(conditions=_conditions, fields=_fields)
+
+
+def answer(view: View) -> Answer:
+    """The time of a call."""
+    invalid = view.status == "INVALID"
+    return Answer(
+        mark=answering.mark(view.status),
+        headline=_headline(view),
+        lines=() if invalid else tuple(_lines(view)),
+        next=answering.remedies(view, ("invalid",)) if invalid else (),
+        record=answering.record_line(view, answering.launches_words(view)),
+    )
+
+
+def brief(view: View) -> tuple[Section, ...]:
+    """One row: time, processor time, memory."""
+    if view.status == "INVALID":
+        return ()
+    rows = [(view.name, _value(view, TRIAL_TIME.name), _value(view, TRIAL_CPU_TIME.name), _value(view, TRIAL_MEMORY.name))]
+    return (Section(key="brief-times", title="", role="answer", content=(table(rows),)),)
+
+
+def _value(view: View, name: str) -> Value:
+    return view.value(name, view.base) or NOTHING
+
+
+def _headline(view: View) -> str:
+    time = _value(view, TRIAL_TIME.name)
+    if view.status == "INVALID":
+        return f"no number counts: {answering.told(view)}"
+    return answering.told(view) if view.status == "INCONCLUSIVE" else f"{show(time).full} a call"
+
+
+def _lines(view: View) -> Iterator[Line]:
+    yield from (Line(label=fact.name, text=answering.shortened(fact.text)) for fact in view.timing if fact.name in ("spread", "floor"))
+    notes = [f"{fact.text}." for fact in view.timing if fact.name == "note"]
+    audits = answering.doubts(view)
+    yield noted_doubts([*notes, *([audits.text] if audits.mark else [])])
+
+
+def page(view: View) -> tuple[Section, ...]:
+    """The sections of a timing."""
+    return (
+        record.numbers(view, opens=True),
+        Section(key="rest", title="Sample and caveats", content=(record.facts(view.timing),)),
+        record.findings(view),
+        *record.how(view),
+        *brief(view),
+        *sheets(view),
+        *results(view, PAPER),
+    )
+
+
+def _scope(view: View) -> Iterator[str]:
+    yield from (sentence(f"{fact.name}: {fact.text}") for fact in view.timing if fact.name != "spread")
+    yield "The numbers hold for this command or function on this system."
+
+
+PAPER: Final = Paper(method=lambda _: (f"{LAUNCH_VALUES}.",), performance=lambda view: (view.sentence,), dimensions=(), scope=_scope)
+
+
+def charts(_: View) -> tuple[Draw, ...]:
+    """None: a timing has one number."""
+    return ()

@@ -1,0 +1,295 @@
+"""Which rows does an evaluation show: scores by task and subgroup, decisions, flips, outcomes, calibration in bins of as many items each?"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Final
+
+import numpy as np
+import polars as pl
+
+from fireassay.estimates.estimate import Absent, Estimate, Value
+from fireassay.estimates.format import show
+from fireassay.frames.evaluation.confidences import Confidences, choices_were_rated, confidences
+from fireassay.frames.evaluation.flipped import flipped, in_turn
+from fireassay.frames.evaluation.flips import flips
+from fireassay.frames.evaluation.forced import doubted
+from fireassay.frames.evaluation.forced import sides as forced_sides
+from fireassay.frames.evaluation.item_scores import ItemScores, answers_of, deciding, item_scores, metrics_of, paired, requested, tasks
+from fireassay.frames.record_data import RecordData
+from fireassay.kinds.evaluation.audits.scores import OF_REFERENCE, WORDS
+from fireassay.kinds.evaluation.gates.held import status_of, words
+from fireassay.kinds.evaluation.held import Held, held
+from fireassay.kinds.evaluation.metrics import of_task
+from fireassay.kinds.evaluation.recorded import calibrations
+from fireassay.kinds.evaluation.sensitivity import chance_of
+from fireassay.reports.charts.evaluation import sure
+from fireassay.reports.view import CalibrationBin, CalibrationRow, DivergenceRow, EvaluationRows, HeldRow, OutcomeRow, PowerRow, ScoreRow
+from fireassay.reports.words import cut
+from fireassay.stats.calibration import Bin, reliability
+from fireassay.stats.comparing.item_power import supported_margin
+from fireassay.units import SCORE
+from fireassay.verdict.types import Status
+
+LONGEST_CELL: Final = 4_000  # of a cell of a workbook, which holds 32,767 at most
+ITEM_COLUMNS: Final = (
+    *("outcome", "rule", "finish_reason", "cluster", "groups", "weight"),
+    *("prompt", "references", "text", "answer", "judged"),
+)
+
+
+def rows(measured: RecordData, labels: Mapping[str, str]) -> EvaluationRows:
+    """All of them; `labels`: configuration -> its name on the page."""
+    base, others = (measured, measured.base), (name for name in measured.configurations if name != measured.base)
+    quality = measured.experiment.quality
+    return EvaluationRows(
+        scores=tuple(_scores(measured)),
+        groups=tuple(_groups(measured)),
+        held=tuple(_held(measured, labels)),
+        margin=None if quality is None else quality.margin,
+        flips=tuple(in_turn(flipped(base, (measured, name), labels[name]) for name in others)),
+        outcomes=tuple(_outcomes(measured, labels)),
+        divergence=tuple(_divergence(measured, labels)),
+        calibration=calibration(measured, labels),
+        power=tuple(_power(measured, labels)),
+        items=every_item(measured, labels),
+        chances=_chances(measured),
+    )
+
+
+def _scores(measured: RecordData) -> Iterator[ScoreRow]:
+    for task in tasks(measured):
+        for metric in metrics_of(measured, task):
+            sides = {name: item_scores(measured, name, task, metric) for name in measured.configurations}
+            yield _row(measured, task, metric, sides)
+
+
+def _row(measured: RecordData, task: str, metric: str, sides: Mapping[str, ItemScores]) -> ScoreRow:
+    values: dict[str, Value] = {name: of_task(measured, side) for name, side in sides.items()}
+    title = next(iter(sides.values())).metric.title
+    return ScoreRow(task=task, metric=metric, title=title, values=values, items=max(len(side.items) for side in sides.values()))
+
+
+def _groups(measured: RecordData) -> Iterator[ScoreRow]:
+    """The deciding score of each label of each group."""
+    for task in tasks(measured):
+        metric, labels = deciding(measured, task), _labels(measured, task)
+        names = sorted({(group, label) for item in labels.values() for group, label in item.items()})
+        for group, label in names if metric else ():
+            kept = {item for item, groups in labels.items() if groups.get(group) == label}
+            sides = {name: _of(item_scores(measured, name, task, metric), kept) for name in measured.configurations}
+            yield replace(_row(measured, task, metric, sides), group=group, label=cut(label))
+
+
+def _labels(measured: RecordData, task: str) -> Mapping[str, Mapping[str, str]]:
+    """item -> group -> label."""
+    asked = measured.table("answers").filter((pl.col("task") == task) & (pl.col("groups") != "{}"))
+    found = asked.unique("item", maintain_order=True).select("item", "groups")
+    return {item: json.loads(groups) for item, groups in found.iter_rows()}
+
+
+def _of(scores: ItemScores, items: set[str]) -> ItemScores:
+    keep = np.array([item in items for item in scores.items], dtype=bool)
+    return replace(
+        scores,
+        items=tuple(item for item in scores.items if item in items),
+        rows=scores.rows[keep],
+        weights=scores.weights[keep],
+        clusters=tuple(label for label, kept in zip(scores.clusters, keep, strict=True) if kept),
+    )
+
+
+def _held(measured: RecordData, labels: Mapping[str, str]) -> Iterator[HeldRow]:
+    quality = measured.experiment.quality
+    for name in measured.configurations:
+        for task in held(measured, name):
+            assert quality is not None
+            yield HeldRow(
+                task=task.task,
+                column=labels[name],
+                metric=task.title,
+                status=status_of(task),
+                change=_change(task, measured.confidence),
+                worse=task.worse,
+                better=task.better,
+                items=task.items,
+                sentence=words(task, quality, 1),
+                needed=_needed(task),
+                why=task.overturned,
+                worse_within=not isinstance(task.decision, Absent) and task.decision.worse_within_margin,
+                control=task.control.words if task.control is not None and task.control.draws else "",
+                flips=_share(measured, name, task),
+                itself=_share(measured, measured.base, task),
+            )
+
+
+def _share(measured: RecordData, configuration: str, task: Held) -> Value | None:
+    """Flips of a configuration against the base, or of the base against itself."""
+    found = flips(measured, configuration, task.task, task.metric)
+    return None if found is None else found.estimate(measured.confidence)
+
+
+def _power(measured: RecordData, labels: Mapping[str, str]) -> Iterator[PowerRow]:
+    """Of tasks whose items are right or wrong and stand alone: of others the share of flips does not say it."""
+    for name in measured.configurations:
+        for task in held(measured, name):
+            pairs = paired(measured, name, task.task, task.metric)
+            sides = (pairs.reference, pairs.candidate)
+            binary = all(set(side.metric.item_scores(side.rows)) <= {0.0, 1.0} for side in sides)
+            if task.items < 2 or sides[0].metric.corpus or sides[0].labels is not None or not binary:
+                continue
+            share = (task.worse + task.better) / task.items
+            yield PowerRow(
+                task=task.task,
+                column=labels[name],
+                items=task.items,
+                flips=share,
+                supported=supported_margin(task.items, share, measured.confidence),
+                curve=tuple((size, supported_margin(size, share, measured.confidence)) for size in _sizes(task.items)),
+            )
+
+
+def _sizes(items: int) -> tuple[float, ...]:
+    """Numbers of items from a tenth to thirty times as many, evenly on a logarithmic scale."""
+    return tuple(float(round(size)) for size in np.geomspace(max(10.0, items / 10.0), items * 30.0, 32))
+
+
+def _chances(measured: RecordData) -> Mapping[str, float]:
+    """Only guessing: that nothing right scores nothing needs no line in a plot."""
+    found = {}
+    for task in tasks(measured):
+        if metric := deciding(measured, task):
+            chance = chance_of(measured, task, item_scores(measured, measured.base, task, metric))
+            if chance is not None and chance.guessed:
+                found[task] = chance.value
+    return found
+
+
+def _needed(task: Held) -> int | None:
+    """More items than there are; None if more are not what is lacking."""
+    decision = task.decision
+    if isinstance(decision, Absent) or decision.verdict != "INCONCLUSIVE" or (decision.items_needed or 0) <= decision.items:
+        return None
+    return decision.items_needed
+
+
+def _change(task: Held, confidence: float) -> Value:
+    decision = task.decision
+    if isinstance(decision, Absent):
+        return decision
+    return Estimate(
+        value=decision.estimate,
+        low=decision.low,
+        high=decision.high,
+        unit=SCORE,
+        confidence=2.0 * confidence - 1.0,  # of both one-sided bounds together
+        n_launches=1,
+        n_trials=decision.items,
+        method=f"{decision.method}; one-sided bounds",
+        signature=f"change of {task.metric}|paired:item|v:1",
+    )
+
+
+def every_item(measured: RecordData, labels: Mapping[str, str]) -> pl.DataFrame:
+    """A row for each answer: its side, its texts cut to what a cell holds, and a column for each score."""
+    keys = ["launch", "task", "item", "repetition"]
+    sides = pl.concat(
+        [answers_of(measured, name).select(pl.lit(labels[name]).alias("side"), *keys, *ITEM_COLUMNS) for name in measured.configurations]
+    )
+    names, scores = requested(measured), measured.table("scores")
+    for name in names:
+        of_one = scores.filter(pl.col("metric") == name).select(*keys, pl.col("score").alias(f"score {name}"))
+        sides = sides.join(of_one, on=keys, how="left")
+    texts = (pl.col(name).str.slice(0, LONGEST_CELL) for name in ("prompt", "references", "text", "answer", "judged"))
+    return sides.with_columns(*texts).sort("task", "item", "side", "launch", "repetition")
+
+
+def _outcomes(measured: RecordData, labels: Mapping[str, str]) -> Iterator[OutcomeRow]:
+    """How many items ended in which way; an answer in which nothing was found is one of them."""
+    for name in measured.configurations:
+        ended = pl.coalesce(pl.col("judged").str.split(": ").list.first(), "outcome")  # of a program, how it ended
+        told = pl.when((pl.col("outcome") == "ok") & pl.col("answer").is_null()).then(pl.lit("NO_ANSWER")).otherwise(ended)
+        counted = answers_of(measured, name).group_by("task", told.alias("outcome")).len().sort("task", "len", descending=[False, True])
+        for task, outcome, number in counted.iter_rows():
+            yield OutcomeRow(task=task, column=labels[name], outcome=outcome, items=number)
+
+
+def _divergence(measured: RecordData, labels: Mapping[str, str]) -> Iterator[DivergenceRow]:
+    statuses: dict[str, Status] = {"corrupt": "FAIL", "different": "INCONCLUSIVE", "coarser": "INCONCLUSIVE"}
+    words = WORDS
+    if doubted(forced_sides(measured)) == "reference":
+        words, statuses["corrupt"] = {**WORDS, "corrupt": OF_REFERENCE}, "INCONCLUSIVE"
+    for side in forced_sides(measured):
+        replica = "" if side.replica is None else f", replica {side.replica}"
+        yield DivergenceRow(
+            column=f"{labels[side.configuration]}{replica}{', against itself' if side.floor else ''}",
+            words="the floor: another number format, or asked again" if side.floor else words[side.nature],
+            status="PASS" if side.floor else statuses.get(side.nature, "PASS"),
+            tokens=side.tail.positions,
+            mean=side.tail.mean,
+            p999=side.tail.p999,
+            local=side.tail.local,
+            agreement=side.agreement,
+            nll_change=side.nll_change,
+            bound=side.bound,
+        )
+
+
+# ---- calibration -----------------------------------------------------------------------------------------------------
+
+
+def calibration(measured: RecordData, labels: Mapping[str, str]) -> tuple[CalibrationRow, ...]:
+    """A row for each configuration; none if no task was answered by log probabilities of choices."""
+    if not choices_were_rated(measured):
+        return ()
+    errors = calibrations(measured)["calibration_error"].compute(measured, {})
+    return tuple(_calibration_row(measured, name, labels[name], errors[name]) for name in measured.configurations)
+
+
+def _calibration_row(measured: RecordData, configuration: str, label: str, error: Value) -> CalibrationRow:
+    found = confidences(measured, configuration)
+    if not len(found.stated):
+        return CalibrationRow(
+            column=label, whole=None, bins=(), sentence=f"{label}: no item with several choices was answered", error=error
+        )
+    bins = reliability(found.stated, found.right, measured.confidence, binning="mass", clusters=found.labels)
+    (every,) = reliability(found.stated, found.right, measured.confidence, bins=1, clusters=found.labels)
+    whole = _bin(every, found, measured.confidence)
+    return CalibrationRow(
+        column=label,
+        whole=whole,
+        bins=tuple(_bin(one, found, measured.confidence) for one in bins),
+        sentence=_sentence(label, whole, error),
+        error=error,
+    )
+
+
+def _bin(one: Bin, found: Confidences, confidence: float) -> CalibrationBin:
+    units = "whole clusters together" if found.labels is not None else "Wilson's interval"
+    right = Estimate(
+        value=one.right.value,
+        low=one.right.low,
+        high=one.right.high,
+        unit=SCORE,
+        confidence=confidence,
+        n_launches=1,
+        n_trials=one.items,
+        method=f"share of right choices, {units}",
+        signature="share of right choices|v:1",
+    )
+    return CalibrationBin(items=one.items, confidence=one.confidence, right=right)
+
+
+def _sentence(label: str, whole: CalibrationBin, error: Value) -> str:
+    """What the shares of all items say; errors in both directions cancel there, so then the error decides."""
+    shown = show(whole.right, beside=(whole.confidence,))
+    told = f"at a mean confidence of {sure(whole)} it is right in {shown.full}"
+    if not whole.right.low <= whole.confidence <= whole.right.high:
+        return f"{label} is {'over' if whole.confidence > whole.right.high else 'under'}-confident: {told}"
+    if isinstance(error, Absent):
+        return f"{label}: {told}; whether each confidence means what it says is unknown: {error.detail}"
+    if error.low > 0.0:
+        return f"{label} is as sure as it is right on average, not everywhere: {told}, and the calibration error is {show(error).full}"
+    return f"{label} is not shown to be over- or under-confident: {told}"

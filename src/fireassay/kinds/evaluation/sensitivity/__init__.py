@@ -1,1 +1,0 @@
-"""Could these items have shown a loss?"""

@@ -1,0 +1,190 @@
+"""What is shown of an evaluation?  The decision, the scores, the findings, and how it was done.
+
+An HTML page asks: held or not, how good, for whom, which items, and at what cost; a paper gets every score with how its interval was made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Final
+
+from fireassay.estimates.estimate import Estimate
+from fireassay.estimates.format import count, given
+from fireassay.frames.evaluation.item_scores import identity, requested, tasks
+from fireassay.frames.record_data import RecordData
+from fireassay.kinds.evaluation import tables
+from fireassay.kinds.evaluation.answer import answer as answer
+from fireassay.kinds.evaluation.answer import brief
+from fireassay.kinds.evaluation.evaluation_rows import rows
+from fireassay.kinds.evaluation.imported import reported
+from fireassay.kinds.evaluation.tables import of
+from fireassay.reports.build_view import KindView, contradictions
+from fireassay.reports.build_view import requested as requested_conditions
+from fireassay.reports.charts.evaluation import power, reliability
+from fireassay.reports.charts.of_view import Draw
+from fireassay.reports.charts.trade_offs import quality_price
+from fireassay.reports.page import Cell, Section
+from fireassay.reports.pages import questions, record
+from fireassay.reports.pages.record_sheets import sheets
+from fireassay.reports.pages.results import Paper, results, sentence
+from fireassay.reports.view import Column, Fact, LaunchRow, MetricRow, View
+from fireassay.verdict.judge import Judgement
+
+MOST: Final = 60  # reported numbers that are shown
+MOST_TASKS: Final = 3  # whose conditions are told; more are counted
+DIGEST: Final = 12  # digits of a digest that identifies items
+COLUMNS: Final = record.TRAINING_COLUMNS
+
+
+def foreign_facts(measured: RecordData) -> Iterator[Fact]:
+    """Meanings, settings of each side, what is missing, and what the harness reported beside what its items make."""
+    foreign = measured.foreign or {}
+    yield from (Fact(name=f"Their {name}", text=str(words)) for name, words in (foreign.get("meanings") or {}).items())
+    for side, settings in (foreign.get("settings") or {}).items():
+        yield Fact(name=str(side), text=", ".join(f"{name} {words}" for name, words in settings.items()))
+    yield from contradictions(foreign)
+    for row in reported(measured)[:MOST]:
+        beside = "" if row.ours is None else f"; from the items {row.ours:.10g}"
+        yield Fact(name=f"{row.name} of {row.task} ({row.configuration})", text=f"{given(row.theirs)} by {foreign.get('title')}{beside}")
+
+
+def _columns(measured: RecordData) -> tuple[Column, ...]:
+    """A configuration is called by the name of its answers."""
+    return tuple(
+        Column(key=configuration.name, label=configuration.target or configuration.name, workers=configuration.workers)
+        for configuration in measured.varied
+    )
+
+
+def _fields(view: View, measured: RecordData, _: Judgement) -> Mapping[str, Any]:
+    """Of the load's own numbers, those are shown first that were measured: nobody asked for an objective, a fault or a price.
+
+    Scores come first, the deciding one before the others.
+    """
+    scores = requested(measured)
+    kept = tuple(
+        replace(row, primary=row.primary and (row.name in scores or any(isinstance(cell.value, Estimate) for cell in row.cells.values())))
+        for row in sorted(view.metrics, key=lambda row: scores.index(row.name) if row.name in scores else len(scores))
+    )
+    labels = {column.key: column.label for column in view.columns}
+    foreign = (*view.foreign, *foreign_facts(measured)) if measured.foreign is not None else ()
+    return {"metrics": kept, "evaluation": rows(measured, labels), "foreign": foreign}
+
+
+def _conditions(measured: RecordData, base: str) -> Mapping[str, str]:
+    """What was asked and how it was scored, instead of a script."""
+    told = [f"{name}: {_task(facts)}" for name, facts in identity(measured).items()]
+    left = f"; {count(len(told) - MOST_TASKS, 'more tasks')}" if len(told) > MOST_TASKS else ""
+    asked = f"{'; '.join(told[:MOST_TASKS])}{left}" or ", ".join(tasks(measured))
+    return {**requested_conditions(measured, base), "Workload": asked}
+
+
+def _task(facts: Mapping[str, Any]) -> str:
+    """ "200 items, d27ef1ed91b1; extract:whole@2; metric:acc|norm:none"."""
+    items, _, digest = str(facts.get("items") or "").partition(", ")
+    metrics = facts.get("metrics")
+    signatures = metrics.values() if isinstance(metrics, Mapping) else ()
+    named = (f"{items}, {digest[:DIGEST]}".strip(", "), facts.get("method"), facts.get("extractor"), *signatures)
+    return ", ".join(str(part) for part in named if part)
+
+
+VIEW = KindView(columns=_columns, conditions=_conditions, fields=_fields)
+
+
+# ---- the questions of an HTML page -----------------------------------------------------------------------------------
+
+
+def question_sections(view: View, columns: Sequence[tuple[str, Callable[[LaunchRow], Cell]]]) -> Iterator[Section]:
+    """The decision on the first screen, then a section for each question."""
+    if view.evaluation is not None and view.evaluation.held:
+        content = tuple(tables.forest(view))
+        yield Section(key="held", title="Held or not", question="Was quality held?", role="exhibit", content=content)
+    yield questions.section(
+        "scores",
+        "Scores",
+        "How good are the answers?",
+        lambda: (*tables.score_plots(view), *tables.scores(view)),
+        questions.told(view, "correctness"),
+    )
+    if tables.of(view).divergence:
+        asked = "Does every engine compute what the reference computes?"
+        yield questions.section("divergence", "Token by token", asked, lambda: tables.divergence(view))
+    if tables.of(view).power:
+        yield questions.section("power", "Power", "Which margin can so many items show?", lambda: power(view))
+    if tables.of(view).groups:
+        shown = (*tables.group_plots(view), *tables.groups(view))
+        yield questions.section("groups", "Subgroups", "Are they as good for every subgroup?", lambda: shown)
+    yield tables.calibration_question(view)
+    if len(view.columns) > 1:
+        yield questions.section("flips", "Flips", "Which items changed?", lambda: tables.flips(view))
+    yield questions.section(
+        "outcomes", "Outcomes", "Was every item answered?", lambda: tables.outcomes(view), questions.told(view, "reliability")
+    )
+    trade = quality_price(view)
+    if not trade[0].missing:
+        yield questions.section("trade", "Quality against speed", "What does quality cost?", lambda: trade)
+    for dimension, title, question in (("performance", "Speed", "How fast were the answers?"), ("cost", "Cost", "What did they cost?")):
+        yield from questions.of_dimension(view, dimension, title, question)
+    yield from questions.closing(view, columns)
+
+
+# ---- a paper ---------------------------------------------------------------------------------------------------------
+
+
+def _scores(view: View) -> tuple[MetricRow, ...]:
+    """The requested scores; numbers of the same requests have their own sections."""
+    return tuple(row for row in view.metrics if row.dimension == "correctness" and row.primary)
+
+
+def _method(view: View) -> Iterator[str]:
+    """How each score and its interval are made, and when quality counts as held."""
+    for row in _scores(view):
+        value = next((cell.value for cell in row.cells.values() if isinstance(cell.value, Estimate)), None)
+        if value is not None:
+            yield sentence(f"{row.title}: {value.method}")
+    if (margin := of(view).margin) is not None:
+        yield (
+            "A change is that of the same items at both sides, with one-sided bounds; quality is held if the loss is shown to be smaller than "
+            f"the margin of {given(margin)}, fixed beforehand."
+        )
+
+
+def _results(view: View) -> Iterator[str]:
+    yield sentence(view.sentence)
+
+
+PAPER: Final = Paper(workload=("Workload",), method=_method, performance=_results, rows=_scores)
+
+
+# ---- the page --------------------------------------------------------------------------------------------------------
+
+
+def page(view: View) -> tuple[Section, ...]:
+    """The sections of an evaluation."""
+    return (
+        record.dimensions(view),
+        record.gates(view),
+        Section(key="scores", title="Scores", content=tables.scores(view)),
+        Section(key="held", title="Held or not", content=lambda: tuple(tables.forest(view))),
+        Section(key="divergence", title="Token by token", content=lambda: tables.divergence(view)),
+        Section(key="groups", title="Subgroups", content=lambda: tables.groups(view)),
+        *tables.calibration_sections(view),
+        Section(key="outcomes", title="Outcomes", content=lambda: tables.outcomes(view), depth="detail"),
+        Section(key="flips", title="Items that changed", content=lambda: tables.flips(view)),
+        record.charts(view),
+        record.numbers(view, opens=True),
+        record.findings(view),
+        *record.imported(view),
+        *record.how(view),
+        *brief(view),
+        *question_sections(view, COLUMNS),
+        *sheets(view, tables.sheets(view)),
+        *results(view, PAPER),
+    )
+
+
+def charts(view: View) -> tuple[Draw, ...]:
+    """Those of which something was measured."""
+    rows = tables.of(view)
+    return (*((power,) if rows.power else ()), *((reliability,) if rows.calibration else ()), quality_price)

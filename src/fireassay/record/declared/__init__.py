@@ -1,1 +1,0 @@
-"""Which columns does each table of a record have?"""

@@ -1,0 +1,321 @@
+"""What is the answer of a comparison, on one screen?
+
+The metric that decides, with its change; then at most five that explain it, the largest change first.  Undecided: what could have been
+shown, and what it takes.  Refused: every condition that forbids it, and no change at all.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from fireassay.estimates.format import count, reading
+from fireassay.reports.answering import (
+    DECIDES,
+    brief_sections,
+    change_tile,
+    in_percent,
+    launches_a_side,
+    name_of,
+    noted_doubts,
+    shell_command,
+    shortened,
+)
+from fireassay.reports.charts.model import Edge, Interval, intervals
+from fireassay.reports.page import Answer, Bullet, Bullets, Chart, Line, Mark, Next, Number, Section, Tile, Tone
+from fireassay.reports.pages.comparison_view import DECIDED, ChangeRow, ComparisonView, MismatchRow
+from fireassay.reports.pages.comparison_view import flips_brief as flip_lines
+from fireassay.units import FRACTION
+from fireassay.verdict.comparison.change_phrases import EXPLORATORY
+from fireassay.verdict.comparison.phrases import UNKNOWN
+from fireassay.verdict.comparison.phrases import shortened as middle_cut
+
+EXPLAINING: Final = 5  # metrics below the deciding one
+MOST_SIDES: Final = 12
+MOST_TILES: Final = 4
+MOST_CONDITIONS: Final = 6  # of a refusal; the others are counted
+LONGEST_VALUE: Final = 30  # characters of a condition's value
+MOST_FLIPS: Final = 5  # on one screen
+MOST_FLAGS: Final = 4  # that fit a line; others are left to --force
+TONES: Final[dict[str, Tone]] = {"improved": "good", "equivalent": "good", "higher": "good", "lower": "good", "worse": "bad"}
+HELD: Final[dict[str, Tone]] = {"held": "good", "degraded": "bad", "inconclusive": "open"}
+VOID: Final = Mark(word="differs", tone="void")
+
+
+def title(view: ComparisonView) -> str:
+    """ "tuesday over monday"; only the names if nothing is compared or there are more than two."""
+    if view.state == "incomparable":
+        return " and ".join(filter(None, (", ".join(view.sides[:-1]), view.sides[-1])))
+    base, *others = view.sides
+    return f"{', '.join(others)} over {base}"
+
+
+def answer(view: ComparisonView, records: Sequence[str] = (), *, by_quality: bool = False) -> Answer:
+    """Status, change, evidence and next; `records` are the words that name the records in a command, `by_quality`: only quality decides."""
+    if view.state == "incomparable":
+        return _refused(view, records)
+    rows = _decisive(view)
+    return Answer(
+        mark=_mark(view, rows, by_quality=by_quality),
+        headline=_headline(view, rows),
+        evidence=_evidence(rows),
+        tiles=tiles(view),
+        lines=tuple(_lines(view)),
+        next=() if view.exploratory else tuple(_next(rows, records)),
+        record=_record(view, rows, records),
+    )
+
+
+def brief(view: ComparisonView, records: Sequence[str] = ()) -> tuple[Section, ...]:
+    """The evidence: a plot of the metrics, or of the sides; the conditions of a refusal."""
+    if view.state == "incomparable":
+        return (Section(key="brief-differs", title="", role="answer", content=(_conditions(view, records),)),)
+    plot = _plot(view)
+    flips = view.comparison.flips  # of evaluations
+    return brief_sections(*(block for block in (plot, flip_lines(flips, MOST_FLIPS) if flips else None) if block is not None))
+
+
+def _plot(view: ComparisonView) -> Chart | None:
+    """The metrics, or of several sides the one that decides."""
+    rows, several = _decisive(view), len(view.sides) > 2
+    shown = tuple(_of_sides(view, rows) if several else _of_metrics(view, rows))
+    if not shown:
+        return None
+    changed = f"{rows[0].title.lower()}, change, %" if several else "change, %"
+    return intervals(name="changes", title=changed, stub="side" if several else "metric", rows=shown, edges=(Edge(value=0.0),))
+
+
+def _decisive(view: ComparisonView) -> list[ChangeRow]:
+    return [row for row in view.rows if row.primary]
+
+
+# ---- the verdict -----------------------------------------------------------------------------------------------------
+
+
+def _mark(view: ComparisonView, rows: Sequence[ChangeRow], *, by_quality: bool) -> Mark:
+    words = {word for _, word in view.quality}
+    forced = f"{EXPLORATORY} " if view.exploratory else ""
+    words = {word.removesuffix(f" ({EXPLORATORY})") for word in words}
+    if view.state == "nothing_measured" and not by_quality:
+        return Mark(word="nothing measured", tone="bad")
+    if "degraded" in words:
+        return Mark(word=f"{forced}degraded", tone="bad")
+    if by_quality:
+        return Mark(word=f"{forced}{'held' if words == {'held'} else 'inconclusive'}", tone="good" if words == {"held"} else "open")
+    undecided = [row for row in rows if row.change.outcome not in TONES]
+    if undecided or not rows:
+        return Mark(word=f"{forced}inconclusive", tone="open")
+    found = {row.change.word for row in rows}
+    tones = {TONES[row.change.outcome] for row in rows}
+    return Mark(word=f"{forced}{found.pop() if len(found) == 1 else 'compared'}", tone="bad" if "bad" in tones else "good")
+
+
+def _headline(view: ComparisonView, rows: Sequence[ChangeRow]) -> str:
+    if not rows:
+        base, *others = view.sides
+        return shortened(view.sentence.removeprefix(f"{others[0]} against {base}: ") if len(others) == 1 else view.sentence)
+    where = {row.configuration for row in rows}
+    at = f" at {where.pop()}" if len(where) == 1 and view.configuration in where else ""
+    first = rows[0].title.lower()
+    if len(rows) == 1:
+        return f"{first} {_change(rows[0])}{at}"
+    return f"{first} {'; '.join(f'{row.side} {_change(row)}' for row in rows[:3])}{at}{'; ...' if len(rows) > 3 else ''}"
+
+
+def _change(row: ChangeRow) -> str:
+    """ "+6.1 % [4.9, 7.3]", or why there is none; what is struck out is no claim."""
+    if row.struck or row.effect is None:
+        return f"not judged: {row.change.word}" if row.struck else row.change.word
+    return row.effect.full
+
+
+def _evidence(rows: Sequence[ChangeRow]) -> str:
+    """Both values, or what could have been shown."""
+    if len(rows) != 1:
+        return ""
+    (row,) = rows
+    said = [f"{row.baseline.full} to {row.value.full}."] if row.baseline.measured and row.value.measured and not row.struck else []
+    if row.change.outcome == "inconclusive":
+        said += _power(row)
+    return " ".join(said)
+
+
+def _power(row: ChangeRow) -> list[str]:
+    change, launches = row.change, launches_a_side(row.change.baseline, row.change.value)
+    effect = change.minimum_detectable_effect
+    if effect is None or not math.isfinite(effect):
+        return [f"{count(launches, 'launches')} a side cannot show any change."]
+    shown = reading(effect, FRACTION, way="up") if change.ratio is not None else row.detectable.removeprefix("detectable change ")
+    needed = f", about {count(change.launches_needed, 'launches')} would decide" if change.launches_needed else ""
+    return [f"{count(launches, 'launches')} a side can show {shown}{needed}."]
+
+
+# ---- the evidence ----------------------------------------------------------------------------------------------------
+
+
+def _of_metrics(view: ComparisonView, rows: Sequence[ChangeRow]) -> Iterator[Interval]:
+    """The deciding metric, then those that explain it, the largest change first."""
+    chosen = sorted(_explaining(view)[:EXPLAINING], key=lambda row: -abs(math.log(row.change.ratio or 1.0)))
+    first = [row for row in rows if row.change.ratio is not None and not row.struck]
+    yield from (_interval(view, row, name_of(row.title.lower()), DECIDES if row.primary else None) for row in (*first, *chosen))
+
+
+def _explaining(view: ComparisonView) -> list[ChangeRow]:
+    """Further metrics with a ratio: decided changes first, each group by size."""
+    others = [row for row in view.deciding if not row.primary and row.change.ratio and not row.struck and row.effect is not None]
+    others.sort(key=lambda row: (row.change.outcome not in DECIDED, not row.shown, -abs(math.log(row.change.ratio or 1.0))))
+    return others
+
+
+def tiles(view: ComparisonView) -> tuple[Tile, ...]:
+    """What decides, by side if there are several; else also what explains it most; quality."""
+    several = len(view.sides) > 2
+    rows = _decisive(view) if several else [*_decisive(view), *_explaining(view)]
+    quality = [
+        Tile(title="Quality", mark=line.mark, text=line.text, target=line.target) for line in _quality(view) if line.mark and not several
+    ]
+    changed = (
+        change_tile(row.side if several else row.title, Mark(word=row.word, tone=row.tone), _number(view, row), _ends(row))
+        for row in rows[: MOST_TILES - len(quality)]
+    )
+    return (*changed, *quality)
+
+
+def equal_loads(view: ComparisonView) -> Chart | None:
+    """The deciding metric at every common load of two sides; None at a single load."""
+    rows = [row for row in view.rows if row.metric == view.comparison.primary and _number(view, row) is not None]
+    if len(rows) < 2 or len(view.sides) > 2:
+        return None
+    rows.sort(key=lambda row: (len(row.configuration), row.configuration))  # 8 before 16
+    shown = tuple(_interval(view, row, row.configuration, DECIDES if row.primary else None) for row in rows)
+    return intervals(name="equal-loads", title=f"{rows[0].title.lower()}, change, %", rows=shown, edges=(Edge(value=0.0),))
+
+
+def _ends(row: ChangeRow) -> str:
+    return f"{row.baseline.text} to {row.value.text}" if row.baseline.measured and row.value.measured else row.change.word
+
+
+def _of_sides(view: ComparisonView, rows: Sequence[ChangeRow]) -> Iterator[Interval]:
+    for row in [row for row in rows if row.change.ratio is not None and not row.struck][:MOST_SIDES]:
+        yield _interval(view, row, name_of(row.side), Mark(word=row.word, tone=TONES.get(row.change.outcome, "open")))
+
+
+def _interval(view: ComparisonView, row: ChangeRow, name: str, mark: Mark | None) -> Interval:
+    number = _number(view, row)
+    assert number is not None
+    return Interval(name=name, number=number, mark=mark, target="changes")
+
+
+def _number(view: ComparisonView, row: ChangeRow) -> Number | None:
+    """A change in per cent; None without a ratio, or if it counts for nothing."""
+    change = row.change
+    if change.ratio is None or change.low is None or change.high is None or row.struck:
+        return None
+    return in_percent(change.ratio, change.low, change.high, confidence=view.comparison.confidence, method=change.method)
+
+
+def _lines(view: ComparisonView) -> Iterator[Line]:
+    yield from _quality(view)
+    said = [_of_side(view, side) for side, _ in view.quality]
+    forced = [f"{row.field} differs" for row in view.mismatches if row.standing == "forced"]
+    yield noted_doubts(
+        (
+            *(f"{text}: this comparison was forced." for text in forced),
+            *(note for note in view.notes if note not in said and not note.startswith(UNKNOWN)),
+        )
+    )
+
+
+def _of_side(view: ComparisonView, side: str) -> str:
+    return next((note for note in view.notes if note.startswith(f"{side}: ")), "")
+
+
+def _quality(view: ComparisonView) -> Iterator[Line]:
+    for side, word in view.quality:
+        tone, note = HELD.get(word.removesuffix(f" ({EXPLORATORY})")), _of_side(view, side)
+        if tone is not None:
+            text = note.removeprefix(f"{side}: ") if len(view.quality) == 1 else note
+            yield Line(
+                label="quality", text=shortened(text.partition(";")[0].rstrip(".") or word), mark=Mark(word=word, tone=tone), target="notes"
+            )
+
+
+def _next(rows: Sequence[ChangeRow], records: Sequence[str]) -> Iterator[Next]:
+    """How to decide: both again, interleaved; else more launches."""
+    undecided = next((row for row in rows if row.change.outcome == "inconclusive"), None)
+    if undecided is None:
+        return
+    occasion, needed = undecided.change.occasion, undecided.change.launches_needed
+    if occasion is not None and occasion.way_on and len(records) == 2 and "(assay check " in occasion.way_on:
+        blocks = ("--blocks", str(needed)) if needed and needed > 5 else ()
+        words = ("assay", "check", records[1], "--against", records[0], "--confirm", "always", *blocks)
+        yield Next(reason="measure both again, in turn", command=shell_command(*words))
+    elif occasion is not None and occasion.way_on:
+        yield Next(reason=occasion.way_on)
+    elif undecided.needed:
+        yield Next(reason=f"measure again with more launches: {undecided.needed}")
+
+
+def _record(view: ComparisonView, rows: Sequence[ChangeRow], records: Sequence[str]) -> str:
+    launches = launches_a_side(*(value for row in rows for value in (row.change.baseline, row.change.value)))
+    each = f", {count(launches, 'launches')} a side" if launches else ""
+    studied = f"; studied: {', '.join(view.varying)}" if view.varying else ""
+    return f"{', '.join(records or view.sides)}{each}, {view.confidence} intervals{studied}; --full shows everything"
+
+
+# ---- a refusal -------------------------------------------------------------------------------------------------------
+
+
+def _refused(view: ComparisonView, records: Sequence[str]) -> Answer:
+    rows = _refusing(view)
+    inadmissible = any(not row.override for row in rows)
+    told = "an inadmissible record is no evidence" if inadmissible else _more_than(view, rows)
+    return Answer(
+        mark=Mark(word="not comparable", tone="void"),
+        headline=told,
+        next=() if inadmissible else (_allow(rows, records or view.sides),),
+        record=f"{', '.join(records or view.sides)}; nothing is compared; --full shows every difference",
+    )
+
+
+def _refusing(view: ComparisonView) -> list[MismatchRow]:
+    return [row for row in view.mismatches if row.standing == "refuses"]
+
+
+def _more_than(view: ComparisonView, rows: Sequence[MismatchRow]) -> str:
+    studied = f" besides {', '.join(view.varying)}" if view.varying else ""
+    return f"{count(len(rows), 'conditions')} {'differs' if len(rows) == 1 else 'differ'}{studied}"
+
+
+def _conditions(view: ComparisonView, records: Sequence[str]) -> Bullets:
+    """Each condition with both values and why it matters."""
+    rows = _refusing(view)
+    named = records if len(records) == len(view.sides) else view.sides
+    names = [min(pair, key=len) for pair in zip(view.sides, named, strict=True)]
+    items = tuple(
+        Bullet(mark=VOID, title=row.field, text=shortened(f"{_values(row, names)}: {row.why}", 190)) for row in rows[:MOST_CONDITIONS]
+    )
+    more = len(rows) - len(items)
+    return Bullets(items=(*items, *((Bullet(text=f"{count(more, 'more conditions')}: --full"),) if more else ())))
+
+
+def _values(row: MismatchRow, names: Sequence[str]) -> str:
+    values = [middle_cut(value, LONGEST_VALUE) for value in row.values]
+    if len(values) != len(names):
+        return " against ".join(values)
+    return "; ".join(f"{name} {value}" for name, value in zip(names, values, strict=True))
+
+
+def _allow(rows: Sequence[MismatchRow], records: Sequence[str]) -> Next:
+    """The command that declares what differs as studied."""
+    if len(rows) > MOST_FLAGS:
+        return Next(
+            reason="measure both under the same conditions; to compare anyway, marked EXPLORATORY",
+            command=shell_command("assay", "compare", *records, "--force"),
+        )
+    flags = [word for row in rows for word in ("--varying", row.field)]
+    return Next(
+        reason="measure both under the same conditions; if the difference is what is studied, say so",
+        command=shell_command("assay", "compare", *records, *flags),
+    )

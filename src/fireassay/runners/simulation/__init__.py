@@ -1,1 +1,0 @@
-"""What would a cluster do if it were exactly known?"""

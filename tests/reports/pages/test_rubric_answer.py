@@ -1,0 +1,65 @@
+"""The answer of an external table: the row to choose, the rows beside it, and that nothing has an interval."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from fireassay.reports.page import Figure, Table
+from fireassay.reports.pages.rubric import MOST_ROWS, page
+from fireassay.spec.timings import parse_timings, read_timings
+from fireassay.verdict.claims.rubric.rubric import rubric
+from fireassay.verdict.claims.rubric.types import Limits, Rubric
+from tests.reports.pages.screens import EVIL, flat, harmless, screen
+
+
+def judged(text: str) -> Rubric:
+    return rubric(parse_timings(text, "table.csv"), Limits())
+
+
+@pytest.fixture
+def scaling(repository: Path) -> Rubric:
+    return rubric(read_timings(repository / "examples" / "rubric" / "scaling.csv"), Limits(), predict_at=64.0)
+
+
+def table(made: Rubric) -> Table:
+    ((block,),) = [section.blocks for section in page(made).of_role("answer")]
+    assert isinstance(block, Table)
+    return block
+
+
+def test_the_first_line_names_the_row_and_the_table_marks_it(scaling: Rubric) -> None:
+    assert screen(page(scaling, "scaling.csv"))[0] == "RECOMMENDED  scaling.csv: 8 workers: 6.43 times as fast as 1, efficiency 0.80"
+    assert [row[1] for row in table(scaling).rows if row[0].tone == "gain"] == [8]  # type: ignore[union-attr]
+    assert "nothing here has an interval" in flat(page(scaling))
+    assert scaling.predicted is not None
+    assert f"predicted {scaling.predicted.sentence[:30]}" in flat(page(scaling))
+
+
+def test_the_tiles_are_the_chosen_row(scaling: Rubric) -> None:
+    answer = page(scaling).answer
+    assert answer is not None
+    tiles = {tile.title: tile for tile in answer.tiles}
+    assert (tiles["Speedup"].big, tiles["Speedup"].small) == ("6.43×", "8 workers")
+    assert tiles["Efficiency"].big == "0.80"
+    assert tiles["Speedup"].text == "single timings: no interval"
+
+
+def test_the_speedups_are_those_of_the_rows(scaling: Rubric) -> None:
+    made = table(scaling)
+    at = [head.text for head in made.heads].index("speedup")
+    shown = [row[at] for row in made.rows]
+    assert [cell.value for cell in shown if isinstance(cell, Figure)] == [row.speedup for row in scaling.rows]
+
+
+def test_many_rows_keep_the_first_the_recommended_and_the_last() -> None:
+    made = judged("workers,seconds\n" + "".join(f"{n},{100.0 / n}\n" for n in range(1, 21)))
+    rows = table(made).rows
+    assert len(rows) <= MOST_ROWS
+    assert {1, 20, made.recommended} <= {row[1] for row in rows}
+    screen(page(made))
+
+
+def test_no_title_steers_the_terminal(scaling: Rubric) -> None:
+    harmless(page(scaling, EVIL))
