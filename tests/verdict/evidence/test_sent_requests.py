@@ -15,7 +15,7 @@ def test_the_measured_part_is_phase_main_of_successful_timed_launches() -> None:
         made.request(launch, 1.0)
     measured = made.measured()
     assert sent_requests.main(measured, "status").select("launch", "request").rows() == [(0, 1)]
-    assert sent_requests.rows(measured, role=None).select("launch", "request").rows() == [(0, 0), (0, 1), (2, 0), (2, 1)]
+    assert sent_requests.requests_of(measured, role=None).select("launch", "request").rows() == [(0, 0), (0, 1), (2, 0), (2, 1)]
 
 
 def test_a_load_lasts_its_warm_up_and_its_duration() -> None:
