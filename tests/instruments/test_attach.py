@@ -194,7 +194,7 @@ def test_what_measuring_took_of_a_step_is_told(alone: Path, name: str) -> None:
     found = seen(alone, name)
     told = {row["counter"]: row["value"] for row in found.of("telemetry")}
     assert 0 < told["cost_per_step"] < sum(row["end_ns"] - row["begin_ns"] for row in found.of("steps"))
-    assert 1 <= told["own_steps"] <= ALONE[name].steps, "of ordinary steps few are timed"
+    assert 1 <= told["own_steps"] <= ALONE[name].steps
     assert told["memory_peak"] > 50e6
 
 

@@ -584,9 +584,10 @@ def test_what_is_known_of_batches_does_not_pile_up(script: Script) -> None:
             if number == 4:
                 break
             script.train(x)
-    known = script.attached.batches
+    script.attached.read()
+    known = script.attached.storages
     assert len(known._pieces) <= known._sweep <= 128
-    assert len(known.queues) < 64
+    assert len(script.attached.reader.order.queues) < 64
     script.close()
 
 
@@ -703,31 +704,22 @@ def test_many_evaluations_are_told_rarely_and_the_last_one_always(script: Script
     assert evaluated(script) == [(8, 0, False)] * 6, "passes 1 to 4, 8 and 11"
 
 
-# ---- ordinary steps, which are seen in fewer calls -------------------------------------------------------------------------
+# ---- events, which are read many at once -----------------------------------------------------------------------------------
 
 
-def rows_of(train: Callable[[Script], None], *, copies: bool, ordinary: bool) -> tuple[list[Any], int]:
-    """All that is recorded but for times; how many steps were seen in few calls."""
+def rows_of(train: Callable[[Script], None], *, copies: bool, at_once: bool) -> list[Any]:
+    """All that is recorded but for times."""
     random.seed(0)
     script = Script(copies)
-    taken = script.attached.ordinary
-    seen: list[int] = []
-    if ordinary:
-        taken._progress = lambda step, _: seen.append(step)
-    else:
-        taken.allowed = False
+    if at_once:
+        append = script.attached.append
+        script.attached.append = lambda event: (append(event), script.attached.read())[0]
     train(script)
     script.close()
     steps = [{name: value if name in ("step", "items") else value is None for name, value in row.items()} for row in script.of("steps")]
     events = [(row["kind"], row["step"]) for row in script.of("events")]
     prints = [(row["step"], row["what"], row["value"], row["text"]) for row in script.of("fingerprints")]
-    return [steps, script.of("samples"), events, prints], len(seen)
-
-
-@pytest.mark.parametrize("train", [*KNOWN, *AGAIN], ids=lambda one: one.__name__)
-@pytest.mark.parametrize("copies", [False, True], ids=["shares", "copies"])
-def test_what_is_recorded_of_ordinary_steps_is_what_is_recorded_of_any(train: Callable[[Script], None], copies: bool) -> None:
-    assert rows_of(train, copies=copies, ordinary=True)[0] == rows_of(train, copies=copies, ordinary=False)[0]
+    return [steps, script.of("samples"), sorted(events), sorted(prints, key=repr)]
 
 
 def long_training(script: Script) -> None:
@@ -736,13 +728,6 @@ def long_training(script: Script) -> None:
         for (x,) in script.loader():
             script.train(x)
         script.evaluate(held_out)
-
-
-@pytest.mark.parametrize("copies", [False, True], ids=["shares", "copies"])
-def test_most_steps_of_a_training_are_ordinary(copies: bool) -> None:
-    rows, seen = rows_of(long_training, copies=copies, ordinary=True)
-    assert rows == rows_of(long_training, copies=copies, ordinary=False)[0]
-    assert seen > 30, "of 72; an epoch's last, those at powers of two, those that are looked at and the first are not"
 
 
 def evaluates_often(script: Script) -> None:
@@ -754,10 +739,10 @@ def evaluates_often(script: Script) -> None:
             script.evaluate(held_out)
 
 
-def test_a_training_that_evaluates_every_so_often_has_ordinary_steps_in_between() -> None:
-    rows, seen = rows_of(evaluates_often, copies=False, ordinary=True)
-    assert rows == rows_of(evaluates_often, copies=False, ordinary=False)[0]
-    assert seen > 0.7 * 300
+@pytest.mark.parametrize("train", [*KNOWN, *AGAIN, long_training, evaluates_often], ids=lambda one: one.__name__)
+@pytest.mark.parametrize("copies", [False, True], ids=["shares", "copies"])
+def test_what_events_say_does_not_depend_on_when_they_are_read(train: Callable[[Script], None], copies: bool) -> None:
+    assert rows_of(train, copies=copies, at_once=True) == rows_of(train, copies=copies, at_once=False)
 
 
 def test_rows_are_noted_until_an_epoch_was_trained_on_as_a_whole(script: Script) -> None:
@@ -766,9 +751,8 @@ def test_rows_are_noted_until_an_epoch_was_trained_on_as_a_whole(script: Script)
         for (x,) in loader:
             script.train(x)
         script.evaluate(held_out)
-    (below,) = {
-        id(view.below): view.below for _, view in script.attached.evaluated._views.values() if view is not None and view.trained
-    }.values()
+    script.attached.read()
+    (below,) = (rows for rows in script.attached.reader.overlap.below.values() if any(rows.views.values()))
     assert len(below.pending) == SIZE // BATCH, "of one epoch"
     script.evaluate(loader)
     script.close()

@@ -149,14 +149,14 @@ def test_gradients_may_be_asked_for_by_an_edge_of_the_graph_among_several_ranks(
     """torch's pipelines do; the last gradient is seen all the same."""
     from torch.autograd.graph import get_gradient_edge
 
-    hooked.attached._together = lambda: True  # type: ignore[method-assign]
+    hooked.attached.communication.others, hooked.attached.communication.meet = True, lambda: None  # type: ignore[method-assign]
     torch, model = hooked.torch, hooked.torch.nn.Linear(4, 1)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     seen = []
     for x in hooked.loader():
         optimizer.zero_grad()
         torch.autograd.backward([get_gradient_edge(model(x[0]))], [torch.ones(4, 1)])
-        seen.append(hooked.attached._tail_ns)
+        seen.append(hooked.attached.communication.tail_ns)
         optimizer.step()
     assert None not in seen
     hooked.close()
@@ -214,7 +214,7 @@ def test_a_model_that_is_passed_once_for_nothing_is_not_taken_for_the_one_that_i
     torch.nn.Linear(4, 7)(torch.ones(2, 4))
     model = torch.nn.Linear(4, 1)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-    made = hooked.attached._now()
+    made = hooked.attached.now()
     for x in hooked.loader():
         step(optimizer, model(x[0]).square().mean())
     hooked.close()
@@ -269,8 +269,10 @@ def test_data_that_are_made_anew_for_every_rollout_are_forgotten(hooked: Hooked)
     for _ in range(120):
         for x in hooked.loader(8, shuffle=True):
             step(optimizer, model(x[0]).square().mean())
-    known = hooked.attached.evaluated
+    hooked.attached.read()
+    known = hooked.attached.sources.below
     assert len(known._views) + len(known._below) <= 40
+    assert len(hooked.attached.reader.overlap.below) <= 40
 
 
 def test_iterators_that_are_made_anew_for_every_step_are_forgotten(hooked: Hooked) -> None:
@@ -278,7 +280,8 @@ def test_iterators_that_are_made_anew_for_every_step_are_forgotten(hooked: Hooke
     optimizer = hooked.torch.optim.SGD(model.parameters(), lr=1e-3)
     for _ in range(400):
         step(optimizer, model(next(iter(loader))[0]).square().mean())
-    assert len(hooked.attached.batches.feeds) <= 129
+    hooked.attached.read()
+    assert len(hooked.attached.reader.order.feeds) <= 129
 
 
 def test_batches_that_a_thread_of_the_script_fetches_are_not_waited_for(hooked: Hooked) -> None:
@@ -303,20 +306,20 @@ def test_batches_that_a_thread_of_the_script_fetches_are_not_waited_for(hooked: 
 
 def test_updates_by_hand_pile_nothing_up(hooked: Hooked) -> None:
     """No step takes the losses and the collectives: they are told, or added up, on the way."""
-    from fireassay.instruments.hooks.phases import MANY_LOSSES
+    from fireassay.instruments.hooks.steps import MOST_EVENTS
 
     torch, model, calls = hooked.torch, hooked.torch.nn.Linear(4, 1), hooked.attached.calls
-    for _ in range(3 * MANY_LOSSES):
+    for _ in range(3 * MOST_EVENTS):
         calls.over(calls.begun("world", 2, "all_reduce", [torch.ones(1)]))
         model(torch.ones(2, 4)).mean().backward()
         with torch.no_grad():
             for parameter in model.parameters():
                 parameter -= 1e-3 * parameter.grad
                 parameter.grad = None
-    assert len(hooked.attached._losses) <= MANY_LOSSES
-    assert calls.open <= 2 * MANY_LOSSES
+    assert len(hooked.attached.events) <= 8 * MOST_EVENTS
+    assert calls.open <= 2 * MOST_EVENTS
     hooked.close()
-    assert len(hooked.of("collectives")) == 3 * MANY_LOSSES
+    assert len(hooked.of("collectives")) == 3 * MOST_EVENTS
     assert hooked.of("steps") == []
 
 
@@ -361,11 +364,11 @@ def test_a_forked_child_that_trains_is_not_taken_for_its_parent(monkeypatch: pyt
             if number == 40:
                 break
             step(optimizer, model(x[0]).square().mean())
-        assert made.attached.ordinary.on
+        assert made.attached.events
         monkeypatch.setattr(attach, "_current", made.attached)
         monkeypatch.setattr(singleton, "_current", made.recorder)
         singleton._silence()  # what a fork calls in the child
-        assert not made.attached.ordinary.on
+        assert not made.attached.active
         assert not made.recorder.active
         rows = len(made.of("steps"))
         for x in made.loader(200):

@@ -187,7 +187,7 @@ def test_a_step_cut_by_a_failure_is_not_counted_where_no_optimizer_is_marked(rig
         with rig.p.phase("forward"):
             rig.spend(1)
         if number == 2:
-            rig.p._end("os._exit(1)")  # as a handler of SIGTERM does while other ranks are waited for
+            rig.p.end("os._exit(1)")  # as a handler of SIGTERM does while other ranks are waited for
             break
     assert [step["step"] for step in rig.rows("steps")] == [0, 1]
 

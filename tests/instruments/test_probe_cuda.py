@@ -11,6 +11,9 @@ import pytest
 from fireassay.clock import FakeClock
 from fireassay.instruments.recorder.recorder import Recorder
 from fireassay.instruments.recorder.sink import Identity, MemorySink
+from fireassay.steps import events
+from fireassay.steps.events import Batch
+from fireassay.steps.reading import Steps
 
 
 class Gpu:
@@ -180,20 +183,52 @@ def test_a_watched_model_in_host_memory_is_timed_by_the_host_even_if_cuda_was_st
     assert [row[-1] for row in sink.of("steps")] == ["monotonic"]
 
 
+class Observed:
+    """Hooks that see what a test tells them."""
+
+    items, batches, updated = 4.0, 1, False
+
+    def __init__(self, p: Recorder) -> None:
+        self.events: list[Any] = []
+        self.reader = Steps(p.rows)
+        p.observe(self)
+
+    def paused(self, now: int) -> None:
+        self.events.append((events.PAUSE, now))
+
+    def resumed(self, now: int, since: int | None, ns: int) -> None:
+        self.events.append((events.RESUME, now, since, ns))
+
+    def set_aside(self, ns: int, since: int | None = None) -> None:
+        raise AssertionError("no other work")
+
+    def look_closer(self) -> None: ...
+
+    def read(self) -> None:
+        some, self.events = self.events, []
+        self.reader.read(some)
+
+    read_before_writing = close = read
+
+
 def test_a_gpu_that_is_started_after_the_first_batch_was_asked_for_is_timed_by_events(gpu: Gpu, monkeypatch: pytest.MonkeyPatch) -> None:
     """Hooks see the batch before the script moves its model; the first forward pass tells where the model is."""
     torch = sys.modules["torch"]
     monkeypatch.setattr(torch.cuda, "is_initialized", lambda: False)
     p, sink = recorder()
-    p.begin_outside()
-    p.opened(0)
+    hooks = Observed(p)
+    hooks.events += [(events.BEGIN, p.begin_outside(), 0), (events.ASK, 5), (events.GOT, 9, Batch(4.0, None, None, "iterator"))]
     watch = SimpleNamespace(model=object(), device="cuda", hashed=1, due=lambda _: False)
-    monkeypatch.setattr(p, "watch", lambda model: setattr(p, "_watching", watch))
+    monkeypatch.setattr(p, "watch", lambda model: setattr(p.model, "watching", watch))
     p.watched(object())
-    with p.phase("forward"):
+    phases = p.phases_beside
+    assert phases is not None
+    with phases["forward"]:
         gpu.work(7)
-    p.next_step()
+    hooks.events.append((events.TURN, 20, p.turned(20), None, False))
+    hooks.read()
+    assert sink.of("steps") == [], "the GPU has not said yet how long its phases took"
     p.close()
     (row,) = sink.of("steps")
-    assert (row[7], row[-1]) == (7_000_000, "cuda_event")
+    assert (row[6], row[7], row[-1]) == (4, 7_000_000, "cuda_event")
     assert [kind for *_, kind, _, _, _ in sink.of("events")] == ["first_step", "worker_end"], "nothing failed"

@@ -33,11 +33,12 @@ class Rig:
         identity = Identity(launch=0, rank=0, workers=2, incarnation=0, seed=0, host="here")
         self.recorder = Recorder(identity, self.sink)
         self.attached: Any = Attached(torch, self.recorder)
-        self.attached._others, self.attached._meet = True, lambda: None
+        self.communication = self.attached.communication
+        self.communication.others, self.communication.meet = True, lambda: None
         torch_hooks.install(torch, self.attached, self.undo)
         self.steady: list[int] = []  # steps whose pass the reducer's first bucket told of
-        watch = self.attached._by_reducer.watch
-        self.attached._by_reducer.watch = lambda: (self.steady.append(self.recorder._step), watch())[-1]
+        watch = self.communication.by_reducer.watch
+        self.communication.by_reducer.watch = lambda: (self.steady.append(self.recorder._step), watch())[-1]
         self.kept = 0  # rows that were kept back, at most
 
     def train(self, prepare: Any = lambda _: None, at: Any = lambda *_: None, steps: int = STEPS) -> None:
@@ -53,7 +54,7 @@ class Rig:
             at(step, model)
             model(x).sum().backward()
             optimizer.step()
-            self.kept = max(self.kept, len(self.attached._pending._steps))
+            self.kept = max(self.kept, len(self.communication.pending._steps))
         self.attached.close()
         assert self.recorder.active, "a hook failed"
 
@@ -79,7 +80,7 @@ def rig() -> Iterator[Rig]:
 
 def test_a_steady_steps_communication_has_the_rows_of_any_other(rig: Rig) -> None:
     """One bucket of 4 x 4 + 4 numbers a step, which lies in its backward pass."""
-    rig.attached.watched_steps.begins = lambda step: None  # all of them are watched
+    rig.communication.watched_steps.begins = lambda step: None  # all of them are watched
     rig.train()
     assert len(rig.steady) > STEPS / 2, "most steps are steady"
     assert rig.kept > 1, "their rows are made later"

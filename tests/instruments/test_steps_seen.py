@@ -80,7 +80,7 @@ def test_modules_that_transform_samples_make_no_forward_pass_and_hide_no_model(s
     assert "parameter_hash" in {row["what"] for row in seen.of("fingerprints")}
 
 
-def test_a_backward_pass_from_many_numbers_makes_an_ordinary_step_without_a_loss(seen: Seen) -> None:
+def test_a_backward_pass_from_many_numbers_makes_a_step_without_a_loss(seen: Seen) -> None:
     model = torch.nn.Linear(4, 3)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
     for number, batch in enumerate(torch.utils.data.DataLoader(torch.ones(80, 4), batch_size=2)):  # type: ignore[arg-type,var-annotated]
@@ -92,40 +92,28 @@ def test_a_backward_pass_from_many_numbers_makes_an_ordinary_step_without_a_loss
             answers.sum().backward()
         optimizer.step()
     seen.close()
-    assert seen.attached.ordinary.steps > 12, "as many as without such passes: the others are looked at closer"
     assert len(seen.of("steps")) == 40
     lost = [row["step"] for row in seen.of("fingerprints") if row["what"] == "loss"]
     assert lost == list(range(0, 40, 2))
 
 
-@pytest.mark.parametrize(("every", "cost_ns"), [(1, 1_000), (2, 1_000_000)], ids=["most", "few"])
-def test_what_hooks_cost_is_that_of_most_steps(seen: Seen, every: int, cost_ns: int) -> None:
-    """Of ordinary steps one in 16 is timed, of the others each, and the last 1024 times are kept: a time stands for as many steps as it
-    is of.
-    """
+def test_what_hooks_cost_is_that_of_most_steps(seen: Seen) -> None:
+    """One step in 16 is timed, of whatever it consists."""
     model = torch.nn.Linear(4, 1)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
-    for number, batch in enumerate(torch.utils.data.DataLoader(torch.ones(2400, 4), batch_size=1)):  # type: ignore[arg-type,var-annotated]
+    for number, batch in enumerate(torch.utils.data.DataLoader(torch.ones(1200, 4), batch_size=1)):  # type: ignore[arg-type,var-annotated]
         model(batch).sum().backward()
-        if number > 400 and number % every:  # a step of two batches is no ordinary one
+        if number > 400 and number % 2:
             continue
         optimizer.step()
         optimizer.zero_grad()
-    attached = seen.attached
-    attached.ordinary.leave()
-    closer, (unwatched, watched) = attached._own, attached._own_ordinary
+    unwatched, watched = seen.attached.costs.times
     assert not unwatched
-    assert len(watched) >= 4
-    assert (attached.ordinary.steps > 1200) is (every == 1)
-    kept = 64  # as if no more were
-    for times, own_ns in ((closer, 1_000_000), (watched, 1_000)):
-        count = min(kept, len(times))
-        times.clear()
-        times.extend([own_ns] * count)
     seen.close()
     cost, told = (next(row["value"] for row in seen.of("telemetry") if row["counter"] == name) for name in ("cost_per_step", "own_steps"))
-    assert cost == cost_ns
+    assert cost > 0
     steps = len(seen.of("steps"))
+    assert steps / 16 <= len(watched) <= steps / 16 + 16
     assert 0.98 * steps <= told <= steps
 
 

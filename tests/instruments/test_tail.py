@@ -23,7 +23,7 @@ def test_waiting_inside_of_the_tail_is_not_counted_again() -> None:
     clock, sink = FakeClock(), MemorySink()
     recorder = Recorder(Identity(launch=0, rank=0, workers=2, incarnation=0, seed=0, host="here"), sink, now=clock.now_ns)
     attached = Attached(torch, recorder, clock.now_ns)
-    attached._others = True
+    attached.communication.others = True
     engine = torch.autograd.Variable._execution_engine  # type: ignore[attr-defined]
     weight = torch.ones(1, requires_grad=True)
 
@@ -54,7 +54,7 @@ def test_a_script_whose_collectives_are_not_seen_is_not_told_to_expose_none() ->
     clock, sink = FakeClock(), MemorySink()
     identity = Identity(launch=0, rank=0, workers=2, incarnation=0, seed=0, host="here")
     attached = Attached(torch, Recorder(identity, sink, now=clock.now_ns), clock.now_ns)
-    attached._others = True
+    attached.communication.others = True
     weight, optimizer = torch.ones(1, requires_grad=True), object()
     attached.ask()
     loss = (weight * 2).sum()
@@ -78,7 +78,7 @@ def test_what_interrupts_the_hook_behind_a_backward_pass_is_no_waiting_of_that_p
     clock, sink = FakeClock(), MemorySink()
     identity = Identity(launch=0, rank=0, workers=2, incarnation=0, seed=0, host="here")
     attached = Attached(torch, Recorder(identity, sink, now=clock.now_ns), clock.now_ns)
-    attached._others = True
+    attached.communication.others = True
     attached.calls.seen = True
     attached.calls.look = lambda: clock.sleep(0.012)  # type: ignore[method-assign]
     engine = torch.autograd.Variable._execution_engine  # type: ignore[attr-defined]

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from functools import cache
+from typing import Any
+
 import pytest
 
 from fireassay.errors import SpecError
@@ -43,8 +46,14 @@ def two(*, slower: float = 1.0, blocks: int = 5, rates: tuple[float, ...] = (5.0
     return made
 
 
+@cache
+def of_two(**how: Any) -> Side:
+    """Judged once: nobody changes a side."""
+    return side(two(**how))
+
+
 def test_the_largest_load_decides_and_every_load_is_compared() -> None:
-    made = compare_engines(side(two(slower=1.2)), primary="ttft_p50")
+    made = compare_engines(of_two(slower=1.2), primary="ttft_p50")
     (change,) = made.decisive()
     assert made.state == "compared"
     assert (change.configuration, change.side, change.outcome) == ("engine=b rate=10", "b", "worse")
@@ -56,13 +65,13 @@ def test_the_largest_load_decides_and_every_load_is_compared() -> None:
 
 
 def test_a_load_may_be_named() -> None:
-    made = compare_engines(side(two(slower=1.2)), primary="ttft_p50", at=5.0)
+    made = compare_engines(of_two(slower=1.2), primary="ttft_p50", at=5.0)
     assert made.decisive()[0].configuration == "engine=b rate=5"
     assert made.sentence.startswith("At rate=5: ")
 
 
 def test_the_first_engine_named_is_the_baseline() -> None:
-    made = compare_engines(side(two(slower=1.25)), ["b", "a"], primary="ttft_p50")
+    made = compare_engines(of_two(slower=1.25), ["b", "a"], primary="ttft_p50")
     assert made.decisive()[0].outcome == "improved"
     assert made.decisive()[0].ratio == pytest.approx(0.8, rel=0.005)
 
@@ -72,7 +81,7 @@ def test_the_first_engine_named_is_the_baseline() -> None:
 )
 def test_what_does_not_exist_is_refused_and_named(engines: list[str], at: float | None, words: str) -> None:
     with pytest.raises(SpecError, match=words):
-        compare_engines(side(two(blocks=3)), engines, at=at)
+        compare_engines(of_two(blocks=3), engines, at=at)
 
 
 def test_an_inadmissible_record_is_not_compared() -> None:
@@ -82,7 +91,7 @@ def test_an_inadmissible_record_is_not_compared() -> None:
 
 
 def test_goodput_decides_where_objectives_are_asked_for_and_else_tokens() -> None:
-    assert compare_engines(side(two(blocks=3))).primary == "goodput"
+    assert compare_engines(of_two(blocks=3)).primary == "goodput"
     made = simulated(rate=(8.0,), engines=("a", "b"), blocks=3, seconds=4.0, objectives={})
     assert compare_engines(side(made)).primary == "output_throughput"
     assert deciding_metrics(SERVING) == ("goodput", "output_throughput", "request_throughput", "ttft_p95", "e2e_p95")

@@ -146,7 +146,7 @@ def found(measured: RecordData) -> list[Finding]:
     return [one for name in every for one in examine(measured, name)]
 
 
-@pytest.mark.parametrize("workers", [2, 4])
+@pytest.mark.parametrize("workers", some([2, 4]))
 @pytest.mark.parametrize("fault", PARTED)
 def test_what_parted_the_replicas_is_named(fault: str, workers: int) -> None:
     trainer, name = PARTED[fault]
@@ -159,7 +159,7 @@ def test_what_parted_the_replicas_is_named(fault: str, workers: int) -> None:
     assert finding.rule in by_layer["hashes"].sentence
 
 
-@pytest.mark.parametrize("workers", [2, 4])
+@pytest.mark.parametrize("workers", some([2, 4]))
 @pytest.mark.parametrize("fault", SILENT)
 def test_what_passed_in_silence_is_named(fault: str, workers: int) -> None:
     trainer, name, severity = SILENT[fault]

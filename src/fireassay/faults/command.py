@@ -48,21 +48,13 @@ def rule(asked: Keys) -> Iterator[Problem]:
 
 
 def check(asked: Keys, target: Target) -> None:
-    """Check that every placeholder can be filled.
-
-    Raises:
-        SpecError: the command needs a process ID that is unknown.
-    """
+    """Check that every placeholder can be filled. Raises SpecError: the command needs a process ID that is unknown."""
     if not target.command and "{pid}" in asked.command + asked.undo:
         raise refuse("faults[].command", "{pid}", "{replica}, {port} and {url} where assay does not start the server")
 
 
 def strike(victim: Victim, fault: PlannedFault) -> Undo:
-    """Run the command and wait for it to end; `undo` reverts it.
-
-    Raises:
-        OSError: the command failed; its output is in the message.
-    """
+    """Run the command and wait for it to end; `undo` reverts it. Raises OSError: the command failed; its output is in the message."""
     spec = of_kind(Keys, fault)
 
     def line(text: str) -> None:
@@ -73,11 +65,7 @@ def strike(victim: Victim, fault: PlannedFault) -> Undo:
 
 
 def on_load(struck: Struck, asked: Keys) -> Undo | None:
-    """Run the command and wait for it to end; `undo` reverts it.
-
-    Raises:
-        OSError: the command failed; its output is in the message.
-    """
+    """Run the command and wait for it to end; `undo` reverts it. Raises OSError: the command failed; its output is in the message."""
     run(filled(asked.command, struck), struck)
     return (lambda: run(filled(asked.undo, struck), struck)) if asked.undo else (lambda: None)
 

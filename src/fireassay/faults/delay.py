@@ -11,11 +11,7 @@ from fireassay.faults.support.base import Fault, Struck, Undo
 
 
 def on_load(struck: Struck, asked: own_proxy.Delayed) -> Undo:
-    """Delay responses by `delay_s` on the share of connections until undone.
-
-    Raises:
-        RuntimeError: the proxy has exited.
-    """
+    """Delay responses by `delay_s` on the share of connections until undone. Raises RuntimeError: the proxy has exited."""
     struck.front.control(struck.front_url, delay_s=asked.delay_s, share=asked.share)
     return lambda: struck.front.control(struck.front_url)
 

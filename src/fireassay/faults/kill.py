@@ -15,20 +15,12 @@ from fireassay.spec.sections.faults import Fault as FaultSpec
 
 
 def strike(victim: Victim, fault: PlannedFault) -> None:
-    """Send the signal to the worker; the engine restarts it.
-
-    Raises:
-        ProcessLookupError: the victim has already exited.
-    """
+    """Send the signal to the worker; the engine restarts it. Raises ProcessLookupError: the victim has already exited."""
     os.kill(victim.pid, signal.Signals[f"SIG{fault.signal}"])
 
 
 def on_load(struck: Struck, asked: FaultSpec) -> Undo:
-    """Send the signal to all processes of the replica; the undo restarts it.
-
-    Raises:
-        ProcessLookupError: the replica has already exited.
-    """
+    """Send the signal to all processes of the replica; the undo restarts it. Raises ProcessLookupError: the replica has already exited."""
     replicas = struck.own
     replicas.kill(struck.replica, signal.Signals[f"SIG{asked.signal}"])
     return lambda: replicas.restart(struck.replica)

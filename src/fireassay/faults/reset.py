@@ -10,11 +10,7 @@ from fireassay.faults.support.base import Fault, Struck, Undo
 
 
 def on_load(struck: Struck, asked: own_proxy.Shared) -> Undo:
-    """Reset the share of connections until undone.
-
-    Raises:
-        RuntimeError: the proxy has exited.
-    """
+    """Reset the share of connections until undone. Raises RuntimeError: the proxy has exited."""
     struck.front.control(struck.front_url, reset_share=asked.share)
     return lambda: struck.front.control(struck.front_url)
 

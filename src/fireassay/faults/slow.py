@@ -114,11 +114,7 @@ def _inside(mount: str, path: str) -> Path:
 
 
 def make(home: Path, version: int) -> Group:
-    """Create a group.
-
-    Raises:
-        EnvironmentLacks: this user may not create one here.
-    """
+    """Create a group. Raises EnvironmentLacks: this user may not create one here."""
     reason = "no parent group hands the cpu controller on"
     for parent in _parents(home, version):
         _sweep(parent)
@@ -169,11 +165,7 @@ class Keys(FaultSpec):
 
 
 def check_training(asked: Keys) -> None:
-    """Check that a group can be created.
-
-    Raises:
-        EnvironmentLacks: it cannot; the message says what to do.
-    """
+    """Check that a group can be created. Raises EnvironmentLacks: it cannot; the message says what to do."""
     home, version = home_of()
     group = make(home, version)
     try:

@@ -15,21 +15,13 @@ from fireassay.spec.sections.faults import Fault as FaultSpec
 
 
 def strike(victim: Victim, fault: PlannedFault) -> Undo:
-    """Stop the worker and its children; SIGCONT undoes it.
-
-    Raises:
-        ProcessLookupError: the worker has already exited.
-    """
+    """Stop the worker and its children; SIGCONT undoes it. Raises ProcessLookupError: the worker has already exited."""
     supervisor.send(victim.family(), signal.SIGSTOP)
     return lambda: supervisor.send(victim.family(), signal.SIGCONT)
 
 
 def on_load(struck: Struck, asked: FaultSpec) -> Undo:
-    """Stop all processes of the replica; SIGCONT undoes it.
-
-    Raises:
-        ProcessLookupError: the replica has already exited.
-    """
+    """Stop all processes of the replica; SIGCONT undoes it. Raises ProcessLookupError: the replica has already exited."""
     replicas = struck.own
     replicas.kill(struck.replica, signal.SIGSTOP)
     return lambda: supervisor.send(replicas.pids(struck.replica), signal.SIGCONT)

@@ -107,11 +107,7 @@ def _will_free(namespace: int, interface: str) -> subprocess.Popen[str]:
 
 
 def _free(waiting: subprocess.Popen[str]) -> None:
-    """Remove the rule.
-
-    Raises:
-        OSError: it could not be removed.
-    """
+    """Remove the rule. Raises OSError: it could not be removed."""
     try:
         _, message = waiting.communicate(timeout=LONGEST_S)
     except subprocess.TimeoutExpired:

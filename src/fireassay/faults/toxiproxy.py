@@ -38,11 +38,7 @@ class Toxiproxy:
         self._names: dict[str, str] = {}  # proxy address -> proxy name
 
     def version(self) -> str:
-        """The server's version.
-
-        Raises:
-            RuntimeError: nothing answers, or it is not Toxiproxy.
-        """
+        """The server's version. Raises RuntimeError: nothing answers, or it is not Toxiproxy."""
         return str(self.ask("GET", "/version"))
 
     def before(self, url: str) -> str:
@@ -65,11 +61,7 @@ class Toxiproxy:
         return address
 
     def add(self, url: str, kind: str, attributes: dict[str, Any], share: float) -> None:
-        """Add the toxic to the proxy at this address.
-
-        Raises:
-            RuntimeError: the server refuses.
-        """
+        """Add the toxic to the proxy at this address. Raises RuntimeError: the server refuses."""
         self.ask(
             "POST",
             f"/proxies/{quote(self._names[url])}/toxics",
@@ -77,11 +69,7 @@ class Toxiproxy:
         )
 
     def remove(self, url: str) -> None:
-        """Remove the toxic.
-
-        Raises:
-            RuntimeError: the server refuses.
-        """
+        """Remove the toxic. Raises RuntimeError: the server refuses."""
         self.ask("DELETE", f"/proxies/{quote(self._names[url])}/toxics/{TOXIC}")
 
     def close(self) -> None:
@@ -94,11 +82,7 @@ class Toxiproxy:
                 continue
 
     def ask(self, method: str, path: str, body: dict[str, Any] | None = None) -> Any:
-        """Send one request to the server.
-
-        Raises:
-            RuntimeError: no answer, an error status, or neither JSON nor text.
-        """
+        """Send one request to the server. Raises RuntimeError: no answer, an error status, or neither JSON nor text."""
         # with TLS and e-mail headers: not for every report, which loads the faults
         import http.client
 
@@ -131,11 +115,7 @@ class Keys(Delayed):
 
 
 def toxic(asked: Keys) -> tuple[str, dict[str, Any]]:
-    """Type and attributes of the toxic.
-
-    Raises:
-        SpecError: `command` is not a type followed by JSON.
-    """
+    """Type and attributes of the toxic. Raises SpecError: `command` is not a type followed by JSON."""
     if not asked.command.strip():
         return "latency", {"latency": round(1000 * asked.delay_s), "jitter": 0}
     kind, _, text = asked.command.strip().partition(" ")
@@ -171,11 +151,7 @@ def check(asked: Keys, target: Target) -> None:
 
 
 def front(asked: Keys, target: Target, mark: str, seed: int) -> Toxiproxy:
-    """The server's proxies.
-
-    Raises:
-        EnvironmentLacks: nothing answers.
-    """
+    """The server's proxies. Raises EnvironmentLacks: nothing answers."""
     server = _server(target)
     try:
         server.version()
@@ -188,11 +164,7 @@ def front(asked: Keys, target: Target, mark: str, seed: int) -> Toxiproxy:
 
 
 def on_load(struck: Struck, asked: Keys) -> Undo:
-    """Add the toxic; undone by removing it.
-
-    Raises:
-        RuntimeError: the server refuses.
-    """
+    """Add the toxic; undone by removing it. Raises RuntimeError: the server refuses."""
     kind, attributes = toxic(asked)
     struck.front.add(struck.front_url, kind, attributes, asked.share)
     return lambda: struck.front.remove(struck.front_url)

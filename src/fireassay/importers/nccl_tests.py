@@ -66,11 +66,7 @@ def import_runs(chosen: Sequence[Path], root: Path, *, clock: Clock, name: str =
 
 
 def read(path: Path) -> tuple[Run, ...]:
-    """The runs in one file.
-
-    Raises:
-        SpecError: not a result of nccl-tests, or of an unknown operation or type.
-    """
+    """The runs in one file. Raises SpecError: not a result of nccl-tests, or of an unknown operation or type."""
     place = Place(path.name)
     if path.stat().st_size > MAX_BYTES:
         raise place.wrong(Words(f"{path.stat().st_size} bytes"), f"at most {MAX_BYTES}")

@@ -49,11 +49,7 @@ class Scanned:
 
 
 def scan(paths: Sequence[Path], name: str) -> Scanned:
-    """Find every intact batch in the streams of one table.
-
-    Raises:
-        OSError: a file cannot be read.
-    """
+    """Find every intact batch in the streams of one table. Raises OSError: a file cannot be read."""
     scanned = Scanned()
     for path in paths:
         if size := path.stat().st_size:
@@ -98,11 +94,7 @@ def _copied(batch: pa.RecordBatch) -> pa.RecordBatch:
 
 
 def groups(found: Scanned) -> Iterator[pa.Table]:
-    """The sorted rows, some megabytes at a time.
-
-    Raises:
-        OSError: a file cannot be read.
-    """
+    """The sorted rows, some megabytes at a time. Raises OSError: a file cannot be read."""
     if found.schema is None:
         return
     order = _order(found)

@@ -46,10 +46,6 @@ def write_event(writer: StreamWriter, launch: int, kind: str, ns: int, detail: M
 
 
 def check_written(writer: StreamWriter, path: Path) -> None:
-    """Check that everything the writer took has reached the disk.
-
-    Raises:
-        RecordError: it has not.
-    """
+    """Check that everything the writer took has reached the disk. Raises RecordError: it has not."""
     if writer.error is not None:
         raise files.explain(writer.error, path, "write the record")

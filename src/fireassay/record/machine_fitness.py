@@ -70,11 +70,7 @@ def machine_key(machine: Machine | None = None) -> str:
 
 
 def write(result: Mapping[str, Any], *, machine: Machine | None = None, at: Path | None = None) -> Path:
-    """Keep a result of `assay doctor` for later records. Returns its path.
-
-    Raises:
-        RecordError: the state folder cannot be written.
-    """
+    """Keep a result of `assay doctor` for later records. Returns its path. Raises RecordError: the state folder cannot be written."""
     content = _content(machine, at)
     client = {CLIENT: content[CLIENT]} if CLIENT in content else {}
     return _write({**result, **client}, machine, at)

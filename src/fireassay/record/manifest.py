@@ -20,11 +20,7 @@ LONGEST_REASON: Final = 300
 
 
 def read_manifest(path: Path) -> dict[str, Any]:
-    """The manifest as written, whatever its format version.
-
-    Raises:
-        RecordError: there is none, or assay did not write it.
-    """
+    """The manifest as written, whatever its format version. Raises RecordError: there is none, or assay did not write it."""
     try:
         return _parse_manifest(path)
     except (OSError, ValueError) as error:  # a path with a NUL is a ValueError

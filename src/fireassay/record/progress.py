@@ -37,11 +37,7 @@ class ProgressWriter:
     __slots__ = ("_map", "_view")
 
     def __init__(self, path: Path, *, pid: int, incarnation: int) -> None:
-        """Create a new file.
-
-        Raises:
-            OSError: the disk is full or not writable.
-        """
+        """Create a new file. Raises OSError: the disk is full or not writable."""
         path.parent.mkdir(parents=True, exist_ok=True)
         # A new file: an earlier incarnation that still runs would die of SIGBUS if its file were truncated.
         fresh = path.with_name(f"{path.name}.{pid}.tmp")

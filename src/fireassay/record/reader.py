@@ -138,11 +138,7 @@ def _summary(path: Path, file: str) -> dict[str, Any]:
 
 
 def open_record(path: Path) -> Record:
-    """Open a record folder.
-
-    Raises:
-        RecordError: the folder is missing, empty, foreign, damaged or of a newer format.
-    """
+    """Open a record folder. Raises RecordError: the folder is missing, empty, foreign, damaged or of a newer format."""
     manifest = read_manifest(path)
     migrations = migrations_of(path, manifest)
     for step in migrations:

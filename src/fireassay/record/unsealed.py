@@ -73,11 +73,7 @@ def _salvage(path: Path, launch: int, name: str) -> Iterator[tuple[Path, Any]]:
 
 
 def stream_files(path: Path, launch: int, name: str) -> list[Path]:
-    """The streams of one table of an unfinished launch, sorted by name.
-
-    Raises:
-        RecordError: the launch's folder cannot be listed.
-    """
+    """The streams of one table of an unfinished launch, sorted by name. Raises RecordError: the launch's folder cannot be listed."""
     folder = path / "streams" / launch_name(launch)
     try:
         return sorted(file for file in folder.iterdir() if file.name.startswith(f"{name}.") and file.suffix == ".arrows")

@@ -21,8 +21,7 @@ from fireassay.record.launch_rows import check_written
 from fireassay.runners.evaluating import conditions
 from fireassay.runners.evaluating.conditions import item_digests as of_items
 from fireassay.runners.evaluating.likelihood import fitting
-from fireassay.runners.experiment import launch_loop
-from fireassay.runners.experiment.context import Job, Made, Outcome, RunContext, Runner
+from fireassay.runners.experiment.context import Job, Made, RunContext, Runner
 from fireassay.spec.experiment import Experiment
 from fireassay.spec.plan import configuration_of
 from fireassay.spec.sections.evaluation import AnswerFile, Evaluation
@@ -34,11 +33,7 @@ WHOLE = "whole"  # the extractor, likewise
 
 
 def section(experiment: Experiment) -> Evaluation:
-    """The section [evaluation].
-
-    Raises:
-        SpecError: there is none.
-    """
+    """The section [evaluation]. Raises SpecError: there is none."""
     if experiment.evaluation is None:
         fix = "Add [evaluation] with [[evaluation.answers]], or use: assay score FILE"
         raise refuse("evaluation", "nothing", "a table [evaluation]", fix)
@@ -139,15 +134,10 @@ class Scorings:
         }
 
 
-def run(context: RunContext) -> Outcome:
-    """Score the remaining files."""
-    return launch_loop.run(context, Scorings(context))
-
-
 def _once_each(items: Sequence[Item]) -> list[Item]:
     """The items by id, without repetitions: the order of a file's lines moves no score."""
     first = {item.id: item for item in reversed(items)}
     return [first[name] for name in sorted(first)]
 
 
-RUNNER = Runner(name="answers", check=check, run=run, maker=Scorings)
+RUNNER = Runner(name="answers", check=check, maker=Scorings)

@@ -10,6 +10,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 
@@ -17,8 +18,7 @@ from fireassay import catalog, isolated
 from fireassay.errors import EnvironmentLacks, refuse
 from fireassay.instruments.collectives.operations import elements
 from fireassay.launchers.support.base import Launcher
-from fireassay.runners.experiment import launch_loop
-from fireassay.runners.experiment.context import Job, Made, Outcome, RunContext, Runner
+from fireassay.runners.experiment.context import Job, Made, Runner
 from fireassay.runners.launching.collective_worker import worker_request
 from fireassay.runners.launching.launch import LaunchRun
 from fireassay.runners.training import Training
@@ -107,8 +107,6 @@ def _memory_holds(requested: Collectives, levels: Sequence[int]) -> None:
 
 
 def _has_torch() -> None:
-    from importlib.util import find_spec
-
     if find_spec("torch") is None:
         raise EnvironmentLacks(f"torch, whose collectives are timed, is not installed for {sys.executable}. Install it: pip install torch")
 
@@ -131,9 +129,4 @@ class CollectiveLaunches(Training):
         return LaunchRun(self.context, job, request, self.launcher).run(self.meter)
 
 
-def run(context: RunContext) -> Outcome:
-    """Make the remaining launches."""
-    return launch_loop.run(context, CollectiveLaunches(context))
-
-
-RUNNER = Runner(name="collectives", check=check, run=run, maker=CollectiveLaunches)
+RUNNER = Runner(name="collectives", check=check, maker=CollectiveLaunches)

@@ -51,11 +51,7 @@ EMPTY: Final = "empty"  # the outcome of a request that succeeded without any te
 
 
 def section(experiment: Experiment) -> tuple[Evaluation, Serving]:
-    """The sections [evaluation] and [serving].
-
-    Raises:
-        SpecError: one is missing, or no task is named.
-    """
+    """The sections [evaluation] and [serving]. Raises SpecError: one is missing, or no task is named."""
     evaluation, load = experiment.evaluation, experiment.serving
     missing = [name for name, value in (("evaluation", evaluation), ("serving", load)) if value is None]
     if evaluation is not None and not evaluation.task:
@@ -67,11 +63,7 @@ def section(experiment: Experiment) -> tuple[Evaluation, Serving]:
 
 
 def tasks_of(evaluation: Evaluation, folder: Path) -> tuple[Task, ...]:
-    """The tasks, read from the user's files.
-
-    Raises:
-        SpecError: a file cannot be read, or a row is invalid.
-    """
+    """The tasks, read from the user's files. Raises SpecError: a file cannot be read, or a row is invalid."""
     own = evaluation.task.endswith(".toml")
     layout: Format = catalog.load("quality.tasks", OWN_TASK if own else evaluation.task)
     path = folder / Path(evaluation.task if own else evaluation.data).expanduser()

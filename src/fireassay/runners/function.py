@@ -26,11 +26,7 @@ _START = "import json, sys; from fireassay.instruments.calls.function_calls impo
 
 
 def check(experiment: Experiment, folder: Path) -> None:
-    """Check the syntax of the target and its arguments; only the launches import the module.
-
-    Raises:
-        SpecError: either is invalid.
-    """
+    """Check the syntax of the target and its arguments; only the launches import the module. Raises SpecError: either is invalid."""
     problems = command.single_level(experiment)
     module, colon, name = experiment.workload.script.partition(":")
     if not (colon and all(part.isidentifier() for part in (*module.split("."), *name.split(".")))):

@@ -23,8 +23,7 @@ from fireassay.instruments.network_probe import Echo, Lack, Stream, Target
 from fireassay.launchers.support import supervisor
 from fireassay.record.launch_rows import check_written, write_event
 from fireassay.record.machine import Machine
-from fireassay.runners.experiment import launch_loop
-from fireassay.runners.experiment.context import Job, Made, Metered, Outcome, RunContext, Runner
+from fireassay.runners.experiment.context import Job, Made, Metered, RunContext, Runner
 from fireassay.spec.experiment import Experiment
 
 SECONDS: Final = "seconds="
@@ -33,11 +32,7 @@ LACK, WAY = "network_lack", "network_way"
 
 
 def hosts_and_seconds(experiment: Experiment) -> tuple[tuple[Target, ...], float]:
-    """The hosts, and the seconds per transfer.
-
-    Raises:
-        SpecError: an argument is neither, or there is no host.
-    """
+    """The hosts, and the seconds per transfer. Raises SpecError: an argument is neither, or there is no host."""
     seconds, targets, problems = network_probe.SECONDS, [], []
     for word in experiment.workload.arguments:
         try:
@@ -69,11 +64,7 @@ def _seconds(text: str) -> float:
 
 
 def check(experiment: Experiment, folder: Path) -> None:
-    """Check that the hosts resolve.
-
-    Raises:
-        SpecError: an argument is not a host, or its address is unknown.
-    """
+    """Check that the hosts resolve. Raises SpecError: an argument is not a host, or its address is unknown."""
     problems = []
     for target in hosts_and_seconds(experiment)[0]:
         try:
@@ -214,9 +205,4 @@ def _rows(stream: Stream) -> Iterator[tuple[str, float, str]]:
         yield "host_busy", stream.host_busy, "fraction"
 
 
-def run(context: RunContext) -> Outcome:
-    """Make the remaining rounds."""
-    return launch_loop.run(context, NetworkRounds(context))
-
-
-RUNNER = Runner(name="network", check=check, run=run, maker=NetworkRounds)
+RUNNER = Runner(name="network", check=check, maker=NetworkRounds)

@@ -30,6 +30,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from fireassay.errors import Problem, refuse, refuse_any
@@ -148,11 +149,7 @@ def arguments(cluster: Cluster, steps: int) -> tuple[str, ...]:
 
 
 def cluster_of(experiment: Experiment) -> tuple[Cluster, int]:
-    """The cluster, and the steps per launch.
-
-    Raises:
-        SpecError: an argument is unknown or its value invalid.
-    """
+    """The cluster, and the steps per launch. Raises SpecError: an argument is unknown or its value invalid."""
     readers = {field.name: READERS[str(field.type)] for field in fields(Cluster)} | {"steps": int}
     values: dict[str, Any] = {}
     problems = []
@@ -189,11 +186,7 @@ def outside(cluster: Cluster, steps: int, levels: Sequence[int]) -> Iterator[tup
 
 
 def check(experiment: Experiment, folder: Path) -> None:
-    """Check that the cluster can be simulated.
-
-    Raises:
-        SpecError: it cannot be simulated.
-    """
+    """Check that the cluster can be simulated. Raises SpecError: it cannot be simulated."""
     cluster_of(experiment)
     unknown = sorted({planned.role for planned in plan(experiment)} - {"timed", "sweep"})
     if unknown:
@@ -362,8 +355,6 @@ def batches(table: str, columns: Columns) -> Iterator[pa.RecordBatch]:
 
 
 def _batch(table: str, columns: Columns, begin: int, rows: int) -> pa.RecordBatch:
-    import pyarrow as pa
-
     schema = arrow_schema(table)
     arrays = []
     for field in schema:

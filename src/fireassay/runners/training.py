@@ -10,8 +10,7 @@ from fireassay.errors import refuse
 from fireassay.faults.support.base import Fault
 from fireassay.launchers.support.base import Launcher, Request
 from fireassay.record.machine import absent
-from fireassay.runners.experiment import launch_loop
-from fireassay.runners.experiment.context import Job, Made, Metered, Outcome, RunContext, Runner
+from fireassay.runners.experiment.context import Job, Made, Metered, RunContext, Runner
 from fireassay.runners.experiment.script import script_path
 from fireassay.runners.launching import fresh_folder, profiling
 from fireassay.runners.launching.collective_worker import worker_request
@@ -79,9 +78,4 @@ class Training(Metered):
         return request_for(self.context, job, dict(os.environ), folder)
 
 
-def run(context: RunContext) -> Outcome:
-    """Make the remaining launches."""
-    return launch_loop.run(context, Training(context))
-
-
-RUNNER = Runner(name="training", check=check, run=run, maker=Training)
+RUNNER = Runner(name="training", check=check, maker=Training)

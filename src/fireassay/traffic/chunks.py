@@ -84,11 +84,7 @@ class Dechunker:
         self._trailer = False
 
     def feed(self, data: bytes) -> None:
-        """Process one read.
-
-        Raises:
-            ValueError: the framing is not chunked.
-        """
+        """Process one read. Raises ValueError: the framing is not chunked."""
         position = 0
         while position < len(data) and not self.done:
             position = self._data(data, position) if self._left else self._lines(data, position)

@@ -38,7 +38,7 @@ def test_waiting_after_the_last_gradient_and_inside_of_the_pass_is_told_of_the_m
     clock = FakeClock()
     probe, sink = recorder(clock)
     marked = Marked(torch, probe)
-    marked._others = True
+    marked.communication.others = True
     probe.attach_communication(marked)
     engine = torch.autograd.Variable._execution_engine
     weight: Any = torch.ones(1, requires_grad=True)

@@ -31,7 +31,6 @@ class Hooked:
         self.recorder = Recorder(Identity(launch=0, rank=0, workers=1, incarnation=0, seed=0, host="here"), self.sink)
         self.attached = Attached(torch, self.recorder)
         self.met: list[str] = []
-        self.attached.ordinary.allowed = False  # its steps tell of no calls
         seen = self.attached.forward
         self.attached.forward = lambda module, inputs: (self.met.append(type(module).__name__), seen(module, inputs))[1]  # type: ignore[method-assign, func-returns-value]
         torch_hooks.install(torch, self.attached, self.undo)
@@ -192,4 +191,5 @@ def test_a_training_without_modules_is_measured_and_keeps_no_batches(hooked: Hoo
     rows = hooked.steps()
     assert [row["items"] for row in rows] == [4.0] * 30
     assert all(row["forward_ns"] is None and row["backward_ns"] for row in rows)
-    assert not list(hooked.attached.batches.waiting())
+    hooked.attached.read()
+    assert not list(hooked.attached.reader.order.waiting())

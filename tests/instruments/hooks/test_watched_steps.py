@@ -12,7 +12,8 @@ from typing import Any
 
 import pytest
 
-from fireassay.instruments.hooks.watched_steps import ALIKE, FIRST, OFTEN, UNWATCHED, chosen
+from fireassay.instruments.hooks.watched_steps import ALIKE, FIRST, OFTEN, chosen
+from fireassay.instruments.recorder.step_rows import UNWATCHED
 from tests.instruments import test_steady_communication as steady
 from tests.instruments.test_steady_communication import Rig
 from tests.limits import PROCESS_S
@@ -57,27 +58,25 @@ def test_a_steady_step_is_watched_or_says_that_it_was_not(rig: Rig) -> None:
 
 @pytest.mark.parametrize("steps", [44, 60, 70, STEPS])
 def test_the_hooks_cost_is_that_of_no_more_steps_than_there_were(rig: Rig, steps: int) -> None:
-    """One ordinary step of 16 is timed; once some are not watched, each watched one is too."""
+    """One step of 16 is timed; once some are not watched, each watched one is too."""
     rig.train(steps=steps)
     told = next(row["value"] for row in rig.rows("telemetry") if row["counter"] == "own_steps")
     assert steps / 4 <= told <= steps
 
 
 def test_steps_of_every_kind_count_in_the_hooks_cost(rig: Rig) -> None:
-    """Of a sampled job too, whose steps may mostly be no ordinary ones: where it accumulates or evaluates."""
+    """Of a sampled job too: each kind by its share."""
     rig.train(steps=STEPS)
     attached = rig.attached
-    kinds = (attached._own, *attached._own_ordinary)
-    for times, ns in zip(kinds, (900, 100, 300), strict=True):
+    for times, ns in zip(attached.costs.times, (100, 300), strict=True):
         count = len(times)
         times.clear()
         times.extend([ns] * count)
-    closer, missed = sum(attached._closer), attached.watched_steps.missed - attached._closer[True]
-    seen = attached.ordinary.steps - missed
-    assert min(closer, missed, seen) > 0
-    cost, steps = attached._cost()
-    assert steps == closer + missed + seen
-    assert cost == pytest.approx((900 * closer + 100 * missed + 300 * seen) / steps)
+    missed, seen = attached.costs.steps
+    assert missed == len(unwatched(rig)) > 0
+    cost, steps = attached.costs.per_step()
+    assert steps == missed + seen == STEPS
+    assert cost == pytest.approx((100 * missed + 300 * seen) / steps)
 
 
 def test_the_engines_own_group_reduces_where_nobody_watches(rig: Rig) -> None:
@@ -113,8 +112,8 @@ def test_the_short_end_of_an_unwatched_step_is_the_usual_one_and_no_other_where_
             dist.all_reduce(torch.ones(1))
 
     ends: list[tuple[int, bool]] = []
-    goes_on = rig.attached.watched_steps.goes_on
-    rig.attached.watched_steps.goes_on = lambda step: (ends.append((step, goes_on(step))), ends[-1][1])[-1]
+    goes_on = rig.communication.watched_steps.goes_on
+    rig.communication.watched_steps.goes_on = lambda step: (ends.append((step, goes_on(step))), ends[-1][1])[-1]
     rig.train(at=sometimes, steps=STEPS)
     quick = {step for step, usual in ends if usual}
     assert len({step for step in quick if step < 150}) > 30
@@ -177,7 +176,7 @@ def test_a_script_that_marks_its_steps_later_is_watched_in_all_of_them(rig: Rig)
     from fireassay.instruments.hooks.marked_steps import Marked
 
     rig.train(steps=101)
-    rig.attached.watched_steps._give(timed=False)
+    rig.communication.watched_steps._give(timed=False)
     marked = Marked(torch, rig.recorder, rig.attached)
     assert not marked.calls.unwatched
 

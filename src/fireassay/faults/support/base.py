@@ -54,11 +54,7 @@ class Struck:
 
     @property
     def own(self) -> Replicas:
-        """The replicas.
-
-        Raises:
-            OSError: assay does not own them.
-        """
+        """The replicas. Raises OSError: assay does not own them."""
         if self.replicas is None:
             raise OSError(f"assay did not start {self.target.name} and cannot reach its processes")
         return self.replicas
@@ -74,11 +70,7 @@ class Victim:
     mark: str = ""  # prefix of FIREASSAY_MARK for processes the act starts, as in `Struck`
 
     def family(self) -> list[int]:
-        """Its processes: the worker and its children, such as data loaders.
-
-        Raises:
-            ProcessLookupError: the worker has already exited.
-        """
+        """Its processes: the worker and its children, such as data loaders. Raises ProcessLookupError: the worker has already exited."""
         if not Path(f"/proc/{self.pid}").exists() and Path("/proc/self").exists():
             raise ProcessLookupError(f"process {self.pid} of rank {self.rank} is gone")
         return [self.pid, *supervisor.descendants(self.pid)]

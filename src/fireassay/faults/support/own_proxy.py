@@ -31,11 +31,7 @@ class Delayed(Shared):
 
 
 def check(asked: FaultSpec, target: Target) -> None:
-    """Check that a proxy can stand in front of the target.
-
-    Raises:
-        SpecError: an address is not http://.
-    """
+    """Check that a proxy can stand in front of the target. Raises SpecError: an address is not http://."""
     if unsupported := [url for url in target.urls if not url.startswith("http://")]:
         raise refuse(
             "faults[].kind",

@@ -88,11 +88,7 @@ def disturbed(perturbation: object) -> str:
 
 
 def states(path: Path, stack: ExitStack) -> Spool:
-    """The requests of a run, spooled.
-
-    Raises:
-        SpecError: no scenario state.
-    """
+    """The requests of a run, spooled. Raises SpecError: no scenario state."""
     place, found = next(documents(path, [("request_states",)], stack), (Place(path.name), None))
     requests = mapping(found, place).get("request_states")
     if not isinstance(requests, Spool):
@@ -101,11 +97,7 @@ def states(path: Path, stack: ExitStack) -> Spool:
 
 
 def entries(path: Path, stack: ExitStack) -> Iterator[tuple[Place, Mapping[str, Any]]]:
-    """The objects of a file that is one list.
-
-    Raises:
-        SpecError: it is no list, or an element is no object.
-    """
+    """The objects of a file that is one list. Raises SpecError: it is no list, or an element is no object."""
     document = next((document for _, document in documents(path, [()], stack)), None)
     if not isinstance(document, Spool):
         raise Place(path.name).wrong(Words("no list"), "a list of objects")

@@ -105,11 +105,7 @@ def in_zip(path: Path, stack: ExitStack) -> Samples:
 
 
 def collect(source: Samples) -> Collected:
-    """The names of all scores, and digests of what was asked.
-
-    Raises:
-        SpecError: a sample is invalid, or occurs twice in one epoch.
-    """
+    """The names of all scores, and digests of what was asked. Raises SpecError: a sample is invalid, or occurs twice in one epoch."""
     seen = Collected()
     for place, sample in source.each():
         item, epoch = _key(sample, place)

@@ -144,11 +144,7 @@ class Collected:
 
 
 def collect(path: Path, columns: Mapping[tuple[str, str], str]) -> Collected:
-    """The scores of every document.
-
-    Raises:
-        SpecError: a line is no sample, or a document occurs twice with one filter.
-    """
+    """The scores of every document. Raises SpecError: a line is no sample, or a document occurs twice with one filter."""
     seen = Collected()
     for place, row in _rows(path):
         item, by = _item(row, place), _filter(row, columns)

@@ -109,11 +109,7 @@ def documents(path: Path, spooled: Sequence[Pattern], stack: ExitStack) -> Itera
 
 
 def opened(path: Path) -> TextIO:
-    """Open a regular file as text: a pipe might never end.
-
-    Raises:
-        SpecError: the file is missing, not regular, or unreadable.
-    """
+    """Open a regular file as text: a pipe might never end. Raises SpecError: the file is missing, not regular, or unreadable."""
     place = Place(str(path))
     if not path.exists():
         raise place.wrong(Words("no such file"), "a file that another tool wrote")
@@ -126,11 +122,7 @@ def opened(path: Path) -> TextIO:
 
 
 def lines(path: Path) -> Iterator[tuple[Place, str]]:
-    """The non-empty lines of a file, each with its place.
-
-    Raises:
-        SpecError: a line is not UTF-8, or longer than 64 MiB.
-    """
+    """The non-empty lines of a file, each with its place. Raises SpecError: a line is not UTF-8, or longer than 64 MiB."""
     with opened(path) as file:
         for number in itertools.count(1):
             place = Place(path.name, number)
@@ -338,11 +330,7 @@ class Archive:
         return Place(f"{self._name}: {name[:80]}")
 
     def json(self, name: str) -> Any:
-        """The JSON of a member.
-
-        Raises:
-            SpecError: the member is damaged, encrypted, too large, no UTF-8 or no JSON.
-        """
+        """The JSON of a member. Raises SpecError: the member is damaged, encrypted, too large, no UTF-8 or no JSON."""
         place, member = self.place(name), self._members[name]
         if member.flag_bits & ENCRYPTED:
             raise place.wrong(Words("an encrypted member"), "a log as the tool writes it")
@@ -383,11 +371,7 @@ class Archive:
 
 @contextmanager
 def archive(path: Path) -> Iterator[Archive]:
-    """A zip file, open.
-
-    Raises:
-        SpecError: no zip file, or one with too many members.
-    """
+    """A zip file, open. Raises SpecError: no zip file, or one with too many members."""
     place = Place(path.name)
     opened(path).close()
     try:

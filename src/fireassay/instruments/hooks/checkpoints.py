@@ -55,7 +55,7 @@ class Checkpoints:
 
     def __init__(self, torch: Any, attached: Attached) -> None:
         self._torch, self._attached = torch, attached
-        self._recorder = attached._recorder
+        self._recorder = attached.recorder
         self._reads: deque[Read] = deque(maxlen=READS)
 
     # ---- saving
@@ -77,7 +77,7 @@ class Checkpoints:
 
     def _is_state(self, thing: Any) -> bool:
         """Whether it holds the training state."""
-        watch = self._recorder._watch
+        watch = self._recorder.model.current
         if watch is None:
             return False
         trained = [tensor for tensor in watch.model.parameters() if tensor.requires_grad]
@@ -86,9 +86,9 @@ class Checkpoints:
         return bool(elements and elements >= HALF * sum(tensor.numel() for tensor in trained))
 
     def _in_parallel(self, original: Any, arguments: Any, words: Any, files: list[str]) -> Any:
-        begin = self._attached._now()
+        begin = self._attached.now()
         done = original(*arguments, **words)
-        self._shielded(self._recorder.saved, begin, self._attached._now() - begin, {"files": files, "beside": True}, beside=True)
+        self._shielded(self._recorder.saved, begin, self._attached.now() - begin, {"files": files, "beside": True}, beside=True)
         return done
 
     # ---- loading
@@ -99,7 +99,7 @@ class Checkpoints:
         def read(*arguments: Any, **words: Any) -> Any:
             if self._nested() or threading.current_thread() is not threading.main_thread():
                 return original(*arguments, **words)
-            begin = self._attached._now()
+            begin = self._attached.now()
             content = original(*arguments, **words)
             self._shielded(self._has_read, _given(arguments, words, 0, file), content, begin)
             return content
@@ -110,8 +110,8 @@ class Checkpoints:
         addresses = frozenset(_address(tensor) for tensor in self._tensors(content))
         named = (_files(file) or [""])[0]
         if addresses:
-            spent = self._attached._now() - begin
-            self._reads.append(Read(named, begin, spent, self._recorder._step, addresses))
+            spent = self._attached.now() - begin
+            self._reads.append(Read(named, begin, spent, self._recorder.step_number, addresses))
 
     def loading(self, original: Any) -> Any:
         """Wrap `load_state_dict` of a module or an optimizer."""
@@ -132,7 +132,7 @@ class Checkpoints:
         """The files that this state was read from: by its tensors' addresses, else those not used yet."""
         if threading.current_thread() is not threading.main_thread():
             return []
-        step = self._recorder._step
+        step = self._recorder.step_number
         fresh = [read for read in self._reads if read.step == step]
         self._reads = deque(fresh, maxlen=READS)
         addresses = {_address(tensor) for tensor in self._tensors(state)} - {0}
@@ -142,7 +142,7 @@ class Checkpoints:
         """Exclude the read from training time, if it happened in the current step."""
         for read in reads:
             read.used = True
-            if self._recorder._in_step and read.begin >= self._recorder._begin:
+            if self._attached.begun and read.begin >= self._recorder.begin_ns:
                 self._recorder.set_aside("checkpoint_load", read.begin, read.ns, {"files": [read.file]})
 
     # ---- both
@@ -172,7 +172,7 @@ class Checkpoints:
 
     def _nested(self) -> bool:
         """Whether we are inside a checkpoint or another part marked as not training."""
-        return not self._recorder.active or bool(self._attached._paused)
+        return not self._recorder.active or bool(self._attached.pausing)
 
     def _shielded(self, call: Callable[..., Any], *arguments: Any, **words: Any) -> Any:
         try:

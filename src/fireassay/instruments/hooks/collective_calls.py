@@ -252,6 +252,17 @@ class Calls:
         return calls
 
     @property
+    def pending(self) -> list[Call]:
+        """The calls not taken yet."""
+        return list(self._open)
+
+    def next_number(self, name: str) -> int:
+        """The number of the group's next call, which is counted."""
+        number = self._numbers.get(name, 0)
+        self._numbers[name] = number + 1
+        return number
+
+    @property
     def open(self) -> int:
         """The number of calls not taken yet."""
         return len(self._open)
@@ -271,9 +282,9 @@ class Calls:
 
 
 class Steady(Protocol):
-    """Handles steady steps (`fast_step`)."""
+    """Watches a steady pass (`exposed_communication`)."""
 
-    on: bool  # whether the current step is one
+    on: bool  # whether it is one
 
 
 def _nothing() -> None:

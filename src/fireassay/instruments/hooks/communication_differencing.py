@@ -45,7 +45,7 @@ def install(torch: Any, attached: Attached, recorder: Recorder, undo: list[Calla
     parallel, distributed = torch.nn.parallel.DistributedDataParallel, torch.distributed
     if not distributed.is_available():
         return
-    forward, turn = parallel.forward, attached._turn
+    forward, turn = parallel.forward, attached.turn
 
     def in_turn(self: Any, *arguments: Any, **words: Any) -> Any:
         if torch.compiler.is_compiling() or not taking.leaves_alone(self):
@@ -56,15 +56,15 @@ def install(torch: Any, attached: Attached, recorder: Recorder, undo: list[Calla
         finally:
             self.require_backward_grad_sync = before
 
-    def turned(at: int | None = None) -> None:
+    def turned(*arguments: Any, **words: Any) -> None:
         taking.asked()
-        turn(at)
+        turn(*arguments, **words)
         taking.turned()
 
     def back() -> None:
-        parallel.forward, attached._turn = forward, turn  # type: ignore[method-assign]
+        parallel.forward, attached.turn = forward, turn  # type: ignore[method-assign]
 
-    parallel.forward, attached._turn = in_turn, turned  # type: ignore[method-assign]
+    parallel.forward, attached.turn = in_turn, turned  # type: ignore[method-assign]
     optimizers = importlib.import_module("torch.optim.optimizer")  # the package hides it
     undo.extend((optimizers.register_optimizer_step_pre_hook(taking.steps).remove, back))
 
@@ -95,15 +95,15 @@ class _Turns:
 
     def asked(self) -> None:
         """A step ends: keep its collectives before they are recorded."""
-        step = self._recorder._step
-        self._before = [call for call in self._attached.calls._open if call.step in (None, step)]
+        step = self._recorder.step_number
+        self._before = [call for call in self._attached.calls.pending if call.step in (None, step)]
 
     def turned(self) -> None:
         """The next step has begun."""
         if self._over or not self._recorder.active:
             return
-        begin = self._recorder._now()
-        before, self._free, self._told = self._free, is_free(self._recorder._step), False
+        begin = self._recorder.now()
+        before, self._free, self._told = self._free, is_free(self._recorder.step_number), False
         if before == self._free:
             return
         try:
@@ -112,7 +112,7 @@ class _Turns:
             self._over, self._free = True, False
             print(f"assay: the calibration of communication has stopped: {type(error).__name__}: {error}", file=sys.stderr)
         self._attached.calls.waits.taken()
-        self._recorder.set_aside("calibration", begin, self._recorder._now() - begin)
+        self._recorder.set_aside("calibration", begin, self._recorder.now() - begin)
 
     def _change(self) -> None:
         if not self._free:
@@ -126,7 +126,7 @@ class _Turns:
         self._keep()
 
     def _keep(self) -> None:
-        tensors = [tensor for model in self._attached.reducers for tensor in (*model.parameters(), *model.buffers())]
+        tensors = [tensor for model in self._attached.communication.reducers for tensor in (*model.parameters(), *model.buffers())]
         for optimizer in self._optimizers.values():
             state_values = (value for state in optimizer.state.values() if isinstance(state, dict) for value in state.values())
             tensors += [value for value in state_values if isinstance(value, self._torch.Tensor)]
@@ -150,7 +150,7 @@ class _Replay:
 
     def make(self, calls: list[Call]) -> None:
         """Request all of them at once, as a backward pass does; only if every rank can."""
-        distributed, now = self._torch.distributed, self._recorder._now
+        distributed, now = self._torch.distributed, self._recorder.now
         replayed = [call for call in calls if call.op != "barrier"]
         requests = [self._asking(call) for call in replayed]
         replayable = self._torch.tensor([float(bool(replayed) and None not in requests)], device="cuda" if self._cuda else "cpu")
@@ -175,15 +175,13 @@ class _Replay:
     def _tell(self, rows: list[tuple[Call, int, int | None]], whole: int) -> None:
         calls = self._attached.calls
         for call, begin, end in rows:
-            number = calls._numbers[call.group]
-            calls._numbers[call.group] = number + 1
-            again = replace(call, number=number, step=None, begin=begin, end=end, blocked=None)
+            again = replace(call, number=calls.next_number(call.group), step=None, begin=begin, end=end, blocked=None)
             self._recorder.collective(again, "replay", "host")
         self._recorder.communicated("replay", total=whole, nbytes=sum(call.nbytes for call, _, _ in rows))
 
     def _end(self, work: Any) -> int | None:
         work.wait()
-        return None if self._cuda else self._recorder._now()  # on a GPU the call is only enqueued
+        return None if self._cuda else self._recorder.now()  # on a GPU the call is only enqueued
 
     def _still(self) -> None:
         if self._cuda:

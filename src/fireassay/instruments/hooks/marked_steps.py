@@ -10,83 +10,110 @@ Cannot tell: the phase of the waiting in a script that marks no backward pass; i
 
 from __future__ import annotations
 
+from collections import deque
+from collections.abc import Callable
 from statistics import median
 from typing import Any
 
 from fireassay.instruments.hooks.communication_waits import BETWEEN
+from fireassay.instruments.hooks.exposed_communication import ExposedCommunication
 from fireassay.instruments.hooks.steps import Attached
-from fireassay.instruments.recorder.phases import NAMES
 from fireassay.instruments.recorder.recorder import Recorder
 
 
-class Marked(Attached):
+class Marked:
     """Records the communication of steps that the script marks."""
+
+    pausing = 0  # nobody reports pauses but the marks
 
     def __init__(self, torch: Any, recorder: Recorder, before: Attached | None = None) -> None:
         """`before`: the previous hooks' state, whose pending calls continue."""
-        super().__init__(torch, recorder, recorder._now)
+        self.recorder, self.now = recorder, recorder.now
+        self.communication = ExposedCommunication(torch, recorder, recorder.now, self._phase, self.failed)
         if before is not None:
-            before.watched_steps.all()
-            self.calls, self.reducers, self.evidence = before.calls, before.reducers, before.evidence
-            self._hears(self.calls)
-            self.calls.taken(everything=True)
-        self._meet()
+            self.communication.take_over(before.communication)
+        self.calls = self.communication.calls
+        self._own_ns = 0
+        self._own: deque[int] = deque(maxlen=1024)
+        self._hooks: list[Any] = []  # of the current backward passes
+        self.communication.meet()
 
-    def backward(self, roots: Any, accumulates: bool) -> None:
-        """Gradients are requested."""
-        if not self._others and self._recorder._step == 0:  # the process group may exist by now
-            self._meet()
-        self._computed, hook = None, self._watch_engine(roots[0]) if accumulates and self._together() else None
-        self._passes.append((False, None, hook))
+    @property
+    def active(self) -> bool:
+        """Whether anything is recorded."""
+        return self.recorder.active
+
+    def failed(self, error: Exception) -> None:
+        """An internal error: stop measuring, let the training continue."""
+        self.silence()
+        self.recorder.fail(error, "attach")
+
+    def silence(self) -> None:
+        """Stop recording."""
+        self.calls.wanted = False
+
+    def shielded(self, call: Callable[..., None], *arguments: Any) -> bool:
+        """Run a hook's work, timed. Whether it succeeded; its error ends the measurement."""
+        begin = self.now()
+        try:
+            call(*arguments)
+        except Exception as error:
+            self.failed(error)
+            return False
+        finally:
+            self._own_ns += self.now() - begin
+        return True
+
+    def backward(self, roots: Any, accumulates: bool) -> bool:
+        """Gradients are requested. Whether their end is recorded too."""
+        return self.shielded(self._backward, roots, accumulates)
+
+    def _backward(self, roots: Any, accumulates: bool) -> None:
+        communication = self.communication
+        if not communication.others and self.recorder.step_number == 0:  # the process group may exist by now
+            communication.meet()
+        communication.computed = None
+        self._hooks.append(communication.begin_pass(roots) if accumulates else None)
 
     def backwarded(self) -> None:
         """The gradients are ready."""
-        ended = None if self._computed is None else self._now()
-        _, _, hook = self._passes.pop()
-        self._computed_until(hook, self._marked(), ended)
+        self.shielded(self._backwarded)
+
+    def _backwarded(self) -> None:
+        self.communication.end_pass(self._hooks.pop(), self._marked(), self.now())
 
     def _phase(self) -> str | None:
-        return None if self._computed is not None or self._recorder._phases.paused else self._marked()
+        return None if self.communication.computed is not None or self.recorder.paused else self._marked()
 
     def _marked(self) -> str:
-        stack = self._recorder._phases.stack
-        if stack:
-            return NAMES[stack[-1]]
-        return BETWEEN if self._recorder._in_step else "data"
+        return self.recorder.open_phase or (BETWEEN if self.recorder.in_step else "data")
 
     def begun(self) -> None:
         """A loop over steps begins: earlier calls belong to no step."""
-        self.evidence.watch = self._recorder._watch or self.evidence.watch
-        self._leave_out()
-        for call in self.calls.taken():
-            self._recorder.collective(call, "", "host")
-        self.calls.step = self._recorder._step
-
-    def _leave_out(self) -> None:
-        self.calls.outside()
-        self._tail_ns = None
+        evidence = self.communication.evidence
+        evidence.watch = self.recorder.model.current or evidence.watch
+        self.communication.outside()
+        self.communication.record()
+        self.calls.step = self.recorder.step_number
 
     def ended(self) -> None:
         """The current step ends: record its communication."""
         self.shielded(self._ended)
 
     def _ended(self) -> None:
-        if self._others or self.reducers or self.calls.seen:
-            self._tell_communication()
+        step = self.recorder.step_number
+        if self.communication.any:
+            self.recorder.exposed(self.communication.end_marked(step))
         self._own.append(self._own_ns + self.calls.own_ns)
         self._own_ns = self.calls.own_ns = 0
-        step = self.calls.step = self._recorder._step + 1
-        if self.reducers:
-            self._log(step)
-        if not step & (step - 1):
-            self._meet()
+        self.calls.step = step + 1
+        if not (step + 1) & step:
+            self.communication.meet()
 
     def close(self) -> None:
         """The recording ends."""
-        self.calls.wanted = False
-        self._leave_out()
-        for call in self.calls.taken(everything=True):
-            self._recorder.collective(call, "", "host")
+        self.communication.outside()
+        self.communication.close()
         if self._own and self.calls.seen:
-            self._recorder.costs(self._recorder.cost_ns + median(self._own), len(self._own))
-        self._tell_parallelism()
+            self.recorder.costs(self.recorder.cost_ns + median(self._own), len(self._own))
+        self.communication.tell_parallelism()

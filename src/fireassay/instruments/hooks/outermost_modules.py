@@ -19,7 +19,10 @@ import threading
 from collections.abc import Callable
 from contextlib import suppress
 from threading import get_ident
-from typing import Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+if TYPE_CHECKING:
+    from fireassay.instruments.recorder.recorder import Recorder
 
 QUIET: Final = 16  # outermost calls without a new class, after which none is expected
 SHARE: Final = 32
@@ -31,36 +34,15 @@ _is_compiling: Callable[[], bool] = bool
 _is_traced: Callable[[], bool] = bool  # the cheap check: one frame, while `is_compiling` takes two
 
 
-class FastForward(Protocol):
-    """Records the forward pass of an ordinary step in fewer calls."""
-
-    on: bool
-
-    def forward(self, module: Any, inputs: Any) -> bool:
-        """The outermost module is called. Whether this is a forward pass of the step."""
-
-    def forwarded(self) -> None:
-        """The call has returned."""
-
-
 class Watcher(Protocol):
     """Receives the calls of outermost modules."""
 
     inside: bool
+    pausing: int  # reported pauses, nested
+    recorder: Recorder
 
-    @property
-    def ordinary(self) -> FastForward:
-        """The fast path, tried first."""
-
-    @property
-    def active(self) -> bool:
-        """Whether anything is recorded."""
-
-    def shielded(self, call: Callable[..., None], first: Any = ..., second: Any = ...) -> bool:
-        """Run a hook's work, timed; whether it succeeded."""
-
-    def forward(self, module: Any, inputs: Any = ...) -> None:
-        """The outermost module is called."""
+    def forward(self, module: Any, inputs: Any = ...) -> bool:
+        """The outermost module is called; whether its end is recorded too."""
 
     def forwarded(self) -> None:
         """The call has returned."""
@@ -75,7 +57,7 @@ class Outermost:
         self._torch, self._base = torch, torch.nn.Module
         self._original = self._base.__call__
         self._looker = _calling(self._original)
-        self._looking = False
+        self.looking = False
         self._quiet = 0
         self._known: dict[Any, tuple[Any, Any]] = {}  # class -> (its new `__call__`, its original one)
 
@@ -109,7 +91,7 @@ class Outermost:
         self._quiet = 0
         if self._base.__call__ is self._original:
             self._base.__call__ = self._looker
-        self._looking = self._base.__call__ is self._looker
+        self.looking = self._base.__call__ is self._looker
 
     def look_again(self) -> None:
         """Something may have changed: scan, within the budget."""
@@ -120,12 +102,12 @@ class Outermost:
         """No new class is expected."""
         if self._base.__call__ is self._looker:
             self._base.__call__ = self._original
-        self._looking = False
+        self.looking = False
 
     def met(self, owner: Any) -> None:
         """An instance of this class is called outermost."""
         self.calls += 1
-        if not self._looking:
+        if not self.looking:
             return
         self.looked += 1
         if self._known.keys().isdisjoint(owner.__mro__):
@@ -153,20 +135,18 @@ def called(self: Any, *arguments: Any, **words: Any) -> Any:
     attached = state.attached
     if attached.inside:
         return _base.__call__(self, *arguments, **words)
-    ordinary = attached.ordinary
-    if ordinary.on and get_ident() == state.main and ordinary.forward(self, arguments or words):
-        try:
-            return _base.__call__(self, *arguments, **words)
-        finally:
-            ordinary.forwarded()
-    if _measuring(state) is None:
+    if (
+        get_ident() != state.main
+        or not attached.recorder.active
+        or attached.pausing
+        or _is_compiling()
+        or not attached.forward(self, arguments or words)
+    ):
         return _base.__call__(self, *arguments, **words)
-    begun = attached.shielded(attached.forward, self, arguments or words)
     try:
         return _base.__call__(self, *arguments, **words)
     finally:
-        if begun:
-            attached.shielded(attached.forwarded)
+        attached.forwarded()
 
 
 def _calling(original: Any) -> Any:
@@ -175,29 +155,21 @@ def _calling(original: Any) -> Any:
     def __call__(self: Any, *arguments: Any, **words: Any) -> Any:
         if _is_traced() or (state := _current) is None or state.attached.inside:
             return original(self, *arguments, **words)
-        if (attached := _measuring(state)) is None:
+        attached = state.attached
+        if (
+            get_ident() != state.main
+            or not attached.recorder.active
+            or attached.pausing
+            or _is_compiling()
+            or not attached.forward(self, arguments or words)
+        ):
             return original(self, *arguments, **words)
-        ordinary = attached.ordinary
-        if ordinary.on and ordinary.forward(self, arguments or words):
-            try:
-                return original(self, *arguments, **words)
-            finally:
-                ordinary.forwarded()
-        begun = attached.shielded(attached.forward, self, arguments or words)
         try:
             return original(self, *arguments, **words)
         finally:
-            if begun:
-                attached.shielded(attached.forwarded)
+            attached.forwarded()
 
     return __call__
-
-
-def _measuring(state: Outermost) -> Watcher | None:
-    """The watcher of a call, if the script itself makes it, outermost and in the main thread."""
-    if _is_compiling() or not state.attached.active or get_ident() != state.main:
-        return None
-    return state.attached
 
 
 def _module() -> Any:

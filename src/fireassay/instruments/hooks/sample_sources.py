@@ -1,168 +1,84 @@
-"""Which samples does a batch of an unmodified script hold, and of which epoch of which data?
+"""Which samples does a batch of an unmodified script hold?
 
 A loader's indices identify samples if its sampler gives each of them once: torch's own sequential, random and distributed samplers
-over the whole data set, batched in order. An epoch is one iteration over a data set that was trained on, by any loader; so two loaders
-over the same data, or a new loader per epoch, use no sample twice, and an iterator that was only peeked into does not count.
-The ledger covers one data set: the first that is trained on. Another one of the same size replaces it once it was read to its end (data
-recreated for each epoch); batches of any other are not in the ledger, because its indices mean other samples.
-The size of the data set is recorded when a trained epoch was read to its end: a script that always leaves its loop early never meant
-to use all of it.
+over the whole data set, batched in order. Epochs are numbered by `fireassay.steps.ledger`.
 """
 
 from __future__ import annotations
 
+import time
 import weakref
 from collections import deque
 from collections.abc import Callable, Sized
-from dataclasses import dataclass
 from functools import partial
 from itertools import tee
 from types import GeneratorType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from fireassay.instruments.recorder.recorder import Recorder
-
-Key = tuple[int, int | None]
+from fireassay.instruments.hooks.data_below import DataBelow
+from fireassay.steps.events import GONE, Event, Source
 
 
-@dataclass(slots=True, eq=False)
-class Source:
-    """The data set that an iterator reads, in one of its epochs."""
+class Sources:
+    """The loaders of this process."""
 
-    key: Key
-    tells: bool  # whether its indices identify samples
-    left: int  # batches until its end: a script that counts batches does not request another
-    indexed: bool = False  # whether its indices are those of the data set's samples, in any selection
-    loader: int = 0
-    data: Callable[[], Any] | None = None  # the data set, weakly
-    name: str = ""  # of the data set, for display
-    iterator: Callable[[], Any] | None = None  # None once it is gone
-    epoch: int | None = None  # set once it was trained on
-    opened: int = 0  # event number
-    ended: int = 0  # read to its end
+    def __init__(self, torch: Any, append: Callable[[Event], None], now: Callable[[], int] = time.monotonic_ns) -> None:
+        self._torch, self._append, self._now, self.below = torch, append, now, DataBelow(torch)
 
-    @property
-    def alive(self) -> bool:
-        """Whether its iterator may still be used."""
-        return self.iterator is None or self.iterator() is not None
+    def opened(self, loader: Any, iterator: Any = None) -> Source:
+        """A loader is iterated over."""
+        data = loader.dataset
+        key = (id(data), _size(data))
+        tells = key[1] is not None and tells_ids(self._torch, loader)
+        source = Source(
+            key,
+            tells,
+            len(loader) if tells else 0,
+            indexed=tells or _is_indexed(self._torch, loader),
+            loader=id(loader),
+            name=_name(key[1], data),
+            opened=self._now(),
+        )
+        source.view = self.below.view(data) if source.indexed else None
+        if iterator is not None:
+            source.reference = weakref.ref(iterator, lambda _: self.gone(source))
+        return source
 
-    def lost(self) -> None:
-        """Batches bypass the hooks: from here on their samples are unknown."""
-        self.tells = self.indexed = False
+    def gone(self, source: Source) -> None:
+        """Its iterator no longer exists, or begins anew."""
+        self._append((GONE, self._now(), source))
 
-    def tap(self, iterator: Any, *, torchs: bool) -> Callable[[], Any]:
-        """The samples of each batch, in order; helper processes request them ahead, through `_next_index`.
 
-        The generator is teed in C, because a Python function in between costs each batch one to three microseconds. Never read beyond the
-        first reader, which has taken a batch's indices before the batch arrives.
-        """
-        vars(iterator).pop("_next_index", None)
-        if not self.indexed:
-            return _unknown
-        if torchs and type(iterator._sampler_iter) is GeneratorType:
-            iterator._sampler_iter, again = tee(iterator._sampler_iter)
-            return partial(next, again, None)
-        requested: deque[Any] = deque()
-        reference, next_index = weakref.ref(iterator), type(iterator)._next_index
+def tap(source: Source, iterator: Any, *, torchs: bool) -> Callable[[], Any]:
+    """The samples of each batch, in order; helper processes request them ahead, through `_next_index`.
 
-        def _next_index() -> Any:
-            index = next_index(reference())
-            requested.append(index)
-            return index
+    The generator is teed in C, because a Python function in between costs each batch one to three microseconds. Never read beyond the
+    first reader, which has taken a batch's indices before the batch arrives.
+    """
+    vars(iterator).pop("_next_index", None)
+    if not source.indexed:
+        return _unknown
+    if torchs and type(iterator._sampler_iter) is GeneratorType:
+        iterator._sampler_iter, again = tee(iterator._sampler_iter)
+        return partial(next, again, None)
+    requested: deque[Any] = deque()
+    reference, next_index = weakref.ref(iterator), type(iterator)._next_index
 
-        iterator._next_index = _next_index
-        return lambda: requested.popleft() if requested else None
+    def _next_index() -> Any:
+        index = next_index(reference())
+        requested.append(index)
+        return index
 
-    @property
-    def size(self) -> int | None:
-        """Samples per epoch."""
-        return self.key[1]
+    iterator._next_index = _next_index
+    return lambda: requested.popleft() if requested else None
 
 
 def _unknown() -> None:
     """Placeholder for unknown samples."""
 
 
-class Sources:
-    """The data sets of this process, and which one the ledger covers."""
-
-    def __init__(self, torch: Any) -> None:
-        self._torch = torch
-        self._epochs: dict[Key, int] = {}
-        self._key: Key | None = None  # of the ledger
-        self._shift = self._last = 0  # epochs of the ledger's earlier data sets; the last epoch recorded
-        self._events = self._first = 0
-        self._read = 0  # when it was read to its end, unless begun again
-        self._told = False
-
-    def place(self) -> tuple[int, bool]:
-        """The last epoch of the ledger, and whether it was read to its end."""
-        return self._last, self._read > 0
-
-    def goes_on(self, epoch: int) -> None:
-        """After a restart, number the first trained epoch."""
-        self._first = epoch
-
-    def opened(self, loader: Any, iterator: Any = None) -> Source:
-        """A loader is iterated over."""
-        key = (id(loader.dataset), _size(loader.dataset))
-        tells = key[1] is not None and tells_ids(self._torch, loader)
-        reference = None if iterator is None else weakref.ref(iterator)
-        return Source(
-            key,
-            tells,
-            len(loader) if tells else 0,
-            indexed=tells or _is_indexed(self._torch, loader),
-            loader=id(loader),
-            data=_weakly(loader.dataset),
-            name=_name(key[1], loader.dataset),
-            iterator=reference,
-            opened=self._next(),
-        )
-
-    def _next(self) -> int:
-        self._events += 1
-        return self._events
-
-    def used(self, source: Source) -> int | None:
-        """The ledger's epoch for a batch of this source; None if it is not in the ledger."""
-        if not source.tells:
-            return None
-        if source.epoch is None:
-            source.epoch = self._epochs[source.key] = self._epochs.get(source.key, -1) + 1
-        if self._key is None:
-            self._key, self._shift = source.key, self._first - source.epoch
-        elif source.key != self._key:
-            if not 0 < self._read < source.opened or source.size != self._key[1]:
-                return None
-            self._key, self._shift = source.key, self._last + 1 - source.epoch
-        self._read = 0
-        epoch = source.epoch + self._shift
-        if epoch > self._last:
-            self._last = epoch
-        return epoch
-
-    def ended(self, source: Source, recorder: Recorder) -> None:
-        """The source was trained on and read to its end, in either order."""
-        source.ended = source.ended or self._next()
-        if source.key != self._key or source.epoch is None:
-            return
-        self._read = source.ended
-        if not self._told and source.size is not None:
-            self._told = True
-            recorder.dataset(source.size)
-
-
 def _name(size: int | None, dataset: Any) -> str:
     return type(dataset).__name__ if size is None else f"{type(dataset).__name__} of {size:,}"
-
-
-def _weakly(dataset: Any) -> Callable[[], Any] | None:
-    try:
-        return weakref.ref(dataset)
-    except TypeError:  # a list
-        return None
 
 
 def _is_indexed(torch: Any, loader: Any) -> bool:

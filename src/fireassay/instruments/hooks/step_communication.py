@@ -8,8 +8,10 @@ flush, so a kill loses no more than with rows built at each step.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Final, NamedTuple
+
+from fireassay.steps.reading import covered
 
 if TYPE_CHECKING:
     from fireassay.instruments.hooks.collective_calls import Call
@@ -57,7 +59,7 @@ class Pending:
 
 def tell(recorder: Recorder, communication: StepCommunication) -> None:
     """Write the rows of a step; the same for steady and other steps."""
-    append, key, step, tail = recorder._append, recorder._key, communication.step, communication.tail
+    append, key, step, tail = recorder.append, recorder.key, communication.step, communication.tail
     for call in communication.calls:
         recorder.collective(call, "", "host")
     if tail is not None:
@@ -71,14 +73,3 @@ def tell(recorder: Recorder, communication: StepCommunication) -> None:
         total = covered(ends) if len(ends) == len(calls) else None
         nbytes = sum(call.nbytes for call in calls)
         append("communication", (*key, step, "group", total, communication.exposed, None, nbytes))
-
-
-def covered(intervals: Iterable[tuple[int, int]]) -> int:
-    """The total length of the union of the intervals."""
-    total, reach = 0, None
-    for begin, end in sorted(intervals):
-        if reach is None or begin > reach:
-            total, reach = total + end - begin, end
-        elif end > reach:
-            total, reach = total + end - reach, end
-    return total

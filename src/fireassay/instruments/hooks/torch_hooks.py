@@ -20,12 +20,39 @@ import sys
 import threading
 import weakref
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, Protocol
 
-from fireassay.instruments.hooks import checkpoints, fast_step_hooks, parallelism, process_groups
+from fireassay.instruments.hooks import checkpoints, parallelism, process_groups
+from fireassay.instruments.hooks.collective_calls import Calls
+from fireassay.instruments.hooks.exposed_communication import ExposedCommunication
+from fireassay.instruments.hooks.sample_sources import tap
 from fireassay.instruments.hooks.steps import Attached
+from fireassay.instruments.recorder.recorder import Recorder
+from fireassay.steps.events import LOST
 
 Undo = Callable[[], None]
+
+
+class Observer(Protocol):
+    """Observes backward passes and collectives."""
+
+    recorder: Recorder
+    communication: ExposedCommunication
+    calls: Calls
+    pausing: int  # reported pauses, nested
+
+    @property
+    def active(self) -> bool:
+        """Whether anything is recorded."""
+
+    def shielded(self, call: Callable[..., None], *arguments: Any) -> bool:
+        """Run a hook's work; whether it succeeded."""
+
+    def backward(self, roots: Any, accumulates: bool) -> bool:
+        """Gradients are requested; whether their end is recorded too."""
+
+    def backwarded(self) -> None:
+        """The gradients are ready."""
 
 
 def install(torch: Any, attached: Attached, undo: list[Undo]) -> None:
@@ -34,14 +61,10 @@ def install(torch: Any, attached: Attached, undo: list[Undo]) -> None:
         undo.extend(part(torch, attached))
 
 
-def install_communication(torch: Any, attached: Attached, undo: list[Undo]) -> None:
+def install_communication(torch: Any, attached: Observer, undo: list[Undo]) -> None:
     """Install only the hooks for communication, for a script that marks its own steps."""
     for part in (_backward, _collectives):
         undo.extend(part(torch, attached))
-
-
-def _nothing() -> None:
-    """Stands for a missing or unknown object."""
 
 
 def _replace(owner: Any, name: str, make: Callable[[Any], Any]) -> Undo:
@@ -72,13 +95,13 @@ def _epochs(torch: Any, attached: Attached, iterators: Any) -> list[Undo]:
     def opened(iterator: Any, loader: Any) -> None:
         before = getattr(iterator, "_assay_source", None)
         if before is not None:  # the iterator restarts and drops its pending batches
-            before.iterator = _nothing
+            attached.sources.gone(before)
         iterator._assay_source = attached.sources.opened(loader, iterator)
-        attached.evidence.opened(loader)
+        attached.communication.evidence.opened(loader)
 
     def begun(iterator: Any) -> None:
         """The iterator is about to request its first indices."""
-        iterator._assay_ids = iterator._assay_source.tap(iterator, torchs=type(iterator) in torch_iterators)
+        iterator._assay_ids = tap(iterator._assay_source, iterator, torchs=type(iterator) in torch_iterators)
 
     def init(original: Any) -> Any:
         def __init__(self: Any, loader: Any, *arguments: Any, **words: Any) -> None:
@@ -103,25 +126,27 @@ def _epochs(torch: Any, attached: Attached, iterators: Any) -> list[Undo]:
 
 def _batches(attached: Attached, iterators: Any) -> list[Undo]:
     """Waiting for a batch, and its samples."""
-    main, current, ordinary = threading.main_thread().ident, threading.get_ident, attached.ordinary
+    recorder, main, current = attached.recorder, threading.main_thread().ident, threading.get_ident
 
     def lost(iterator: Any) -> None:
         if (source := getattr(iterator, "_assay_source", None)) is not None:
-            source.lost()
-            iterator._assay_ids = source.tap(iterator, torchs=False)
+            source.indexed = False  # from here on its samples are unknown
+            attached.append((LOST, attached.now(), source))
+            iterator._assay_ids = tap(source, iterator, torchs=False)
 
     def following(original: Any) -> Any:
-        def slow(self: Any) -> Any:
-            if not attached.active or current() != main:
+        def __next__(self: Any) -> Any:
+            if not recorder.active or attached.pausing or current() != main:
                 attached.shielded(lost, self)
                 return original(self)
-            attached.shielded(attached.ask)
+            try:
+                attached.ask()
+            except Exception as error:
+                attached.failed(error)
             inside, attached.inside = attached.inside, True  # modules that transform samples are no forward pass
             try:
                 batch = original(self)
             except StopIteration:
-                attached.inside = inside
-                ordinary.leave()
                 attached.shielded(attached.ran_out, self)
                 raise
             except BaseException:
@@ -129,12 +154,13 @@ def _batches(attached: Attached, iterators: Any) -> list[Undo]:
                 raise
             finally:
                 attached.inside = inside
-            came = ordinary.now()
-            if not (ordinary.on and ordinary.batch_ready(self, batch, came)):
-                attached.shielded(attached.batch_ready, self, batch)
+            try:
+                attached.batch_ready(self, batch)
+            except Exception as error:
+                attached.failed(error)
             return batch
 
-        return fast_step_hooks.following(attached, original, slow)
+        return __next__
 
     return [_replace(iterators, "__next__", following)]
 
@@ -147,25 +173,30 @@ def _modules(_: Any, attached: Attached) -> list[Undo]:
     return [attached.outermost.stop]
 
 
-def _backward(torch: Any, attached: Attached) -> list[Undo]:
-    ordinary = attached.ordinary
-    main, is_compiling, current = threading.main_thread().ident, torch.compiler.is_compiling, threading.get_ident
+def _backward(torch: Any, attached: Observer) -> list[Undo]:
+    compiler = torch.compiler
+    recorder, main, current, is_compiling = attached.recorder, threading.main_thread().ident, threading.get_ident, compiler.is_compiling
+    # cheaper than `is_compiling`: a constant under torch.compile, and the flag of an export
+    is_traced = getattr(compiler, "is_dynamo_compiling", is_compiling)
 
     def running(original: Any) -> Any:
-        def slow(roots: Any, *arguments: Any, **words: Any) -> Any:
-            if is_compiling() or current() != main:
+        def _engine_run_backward(roots: Any, *arguments: Any, **words: Any) -> Any:
+            if (
+                is_traced()
+                or getattr(compiler, "_is_compiling_flag", False)
+                or current() != main
+                or not recorder.active
+                or attached.pausing
+            ):
                 return original(roots, *arguments, **words)
-            ordinary.refuse()
-            if not attached.active:
-                return original(roots, *arguments, **words)
-            begun = attached.shielded(attached.backward, roots, bool(words.get("accumulate_grad")))
+            begun = attached.backward(roots, bool(words.get("accumulate_grad")))
             try:
                 return original(roots, *arguments, **words)
             finally:
                 if begun:
-                    attached.shielded(attached.backwarded)
+                    attached.backwarded()
 
-        return fast_step_hooks.running(torch, attached, original, slow)
+        return _engine_run_backward
 
     engine_run = torch.autograd.graph._engine_run_backward
     undo = _replace(torch.autograd.graph, "_engine_run_backward", running)
@@ -182,35 +213,50 @@ def _backward(torch: Any, attached: Attached) -> list[Undo]:
 # ---- optimizers --------------------------------------------------------------------------------------------------------
 
 
-def _optimizers(torch: Any, attached: Attached) -> list[Undo]:
-    optimizers = importlib.import_module("torch.optim.optimizer")  # the package hides it
-    ordinary = attached.ordinary
+class _Updates:
+    """Every optimizer's step, by two shared hooks."""
 
-    dry: list[Any] = []  # the optimizer that steps only to create its state
-    thread = threading.local()  # thread ids are reused
-    threads: list[None] = []  # one entry per optimizer step in progress
+    def __init__(self, attached: Attached) -> None:
+        self._attached, self._recorder = attached, attached.recorder
+        self._dry: list[Any] = []  # the optimizer that steps only to create its state
+        self._thread = threading.local()  # thread ids are reused
+        self._threads = 0  # in which optimizers step
 
-    def before(optimizer: Any, arguments: Any, words: Any) -> None:
-        ordinary.refuse()
-        if not attached.active:
+    def before(self, optimizer: Any, arguments: Any, words: Any) -> None:
+        """An optimizer is about to step."""
+        attached = self._attached
+        if not self._recorder.active or attached.pausing or not (hasattr(self._thread, "known") or self._is_first()):
             return
-        if not hasattr(thread, "known"):
-            thread.known = True
-            threads.append(None)
-            if len(threads) > 1:
-                attached.failed(RuntimeError("optimizers step in several threads, so updates cannot be assigned to steps"))
-                return
         if not attached.trains and _is_dry(optimizer, len(arguments) > 1 or words.get("closure") is not None):
-            dry.append(optimizer)
+            self._dry.append(optimizer)
             return
-        attached.shielded(attached.step, optimizer)
+        try:
+            attached.step(optimizer)
+        except Exception as error:
+            attached.failed(error)
 
-    def after(optimizer: Any, _: Any, __: Any) -> None:
-        ordinary.refuse()
+    def _is_first(self) -> bool:
+        """A thread's first step. Whether no other thread has made one."""
+        self._thread.known = True
+        self._threads += 1
+        if self._threads > 1:
+            self._attached.failed(RuntimeError("optimizers step in several threads, so updates cannot be assigned to steps"))
+        return self._threads == 1
+
+    def after(self, optimizer: Any, _: Any, __: Any) -> None:
+        """It has stepped."""
+        attached, dry = self._attached, self._dry
         if dry and dry[-1] is optimizer:
             dry.pop()
-        elif attached.active:
-            attached.shielded(attached.stepped, optimizer)
+        elif self._recorder.active and not attached.pausing:
+            try:
+                attached.stepped(optimizer)
+            except Exception as error:
+                attached.failed(error)
+
+
+def _optimizers(torch: Any, attached: Attached) -> list[Undo]:
+    optimizers, updates = importlib.import_module("torch.optim.optimizer"), _Updates(attached)  # the package hides it
 
     def init(original: Any) -> Any:
         def __init__(self: Any, *arguments: Any, **words: Any) -> None:
@@ -219,8 +265,7 @@ def _optimizers(torch: Any, attached: Attached) -> list[Undo]:
 
         return __init__
 
-    begins, ends = fast_step_hooks.stepping(attached, before, after)
-    hooks = (optimizers.register_optimizer_step_pre_hook(begins), optimizers.register_optimizer_step_post_hook(ends))
+    hooks = (optimizers.register_optimizer_step_pre_hook(updates.before), optimizers.register_optimizer_step_post_hook(updates.after))
     return [*(hook.remove for hook in hooks), _replace(optimizers.Optimizer, "__init__", init)]
 
 
@@ -243,7 +288,6 @@ def _scalers(torch: Any, attached: Attached) -> list[Undo]:
         def step(self: Any, optimizer: Any, *arguments: Any, **words: Any) -> Any:
             if not attached.active or not self.is_enabled():
                 return original(self, optimizer, *arguments, **words)
-            attached.ordinary.leave()
             attached.shielded(attached.step, optimizer)
             try:
                 return original(self, optimizer, *arguments, **words)
@@ -272,7 +316,7 @@ def _scalers(torch: Any, attached: Attached) -> list[Undo]:
 _TIMED: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
 
 
-def _collectives(torch: Any, attached: Attached) -> list[Undo]:
+def _collectives(torch: Any, attached: Observer) -> list[Undo]:
     distributed = torch.distributed
     if not distributed.is_available():
         return []
@@ -295,8 +339,8 @@ def _collectives(torch: Any, attached: Attached) -> list[Undo]:
             original(self, module, *arguments, **words)
             if default_group and words.get("process_group") is not None:
                 attached.shielded(kept, self, words["process_group"])
-                attached.shielded(attached.watched_steps.add, self, words["process_group"])
-            attached.shielded(attached.reduces, self)
+                attached.shielded(attached.communication.watched_steps.add, self, words["process_group"])
+            attached.shielded(attached.communication.reduces, self)
 
         return __init__
 
@@ -305,12 +349,12 @@ def _collectives(torch: Any, attached: Attached) -> list[Undo]:
             begin = attached.calls.now()
             done = original(self, *arguments, **words)
             if threading.current_thread() is threading.main_thread():
-                attached.waited(attached.calls.now() - begin)
+                attached.communication.waited(attached.calls.now() - begin)
             return done
 
         return wait
 
-    sending = parallelism.point_to_point(torch, attached.evidence, lambda: attached.calls.step)
+    sending = parallelism.point_to_point(torch, attached.communication.evidence, lambda: attached.calls.step)
     asking = process_groups.functions(torch, attached.calls)
     replaced = [_replace_function(torch, name, make) for name, make in (*asking, *sending)]
     return [
@@ -343,7 +387,7 @@ def _swap(modules: Iterable[Any], name: str, old: Any, new: Any) -> None:
         traced[new] = traced.pop(old)
 
 
-def _waiting(torch: Any, attached: Attached) -> list[Undo]:
+def _waiting(torch: Any, attached: Observer) -> list[Undo]:
     """Time DistributedDataParallel's other requests and waits: a script's comm hook, and the broadcast of buffers.
 
     It broadcasts the model's buffers over the group that it reports as its own.
@@ -393,4 +437,4 @@ def _ending(_: Any, attached: Attached) -> list[Undo]:
     import atexit
 
     atexit.register(attached.close)
-    return [lambda: atexit.unregister(attached.close), attached.ordinary.leave]
+    return [lambda: atexit.unregister(attached.close)]

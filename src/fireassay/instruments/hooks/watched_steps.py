@@ -27,7 +27,6 @@ OFTEN: Final = 256  # until this step one in 4 is watched
 ALIKE: Final = 16
 SETTLED: Final = 4  # watched steps after which an unknown call is no start-up effect
 LOGGED_EVERY: Final = 8  # one in so many steps reads a reducer's own log
-UNWATCHED: Final = "unwatched"  # in the table `communication`
 _AT: Final = tuple(byte % 8 for byte in hashlib.shake_256().digest(1024))
 
 
@@ -41,7 +40,7 @@ class WatchedSteps:
     """Gives reducers the timed group or the engine's own."""
 
     def __init__(self, calls: Calls) -> None:
-        self._calls = calls
+        self.calls = calls
         self._groups: list[tuple[Any, Any, Any]] = []  # model; the timed group and the engine's own
         self._like: tuple[int, int] = (0, 0)  # (bytes, calls) of the reducers in the last watched step
         self._alike = 0
@@ -61,7 +60,7 @@ class WatchedSteps:
 
     def ended(self) -> None:
         """A step is over. If the engine counted more calls than expected, sampling ends here."""
-        requested, unwatched = self._calls.requested(), self._calls.unwatched
+        requested, unwatched = self.calls.requested(), self.calls.unwatched
         if unwatched:
             self.missed += 1
         else:
@@ -95,7 +94,7 @@ class WatchedSteps:
             counted = int(group._get_sequence_number_for_group())
         except RuntimeError:
             return False
-        if not self._calls.passed_over(timed._name, expected, counted - self._apart - expected):
+        if not self.calls.passed_over(timed._name, expected, counted - self._apart - expected):
             return False
         self.missed += 1
         self._apart += expected
@@ -105,13 +104,13 @@ class WatchedSteps:
         """A step begins, outside any backward pass."""
         sampled = bool(self._groups) and not self._never and self._alike >= ALIKE and self._like[0] > 0
         unwatched = sampled and not chosen(step)
-        if unwatched is not self._calls.unwatched:
+        if unwatched is not self.calls.unwatched:
             self._give(timed=not unwatched)
 
     def all(self) -> None:
         """Watch every step from now on, until they are alike again."""
         self._alike = 0
-        if self._calls.unwatched:
+        if self.calls.unwatched:
             self._give(timed=True)
 
     def _give(self, *, timed: bool) -> None:
@@ -120,7 +119,7 @@ class WatchedSteps:
             self._never = timed = True  # the script has changed a model's group, or uses its own comm hook
         for model, ours, group in groups:
             model.reducer._update_process_group(ours if timed else group)
-        self._calls.unwatched = not timed
+        self.calls.unwatched = not timed
 
     def _catch_up(self) -> None:
         """Number a call in an unwatched step: after the reducers' calls, if any."""
@@ -130,13 +129,13 @@ class WatchedSteps:
     def _skip(self, calls: int) -> None:
         if not self._skipped:
             self._skipped = True
-            self._calls.skip(self._groups[0][1]._name, calls)
+            self.calls.skip(self._groups[0][1]._name, calls)
 
     def _engine_alone(self) -> int:
         """The engine's count of calls in the reducers' (world) group, minus the recorded ones."""
         _, timed, group = self._groups[0]
         try:
-            return int(group._get_sequence_number_for_group()) - self._calls.noted(timed._name)
+            return int(group._get_sequence_number_for_group()) - self.calls.noted(timed._name)
         except RuntimeError:
             self._never = True
             return 0

@@ -95,7 +95,7 @@ class CudaPhases:
     def finish(self, fields: tuple[Any, ...]) -> None:
         """End the step: its times are delivered once its last event has completed."""
         if not self._events:
-            self._emit(fields, (None,) * len(NAMES), self.method)
+            self._emit(fields, (None, None, None), self.method)
             return
         self._later.put(self._events[-1], partial(self._resolve, fields, self._spans, tuple(self.seen), self._events))
         self._events, self._spans = [], []
@@ -110,7 +110,8 @@ class CudaPhases:
         ns = [0] * len(NAMES)
         for phase, first, last in spans:
             ns[phase] += round(first.elapsed_time(last) * 1e6)  # CUDA reports milliseconds
-        self._emit(fields, tuple(t if s else None for t, s in zip(ns, seen, strict=True)), self.method)
+        forward, backward, optimizer = (t if s else None for t, s in zip(ns, seen, strict=True))
+        self._emit(fields, (forward, backward, optimizer), self.method)
         self._free.extend(events)
 
 

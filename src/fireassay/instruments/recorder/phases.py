@@ -15,7 +15,7 @@ BACKWARD: Final = 1
 OPTIMIZER: Final = 2
 NAMES: Final = ("forward", "backward", "optimizer")
 
-Times = tuple[int | None, ...]  # nanoseconds, in the order of NAMES
+Times = tuple[int | None, int | None, int | None]  # nanoseconds, in the order of NAMES
 Emit = Callable[[tuple[Any, ...], Times, str], None]  # (fields of the step, times of its phases, method)
 
 

@@ -23,17 +23,20 @@ from contextlib import AbstractContextManager
 from types import MappingProxyType, TracebackType
 from typing import Any, Self
 
-from fireassay.instruments.fingerprints import later_gradients
 from fireassay.instruments.recorder import values as _values
 from fireassay.instruments.recorder.cuda_events import CudaPhases, Later, uses_cuda
-from fireassay.instruments.recorder.inactive import Batch, PhaseName
-from fireassay.instruments.recorder.launch_end import LaunchEnd
-from fireassay.instruments.recorder.phases import NAMES, OPTIMIZER, HostPhases, Times
-from fireassay.instruments.recorder.recorder_state import NOTHING, Communication, say, shielded
+from fireassay.instruments.recorder.inactive import Batch, PhaseName, RandomState
+from fireassay.instruments.recorder.launch_end import listed_by_torch, say, why_unseen
+from fireassay.instruments.recorder.phases import NAMES, OPTIMIZER, Times
+from fireassay.instruments.recorder.profiler import Profiled, asked_of
+from fireassay.instruments.recorder.recorder_state import NOTHING, Communication, Hooks, RecorderState
+from fireassay.instruments.recorder.shield import shielded
 from fireassay.instruments.recorder.step_iterator import Pause, Steps
+from fireassay.instruments.recorder.step_limit import KIND as STEPS_REACHED
+from fireassay.instruments.recorder.step_work import WorkOfAStep
 
 
-class Recorder(LaunchEnd):
+class Recorder(RecorderState):
     """The probe that records."""
 
     # ------------------------------------------------------------------ the loop
@@ -51,10 +54,10 @@ class Recorder(LaunchEnd):
         self._loop += 1
         self._epoch = int(epoch)
         self._step = max(self._step, int(start))
-        if self._watch is not None and not self._step:
-            self._go_on(self._watch, numbered=True)
+        if not self._step:
+            self._step = self.model.go_on(self._step, numbered=True)
         if self._work is not None:
-            self._named = self._work.begin(self._named, None if self._watch is None else self._watch.device)
+            self._named = self._work.begin(self._named, self._device)
         if self._profiled is not None:
             self._profiled.begin(self._step)
         if self._communication is not None:
@@ -67,27 +70,41 @@ class Recorder(LaunchEnd):
             now = self._now() if at is None else at
             if self._in_step:
                 self._end_step(now)
-            if self._profiled is not None and self._profiled.due:
-                self._profiled.ended()
-                now = self._now()
-            if self._work is not None and self._work.step_over:
-                self._named, self._work = self._work.finish(self._event), None
-                now = self._now()
-            if self._saved:
-                self._saved = False
-                self._sink.flush()
-                now = self._now()
-            if self._watch is not None and self._watch.due(self._step):
-                self._hash(self._watch)
-                now = self._now()
-            if self._later_steps is not None and self._step >= self._later_steps.next:
-                self._wait_for_optimizer(self._later_steps)
-                now = self._now()
-            self._begin = now
-            if self.limit is not None and self.limit.reached(self._step):
-                self.limit.end(self._step)
+            self._between_steps(now)
+            self.end_if_limited()
         except Exception as error:
             self.fail(error)
+
+    def _between_steps(self, now: int) -> None:
+        """Do what is due between two steps, and begin the next."""
+        if self._profiled is not None and self._profiled.due:
+            self._profiled.ended()
+            now = self._now()
+        if self._work is not None and self._work.step_over:
+            self._named, self._work = self._work.finish(self.event), None
+            now = self._now()
+        if self._saved:
+            self._saved = False
+            self._sink.flush()
+            now = self._now()
+        if self.model.hash_if_due(self._step):
+            now = self._now()
+        later = self.model.later_steps
+        if later is not None and self._step >= later.next:
+            self.model.wait_for_optimizer(later)
+            now = self._now()
+        self._begin = now
+
+    @property
+    def _device(self) -> str | None:
+        """The kind of device that holds the watched model, if any."""
+        watch = self.model.current
+        return None if watch is None else watch.device
+
+    def end_if_limited(self) -> None:
+        """End the process after its last step."""
+        if self.limit is not None and self.limit.reached(self._step):
+            self.limit.end(self._step)
 
     def batch_ready(self, batch: Any) -> None:
         """The batch has arrived."""
@@ -101,34 +118,71 @@ class Recorder(LaunchEnd):
         except Exception as error:
             self.fail(error)
 
-    # ------------------------------------------------------------------ steps that hooks observe (`steps`)
+    # ------------------------------------------------------------------ steps that hooks observe (`hooks/steps`)
 
-    def opened(self, epoch: int) -> None:
-        """Begin a step where the last one ended; its wait and its work are reported during the step."""
-        self._epoch = epoch
-        self._batches = 0
-        self._data = self._pause = self._exposed = self._items = None
-        self._touched = False
+    def observe(self, hooks: Hooks) -> None:
+        """Hooks give the steps; their events are read before rows are written."""
+        self._hooks = hooks
+        self._sink.before_flush(hooks.read_before_writing)
+
+    def begin_outside(self) -> int:
+        """Begin the first step that hooks observe; returns its start."""
+        self._begin_loop(0, 0)
+        return self._begin
+
+    def turned(self, end: int) -> int:
+        """The current step has ended; returns where the next begins, after the work between the two."""
+        step, begin = self._step, self._begin
+        self._step = after = step + 1
+        self._sink.step(after, end)
+        if self._flights is not None:
+            self._flights.ended((step, begin, end))
+        later = self.model.later_steps
+        if not self._busy and after & step and (later is None or after < later.next):
+            self._begin = end
+            return end
+        self._marks_optimizer = True
+        self._step_over(step, begin, end)
+        self._between_steps(self._now() if self._busy else end)
+        self._busy = any(item is not None for item in (self._work, self._profiled, self._later))
+        return self._begin
+
+    def turned_plainly(self, after: int, end: int) -> None:
+        """The same, if nothing is due and no work lies between the two."""
+        self._step, self._begin = after, end
+        self._sink.step(after, end)
+
+    def plain_until(self, step: int) -> int:
+        """The next step at whose start something may be due."""
+        later, limit = self.model.later_steps, self.limit
+        known = [1 << step.bit_length(), (step | 15) + 1]  # hashes, and the hooks' own cost
+        if later is not None:
+            known.append(later.next)
+        if limit is not None and limit.last is not None:
+            known.append(limit.last)
+        return 0 if self._busy else min(known)
+
+    def ended(self, end: int) -> None:
+        """The last step has ended."""
+        step, begin = self._step, self._begin
+        self._step = step + 1
+        self._sink.step(step + 1, end)
+        if self._flights is not None:
+            self._flights.ended((step, begin, end))
+        self._step_over(step, begin, end)
+
+    def _step_over(self, step: int, begin: int, end: int) -> None:
+        assert self._hooks is not None
+        if self.on_gpu:
+            self._phases.finish((step,))
         self._phases.clear()
-        self._in_step = True
-
-    @property
-    def plain(self) -> bool:
-        """Whether ending a step only writes a row, until the next step at which hashes are due."""
-        more = (self._later, self._work, self._profiled, self._communication, self._held)
-        phases = self._phases
-        idle = isinstance(phases, HostPhases) and not (phases.paused or phases.stack)
-        seen = self._first_step_seen and self._marks_optimizer and not self._saved
-        gradients_known = self._gradients is None or self._gradients.recorded
-        looking = self._later_steps is not None and self._later_steps.armed
-        return self.active and self._in_step and idle and seen and gradients_known and not looking and all(item is None for item in more)
-
-    @property
-    def due(self) -> int:
-        """The first step whose start needs more than writing the last one's row, apart from hashes."""
-        later, limit = self._later_steps, self.limit
-        ends = limit.last if limit is not None else None
-        return min(later_gradients.NEVER if later is None else later.next, later_gradients.NEVER if ends is None else ends)
+        if self._work is not None:
+            self._work.tell(step, self._hooks.items)
+        if self._profiled is not None:
+            self._profiled.over()
+        self._tell_first(step, begin, end)
+        if self._later is not None:
+            self._later.poll()
 
     def withdraw(self) -> None:
         """Drop the current step: its bounds are unknown, or it has not begun yet."""
@@ -136,35 +190,10 @@ class Recorder(LaunchEnd):
         if self._work is not None:
             self._named = self._work.withdraw(self._named)
 
-    def waited(self, ns: int) -> None:
-        """Add to the step's wait for data."""
-        self._data = (self._data or 0) + ns
-
-    def add_batch(self, items: float | None, epoch: int | None = None, ids: list[int] | None = None) -> None:
-        """Add a batch to the current step, with its sample ids if it has an epoch."""
-        self._batches += 1
-        if items is not None:
-            self._items = (self._items or 0.0) + items
-        if epoch is not None and ids is not None:
-            self._epoch = epoch
-            self._append("samples", (*self._key, epoch, self._step, ids))
-
     @shielded
     def unknown_samples(self, reason: str) -> None:
         """The samples of this launch are unknown."""
-        self._event("samples_unknown", self._now(), step=self._step, detail={"reason": reason})
-
-    def evaluated(self, data: str, samples: int, trained_on: int, same: bool) -> None:
-        """Record an evaluation: sample count, how many were trained on, and whether it uses the training's data set."""
-        detail = {"data": data, "samples": samples, "training_data": same}
-        self._event("evaluated_samples", self._now(), step=self._step, value=float(trained_on), detail=detail)
-
-    def record_loss(self, loss: Any) -> None:
-        """Record the loss of the current step."""
-        if type(loss) is float and self.active:
-            self._append("fingerprints", (*self._key, self._step, "loss", loss, None))
-        elif self.active:
-            self._number("loss", loss)
+        self.event("samples_unknown", self._now(), step=self._step, detail={"reason": reason})
 
     def communicated(
         self,
@@ -174,15 +203,9 @@ class Recorder(LaunchEnd):
         exposed: int | None = None,
         compute: int | None = None,
         nbytes: int | None = None,
-        of_step: bool = False,
         ago: int = 0,
     ) -> None:
-        """Record the communication of the current step, or of an earlier one, by one method.
-
-        `of_step`: the number is that of the step.
-        """
-        if of_step:
-            self._exposed = exposed
+        """Record the communication of the current step, or of an earlier one, by one method."""
         self._append("communication", (*self._key, self._step - ago, method, total, exposed, compute, nbytes))
 
     def collective(self, call: Any, phase: str, method: str) -> None:
@@ -201,26 +224,20 @@ class Recorder(LaunchEnd):
 
     def set_aside(self, kind: str, begin: int, ns: int, detail: Mapping[str, Any] = MappingProxyType({})) -> None:
         """Exclude a part of the current step from training time."""
-        self._pause = (self._pause or 0) + ns
-        self._event(kind, begin, ns, step=self._step, detail=detail)
+        self._add_pause(ns)
+        self.event(kind, begin, ns, step=self._step, detail=detail)
 
     def watched(self, model: Any) -> None:
         """Watch a model from inside the first step, before it has changed; hashing is not training time."""
         self.watch(model)
-        if self._watch is not None:
-            self._go_on(self._watch)
+        self._step = self.model.go_on(self._step)
         if self._choose_phases() and self._work is not None:  # CUDA was initialised since the step began
-            self._named = self._work.begin_again(self._named, None if self._watch is None else self._watch.device)
-        if self._watch is not None and self._watch.due(self._step):
-            before = self._hash_ns
-            self._phases.pause()
-            self._hash(self._watch)
-            self._phases.resume()
-            self._pause = (self._pause or 0) + self._hash_ns - before
-
-    def begin_outside(self) -> None:
-        """Begin the first step that hooks observe."""
-        self._begin_loop(0, 0)
+            self._named = self._work.begin_again(self._named, self._device)
+        if self.model.due(self._step):
+            before = self.model.hash_ns
+            self._stop_phases()
+            self.model.hash_if_due(self._step)
+            self._go_on_with_phases(None, self.model.hash_ns - before)
 
     def leave(self, loop: int, *, failed: bool = False) -> None:
         """The loop ended before its loader: on purpose after a step, or by a failure within one."""
@@ -265,11 +282,17 @@ class Recorder(LaunchEnd):
 
     def _tell_step(self, step: int, begin: int, end: int) -> None:
         self._sink.step(step + 1, end)
+        self._tell_first(step, begin, end)
+
+    def _tell_first(self, step: int, begin: int, end: int) -> None:
         if not self._first_step_seen:
             self._first_step_seen = True
-            self._event("first_step", begin, end - begin, step=step)
+            self.event("first_step", begin, end - begin, step=step)
 
     def _step_row(self, fields: tuple[Any, ...], times: Times, method: str) -> None:
+        if self._hooks is not None:
+            self.rows.timed(fields[0], times, method)
+            return
         row = (*self._key, *fields[:4], *times, *fields[4:], method)
         if self._held is not None and self._held[0] == fields[0]:
             self._held_rows.append(row)
@@ -281,8 +304,11 @@ class Recorder(LaunchEnd):
         torch = sys.modules.get("torch")
         if torch is None or self._later is not None:
             return False
-        if not uses_cuda(torch, None if self._watch is None else self._watch.device):
+        if not uses_cuda(torch, self._device):
             return False
+        if self._hooks is not None:
+            self._hooks.read()
+            self.rows.gpu_times = {}
         self._later = Later(torch)
         self._phases = CudaPhases(torch, self._later, self._step_row, self.fail)
         self._named = self._phases.named
@@ -345,7 +371,7 @@ class Recorder(LaunchEnd):
         """Begin a pause; returns its start."""
         try:
             self._release()
-            self._phases.pause()
+            self._stop_phases()
             if kind == "checkpoint_save":
                 self._sink.saving(True)
             return self._now()
@@ -356,15 +382,12 @@ class Recorder(LaunchEnd):
     @shielded
     def resume(self, kind: str, begin: int, succeeded: bool, detail: Mapping[str, Any] = MappingProxyType({})) -> None:
         """End a pause; it leaves an event only without an exception."""
-        duration = self._now() - begin
-        self._phases.resume()
+        self._go_on_with_phases(begin, duration := self._now() - begin)
         if kind == "checkpoint_save":
             self._sink.saving(False)
-        if self._in_step and not self._phases.paused:
-            self._pause = (self._pause or 0) + duration
         if succeeded:
             steps = self._finished()
-            self._event(kind, begin, duration, step=steps, detail=detail)
+            self.event(kind, begin, duration, step=steps, detail=detail)
             if kind == "checkpoint_save":
                 self._has_saved(steps)
 
@@ -372,25 +395,25 @@ class Recorder(LaunchEnd):
     def saved(self, begin: int, ns: int, detail: Mapping[str, Any] = MappingProxyType({}), *, beside: bool = False) -> None:
         """Record a checkpoint already saved in the current step; `beside`: in another thread, while training went on."""
         steps = self._finished()
-        if self._in_step and not beside:
-            self._pause = (self._pause or 0) + ns
-        self._event("checkpoint_save", begin, ns, step=steps, detail=detail)
+        if not beside:
+            self._add_pause(ns, begin)
+        self.event("checkpoint_save", begin, ns, step=steps, detail=detail)
         self._has_saved(steps, noted=not beside)
 
     def _has_saved(self, steps: int, *, noted: bool = True) -> None:
         """Count several files after the same step as one checkpoint."""
-        if noted and self.states is not None and self._watch is not None:
-            begin = self._now()
-            known = self.went_on is None or self.went_on.step is not None
-            self.states.note(self._watch.model, steps if known else None, saved=True)
-            self._hash_ns += self._now() - begin
+        if noted:
+            self.model.has_saved(steps)
         if steps != self._saved_after:
             self._saved_after = steps
             self._sink.checkpoint(steps)
         self._saved = True
+        self.look_closer()
 
     def _finished(self) -> int:
         """Steps finished; the current step counts once its optimizer is done."""
+        if self._hooks is not None:
+            return self._step + self._hooks.updated
         if not self._in_step:
             return self._step
         return self._step + 1 if self._phases.seen[OPTIMIZER] or not self._marks_optimizer else self._step
@@ -399,18 +422,87 @@ class Recorder(LaunchEnd):
     def useful_work(self, n: float) -> None:
         """See `Probe.useful_work`."""
         if self.rank == 0:
-            self._event("useful_work", self._now(), value=_values.as_count("n", n))
+            self.event("useful_work", self._now(), value=_values.as_count("n", n))
 
     # ------------------------------------------------------------------ the model, the data, the scores
 
+    @shielded
+    def watch(self, model: Any, *, random: RandomState | None = None) -> None:
+        """See `Probe.watch`."""
+        self.model.watch(model, random)
+
+    @shielded
+    def gradients(self, named: Mapping[str, Any]) -> None:
+        """See `Probe.gradients`."""
+        self.model.gradients(named)
+
+    @shielded
+    def dataset(self, size: int) -> None:
+        """See `Probe.dataset`."""
+        self._fingerprint("dataset_size", value=_values.as_count("size", size))
+
+    @shielded
+    def example(
+        self, id: Any, score: Any, *, prediction: Any = None, target: Any = None, metric: str = "accuracy", cluster: Any = None
+    ) -> None:
+        """See `Probe.example`."""
+        text = _values.as_text
+        row = (metric, str(text(id)), text(prediction), text(target), _values.as_number(score), text(cluster))
+        self._append("examples", (*self._key, *row))
+
+    @shielded
+    def examples(
+        self, ids: Any, scores: Any, *, predictions: Any = None, targets: Any = None, metric: str = "accuracy", cluster: Any = None
+    ) -> None:
+        """See `Probe.examples`."""
+        ids = _values.as_list(ids)
+        clusters = [cluster] * len(ids) if isinstance(cluster, str | int) else cluster
+        columns = [
+            _values.as_list(column) if column is not None else [None] * len(ids) for column in (scores, predictions, targets, clusters)
+        ]
+        # Check before the first write: a part of a held-out set must not be taken for the whole.
+        if any(len(column) != len(ids) for column in columns):
+            lengths = ", ".join(str(len(column)) for column in columns)
+            raise ValueError(f"{len(ids)} ids, but {lengths} scores, predictions, targets, clusters; give as many of each")
+        for id, score, prediction, target, group in zip(ids, *columns, strict=True):
+            self.example(id, score, prediction=prediction, target=target, metric=metric, cluster=group)
+
     # ------------------------------------------------------------------ start and end
+
+    def reached(self, step: int, made: int) -> None:
+        """End this rank after the requested number of steps."""
+        self.event(STEPS_REACHED, self._now(), step=step, value=float(made))
+
+    def counts_work(self, environ: Mapping[str, str]) -> None:
+        """Count the FLOPs of the first step, and profile some later ones, if the launch requests it."""
+        request = asked_of(environ)
+        if request is not None:
+            self._profiled = Profiled(request, self.rank, self.event)
+        if environ.get("FIREASSAY_FLOPS") == "1":
+            peak, _, precision = environ.get("FIREASSAY_PEAK", "").partition(":")
+            self._work = WorkOfAStep(measures_peak=peak == "measured", precision=precision)
+
+    def begin(self, cost_ns: float, calibration_steps: int) -> None:
+        """Record this worker's start and the probe's cost."""
+        self.event("worker_start", self._now(), detail=self.launch.start())
+        self.cost_ns = cost_ns
+        self.launch.cost("cost_per_step", cost_ns, "ns")
+        self.launch.cost("calibration_steps", calibration_steps, "steps")
+
+    def costs(self, cost_ns: float, steps: int) -> None:
+        """Record the hooks' cost per step, and of how many steps."""
+        self.launch.cost("cost_per_step", cost_ns, "ns")
+        self.launch.cost("own_steps", steps, "steps")
 
     def close(self) -> None:
         """See `Probe.close`."""
-        self._end(None)
+        self.end(None)
 
     @shielded
-    def _end(self, error: str | None) -> None:
+    def end(self, error: str | None) -> None:
+        """Record the end of this worker, and with which error."""
+        if self._hooks is not None:
+            self._hooks.close()
         self.leave(self._loop, failed=error is not None)
         if error is None:
             self._release()
@@ -420,21 +512,32 @@ class Recorder(LaunchEnd):
             self._communication.close()
         if self._profiled is not None:
             self._profiled.close()
-        if self._watch is not None and self._watch.hashed != self._step:
-            self._hash(self._watch)
+        self.model.hash_if_due(self._step, last=True)
         if self._later is not None:
             self._later.drain()
+        self.rows.close()
         flushed = self._sink.flush_cpu_ns()
         if flushed is not None:
-            self._cost("flush_cpu", flushed, "ns")
-        self._cost("hash_total", self._hash_ns, "ns")
-        self._tell_memory()
-        self._tell_inventory()
-        if not self._first_step_seen:
-            self._tell_unseen()
-        self._event("worker_end", self._now(), step=self._step, detail={"error": error} if error else {})
-        self._last_look()
+            self.launch.cost("flush_cpu", flushed, "ns")
+        self.launch.cost("hash_total", self.model.hash_ns, "ns")
+        self.launch.tell_memory()
+        if (listing := listed_by_torch(self._flights)) is not None:
+            rows, inventory = listing
+            for row in rows:
+                self._append("inventory", (*self._key, *row))
+            self.event("flight_recorder", self._now(), value=float(inventory["entries"]), detail=inventory)
+        if not self._first_step_seen and (why := why_unseen()) is not None:
+            self.event("steps_unseen", self._now(), detail={"why": why})
+        self.event("worker_end", self._now(), step=self._step, detail={"error": error} if error else {})
+        self.launch.last_look()
         self._stop()
+
+    def _stop(self) -> None:
+        self.active = False
+        self.model.close()
+        self._named = dict.fromkeys(self._named, NOTHING)
+        self._on_close()
+        self._sink.close()
 
     def __enter__(self) -> Self:
         self._entered += 1
@@ -443,4 +546,4 @@ class Recorder(LaunchEnd):
     def __exit__(self, kind: type[BaseException] | None, _: BaseException | None, __: TracebackType | None) -> None:
         self._entered -= 1
         if self._entered <= 0:
-            self._end(None if kind is None else kind.__name__)
+            self.end(None if kind is None else kind.__name__)

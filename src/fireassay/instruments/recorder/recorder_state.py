@@ -5,46 +5,28 @@ An error in here is printed once on stderr and ends the recording, never the tra
 
 from __future__ import annotations
 
-import functools
 import json
-import sys
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from types import MappingProxyType
-from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
+from typing import Any, Protocol
 
-from fireassay.instruments.fingerprints import first_gradients as _first_gradients
-from fireassay.instruments.fingerprints import later_gradients, model_hash
 from fireassay.instruments.recorder import values as _values
 from fireassay.instruments.recorder.cuda_events import CudaPhases, Later
 from fireassay.instruments.recorder.flight_recorder import Flights
 from fireassay.instruments.recorder.inactive import Probe
-from fireassay.instruments.recorder.phases import HostPhases, Times
+from fireassay.instruments.recorder.launch_end import Append, LaunchEnd, say
+from fireassay.instruments.recorder.phases import NAMES, HostPhases, Times
 from fireassay.instruments.recorder.profiler import Profiled
-from fireassay.instruments.recorder.restored_step import Restored, States
 from fireassay.instruments.recorder.sink import Identity, Sink
 from fireassay.instruments.recorder.step_limit import StepLimit
+from fireassay.instruments.recorder.step_rows import StepRows
 from fireassay.instruments.recorder.step_work import WorkOfAStep
+from fireassay.instruments.recorder.watched_model import WatchedModel
 
 NOTHING: AbstractContextManager[None] = nullcontext()
-_P = ParamSpec("_P")
-R = TypeVar("R", bound="RecorderState")
-
-
-def shielded(method: Callable[Concatenate[R, _P], None]) -> Callable[Concatenate[R, _P], None]:
-    """Skip the method if nothing is recorded; its errors end the recording, not the training."""
-
-    def guarded(self: R, /, *args: _P.args, **kwargs: _P.kwargs) -> None:
-        if self.active:
-            try:
-                method(self, *args, **kwargs)
-            except Exception as error:
-                self.fail(error, f"probe.{method.__name__.lstrip('_')}")
-
-    functools.update_wrapper(guarded, method)
-    return guarded
 
 
 class Communication(Protocol):
@@ -63,6 +45,43 @@ class Communication(Protocol):
         ...
 
 
+class Hooks(Protocol):
+    """Observe the steps of a script without marks (`hooks/steps`)."""
+
+    @property
+    def items(self) -> float | None:
+        """Units of work in the current step."""
+
+    @property
+    def batches(self) -> int:
+        """Batches used in the current step."""
+
+    @property
+    def updated(self) -> bool:
+        """Whether an optimizer has stepped in the current step."""
+
+    def paused(self, now: int) -> None:
+        """The phases' clock stops."""
+
+    def resumed(self, now: int, since: int | None, ns: int) -> None:
+        """It continues; `since`: the start of a reported pause."""
+
+    def set_aside(self, ns: int, since: int | None = None) -> None:
+        """Exclude other work from the current step; `since`: the start of a reported pause."""
+
+    def look_closer(self) -> None:
+        """Something is due when the current step ends."""
+
+    def read(self) -> None:
+        """Read the events so far."""
+
+    def read_before_writing(self) -> None:
+        """The same, in the writing thread."""
+
+    def close(self) -> None:
+        """The process ends."""
+
+
 class RecorderState(Probe, ABC):
     """The state of a recording, and its rows."""
 
@@ -72,12 +91,16 @@ class RecorderState(Probe, ABC):
         self.active = True
         self.seed, self.rank, self.workers = identity.seed, identity.rank, identity.workers
         self._identity, self._sink, self._now, self._on_close = identity, sink, now, on_close
-        self._key = (identity.launch, identity.rank, identity.incarnation)
+        self.now = now
+        self._key = self.key = (identity.launch, identity.rank, identity.incarnation)
+        self.append: Append = sink.append
         self._append = sink.append
         self._phases: HostPhases | CudaPhases = HostPhases(now, self._step_row)
         self._named: Mapping[str, AbstractContextManager[None]] = self._phases.named
         self._later: Later | None = None  # values that a GPU still computes
-        self._last_look: Callable[[], None] = no_look  # last comparison with another host's clock
+        self._hooks: Hooks | None = None  # in a script without marks
+        self._busy = True  # more is due between the steps that hooks observe than writing a row
+        self.rows = StepRows(self._key, identity.host, sink.append, self._step_loss)
         self.cost_ns = 0.0  # measured cost of marking a step
         self._communication: Communication | None = None  # of a script that marks its own steps
         self._work: WorkOfAStep | None = None  # counts the first step's FLOPs
@@ -85,17 +108,8 @@ class RecorderState(Probe, ABC):
         self.limit: StepLimit | None = None  # of a job that ends early
         self._entered = 0
         self._flights = Flights(now, self.workers) if self.workers > 1 else None  # for torch's own list of collectives
-        self._watching: model_hash.Watch | None = None
-        self.optimizers: Iterable[Any] = ()  # live ones, as reported by the hooks
-        self.states: States | None = None  # progress notes, if workers may be restarted
-        self.went_on: Restored | None = None  # where this incarnation resumed
-        self._hash_ns = 0
-        self._gradients: _first_gradients.FirstGradients | None = None
-        self._later_steps: later_gradients.LaterSteps | None = None
-        self._asks_sending = False  # check whether batch-normalisation statistics are broadcast
-        self._starts: Mapping[str, int] = {}  # of the parameters, for launches in which no rank may hold them all
+        self.launch, self.model = LaunchEnd(identity, sink.append, now), WatchedModel(self, now)
         self.ends_at: int | None = None  # end of the last step, if reported from outside
-        self._batches = 0  # used in the current step, if reported from outside
         self._first_step_seen = False
         self._step = 0  # number of the current step = steps finished before it
         self._loop = 0  # number of the current `steps` loop
@@ -113,15 +127,99 @@ class RecorderState(Probe, ABC):
         self._exposed: int | None = None
         self._items: float | None = None
 
-    def _number(self, what: str, value: Any) -> None:
+    @property
+    def begin_ns(self) -> int:
+        """Where the current step begins."""
+        return self._begin
+
+    @property
+    def step_number(self) -> int:
+        """The number of the current step: steps finished before it."""
+        return self._step
+
+    @property
+    def in_step(self) -> bool:
+        """Whether a marked step is under way."""
+        return self._in_step
+
+    @property
+    def open_phase(self) -> str | None:
+        """The innermost marked phase."""
+        return NAMES[self._phases.stack[-1]] if self._phases.stack else None
+
+    def exposed(self, ns: int | None) -> None:
+        """The current step's exposed communication."""
+        self._exposed = ns
+
+    @property
+    def written_ns(self) -> int:
+        """Processor time of writing so far, outside the training thread."""
+        return self._sink.flush_cpu_ns() or 0
+
+    @property
+    def on_gpu(self) -> bool:
+        """Whether phases are timed on a GPU."""
+        return self._later is not None
+
+    @property
+    def paused(self) -> bool:
+        """Whether training is paused within a step."""
+        return bool(self._phases.paused)
+
+    @property
+    def any_update(self) -> bool:
+        """Whether an optimizer has stepped in an earlier step."""
+        return self._marks_optimizer
+
+    @property
+    def phases_beside(self) -> Mapping[str, AbstractContextManager[None]] | None:
+        """Phases that hooks enter beside their events: on a GPU, which times them itself, and in a step whose operations are counted."""
+        return self._named if self._later is not None or self._work is not None else None
+
+    @property
+    def batches_so_far(self) -> int:
+        """Batches used in the current step, if hooks see them."""
+        return 0 if self._hooks is None else self._hooks.batches
+
+    def look_closer(self) -> None:
+        """Something is due when the current step ends."""
+        self._busy = True
+        if self._hooks is not None:
+            self._hooks.look_closer()
+
+    def _stop_phases(self) -> None:
+        """Training pauses."""
+        self._phases.pause()
+        if self._hooks is not None:
+            self._hooks.paused(self._now())
+
+    def _go_on_with_phases(self, since: int | None, ns: int) -> None:
+        """It continues after so long; `since`: the start of a reported pause."""
+        self._phases.resume()
+        if self._hooks is not None:
+            self._hooks.resumed(self._now(), since, ns)
+        elif self._in_step and not self._phases.paused:
+            self._pause = (self._pause or 0) + ns
+
+    def _add_pause(self, ns: int, since: int | None = None) -> None:
+        """Exclude other work from the current step; `since`: the start of a reported pause."""
+        if self._hooks is not None:
+            self._hooks.set_aside(ns, since)
+        elif self._in_step:
+            self._pause = (self._pause or 0) + ns
+
+    def _step_loss(self, step: int, value: Any) -> None:
+        self._number("loss", value, step)
+
+    def _number(self, what: str, value: Any, step: int | None = None) -> None:
         """Read the value now if that does not block, else once the GPU has computed it."""
-        key = (*self._key, self._step, what)
+        key = (*self._key, self._step if step is None else step, what)
         if self._later is not None and _values.on_cuda(value):
             self._later.number(value.reshape(()), lambda x: self._append("fingerprints", (*key, float(x), None)))
         else:
             self._append("fingerprints", (*key, _values.as_number(value), None))
 
-    def _event(
+    def event(
         self,
         kind: str,
         ns: int,
@@ -131,45 +229,37 @@ class RecorderState(Probe, ABC):
         value: float | None = None,
         detail: Mapping[str, Any] = MappingProxyType({}),
     ) -> None:
+        """Record an event."""
         launch, rank, incarnation = self._key
         host, text = self._identity.host, json.dumps(dict(detail))
         self._append("events", (launch, ns, duration, host, rank, incarnation, kind, step, value, text))
 
-    @property
-    def _watch(self) -> model_hash.Watch | None:
-        """The hashing state of the trained model, if any."""
-        watch = self._watching
-        return None if watch is None or watch.model is None else watch
-
     @contextmanager
-    def _set_aside_hashing(self) -> Iterator[None]:
+    def set_aside_hashing(self) -> Iterator[None]:
         """Exclude the work in this block from training time."""
-        self._phases.pause()
+        self._stop_phases()
         begin = self._now()  # inside the pause: the time between two clock readings must not count twice
         yield
         spent = self._now() - begin
-        self._phases.resume()
-        self._hash_ns += spent
-        if self._in_step and not self._phases.paused:
-            self._pause = (self._pause or 0) + spent
+        self.model.hash_ns += spent
+        self._go_on_with_phases(None, spent)
 
     def _fingerprint(self, what: str, *, value: float | None = None, text: str | None = None) -> None:
         self._append("fingerprints", (*self._key, self._step, what, value, text))
-
-    def _cost(self, counter: str, value: float, unit: str) -> None:
-        row = (self._key[0], self._now(), self._identity.host, "probe", counter, float(value), unit, "self")
-        self._append("telemetry", row)
 
     def fail(self, error: Exception, where: str = "") -> None:
         """End the recording, not the training; report it once, on stderr and in the record, with the failing call."""
         if not self.active:
             return
+        if self._hooks is not None:
+            with suppress(Exception):
+                self._hooks.read()
         self.active = False
         what = f"{where}{': ' if where else ''}{type(error).__name__}: {error}"
         say(f"the probe of rank {self.rank} stopped recording at step {self._step}; training continues. {what}")
         try:
             self._release()
-            self._event("probe_error", self._now(), step=self._step, detail={"error": what})
+            self.event("probe_error", self._now(), step=self._step, detail={"error": what})
             self._stop()
         except Exception as again:
             say(f"its files could not be closed either: {type(again).__name__}: {again}")
@@ -182,12 +272,3 @@ class RecorderState(Probe, ABC):
 
     @abstractmethod
     def _stop(self) -> None: ...
-
-
-def no_look() -> None:
-    """There is no other host."""
-
-
-def say(sentence: str) -> None:
-    with suppress(OSError, ValueError, AttributeError):  # standard error may be closed
-        print(f"assay: {sentence}", file=sys.stderr, flush=True)

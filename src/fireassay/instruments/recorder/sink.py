@@ -109,6 +109,7 @@ class MemorySink:
     steps: int = 0
     checkpoints: int = 0
     closed: bool = False
+    held_back: list[Callable[[], None]] = field(default_factory=list)
 
     def append(self, table: str, row: tuple[Any, ...]) -> None:
         """Take one row."""
@@ -134,10 +135,13 @@ class MemorySink:
         """Ignored in memory."""
 
     def before_flush(self, tell: Callable[[], None]) -> None:
-        """Nothing is written."""
+        """Register a callback."""
+        self.held_back.append(tell)
 
     def flush(self) -> None:
-        """Nothing to write: rows stay in memory."""
+        """Ask for the rows held back; all stay in memory."""
+        for tell in self.held_back:
+            tell()
 
     def flush_cpu_ns(self) -> int | None:
         """Nothing is flushed."""
@@ -149,6 +153,7 @@ class MemorySink:
 
     def of(self, table: str) -> list[tuple[Any, ...]]:
         """The rows of one table."""
+        self.flush()
         return [row for name, row in self.rows if name == table]
 
 

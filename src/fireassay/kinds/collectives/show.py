@@ -93,9 +93,7 @@ def sections(view: View) -> Iterator[Section]:
         lambda: questions.by_configuration(view, "correctness"),
         questions.told(view, "correctness"),
     )
-    yield questions.trust(view, ())
-    yield questions.everything(view)
-    yield questions.made(view)
+    yield from questions.closing(view, ())
 
 
 def answer(view: View) -> Answer:

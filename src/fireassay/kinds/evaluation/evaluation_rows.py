@@ -34,17 +34,8 @@ from fireassay.verdict.types import Status
 
 LONGEST_CELL: Final = 4_000  # of a cell of a workbook, which holds 32,767 at most
 ITEM_COLUMNS: Final = (
-    "outcome",
-    "rule",
-    "finish_reason",
-    "cluster",
-    "groups",
-    "weight",
-    "prompt",
-    "references",
-    "text",
-    "answer",
-    "judged",
+    *("outcome", "rule", "finish_reason", "cluster", "groups", "weight"),
+    *("prompt", "references", "text", "answer", "judged"),
 )
 
 

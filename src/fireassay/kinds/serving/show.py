@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from fireassay.estimates.estimate import Absent, Estimate
@@ -135,22 +136,11 @@ def question_sections(view: View, columns: Sequence[tuple[str, Callable[[LaunchR
         ("cost", "Cost", "What does an answer cost?"),
         ("reliability", "Faults", "Does it survive a fault?"),
     ):
-        if dimension in view.dimensions and dimension not in view.unasked:
-            rows = (*_details_of(view, dimension), *questions.by_configuration(view, dimension))
-            yield Section(
-                key=f"metrics-{dimension}",
-                title=title,
-                question=question,
-                content=rows,
-                reply=questions.told(view, dimension),
-                role="question",
-            )
+        yield from questions.of_dimension(view, dimension, title, question, partial(_details_of, view, dimension))
     yield questions.section(
         "time", "Over time", "What happened second by second?", lambda: questions.charts(view, load_timeline, absent=False)
     )
-    yield questions.trust(view, columns)
-    yield questions.everything(view)
-    yield questions.made(view)
+    yield from questions.closing(view, columns)
 
 
 def _loads(view: View) -> Blocks:

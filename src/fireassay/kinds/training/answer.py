@@ -272,8 +272,8 @@ def decomposition(view: View, column: Column) -> tuple[Sum, ...]:
 
 def _bare(like: Estimate, value: float) -> Estimate:
     """A derived number without an interval of its own."""
-    bounds = {"low": -math.inf, "high": math.inf, "n_launches": 1, "n_trials": 0, "launch_values": ()}
-    return replace(like, value=value, method="derived", signature="", **bounds)
+    unbounded = replace(like, low=-math.inf, high=math.inf, n_launches=1, n_trials=0, launch_values=())
+    return replace(unbounded, value=value, method="derived", signature="")
 
 
 # ---- lines and tiles -------------------------------------------------------------------------------------------------

@@ -66,9 +66,7 @@ def sections(view: View) -> Iterator[Section]:
     yield from _dimension(
         view, "reliability", "Does it survive a killed worker?", lambda: (*questions.charts(view, faults), *_recovery(view))
     )
-    yield questions.trust(view, record.TRAINING_COLUMNS, launch_order, launch_timeline)
-    yield questions.everything(view)
-    yield questions.made(view)
+    yield from questions.closing(view, record.TRAINING_COLUMNS, launch_order, launch_timeline)
 
 
 def _dimension(view: View, dimension: str, question: str, content: Callable[[], Blocks]) -> Iterator[Section]:

@@ -32,11 +32,7 @@ class Ports:
         self._held: dict[int, socket.socket] = {}
 
     def take(self) -> int:
-        """A port that is free on every address.
-
-        Raises:
-            OSError: no port is free.
-        """
+        """A port that is free on every address. Raises OSError: no port is free."""
         listener = socket.socket()
         try:
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

@@ -67,11 +67,7 @@ class _End(Exception):
 def check_program(
     program: Program, limits: Limits | None = None, tier: Tier | None = None, stop: threading.Event | None = None
 ) -> CodeResult:
-    """The verdict on a program.
-
-    Raises:
-        EnvironmentLacks: code cannot be isolated on this machine.
-    """
+    """The verdict on a program. Raises EnvironmentLacks: code cannot be isolated on this machine."""
     setting = Setting(tier=tier or probe(), limits=limits or Limits(), stop=stop or threading.Event())
     for attempt in range(1, ATTEMPTS + 1):
         result = replace(_checked(program, setting), attempts=attempt)

@@ -40,11 +40,7 @@ FIX: Final = (
 
 @functools.cache
 def probe() -> Tier:
-    """The best way of isolation here.
-
-    Raises:
-        EnvironmentLacks: there is none; says why of each.
-    """
+    """The best way of isolation here. Raises EnvironmentLacks: there is none; says why of each."""
     return first_of(NAMES)
 
 
@@ -61,11 +57,7 @@ def first_of(names: tuple[Name, ...]) -> Tier:
 
 
 def examined(name: Name) -> Tier:
-    """A tier after a look from the inside.
-
-    Raises:
-        EnvironmentLacks: it cannot be made, or does not hold.
-    """
+    """A tier after a look from the inside. Raises EnvironmentLacks: it cannot be made, or does not hold."""
     tier = Tier(name=name, version=_version() if name == "bubblewrap" else "", seccomp=seccomp.program())
     with tempfile.TemporaryFile("w+") as errors, Sandbox(tier, Limits(), "look", errors.fileno()) as one:
         seen = one.receive(LOOK_S)

@@ -149,11 +149,7 @@ class Sandbox:
         return [self._questions] if self._out and self.open else []
 
     def move(self, readable: list[int], writable: list[int]) -> None:
-        """Move what can be moved.
-
-        Raises:
-            OutputLimit: it sent more than it may.
-        """
+        """Move what can be moved. Raises OutputLimit: it sent more than it may."""
         if self._questions in writable:
             try:
                 del self._out[: os.write(self._questions, self._out[:PIECE])]

@@ -62,11 +62,7 @@ def to_text(entries: Sequence[Mapping[str, Any]]) -> str:
 
 
 def of_text(text: str) -> tuple[Likelihood, ...]:
-    """The choices of an answer's text.
-
-    Raises:
-        ValueError: it is another text.
-    """
+    """The choices of an answer's text. Raises ValueError: it is another text."""
     try:
         return tuple(
             Likelihood(

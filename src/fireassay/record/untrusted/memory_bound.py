@@ -148,11 +148,7 @@ REPEATS: Final = 7  # DELTA_BYTE_ARRAY: each string repeats a prefix of the prev
 
 
 def allowed(size: int) -> int:
-    """Bytes of memory allowed for a table whose files have this size.
-
-    Raises:
-        RecordError: FIREASSAY_READ_MIB is not a number.
-    """
+    """Bytes of memory allowed for a table whose files have this size. Raises RecordError: FIREASSAY_READ_MIB is not a number."""
     setting = os.environ.get(VARIABLE, "")
     if not setting:
         return min(max(FLOOR, RATIO * size), _memory() // 2)
@@ -183,11 +179,7 @@ def check_parts(record: Path, parts: Sequence[str], name: str) -> None:
 
 
 def check_text(record: Path, name: str, frame: pl.DataFrame, size: int) -> None:
-    """Check that a table's strings, counted once per row, fit into the allowed memory.
-
-    Raises:
-        RecordError: they do not.
-    """
+    """Check that a table's strings, counted once per row, fit into the allowed memory. Raises RecordError: they do not."""
     import polars as pl
     import polars.selectors as cs
 

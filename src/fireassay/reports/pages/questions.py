@@ -6,7 +6,7 @@ limits the speed beside the parts of a step, everything else where the numbers a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
@@ -29,6 +29,21 @@ MOST_TOLD: Final = 2  # sentences of an answer
 def section(key: str, title: str, question: str, content: Callable[[], Blocks], reply: str = "") -> Section:
     """A question with its answer and evidence."""
     return Section(key=key, title=title, question=question, content=content, reply=reply, role="question")
+
+
+def of_dimension(view: View, dimension: str, title: str, question: str, content: Callable[[], Blocks] = lambda: ()) -> Iterator[Section]:
+    """A dimension's question with its evidence; nothing where nobody asked."""
+    if dimension in view.dimensions and dimension not in view.unasked:
+        yield section(
+            f"metrics-{dimension}", title, question, lambda: (*content(), *by_configuration(view, dimension)), told(view, dimension)
+        )
+
+
+def closing(view: View, columns: Sequence[tuple[str, Callable[[LaunchRow], Cell]]], *draws: Draw) -> Iterator[Section]:
+    """What every page ends with: trust, everything, and how it was measured."""
+    yield trust(view, columns, *draws)
+    yield everything(view)
+    yield made(view)
 
 
 def told(view: View, dimension: str) -> str:

@@ -68,15 +68,10 @@ def _verdict(view: View) -> Blocks:
     return _sheet(head=("What", "Configuration", "Status", "Sentence"), rows=tuple(rows))
 
 
-def _workers(view: View) -> str:
-    """The head for a configuration's count."""
-    return view.kind.workers
-
-
 def _numbers(view: View) -> Blocks:
     """One row per configuration, three columns per primary metric, for charting."""
     rows = tuple(row for row in view.primary if set(row.cells) != {ALL})
-    head = ["Configuration", _workers(view)]
+    head = ["Configuration", view.kind.workers]
     for row in rows:
         head += [f"{row.title} ({row.unit})", f"{row.title}, low ({row.unit})", f"{row.title}, high ({row.unit})"]
     body = tuple(_number_row(column, rows) for column in view.columns)
@@ -95,20 +90,8 @@ def _number_row(column: Column, rows: tuple[MetricRow, ...]) -> tuple[Cell, ...]
 def _metrics(view: View) -> Blocks:
     workers = {column.key: column.workers for column in view.columns}
     head = (
-        "Metric",
-        "Title",
-        "Dimension",
-        "Configuration",
-        _workers(view),
-        "Value (in Unit)",
-        "Low (in Unit)",
-        "High (in Unit)",
-        "Unit",
-        "Confidence",
-        "Launches",
-        "Trials",
-        "Method or reason",
-        "Signature",
+        *("Metric", "Title", "Dimension", "Configuration", view.kind.workers, "Value (in Unit)", "Low (in Unit)", "High (in Unit)", "Unit"),
+        *("Confidence", "Launches", "Trials", "Method or reason", "Signature"),
     )
     rows: list[tuple[Cell, ...]] = []
     for row in view.metrics:

@@ -24,11 +24,7 @@ from fireassay.spec.sections.serving import Target
 
 
 def check_margin(experiment: Experiment, metric: TextMetric) -> None:
-    """Check the margin against the score that decides.
-
-    Raises:
-        SpecError: the margin is as wide as the score's whole scale.
-    """
+    """Check the margin against the score that decides. Raises SpecError: the margin is as wide as the score's whole scale."""
     lowest, highest = metric.scale
     if experiment.quality is None or experiment.quality.margin < highest - lowest:
         return

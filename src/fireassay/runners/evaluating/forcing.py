@@ -68,11 +68,7 @@ class Address:
 
 
 def check_echo(address: Address) -> None:
-    """Check that an engine echoes with its most probable tokens.
-
-    Raises:
-        EnvironmentLacks: it does not.
-    """
+    """Check that an engine echoes with its most probable tokens. Raises EnvironmentLacks: it does not."""
     found = scored(address, likelihood.CONTEXT, likelihood.CONTINUATION)
     if isinstance(found, str) or not found.top:
         why = found if isinstance(found, str) else "it reported no top_logprobs"

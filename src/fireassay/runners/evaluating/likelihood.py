@@ -40,11 +40,7 @@ UNSENT: Final = "unsent"
 
 
 def checked(task: Task) -> Task:
-    """The task with its references as indices.
-
-    Raises:
-        SpecError: an item is a conversation, or has no right choice.
-    """
+    """The task with its references as indices. Raises SpecError: an item is a conversation, or has no right choice."""
     if task.method != METHOD:
         return task
     if task.extractor != WHOLE:
@@ -57,11 +53,7 @@ def checked(task: Task) -> Task:
 
 
 def one_method(tasks: Sequence[Task], known: Sequence[str]) -> None:
-    """Check that one load can put all of these tasks.
-
-    Raises:
-        SpecError: a method is unknown, or they have several.
-    """
+    """Check that one load can put all of these tasks. Raises SpecError: a method is unknown, or they have several."""
     methods = sorted({task.method for task in tasks})
     if unknown := [method for method in methods if method not in known]:
         raise _wrong("evaluation.task", f"a task of the method {', '.join(unknown)}", f"{' or '.join(known)}, in this release")

@@ -46,11 +46,7 @@ REASON = "the coordinator ended during this launch"
 
 
 def settle(record: RecordFolder, plan: Sequence[PlannedLaunch], clock: Clock) -> list[LaunchRow]:
-    """Write the missing rows. Returns all rows of the record in launch order.
-
-    Raises:
-        RecordError: a row could not be written.
-    """
+    """Write the missing rows. Returns all rows of the record in launch order. Raises RecordError: a row could not be written."""
     rows: list[LaunchRow] = list(record.finished_launches())
     known = {row["launch"] for row in rows}
     for number in launch_folders(record.path):

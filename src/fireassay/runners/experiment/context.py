@@ -28,7 +28,7 @@ from fireassay.spec.plan import PlannedLaunch
 
 @dataclass(frozen=True, kw_only=True)
 class Advice:
-    """Judgements between launches, passed in by the caller (fireassay.cli.support.interim_analysis): measuring does not judge.
+    """Judgements between launches, passed in by the caller (fireassay.api.interim_analysis): measuring does not judge.
 
     `looks` yields the block counts at which interim analyses are due, ascending and unbounded.
     """
@@ -175,8 +175,8 @@ class Runner:
 
     name: str
     check: Callable[[Experiment, Path], None]  # raises SpecError or EnvironmentLacks before a record is created
-    run: Callable[[RunContext], Outcome]
     maker: Callable[[RunContext], Maker] | None = None  # None: its launches cannot be interleaved with others'
+    run: Callable[[RunContext], Outcome] | None = None  # None: the maker's launches in order
 
 
 class Metered:

@@ -205,11 +205,7 @@ class LaunchLoop:
     # ---- writing rows
 
     def _ended(self, result: Made) -> None:
-        """Write a launch's row.
-
-        Raises:
-            RecordError: the row cannot be written, or a write failed during the launch.
-        """
+        """Write a launch's row. Raises RecordError: the row cannot be written, or a write failed during the launch."""
         try:
             write_launch(self.context.record.writer(result.row["launch"]), result.row, self.context.record.path)
         except RecordError as error:

@@ -22,7 +22,7 @@ from fireassay.record.folder import RecordFolder
 from fireassay.record.reader import open_record
 from fireassay.record.sealing.seal import plan_signature
 from fireassay.record.secrets.redact import secret_values
-from fireassay.runners.experiment import policy
+from fireassay.runners.experiment import launch_loop, policy
 from fireassay.runners.experiment.context import Advice, Outcome, RunContext, Runner
 from fireassay.runners.experiment.progress import Look, RunProgress
 from fireassay.runners.experiment.script import refuse_bytes, refuse_changes, refuse_secrets, script_identity, with_secrets
@@ -91,7 +91,7 @@ def _refuse_without_advice(experiment: Experiment) -> None:
             where,
             f"{value:g}, without judgements between the launches",
             "only in a run with judgements between the launches",
-            "Run it with `assay run` or fireassay.run, or pass fireassay.cli.support.interim_analysis.advice() to "
+            "Run it with `assay run` or fireassay.run, or pass fireassay.api.interim_analysis.advice() to "
             "fireassay.runners.experiment.run.run.",
         )
         for where, value in requested.items()
@@ -101,11 +101,7 @@ def _refuse_without_advice(experiment: Experiment) -> None:
 
 
 def new_context(experiment: Experiment, folder: Path, root: Path, **rest: Any) -> RunContext:
-    """A new record with the context for its runner.
-
-    Raises:
-        RecordError: the record could not be created.
-    """
+    """A new record with the context for its runner. Raises RecordError: the record could not be created."""
     record = record_folder.create(root, experiment, plan_signature(experiment), clock=rest["clock"])
     return RunContext(experiment=experiment, folder=folder, record=record, plan=plan(experiment), begun_ns=rest["clock"].now_ns(), **rest)
 
@@ -187,7 +183,11 @@ def _carry_out(runner: Runner, context: RunContext, before: Mapping[str, Any]) -
     """Run from the environment before to the seal; finish the record on any error."""
     try:
         begin(context, before)
-        outcome = runner.run(context)
+        if runner.run is not None:
+            outcome = runner.run(context)
+        else:
+            assert runner.maker is not None
+            outcome = launch_loop.run(context, runner.maker(context))
         settle(context, outcome)
     except BaseException as error:
         give_up(context, error)

@@ -67,11 +67,7 @@ HARMLESS = frozenset({"true", "false", "none", "yes", "no", "on", "off", ""})
 
 
 def refuse_secrets(experiment: Experiment) -> None:
-    """Check every argument.
-
-    Raises:
-        SpecError: one problem per argument that looks like a secret, without its value.
-    """
+    """Check every argument. Raises SpecError: one problem per argument that looks like a secret, without its value."""
     declare(experiment.secret_variables)  # redacted from here on
     arguments = experiment.workload.arguments
     cleaned = redact_arguments(arguments)

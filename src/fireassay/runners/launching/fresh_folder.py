@@ -39,11 +39,7 @@ LARGEST: Final = 3  # entries named in the error
 
 
 def check(experiment: Experiment, folder: Path) -> None:
-    """Check that the folder can be copied for every launch.
-
-    Raises:
-        SpecError: the folder is too large or partly unreadable.
-    """
+    """Check that the folder can be copied for every launch. Raises SpecError: the folder is too large or partly unreadable."""
     if not experiment.workload.fresh_folder:
         return
     try:
@@ -76,11 +72,7 @@ def _unreadable(found: str) -> SpecError:
 
 @contextmanager
 def working_folder(context: RunContext, job: Job) -> Iterator[Path]:
-    """The folder of a running launch.
-
-    Raises:
-        RecordError: copying failed, e.g. on a full disk. No part of the copy is left.
-    """
+    """The folder of a running launch. Raises RecordError: copying failed, e.g. on a full disk. No part of the copy is left."""
     workload = context.experiment.workload
     if not workload.fresh_folder or job.planned.role == "sweep":
         yield context.folder
@@ -181,11 +173,7 @@ def _is_copied(path: Path, source: Path) -> bool:
 
 
 def _walk(root: Path, folder: Path) -> Iterator[tuple[Path, os.DirEntry[str]]]:
-    """(path below the root, entry) of everything to copy, folders before their contents.
-
-    Raises:
-        OSError: a folder cannot be read.
-    """
+    """(path below the root, entry) of everything to copy, folders before their contents. Raises OSError: a folder cannot be read."""
     try:
         with os.scandir(folder) as entries:
             ordered = sorted(entries, key=lambda entry: entry.name)

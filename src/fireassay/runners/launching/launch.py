@@ -134,11 +134,7 @@ class LaunchRun:
         self.hopeless_ns: float = float("inf")  # after this the supervisor itself counts as dead
 
     def run(self, meter: Meter) -> Made:
-        """Start the launch and monitor it to its end.
-
-        Raises:
-            RecordError: not started, because its record cannot be written.
-        """
+        """Start the launch and monitor it to its end. Raises RecordError: not started, because its record cannot be written."""
         begin_utc = self.context.begin_utc()
         placement = json.dumps(self.launcher.describe(self.request))
         self._event("launch_begin", {"slot": self.planned.slot, "begin_utc": begin_utc, "placement": placement})

@@ -167,11 +167,7 @@ def profile_of(experiment: Experiment, job: Job) -> Profile | None:
 
 
 def check(experiment: Experiment) -> None:
-    """Check that the requested profiler is installed.
-
-    Raises:
-        EnvironmentLacks: it is not.
-    """
+    """Check that the requested profiler is installed. Raises EnvironmentLacks: it is not."""
     if experiment.profile is not None and experiment.profile.tool == "nsys" and shutil.which("nsys") is None:
         raise EnvironmentLacks(GET_NSYS)
 

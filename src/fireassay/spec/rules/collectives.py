@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from fireassay.errors import Problem
 from fireassay.spec.explain import shown
-from fireassay.spec.rules.partial import repeated, right
+from fireassay.spec.rules.partial import Demand, repeated, right
 from fireassay.spec.sections.collectives import LEAST_MATRIX, MOST_SIZES, PLACEMENTS, one_size, sizes_of
 
 if TYPE_CHECKING:
@@ -23,25 +23,6 @@ def times_collectives(experiment: Experiment) -> bool:
 
 def _levels(experiment: Experiment) -> list[int]:
     return [level for _, level in right(experiment.factor.levels)] if "factor" in experiment.model_fields_set else []
-
-
-def _only_with_its_runner(experiment: Experiment) -> Iterator[Problem]:
-    if experiment.collectives is not None and not times_collectives(experiment):
-        allowed = f'[collectives] only with workload.runner = "{RUNNER}"'
-        yield Problem("collectives", "a table, where workload.runner is another", allowed, f'Write runner = "{RUNNER}" below [workload].')
-
-
-def _nothing_to_start(experiment: Experiment) -> Iterator[Problem]:
-    script = experiment.workload.script
-    if times_collectives(experiment) and script != "":
-        allowed = f'nothing where workload.runner = "{RUNNER}"'
-        yield Problem("workload.script", shown(script), allowed, "Remove it: assay's own program makes the calls.")
-
-
-def _only_of_a_training(experiment: Experiment) -> Iterator[Problem]:
-    if experiment.measure.communication is True and experiment.workload.runner not in ("training", "replay", "simulated"):
-        fix = "Remove it; `assay comm` measures the links alone."
-        yield Problem("measure.communication", "true", "false, since no training is run", fix)
 
 
 def _root_is_a_rank(experiment: Experiment) -> Iterator[Problem]:
@@ -86,30 +67,41 @@ def _sizes_can_be_read(experiment: Experiment) -> Iterator[Problem]:
         yield Problem("collectives.sizes", f"{len(sizes)} sizes", f"at most {MOST_SIZES}")
 
 
-def _operations_once(experiment: Experiment) -> Iterator[Problem]:
-    names = experiment.collectives_requested.operations
-    if repeated(names):
-        yield Problem("collectives.operations", shown(names), "each operation once")
-
-
-def _matrix_can_be_read(experiment: Experiment) -> Iterator[Problem]:
-    text = experiment.collectives_requested.matrix
+def _shows_no_bandwidth(text: str) -> bool:
     try:
-        enough = not text or one_size(text) >= LEAST_MATRIX
+        return text != "" and one_size(text) < LEAST_MATRIX
     except ValueError:
-        enough = False
-    if not enough:
-        yield Problem("collectives.matrix", shown(text), "a size from 1K to 64G, for example 4M (1K is 1024)")
+        return True
 
 
 COLLECTIVE_RULES = (
-    _only_with_its_runner,
-    _only_of_a_training,
-    _nothing_to_start,
+    Demand(
+        "collectives",
+        lambda e: e.collectives is not None and not times_collectives(e),
+        f'[collectives] only with workload.runner = "{RUNNER}"',
+        f'Write runner = "{RUNNER}" below [workload].',
+        found="a table, where workload.runner is another",
+    ),
+    Demand(
+        "measure.communication",
+        lambda e: e.measure.communication is True and e.workload.runner not in ("training", "replay", "simulated"),
+        "false, since no training is run",
+        "Remove it; `assay comm` measures the links alone.",
+    ),
+    Demand(
+        "workload.script",
+        lambda e: times_collectives(e) and e.workload.script != "",
+        f'nothing where workload.runner = "{RUNNER}"',
+        "Remove it: assay's own program makes the calls.",
+    ),
     _root_is_a_rank,
     _groups_are_whole,
     _placements_exist,
     _sizes_can_be_read,
-    _operations_once,
-    _matrix_can_be_read,
+    Demand("collectives.operations", lambda e: repeated(e.collectives_requested.operations), "each operation once"),
+    Demand(
+        "collectives.matrix",
+        lambda e: _shows_no_bandwidth(e.collectives_requested.matrix),
+        "a size from 1K to 64G, for example 4M (1K is 1024)",
+    ),
 )

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from fireassay.errors import Problem
 from fireassay.spec.explain import NOTHING, shown
 from fireassay.spec.model import Model
-from fireassay.spec.rules.partial import broken, right
+from fireassay.spec.rules.partial import Demand, broken, right
 
 if TYPE_CHECKING:
     from fireassay.spec.experiment import Experiment
@@ -24,22 +24,8 @@ def scores_answers(experiment: Experiment) -> bool:
     return experiment.workload.runner == RUNNER
 
 
-def _files_with_their_runner(experiment: Experiment) -> Iterator[Problem]:
-    files = experiment.evaluation is not None and experiment.evaluation.answers
-    if scores_answers(experiment) and not files:
-        yield Problem(
-            "evaluation.answers",
-            NOTHING,
-            f'at least one file of answers with workload.runner = "{RUNNER}"',
-            'Add [[evaluation.answers]] with name = "a" and path = "answers.jsonl", or use: assay score FILE',
-        )
-    if files and not scores_answers(experiment):
-        yield Problem(
-            "evaluation.answers",
-            "files, where workload.runner is another",
-            f'files of answers only with workload.runner = "{RUNNER}"',
-            f'Write runner = "{RUNNER}" below [workload].',
-        )
+def _has_files(experiment: Experiment) -> bool:
+    return experiment.evaluation is not None and bool(experiment.evaluation.answers)
 
 
 def _names_once(experiment: Experiment) -> Iterator[Problem]:
@@ -48,13 +34,6 @@ def _names_once(experiment: Experiment) -> Iterator[Problem]:
         if count > 1:
             fix = "Write NAME=FILE for each file, as in before=old/answers.jsonl after=new/answers.jsonl."
             yield Problem("evaluation.answers", f"{count} files named {shown(name)}", "each name once", fix)
-
-
-def _one_pass(experiment: Experiment) -> Iterator[Problem]:
-    launches = experiment.launches.per_configuration
-    if scores_answers(experiment) and "per_configuration" in experiment.launches.model_fields_set and launches != 1:
-        fix = "Write the repetitions of an item as rows with the same id."
-        yield Problem("launches.per_configuration", shown(launches), "1, since a file holds the same answers", fix)
 
 
 def _load_of_items(experiment: Experiment) -> Iterator[Problem]:
@@ -93,4 +72,28 @@ def _enough_samples(experiment: Experiment) -> Iterator[Problem]:
         yield Problem("evaluation.k", shown(wanted), f"at most the {launches} answers to each item", fix)
 
 
-EVALUATION_RULES = (_files_with_their_runner, _names_once, _one_pass, _load_of_items, _enough_samples)
+EVALUATION_RULES = (
+    Demand(
+        "evaluation.answers",
+        lambda e: scores_answers(e) and not _has_files(e),
+        f'at least one file of answers with workload.runner = "{RUNNER}"',
+        'Add [[evaluation.answers]] with name = "a" and path = "answers.jsonl", or use: assay score FILE',
+        found=NOTHING,
+    ),
+    Demand(
+        "evaluation.answers",
+        lambda e: _has_files(e) and not scores_answers(e),
+        f'files of answers only with workload.runner = "{RUNNER}"',
+        f'Write runner = "{RUNNER}" below [workload].',
+        found="files, where workload.runner is another",
+    ),
+    _names_once,
+    Demand(
+        "launches.per_configuration",
+        lambda e: scores_answers(e) and "per_configuration" in e.launches.model_fields_set and e.launches.per_configuration != 1,
+        "1, since a file holds the same answers",
+        "Write the repetitions of an item as rows with the same id.",
+    ),
+    _load_of_items,
+    _enough_samples,
+)

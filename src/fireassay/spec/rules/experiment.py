@@ -15,7 +15,7 @@ from fireassay.spec.explain import NOTHING, shown
 from fireassay.spec.rules.collectives import COLLECTIVE_RULES, times_collectives
 from fireassay.spec.rules.evaluation import EVALUATION_RULES, scores_answers
 from fireassay.spec.rules.faults import fault_problems
-from fireassay.spec.rules.partial import broken, repeated, right
+from fireassay.spec.rules.partial import Demand, broken, repeated, right
 from fireassay.spec.rules.serving import ENGINE_RULES, LOAD_RULES
 from fireassay.spec.sections.flops import flops_say_enough
 
@@ -45,14 +45,17 @@ def _serves(experiment: Experiment) -> bool:
     return experiment.serving is not None or experiment.workload.runner == "serving"
 
 
-def _something_to_start(experiment: Experiment) -> Iterator[Problem]:
+def _starts_a_script(experiment: Experiment) -> bool:
     """Only a load on external engines and answers in files start no script, and only they have no factor."""
-    if _serves(experiment) or scores_answers(experiment):
-        return
-    if experiment.workload.script == "" and not times_collectives(experiment):
-        yield Problem("workload.script", NOTHING, "text that is not empty", "Name the script to run.")
-    if "factor" not in experiment.model_fields_set:
-        yield Problem("factor", NOTHING, "a table with the keys name, levels", "Add [factor] with levels = [1, 2, 4].")
+    return not _serves(experiment) and not scores_answers(experiment)
+
+
+def _calibrates(experiment: Experiment) -> bool:
+    return experiment.workload.calibrate_communication >= 1
+
+
+def _is_hooked(experiment: Experiment) -> bool:
+    return experiment.workload.runner == "training" and experiment.workload.attach is not False
 
 
 def _levels_once(experiment: Experiment) -> Iterator[Problem]:
@@ -97,85 +100,6 @@ def _among_the_levels(experiment: Experiment) -> Iterator[Problem]:
             )
 
 
-def _budget_needs_prices(experiment: Experiment) -> Iterator[Problem]:
-    budget = experiment.gates.budget_usd
-    if budget is not None and experiment.prices is None:
-        yield Problem(
-            "gates.budget_usd",
-            shown(budget),
-            "a budget only together with [prices]",
-            'Add [prices] with usd_per_worker_hour = ..., date = ..., source = "...".',
-        )
-
-
-def _modelled_energy_needs_watts(experiment: Experiment) -> Iterator[Problem]:
-    if experiment.energy.source == "modelled" and experiment.energy.modelled_watts_per_worker is None:
-        yield Problem(
-            "energy.modelled_watts_per_worker",
-            NOTHING,
-            'a number above 0 if energy.source = "modelled"',
-            'Add modelled_watts_per_worker = ... below [energy], or write source = "auto".',
-        )
-
-
-def _calibrating_needs_hooks(experiment: Experiment) -> Iterator[Problem]:
-    """Steps without synchronisation need the training hooks and at least two workers."""
-    workload, levels = experiment.workload, _levels(experiment)
-    launches = workload.calibrate_communication
-    if launches < 1:
-        return
-    if workload.runner != "training" or workload.attach is False:
-        yield Problem(
-            "workload.calibrate_communication",
-            shown(launches),
-            "0, since no training is hooked",
-            'Keep workload.runner = "training" and workload.attach = true, or remove the key.',
-        )
-    elif levels and max(levels) < 2:
-        yield Problem(
-            "workload.calibrate_communication",
-            shown(launches),
-            "0, since no level has 2 or more workers",
-            "A single worker does not communicate: add a level, or remove the key.",
-        )
-
-
-def _fresh_folder_on_one_node(experiment: Experiment) -> Iterator[Problem]:
-    """The coordinator of a training makes the copy, next to its record."""
-    workload, launcher = experiment.workload, experiment.launcher
-    if workload.fresh_folder is not True:
-        if workload.keep_folders is True:
-            fix = "Add workload.fresh_folder = true, or remove this key."
-            yield Problem("workload.keep_folders", "true", "true only together with workload.fresh_folder", fix)
-    elif workload.runner != "training":
-        fix = 'Remove it: only workload.runner = "training" copies its folder.'
-        yield Problem("workload.fresh_folder", "true", "false, since no training script is launched", fix)
-    elif launcher.nodes > 1 or launcher.hosts:
-        fix = "Name the folder by {launch} in workload.arguments or workload.environment instead."
-        yield Problem("workload.fresh_folder", "true", "false, since the workers are on several machines", fix)
-
-
-def _steps_end_a_training(experiment: Experiment) -> Iterator[Problem]:
-    """A launch ended early has steps, but neither wall time nor cost of the whole job."""
-    steps = experiment.workload.steps
-    if steps is None:
-        return
-    if experiment.workload.runner != "training":
-        fix = 'Remove it: only a training (workload.runner = "training") has steps.'
-        yield Problem("workload.steps", shown(steps), "no value, since no training script is launched", fix)
-    for name in ("deadline_s", "budget_usd"):
-        if (gate := getattr(experiment.gates, name)) is not None:
-            fix = "Launches end before the job is done, so a whole run is not measured: remove one of the two."
-            yield Problem(f"gates.{name}", shown(gate), "no value together with workload.steps", fix)
-
-
-def _only_of_a_training(experiment: Experiment) -> Iterator[Problem]:
-    only = experiment.verdict.only
-    if only and (_serves(experiment) or experiment.workload.runner not in TRAININGS):
-        fix = "Remove it: other records are always judged in all of their dimensions."
-        yield Problem("verdict.only", shown(only), "no value, since no training is judged", fix)
-
-
 _ENDPOINT = re.compile(r"(?:\[[0-9A-Fa-f:.%]+\]|[^\s:/\[\]]+):(\d{1,5})")
 
 
@@ -191,14 +115,9 @@ def _nodes_find_each_other(experiment: Experiment) -> Iterator[Problem]:
         yield Problem("launcher.node_rank", shown(rank), f"a number below launcher.nodes = {nodes}", "Nodes are numbered from 0.")
 
 
-def _endpoint_is_host_and_port(experiment: Experiment) -> Iterator[Problem]:
-    endpoint = experiment.launcher.rendezvous_endpoint
-    if endpoint is None:
-        return
-    match = _ENDPOINT.fullmatch(str(endpoint))
-    if match is None or not 1 <= int(match[1]) <= 65535:
-        allowed = "host:port with a port from 1 to 65535"
-        yield Problem("launcher.rendezvous_endpoint", shown(endpoint), allowed, 'For example "node0:29400".')
+def _is_endpoint(text: str) -> bool:
+    match = _ENDPOINT.fullmatch(text)
+    return match is not None and 1 <= int(match[1]) <= 65535
 
 
 def _words_can_be_passed(experiment: Experiment) -> Iterator[Problem]:
@@ -235,18 +154,99 @@ def _fork_is_no_other_measurement(experiment: Experiment) -> Iterator[Problem]:
 
 
 RULES = (
-    _something_to_start,
+    Demand(
+        "workload.script",
+        lambda e: _starts_a_script(e) and e.workload.script == "" and not times_collectives(e),
+        "text that is not empty",
+        "Name the script to run.",
+        found=NOTHING,
+    ),
+    Demand(
+        "factor",
+        lambda e: _starts_a_script(e) and "factor" not in e.model_fields_set,
+        "a table with the keys name, levels",
+        "Add [factor] with levels = [1, 2, 4].",
+        found=NOTHING,
+    ),
     _levels_once,
     _first_analysis_before_the_last,
     _among_the_levels,
-    _budget_needs_prices,
-    _modelled_energy_needs_watts,
-    _calibrating_needs_hooks,
-    _fresh_folder_on_one_node,
-    _steps_end_a_training,
-    _only_of_a_training,
+    Demand(
+        "gates.budget_usd",
+        lambda e: e.gates.budget_usd is not None and e.prices is None,
+        "a budget only together with [prices]",
+        'Add [prices] with usd_per_worker_hour = ..., date = ..., source = "...".',
+    ),
+    Demand(
+        "energy.modelled_watts_per_worker",
+        lambda e: e.energy.source == "modelled" and e.energy.modelled_watts_per_worker is None,
+        'a number above 0 if energy.source = "modelled"',
+        'Add modelled_watts_per_worker = ... below [energy], or write source = "auto".',
+    ),
+    # steps without synchronisation need the training hooks and at least two workers
+    Demand(
+        "workload.calibrate_communication",
+        lambda e: _calibrates(e) and not _is_hooked(e),
+        "0, since no training is hooked",
+        'Keep workload.runner = "training" and workload.attach = true, or remove the key.',
+    ),
+    Demand(
+        "workload.calibrate_communication",
+        lambda e: _calibrates(e) and _is_hooked(e) and max(_levels(e), default=2) < 2,
+        "0, since no level has 2 or more workers",
+        "A single worker does not communicate: add a level, or remove the key.",
+    ),
+    # the coordinator of a training makes the copy, next to its record
+    Demand(
+        "workload.keep_folders",
+        lambda e: e.workload.fresh_folder is not True and e.workload.keep_folders is True,
+        "true only together with workload.fresh_folder",
+        "Add workload.fresh_folder = true, or remove this key.",
+    ),
+    Demand(
+        "workload.fresh_folder",
+        lambda e: e.workload.fresh_folder is True and e.workload.runner != "training",
+        "false, since no training script is launched",
+        'Remove it: only workload.runner = "training" copies its folder.',
+    ),
+    Demand(
+        "workload.fresh_folder",
+        lambda e: e.workload.fresh_folder is True and e.workload.runner == "training" and (e.launcher.nodes > 1 or e.launcher.hosts),
+        "false, since the workers are on several machines",
+        "Name the folder by {launch} in workload.arguments or workload.environment instead.",
+    ),
+    Demand(
+        "workload.steps",
+        lambda e: e.workload.steps is not None and e.workload.runner != "training",
+        "no value, since no training script is launched",
+        'Remove it: only a training (workload.runner = "training") has steps.',
+    ),
+    # a launch ended early has steps, but neither wall time nor cost of the whole job
+    Demand(
+        "gates.deadline_s",
+        lambda e: e.workload.steps is not None and e.gates.deadline_s is not None,
+        "no value together with workload.steps",
+        "Launches end before the job is done, so a whole run is not measured: remove one of the two.",
+    ),
+    Demand(
+        "gates.budget_usd",
+        lambda e: e.workload.steps is not None and e.gates.budget_usd is not None,
+        "no value together with workload.steps",
+        "Launches end before the job is done, so a whole run is not measured: remove one of the two.",
+    ),
+    Demand(
+        "verdict.only",
+        lambda e: e.verdict.only and (_serves(e) or e.workload.runner not in TRAININGS),
+        "no value, since no training is judged",
+        "Remove it: other records are always judged in all of their dimensions.",
+    ),
     _nodes_find_each_other,
     _fork_is_no_other_measurement,
-    _endpoint_is_host_and_port,
+    Demand(
+        "launcher.rendezvous_endpoint",
+        lambda e: e.launcher.rendezvous_endpoint is not None and not _is_endpoint(str(e.launcher.rendezvous_endpoint)),
+        "host:port with a port from 1 to 65535",
+        'For example "node0:29400".',
+    ),
     _words_can_be_passed,
 )

@@ -9,11 +9,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping
 from contextlib import suppress
+from dataclasses import dataclass
+from functools import reduce
 from typing import Any, Final, NoReturn, TypeVar, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
 
 from fireassay.errors import Problem
+from fireassay.spec.explain import shown
 from fireassay.spec.keys import bare, complete, model_of
 
 AnyModel = TypeVar("AnyModel", bound=BaseModel)
@@ -49,6 +52,23 @@ def right(values: Any) -> list[tuple[int, Any]]:
 def repeated(values: Iterable[AnyValue]) -> list[AnyValue]:
     """The values that occur more than once."""
     return [value for value, count in Counter(values).items() if count > 1]
+
+
+@dataclass(frozen=True)
+class Demand:
+    """A rule with fixed words: what is allowed where its condition is broken, and how to fix it."""
+
+    where: str
+    violated: Callable[[Any], object]
+    allowed: str
+    fix: str = ""
+    found: str = ""  # default: the value there
+
+    def __call__(self, subject: BaseModel) -> Iterator[Problem]:
+        if self.violated(subject):
+            names = self.where.split(".")
+            known = names if names[0] in type(subject).model_fields else names[1:]  # of a section alone
+            yield Problem(self.where, self.found or shown(reduce(getattr, known, subject)), self.allowed, self.fix)
 
 
 def broken(rules: Iterable[Callable[..., Iterable[Problem]]], *subjects: object) -> Iterator[Problem]:

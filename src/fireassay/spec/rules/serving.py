@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 from fireassay.errors import Problem
 from fireassay.spec.explain import NOTHING, shown
-from fireassay.spec.rules.partial import repeated, right
+from fireassay.spec.rules.partial import Demand, repeated, right
 from fireassay.spec.sections import scenario
 from fireassay.spec.sections.serving import Correctness, Serving, Target
 
@@ -38,16 +38,10 @@ def _with_its_runner(experiment: Experiment) -> Iterator[Problem]:
         yield Problem(
             "serving", f"a table, where workload.runner is {shown(runner)}", allowed, 'Write runner = "serving" below [workload].'
         )
-    if experiment.serving is None and runner == "serving":
-        fix = 'Add [serving] with concurrency = [1, 8], and [[serving.targets]] with urls = ["http://localhost:8000"].'
-        yield Problem("serving", NOTHING, 'a table if workload.runner = "serving"', fix)
 
 
-def _without_a_factor(experiment: Experiment) -> Iterator[Problem]:
-    given = experiment.serving is not None and "factor" in experiment.model_fields_set
-    if given and [level for _, level in right(experiment.factor.levels)] != [1]:
-        fix = "Remove it: a load varies serving.concurrency or serving.rate, serving.scenarios and serving.targets."
-        yield Problem("factor", "a table", "no [factor] together with [serving]", fix)
+def _has_a_factor(experiment: Experiment) -> bool:
+    return "factor" in experiment.model_fields_set and [level for _, level in right(experiment.factor.levels)] != [1]
 
 
 def _an_engine(experiment: Experiment) -> Iterator[Problem]:
@@ -101,7 +95,23 @@ def _url(where: str, url: str) -> Iterator[Problem]:
         yield Problem(where, shown(url), "http://HOST:PORT or https://HOST:PORT", fix)
 
 
-ENGINE_RULES = (_with_its_runner, _without_a_factor, _an_engine)
+ENGINE_RULES = (
+    _with_its_runner,
+    Demand(
+        "serving",
+        lambda e: e.serving is None and e.workload.runner == "serving",
+        'a table if workload.runner = "serving"',
+        'Add [serving] with concurrency = [1, 8], and [[serving.targets]] with urls = ["http://localhost:8000"].',
+    ),
+    Demand(
+        "factor",
+        lambda e: e.serving is not None and _has_a_factor(e),
+        "no [factor] together with [serving]",
+        "Remove it: a load varies serving.concurrency or serving.rate, serving.scenarios and serving.targets.",
+        found="a table",
+    ),
+    _an_engine,
+)
 
 
 def _no_value_twice(serving: Serving) -> Iterator[Problem]:
@@ -173,30 +183,12 @@ def _a_trace(serving: Serving) -> Iterator[Problem]:
         yield Problem("serving.arrivals.trace", found, 'none, unless process = "trace"', fix)
 
 
-def _offline_is_counted(serving: Serving) -> Iterator[Problem]:
-    if serving.arrivals.process == "offline" and serving.arrivals.requests is None:
-        fix = "All requests are due at once, so give their number: MLPerf requires requests = 24576."
-        yield Problem("serving.arrivals.requests", NOTHING, 'a whole number if process = "offline"', fix)
-
-
 def _conversations(serving: Serving) -> Iterator[Problem]:
     process = serving.arrivals.process
     fix = "The conversations of a trace are defined in its file, by session." if process == "trace" else "Leave it out."
     for name, value, alone in (("turns", serving.prompts.turns, 1), ("tool_steps", serving.prompts.tool_steps, 0)):
         if process in ONE_REQUEST and value > alone:
             yield Problem(f"serving.prompts.{name}", shown(value), f"{alone} where arrivals.process is {shown(process)}", fix)
-
-
-def _search(serving: Serving) -> Iterator[Problem]:
-    if serving.search is not True:
-        return
-    if not serving.rate:
-        fix = "Write rate = [1, 100] below [serving], and an open process such as poisson below [serving.arrivals]."
-        yield Problem("serving.search", "true without serving.rate", "a search between rates", fix)
-    if not any(limit > 0 for limit in serving.objectives.limits.values()):
-        allowed = "a search for the highest rate that meets objectives"
-        fix = "Add [serving.objectives] with ttft_s = 0.2 or another."
-        yield Problem("serving.search", "true without an objective", allowed, fix)
 
 
 # ---- what is sent and what is checked ----------------------------------------------------------------------------
@@ -273,9 +265,27 @@ LOAD_RULES = (
     _loads_of_the_process,
     _stages,
     _a_trace,
-    _offline_is_counted,
+    Demand(
+        "serving.arrivals.requests",
+        lambda s: s.arrivals.process == "offline" and s.arrivals.requests is None,
+        'a whole number if process = "offline"',
+        "All requests are due at once, so give their number: MLPerf requires requests = 24576.",
+    ),
     _conversations,
-    _search,
+    Demand(
+        "serving.search",
+        lambda s: s.search is True and not s.rate,
+        "a search between rates",
+        "Write rate = [1, 100] below [serving], and an open process such as poisson below [serving.arrivals].",
+        found="true without serving.rate",
+    ),
+    Demand(
+        "serving.search",
+        lambda s: s.search is True and not any(limit > 0 for limit in s.objectives.limits.values()),
+        "a search for the highest rate that meets objectives",
+        "Add [serving.objectives] with ttft_s = 0.2 or another.",
+        found="true without an objective",
+    ),
     _scenarios,
     _token_times_need_a_stream,
     _checks_of_answers,

@@ -53,11 +53,7 @@ class Family:
 
 @lru_cache(maxsize=256)
 def family_of(model: str) -> str:
-    """The family of a model ID.
-
-    Raises:
-        EnvironmentLacks: the family is unknown.
-    """
+    """The family of a model ID. Raises EnvironmentLacks: the family is unknown."""
     words = model.rpartition("/")[2].split(".")
     for index, word in enumerate(words):
         following = words[index + 1] if index + 1 < len(words) else ""
@@ -355,11 +351,7 @@ class Frame(NamedTuple):
 
 
 def frames(body: bytes) -> Iterator[Frame]:
-    """The complete frames of a body.
-
-    Raises:
-        botocore.eventstream.ParserError: a checksum or a length is invalid.
-    """
+    """The complete frames of a body. Raises botocore.eventstream.ParserError: a checksum or a length is invalid."""
     from botocore.eventstream import EventStreamBuffer
 
     buffer, end = EventStreamBuffer(), 0

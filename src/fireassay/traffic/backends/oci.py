@@ -88,11 +88,7 @@ Signer = Callable[[Any], Any]  # oci.signer.Signer and similar: sets a request's
 
 
 def prepare(target: Target) -> Sign:
-    """Sign each request at send time.
-
-    Raises:
-        EnvironmentLacks: `oci` is not installed, or has no usable configuration.
-    """
+    """Sign each request at send time. Raises EnvironmentLacks: `oci` is not installed, or has no usable configuration."""
     signer, extra = _signer(target), headers_of(target)
 
     def sign(wire: Wire, url: str) -> Wire:
@@ -102,11 +98,7 @@ def prepare(target: Target) -> Sign:
 
 
 def signed(wire: Wire, url: str, signer: Signer, extra: Headers = ()) -> Wire:
-    """A request with Oracle's signature headers, for a server at `url`.
-
-    Raises:
-        EnvironmentLacks: signing failed.
-    """
+    """A request with Oracle's signature headers, for a server at `url`. Raises EnvironmentLacks: signing failed."""
     request = _Request(wire, url)
     try:
         signer(request)

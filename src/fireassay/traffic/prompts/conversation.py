@@ -102,11 +102,7 @@ class Images:
 
 @lru_cache(FILES_KEPT)
 def from_file(text: str, folder: Path) -> bytes:
-    """An image from a data file: a path relative to it, or a data URL.
-
-    Raises:
-        SpecError: it is not an image.
-    """
+    """An image from a data file: a path relative to it, or a data URL. Raises SpecError: it is not an image."""
     try:
         content = base64.b64decode(text.partition(",")[2]) if text.startswith("data:") else (folder / text).read_bytes()
     except (OSError, ValueError) as error:

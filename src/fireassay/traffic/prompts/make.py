@@ -222,11 +222,7 @@ class Prompts:
         return self._frame.special
 
     def seen(self, prompt: Prompt) -> tuple[str, ...] | None:
-        """The texts that the engine tokenises; None with images.
-
-        Raises:
-            ValueError: the chat template rejects the messages.
-        """
+        """The texts that the engine tokenises; None with images. Raises ValueError: the chat template rejects the messages."""
         if prompt.images:
             return None
         if self._task == "loglikelihood":

@@ -90,11 +90,7 @@ def _prompt_tokens(document: Mapping[str, Any], tokens: Sequence[str], alone: bo
 
 
 def first_counted(tokens: Sequence[str], offsets: Sequence[int], text: str, border: int) -> int:
-    """The first token of a prompt that counts to what follows the border.
-
-    Raises:
-        ValueError: the tokens from there on do not spell it.
-    """
+    """The first token of a prompt that counts to what follows the border. Raises ValueError: the tokens from there on do not spell it."""
     end = offsets[-1] + len(tokens[-1])
     ends = (*offsets[1:], end)
     for shift in dict.fromkeys((end - len(text), 0)):

@@ -290,11 +290,7 @@ def usage_of(usage: object) -> dict[str, int | None]:
 
 
 def count(value: object, name: str) -> int | None:
-    """A token count reported by a server.
-
-    Raises:
-        ValueError: it is not a count.
-    """
+    """A token count reported by a server. Raises ValueError: it is not a count."""
     if value is None:
         return None
     if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < _LARGEST:

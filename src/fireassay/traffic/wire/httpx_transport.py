@@ -23,11 +23,7 @@ _CONNECTS = ("connection.connect_tcp.started", "connection.start_tls.complete", 
 
 
 def client_of(client: Client) -> Any:
-    """One httpx client for all replicas.
-
-    Raises:
-        EnvironmentLacks: httpx, or its HTTP/2 dependency, is not installed.
-    """
+    """One httpx client for all replicas. Raises EnvironmentLacks: httpx, or its HTTP/2 dependency, is not installed."""
     try:
         import httpx
 

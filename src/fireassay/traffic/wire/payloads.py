@@ -43,11 +43,7 @@ class Address:
 
 
 def address_of(url: str) -> Address:
-    """Parse a URL.
-
-    Raises:
-        ValueError: it is not an HTTP URL.
-    """
+    """Parse a URL. Raises ValueError: it is not an HTTP URL."""
     parts = urlsplit(url if "://" in url else f"http://{url}")
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise ValueError("not a URL of http or https")
@@ -64,11 +60,7 @@ class Payloads:
         self._heads: dict[tuple[object, ...], bytes] = {}
 
     def payload(self, wire: Wire) -> bytes:
-        """Serialise a request.
-
-        Raises:
-            ValueError: a header or the path contains a line break.
-        """
+        """Serialise a request. Raises ValueError: a header or the path contains a line break."""
         key = (wire.method, wire.path, wire.headers)
         head = self._heads.get(key)
         if head is None:

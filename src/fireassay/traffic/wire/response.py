@@ -32,11 +32,7 @@ class Head(NamedTuple):
 
 
 def parse_head(head: bytes) -> Head:
-    """Parse a head, its empty line included.
-
-    Raises:
-        ValueError: it is not an HTTP/1 head, or gives two lengths.
-    """
+    """Parse a head, its empty line included. Raises ValueError: it is not an HTTP/1 head, or gives two lengths."""
     lines = head[:-4].decode("latin-1").split("\r\n")
     version, _, rest = lines[0].partition(" ")
     code = rest[:3]

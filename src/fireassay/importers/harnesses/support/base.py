@@ -119,11 +119,7 @@ def plain(text: str) -> str:
 
 
 def named(value: object, place: Place, what: str = "a name") -> str:
-    """A short name of a task, a score or an item.
-
-    Raises:
-        SpecError: no text, or an unusable one.
-    """
+    """A short name of a task, a score or an item. Raises SpecError: no text, or an unusable one."""
     if isinstance(value, int) and not isinstance(value, bool):
         value = str(value) if abs(value) < 10**18 else None
     if not isinstance(value, str) or not value or len(value) > LONGEST_NAME or not plain(value).isprintable():

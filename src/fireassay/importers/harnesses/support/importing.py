@@ -146,11 +146,7 @@ def _tasks(sides: Sequence[Side], wanted: Wanted) -> dict[str, TaskRun]:
 
 
 def _same(sides: Sequence[Side], varying: Sequence[str]) -> None:
-    """Refuse sides that were asked different things, or scored otherwise.
-
-    Raises:
-        SpecError: naming every fact that differs.
-    """
+    """Refuse sides that were asked different things, or scored otherwise. Raises SpecError: naming every fact that differs."""
     problems: list[Problem] = []
     for side in sides[1:]:
         for name, task in sides[0].tasks.items():

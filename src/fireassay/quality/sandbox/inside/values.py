@@ -92,11 +92,7 @@ CONTAINERS: Final[dict[str, Callable[[list[Any]], Any]]] = {
 
 
 def decode(told: Any, depth: int = 0) -> Any:
-    """The value of a JSON value.
-
-    Raises:
-        Untransferable: `encode` writes no such thing.
-    """
+    """The value of a JSON value. Raises Untransferable: `encode` writes no such thing."""
     if depth > DEPTH + 2:
         raise Untransferable("a value nested too deeply")
     if told is None or type(told) in (bool, int, float, str):

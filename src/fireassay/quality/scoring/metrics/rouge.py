@@ -31,11 +31,7 @@ LONGEST_STEM = 3  # tokens of at most so many letters are left as they are
 
 
 def tokenizer(stem: bool) -> Tokenizer:
-    """Text to tokens.
-
-    Raises:
-        EnvironmentLacks: stems are requested and nltk is not installed.
-    """
+    """Text to tokens. Raises EnvironmentLacks: stems are requested and nltk is not installed."""
     if not stem:
         return lambda text: WORD.findall(text.lower())
     stemmed = stemmer()

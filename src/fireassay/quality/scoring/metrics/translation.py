@@ -34,11 +34,7 @@ TER_COLUMNS = ("edits", "reference_length")
 
 
 def library() -> Any:
-    """Module `sacrebleu.metrics`.
-
-    Raises:
-        EnvironmentLacks: sacrebleu is not installed.
-    """
+    """Module `sacrebleu.metrics`. Raises EnvironmentLacks: sacrebleu is not installed."""
     try:
         import sacrebleu.metrics
     except ImportError:

@@ -62,11 +62,7 @@ def wrong(where: str, found: str, allowed: str, fix: str = "") -> SpecError:
 
 
 def read(path: Path, name: str = "") -> Text:
-    """A whole file.
-
-    Raises:
-        SpecError: it does not exist, is no file, is empty, too large or not UTF-8.
-    """
+    """A whole file. Raises SpecError: it does not exist, is no file, is empty, too large or not UTF-8."""
     name = name or path.name or str(path)
     if not path.is_file():
         state = "a folder" if path.is_dir() else "no such file" if not path.exists() else "neither a file nor a folder"
@@ -250,11 +246,7 @@ LEAST: dict[str, int] = {"max_tokens": 1}  # whole numbers that cannot be 0
 def checked(
     layout: str, given: Mapping[str, Option], defaults: Mapping[str, Option], choices: Mapping[str, tuple[str, ...]]
 ) -> dict[str, Option]:
-    """Every option with its value or default.
-
-    Raises:
-        SpecError: an unknown option, a value of another type, or none of its choices.
-    """
+    """Every option with its value or default. Raises SpecError: an unknown option, a value of another type, or none of its choices."""
     problems = []
     for name, value in given.items():
         where = f"evaluation.task_options.{name}"

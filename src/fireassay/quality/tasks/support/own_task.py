@@ -134,11 +134,7 @@ class OwnTask(Model):
 
 
 def load(path: Path) -> OwnTask:
-    """The task that a TOML file describes.
-
-    Raises:
-        SpecError: it cannot be read, or is invalid: all problems at once.
-    """
+    """The task that a TOML file describes. Raises SpecError: it cannot be read, or is invalid: all problems at once."""
     data, text = parse(path, "a task")
     try:
         task = OwnTask.model_validate(data)

@@ -21,11 +21,7 @@ def task(
     stop: tuple[str, ...],
     template: str = "",
 ) -> Task:
-    """The file's problems as one task.
-
-    Raises:
-        SpecError: the file cannot be read, or a line is no problem.
-    """
+    """The file's problems as one task. Raises SpecError: the file cannot be read, or a line is no problem."""
     asked = files.checked(name, given, OPTIONS, {})
     file = files.read(path)
     items = tuple(map(item, files.json_lines(file)))

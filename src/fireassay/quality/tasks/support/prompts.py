@@ -57,11 +57,7 @@ class Example:
 
 
 def head(examples: Sequence[Example], shots: int, where: str) -> str:
-    """The few-shot part of a prompt: the first examples with their answers.
-
-    Raises:
-        SpecError: there are fewer.
-    """
+    """The few-shot part of a prompt: the first examples with their answers. Raises SpecError: there are fewer."""
     if len(examples) < shots:
         raise wrong(where, f"{len(examples)} examples", f"at least {shots}, for shots = {shots}", f"Use shots = {len(examples)} at most.")
     return "".join(f"{example.prompt}{example.answer}\n\n" for example in examples[:shots])
@@ -82,11 +78,7 @@ def item(example: Example, before: str = "") -> Item:
 
 
 def distinct(examples: Sequence[Example] | Sequence[Item], name: str) -> None:
-    """Refuse two examples with one id: their answers could not be told apart.
-
-    Raises:
-        SpecError: there are two.
-    """
+    """Refuse two examples with one id: their answers could not be told apart. Raises SpecError: there are two."""
     seen: set[str] = set()
     for example in examples:
         if example.id in seen:

@@ -149,11 +149,7 @@ def images_of(content: object) -> list[str]:
 
 
 def data_url(url: str) -> tuple[str, str]:
-    """Media type and base64 text of a data URL.
-
-    Raises:
-        ValueError: it is a remote address, which these dialects do not accept.
-    """
+    """Media type and base64 text of a data URL. Raises ValueError: it is a remote address, which these dialects do not accept."""
     kind, comma, data = url.partition(";base64,")
     if not url.startswith("data:") or not comma:
         raise ValueError("an image must be a data URL in base64 for this dialect")

@@ -140,11 +140,7 @@ def omitted(target: Target) -> frozenset[str]:
 
 
 def check_options(target: Target, task: str = "") -> tuple[Problem, ...]:
-    """Every option of a target that its backend does not support.
-
-    Raises:
-        EnvironmentLacks: no such backend.
-    """
+    """Every option of a target that its backend does not support. Raises EnvironmentLacks: no such backend."""
     from fireassay import catalog
 
     return tuple(problems(catalog.load("traffic.backends", target.backend), target, task))
