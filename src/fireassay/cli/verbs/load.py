@@ -55,8 +55,7 @@ def _run(arguments: argparse.Namespace) -> int:
 
 def _check(experiment: Experiment, arguments: argparse.Namespace) -> int:
     from fireassay.api.serving_check import announcement, check, exit_code, lines, of_ten
-    from fireassay.reports.documents.serving_check import render
-    from fireassay.reports.pages.serving_check import page
+    from fireassay.reports.pages.serving_check import page, render
 
     small = of_ten(experiment)
     urls = _one_engine(experiment)

@@ -5,11 +5,13 @@ A line per question, marked if it would spoil a load.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from fireassay.estimates.format import count
+from fireassay.printable import json_text
 from fireassay.reports.page import Case, Mark, Page, Section, Table, heads
 
 
@@ -44,3 +46,9 @@ def page(urls: Sequence[str], lines: Sequence[Line]) -> Page:
             for line in lines
         ),
     )
+
+
+def render(urls: Sequence[str], lines: Sequence[Line]) -> str:
+    """The lines as JSON."""
+    document = {"urls": urls, "fit": not any(line.warning for line in lines), "lines": [asdict(line) for line in lines]}
+    return json_text(json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False))
