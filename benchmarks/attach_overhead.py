@@ -13,7 +13,8 @@ Under DistributedDataParallel one step of eight is watched closer (after the fir
 the mean of all but the longest twentieth of the steps, in which both kinds are.
 Promise: at most 1 % or 20 microseconds a step, else by the lower quartile.  Beside it what the hooks say themselves, as a record holds
 it, and what the
-small model costs in loops that are not ordinary ones (`_ordinary.py`), of which nothing is promised.  It is to be kept on a
+small model costs in other loops, which take the same path: that accumulate, with two optimizers, without a loader, and with LBFGS; of
+these nothing is promised.  It is to be kept on a
 machine that does nothing else: what others leave in the caches doubles the time that hooks need, and the step's too.
 
     python benchmarks/attach_overhead.py --rounds 20
@@ -109,7 +110,40 @@ def alternating(torch: Any, make: Model, batch: int, steps: int) -> Iterator[Non
             optimizer.step()
 
 
-NOT_ORDINARY = {"small, accumulating over 2 batches": accumulating, "small, 2 optimizers": alternating}
+def by_hand(torch: Any, make: Model, batch: int, steps: int) -> Iterator[None]:
+    """Without a loader: one batch made by hand."""
+    model, _ = begun(torch, make, batch, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)
+    x = torch.randn(batch, next(model.parameters()).shape[1])
+    for _ in range(WARM + steps):
+        yield
+        optimizer.zero_grad()
+        model(x).square().mean().backward()
+        optimizer.step()
+
+
+def by_closure(torch: Any, make: Model, batch: int, steps: int) -> Iterator[None]:
+    """LBFGS, which asks for passes itself."""
+    model, loader = begun(torch, make, batch, steps)
+    optimizer = torch.optim.LBFGS(model.parameters(), lr=1e-3, max_iter=4)
+
+    def loss(x: Any) -> Any:
+        optimizer.zero_grad()
+        found = model(x).square().mean()
+        found.backward()
+        return found
+
+    for (x,) in loader:
+        yield
+        optimizer.step(lambda x=x: loss(x))
+
+
+OTHERS = {
+    "small, accumulating over 2 batches": accumulating,
+    "small, 2 optimizers": alternating,
+    "small, no loader": by_hand,
+    "small, LBFGS": by_closure,
+}
 
 
 def begun(torch: Any, make: Model, batch: int, batches: int) -> tuple[Any, Any]:
@@ -265,7 +299,7 @@ def main() -> int:
     torch.set_num_threads(1)
     cases = {name: case for name, case in models(torch).items() if arguments.only in ("", name)}
     results = [compared(torch, name, case, arguments.rounds) for name, case in cases.items()]
-    for name, loop in NOT_ORDINARY.items():
+    for name, loop in OTHERS.items():
         if arguments.only in ("", name):
             results.append(compared(torch, name, models(torch)["small"], arguments.rounds, loop))
     results += [together(name, arguments.rounds) for name in WIDTHS if arguments.only in ("", name)]

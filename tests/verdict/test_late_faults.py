@@ -56,11 +56,11 @@ def restored(rank: Rank, _: int) -> None:
         for parameter in rank.model.parameters():
             parameter.grad = torch.ones_like(parameter)
         values = [parameter.detach().clone() for parameter in rank.model.parameters()]
-        active, rank.probe._later_steps.armed = rank.probe._later_steps.armed, False  # type: ignore[union-attr]
-        over, rank.probe._gradients.over = rank.probe._gradients.over, True  # type: ignore[union-attr]
+        active, rank.probe.model.later_steps.armed = rank.probe.model.later_steps.armed, False  # type: ignore[union-attr]
+        over, rank.probe.model.first_gradients.over = rank.probe.model.first_gradients.over, True  # type: ignore[union-attr]
         rank.optimizer.step()
-        rank.probe._later_steps.armed = active  # type: ignore[union-attr]
-        rank.probe._gradients.over = over  # type: ignore[union-attr]
+        rank.probe.model.later_steps.armed = active  # type: ignore[union-attr]
+        rank.probe.model.first_gradients.over = over  # type: ignore[union-attr]
         with torch.no_grad():
             for parameter, value in zip(rank.model.parameters(), values, strict=True):
                 parameter.copy_(value)

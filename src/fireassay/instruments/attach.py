@@ -65,6 +65,7 @@ def mark(recorder: Recorder) -> None:
         return
     before, _marked = _current, recorder
     detach()
+    recorder.goes_unobserved()
     # with `workload.attach = false` torch stays unpatched
     if recorder.workers > 1 and os.environ.get("FIREASSAY_ATTACH") == "1":
         when_there(lambda torch: _see_communication(torch, recorder, before))

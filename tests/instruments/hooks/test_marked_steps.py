@@ -29,6 +29,25 @@ def rows(sink: MemorySink, table: str) -> list[dict[str, Any]]:
     return [dict(zip(TABLES[table].column_names, row, strict=True)) for row in sink.of(table)]
 
 
+def test_marks_give_the_steps_though_hooks_were_there_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As a script does that imports torch before it starts the probe."""
+    import torch
+
+    from fireassay.instruments.hooks.steps import Attached
+
+    clock = FakeClock()
+    probe, sink = recorder(clock, workers=1)
+    monkeypatch.setattr(attach, "_current", Attached(torch, probe, clock.now_ns))
+    monkeypatch.setattr(attach, "_marked", None)
+    attach.mark(probe)
+    for _ in probe.steps(range(2)):
+        with probe.phase("forward"):
+            clock.sleep(0.001)
+    probe.close()
+    assert [row["forward_ns"] for row in rows(sink, "steps")] == [MS] * 2
+    assert "probe_error" not in {row["kind"] for row in rows(sink, "events")}
+
+
 def test_waiting_after_the_last_gradient_and_inside_of_the_pass_is_told_of_the_marked_phase() -> None:
     """3 ms of computing and 2 of waiting in a marked backward pass, and 5 after its last gradient; the second step has none."""
     import torch

@@ -141,6 +141,7 @@ class ExposedCommunication:
     def reduces(self, reducer: Any) -> None:
         """Use the runtime log of a new DistributedDataParallel."""
         self.reducers.append(reducer)
+        self._recorder.look_closer()
         self._log(self._recorder.step_number)
 
     def _log(self, step: int) -> None:

@@ -2,8 +2,8 @@
 
 The first steps and then one in `EACH` are timed, all alike, whatever a step consists of; once only some steps are watched, each watched
 one is timed too. A time is from a hook's first line to torch, and from torch to its last line, with the step's share of reading its
-events; the writing thread's processor time is added at the end. The mean of a kind's times, without the longest twentieth: the median
-left out what is done many steps at once.
+events, by the processor time of the thread, so that other programs do not count; the writing thread's is added at the end. The mean of
+a kind's times, without the longest twentieth: the median left out what is done many steps at once.
 
 Cannot tell: the frames around the hooks, and what torch itself loses because the hooks evict its code and data from the caches.
 """

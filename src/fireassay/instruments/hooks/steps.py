@@ -66,6 +66,7 @@ from fireassay.steps.events import (
 from fireassay.steps.reading import Steps
 
 MOST_EVENTS: Final = 96  # before they are read: few enough to be cached still
+MOST_UNREAD: Final = 4096  # in passes without gradients
 PASSES: Final = COUNTS | GRADIENTS
 # Since the last forward pass with gradients: nothing, a batch was requested, a pass may have trained nothing, it did and was an evaluation,
 # an optimizer has stepped.
@@ -113,7 +114,8 @@ class Attached:
         self._updates = False  # an optimizer has stepped
         self._updated_at = self._blocked_ns = 0  # when the last optimizer step ended; blocked time by then
         self._plain_until = 0  # until this step a step that ends needs nothing but its event
-        self.timing, self.cost_ns = True, 0  # the hooks' time in the current step
+        self.timing, self.cost_ns = True, 0  # the hooks' processor time in the current step
+        self.used, self._entered = time.thread_time_ns, 0  # since when, of a request
         self._reading_ns = 0  # a step's share of the time to read its events
         self._counted = self._read_step = 0  # up to this step they were counted; read
         self.costs = OwnCost()
@@ -229,10 +231,12 @@ class Attached:
     def ask(self) -> None:
         """A batch is requested."""
         now, turns = self.now(), self.turns
+        self._entered = self.used() if self.timing else 0
         since, self._since_pass, self._where = self._since_pass, ASKED, "data"
         if since in MAY_EVALUATE:
             self._since_pass = EVALUATES
-        if turns.stepped and self._asks and (step := self.recorder.step_number + 1) < self._plain_until and turns.may_have_ended is None:
+        plain = turns.stepped and self._asks and not turns.stepping and turns.may_have_ended is None and not self.calls.seen
+        if plain and (step := self.recorder.step_number + 1) < self._plain_until:
             self.append((ASK_TURN, now))
             self.recorder.turned_plainly(step, now)
             turns.stepped.clear()
@@ -251,12 +255,13 @@ class Attached:
             if turns.may_have_ended is not None:
                 self._goes_on()
             self.turn(now)
-        elif self.timing:
-            self.cost_ns += self.now() - now
+        elif self._entered:
+            self.cost_ns += self.used() - self._entered
 
     def batch_ready(self, iterator: Any, content: Any) -> None:
         """The batch has arrived."""
         now = self.now()
+        entered = self.used() if self.timing else 0
         self._where = BETWEEN
         source = getattr(iterator, "_assay_source", None)
         ids = None if source is None else iterator._assay_ids()
@@ -272,8 +277,8 @@ class Attached:
         batch = Batch(items, ids, source, iterator if source is None else source)
         self.storages.add(batch, content)
         self.append((GOT, now, batch))
-        if self.timing:
-            self.cost_ns += self.now() - now
+        if entered:
+            self.cost_ns += self.used() - entered
 
     def skipped(self, iterator: Any) -> None:
         """A batch that could not be read; the script may continue with the next."""
@@ -294,7 +299,7 @@ class Attached:
     def forward(self, module: Any, inputs: Any = ()) -> bool:
         """The outermost module is called. Whether its end is recorded too."""
         try:
-            entered = self.now() if self.timing else 0
+            self._entered = self.used() if self.timing else 0
             self.inside = True
             if self.outermost.looking:
                 self.outermost.met(type(module))
@@ -317,8 +322,8 @@ class Attached:
                 self.named["forward"].__enter__()
             now = self.now()
             self.append((FORWARD, now, flags, found, unknown, number, id(module)))
-            if entered:
-                self.cost_ns += now - entered
+            if self._entered:
+                self.cost_ns += self.used() - self._entered
             return True
         except Exception as error:
             self.failed(error)
@@ -332,6 +337,8 @@ class Attached:
             self._where = "forward"
             return PASSES if gradients else 0
         self._looking = True
+        if len(self.events) > MOST_UNREAD:  # no step reads them
+            self.read()
         flags = (GRADIENTS if gradients else 0) | (TRAINING if module.training else 0)
         if not self._asks:
             if not self.begun and gradients:
@@ -349,6 +356,7 @@ class Attached:
         """The call has returned."""
         try:
             now = self.now()
+            entered = self.used() if self.timing else 0
             self.append((FORWARDED, now))
             self.inside, self._where = False, "optimizer" if self.turns.stepping else BETWEEN
             passes = self.passes
@@ -358,8 +366,8 @@ class Attached:
                 self._looking = False
             elif self.named is not None:
                 self.named["forward"].__exit__(None, None, None)
-            if self.timing:
-                self.cost_ns += self.now() - now
+            if entered:
+                self.cost_ns += self.used() - entered
         except Exception as error:
             self.failed(error)
 
@@ -416,7 +424,7 @@ class Attached:
     def backward(self, roots: Any, accumulates: bool) -> bool:
         """Gradients are requested, possibly inside another pass. Whether their end is recorded too."""
         try:
-            entered = self.now() if self.timing else 0
+            self._entered = self.used() if self.timing else 0
             nested, self.inside = self.inside, True
             if self._since_pass and not nested:  # from functions, unknown modules, or passes that so far only evaluated
                 if not self.begun:
@@ -436,8 +444,8 @@ class Attached:
             self._backwards = (nested, roots if accumulates else None, hook, self._backwards)
             now = self.now()
             self.append((BACKWARD, now, nested, reached))
-            if entered:
-                self.cost_ns += now - entered
+            if self._entered:
+                self.cost_ns += self.used() - self._entered
             return True
         except Exception as error:
             self.failed(error)
@@ -447,6 +455,7 @@ class Attached:
         """The gradients are ready."""
         try:
             now = self.now()
+            entered = self.used() if self.timing else 0
             self.inside, roots, hook, self._backwards = self._backwards
             if self.named is not None:
                 self.named["backward"].__exit__(None, None, None)
@@ -463,8 +472,8 @@ class Attached:
             self.append((BACKWARDED, now, loss))
             if not self.turns.known:
                 self._updates_by_hand()
-            if self.timing:
-                self.cost_ns += self.now() - now
+            if entered:
+                self.cost_ns += self.used() - entered
         except Exception as error:
             self.failed(error)
 
@@ -498,6 +507,7 @@ class Attached:
         """A new optimizer."""
         self.outermost.look_again()
         self.turns.made(id(optimizer))
+        self.look_closer()
         self.optimizers.add(optimizer)
         if not self._watched:
             self._begins_behind(optimizer)
@@ -519,7 +529,7 @@ class Attached:
 
     def step(self, optimizer: Any) -> None:
         """An optimizer begins to step; nested in another's step, it is part of that."""
-        entered = self.now() if self.timing else 0
+        self._entered = self.used() if self.timing else 0
         key, turns = id(optimizer), self.turns
         turns.stepping.append(key)
         if len(turns.stepping) > 1:
@@ -537,8 +547,8 @@ class Attached:
             self.named["optimizer"].__enter__()
         now = self.now()
         self.append((STEP, now, key))
-        if entered:
-            self.cost_ns += now - entered
+        if self._entered:
+            self.cost_ns += self.used() - self._entered
 
     def _steps_too(self, key: int) -> None:
         """Another optimizer, or the same, has stepped in the current step."""
@@ -556,6 +566,7 @@ class Attached:
     def stepped(self, optimizer: Any) -> None:
         """The optimizer has stepped, or skipped its step for gradients that were not finite."""
         now, turns = self.now(), self.turns
+        entered = self.used() if self.timing else 0
         self.append((STEPPED, now))
         if turns.stepping:
             turns.stepping.pop()
@@ -566,8 +577,8 @@ class Attached:
         self._updated_at, self._blocked_ns = now, self.calls.blocked_ns
         if self.named is not None:
             self.named["optimizer"].__exit__(None, None, None)
-        if self.timing:
-            self.cost_ns += self.now() - now
+        if entered:
+            self.cost_ns += self.used() - entered
 
     # ------------------------------------------------------------------ steps
 
@@ -606,7 +617,9 @@ class Attached:
             end = end if earlier else None
         if end is None:
             end = self.now()
+        hashed = recorder.model.hash_ns
         begin = recorder.turned(end)
+        self._entered += recorder.model.hash_ns - hashed  # told apart
         self.append((TURN, end, begin, exposed, earlier))
         self.turns.stepped.clear()
         self._derived = self._stepped_now = False
@@ -617,7 +630,7 @@ class Attached:
             self.named = recorder.phases_beside
         if recorder.limit is not None:
             recorder.end_if_limited()
-        self._count_cost(step, begin, unwatched)
+        self._count_cost(step, unwatched)
         self._plain_until = 0 if self._differs() else recorder.plain_until(step)
 
     def _differs(self) -> bool:
@@ -629,19 +642,20 @@ class Attached:
         """Something is due when the current step ends."""
         self._plain_until = 0
 
-    def _count_cost(self, step: int, begin: int, unwatched: bool) -> None:
+    def _count_cost(self, step: int, unwatched: bool) -> None:
         """The hooks' own time in the step that ended; the events are read in between."""
         costs = self.costs
         if self.timing:
-            costs.times[not unwatched].append(self.cost_ns + self.calls.own_ns + self.now() - begin + self._reading_ns)
+            costs.times[not unwatched].append(self.cost_ns + self.calls.own_ns + self.used() - self._entered + self._reading_ns)
         costs.steps[not unwatched] += step - self._counted
         self._counted = step
         self.calls.own_ns = self.cost_ns = 0
         self.timing = costs.next_timed(step, watched=not self.calls.unwatched)
+        self._entered = self.used() if self.timing else 0
         if len(self.events) >= MOST_EVENTS or self.recorder.on_gpu:
-            since = self.now()
+            since = self.used()
             self.read()
-            self._reading_ns, self._read_step = (self.now() - since) // max(1, step - self._read_step), step
+            self._reading_ns, self._read_step = (self.used() - since) // max(1, step - self._read_step), step
 
     def unseen(self) -> str:
         """Why no step was recorded."""
@@ -651,7 +665,7 @@ class Attached:
 
     def close(self) -> None:
         """The process ends: the current step is the last."""
-        if self._over:
+        if self._over or not self.recorder.active:  # or in a fork, where another thread's lock may be held for ever
             return
         self._over = True
         made, exposed, recorder, communication = bool(self.turns.stepped), None, self.recorder, self.communication

@@ -125,6 +125,12 @@ class Recorder(RecorderState):
         self._hooks = hooks
         self._sink.before_flush(hooks.read_before_writing)
 
+    def goes_unobserved(self) -> None:
+        """The script marks its own steps from now on."""
+        if self._hooks is not None:
+            self._hooks.read()
+            self._hooks = None
+
     def begin_outside(self) -> int:
         """Begin the first step that hooks observe; returns its start."""
         self._begin_loop(0, 0)

@@ -59,7 +59,7 @@ class WatchedModel:
         self.hash_ns = 0
         self.later_steps: later_gradients.LaterSteps | None = None
         self.watching: model_hash.Watch | None = None
-        self._gradients: _first_gradients.FirstGradients | None = None
+        self.first_gradients: _first_gradients.FirstGradients | None = None
         self._asks_sending = False  # check whether batch-normalisation statistics are broadcast
         self._starts: Mapping[str, int] = {}  # of the parameters, for launches in which no rank may hold them all
 
@@ -135,16 +135,16 @@ class WatchedModel:
             return
         self.later_steps = later_gradients.wait_for(model, self._recorder.seed, self._look_at_step)
         if self._incarnation == 0:  # a resumed run has no first gradient
-            self._gradients = _first_gradients.wait_for(model, self._first_gradients, watch.trained_by)
+            self.first_gradients = _first_gradients.wait_for(model, self._keep_first_gradients, watch.trained_by)
 
     def gradients(self, named: Mapping[str, Any]) -> None:
         """See `Probe.gradients`."""
         self._leave_gradients()
-        self._first_gradients(named.items(), None)
+        self._keep_first_gradients(named.items(), None)
         if self.later_steps is not None:  # its gradients are not in `.grad`
             self.later_steps.gradients_since = None
 
-    def _first_gradients(self, named: Iterable[tuple[str, Any]], precision: str | None) -> None:
+    def _keep_first_gradients(self, named: Iterable[tuple[str, Any]], precision: str | None) -> None:
         """Keep the current step's gradients; record a reason for what cannot be kept."""
         with self._recorder.set_aside_hashing():
             try:
@@ -159,7 +159,7 @@ class WatchedModel:
 
     def wait_for_optimizer(self, later: later_gradients.LaterSteps) -> None:
         """A chosen step begins."""
-        if self._gradients is not None and self._gradients.over:
+        if self.first_gradients is not None and self.first_gradients.over:
             self._leave_gradients()
         later.arm()
 
@@ -200,9 +200,9 @@ class WatchedModel:
                 self._recorder.append("gradients", (*self._key, *row))
 
     def _leave_gradients(self) -> None:
-        if self._gradients is not None:
-            self._gradients.leave()
-            self._gradients = None
+        if self.first_gradients is not None:
+            self.first_gradients.leave()
+            self.first_gradients = None
 
     def _leave_later_steps(self) -> None:
         if self.later_steps is not None:
@@ -236,7 +236,7 @@ class WatchedModel:
         """Hash the model now; if that fails, record the reason and continue."""
         begin = self._now()
         try:
-            if step == 0 and self._gradients is not None and (self._recorder.workers == 1 or watch.sharded):
+            if step == 0 and self.first_gradients is not None and (self._recorder.workers == 1 or watch.sharded):
                 self._starts = gradients.starts(watch.model)
             for what, text in watch.hashes(step):
                 self._fingerprint(what, text=text)
