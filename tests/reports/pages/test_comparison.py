@@ -180,7 +180,7 @@ def test_an_interval_that_goes_on_beyond_the_picture_has_a_pointed_end_there(dec
         (row,) = [one for one in decided.rows if one.primary]
         wide = replace(row, change=replace(row.change, high=high))
         shown = replace(decided, rows=tuple(wide if one is row else one for one in decided.rows))
-        return "Pointed ends are cut" in svg.picture("forest", forest(shown)).caption
+        return "Pointed ends are cut" in svg.picture(forest(shown)).caption
 
     assert not cut(1.9)
     assert cut(2.4)
