@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import settings
+from hypothesis import is_hypothesis_test, settings
 
 from tests.limits import FIXTURES_S, PROCESS_S, cut
 
@@ -58,6 +58,7 @@ os.environ["FIREASSAY_CONFIG"] = ""
 
 # A deadline per example would be an assertion about wall time; in CI the same examples are drawn every time.
 settings.register_profile("assay", deadline=None, derandomize=CI, print_blob=True)
+settings.register_profile("few", settings.get_profile("assay"), max_examples=25)
 settings.load_profile("assay")
 
 COSTLY = {"browser", "survival"}  # deep, unless they are core
@@ -74,12 +75,20 @@ def pytest_collection_finish() -> None:
     gc.set_threshold(50_000, 20, 20)
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    """`make test` draws a few examples of a property, `make test-all` all of them."""
+    if config.option.markexpr == "not deep":
+        settings.load_profile("few")
+
+
 @pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave to `make test-all` what nobody has called core, before `-m` selects; skip what cannot run here, except in CI."""
+    rest = config.option.markexpr == "deep"
     for item in items:
         names = {marker.name for marker in item.iter_markers()}
-        if names & COSTLY and "core" not in names:
+        again = rest and isinstance(item, pytest.Function) and is_hypothesis_test(item.obj)
+        if again or (names & COSTLY and "core" not in names):
             item.add_marker("deep")
         for marker, reason in LACKING.items():
             if reason and not CI and item.get_closest_marker(marker):

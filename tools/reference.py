@@ -29,7 +29,7 @@ from fireassay.spec.experiment import Experiment
 from fireassay.spec.keys import keys as every_key
 from fireassay.stats.intervals import means
 from fireassay.verdict.audits.support.audit import Audit
-from fireassay.verdict.claims.audits.support.claim_audit import ClaimAudit
+from fireassay.verdict.claims.claim_audit import ClaimAudit
 from fireassay.verdict.comparison import comparability
 from fireassay.verdict.conditions import catalogue
 

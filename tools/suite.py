@@ -2,10 +2,11 @@
 
     python tools/suite.py [test] [test-all] [what pytest takes]
 
-`test` and `test-all` are what `make` calls so: together every test once. Without either all that pytest is told to run, in one go. A test
-that passes the second time is flaky: it is named in the last lines, and the run stays green. The very last line counts every test once. A
-run that did not end by itself (a broken module, an internal error, Ctrl-C) is red at once, as is one with more failures than `AT_MOST`: they
-are no accident. It cannot tell a flaky test from one that needs another to run before it.
+`test` and `test-all` are what `make` calls so: together every test once, but for properties, of which the one draws a few examples and the
+other all. Without either all that pytest is told to run, in one go. A test that passes the second time is flaky: it is named in the last
+lines, and the run stays green. The very last line counts every test once. A run that did not end by itself (a broken module, an internal
+error, Ctrl-C) is red at once, as is one with more failures than `AT_MOST`: they are no accident. It cannot tell a flaky test from one that
+needs another to run before it.
 """
 
 from __future__ import annotations
@@ -66,15 +67,16 @@ def tiers(words: list[str]) -> list[list[str]]:
 
 
 def main(words: list[str]) -> int:
-    worst, count, flaky = OK, Counter[str](), list[str]()
+    worst, every, flaky = OK, dict[str, str](), list[str]()
     for told in tiers(words):
         with TemporaryDirectory(prefix="suite-") as scratch:
             code, found, again = twice(Path(scratch), told)
         worst, flaky = worst or code, [*flaky, *again]
-        count.update(found.values())
+        every |= {name: max(outcome, every.get(name, "passed"), key=RANK.index) for name, outcome in found.items()}
         if code not in (OK, FAILED):
             print(f"\npytest ended with {code}: not every test ran")
             break
+    count = Counter(every.values())
     if flaky:
         print(f"\nflaky, failed beside others and passed alone: {len(flaky)}", *flaky, sep="\n  ")
     print(f"\n{count['passed']} passed, {count['failed']} failed, {count['skipped']} skipped", flush=True)

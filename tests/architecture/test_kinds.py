@@ -33,7 +33,7 @@ KIND = Kind(
     "metrics": '''"""How long does a pot take?"""
 
 from fireassay.frames.per_launch import from_frame
-from fireassay.frames.training.work_time import wall_seconds
+from fireassay.frames.training.work import wall_seconds
 from fireassay.metrics.metric import Metric
 
 

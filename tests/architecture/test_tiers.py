@@ -14,7 +14,7 @@ from tests.tiers import some
 
 COLLECT = (sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-p", "tests.conftest", "--collect-only", "-q")
 MARKED = """
-import pytest
+import hypothesis, hypothesis.strategies, pytest
 def test_plain(): pass
 @pytest.mark.deep
 def test_of_one_file(): pass
@@ -25,6 +25,8 @@ def test_of_a_costly_kind(): pass
 @pytest.mark.{kind}
 @pytest.mark.core
 def test_of_the_core(): pass
+@hypothesis.given(hypothesis.strategies.integers())
+def test_of_a_property(_): pass
 """
 
 
@@ -39,8 +41,8 @@ def test_what_is_costly_is_deep_unless_it_is_core(repository: Path, tmp_path: Pa
         )
         return set(re.findall(r"::test_(\w+)", done.stdout))
 
-    assert selected("not deep") == {"plain", "of_torch", "of_the_core"}
-    assert selected("deep") == {"of_one_file", "of_a_costly_kind"}
+    assert selected("not deep") == {"plain", "of_torch", "of_the_core", "of_a_property"}
+    assert selected("deep") == {"of_one_file", "of_a_costly_kind", "of_a_property"}, "a property is drawn once more, with all its examples"
 
 
 def test_the_gate_runs_what_make_runs_in_two_tiers(repository: Path) -> None:

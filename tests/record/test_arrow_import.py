@@ -19,14 +19,14 @@ import pyarrow as pa
 from fireassay.record.tables import TABLES, arrow_schema
 from fireassay.record.writer import to_batch
 from fireassay.traffic.parts import Answer
-from fireassay.traffic.client.log import RequestLog, Row, Times
+from fireassay.traffic.client.log import LogRow, RequestLog, Times
 from tests.traffic.planned import planned
 from fireassay.traffic.arrivals import schedule as file
 
 row = [None if column.nullable else "x" if pa.types.is_string(column.type) else 0 for column in arrow_schema("events")]
 assert to_batch("events", [tuple(row)]).num_rows == 1
 log = RequestLog(launch=0, client=0, put=lambda batch: print(batch.num_rows))
-log.add(Row(request=1, phase=2, scheduled_ns=1), Answer(status="ok"), Times())
+log.add(LogRow(request=1, phase=2, scheduled_ns=1), Answer(status="ok"), Times())
 log.flush()
 schedule = planned("constant", load=2.0, duration_s=1.0)
 print(file.batch(schedule, 0).num_rows)

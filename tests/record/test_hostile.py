@@ -149,7 +149,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return sealed(tmp_path_factory.mktemp("made"), name="bad")
 
 
-@pytest.mark.parametrize("case", MANIFESTS)
+@pytest.mark.parametrize("case", some(MANIFESTS, 14))
 def test_a_manifest_or_an_experiment_from_elsewhere_is_one_sentence_and_hides_no_neighbour(
     case: str, made: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -79,10 +79,8 @@ def of_interval(
     interval: Interval, values: Sequence[float], confidence: float, *, unit: str, name: str, n_trials: int, method: str, tags: str
 ) -> Estimate:
     """An estimate from an interval."""
-    return Estimate(
-        value=interval.value,
-        low=interval.low,
-        high=interval.high,
+    return Estimate.of(
+        interval,
         unit=unit,
         confidence=confidence,
         n_launches=len(values),
@@ -147,10 +145,8 @@ def tail_value(series: Series, p: float, name: str, confidence: float, things: s
         return _from_launches(tail, series, name, things, unit)
     if tail.insufficient:
         return Absent(reason="insufficient", detail=f"{tail.insufficient} (a trial is a {things.removesuffix('s')})")
-    return Estimate(
-        value=tail.value,
-        low=tail.low,
-        high=tail.high,
+    return Estimate.of(
+        tail,
         unit=unit,
         confidence=tail.confidence,
         n_launches=tail.k,
@@ -165,10 +161,8 @@ def _from_launches(tail: Tail, series: Series, name: str, noun: str, unit: str) 
     interval = between_launches(tail, series)
     launches, values = count(tail.k, "launches"), count(tail.n, noun)
     how = "one launch, so no interval" if tail.k < 2 else "interval from Student t on the log of the launches' own quantiles, laid round it"
-    return Estimate(
-        value=interval.value,
-        low=interval.low,
-        high=interval.high,
+    return Estimate.of(
+        interval,
         unit=unit,
         confidence=tail.confidence,
         n_launches=tail.k,

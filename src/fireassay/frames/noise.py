@@ -63,7 +63,7 @@ COLUMNS: Final = (
 )
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Limit:
     """The most that one kind of disturbance may reach."""
 
@@ -78,53 +78,53 @@ def limits(noise: Noise) -> tuple[Limit, ...]:
     """The experiment's limits, the most common disturbance first. The sentinel has its own rule (`slow_sentinel`)."""
     return (
         Limit(
-            rule="foreign_load",
-            column="foreign",
-            most=noise.most_foreign,
-            words="other programs used {value} of the processors",
-            remedy="leave the machine to the experiment",
+            "foreign_load",
+            "foreign",
+            noise.most_foreign,
+            "other programs used {value} of the processors",
+            "leave the machine to the experiment",
         ),
         Limit(
-            rule="steal",
-            column="steal",
-            most=noise.most_steal,
-            words="the hypervisor took {value} of the processors",
-            remedy="use a machine that is not shared, or more launches",
+            "steal",
+            "steal",
+            noise.most_steal,
+            "the hypervisor took {value} of the processors",
+            "use a machine that is not shared, or more launches",
         ),
         Limit(
-            rule="throttled",
-            column="throttled",
-            most=noise.most_throttled,
-            words="the control group's quota stopped the processes for {value} of the launch",
-            remedy="raise the CPU quota",
+            "throttled",
+            "throttled",
+            noise.most_throttled,
+            "the control group's quota stopped the processes for {value} of the launch",
+            "raise the CPU quota",
         ),
         Limit(
-            rule="pressure_io",
-            column="psi_io",
-            most=noise.most_pressure,
-            words="tasks waited for input or output for {value} of the launch",
-            remedy="stop other programs' disk use; if the workload itself reads that much, raise noise.most_pressure",
+            "pressure_io",
+            "psi_io",
+            noise.most_pressure,
+            "tasks waited for input or output for {value} of the launch",
+            "stop other programs' disk use; if the workload itself reads that much, raise noise.most_pressure",
         ),
         Limit(
-            rule="pressure_memory",
-            column="psi_memory",
-            most=noise.most_pressure,
-            words="tasks waited for memory for {value} of the launch",
-            remedy="give the launch more memory; if the workload itself needs that much, raise noise.most_pressure",
+            "pressure_memory",
+            "psi_memory",
+            noise.most_pressure,
+            "tasks waited for memory for {value} of the launch",
+            "give the launch more memory; if the workload itself needs that much, raise noise.most_pressure",
         ),
         Limit(
-            rule="gpu_slowdown",
-            column="gpu_throttled",
-            most=noise.most_gpu_throttled,
-            words="a GPU was throttled for heat or power in {value} of the readings",
-            remedy="cool the GPU, or set a clock that it can sustain",
+            "gpu_slowdown",
+            "gpu_throttled",
+            noise.most_gpu_throttled,
+            "a GPU was throttled for heat or power in {value} of the readings",
+            "cool the GPU, or set a clock that it can sustain",
         ),
         Limit(
-            rule="gpu_clock",
-            column="clock_lost",
-            most=noise.most_gpu_clock_lost,
-            words="a GPU's clock was {value} below that of the median launch",
-            remedy="set a clock that the GPU can sustain",
+            "gpu_clock",
+            "clock_lost",
+            noise.most_gpu_clock_lost,
+            "a GPU's clock was {value} below that of the median launch",
+            "set a clock that the GPU can sustain",
         ),
     )
 

@@ -1,7 +1,7 @@
 """How much does a run, a step and an item cost?
 
 Cost is workers x price x wall time, including start-up, evaluation and failed time. The price is an input with its date and
-source. Useful work is what finally counted (`fireassay.frames.training.useful_work`).
+source. Useful work is what finally counted (`fireassay.frames.training.work`).
 """
 
 from __future__ import annotations
@@ -15,15 +15,14 @@ import polars as pl
 
 from fireassay.estimates.estimate import Absent, Estimate, Value
 from fireassay.estimates.over_launches import exact, transform
+from fireassay.frames.costs import NO_PRICES, launch_usd, usd_per_worker_second
 from fireassay.frames.per_launch import from_frame
-from fireassay.frames.prices import NO_PRICES, launch_usd, usd_per_worker_second
 from fireassay.frames.record_data import RecordData
-from fireassay.frames.training.useful_work import UNCOUNTED, work_per_launch
+from fireassay.frames.training.work import UNCOUNTED, work_per_launch
 from fireassay.metrics.metric import ALL, EVERYTHING, Metric, Results
 from fireassay.units import COUNT, ITEMS_PER_USD, USD, USD_PER_ITEM, USD_PER_STEP
 
 measure = partial(Metric, better="lower", dimension="cost")
-
 FREE = Absent(reason="undefined", detail="the price is 0 dollars per worker-hour")
 
 
@@ -234,5 +233,4 @@ USEFUL_WORK = measure(
     caveat="The denominator of cost and energy per item; a step done again after a restart counts once.",
     rank=556,
 )
-
 METRICS = (COST, COST_PER_ITEM, ITEMS_PER_DOLLAR, COST_PER_STEP, COST_PER_EFFECTIVE_WORK, COST_TOTAL, USEFUL_WORK)

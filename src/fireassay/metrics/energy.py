@@ -11,10 +11,10 @@ from collections.abc import Mapping
 import polars as pl
 
 from fireassay.estimates.estimate import Value
-from fireassay.frames.joules import energy_method, launch_joules, no_energy
+from fireassay.frames.costs import energy_method, launch_joules, no_energy
 from fireassay.frames.per_launch import from_frame
 from fireassay.frames.record_data import RecordData
-from fireassay.frames.training.useful_work import UNCOUNTED, work_per_launch
+from fireassay.frames.training.work import UNCOUNTED, work_per_launch
 from fireassay.metrics.metric import EVERYTHING, Metric, Results
 from fireassay.units import JOULES, JOULES_PER_ITEM
 
@@ -79,5 +79,4 @@ ENERGY_PER_ITEM = Metric(
     caveat="Counters measure whole devices, including other programs' use.",
     rank=581,
 )
-
 METRICS = (ENERGY, ENERGY_PER_ITEM)

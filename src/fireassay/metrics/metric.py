@@ -67,4 +67,9 @@ class Metric:
     rank: int = LAST  # position in tables, within its dimension; ties are ordered by name
 
 
+def each(value: Callable[[RecordData, str], Value]) -> Callable[[RecordData, Results], Mapping[str, Value]]:
+    """`compute` of a metric that has a value per configuration, each from the record alone."""
+    return lambda measured, _: {name: value(measured, name) for name in measured.configurations}
+
+
 OfRecord = Callable[[RecordData], Mapping[str, Metric]]  # metrics whose names only the record knows

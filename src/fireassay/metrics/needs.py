@@ -14,7 +14,7 @@ from typing import Final
 
 from fireassay.estimates.estimate import Absent, Estimate, Value
 from fireassay.estimates.over_launches import no_launch
-from fireassay.frames.joules import energy_method, no_energy
+from fireassay.frames.costs import energy_method, no_energy
 from fireassay.frames.record_data import RecordData
 from fireassay.frames.serving.objectives import no_objectives
 from fireassay.frames.serving.requests import WINDOW

@@ -21,8 +21,8 @@ from fireassay.estimates.format import count
 from fireassay.estimates.over_launches import no_launch, of_interval
 from fireassay.frames.ended_launches import ended_words
 from fireassay.frames.record_data import RecordData
-from fireassay.frames.score_clusters import clusters_of, labels_words, undeclared
-from fireassay.metrics.metric import WORKLOADS, Metric, Results
+from fireassay.frames.scores import clusters_of, labels_words, undeclared
+from fireassay.metrics.metric import WORKLOADS, Metric, Results, each
 from fireassay.spec.experiment import Quality
 from fireassay.spec.rules.quality import scores_of_a_load
 from fireassay.stats.comparing.noninferiority import Decision, Labels, crossed, largest_change, launches_of, units_of
@@ -31,7 +31,6 @@ from fireassay.stats.intervals.intervals import Interval, t_quantile
 from fireassay.units import SCORE
 
 NOT_ASKED = Absent(reason="not_measured", detail="the experiment names no quality metric; add [quality] metric and margin")
-
 NO_REFERENCE = Absent(
     reason="not_measured",
     detail="no answer to a prompt with a reference answer was kept; set serving.prompts.answer_field and client.keep_text",
@@ -135,10 +134,6 @@ class Pairs:
     clusters: Labels
 
 
-def _difference(measured: RecordData, _: Results) -> Mapping[str, Value]:
-    return {name: _difference_of(measured, name) for name in measured.configurations}
-
-
 def decide(measured: RecordData, configuration: str) -> Decision | Absent:
     """The non-inferiority decision, with the data needed if it is inconclusive."""
     quality = measured.experiment.quality
@@ -228,7 +223,7 @@ QUALITY_DIFFERENCE = Metric(
     better="higher",
     dimension="correctness",
     formula="mean over blocks and examples of score(p) - score(base); bounds one-sided",
-    compute=_difference,
+    compute=each(_difference_of),
     about=WORKLOADS,
     asked=lambda measured: not measured.kind.judges_quality,
     primary=True,
@@ -236,5 +231,4 @@ QUALITY_DIFFERENCE = Metric(
     caveat="Examples without a cluster are taken as independent.  No significant difference is no evidence that quality was held.",
     rank=101,
 )
-
 METRICS = (QUALITY, QUALITY_DIFFERENCE)

@@ -15,6 +15,7 @@ STATUS_WORDS: Final[Mapping[str, str]] = {
     "INVALID": "invalid",
     "NOT_MEASURED": "not measured",
 }
+NO_OPERATOR: Final = "in no operator"  # on a processor, the idle time of a profile is the script's own Python
 SEVERITIES: Final = ("invalid", "fail", "warning", "note")
 DIMENSION_TITLES: Final[Mapping[str, str]] = {
     "correctness": "Correctness",

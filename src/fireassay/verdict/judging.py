@@ -2,11 +2,15 @@
 
 `kinds/<name>/judging.py` holds one JUDGING. Metrics, audits and gates run alike for every kind; kinds differ in the conclusions that
 they draw from this evidence. Pure.
+
+Which statuses hold for a record as a whole, whatever it measured?
+
+May a configuration be recommended?
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -58,3 +62,30 @@ class Judging:
 def nothing_to_pick(why: str) -> Callable[[Evidence, Vector], tuple[Recommendation, ...]]:
     """For records that compare nothing: says why there is no recommendation."""
     return lambda evidence, vector: (Recommendation(goal="recommended", configuration=None, sentence=why),)
+
+
+def forced(findings: Sequence[Finding], gates: Sequence[GateResult] = ()) -> Status | None:
+    """INVALID: an audit found the record inadmissible. FAIL: the result is wrong, or a fault was not survived.
+
+    None: the numbers decide.
+    """
+    severities = {finding.severity for finding in findings}
+    if "invalid" in severities:
+        return "INVALID"
+    if "fail" in severities or any(gate.gate == "recovery" and gate.status == "FAIL" for gate in gates):
+        return "FAIL"
+    return None
+
+
+# Gates on the correctness of the result; the others judge whether it is worth its cost.
+RESULT_GATES = ("quality", "recovery")
+
+
+def admissible(configuration: str, findings: Sequence[Finding], gates: Sequence[GateResult]) -> Status:
+    """PASS if audits found nothing wrong and every gate passes; else the worst status."""
+    if any(f.severity in ("invalid", "fail") and f.configuration in (None, configuration) for f in findings):
+        return "FAIL"
+    statuses = {gate.status for gate in gates if gate.configuration == configuration}
+    if "FAIL" in statuses:
+        return "FAIL"
+    return "INCONCLUSIVE" if statuses & {"INCONCLUSIVE", "NOT_MEASURED"} else "PASS"

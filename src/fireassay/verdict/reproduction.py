@@ -28,10 +28,8 @@ from fireassay.estimates.estimate import Absent, Value
 from fireassay.estimates.format import count, given
 from fireassay.frames.record_data import RecordData
 from fireassay.stats.comparing.comparison import REASONS, Difference
-from fireassay.verdict.comparison.change_phrases import difference_text
 from fireassay.verdict.comparison.groups import Group, launch_values, quality
-from fireassay.verdict.comparison.phrases import UNCHANGED
-from fireassay.verdict.comparison.session_phrases import SUSPECTED, allowance, occasion
+from fireassay.verdict.comparison.phrases import SUSPECTED, UNCHANGED, allowance, difference_text, occasion
 from fireassay.verdict.comparison.sessions import Days, Found, found_between, judged
 from fireassay.verdict.comparison.types import Change, Comparison, Mismatch, Side
 

@@ -74,6 +74,7 @@ def test_a_server_as_it_should_be(ask: Any) -> None:
     assert lines["connections"]["data"]["opened"] <= 4
 
 
+@pytest.mark.deep
 def test_another_model_and_several_tokens_in_an_event(ask: Any) -> None:
     with serving(Settings(first_s=0.005, next_s=0.001, model="tiny", tokens_per_chunk=3)) as server:
         _, lines = ask(server.url)
@@ -91,6 +92,7 @@ def test_a_stream_that_is_gathered_on_its_way_and_tells_no_usage(ask: Any) -> No
     assert lines["tokens per event"]["data"] == {"tokens_per_event": None}
 
 
+@pytest.mark.deep
 @pytest.mark.slow
 def test_a_whole_json_with_an_impossible_usage(ask: Any) -> None:
     body = whole_json({"prompt_tokens": 6, "completion_tokens": 4000})
@@ -148,6 +150,7 @@ def test_a_key_is_in_no_line(ask: Any, monkeypatch: pytest.MonkeyPatch, key: str
     assert "violet" not in json.dumps(lines)
 
 
+@pytest.mark.deep
 def test_a_whole_json_without_usage_is_no_stream(ask: Any) -> None:
     body = json.loads(whole_json({}))
     body["choices"][0]["message"]["content"] = "one two three four five six seven eight nine ten"
@@ -157,6 +160,7 @@ def test_a_whole_json_without_usage_is_no_stream(ask: Any) -> None:
     assert {"streams", "usage"} <= warned(lines)
 
 
+@pytest.mark.deep
 def test_a_task_without_output_tokens(ask: Any) -> None:
     told = {"model": "llama", "data": [{"index": 0, "embedding": [0.5]}], "usage": {"prompt_tokens": 6, "total_tokens": 6}}
     with engine(saying("200 OK\r\nContent-Type: application/json", json.dumps(told).encode())) as made:
@@ -166,6 +170,7 @@ def test_a_task_without_output_tokens(ask: Any) -> None:
     assert lines["usage"]["text"].endswith("6 tokens in at the median")
 
 
+@pytest.mark.deep
 def test_a_page_of_the_lines_steers_no_terminal(capsys: pytest.CaptureFixture[str]) -> None:
     with serving(Settings(first_s=0.002, next_s=0.001, model="evil\x1b[2Jname")) as server:
         assert cli.main(["load", server.url, "--check", *TEN[:-1]]) == 0

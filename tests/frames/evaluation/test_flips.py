@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from scipy.stats import beta
 
-from fireassay.frames.evaluation.flips import Flips, flips
+from fireassay.frames.evaluation.flipped import Flips, flips
 from fireassay.frames.record_data import RecordData
 from tests.answered import rows, scored
 

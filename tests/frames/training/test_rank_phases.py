@@ -31,6 +31,7 @@ def launches(ranks: int, trainings: list[Training], *, leave_out: tuple[str, ...
     return [named(own) for own in own_times(made.measured())]
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("ranks", some([2, 3, 4]))
 def test_50_ms_in_any_of_five_phases_name_the_rank_and_the_phase(ranks: int) -> None:
     """In at least 95 % of 20 seeds each, and nothing else."""

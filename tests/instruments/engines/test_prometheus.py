@@ -13,7 +13,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from fireassay.frames.joules import launch_joules
+from fireassay.frames.costs import launch_joules
 from fireassay.instruments.engines import prometheus
 from fireassay.instruments.engines.prometheus import Row, Scraper, addresses, fetch
 from fireassay.record.declared import TELEMETRY

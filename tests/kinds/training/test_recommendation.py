@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fireassay.spec.experiment import Gates, Quality
-from fireassay.verdict.admissible import admissible
+from fireassay.verdict.judging import admissible
 from fireassay.verdict.types import Finding, GateResult, Severity, Status
 from tests.verdict.making import good, judged, pick
 

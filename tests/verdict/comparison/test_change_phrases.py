@@ -9,15 +9,15 @@ import pytest
 
 from fireassay import catalog
 from fireassay.metrics.metric import Metric
-from fireassay.verdict.comparison.change_phrases import (
+from fireassay.verdict.comparison.phrases import (
     change_column,
     change_text,
     detectable_text,
     direction_word,
     needed_text,
     probability_text,
+    shortened,
 )
-from fireassay.verdict.comparison.phrases import shortened
 from fireassay.verdict.comparison.types import Change
 from tests.verdict.comparing import complete, side
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from fireassay.verdict.conditions.phrases import text_of
+from fireassay.verdict.comparison.comparability import text_of
 
 
 @pytest.mark.parametrize(

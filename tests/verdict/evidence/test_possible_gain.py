@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fireassay.estimates.estimate import Estimate
-from fireassay.verdict.evidence.possible_gain import gain_words, share
+from fireassay.verdict.evidence.affected import gain_words, share
 from fireassay.verdict.judge import judge
 from tests.builders import estimate
 from tests.handmade import Handmade

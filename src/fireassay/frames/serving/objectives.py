@@ -1,12 +1,19 @@
-"""Do the requests have objectives, and can they be judged?"""
+"""Do the requests have objectives, and can they be judged?
+
+What share of the requests met their objectives, per load and launch?
+"""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 import polars as pl
 
 from fireassay.estimates.estimate import Absent
 from fireassay.estimates.format import count
 from fireassay.frames.record_data import RecordData
+from fireassay.spec.plan import Configuration
+from fireassay.stats.models.capacity import Point
 
 NO_OBJECTIVES = Absent(
     reason="not_measured",
@@ -47,3 +54,14 @@ def uncounted(measured: RecordData) -> Absent | None:
         detail=f"serving.objectives needs a time per token, but the server sent no usage for {count(unknown, 'answers')}; "
         "set the model's tokenizer (serving.tokenizer)",
     )
+
+
+def load_points(measured: RecordData, configurations: Sequence[Configuration]) -> list[Point]:
+    """A point per launch: its load, and how many of its counted requests met every objective."""
+    loads = {configuration.name: float(configuration.load) for configuration in configurations if configuration.load is not None}
+    rows = measured.counted_requests.filter(pl.col("configuration").is_in(list(loads)))
+    per_launch = rows.group_by("launch", "configuration", "block").agg(pl.col("met").sum(), pl.len().alias("total")).sort("launch")
+    return [
+        Point(load=loads[row["configuration"]], hits=float(row["met"]), total=float(row["total"]), block=row["block"])
+        for row in per_launch.to_dicts()
+    ]

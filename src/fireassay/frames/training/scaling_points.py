@@ -13,7 +13,7 @@ from fireassay.estimates.format import count
 from fireassay.frames.per_launch import in_blocks
 from fireassay.frames.record_data import RecordData
 from fireassay.frames.training.parallelism import absent
-from fireassay.frames.training.work_time import seconds_per_work, time_basis, wall_per_work
+from fireassay.frames.training.work import seconds_per_work, time_basis, wall_per_work
 from fireassay.stats.models.scaling_laws import (
     LAW_NAMES,
     PARAMETERS,

@@ -22,9 +22,8 @@ from fireassay.verdict.gates.support.gate import FEWEST_LAUNCHES, too_few
 from fireassay.verdict.headline import in_words
 from fireassay.verdict.imported import origin
 from fireassay.verdict.judge import Judgement
-from fireassay.verdict.judging import Evidence, Judging, nothing_to_pick
+from fireassay.verdict.judging import Evidence, Judging, forced, nothing_to_pick
 from fireassay.verdict.phrases import launch_words, machine_words
-from fireassay.verdict.status import forced
 from fireassay.verdict.types import DimensionResult, Finding, Recommendation, Status
 
 NOTHING_TO_PICK: Final = "a record of collectives compares no configurations of a workload"

@@ -7,7 +7,7 @@ The largest of the replicas stands for an engine with several addresses, so that
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Final
 
 import numpy as np
@@ -17,7 +17,7 @@ from fireassay.estimates.format import count
 from fireassay.estimates.over_launches import exact
 from fireassay.frames.evaluation.forced import Array, Side, compared, sides
 from fireassay.frames.record_data import RecordData
-from fireassay.metrics.metric import Metric, Results
+from fireassay.metrics.metric import Metric, each
 from fireassay.stats.intervals.item_means import of_items
 from fireassay.units import FRACTION, RATIO, SCORE
 
@@ -25,13 +25,6 @@ ABOUT: Final = ("evaluation",)
 REFERENCE: Final = Absent(reason="not_applicable", detail="the reference: others are measured against it")
 UNKNOWN: Final = Absent(reason="not_measured", detail="no text was scored by both it and the reference")
 Of = Callable[[Side, float], Value]
-
-
-def _worst(of: Of, smallest: bool = False) -> Callable[[RecordData, Results], Mapping[str, Value]]:
-    def compute(measured: RecordData, _: Results) -> Mapping[str, Value]:
-        return {name: _of(measured, name, of, smallest) for name in measured.configurations}
-
-    return compute
 
 
 def _of(measured: RecordData, name: str, of: Of, smallest: bool) -> Value:
@@ -51,10 +44,8 @@ def _mean(name: str, unit: str, scale: tuple[float, float], of: Callable[[Side],
         if len(set(items)) < 2:
             return Absent(reason="insufficient", detail=f"{count(len(set(items)), 'texts')} carry no interval; compare at least 2")
         interval = of_items(values, np.ones(len(values)), items, scale, confidence)
-        return Estimate(
-            value=interval.value,
-            low=interval.low,
-            high=interval.high,
+        return Estimate.of(
+            interval,
             unit=unit,
             confidence=confidence,
             n_launches=1,
@@ -94,7 +85,7 @@ def _metric(name: str, rank: int, title: str, unit: str, formula: str, of: Of) -
         better="higher" if smallest else "lower",
         dimension="correctness",
         formula=formula,
-        compute=_worst(of, smallest),
+        compute=each(lambda measured, configuration: _of(measured, configuration, of, smallest)),
         about=ABOUT,
         asked=lambda measured: bool(sides(measured)),
         primary=False,

@@ -13,8 +13,7 @@ import polars as pl
 from fireassay.estimates.estimate import Absent, Estimate, Value
 from fireassay.estimates.format import show
 from fireassay.frames.evaluation.confidences import Confidences, choices_were_rated, confidences
-from fireassay.frames.evaluation.flipped import flipped, in_turn
-from fireassay.frames.evaluation.flips import flips
+from fireassay.frames.evaluation.flipped import flipped, flips, in_turn
 from fireassay.frames.evaluation.forced import doubted
 from fireassay.frames.evaluation.forced import sides as forced_sides
 from fireassay.frames.evaluation.item_scores import ItemScores, answers_of, deciding, item_scores, metrics_of, paired, requested, tasks

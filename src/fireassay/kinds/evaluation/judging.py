@@ -21,8 +21,7 @@ from fireassay.metrics.serving.latency import E2E_P50, TTFT_P50
 from fireassay.metrics.serving.throughput import OUTPUT_THROUGHPUT, REQUEST_THROUGHPUT
 from fireassay.verdict.headline import in_words
 from fireassay.verdict.judge import Judgement
-from fireassay.verdict.judging import Evidence, Judging, Methods, RuleAnswer, nothing_to_pick
-from fireassay.verdict.status import forced
+from fireassay.verdict.judging import Evidence, Judging, Methods, RuleAnswer, forced, nothing_to_pick
 from fireassay.verdict.types import DimensionResult, GateResult, Recommendation, Status, Verdict
 
 

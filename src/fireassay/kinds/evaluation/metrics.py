@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from functools import partial
 from itertools import starmap
 from typing import Final
 
@@ -33,7 +34,7 @@ from fireassay.frames.evaluation.item_scores import (
 )
 from fireassay.frames.record_data import RecordData
 from fireassay.kinds.evaluation.diverging import DIVERGING
-from fireassay.metrics.metric import Metric, Results
+from fireassay.metrics.metric import Metric, each
 from fireassay.quality.scoring.text_metric import TextMetric
 from fireassay.stats.intervals import item_bootstrap
 from fireassay.stats.intervals.intervals import Interval
@@ -41,6 +42,7 @@ from fireassay.stats.intervals.item_means import METHOD, is_share, of_items, wil
 from fireassay.units import FRACTION, SCORE
 
 ABOUT = ("evaluation",)
+SCORED = partial(Metric, unit=SCORE, kind="level", dimension="correctness", about=ABOUT)
 FEWEST = 2  # items of a score with an interval
 FIRST: Final = 1900  # rank of the first score
 
@@ -99,21 +101,7 @@ def over_items(
     interval: Interval, confidence: float, items: int, *, method: str, signature: str, unit: str = SCORE, launches: int = 1
 ) -> Estimate:
     """A number over so many items."""
-    return Estimate(
-        value=interval.value,
-        low=interval.low,
-        high=interval.high,
-        unit=unit,
-        confidence=confidence,
-        n_launches=launches,
-        n_trials=items,
-        method=method,
-        signature=signature,
-    )
-
-
-def _computed(name: str) -> Callable[[RecordData, Results], Mapping[str, Value]]:
-    return lambda measured, _: {configuration: score_of(measured, configuration, name) for configuration in measured.configurations}
+    return Estimate.of(interval, unit=unit, confidence=confidence, n_launches=launches, n_trials=items, method=method, signature=signature)
 
 
 def score_of(measured: RecordData, configuration: str, name: str) -> Value:
@@ -161,16 +149,12 @@ def _own(rank: int, name: str) -> Metric:
 
 def _metric(rank: int, score: TextMetric, asked: Callable[[RecordData], bool]) -> Metric:
     name = score.name
-    return Metric(
+    return SCORED(
         name=name,
         title=score.title,
-        unit=SCORE,
-        kind="level",
         better=score.better,
-        dimension="correctness",
         formula="mean over items of the score" if not score.corpus else "function of the sums over items",
-        compute=_computed(name),
-        about=ABOUT,
+        compute=each(lambda measured, configuration: score_of(measured, configuration, name)),
         asked=asked,
         primary=True,
         question=f"What is {score.title} of the answers?",
@@ -178,13 +162,6 @@ def _metric(rank: int, score: TextMetric, asked: Callable[[RecordData], bool]) -
         decides=rank,
         rank=rank,
     )
-
-
-def _share(which: Callable[[pl.DataFrame], int]) -> Callable[[RecordData, Results], Mapping[str, Value]]:
-    def compute(measured: RecordData, _: Results) -> Mapping[str, Value]:
-        return {name: _share_of(measured, name, which) for name in measured.configurations}
-
-    return compute
 
 
 def _share_of(measured: RecordData, configuration: str, which: Callable[[pl.DataFrame], int]) -> Value:
@@ -229,7 +206,7 @@ def _of_answers(name: str, rank: int, title: str, which: Callable[[pl.DataFrame]
         better="lower",
         dimension="reliability",
         formula=formula,
-        compute=_share(which),
+        compute=each(lambda measured, configuration: _share_of(measured, configuration, which)),
         about=ABOUT,
         primary=True,
         question=f"{title}: how often?",

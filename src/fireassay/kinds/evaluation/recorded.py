@@ -28,14 +28,13 @@ from fireassay.frames.evaluation.confidences import Confidences, choices_were_ra
 from fireassay.frames.evaluation.item_scores import ItemScores, deciding, identity, item_scores
 from fireassay.frames.record_data import RecordData
 from fireassay.kinds.evaluation import metrics
-from fireassay.kinds.evaluation.metrics import ABOUT, over_items
-from fireassay.metrics.metric import Metric, OfRecord, Results
+from fireassay.kinds.evaluation.metrics import SCORED, over_items
+from fireassay.metrics.metric import Metric, OfRecord, each
 from fireassay.quality.scoring.metrics.programs import METRIC as PASSED
 from fireassay.stats.calibration import brier, calibration_error
 from fireassay.stats.intervals.intervals import Interval
 from fireassay.stats.intervals.item_means import of_items
 from fireassay.stats.pass_at_k import Solved, of_problems
-from fireassay.units import SCORE
 
 FIRST_PASS = 1800  # before the scores of texts
 FIRST_CALIBRATION = 2050
@@ -55,16 +54,12 @@ def passes(measured: RecordData) -> Mapping[str, Metric]:
 
 
 def _pass(k: int, rank: int) -> Metric:
-    return Metric(
+    return SCORED(
         name=f"pass_at_{k}",
         title=f"pass@{k}",
-        unit=SCORE,
-        kind="level",
         better="higher",
-        dimension="correctness",
         formula="mean over problems of 1 - C(n - c, k) / C(n, k)",
-        compute=partial(_passes, k=k),
-        about=ABOUT,
+        compute=each(partial(_passed, k=k)),
         primary=True,
         question=f"How often is at least one of {k} programs right?",
         caveat=PASSED.caveat,
@@ -72,11 +67,7 @@ def _pass(k: int, rank: int) -> Metric:
     )
 
 
-def _passes(measured: RecordData, _: Results, *, k: int) -> Mapping[str, Value]:
-    return {name: _passed(measured, name, k) for name in measured.configurations}
-
-
-def _passed(measured: RecordData, configuration: str, k: int) -> Value:
+def _passed(measured: RecordData, configuration: str, *, k: int) -> Value:
     launches = measured.timed.filter(pl.col("configuration") == configuration).select("launch")
     if launches.height == 0:
         return no_launch(configuration)
@@ -113,27 +104,19 @@ def calibrations(measured: RecordData) -> Mapping[str, Metric]:
 
 
 def _calibration(name: str, title: str, rank: int, formula: str, rated: Rated) -> Metric:
-    return Metric(
+    return SCORED(
         name=name,
         title=title,
-        unit=SCORE,
-        kind="level",
         better="lower",
-        dimension="correctness",
         formula=formula,
-        compute=partial(_ratings, name=name, rated=rated),
-        about=ABOUT,
+        compute=each(partial(_rating, name=name, rated=rated)),
         question="Is the model as sure of its choices as it is right?",
         caveat="The confidence is the softmax over the listed choices alone.",
         rank=rank,
     )
 
 
-def _ratings(measured: RecordData, _: Results, *, name: str, rated: Rated) -> Mapping[str, Value]:
-    return {configuration: _rating(measured, configuration, name, rated) for configuration in measured.configurations}
-
-
-def _rating(measured: RecordData, configuration: str, name: str, rated: Rated) -> Value:
+def _rating(measured: RecordData, configuration: str, *, name: str, rated: Rated) -> Value:
     found = confidences(measured, configuration)
     if len(found.stated) < 2:
         return Absent(reason="insufficient", detail="fewer than two items with several choices were answered")
@@ -164,16 +147,12 @@ def robustness(measured: RecordData) -> Mapping[str, Metric]:
     """The metric, if the items of some task were also asked with changes."""
     if not _changes(measured):
         return {}
-    metric = Metric(
+    metric = SCORED(
         name=ROBUSTNESS,
         title="Worst score over changed questions",
-        unit=SCORE,
-        kind="level",
         better="higher",
-        dimension="correctness",
         formula="mean over items of the lowest score of the item and its variants",
-        compute=_values,
-        about=ABOUT,
+        compute=each(_value),
         question="Does an answer stay right if the question is written otherwise?",
         caveat="More changes make it lower: compare records with the same ones.",
         rank=ROBUST_RANK,
@@ -185,10 +164,6 @@ def _changes(measured: RecordData) -> Mapping[str, tuple[str, ...]]:
     """The changes of each task that was asked with any: "typos@1"."""
     asked = {task: str((facts.get("options") or {}).get(CHANGES) or "") for task, facts in identity(measured).items()}
     return {task: tuple(words.split(",")) for task, words in asked.items() if words}
-
-
-def _values(measured: RecordData, _: Results) -> Mapping[str, Value]:
-    return {name: _value(measured, name) for name in measured.configurations}
 
 
 def _value(measured: RecordData, configuration: str) -> Value:

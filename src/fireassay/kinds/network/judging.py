@@ -16,9 +16,8 @@ from fireassay.frames.links.network_probe import BACK, hosts
 from fireassay.frames.record_data import RecordData
 from fireassay.metrics.metric import Results
 from fireassay.verdict.gates.support.gate import FEWEST_LAUNCHES, too_few
-from fireassay.verdict.judging import Evidence, Judging, nothing_to_pick
+from fireassay.verdict.judging import Evidence, Judging, forced, nothing_to_pick
 from fireassay.verdict.phrases import launch_words, machine_words
-from fireassay.verdict.status import forced
 from fireassay.verdict.types import DimensionResult, Finding, Recommendation, Status
 
 NOTHING_TO_PICK: Final = "a network probe compares no configurations of a workload"

@@ -19,12 +19,10 @@ from fireassay.kinds.serving.recommendation import recommend
 from fireassay.kinds.serving.sentence import sentence
 from fireassay.metrics.metric import Results
 from fireassay.metrics.serving.latency import E2E_P50, E2E_P95, E2E_P99, TTFT_P95, TTFT_P99
-from fireassay.verdict.admissible import admissible
 from fireassay.verdict.artifact import environment_facts
 from fireassay.verdict.headline import in_words, recommended
 from fireassay.verdict.judge import Judgement
-from fireassay.verdict.judging import NO_ENVIRONMENT, Evidence, Judging, Methods, RuleAnswer
-from fireassay.verdict.status import forced
+from fireassay.verdict.judging import NO_ENVIRONMENT, Evidence, Judging, Methods, RuleAnswer, admissible, forced
 from fireassay.verdict.types import Recommendation, Status
 
 

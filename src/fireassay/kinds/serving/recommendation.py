@@ -12,8 +12,7 @@ from fireassay.kinds.serving.phrases import COSTS, SPEEDS, shown, worth
 from fireassay.kinds.serving.saturation import Saturation, saturations
 from fireassay.metrics.metric import Results
 from fireassay.spec.plan import Configuration
-from fireassay.verdict.admissible import RESULT_GATES, admissible
-from fireassay.verdict.judging import Evidence, Vector
+from fireassay.verdict.judging import RESULT_GATES, Evidence, Vector, admissible
 from fireassay.verdict.types import Finding, GateResult, Recommendation
 
 

@@ -12,9 +12,8 @@ from fireassay.kinds.serving.phrases import COSTS, ENERGIES, at, is_known, numbe
 from fireassay.kinds.serving.recommendation import groups_of
 from fireassay.metrics.metric import Results
 from fireassay.metrics.serving.objectives import SLO_ATTAINMENT
-from fireassay.verdict.admissible import RESULT_GATES
 from fireassay.verdict.imported import origin
-from fireassay.verdict.judging import Evidence
+from fireassay.verdict.judging import RESULT_GATES, Evidence
 from fireassay.verdict.phrases import launch_words, machine_words
 from fireassay.verdict.types import DIMENSIONS, DimensionResult, Finding, GateResult, Recommendation, Verdict
 

@@ -27,8 +27,8 @@ from fireassay.frames.training.parallelism import Claim, why_not
 from fireassay.metrics.metric import Results
 from fireassay.metrics.training.correctness import SAMPLE_WEIGHT_ERROR, SAMPLES_DUPLICATED, SAMPLES_LOST
 from fireassay.stats.groups.gradient_difference import tolerance
+from fireassay.verdict.evidence.fault_evidence import averaged_later
 from fireassay.verdict.evidence.gradient_faults import is_scaled, legitimate
-from fireassay.verdict.evidence.hash_faults import averaged_later
 from fireassay.verdict.evidence.training_faults import diagnose
 from fireassay.verdict.judging import Evidence, Layers
 from fireassay.verdict.types import Finding, LayerResult, LayerState

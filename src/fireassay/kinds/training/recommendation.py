@@ -15,8 +15,7 @@ from fireassay.estimates.estimate import Estimate
 from fireassay.estimates.format import count, show
 from fireassay.frames.record_data import RecordData
 from fireassay.metrics.metric import Results
-from fireassay.verdict.admissible import RESULT_GATES, admissible
-from fireassay.verdict.judging import Evidence, Vector
+from fireassay.verdict.judging import RESULT_GATES, Evidence, Vector, admissible
 from fireassay.verdict.types import DIMENSIONS, DimensionResult, Finding, GateResult, Recommendation, Status
 
 

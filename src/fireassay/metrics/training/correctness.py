@@ -21,15 +21,13 @@ from fireassay.frames.ended_launches import not_to_its_end
 from fireassay.frames.record_data import RecordData, effective_steps
 from fireassay.frames.training.correctness.first_gradients import Compared, worst
 from fireassay.frames.training.correctness.hashed_state import hashes
-from fireassay.frames.training.correctness.sample_ledger import NO_WHOLE_EPOCH, Epoch, epochs, no_ledger
-from fireassay.frames.training.correctness.sample_weights import weights
-from fireassay.frames.training.loss_curves import loss_curves
+from fireassay.frames.training.correctness.sample_ledger import NO_WHOLE_EPOCH, Epoch, epochs, no_ledger, weights
 from fireassay.frames.training.parallelism import Claim, absent
+from fireassay.frames.training.work import loss_curves
 from fireassay.metrics.metric import Metric, Results
 from fireassay.units import COUNT, FRACTION, RATIO
 
 measure = partial(Metric, kind="ratio", better="lower", dimension="correctness")
-
 REFERENCE = Absent(reason="not_applicable", detail="this is the reference")
 NOT_FINITE = Absent(reason="undefined", detail="a first loss is not a finite number")
 NO_GRADIENT = Absent(reason="undefined", detail="one worker's gradient is zero or not finite")
@@ -176,8 +174,6 @@ GRADIENT_ERROR = measure(
     caveat="Later steps are not judged; random layers and batch statistics differ legitimately.  Large parameters: estimated within 9 %.",
     rank=112,
 )
-
-
 GRADIENT_SCALE = measure(
     name="gradient_scale",
     title="Scale of the gradient",
@@ -328,7 +324,6 @@ SAMPLE_WEIGHT_ERROR = measure(
     caveat="It trusts the denominator that the script reports; the gradient can contradict it.",
     rank=117,
 )
-
 METRICS = (
     LOSS_DEVIATION,
     FINAL_LOSS_DIFFERENCE,

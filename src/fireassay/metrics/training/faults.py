@@ -18,8 +18,7 @@ import polars as pl
 from fireassay.estimates.estimate import Absent, Value
 from fireassay.estimates.over_launches import average, exact, no_launch, of_interval, positive
 from fireassay.frames.clock_offsets import on_one_clock
-from fireassay.frames.joules import energy_method, no_energy
-from fireassay.frames.prices import NO_PRICES, usd_per_worker_second
+from fireassay.frames.costs import NO_PRICES, energy_method, no_energy, usd_per_worker_second
 from fireassay.frames.record_data import RecordData
 from fireassay.frames.training.rank_time import CATEGORIES, HELD_UP
 from fireassay.frames.training.rank_time import partition as of_ranks
@@ -35,14 +34,13 @@ from fireassay.frames.training.recovery import (
     unrecovered,
     unstruck,
 )
-from fireassay.frames.training.steady_series import MARK_STEPS
 from fireassay.frames.training.unknown_progress import unknown_progress
+from fireassay.frames.training.work import MARK_STEPS
 from fireassay.metrics.metric import Metric, Results
 from fireassay.stats.intervals.means import quotient
 from fireassay.units import COUNT, FRACTION, JOULES, NS_PER_S, SECONDS, STEPS, USD
 
 measure = partial(Metric, better="lower", dimension="reliability")
-
 NO_STEPS = Absent(reason="not_measured", detail=MARK_STEPS)
 LOST = ("detect", "restart", "reload", "recompute", HELD_UP)
 LEAST_PERIODS: Final = 3  # readings of the energy counters while the job was broken
@@ -50,7 +48,6 @@ COST_HOW = "lost rank-seconds x price of a worker"
 ENERGY_HOW = "mean power while the job was broken x lost rank-seconds / workers"
 RESTARTS_HOW = "highest incarnation of any rank; most of any fault launch"
 ONE_LAUNCH = "One fault launch has no interval: request more to have one."
-
 Instant = Callable[[Recovery], int | None]
 FAULT, DETECTED, RESTARTED, RESUMED, REGAINED = map(attrgetter, ("fault_ns", "detected_ns", "restarted_ns", "resumed_ns", "regained_ns"))
 TIMELINE: tuple[tuple[str, str, Instant, Instant, str, str], ...] = (  # name, title, begin, end, in words, question
@@ -406,5 +403,4 @@ ENERGY_LOST = measure(
     caveat="Counters measure whole devices, and include idle power.",
     rank=1810,
 )
-
 METRICS = (*DURATIONS, STEPS_LOST, TRAINING_GOODPUT, TRAINING_GOODPUT_FAULT, RESTARTS, COST_LOST, ENERGY_LOST)

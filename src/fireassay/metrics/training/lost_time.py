@@ -16,7 +16,7 @@ from fireassay.estimates.estimate import Absent, Estimate, Value
 from fireassay.estimates.over_launches import average, no_launch
 from fireassay.frames.record_data import RecordData
 from fireassay.frames.training.lost_time import StepParts, step_parts
-from fireassay.frames.training.steady_series import MARK_STEPS
+from fireassay.frames.training.work import MARK_STEPS
 from fireassay.metrics.metric import Metric, Results
 from fireassay.units import SECONDS
 
@@ -38,7 +38,6 @@ NAMES: Final[Mapping[str, str]] = {  # of the parts where they are summed up
     "unexplained": "not explained",
 }
 UNEXPLAINED: Final = "lost_unexplained"
-
 LOST = (  # part, title, formula, question, caveat
     (
         "computing",

@@ -18,14 +18,13 @@ import polars as pl
 from fireassay.estimates.estimate import Absent, Value
 from fireassay.estimates.over_launches import average, no_launch
 from fireassay.frames.record_data import RecordData
-from fireassay.frames.training.steady_series import MARK_STEPS
+from fireassay.frames.training.work import MARK_STEPS
 from fireassay.metrics.metric import Metric, Results
 from fireassay.units import SECONDS
 
 NO_LOADER = "no wait for a DataLoader was recorded, and the script did not mark its steps; iterate over probe.steps(loader)"
 UNMARKED = 'the script did not mark this phase; use: with probe.phase("{phase}")'
 NOT_ALL_OF_IT = "Under DDP and FSDP the backward pass contains communication; it is not a communication time."
-
 PHASES = (  # phase, title, question, caveat, why there is none
     ("data", "Waiting for data", "How long does a step wait for its batch?", "A prefetching loader hides the cost of loading.", NO_LOADER),
     ("forward", "Forward pass", "How long is the forward pass?", NOT_ALL_OF_IT, UNMARKED),

@@ -25,7 +25,7 @@ from fireassay.frames.training.communication.communication_model import refusal 
 from fireassay.frames.training.parallelism import absent
 from fireassay.frames.training.scaling_mode import same_total
 from fireassay.frames.training.scaling_points import bounded, chosen, estimate, laws_of, of_parameter, refusal, throughputs, usl
-from fireassay.frames.training.work_time import seconds_per_work, time_basis, wall_per_work, wall_seconds
+from fireassay.frames.training.work import seconds_per_work, time_basis, wall_per_work, wall_seconds
 from fireassay.metrics.metric import ALL, Metric, Results
 from fireassay.stats.intervals.intervals import paired_log_ratio
 from fireassay.stats.models.communication_wall import Curve, predict
@@ -229,7 +229,6 @@ AMDAHL_CEILING = measure(
     caveat="A serial fraction whose interval reaches 0 bounds the ceiling from below only.",
     rank=1302,
 )
-
 USL_PARAMETERS = (  # name, title, unit, parameter, question, caveat
     (
         "usl_contention",
@@ -443,7 +442,6 @@ PREDICTED_SPEEDUP = measure(
     caveat="Flagged below four worker counts, and refused where the model misses the held-out largest count by more than 20 %.",
     rank=1309,
 )
-
 METRICS = (
     SPEEDUP,
     EFFICIENCY,

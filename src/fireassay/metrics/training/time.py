@@ -18,15 +18,13 @@ from fireassay.estimates.estimate import Absent, Value
 from fireassay.estimates.over_launches import Series, no_launch, of_interval, tail_value
 from fireassay.frames.per_launch import from_frame
 from fireassay.frames.record_data import RecordData
-from fireassay.frames.training.steady_series import MARK_STEPS, steady_series
-from fireassay.frames.training.work_time import wall_seconds
+from fireassay.frames.training.work import MARK_STEPS, steady_series, wall_seconds
 from fireassay.metrics.metric import Metric, Results
 from fireassay.stats.intervals.autocorrelation import integrated_time
 from fireassay.stats.intervals.intervals import log_t
 from fireassay.units import FRACTION, NS_PER_S, PER_SECOND, SECONDS, STEPS
 
 measure = partial(Metric, better="lower", dimension="performance")
-
 LEAST_STEPS: Final = 20  # with fewer, the window of five autocorrelation times does not fit
 
 
@@ -211,5 +209,4 @@ INSTRUMENT_OVERHEAD = measure(
     caveat="Self-measured on marked steps, or by the hooks of an unmodified script; effects on caches and other ranks are not included.",
     rank=1217,
 )
-
 METRICS = (STEP_TIME, STEP_TIME_P50, STEP_TIME_P95, STEP_TIME_P99, STEP_AUTOCORRELATION, THROUGHPUT, WALL_TIME, INSTRUMENT_OVERHEAD)

@@ -1,4 +1,4 @@
 """Which charts does a report have?
 
-One file per chart, each a function from the view to a drawing or to the reason for its absence.
+Each is a function from the view to its charts, or to the reason why there is none.
 """

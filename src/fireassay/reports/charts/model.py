@@ -10,12 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import wraps
-from typing import TYPE_CHECKING, Final, Literal, TypeVar, get_args
+from typing import Final, Literal, TypeVar, get_args
 
 from fireassay.estimates.estimate import Value
-
-if TYPE_CHECKING:
-    from fireassay.reports.page import Mark, Number
+from fireassay.reports.cell import Mark, Number
 
 Role = Literal["ink", "soft", "grid", "paper", "blue", "sky", "orange", "teal", "plum", "gold", "grey", "pass", "open", "fail"]
 Look = Literal["", "wait", "rest"]  # a pattern beside the colour: waiting is striped, the unexplained hatched

@@ -21,9 +21,9 @@ from fireassay.reports.charts.axes import linear, rows_axis, top_of
 from fireassay.reports.charts.model import REST, WHOLE, Axis, Bar, Chart, Charts, Course, Drawn, Panel, named
 from fireassay.reports.charts.of_view import absence, common_scale, course, estimates, in_words, interval_key, workbook
 from fireassay.reports.charts.points import Swatch, bar_key, level_point, stacked
-from fireassay.reports.pages.profile import NO_OPERATOR
 from fireassay.reports.spent import Spent
 from fireassay.reports.view import MetricRow, View
+from fireassay.reports.words import NO_OPERATOR
 from fireassay.units import NS_PER_S
 
 # ---- phases of a step ------------------------------------------------------------------------------------------------

@@ -37,8 +37,7 @@ from fireassay.reports.pages.comparison_view import change_estimate, effect
 from fireassay.stats.comparing.comparison import Difference
 from fireassay.units import FRACTION
 from fireassay.verdict.checking.types import SURE, Check, CheckRow, Confirmation
-from fireassay.verdict.comparison.change_phrases import EXPLORATORY, difference_parts, difference_text
-from fireassay.verdict.comparison.phrases import UNKNOWN
+from fireassay.verdict.comparison.phrases import EXPLORATORY, UNKNOWN, difference_parts, difference_text
 from fireassay.verdict.comparison.phrases import shortened as middle_cut
 from fireassay.verdict.comparison.types import Mismatch
 

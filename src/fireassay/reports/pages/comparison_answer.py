@@ -27,8 +27,7 @@ from fireassay.reports.page import Answer, Bullet, Bullets, Chart, Line, Mark, N
 from fireassay.reports.pages.comparison_view import DECIDED, ChangeRow, ComparisonView, MismatchRow
 from fireassay.reports.pages.comparison_view import flips_brief as flip_lines
 from fireassay.units import FRACTION
-from fireassay.verdict.comparison.change_phrases import EXPLORATORY
-from fireassay.verdict.comparison.phrases import UNKNOWN
+from fireassay.verdict.comparison.phrases import EXPLORATORY, UNKNOWN
 from fireassay.verdict.comparison.phrases import shortened as middle_cut
 
 EXPLAINING: Final = 5  # metrics below the deciding one

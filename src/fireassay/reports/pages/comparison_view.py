@@ -17,8 +17,7 @@ from fireassay.reports.metric_tables import OVERVIEW
 from fireassay.reports.page import Figure, Table, Tone, Words, heads
 from fireassay.reports.words import cut
 from fireassay.units import FRACTION
-from fireassay.verdict.comparison.change_phrases import EXPLORATORY, change_column, detectable_text, needed_text, probability_text
-from fireassay.verdict.comparison.phrases import shortened
+from fireassay.verdict.comparison.phrases import EXPLORATORY, change_column, detectable_text, needed_text, probability_text, shortened
 from fireassay.verdict.comparison.types import Change, Comparison, Mismatch, State
 
 STATE_WORDS: Final[Mapping[State, str]] = {

@@ -18,10 +18,10 @@ from fireassay.frames.record_data import RecordData
 from fireassay.reports.answering import noted_doubts, shortened
 from fireassay.reports.page import Answer, Blocks, Bullet, Bullets, Head, Line, Mark, Page, Prose, Section, Table, Words
 from fireassay.reports.page import Cell as TableCell
+from fireassay.reports.words import NO_OPERATOR
 from fireassay.units import BYTES, SECONDS
 
 PARTS: Final = (("compute_ns", "computing"), ("exposed_ns", "exposed communication"), ("copy_ns", "copies"), ("idle_ns", "idle"))
-NO_OPERATOR: Final = "in no operator"  # on a processor, idle time is the script's own Python
 ENGINE: Final = "autograd::engine::evaluate_function: "  # prefix of every node of a backward pass
 WIDEST: Final = 60  # characters of a kernel's name
 MOST_RANKS: Final = 8

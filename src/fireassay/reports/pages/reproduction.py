@@ -32,8 +32,7 @@ from fireassay.reports.page import (
     number,
 )
 from fireassay.reports.pages.check import difference_number
-from fireassay.verdict.comparison.change_phrases import difference_text
-from fireassay.verdict.comparison.phrases import UNKNOWN
+from fireassay.verdict.comparison.phrases import UNKNOWN, difference_text
 from fireassay.verdict.comparison.types import Mismatch
 from fireassay.verdict.reproduction import AgreementRow, Reproduction
 

@@ -23,7 +23,7 @@ from fireassay.reports.page import Answer, Cell, Facts, Head, Line, Mark, Page, 
 from fireassay.reports.page import Cell as TableCell
 from fireassay.stats.series.trend import drift, memory, memory_limit
 from fireassay.units import BYTES, RATIO, SECONDS
-from fireassay.verdict.comparison.change_phrases import change_text
+from fireassay.verdict.comparison.phrases import change_text
 from fireassay.verdict.comparison.types import Change, Comparison
 from fireassay.verdict.judge import Judgement
 

@@ -34,7 +34,6 @@ from fireassay.stats.intervals.intervals import Floats, fraction, t_quantile
 from fireassay.stats.series.step_test import MAD_TO_SIGMA, MOST_EARLIER, SUPPORT, Array, Noise, look, placed, supported
 
 Kind = Literal["change", "suspected"]
-
 LEAST: Final = 10  # fewest values for a result
 FIRST: Final = 2 * SUPPORT  # values at the first look at a stretch
 LEVEL: Final = 0.01

@@ -11,9 +11,8 @@ import polars as pl
 from fireassay.estimates.estimate import Estimate
 from fireassay.estimates.format import bracketed, count, given, percent, reading, show
 from fireassay.frames.record_data import RecordData
-from fireassay.frames.training.lost_time import step_parts
+from fireassay.frames.training.lost_time import saving_waits, step_parts
 from fireassay.frames.training.parallelism import DDP, Kind, Parallelism, parallelism
-from fireassay.frames.training.saving_waits import saving_waits
 from fireassay.metrics.metric import Results
 from fireassay.metrics.training.communication import COMM_EXPOSED, OVERLAP
 from fireassay.metrics.training.communication_steps import COMM_TOTAL, COMM_WAIT
@@ -26,7 +25,7 @@ from fireassay.units import FRACTION, SECONDS
 from fireassay.verdict.audits.support.audit import TRAINING, Audit
 from fireassay.verdict.audits.training.timing import slow_ranks
 from fireassay.verdict.conditions.sources.environment import usable
-from fireassay.verdict.evidence.possible_gain import LEAST_SHARE, gain_words, share
+from fireassay.verdict.evidence.affected import LEAST_SHARE, gain_words, share
 from fireassay.verdict.types import Finding
 
 # ---- bottleneck communication ----
@@ -185,7 +184,7 @@ def examine_launches(measured: RecordData, results: Results) -> tuple[Finding, .
 
     From traces of profiled launches, if any: the share of the profiled steps in which the device neither computes, communicates nor copies,
     minus waiting for data, if the kernels that dominate computing are short. A launch costs 5 to 10 us of processor time, so kernels below
-    20 us on average cannot keep a device busy. gain as in `fireassay.verdict.evidence.possible_gain`, with the range over the profiled
+    20 us on average cannot keep a device busy. gain as in `fireassay.verdict.evidence.affected`, with the range over the profiled
     steps. The profiler slows launching, so the share is an upper bound too.
 
     Silent without a profiled launch on a device. Cannot tell: other Python work that delays launches (reading a loss, printing).

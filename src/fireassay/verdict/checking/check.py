@@ -30,8 +30,18 @@ from fireassay.estimates.estimate import Absent
 from fireassay.estimates.format import count, given
 from fireassay.stats.comparing.multiplicity import benjamini_hochberg
 from fireassay.verdict.checking.history import histories, rates, worth_showing
-from fireassay.verdict.checking.history_rows import before_change, left_out_of, prediction_of, row_of_history
-from fireassay.verdict.checking.rows import Settings, about_days, correctness, design_of, primary_of, rows_of
+from fireassay.verdict.checking.rows import (
+    Settings,
+    about_days,
+    before_change,
+    correctness,
+    design_of,
+    left_out_of,
+    prediction_of,
+    primary_of,
+    row_of_history,
+    rows_of,
+)
 from fireassay.verdict.checking.types import SURE, Check, State, concluded
 from fireassay.verdict.comparison.groups import Group
 from fireassay.verdict.comparison.phrases import NOT_INTERLEAVED, UNCHANGED

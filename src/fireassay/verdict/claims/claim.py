@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Literal
 
 from fireassay import catalog
 from fireassay.verdict.audits.support.audit import Audit
-from fireassay.verdict.claims.audits.support.claim_audit import ClaimAudit
+from fireassay.verdict.claims.claim_audit import ClaimAudit
 from fireassay.verdict.pitfalls import GRAVE, Pitfall, ordered, pitfall
 from fireassay.verdict.types import Finding
 

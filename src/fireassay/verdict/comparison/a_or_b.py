@@ -18,9 +18,8 @@ from fireassay.frames.record_data import RecordData
 from fireassay.metrics.metric import Metric
 from fireassay.metrics.serving.throughput import INPUT_THROUGHPUT, OUTPUT_THROUGHPUT, REQUEST_THROUGHPUT
 from fireassay.spec.plan import Configuration
-from fireassay.verdict.comparison.decide import decided
+from fireassay.verdict.comparison.decide import decided, pair_of
 from fireassay.verdict.comparison.groups import Group, Quality, qualities
-from fireassay.verdict.comparison.pairs import pair_of
 from fireassay.verdict.comparison.rules import rules_of
 from fireassay.verdict.comparison.sessions import Days
 from fireassay.verdict.comparison.types import Change, Side

@@ -3,11 +3,14 @@
 Every field of the catalogue of conditions is compared between the baseline and each other side. A difference in identity or hardware
 forbids the comparison unless it is declared as studied (`varying`) or follows from that; all others are reported and forbid nothing.
 A refusal names the field, all values, why it matters, and the override.
+
+How is a value of a condition shown to people?
 """
 
 from __future__ import annotations
 
 import difflib
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
@@ -18,12 +21,10 @@ from fireassay.verdict.comparison.types import ConditionClass, Mismatch, Side
 from fireassay.verdict.conditions.catalogue import CONDITIONS, known_names
 from fireassay.verdict.conditions.condition import Condition
 from fireassay.verdict.conditions.declare import BEFORE
-from fireassay.verdict.conditions.phrases import text_of
 
 NOT_RECORDED: Final = "not recorded"
 REFUSING: Final[tuple[ConditionClass, ...]] = ("identity", "hardware")
 ORDER: Final[tuple[ConditionClass, ...]] = ("identity", "hardware", "condition", "context")
-
 _MACHINE = tuple(dict.fromkeys(c.name for c in CONDITIONS if c.kind == "hardware" and not c.name.startswith("software.")))
 _CODE = ("workload.script_sha256", "workload.script", "workload.git")
 # Alias -> the fields that it stands for.
@@ -165,9 +166,6 @@ def _declared(mismatch: Mismatch, declared: bool) -> Mismatch:
     return replace(mismatch, declared=declared)
 
 
-# ---- studied conditions ----------------------------------------------------------------------------------------------
-
-
 def declare(varying: Sequence[str], seen: Iterable[str], conditions: Iterable[str]) -> frozenset[str]:
     """Fields and prefixes that the names stand for, with the fields that follow from them.
 
@@ -219,3 +217,22 @@ def _conditions_of(sides: Sequence[Side]) -> set[str]:
 
 
 __all__ = ["ALIASES", "NOT_RECORDED", "covers", "declare", "differences", "refusing", "unknown_on_all"]
+_BREAKS: Final = frozenset("\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029")  # str.splitlines
+
+
+def text_of(value: Any) -> str:
+    """A condition's value as one line: text from a record must not look like a line of the report."""
+    if isinstance(value, str):
+        return _in_one_line(value) or "(empty)"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, float):
+        return f"{value:.6g}"
+    if isinstance(value, list) and all(isinstance(item, str) for item in value):
+        return _in_one_line(" ".join(value)) or "(none)"
+    return json.dumps(value, default=str, sort_keys=True)
+
+
+def _in_one_line(text: str) -> str:
+    """Escape characters that start a new line."""
+    return "".join(char if char not in _BREAKS else repr(char)[1:-1] for char in text)

@@ -30,9 +30,8 @@ from fireassay.estimates.estimate import Value
 from fireassay.frames.evaluation.flipped import Flip, flipped, in_turn
 from fireassay.metrics.metric import ALL
 from fireassay.verdict.comparison.comparability import differences, refusing
-from fireassay.verdict.comparison.decide import decided
+from fireassay.verdict.comparison.decide import decided, pairs_of
 from fireassay.verdict.comparison.groups import Group, compared, qualities
-from fireassay.verdict.comparison.pairs import pairs_of
 from fireassay.verdict.comparison.phrases import notes_of, refused_sentence, sentence_of
 from fireassay.verdict.comparison.rules import rules_of
 from fireassay.verdict.comparison.sessions import Days

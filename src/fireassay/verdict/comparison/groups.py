@@ -17,9 +17,8 @@ from fireassay import catalog
 from fireassay.estimates.estimate import Absent, Value
 from fireassay.estimates.format import bracketed, count, given
 from fireassay.frames.links.collective_calls import asked_cells
-from fireassay.frames.quality_floor import at_floor
 from fireassay.frames.record_data import RecordData
-from fireassay.frames.score_clusters import clusters_of, examples_words, undeclared
+from fireassay.frames.scores import at_floor, clusters_of, examples_words, undeclared
 from fireassay.spec.experiment import Quality as QualitySpec
 from fireassay.stats.comparing.comparison import Difference, compare_paired, compare_welch, scale_of
 from fireassay.stats.comparing.noninferiority import Decision, crossed, largest_change, unpaired

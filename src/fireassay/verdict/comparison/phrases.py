@@ -1,16 +1,30 @@
-"""How is a comparison quoted, why was one refused, and what limits it?"""
+"""How is a comparison quoted, why was one refused, and what limits it?
+
+How is a change worded: direction, size with interval, and smallest detectable change?
+
+Changes between a half and double are given in per cent, beyond that as "times"; where only a difference exists, in the metric's unit.
+No change acts as a limit for rounding: an interval that excludes it is printed so. Only `fireassay.estimates.format` turns numbers into text.
+
+How is the occasion of two measurements worded, and what does it leave open?
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from fireassay.estimates.estimate import Absent, Value
-from fireassay.estimates.format import count, given
-from fireassay.verdict.comparison.change_phrases import EXPLORATORY, allowed_text, detectable_text, needed_text, occasion_text, way_on_text
-from fireassay.verdict.comparison.comparability import unknown_on_all
+from fireassay.estimates.estimate import Absent, Estimate, Value
+from fireassay.estimates.format import bracketed, count, given, percent, reading, with_interval
+from fireassay.metrics.metric import Metric
+from fireassay.printable import shell_word
+from fireassay.stats.comparing.between_records import LEAST_RECORDS
+from fireassay.stats.comparing.comparison import Difference
+from fireassay.units import FRACTION, RATIO
+from fireassay.verdict.comparison.comparability import ALIASES, unknown_on_all
 from fireassay.verdict.comparison.groups import Group, Quality, in_turn
-from fireassay.verdict.comparison.types import Change, Comparison, Mismatch
+from fireassay.verdict.comparison.sessions import Found
+from fireassay.verdict.comparison.types import Change, Comparison, Mismatch, Occasion
 
 MOST_FLAGS: Final = 5  # of a refusal, spelled out in its sentence
 NOT_INTERLEAVED: Final = "were not interleaved"  # in the note on sessions
@@ -115,3 +129,186 @@ def _idle_notes(comparison: Comparison, deciding: Sequence[Group]) -> list[str]:
     if not comparison.varying or len({id(group.measured) for group in deciding}) == 1 or any(m.declared for m in comparison.mismatches):
         return []
     return [f"{UNCHANGED}: {', '.join(comparison.varying)}."]
+
+
+EXPLORATORY: Final = "EXPLORATORY"
+
+
+def direction_word(metric: Metric, verdict: str) -> str:
+    """faster, slower, cheaper, dearer, less energy ...: the meaning of "higher" or "lower" for this metric."""
+    up = verdict == "higher"
+    unit = metric.unit.partition("/")[0]
+    if metric.unit == "s" or metric.unit == "1/s":
+        return "faster" if up == (metric.unit == "1/s") else "slower"
+    if "USD" in metric.unit:
+        return "dearer" if up == (unit == "USD") else "cheaper"
+    if unit in ("J", "B"):
+        return f"{'more' if up else 'less'} {'energy' if unit == 'J' else 'memory'}"
+    return verdict
+
+
+def change_text(change: Change) -> str:
+    """The change with its interval: "+4.80 % [3.10, 6.50]"; empty without one."""
+    return with_interval(*change_parts(change))
+
+
+def change_column(change: Change) -> tuple[str, str]:
+    """The same for a column of a table, where every ratio is in per cent: "+260 %"."""
+    if change.ratio is None or change.low is None or change.high is None:
+        return change_parts(change)
+    low = change.low if change.low > 0.0 else -math.inf
+    return _signed(change.ratio - 1.0, low - 1.0, change.high - 1.0, FRACTION, _fewest_launches(change))
+
+
+def change_parts(change: Change) -> tuple[str, str]:
+    """The change and its interval, or why it has none; two empty texts without a change."""
+    if change.low is None or change.high is None:
+        return "", ""
+    if change.ratio is None:
+        text, interval = _signed(change.difference or 0.0, change.low, change.high, _unit(change), _fewest_launches(change))
+        return f"difference {text}", interval
+    return _ratio(change.ratio, change.low, change.high, _fewest_launches(change))
+
+
+def difference_text(difference: Difference, unit: str = "") -> str:
+    """The same for a difference outside of a comparison."""
+    return with_interval(*difference_parts(difference, unit))
+
+
+def difference_parts(difference: Difference, unit: str = "") -> tuple[str, str]:
+    """The same in two parts."""
+    if difference.scale == "difference":
+        return _signed(difference.value, difference.low, difference.high, unit, 2)
+    return _ratio(difference.value, difference.low, difference.high, 2)
+
+
+def _ratio(ratio: float, low: float, high: float, launches: int) -> tuple[str, str]:
+    """A ratio in parts: "+4.80 %" and "[3.10, 6.50]", "3.600 times" and "[3.500, 3.700]"."""
+    low = low if low > 0.0 else -math.inf  # a lower end of 0 bounds nothing
+    if 0.5 < ratio < 2.0:
+        return _signed(ratio - 1.0, low - 1.0, high - 1.0, FRACTION, launches)
+    text, interval = bracketed(ratio, low, high, RATIO, beside=(1.0,), launches=launches)
+    return f"{text} times", interval
+
+
+def detectable_text(change: Change) -> str:
+    """The smallest change that this comparison detects with 80 % power; always printed."""
+    effect = change.minimum_detectable_effect
+    if effect is None or not math.isfinite(effect):
+        return "too few launches to detect any change"
+    return f"detectable change {reading(effect, FRACTION if change.ratio is not None else _unit(change), way='up')}"
+
+
+def needed_text(change: Change) -> str:
+    """How many launches would decide; empty if decided or unknown."""
+    if change.launches_needed is None:
+        return ""
+    return f"about {count(change.launches_needed, 'launches')} per side would decide"
+
+
+def probability_text(p: float | None) -> str:
+    """A p-value as text."""
+    if p is None:
+        return ""
+    return "p < 0.001" if p < 0.001 else f"p = {reading(p, '')}"
+
+
+def sentence(change: Change, title: str, baseline: str, *, exploratory: bool, why: str = "") -> str:
+    """One sentence about one metric."""
+    word = f"{change.word} ({EXPLORATORY})" if exploratory else change.word
+    where = ", ".join(filter(None, (f"{title} of {change.side} against {baseline} at {change.configuration}", occasion_text(change))))
+    parts = [allowed_text(change), why, detectable_text(change) if change.low is not None else "", needed_text(change), way_on_text(change)]
+    return "; ".join([f"{where}: {word}", *(part for part in parts if part)])
+
+
+def occasion_text(change: Change) -> str:
+    """ "between these two sessions"; empty if they were interleaved."""
+    return "" if change.occasion is None else change.occasion.words
+
+
+def allowed_text(change: Change) -> str:
+    """The change with the allowance for sessions.
+
+    "+5.1 % [−31.0, 61.4] with 15 % assumed between sessions (launches alone: +5.10 % [4.02, 6.18])".
+    """
+    text, occasion = change_text(change), change.occasion
+    if not text or occasion is None or not occasion.allowance:
+        return text
+    alone = difference_text(occasion.launches, _unit(change))
+    return f"{text} {occasion.allowance} (launches alone: {alone})"
+
+
+def way_on_text(change: Change) -> str:
+    """What would decide; empty if decided, or if the sides were interleaved."""
+    return change.occasion.way_on if change.occasion is not None and change.outcome == "inconclusive" else ""
+
+
+def _signed(value: float, low: float, high: float, unit: str, launches: int) -> tuple[str, str]:
+    if unit == FRACTION:  # a rounding residue is no change
+        value, low, high = (round(bound, 9) + 0.0 if math.isfinite(bound) else bound for bound in (value, low, high))
+    text, interval = bracketed(value, low, high, unit, launches=launches)
+    return f"{'+' if value > 0.0 and text.strip('0.% ') else ''}{text}", interval
+
+
+def _fewest_launches(change: Change) -> int:
+    return min(_launches(change.baseline), _launches(change.value))
+
+
+def _unit(change: Change) -> str:
+    return next((value.unit for value in (change.value, change.baseline) if isinstance(value, Estimate)), "")
+
+
+TWO_SESSIONS: Final = "between these two sessions"
+SUSPECTED: Final = "the launches differ, but variation between the two sessions may explain it"
+CODE: Final = frozenset(name for name, meant in ALIASES.items() if meant == ALIASES["code"])
+_OCCASIONS: Final = {"history": TWO_SESSIONS, "assumed": TWO_SESSIONS, "alternating": "in alternating sittings"}
+
+
+def occasion_of(found: Found, baseline: Group, side: Group, varying: Sequence[str]) -> Occasion:
+    """When the two were measured, in words."""
+    return Occasion(
+        evidence=found.evidence,
+        words=occasion(found),
+        allowance=allowance(found),
+        launches=found.launches,
+        way_on=way_on(found, baseline, side, varying),
+    )
+
+
+def occasion(found: Found | None) -> str:
+    """When both were measured, unless interleaved: "between these two sessions"; else ""."""
+    return "" if found is None else _OCCASIONS.get(found.evidence, "")
+
+
+def allowance(found: Found | None) -> str:
+    """The allowance for sessions in the interval: "with 15 % assumed between sessions"; else ""."""
+    if found is None or not found.apart:
+        return ""
+    if found.days is None:
+        return f"with {percent(found.assumed, 12)} assumed between sessions"
+    sessions = count(found.days.records, "other sessions")
+    if found.difference.scale == "difference":
+        return f"with the variation between {sessions}"
+    return f"with the {percent(found.days.deviation, way='up')} variation between {sessions}"
+
+
+def way_on(found: Found | None, baseline: Group, side: Group, varying: Sequence[str]) -> str:
+    """What would decide; "" if both were interleaved."""
+    if found is None or not found.apart:
+        return ""
+    history = f" or provide {LEAST_RECORDS} or more comparable sessions (--history)" if found.days is None else ""
+    return f"to decide, interleave both ({_in_turn(baseline, side, varying)}){history}"
+
+
+def _in_turn(baseline: Group, side: Group, varying: Sequence[str]) -> str:
+    """How to measure both in one session."""
+    measured = side.measured
+    if measured.experiment.workload.runner == "command":
+        return "assay time -- FIRST --- SECOND"
+    if measured.foreign is not None:
+        return "in one session of the program that measured them"
+    if set(varying) <= CODE:  # both code versions run with the record's settings
+        labels = (side.label, baseline.label)
+        record, other = labels if not any(" " in label for label in labels) else ("RECORD", "BASELINE")
+        return f"assay check {shell_word(record)} --against {shell_word(other)} --confirm always"
+    return measured.kind.interleaving

@@ -1,4 +1,11 @@
-"""Which configurations and launches does a finding concern, and how does it name them?"""
+"""Which configurations and launches does a finding concern, and how does it name them?
+
+What would be gained if a part of the step were free?
+
+gain = step / (step - part), as in Amdahl's law: an upper bound, since another part may then become the bottleneck. Its interval is that of
+the part alone; the step is taken as exact. Parts overlap (a rank that waits for data delays the others' communication), so gains of several
+findings must not be added or multiplied.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +13,10 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import polars as pl
 
+from fireassay.estimates.estimate import Estimate
+from fireassay.estimates.format import bracketed, given
 from fireassay.frames.record_data import RecordData
+from fireassay.metrics.metric import Results
 
 MOST_NAMED = 8  # launches named in a finding
 
@@ -35,3 +45,24 @@ def some(names: Sequence[str], shown: int = 3) -> str:
     """ "a, b, c and 2 more"."""
     more = len(names) - shown
     return ", ".join(names[:shown]) + (f" and {more} more" if more > 0 else "")
+
+
+LEAST_SHARE = 0.10  # of the step; less is not worth tuning
+
+
+def share(results: Results, part: str, configuration: str, *, less: float = 0.0) -> tuple[float, float, float] | None:
+    """The part's share of the step after subtracting `less` seconds, as (value, low, high); None if either was not measured."""
+    step, estimate = results.get("step_time", {}).get(configuration), results.get(part, {}).get(configuration)
+    if not isinstance(step, Estimate) or not isinstance(estimate, Estimate) or step.value <= 0.0:
+        return None
+    value, low, high = (min(max((bound - less) / step.value, 0.0), 1.0) for bound in (estimate.value, estimate.low, estimate.high))
+    return value, low, high
+
+
+def gain_words(found: tuple[float, float, float], it: str = "it") -> str:
+    """The possible gain in words: "without it a step would be at most 1.25 times as fast [1.2, 1.3]"."""
+    value, low, high = (1.0 / (1.0 - bound) if bound < 0.99 else float("inf") for bound in found)
+    if value == float("inf"):
+        return "nearly the whole step"
+    text, ends = (given(value, 3), "") if low == high else bracketed(value, low, high)
+    return f"without {it} a step would be at most {text} times as fast {ends}".rstrip()

@@ -12,10 +12,9 @@ from fireassay.estimates.format import count, given
 from fireassay.frames.record_data import RecordData
 from fireassay.frames.training.correctness.first_gradients import Compared, First, accumulations, samples_of
 from fireassay.frames.training.correctness.later_gradients import Later, compared_later
-from fireassay.frames.training.correctness.sample_weights import shares
+from fireassay.frames.training.correctness.sample_ledger import shares
 from fireassay.stats.groups.gradient_difference import Part, compare, ratio_name, tolerance
-from fireassay.verdict.evidence.fault_evidence import Diagnosis, Evidence, fingerprints_of
-from fireassay.verdict.evidence.hash_faults import averaged_later
+from fireassay.verdict.evidence.fault_evidence import Diagnosis, Evidence, averaged_later, fingerprints_of
 
 FEWEST = 8  # elements needed to tell the precision
 LATER = 0.05  # relative: rounding accumulated up to a later step

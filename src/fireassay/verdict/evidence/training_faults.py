@@ -34,10 +34,18 @@ from typing import Final
 
 from fireassay.frames.record_data import RecordData
 from fireassay.frames.training.parallelism import Claim, why_not
-from fireassay.verdict.evidence.fault_evidence import Diagnosis, Evidence, look
+from fireassay.verdict.evidence.fault_evidence import (
+    Diagnosis,
+    Evidence,
+    clipped_before_reduction,
+    denominators,
+    ledger,
+    look,
+    other_beginning,
+    random_states,
+    unsynchronised,
+)
 from fireassay.verdict.evidence.gradient_faults import later_gradient, other_gradient, rounding, scaled
-from fireassay.verdict.evidence.hash_faults import clipped_before_reduction, other_beginning, random_states, unsynchronised
-from fireassay.verdict.evidence.sample_faults import denominators, ledger
 
 # each test, in table order, with the property of the parallelism that it assumes
 TESTS: Final[tuple[tuple[Callable[[Evidence, str], Diagnosis | None], Claim], ...]] = (

@@ -15,9 +15,8 @@ from dataclasses import replace
 
 from fireassay.estimates.estimate import Absent, Estimate
 from fireassay.estimates.format import given, reading, show
-from fireassay.frames.quality_floor import at_floor, near_chance
 from fireassay.frames.record_data import RecordData
-from fireassay.frames.score_clusters import examples_words
+from fireassay.frames.scores import at_floor, examples_words, near_chance
 from fireassay.metrics.metric import WORKLOADS, Results
 from fireassay.metrics.quality import decide, scores_of
 from fireassay.spec.experiment import Quality

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fireassay.frames.quality_floor import at_floor
+from fireassay.frames.scores import at_floor
 from fireassay.spec.experiment import Quality
 from fireassay.verdict.pitfalls import of_record
 from fireassay.verdict.types import QUALITY_AT_FLOOR

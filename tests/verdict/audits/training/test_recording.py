@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fireassay import catalog
-from fireassay.frames.training.saving_waits import saving_waits
+from fireassay.frames.training.lost_time import saving_waits
 from fireassay.metrics.training.device import MFU
 from fireassay.spec.sections.flops import Flops
 from fireassay.verdict.audits.training import recording as audited

@@ -22,7 +22,7 @@ from fireassay.frames.per_launch import in_blocks
 from fireassay.frames.record_data import RecordData
 from fireassay.frames.training.communication.links import Demand, Links, demand, links, transfers
 from fireassay.frames.training.communication.watched_steps import watched
-from fireassay.frames.training.work_time import time_basis
+from fireassay.frames.training.work import time_basis
 from fireassay.stats.groups.stragglers import spread_of
 from fireassay.stats.intervals.intervals import Interval
 from fireassay.stats.models.affine_fit import Affine
@@ -226,10 +226,8 @@ def of_model(
     flags = found.flags(at) if at is not None else ()
     flagged = f"FLAGGED, for {' and '.join(flags)}: " if flags else ""
     blocks = found.fitted.blocks
-    return Estimate(
-        value=interval.value,
-        low=interval.low,
-        high=interval.high,
+    return Estimate.of(
+        interval,
         unit=unit,
         confidence=measured.confidence,
         n_launches=blocks,

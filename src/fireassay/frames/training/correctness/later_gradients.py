@@ -32,7 +32,7 @@ from fireassay.frames.training.correctness.first_gradients import (
     other_step,
     samples_until,
 )
-from fireassay.frames.training.loss_curves import loss_curves
+from fireassay.frames.training.work import loss_curves
 from fireassay.stats.groups.gradient_difference import direction, tolerance
 
 SAME_LOSS: Final = 1e-2  # relative

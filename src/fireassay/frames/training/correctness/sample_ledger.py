@@ -12,6 +12,11 @@ Samples that a restart skipped or repeated in the interrupted epoch are reported
 epoch may restart it or go on with the next one, and the last rows of a killed worker may be missing.
 The data set is 0 .. size-1, declared by probe.dataset(size); otherwise the ids recorded in the base's launches.
 Launches whose steps' samples are unknown (copies, whose order may differ) have no ledger.
+
+What weight did every sample have on every rank?
+
+Averaging the ranks' gradients gives each of rank r's samples the weight 1 / (W d_r), where d_r is the divisor of the rank's
+sum of losses; the correct weight is 1/N, N all items of the step.
 """
 
 from __future__ import annotations
@@ -31,7 +36,6 @@ from fireassay.frames.training.unknown_progress import unknown_progress
 
 NO_LEDGER = Absent(reason="not_measured", detail="the script reported no sample ids; call probe.samples(ids) in every step")
 NO_WHOLE_EPOCH = Absent(reason="insufficient", detail="the run ended within its first epoch, so lost samples are unknown")
-
 SHUFFLED: Final = 0.2  # of the ids are smaller than their predecessor
 FEWEST: Final = 8  # ids of a rank, to recognise an order
 
@@ -220,3 +224,40 @@ def _epoch(row: dict[str, object], size: int, *, cut_short: bool, left_out: int)
         dropped=dropped,
         interrupted=interrupted,
     )
+
+
+ROUNDING = 1e-15  # of all items / workers, which need not be a whole number
+
+
+def weights(measured: RecordData) -> pl.DataFrame:
+    """(launch, configuration, workers, step, rank, total, denominator, off) of the reported denominators."""
+    return measured.once("sample weights", _weights)
+
+
+def _weights(measured: RecordData) -> pl.DataFrame:
+    reported = measured.table("fingerprints").filter(pl.col("what") == "denominator")
+    rows = effective_steps(reported).select("launch", "rank", "step", pl.col("value").alias("denominator"))
+    totals = shares(measured, rows.select("launch").unique()).group_by("launch", "step").agg(pl.col("items").sum().alias("total"))
+    joined = rows.join(totals, on=["launch", "step"]).join(measured.timed.select("launch", "configuration", "workers"), on="launch")
+    right = pl.col("workers") * pl.col("denominator")
+    return (
+        joined.with_columns((pl.col("total") / right - 1.0).abs().alias("off"))
+        .filter(pl.col("off").is_not_nan())
+        .with_columns(pl.when(pl.col("off") < ROUNDING).then(0.0).otherwise(pl.col("off")).alias("off"))
+        .sort("launch", "step", "rank")
+    )
+
+
+def shares(measured: RecordData, launches: pl.DataFrame | None = None) -> pl.DataFrame:
+    """(launch, step, rank, items): the work of every rank in steps where all ranks' work is known; without items, its samples.
+    `launches`: a frame (launch) to restrict to; default: the timed ones."""
+    wanted = measured.timed.select("launch") if launches is None else launches
+    tables = {name: measured.table(name).join(wanted, on="launch", how="semi") for name in ("steps", "samples")}
+    steps = effective_steps(tables["steps"]).lazy().select("launch", "step", "rank", "items")
+    ids = effective_steps(tables["samples"]).lazy().select("launch", "step", "rank", pl.col("ids").list.len().cast(pl.Float64).alias("ids"))
+    counted = ids.group_by("launch", "step", "rank").agg(pl.col("ids").sum())
+    joined = steps.unique(["launch", "step", "rank"]).join(counted, on=["launch", "step", "rank"], how="full", coalesce=True)
+    known = joined.with_columns(pl.coalesce("items", "ids").alias("items")).filter(pl.col("items").is_not_null())
+    timed = known.join(measured.timed.lazy().select("launch", "workers"), on="launch")
+    complete = timed.filter(pl.len().over("launch", "step") == pl.col("workers"))
+    return complete.select("launch", "step", "rank", "items").sort("launch", "step", "rank").collect()

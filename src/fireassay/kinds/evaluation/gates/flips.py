@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from fireassay.estimates.format import count, percent, show
-from fireassay.frames.evaluation.flips import Flips, between
+from fireassay.frames.evaluation.flipped import Flips, between
 from fireassay.frames.evaluation.item_scores import Answers, deciding, tasks
 from fireassay.frames.record_data import RecordData
 from fireassay.metrics.metric import Results

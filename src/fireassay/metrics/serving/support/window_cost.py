@@ -6,8 +6,7 @@ import numpy as np
 import polars as pl
 
 from fireassay.estimates.estimate import Absent, Value
-from fireassay.frames.joules import energy_method
-from fireassay.frames.prices import NO_PRICES, usd_per_worker_second
+from fireassay.frames.costs import NO_PRICES, energy_method, usd_per_worker_second
 from fireassay.frames.record_data import RecordData
 from fireassay.frames.serving.requests import ENDED
 from fireassay.metrics.serving.support.rates import quotients, windows, within

@@ -177,8 +177,7 @@ class _Frame:
         exact = mark.low == mark.high and mark.left == mark.right and not mark.hollow and mark.shape == "circle"
         shape = SHAPES["diamond" if exact else mark.shape].replace('class="d"', 'class="d hollow"' if mark.hollow else 'class="d"')
         hit = '<rect class="hit" x="-13" y="-13" width="26" height="26"/>'
-        title = f"<title>{escape(tip(mark.reading))}</title>" if mark.reading is not None else ""
-        here = f'<svg x="{x:.2f}%" y="{y:.1f}" overflow="visible">{"".join(parts[:1])}{shape}{hit}{title}</svg>'
+        here = f'<svg x="{x:.2f}%" y="{y:.1f}" overflow="visible">{"".join(parts[:1])}{shape}{hit}{_title(tip(mark.reading))}</svg>'
         body = f"{parts[1]}{here}{self._value(mark, x, y)}"
         if mark.target in self._anchors:
             return f'<a class="pt" href="#{escape(mark.target)}" data-k="{escape(mark.target)}">{body}</a>'
@@ -227,11 +226,10 @@ class _Frame:
         return inside, "cut" if beyond else "cap"
 
     def _dot(self, mark: Dot) -> str:
-        title = f"<title>{escape(mark.tip)}</title>" if mark.tip else ""
         where, ring, radius = f'cx="{mark.shift:g}" cy="{mark.drop:g}"', " ring" * mark.hollow, 11 if mark.large else 3.4
-        hit = f'<circle class="hit" {where} r="8"/>' if title else ""
+        hit = f'<circle class="hit" {where} r="8"/>{_title(mark.tip)}' if mark.tip else ""
         here = f'x="{self.x(mark.x):.2f}%" y="{self.y(mark.y):.1f}"'
-        return f'<svg {here} overflow="visible"><circle class="raw{ring}" {where} r="{radius}"/>{hit}{title}</svg>'
+        return f'<svg {here} overflow="visible"><circle class="raw{ring}" {where} r="{radius}"/>{hit}</svg>'
 
     def _stretched(self, inner: str) -> str:
         height = self._bottom
@@ -267,8 +265,11 @@ class _Frame:
         back = " ".join(self._at(x, low) for x, low, _ in reversed(mark.points))
         return self._stretched(f'<polygon class="tint band" points="{there} {back}"/>')
 
+    def _sides(self, mark: Area | Rule) -> tuple[float, float]:
+        return (0.0 if mark.left is None else self.x(mark.left)), (100.0 if mark.right is None else self.x(mark.right))
+
     def _area(self, mark: Area) -> str:
-        left, right = (0.0 if mark.left is None else self.x(mark.left)), (100.0 if mark.right is None else self.x(mark.right))
+        left, right = self._sides(mark)
         top = self._top if mark.high is None else self.y(mark.high)
         bottom = self._bottom if mark.low is None else self.y(mark.low)
         box = f'x="{left:.2f}%" width="{max(right - left, 0):.2f}%" y="{top:.1f}" height="{max(bottom - top, 0):.1f}"'
@@ -281,20 +282,18 @@ class _Frame:
 
     def _bar(self, mark: Bar) -> str:
         left, right, y = self.x(mark.left), self.x(mark.right), self.y(mark.row) + mark.drop
-        title = f"<title>{escape(tip(mark.reading))}</title>" if mark.reading is not None else ""
         text = f'<text class="v" x="{right:.2f}%" dx="6" y="{y + 5:.1f}">{escape(mark.label)}</text>' if mark.label else ""
         size = f'x="{left:.3f}%" width="{max(right - left, 0.05):.3f}%" y="{y - mark.height / 2:.1f}" height="{mark.height}"'
-        return f'<rect class="f bk {mark.look}" {size}>{title}</rect>{text}'
+        return f'<rect class="f bk {mark.look}" {size}>{_title(tip(mark.reading))}</rect>{text}'
 
     def _box(self, mark: Box) -> str:
         left, right, top, bottom = self.x(mark.left), self.x(mark.right), self.y(mark.high), self.y(mark.low)
-        title = f"<title>{escape(mark.tip)}</title>" if mark.tip else ""
         shade = f' style="opacity:{mark.shade:g}"' if mark.shade < 1 else ""
         strong = " on" if mark.shade > 0.55 else ""
         middle = f'x="{(left + right) / 2:.2f}%" y="{(top + bottom) / 2 + 4:.1f}" text-anchor="middle"'
         text = f'<text class="cell{strong}" {middle}>{escape(mark.text)}</text>' if mark.text else ""
         size = f'width="{max(right - left, 0):.2f}%" y="{top:.1f}" height="{max(bottom - top, 0):.1f}"'
-        return f'<rect class="f bk"{shade} x="{left:.2f}%" {size}>{title}</rect>{text}'
+        return f'<rect class="f bk"{shade} x="{left:.2f}%" {size}>{_title(mark.tip)}</rect>{text}'
 
     def _rule(self, mark: Rule) -> str:
         look, text = "e" + " dashed" * mark.dashed, escape(_shortened(mark.text, LONGEST_RULE))
@@ -305,7 +304,7 @@ class _Frame:
             return f'<line class="{look}" x1="{x:.2f}%" x2="{x:.2f}%" y1="{self._top}" y2="{self._bottom}"/>{words if text else ""}'
         assert mark.y is not None
         y = self.y(mark.y)
-        left, right = (0.0 if mark.left is None else self.x(mark.left)), (100.0 if mark.right is None else self.x(mark.right))
+        left, right = self._sides(mark)
         words = f'<text x="{right:.2f}%" y="{y - 5:.1f}" text-anchor="end">{text}</text>' if text else ""
         return f'<line class="{look}" x1="{left:.2f}%" x2="{right:.2f}%" y1="{y:.1f}" y2="{y:.1f}"/>{words}'
 
@@ -321,6 +320,10 @@ def tip(reading: Reading | None) -> str:
         return ""
     interval = f"{reading.level} interval {reading.interval}" if reading.interval.startswith("[") else reading.interval
     return "\n".join(line for line in (reading.name, reading.text, interval, reading.launches, reading.more) if line)
+
+
+def _title(text: str) -> str:
+    return f"<title>{escape(text)}</title>" if text else ""
 
 
 def _shortened(text: str, most: int) -> str:

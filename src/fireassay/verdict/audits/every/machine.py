@@ -10,7 +10,7 @@ import polars as pl
 from fireassay.estimates.format import asked, count, given, number, reading
 from fireassay.frames.noise import Limit, fold, limits, sentinel_words, slow
 from fireassay.frames.record_data import RecordData
-from fireassay.frames.training.work_time import seconds_per_work, time_basis, wall_per_work
+from fireassay.frames.training.work import seconds_per_work, time_basis, wall_per_work
 from fireassay.metrics.metric import EVERYTHING, Results
 from fireassay.stats.series.trend import Trend, trend
 from fireassay.units import FRACTION, NS_PER_S, SECONDS

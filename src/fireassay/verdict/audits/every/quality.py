@@ -8,8 +8,8 @@ import polars as pl
 
 from fireassay.estimates.estimate import Absent
 from fireassay.estimates.format import count
-from fireassay.frames.quality_floor import at_floor
 from fireassay.frames.record_data import RecordData
+from fireassay.frames.scores import at_floor
 from fireassay.metrics.metric import WORKLOADS, Results
 from fireassay.metrics.quality import scores_of
 from fireassay.verdict.audits.support.audit import Audit
@@ -64,7 +64,7 @@ def examine_quality_at_floor(measured: RecordData, _: Results) -> tuple[Finding,
     """At most one finding, on the base.
 
     The base passes the gate `quality` by definition. If it gets nothing right, does no better than guessing, gives empty answers, or
-    exceeds chance by no more than the margin, everything else passes too: INVALID (`fireassay.frames.quality_floor`). Cannot tell: a task's
+    exceeds chance by no more than the margin, everything else passes too: INVALID (`fireassay.frames.scores`). Cannot tell: a task's
     chance level, unless quality.chance gives it.
     """
     quality = measured.experiment.quality

@@ -11,12 +11,11 @@ from fireassay.estimates.estimate import Absent, Estimate
 from fireassay.estimates.format import count, given, percent, reading, show
 from fireassay.frames.record_data import RecordData
 from fireassay.frames.training.flops import source
-from fireassay.frames.training.saving_waits import SavingWait, saving_waits
+from fireassay.frames.training.lost_time import SavingWait, saving_waits
 from fireassay.metrics.metric import Results
 from fireassay.units import SECONDS
 from fireassay.verdict.audits.support.audit import TRAINING, Audit
-from fireassay.verdict.evidence.affected import by_configuration
-from fireassay.verdict.evidence.possible_gain import LEAST_SHARE
+from fireassay.verdict.evidence.affected import LEAST_SHARE, by_configuration
 from fireassay.verdict.types import Finding
 
 # ---- overhead ----

@@ -11,8 +11,7 @@ import polars as pl
 from fireassay.estimates.format import count, given
 from fireassay.frames.ended_launches import ended
 from fireassay.frames.record_data import RecordData, portions
-from fireassay.frames.training.correctness.sample_ledger import Epoch, epochs, known_samples, shuffled_alike
-from fireassay.frames.training.correctness.sample_weights import shares
+from fireassay.frames.training.correctness.sample_ledger import Epoch, epochs, known_samples, shares, shuffled_alike
 from fireassay.frames.training.parallelism import why_not
 from fireassay.metrics.metric import Results
 from fireassay.verdict.audits.support.audit import TRAINING, Audit

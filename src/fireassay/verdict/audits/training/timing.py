@@ -22,8 +22,7 @@ from fireassay.stats.groups.stragglers import Excess, Search
 from fireassay.stats.intervals.intervals import Interval, mean_t
 from fireassay.units import SECONDS
 from fireassay.verdict.audits.support.audit import TRAINING, Audit
-from fireassay.verdict.evidence.affected import in_launches, most
-from fireassay.verdict.evidence.possible_gain import gain_words
+from fireassay.verdict.evidence.affected import gain_words, in_launches, most
 from fireassay.verdict.types import Finding, Severity
 
 # ---- warm up ----

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from fireassay.estimates.format import count, given
 from fireassay.frames.training.scaling_mode import TOLERANCE
-from fireassay.verdict.claims.audits.support.claim_audit import ClaimAudit
+from fireassay.verdict.claims.claim_audit import ClaimAudit
 from fireassay.verdict.claims.claimed_numbers import differences, folded, found, is_studied, listed, studied, unsaid
 from fireassay.verdict.claims.claimed_numbers import found as said_wrong
 from fireassay.verdict.claims.stated.gains import base_workers, efficiency, pairs, workers_factor

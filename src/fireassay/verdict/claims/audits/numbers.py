@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
 from fireassay.estimates.format import count, given
-from fireassay.verdict.claims.audits.support.claim_audit import ClaimAudit
+from fireassay.verdict.claims.claim_audit import ClaimAudit
 from fireassay.verdict.claims.claimed_numbers import found
 from fireassay.verdict.claims.stated import kinds
 from fireassay.verdict.claims.stated.gains import LESS, MOST_AS_RATIO, base_workers, efficiency_as_said, gain, is_efficiency, workers_factor

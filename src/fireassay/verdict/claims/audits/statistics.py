@@ -11,7 +11,7 @@ from fireassay.stats.comparing.tango import zero_flip_bound
 from fireassay.stats.intervals.quantiles import least_two_sided
 from fireassay.verdict.audits.every.launches import LAUNCHES_ENOUGH
 from fireassay.verdict.audits.every.tails import PERCENTILE_TRIALS_CONFIDENCE
-from fireassay.verdict.claims.audits.support.claim_audit import ClaimAudit
+from fireassay.verdict.claims.claim_audit import ClaimAudit
 from fireassay.verdict.claims.claimed_numbers import found, improved, unsaid
 from fireassay.verdict.claims.claimed_numbers import found as said_wrong
 from fireassay.verdict.claims.stated.kinds import is_quality, is_relative, is_share, is_wait, lower_is_better

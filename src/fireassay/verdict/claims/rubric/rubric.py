@@ -10,21 +10,24 @@ Superlinear speedup is reported and no law is fitted to it, since none of them c
 
 Cannot tell: whether any difference exceeds noise. One number per row has no interval, so no gate passes or fails on evidence here;
 `assay run` measures launches.
+
+Which row of an external table is recommended, cheapest, fastest, and best under a deadline or a budget?
+
+Which notes accompany the numbers of an external table?
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Final
 
 from fireassay.errors import Problem, SpecError, refuse
 from fireassay.spec.timings import Timing, Timings
 from fireassay.stats.models.scaling import amdahl_speedup, karp_flatt
-from fireassay.verdict.claims.rubric.phrases import notes
-from fireassay.verdict.claims.rubric.picks import at_most, picks
 from fireassay.verdict.claims.rubric.scaling import fitted, gustafson_fit, laws, predicted, throughputs
-from fireassay.verdict.claims.rubric.types import Fit, Limits, Mode, Rubric, RubricRow
+from fireassay.verdict.claims.rubric.types import Fit, Limits, Mode, Pick, Rubric, RubricRow
 
 # Tolerance for binary rounding: 0.871 - 0.866 > 0.005 in floating point.
 CLOSE: Final = 1e-9
@@ -99,9 +102,6 @@ def _above_nothing(base: Timing, timings: Timings, limits: Limits) -> None:
         "Check how it was scored; leave the column out if quality was not measured, or use a smaller --tolerance.",
         source=timings.source,
     )
-
-
-# ---- one row -----------------------------------------------------------------------------------------------------
 
 
 def _mode(timings: Timings) -> tuple[Mode, tuple[Timing, ...]]:
@@ -181,4 +181,116 @@ def _row(base: Timing, timing: Timing, speedup: float, refused: str, fit: Fit | 
         quality=timing.quality,
         drift=timing.quality - base.quality if timing.quality is not None and base.quality is not None else None,
         refused=refused,
+    )
+
+
+def at_most(value: float, limit: float) -> bool:
+    """Whether a value is within a limit, with tolerance for binary rounding."""
+    return value <= limit or math.isclose(value, limit, rel_tol=CLOSE)
+
+
+def picks(rows: Sequence[RubricRow], limits: Limits) -> tuple[Pick, ...]:
+    """The recommended, cheapest and fastest row, and those under the deadline and the budget."""
+    held = [row for row in rows if not row.refused]
+    efficient = [row for row in held if at_most(limits.efficiency, row.efficiency)]
+    in_time = [row for row in held if limits.deadline_s is None or (row.seconds is not None and at_most(row.seconds, limits.deadline_s))]
+    paid = [row for row in held if limits.budget_usd is None or (row.usd is not None and at_most(row.usd, limits.budget_usd))]
+    meets_all = [row for row in efficient if row in in_time and row in paid]
+    chosen = [
+        _pick("recommended", meets_all, lambda row: -row.workers, f"the most workers with {_conditions(rows, limits)}"),
+        _pick("cheapest", [row for row in held if _priced(row)], _price, "the lowest cost of the same work"),
+        _pick("fastest", held, lambda row: -row.speedup, "the largest speedup"),
+    ]
+    if limits.deadline_s is not None:
+        goal = f"within {limits.deadline_s:g} s"
+        chosen.append(_pick("under deadline", in_time, _price, f"{_cheapest_or_fewest(rows)} {goal}"))
+    if limits.budget_usd is not None:
+        chosen.append(_pick("under budget", paid, lambda row: -row.speedup, f"the fastest for at most ${limits.budget_usd:g}"))
+    return tuple(chosen)
+
+
+def _pick(goal: str, among: Sequence[RubricRow], best: Callable[[RubricRow], float], reason: str) -> Pick:
+    if not among:
+        return Pick(goal=goal, workers=None, sentence=reason)
+    chosen = min(among, key=lambda row: (best(row), row.workers))
+    return Pick(goal=goal, workers=chosen.workers, sentence=reason)
+
+
+def _priced(row: RubricRow) -> bool:
+    return any(price is not None for price in (row.usd_per_item, row.usd_per_step, row.usd))
+
+
+def _price(row: RubricRow) -> float:
+    """Cost of equal work; without prices the worker count."""
+    for price in (row.usd_per_item, row.usd_per_step, row.usd):
+        if price is not None:
+            return price
+    return float(row.workers)
+
+
+def _cheapest_or_fewest(rows: Sequence[RubricRow]) -> str:
+    return "the cheapest" if any(row.usd is not None for row in rows) else "the fewest workers"
+
+
+def _conditions(rows: Sequence[RubricRow], limits: Limits) -> str:
+    conditions = ["quality held"] if rows[0].quality is not None else []
+    conditions.append(f"efficiency of at least {limits.efficiency:.2f}")
+    if limits.deadline_s is not None:
+        conditions.append(f"at most {limits.deadline_s:g} s")
+    if limits.budget_usd is not None:
+        conditions.append(f"at most ${limits.budget_usd:g}")
+    return " and ".join([*([", ".join(conditions[:-1])] if conditions[1:] else []), conditions[-1]])
+
+
+NO_INTERVALS: Final = (
+    "This table has one number per row and no launches, so nothing here has an interval: differences "
+    "may be noise. `assay run` measures launches."
+)
+_MODE_NOTES: Final[dict[Mode, str]] = {
+    "assumed strong": "The work of each row was not given and is assumed to be equal (strong scaling). "
+    "If it grows with the workers, use --scaling weak.",
+    "weak": "The work grows with the workers (weak scaling): speedup is work per second, and Amdahl's law does not apply.",
+    "mixed": "The rows did different amounts of work: speedup is work per second, and Amdahl's law is not fitted.",
+    "throughput": "The table gives throughputs but not the work: efficiency is the same for strong and weak scaling, the serial fraction is not. "
+    "Use --scaling strong or --scaling weak to get it.",
+}
+
+
+def notes(rubric: Rubric, timings: Timings) -> tuple[str, ...]:
+    """All notes, refused rows first."""
+    return tuple(_notes(rubric, timings))
+
+
+def _notes(rubric: Rubric, timings: Timings) -> Iterator[str]:
+    for row in rubric.rows:
+        if row.refused:
+            yield f"The row with {row.workers} {rubric.worker_word} is left out: {row.refused}."
+    yield from _superlinear(rubric)
+    yield NO_INTERVALS
+    if rubric.base_workers != 1:
+        yield (
+            f"The base row has {rubric.base_workers} {rubric.worker_word}, not 1: everything is relative to it, and losses below it do not show."
+        )
+    if rubric.mode in _MODE_NOTES:
+        yield _MODE_NOTES[rubric.mode]
+    if rubric.rows[0].quality is None:
+        yield "Quality was not given, so whether the result was preserved is unknown."
+    if all(row.usd is None and row.usd_per_item is None for row in rubric.rows):
+        yield "No prices were given: cost is not measured."
+    if len(rubric.rows) == 1:
+        yield "A single row has nothing to compare with."
+    yield from timings.notes
+
+
+def _superlinear(rubric: Rubric) -> Iterator[str]:
+    """Superlinear speedup and its usual causes."""
+    if not rubric.superlinear:
+        return
+    worst = max((row for row in rubric.rows if not row.refused), key=lambda row: row.efficiency)
+    counts = ", ".join(str(workers) for workers in rubric.superlinear)
+    no_law = "" if rubric.fit or rubric.mode == "weak" else " No scaling law is fitted, and nothing is predicted."
+    yield (
+        f"Superlinear: at p = {counts} the speedup is more than linear (efficiency {worst.efficiency:.3f} at {worst.workers}).{no_law} Likely causes: "
+        "each worker's share fits into its cache or memory, the baseline is weak (different batch, precision or placement, or swapping), or "
+        "the rows did different work. Check the baseline before quoting it."
     )

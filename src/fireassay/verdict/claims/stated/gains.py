@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
 from fireassay.verdict.claims.stated import kinds
-from fireassay.verdict.claims.stated.names import has_word, metric_name, statistic
+from fireassay.verdict.claims.stated.names import has_word, metric_name, statistic, words
 from fireassay.verdict.claims.stated.units import convertible, parse
 
 if TYPE_CHECKING:
@@ -21,25 +21,9 @@ if TYPE_CHECKING:
 MORE: Final = ("improvement", "gain", "increase", "faster", "higher", "acceleration", "speedup", "speed_up", "more")
 LESS: Final = ("reduction", "saving", "saved", "decrease", "lower", "cheaper", "fewer", "less")
 SCALED: Final = ("efficienc",)
-COUNTS: Final = (
-    "workers",
-    "worker",
-    "gpus",
-    "gpu_count",
-    "n_gpus",
-    "num_gpus",
-    "ngpus",
-    "devices",
-    "world_size",
-    "nodes",
-    "num_nodes",
-    "replicas",
-    "ranks",
-    "processes",
-    "machines",
-    "accelerators",
-    "chips",
-    "cards",
+COUNTS: Final = words(
+    "workers worker gpus gpu_count n_gpus num_gpus ngpus devices world_size nodes num_nodes replicas ranks processes machines "
+    "accelerators chips cards"
 )
 OF_A_STEP: Final = ("step", "iteration", "iter", "batch")
 UNMARKED_PERCENT: Final = 2.0  # an efficiency above this is taken as percent

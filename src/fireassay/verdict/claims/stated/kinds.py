@@ -8,161 +8,39 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from fireassay.verdict.claims.stated.names import folded_name, has_word
+from fireassay.verdict.claims.stated.names import folded_name, has_word, words
 from fireassay.verdict.claims.stated.units import Unit, parse
 
 if TYPE_CHECKING:
     from fireassay.spec.claim import Claim, Number
 
-CHANGES: Final = (
-    "speedup",
-    "speed_up",
-    "efficienc",
-    "faster",
-    "slower",
-    "improvement",
-    "gain",
-    "reduction",
-    "saving",
-    "saved",
-    "acceleration",
-    "increase",
-    "decrease",
-    "slowdown",
-    "overhead",
-    "cheaper",
-    "times_as",
-    "higher",
-    "lower",
+CHANGES: Final = words(
+    "speedup speed_up efficienc faster slower improvement gain reduction saving saved acceleration increase decrease slowdown overhead "
+    "cheaper times_as higher lower"
 )
 NO_RATIOS: Final = ("compression", "communication", "hit", "miss", "compute", "acceptance", "cache", "data", "utilisation", "utilization")
-RATES: Final = (
-    "throughput",
-    "goodput",
-    "per_second",
-    "per_s",
-    "rate",
-    "flops",
-    "bandwidth",
-    "busbw",
-    "algbw",
-    "qps",
-    "rps",
-    "tps",
-    "speed",
-)
-NO_RATES: Final = (
-    "learning",
-    "hit",
-    "miss",
-    "error",
-    "failure",
-    "drop",
-    "dropout",
-    "success",
-    "win",
-    "pass",
-    "acceptance",
-    "compression",
-    "sampling",
-    "speed_up",
-    "acceleration",
+RATES: Final = words("throughput goodput per_second per_s rate flops bandwidth busbw algbw qps rps tps speed")
+NO_RATES: Final = words(
+    "learning hit miss error failure drop dropout success win pass acceptance compression sampling speed_up acceleration"
 )
 TIMES: Final = ("time", "latency", "ttft", "tpot", "duration", "seconds", "hours", "delay", "runtime", "walltime", "elapsed")
 WAITS: Final = ("ttft", "tpot", "itl", "e2e", "e2el", "tbt", "ttlt", "ttfb", "rtt", "queue", "tail", "wait", "decode", "prefill", "lag")
-WAITS_BEGIN: Final = (
-    "latenc",
-    "delay",
-    "response",
-    "waiting",
-    "queueing",
-    "queuing",
-    "inter_token",
-    "inter_chunk",
-    "time_to_first",
-    "time_to_last_token",
-    "time_per_output",
-    "time_between_tokens",
-    "end_to_end",
-    "round_trip",
-    "turnaround",
-    "first_token",
-    "1st_token",
+WAITS_BEGIN: Final = words(
+    "latenc delay response waiting queueing queuing inter_token inter_chunk time_to_first time_to_last_token time_per_output "
+    "time_between_tokens end_to_end round_trip turnaround first_token 1st_token"
 )
 NO_WAITS: Final = ("train", "epoch", "step", "iteration", "job", "data", "loader", "straggler", "barrier", "build", "compile")
-COLLECTIVES: Final = (
-    "busbw",
-    "algbw",
-    "bus_bandwidth",
-    "algorithm_bandwidth",
-    "all_reduce",
-    "allreduce",
-    "all_gather",
-    "allgather",
-    "reduce_scatter",
-    "all_to_all",
-    "alltoall",
-    "broadcast",
-    "nccl",
-    "collective",
-    "network_bandwidth",
-    "link_bandwidth",
-    "memory_bandwidth",
-    "p2p_bandwidth",
+COLLECTIVES: Final = words(
+    "busbw algbw bus_bandwidth algorithm_bandwidth all_reduce allreduce all_gather allgather reduce_scatter all_to_all alltoall broadcast "
+    "nccl collective network_bandwidth link_bandwidth memory_bandwidth p2p_bandwidth"
 )
 SHARES: Final = ("mfu", "hfu", "utilisation", "utilization", "availability", "occupancy", "hit_rate", "hit_ratio", "attainment", "uptime")
-PROPORTIONS: Final = (
-    "accuracy",
-    "top_1",
-    "top1",
-    "top_5",
-    "top5",
-    "exact_match",
-    "em",
-    "pass_1",
-    "pass@1",
-    "pass_at_1",
-    "mmlu",
-    "gsm8k",
-    "humaneval",
-    "hellaswag",
-    "success_rate",
-    "win_rate",
-    "acc",
+PROPORTIONS: Final = words(
+    "accuracy top_1 top1 top_5 top5 exact_match em pass_1 pass@1 pass_at_1 mmlu gsm8k humaneval hellaswag success_rate win_rate acc"
 )
-BOUNDED: Final = (
-    "f1",
-    "auc",
-    "auroc",
-    "recall",
-    "precision_at",
-    "rouge",
-    "bleu",
-    "map",
-    "ndcg",
-    "mrr",
-    "iou",
-    "dice",
-    "ssim",
-    "score",
-    "quality",
-)
-WORSE_IF_HIGHER: Final = (
-    "perplexity",
-    "ppl",
-    "loss",
-    "wer",
-    "cer",
-    "fid",
-    "mse",
-    "rmse",
-    "mae",
-    "bits_per_byte",
-    "bits_per_token",
-    "top_1_error",
-    "top_5_error",
-    "test_error",
-    "validation_error",
+BOUNDED: Final = words("f1 auc auroc recall precision_at rouge bleu map ndcg mrr iou dice ssim score quality")
+WORSE_IF_HIGHER: Final = words(
+    "perplexity ppl loss wer cer fid mse rmse mae bits_per_byte bits_per_token top_1_error top_5_error test_error validation_error"
 )
 NO_SCORES: Final = ("packet", "work", "sample", "request", "weight", "data", "power")  # "packet loss" is no score
 COSTS: Final = ("cost", "price", "dollar", "usd", "spend", "tco")

@@ -51,6 +51,11 @@ def statistic_in(text: str) -> str | None:
     return next((known for pattern, known in IN_NAMES if re.search(rf"(^|_)({pattern})(_|$)", name)), None)
 
 
+def words(text: str) -> tuple[str, ...]:
+    """Words or beginnings of words that a name may contain."""
+    return tuple(text.split())
+
+
 def statistic(number: Number) -> str | None:
     """Its statistic: as stated, or from its name."""
     return number.statistic or statistic_in(number.metric)

@@ -1,0 +1,126 @@
+"""What can a cell of a table hold?  A value rather than a string: a workbook keeps numbers, a terminal words."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from fireassay.estimates.estimate import Estimate, Value
+from fireassay.estimates.format import Scale, Shown, count, show
+
+# gain: recommended; void: inadmissible; open: undecided; struck: does not count
+Tone = Literal["good", "gain", "bad", "void", "open", "absent", "struck", "plain"]
+GENERAL: Final = "General"
+DASH: Final = "–"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Mark:
+    """A status as a word; colour only repeats it. `why` is the reason."""
+
+    word: str
+    tone: Tone = "plain"
+    why: str = ""
+    sign: str = ""  # before the word if there is room; empty: that of the tone
+
+
+@dataclass(frozen=True, kw_only=True)
+class Number:
+    """A value with its interval, or the reason for its absence."""
+
+    shown: Shown
+    bare: bool = False  # its unit is in the column head
+    interval: bool = True
+    strong: bool = False
+    struck: bool = False
+    extra: str = ""  # below its interval
+
+    @property
+    def value(self) -> Value:
+        """The number itself."""
+        return self.shown.value
+
+
+@dataclass(frozen=True, kw_only=True)
+class Figure:
+    """A raw number with the Excel format that suits its unit."""
+
+    value: float
+    style: str = GENERAL
+    text: str = ""  # for people; empty: as it is
+
+
+@dataclass(frozen=True, kw_only=True)
+class Words:
+    """Text in a cell; text formats convert every other cell to it."""
+
+    text: str
+    below: str = ""
+    tone: Tone = "plain"
+    strong: bool = False
+    code: bool = False
+    title: str = ""  # of the folded text
+    fold: str = ""
+    note: str = ""  # how a number was made, or why there is none
+
+
+@dataclass(frozen=True, kw_only=True)
+class Link:
+    """Text that leads to another page of the same site; only the text in formats without links."""
+
+    text: str
+    target: str  # relative address, made by us
+
+
+Cell = str | int | float | Mark | Number | Figure | Words | Link | None
+
+
+def number(value: Value, scale: Scale | None = None, work: str = "items", *, bare: bool = False) -> Number:
+    """A value as displayed in its scale."""
+    return Number(shown=show(value, scale, work), bare=bare)
+
+
+def said(cell: Cell) -> Words:
+    """A cell as text."""
+    match cell:
+        case Words():
+            return cell
+        case Mark():
+            return Words(text=cell.word, tone=cell.tone, title="why", fold=cell.why)
+        case Number():
+            return _number_words(cell)
+        case Link():
+            return Words(text=cell.text)
+        case None:
+            return Words(text=DASH, tone="absent")
+        case Figure():
+            return Words(text=cell.text or f"{cell.value:g}")
+        case float():
+            return Words(text=f"{cell:g}")
+        case _:
+            return Words(text=str(cell))
+
+
+def _number_words(cell: Number) -> Words:
+    shown, value = cell.shown, cell.value
+    if not isinstance(value, Estimate):
+        brief = "too few data" if value.reason == "insufficient" else DASH
+        return Words(text=brief if cell.bare else shown.text, below=cell.extra, tone="struck" if cell.struck else "absent", note=shown.note)
+    method = f"{value.method}. {count(value.n_launches, 'launches')}, {count(value.n_trials, 'trials')}."
+    text = _without_unit(shown, value.unit) if cell.bare else shown.text
+    below = "\n".join(line for line in (shown.interval if cell.interval else "", cell.extra) if line)
+    return Words(text=text, below=below, tone="struck" if cell.struck else "plain", strong=cell.strong, note=method)
+
+
+def _without_unit(shown: Shown, unit: str) -> str:
+    minus = "−" if shown.text.startswith("−") else ""
+    kept = shown.text.removeprefix(minus).removeprefix(shown.scale.before)
+    return f"{minus}{kept if unit == 'fraction' else kept.removesuffix(shown.scale.after)}"
+
+
+def one_line(cell: Cell) -> str:
+    """A cell's text and the text below it, in one line; the reason if there is no number."""
+    if isinstance(cell, Number) and not cell.bare and cell.interval:
+        return f"{cell.shown.full} {cell.extra}".strip()
+    words = said(cell)
+    return "" if cell is None else f"{words.text} {words.below}".strip().replace("\n", " ")
