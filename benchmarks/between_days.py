@@ -229,7 +229,7 @@ def real_records(rng: np.random.Generator, pairs: int) -> Iterator[str]:
 
 def record(root: Path, name: str, rng: np.random.Generator, days: float) -> object:
     """A sealed record of 5 launches of one worker, judged."""
-    from fireassay.cli.support.record_lookup import side
+    from fireassay.api.sides import side
     from fireassay.clock import SystemClock
     from fireassay.record.folder import create
     from fireassay.spec.experiment import Experiment, Factor, Launches

@@ -13,7 +13,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from fireassay.cli.verbs.report import judged
+from fireassay.cli.support.judged import judged
 from fireassay.reports.pages import record
 from fireassay.reports.writers.html import write
 

@@ -24,3 +24,7 @@ EXIT_CODES: dict[int, str] = {
     130: "interrupted; what was measured is kept and can be resumed",
     BROKEN_PIPE: "the reader of the output closed the pipe early",
 }
+
+EXIT_OF_STATUS = {"PASS": 0, "NO_GAIN": NO_GAIN, "FAIL": 1, "INVALID": 3, "INCONCLUSIVE": 4, "NOT_MEASURED": 4}
+VERDICTS = {code: status for status, code in EXIT_OF_STATUS.items() if status != "NOT_MEASURED"}  # for the help of verbs that judge
+WITHOUT_NO_GAIN = {code: status for code, status in VERDICTS.items() if code != NO_GAIN}  # only trainings keep a base

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 import fireassay
-from fireassay.cli.support import experiment_run
-from fireassay.cli.verbs.evaluate import asked
+from fireassay.api import experiment_run
+from fireassay.api.evaluating import evaluated
 from fireassay.errors import SpecError
 from fireassay.spec.flags import evaluate, score
 from tests.answered import rows
@@ -39,7 +39,7 @@ def test_the_arguments_are_the_flags_of_the_verb(verb: str, monkeypatch: pytest.
     options: dict[str, Any] = {"metric": ["f1", "exact_match"], "margin": 0.02, "option": ["f1.lower=true"], "own_references": True}
     parser, ran = argparse.ArgumentParser(), list[Any]()
     monkeypatch.setattr(experiment_run, "run", lambda experiment, **_: ran.append(experiment) or GOOD)
-    monkeypatch.setattr("fireassay.cli.verbs.evaluate.planned", lambda *_, **__: None)
+    monkeypatch.setattr("fireassay.api.evaluating.planned", lambda *_, **__: None)
     if verb == "score":
         score.add_flags(parser)
         expected = score.experiment_from(parser.parse_args(["x=a.jsonl", "b.jsonl", "--reference", "gold", *shared]))
@@ -47,7 +47,7 @@ def test_the_arguments_are_the_flags_of_the_verb(verb: str, monkeypatch: pytest.
     else:
         evaluate.add_flags(parser)
         own = ["--target", "http://a:1", "--task", "own.toml", "--model", "M", "-k", "1,2", "--repetitions", "2"]
-        expected = asked(parser.parse_args([*own, *shared]))
+        expected = evaluated(parser.parse_args([*own, *shared]))
         made = fireassay.evaluate("http://a:1", task="own.toml", model="M", k=[1, 2], repetitions=2, root=tmp_path, **options)
     assert (ran, made.path) == ([expected], GOOD)
 

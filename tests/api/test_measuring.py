@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 
 import fireassay
-from fireassay.api import measuring
-from fireassay.cli.support import experiment_run
+from fireassay.api import experiment_run, measuring
 from fireassay.errors import Interrupted, SpecError
 from fireassay.spec.flags.load import add_flags, experiment_from
 from fireassay.spec.load import to_toml

@@ -27,6 +27,26 @@ def test_help_imports_no_verb_and_no_argument_parser(repository: Path, python: R
     assert lines[0].startswith("usage: assay VERB")
 
 
+HELPS = """
+import sys
+from fireassay import catalog
+from fireassay.cli import main
+for verb in catalog.names("cli.verbs"):
+    for flag, code in (("--help", 0), ("--no-such-flag", 2)):
+        try:
+            main([verb, flag])
+        except SystemExit as end:
+            assert end.code == code, (verb, flag, end.code)
+print(sorted(set(sys.modules) & {"torch", "numpy", "scipy", "polars", "pandas", "pyarrow", "rich", "fireassay.verdict.judge"}))
+"""
+
+
+def test_neither_the_help_of_a_verb_nor_a_wrong_flag_loads_what_only_its_work_needs(repository: Path, python: Run) -> None:
+    result = python(HELPS, repository)
+    assert result.returncode == 0, result.stderr
+    assert result.stdout.splitlines()[-1] == "[]"
+
+
 def test_the_keys_of_all_faults_load_no_network_client_and_no_redaction(repository: Path, python: Run) -> None:
     loaded = 'print(sorted({"http.client", "ssl", "fireassay.record.secrets.redact"} & set(sys.modules)))'
     code = f"import sys\nfrom fireassay.spec.sections.faults import Fault\nprint('share' in Fault.complete().model_fields)\n{loaded}"

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from fireassay.cli.support.interim_analysis import look, primary_intervals
-from fireassay.cli.verbs.run import dry_run, earlier_record
+from fireassay.api.foresight import earlier_record, foreseen
+from fireassay.api.interim_analysis import look, primary_intervals
+from fireassay.cli.support.dry_run import text
 from tests.serving_made import seal, simulated
 
 pytestmark = pytest.mark.slow
@@ -34,7 +35,8 @@ def test_a_look_at_a_record_of_a_load_tells_its_widths(tmp_path: Path) -> None:
 
 def test_a_dry_run_tells_the_time_of_the_load_and_what_it_will_show(tmp_path: Path) -> None:
     """2 loads x 3 launches x (2 + 20) s = 132 s."""
-    shown = dry_run(simulated(rate=(4.0, 8.0), blocks=3, seconds=20.0).experiment, tmp_path)
+    experiment = simulated(rate=(4.0, 8.0), blocks=3, seconds=20.0).experiment
+    shown = text(experiment, foreseen(experiment, tmp_path), tmp_path)
     assert "2 min 12 s of load" in shown
     assert "p99 at rate=8: about 480 requests" in shown
 

@@ -15,8 +15,7 @@ from unittest.mock import patch
 import pytest
 
 from fireassay import __version__, catalog, cli
-from fireassay.cli.support.help import brief
-from fireassay.cli.support.verb import Parser
+from fireassay.cli.support.verb import Parser, brief
 from fireassay.errors import Interrupted, RecordError, SpecError
 from fireassay.exit_codes import EXIT_CODES
 from tests.limits import PROCESS_S

@@ -219,7 +219,7 @@ def test_a_gpu_that_is_started_after_the_first_batch_was_asked_for_is_timed_by_e
     hooks = Observed(p)
     hooks.events += [(events.BEGIN, p.begin_outside(), 0), (events.ASK, 5), (events.GOT, 9, Batch(4.0, None, None, "iterator"))]
     watch = SimpleNamespace(model=object(), device="cuda", hashed=1, due=lambda _: False)
-    monkeypatch.setattr(p, "watch", lambda model: setattr(p, "_watching", watch))
+    monkeypatch.setattr(p, "watch", lambda model: setattr(p.model, "watching", watch))
     p.watched(object())
     phases = p.phases_beside
     assert phases is not None

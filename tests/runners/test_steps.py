@@ -7,7 +7,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from fireassay.cli.support.experiment_run import run
+from fireassay.api.experiment_run import run
 from fireassay.frames.record_data import from_record
 from fireassay.launchers.support import supervisor
 from fireassay.record.reader import Record, open_record

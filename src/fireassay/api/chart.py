@@ -12,6 +12,7 @@ from fireassay.api import html
 from fireassay.api.figure import colour, figure
 from fireassay.errors import EnvironmentLacks, RecordError, refuse
 from fireassay.printable import printable
+from fireassay.reports.writers.support.svg import picture
 
 if TYPE_CHECKING:
     from fireassay.reports.charts import model
@@ -59,8 +60,6 @@ class Chart:
 
     @cached_property
     def _picture(self) -> Picture:
-        from fireassay.reports.writers.support.svg import picture
-
         return picture(self._chart)
 
     @cached_property

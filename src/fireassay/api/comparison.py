@@ -6,19 +6,18 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
+
+import polars as pl
 
 from fireassay.api import html
+from fireassay.api.comparing import compared
 from fireassay.api.record import ROOT, Record, open, remarks_as_warnings
+from fireassay.api.sides import named_sides
 from fireassay.estimates.estimate import Estimate, Value
 from fireassay.printable import printable
-
-if TYPE_CHECKING:
-    import polars as pl
-
-    from fireassay.reports.pages.comparison_view import ComparisonView
-    from fireassay.verdict.comparison import types
+from fireassay.reports.pages.comparison_view import ComparisonView, build
+from fireassay.verdict.comparison import types
 
 COLUMNS: Final = {
     "metric": "String",
@@ -91,8 +90,6 @@ class Comparison:
     @cached_property
     def changes(self) -> pl.DataFrame:
         """One row per metric, configuration and side; low and high bound the ratio, or the difference where there is no ratio."""
-        import polars as pl
-
         rows = [_row(change) for change in self._compared.changes]
         return pl.DataFrame(rows, schema={name: getattr(pl, kind) for name, kind in COLUMNS.items()})
 
@@ -156,11 +153,7 @@ def compare(
         SpecError: unknown configuration, metric or condition, or a record compared with itself.
         RecordError: a record is missing, damaged, or differs from its seal.
     """
-    from fireassay.cli.verbs.compare import compared, load_sides
-    from fireassay.reports.pages.comparison_view import build
-
-    paths = [(record if isinstance(record, Record) else open(record, root=root)).path for record in records]
-    sides = load_sides([str(path) for path in paths], Path(root))
+    sides = named_sides([(record if isinstance(record, Record) else open(record, root=root)).path for record in records])
     with remarks_as_warnings():
         result = compared(
             sides, at=_listed(at), varying=_listed(varying), primary=primary, force=force, history=history, day_to_day=day_to_day

@@ -7,6 +7,7 @@ from typing import Any
 from fireassay.api import html
 from fireassay.estimates import estimate
 from fireassay.estimates.estimate import Value
+from fireassay.estimates.format import show
 from fireassay.printable import printable
 
 
@@ -57,6 +58,4 @@ def of(value: Value) -> Estimate | Absent:
 
 def _written(value: Value) -> str:
     """As in reports: "12.3 ms [12.1, 12.5]", or the reason."""
-    from fireassay.estimates.format import show
-
     return printable(show(value).full)

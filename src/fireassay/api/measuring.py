@@ -8,19 +8,20 @@ from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
-from fireassay.api.flags import texts_of
+from fireassay.api import experiment_run
+from fireassay.api.experiment_run import Progress
 from fireassay.api.record import ROOT, Record, remarks_as_warnings
-from fireassay.errors import Problem
+from fireassay.errors import Problem, refuse_any
 from fireassay.spec.experiment import Experiment
-
-if TYPE_CHECKING:
-    from fireassay.runners.experiment.progress import RunProgress
-
-    Progress = Callable[[RunProgress], None]
+from fireassay.spec.explain import closest
+from fireassay.spec.flags.load import experiment_from
+from fireassay.spec.flags.of_verb import KeyFlag, flags_of
+from fireassay.spec.load import load as checked
+from fireassay.spec.load import read
 
 GOODPUT = "goodput"  # the flag of `assay load` that is no key
 
@@ -35,8 +36,6 @@ def read_experiment(path: str | os.PathLike[str]) -> Experiment:
     Raises:
         SpecError: it cannot be read or is no valid experiment: all problems at once.
     """
-    from fireassay.spec.load import read
-
     return read(os.fspath(path))
 
 
@@ -74,8 +73,6 @@ def run(
         RecordError: the record can no longer be written; its content so far stays readable.
     """
     if not isinstance(experiment, Experiment):
-        from fireassay.spec.load import load as checked
-
         folder = Path(experiment).parent if folder is None else folder
         experiment = checked(os.fspath(experiment))
     return measured(experiment, None if folder is None else Path(folder), root, on_progress)
@@ -98,19 +95,14 @@ def load(*urls: str, root: str | os.PathLike[str] = ROOT, on_progress: Progress 
     Raises:
         SpecError: every wrong argument at once. Others as `run`.
     """
-    from fireassay.spec.flags.load import experiment_from
-
     return measured(experiment_from(_namespace(urls, flags)), Path(), root, on_progress)
 
 
 def measured(experiment: Experiment, folder: Path | None, root: str | os.PathLike[str], on_progress: Progress | None) -> Record:
     """Run it as the verbs do; a path in it is relative to `folder`."""
-    from fireassay.cli.support.experiment_run import run as execute
-    from fireassay.cli.support.rate_search import ranged
-
     with remarks_as_warnings():
-        experiment = ranged(experiment, folder or Path(), Path(root), on_progress)
-        return Record(execute(experiment, folder=folder, root=Path(root), on_progress=on_progress))
+        experiment = experiment_run.ranged(experiment, folder or Path(), Path(root), on_progress)
+        return Record(experiment_run.run(experiment, folder=folder, root=Path(root), on_progress=on_progress))
 
 
 def _namespace(urls: tuple[str, ...], flags: Mapping[str, object]) -> argparse.Namespace:
@@ -123,3 +115,35 @@ def _namespace(urls: tuple[str, ...], flags: Mapping[str, object]) -> argparse.N
 def _switch(value: object) -> str | None:
     """--goodput as text: without objectives if True."""
     return None if value is None or value is False else "" if value is True else str(value)
+
+
+# ---- arguments of a function as the flags of its verb: text is read and checked as on the command line -----------------
+
+
+def texts_of(verb: str, flags: Mapping[str, object], problems: Iterable[Problem] = (), *, others: tuple[str, ...] = ()) -> dict[str, Any]:
+    """The attributes that the parser of a verb would set; `others`: flags that are no key.
+
+    Raises:
+        SpecError: every argument that is no flag, and these problems.
+    """
+    known = {item.name.lstrip("-").replace("-", "_"): item for item in flags_of(verb)}
+    names = (*known, *others)
+    every = [*(_unknown(verb, name, value, names) for name, value in flags.items() if name not in names), *problems]
+    refuse_any(every, f"the arguments of fireassay.{verb}")
+    texts: dict[str, Any] = {item.attribute: None for item in known.values()}
+    return texts | {known[name].attribute: _text(known[name], value) for name, value in flags.items() if name in known}
+
+
+def _unknown(verb: str, name: str, value: object, names: tuple[str, ...]) -> Problem:
+    match = closest(name, names)
+    fix = f"Did you mean {match}?" if match else f"There are {', '.join(names)}."
+    return Problem(where=name, found=repr(value), allowed=f"a flag of `assay {verb}`", fix=fix)
+
+
+def _text(item: KeyFlag, value: object) -> Any:
+    """A value as the flag's text: True for a switch, commas between the items of a list."""
+    if isinstance(value, bool) or value is None:
+        return None if value is False else value
+    if isinstance(value, list | tuple):
+        return [str(part) for part in value] if item.flag.many else ",".join(map(str, value))
+    return [str(value)] if item.flag.many else str(value)

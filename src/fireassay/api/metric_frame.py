@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
+import polars as pl
+
 from fireassay.errors import SpecError, refuse
 from fireassay.estimates.estimate import Absent, Estimate, Value
 from fireassay.metrics.metric import ALL
+from fireassay.spec.explain import closest
 
 if TYPE_CHECKING:
     import polars as pl
@@ -30,8 +33,6 @@ COLUMNS: Final = {
 
 def frame(results: Results, metrics: Mapping[str, Metric]) -> pl.DataFrame:
     """One row per metric and configuration, in the columns of `COLUMNS`; numbers are null where there is a reason."""
-    import polars as pl
-
     schema = {name: getattr(pl, kind) for name, kind in COLUMNS.items()}
     return pl.DataFrame(list(_rows(results, metrics)), schema=schema, orient="row")
 
@@ -96,8 +97,6 @@ def _alike(have: object, selected: object) -> bool:
 
 def unknown(what: str, name: str, known: Mapping[str, Any] | Sequence[str]) -> SpecError:
     """There is no such metric, table or chart; names the closest one."""
-    from fireassay.spec.explain import closest
-
     match = closest(name, known)
     fix = f"Did you mean {match!r}?" if match else ""
     allowed = f"one of {', '.join(known)}" if len(known) <= 20 else f"one of its {len(known)} names"

@@ -24,8 +24,13 @@ from typing import TYPE_CHECKING
 
 from fireassay.api import html
 from fireassay.api.estimate import Absent, Estimate, of
+from fireassay.api.lookup import find
 from fireassay.api.metric_frame import frame, pick, unknown
+from fireassay.api.verdict import Verdict
 from fireassay.printable import REMARKS
+from fireassay.record.reader import open_record
+from fireassay.record.tables import TABLES
+from fireassay.spec.plan import configurations
 
 if TYPE_CHECKING:
     import polars as pl
@@ -81,15 +86,11 @@ class Record:
     @property
     def configurations(self) -> tuple[str, ...]:
         """What its launches differ in: worker counts, or loads."""
-        from fireassay.spec.plan import configurations
-
         return tuple(item.name for item in configurations(self.experiment))
 
     @property
     def tables(self) -> tuple[str, ...]:
         """The names of the tables that hold rows; docs/reference/record.md describes their columns."""
-        from fireassay.record.tables import TABLES
-
         return tuple(name for name in TABLES if self._opened.holds(name))
 
     def table(self, name: str) -> pl.DataFrame:
@@ -104,8 +105,6 @@ class Record:
             SpecError: no table has this name.
             RecordError: it is damaged.
         """
-        from fireassay.record.tables import TABLES
-
         if name not in TABLES:
             raise unknown("table", name, tuple(TABLES))
         return self._opened.table(name)
@@ -144,8 +143,6 @@ class Record:
         Raises:
             RecordError: it cannot be judged.
         """
-        from fireassay.api.verdict import Verdict
-
         return Verdict(self.experiment.name, self._judgement.verdict)
 
     @property
@@ -185,8 +182,6 @@ class Record:
         Raises:
             SpecError: unknown metric, or no or several configurations fit.
         """
-        from fireassay.spec.plan import configurations
-
         return of(pick(self._judgement.results, name, configurations(self.experiment), selection))
 
     @property
@@ -217,13 +212,11 @@ class Record:
 
     @cached_property
     def _opened(self) -> Opened:
-        from fireassay.record.reader import open_record
-
         return open_record(self.path)
 
     @cached_property
     def _side(self) -> Side:
-        from fireassay.cli.support.record_lookup import side
+        from fireassay.api.sides import side  # deferred, as is the page: to read a table needs no judge, which takes longer to load
 
         return side(self.path)
 
@@ -269,8 +262,6 @@ def open(record: str | os.PathLike[str], *, root: str | os.PathLike[str] = ROOT)
     Raises:
         RecordError: no record or several match, or it is damaged.
     """
-    from fireassay.cli.support.record_lookup import find
-
     with remarks_as_warnings():
         handle = Record(find(os.fspath(record), Path(root)))
     handle._opened  # noqa: B018  a record that cannot be opened is refused here

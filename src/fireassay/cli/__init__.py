@@ -12,15 +12,15 @@ import os
 import sys
 from contextlib import suppress
 
-from fireassay import catalog, isolated
+from fireassay import __version__, catalog, isolated
+from fireassay.cli.support import process
 from fireassay.exit_codes import BROKEN_PIPE, DEFECT, EXIT_CODES
 
 TYPE_CHECKING = False  # read by type checkers as true; see fireassay/__init__.py
 if TYPE_CHECKING:
     from argparse import Namespace
-    from typing import Any, NoReturn
+    from typing import Any
 
-    from fireassay.cli.support.stopping import Stop
     from fireassay.cli.support.verb import Parser, Verb
 
 GROUPS = ("measure", "judge", "records", "instrument")
@@ -47,43 +47,34 @@ def main(arguments: list[str] | None = None) -> int:
     if arguments is None:  # called as the command line
         isolated.leave_current_folder()
         _collect_rarely()
-        from fireassay.cli.support import streams
-
-        streams.guard()
-    from fireassay.cli.support.stopping import heard
-
+        process.guard()
     words = sys.argv[1:] if arguments is None else arguments
-    reads = arguments is None and bool(words) and words[0] in catalog.names("cli.verbs") and _card(words[0])["group"] == "judge"
-    if reads:
-        from fireassay.cli.support.lean import data_classes
-
-        data_classes.compile_less()
-    with heard() as stop:
+    with process.heard() as stop:
         code = _run(words, stop)
-    if reads:
-        _leave(code)
+    if arguments is None and _group(words) == "judge":
+        _ended.append(code)
     return code
 
 
+_ended: list[int] = []  # the exit code of a verb that leaves neither a thread nor a child behind
+
+
 def _collect_rarely() -> None:
-    """Scanning imported modules for garbage took a fifth of a report's time, most of it at process exit."""
+    """Scanning imported modules for garbage, and freeing them one by one at exit, took a quarter of a report's time."""
     gc.set_threshold(400_000, 20, 100)
-    atexit.register(gc.freeze)
+    atexit.register(_end)  # the first to be registered is the last to be called
 
 
-def _leave(code: int) -> NoReturn:
-    """End the process without freeing its objects one by one, a twentieth of a report's time; exit handlers run as usual.
-
-    Only for verbs that read: they leave no thread and no child behind.
-    """
-    atexit._run_exitfuncs()
-    for stream in (sys.stdout, sys.stderr):
-        with suppress(OSError, ValueError, AttributeError):  # closed
-            stream.flush()
-    os._exit(code)
+def _end() -> None:
+    gc.freeze()
+    if _ended:
+        for stream in (sys.stdout, sys.stderr):
+            with suppress(OSError, ValueError):  # closed
+                stream.flush()
+        os._exit(_ended[0])
 
 
-def _run(words: list[str], stop: Stop) -> int:
+def _run(words: list[str], stop: process.Stop) -> int:
     code = BROKEN_PIPE
     try:
         try:
@@ -110,13 +101,16 @@ def _dispatch(words: list[str]) -> int:
         print(help_text())
         return 0
     if words[0] in ("-V", "--version"):
-        from fireassay import __version__
-
         print(f"assay {__version__}")
         return 0
     if words[0] in catalog.names("cli.verbs") or words[0] in catalog.third_party("cli.verbs"):
         verb: Verb = catalog.load("cli.verbs", words[0])
-        return verb.run(_parsed(verb, words[1:]))
+        arguments = _parsed(verb, words[1:])
+        if verb.tables:
+            from fireassay.record.arrow_import import without_pandas  # deferred: it loads pyarrow
+
+            without_pandas()
+        return verb.run(arguments)
     return _unknown(words[0])
 
 
@@ -163,6 +157,10 @@ def _card(name: str) -> dict[str, str]:
     return {word.arg: getattr(word.value, "value", "") for word in tree.body[0].value.keywords}
 
 
+def _group(words: list[str]) -> str:
+    return _card(words[0])["group"] if words and words[0] in catalog.names("cli.verbs") else ""
+
+
 def _unknown(word: str) -> int:
     import difflib
 
@@ -176,35 +174,37 @@ def _unknown(word: str) -> int:
 
 def _explain(error: Exception) -> int:
     from fireassay.errors import AssayError, Interrupted
-    from fireassay.printable import printable
     from fireassay.record.secrets.redact import redact, secret_values
 
     secrets = secret_values(os.environ)
     if isinstance(error, Interrupted):
-        return _say(printable(redact(str(error), secrets)), error.exit_code)
+        return _say(redact(str(error), secrets), error.exit_code)
     if isinstance(error, AssayError):
-        return _fail(printable(redact(str(error), secrets)), error.exit_code)  # it may quote a line of a file
+        return _fail(redact(str(error), secrets), error.exit_code)  # it may quote a line of a file
     import traceback
 
-    print(printable(redact("".join(traceback.format_exception(error)), secrets)), end="", file=sys.stderr)
+    _on_stderr(redact("".join(traceback.format_exception(error)), secrets).removesuffix("\n"))
     return _fail("this is a defect in assay; please report it with the lines above", DEFECT)
 
 
-def _explain_stop(stop: Stop, words: list[str]) -> int:
-    from fireassay.printable import printable
-
-    measures = bool(words) and words[0] in catalog.names("cli.verbs") and _card(words[0])["group"] == "measure"
-    return _say(printable(stop.sentence(measures=measures)), 130)
+def _explain_stop(stop: process.Stop, words: list[str]) -> int:
+    return _say(stop.sentence(measures=_group(words) == "measure"), 130)
 
 
 def _fail(sentence: str, code: int) -> int:
-    print(f"error: {sentence}", file=sys.stderr)
+    _on_stderr(f"error: {sentence}")
     return code
 
 
 def _say(sentence: str, code: int) -> int:
-    print(f"assay: {sentence}", file=sys.stderr)
+    _on_stderr(f"assay: {sentence}")
     return code
+
+
+def _on_stderr(text: str) -> None:
+    from fireassay.printable import say  # deferred: an answer needs no regular expressions
+
+    say(text, file=sys.stderr)
 
 
 def _silence_stdout() -> None:

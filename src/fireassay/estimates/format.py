@@ -253,6 +253,18 @@ GIGABYTES: Final = Scale(factor=1e-9, after=" GB/s")
 SIZES: Final = ((2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB"))
 
 
+def duration(seconds: float) -> str:
+    """A waiting time as text: 8 s, 3 min 20 s, 2 h 5 min."""
+    rounded_s = round(seconds)
+    if rounded_s < 60:
+        return f"{rounded_s} s"
+    minutes, rest = divmod(rounded_s, 60)
+    if minutes < 60:
+        return f"{minutes} min {rest} s" if rest else f"{minutes} min"
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours} h {minutes} min" if minutes else f"{hours} h"
+
+
 def size_words(size: int) -> str:
     """ "1 KiB", "16 MiB", "1000 B"."""
     for unit, name in SIZES:

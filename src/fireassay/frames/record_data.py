@@ -27,6 +27,7 @@ from fireassay.frames.training.communication.step_communication import Communica
 from fireassay.frames.training.communication.watched_steps import levelled
 from fireassay.frames.training.effective_steps import effective_steps as effective_steps
 from fireassay.record.reader import Record
+from fireassay.record.tables import TABLES
 from fireassay.stats.series.steady_state import SteadyState, steady_state
 
 
@@ -136,8 +137,6 @@ class RecordData(RecordTables):
 
 def from_record(record: Record) -> RecordData:
     """Load a record's tables for judging."""
-    from fireassay.record.tables import TABLES
-
     return RecordData(
         experiment=record.experiment,
         manifest=record.manifest,

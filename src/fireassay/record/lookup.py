@@ -9,6 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from fireassay import catalog
 from fireassay.errors import RecordError
 from fireassay.printable import one_line, remark
 from fireassay.record import files
@@ -75,8 +76,6 @@ def _newest(paths: Sequence[Path]) -> Path:
 
 def _newest_of(which: str, paths: Sequence[Path], root: Path) -> Path:
     """The newest record of a kind, or of an experiment's name."""
-    from fireassay import catalog
-
     kinds = (*catalog.names("kinds"), *catalog.third_party("kinds"))
     named, trouble = _first(paths, lambda record: record.manifest["name"] == which)
     of_kind, more = _first(paths, lambda record: _kind(record) == which) if which in kinds else (None, [])

@@ -10,6 +10,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 
@@ -106,8 +107,6 @@ def _memory_holds(requested: Collectives, levels: Sequence[int]) -> None:
 
 
 def _has_torch() -> None:
-    from importlib.util import find_spec
-
     if find_spec("torch") is None:
         raise EnvironmentLacks(f"torch, whose collectives are timed, is not installed for {sys.executable}. Install it: pip install torch")
 

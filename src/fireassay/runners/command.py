@@ -18,12 +18,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from fireassay.clock import SystemClock
 from fireassay.errors import Problem, refuse_any
 from fireassay.instruments.calls import command_starts
 from fireassay.launchers.support import supervisor_client
 from fireassay.launchers.support.base import INTERFACES, Ending, Handle, Launcher, Request
 from fireassay.record.declared import TRIALS
 from fireassay.record.launch_rows import table_row
+from fireassay.record.unsealed import read_launch
 from fireassay.record.writer import StreamWriter
 from fireassay.runners.experiment import launch_loop, policy
 from fireassay.runners.experiment.context import Job, Made, Metered, Outcome, RunContext, Runner
@@ -137,8 +139,6 @@ def calls_of(context: RunContext) -> int | None:
 
 def _first_trials(context: RunContext) -> list[dict[str, Any]]:
     """The counted trials of the first successful launch; empty before there is one."""
-    from fireassay.record.unsealed import read_launch
-
     ended = [row["launch"] for row in context.rows if row["status"] == "ok"]
     table = read_launch(context.record.path, ended[0], TRIALS.name)[0] if ended else None
     return [] if table is None else [row for row in table.to_pylist() if not row["warm_up"]]
@@ -235,8 +235,6 @@ class TrialReader:
 
     def _floor(self, counter: str, value: float | None, unit: str) -> None:
         if value is not None:
-            from fireassay.clock import SystemClock
-
             now = SystemClock().now_ns()
             self._writer.append("telemetry", (self._launch, now, platform.node(), "spawn", counter, float(value), unit, "self"))
 

@@ -30,6 +30,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from fireassay.errors import Problem, refuse, refuse_any
@@ -354,8 +355,6 @@ def batches(table: str, columns: Columns) -> Iterator[pa.RecordBatch]:
 
 
 def _batch(table: str, columns: Columns, begin: int, rows: int) -> pa.RecordBatch:
-    import pyarrow as pa
-
     schema = arrow_schema(table)
     arrays = []
     for field in schema:

@@ -6,7 +6,7 @@ quality, gave a wrong result, failed, or is shown to be worse. The survivors are
 last round decides: reusing the numbers that selected an arm would flatter it. The sides share one error probability (Holm), so if all
 arms are equal, at most `1 - confidence` of tunings name a winner. If knobs were varied one at a time, the best values that differ from
 today's by more than `comparison.equivalence` are combined for the last round, in addition to the best single arm.
-The measuring function is injected (`fireassay.cli.support.tuning_rounds`): nothing here starts a process.
+The measuring function is injected (`fireassay.api.tuning_rounds`): nothing here starts a process.
 Source of the halving: Karnin, Koren & Somekh, "Almost optimal exploration in multi-armed bandits", ICML 2013.
 Cannot tell: the effect of settings that were not tried, or why one is faster.
 """
@@ -18,6 +18,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal
 
+import polars as pl
+
+from fireassay.estimates.estimate import Estimate
+from fireassay.estimates.format import bracketed, given
 from fireassay.spec.sections.tune import (
     TODAY,
     Choice,
@@ -246,9 +250,6 @@ def _out(comparison: Comparison, side: Side) -> str:
 
 def _loss(base: Side, side: Side) -> str:
     """Score loss beyond the margin, significant or not: an arm likely to be refused at the end takes no other's slot."""
-    from fireassay.estimates.estimate import Estimate
-    from fireassay.estimates.format import given
-
     quality = base.measured.experiment.quality
     for name in base.measured.configurations if quality is not None else ():
         ours, theirs = (compared.judgement.results.get("quality", {}).get(name) for compared in (base, side))
@@ -271,8 +272,6 @@ def other_work(base: Side, side: Side) -> str:
 
 def _declared(measured: RecordData, configuration: str) -> float | None:
     """Median useful work per launch as the script reports it (`probe.useful_work`)."""
-    import polars as pl
-
     launches = measured.timed.filter(pl.col("configuration") == configuration)["launch"]
     declared = measured.table("events").filter((pl.col("kind") == "useful_work") & pl.col("launch").is_in(launches.to_list()))
     middle = declared.group_by("launch").agg(pl.col("value").max())["value"].median()
@@ -281,8 +280,6 @@ def _declared(measured: RecordData, configuration: str) -> float | None:
 
 def _items(measured: RecordData, configuration: str) -> float | None:
     """Median items per launch."""
-    import polars as pl
-
     launches = measured.timed.filter(pl.col("configuration") == configuration).select("launch")
     steps = measured.global_steps.join(launches, on="launch")
     if steps.height == 0 or steps["items"].null_count():
@@ -381,8 +378,6 @@ def _gain_sentence(base: Side, change: Change) -> tuple[float | None, str]:
 
 def gain_text(gain: float, low: float | None, high: float | None) -> str:
     """Gain as text: "1.20 times as good [1.11, 1.30]"; an unknown end is open."""
-    from fireassay.estimates.format import bracketed
-
     bottom, top = -math.inf if low is None else low, math.inf if high is None else high
     text, ends = bracketed(gain, bottom, top, beside=(1.0,))
     return f"{text} times as good {ends if ends[:1] == '[' else f'({ends})'}"
@@ -390,8 +385,6 @@ def gain_text(gain: float, low: float | None, high: float | None) -> str:
 
 def _nothing_left(last: Round) -> str:
     """Why no arm of a round continues."""
-    from fireassay.estimates.format import given
-
     others = last.standings[1:]
     why = [
         f"{standing.label}: {standing.out or f'worse, {given(standing.gain or 0.0, 3)} times as good'}" for standing in others[:MOST_NAMED]

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from rich.console import Console
 
+from fireassay.api.provisional import Provisional
 from fireassay.cli.support.progress import Between, Grid, PlainLines, display, duration, picture, running_words, title
-from fireassay.cli.support.provisional import Provisional
 from fireassay.errors import RecordError
 from fireassay.runners.experiment.progress import LaunchProgress, Look, RunProgress
 from tests.runners.making import kill_fault, planned, row

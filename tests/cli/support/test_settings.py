@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from fireassay.cli import main
-from fireassay.cli.support import output, screen, settings
+from fireassay.cli.support import output, settings
 from fireassay.cli.support.settings import Settings, path_of, read
 from fireassay.errors import SpecError
 
@@ -111,16 +111,16 @@ def test_the_format_is_a_default_that_flags_and_names_of_files_override(own: Pat
 
 
 def test_piped_output_is_as_wide_as_columns_says_or_80(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert screen.columns(io.StringIO()) == 80
+    assert output.columns(io.StringIO()) == 80
     monkeypatch.setenv("COLUMNS", "61")
-    assert screen.columns(io.StringIO()) == 61
+    assert output.columns(io.StringIO()) == 61
     for senseless in ("", "0", "-3", "many"):
         monkeypatch.setenv("COLUMNS", senseless)
-        assert screen.columns(io.StringIO()) == 80
+        assert output.columns(io.StringIO()) == 80
     monkeypatch.setenv("COLUMNS", "300")
-    assert screen.columns(io.StringIO()) == 100
+    assert output.columns(io.StringIO()) == 100
     settings.USED.set(Settings(width=144))  # whoever writes that down means it
-    assert screen.columns(io.StringIO()) == 144
+    assert output.columns(io.StringIO()) == 144
 
 
 def test_on_a_terminal_its_own_width_counts(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -133,14 +133,14 @@ def test_on_a_terminal_its_own_width_counts(monkeypatch: pytest.MonkeyPatch) -> 
     leader, follower = pty.openpty()
     fcntl.ioctl(follower, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 97, 0, 0))
     with open(follower, "w") as terminal:
-        assert screen.columns(terminal) == 97
-        assert screen.coloured(terminal)
+        assert output.columns(terminal) == 97
+        assert output.coloured(terminal)
         monkeypatch.setenv("NO_COLOR", "1")
-        assert not screen.coloured(terminal)
+        assert not output.coloured(terminal)
         monkeypatch.setenv("NO_COLOR", "")  # empty counts as unset: no-color.org
-        assert screen.coloured(terminal)
+        assert output.coloured(terminal)
         monkeypatch.setenv("TERM", "dumb")
-        assert not screen.coloured(terminal)
+        assert not output.coloured(terminal)
     os.close(leader)
 
 

@@ -53,7 +53,7 @@ def test_a_signal_before_there_is_a_record_says_that_nothing_was_measured(
 def test_every_other_verb_says_by_what_it_was_stopped(
     number: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    struck_by(number, monkeypatch, "fireassay.record.lookup.record_folders")
+    struck_by(number, monkeypatch, "fireassay.api.records.survey.record_folders")
     assert main(["list"]) == 130
     assert capsys.readouterr().err == f"{SAID[signal.Signals(number)]}\n"
 
@@ -65,7 +65,7 @@ def test_a_record_that_was_begun_is_named(monkeypatch: pytest.MonkeyPatch, capsy
         made.append(unfinished(tmp_path / "x").path)
         os.kill(os.getpid(), signal.SIGTERM)
 
-    monkeypatch.setattr("fireassay.record.lookup.record_folders", begin)
+    monkeypatch.setattr("fireassay.api.records.survey.record_folders", begin)
     assert main(["list"]) == 130
     assert capsys.readouterr().err == f"assay: stopped by a termination signal; the record is kept: {made[0]}\n"
 

@@ -55,7 +55,7 @@ def test_without_standard_error_the_code_stays_and_output_stays_clean(redirectio
 def test_a_closed_descriptor_is_taken(tmp_path: Path) -> None:
     """Otherwise the next file to be opened would receive what children print."""
     code = (
-        "from fireassay.cli.support import streams; streams.guard(); import os; print('x', flush=True); os._exit(os.open('f', os.O_CREAT))"
+        "from fireassay.cli.support import process; process.guard(); import os; print('x', flush=True); os._exit(os.open('f', os.O_CREAT))"
     )
     done = subprocess.run(
         ["sh", "-c", 'exec "$@" >&- 2>&-', "sh", sys.executable, "-c", code], cwd=tmp_path, check=False, timeout=PROCESS_S

@@ -62,7 +62,7 @@ def measured(monkeypatch: pytest.MonkeyPatch) -> list[Experiment]:
         ran.append(experiment)
         raise WorkloadError("not in this test")
 
-    monkeypatch.setattr("fireassay.cli.support.experiment_run.run", run)
+    monkeypatch.setattr("fireassay.api.experiment_run.run", run)
     return ran
 
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from fireassay.api.sides import labels_of
 from fireassay.cli import main
-from fireassay.cli.verbs.compare import labels_of
 from fireassay.clock import SystemClock
 from fireassay.record.folder import create
 from fireassay.record.lookup import resolve

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from fireassay.cli import main
-from fireassay.cli.support.completion import SHELLS, script
+from fireassay.cli.verbs.completion import SHELLS, script
 
 
 @pytest.mark.parametrize("shell", SHELLS)

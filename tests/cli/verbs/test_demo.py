@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from fireassay.cli import main
-from fireassay.cli.verbs import demo, run
+from fireassay.cli.support import measured
+from fireassay.cli.verbs import demo
 from fireassay.spec.experiment import Experiment
 from fireassay.spec.load import load
 
@@ -18,11 +19,12 @@ def ran(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[tuple[Experimen
     """What would be run, instead of running it; torch counts as installed."""
     calls: list[tuple[Experiment, Path, Path]] = []
 
-    def noted(experiment: Experiment, folder: Path, root: Path, _: argparse.Namespace) -> int:
+    def noted(experiment: Experiment, _: argparse.Namespace, *, folder: Path, root: Path, tables: bool) -> int:
+        assert tables
         calls.append((experiment, folder, root))
         return 4
 
-    monkeypatch.setattr(run, "run_and_judge", noted)
+    monkeypatch.setattr(measured, "run_and_judge", noted)
     monkeypatch.setattr(demo, "find_spec", lambda _: object())
     monkeypatch.chdir(tmp_path)
     return calls

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from fireassay import cli
-from fireassay.cli.verbs import doctor
+from fireassay.api import fitness
 from fireassay.record import machine_fitness as kept
+from fireassay.runners.calibration import machine
 from fireassay.runners.calibration.machine import MachineExamination
 
 pytestmark = pytest.mark.slow
@@ -34,8 +36,8 @@ def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def plant(monkeypatch: pytest.MonkeyPatch, values: list[float], stopped: str = "") -> None:
     """Let an examination give these launch values."""
-    result = doctor.result_of(SEEN, [2.0 * i for i in range(len(values))], values)
-    monkeypatch.setattr(doctor, "examined", lambda *_, **__: (result, stopped))
+    monkeypatch.setattr(machine, "examine", lambda *_, **__: replace(SEEN, stopped=stopped))
+    monkeypatch.setattr(fitness, "_launch_values", lambda _: ([2.0 * i for i in range(len(values))], values))
 
 
 def nearly(k: int, spread: float) -> list[float]:
@@ -91,8 +93,9 @@ def test_it_takes_five_minutes_at_most(capsys: pytest.CaptureFixture[str]) -> No
 
 
 def test_a_short_real_examination_says_that_it_is_too_short() -> None:
-    result, stopped = doctor.examined(3.0, quiet=True, launches=2)
+    result, stopped = fitness.machine_examined(3.0, launches=2)
     assert stopped == ""
+    assert result is not None
     assert result["launches"] <= 2
     (aa,) = [check for check in result["checks"] if check["name"] == "A/A test"]
     assert aa["fitness"] == "unknown"

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from fireassay.cli import main
-from fireassay.cli.verbs.report import judge_and_show
+from fireassay.cli.support.judged import judge_and_show
 from fireassay.clock import FakeClock
 from fireassay.estimates.estimate import Absent
 from fireassay.frames.record_data import from_record
@@ -153,7 +153,7 @@ def test_ctrl_c_while_judging_says_where_the_record_is(
     def stopped(_: Path) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("fireassay.cli.verbs.report.judged", stopped)
+    monkeypatch.setattr("fireassay.cli.support.judged.judged", stopped)
     assert judge_and_show(record, Namespace(form="terminal")) == 130
     assert capsys.readouterr().err.endswith(f"assay report {record}\n")
 

@@ -11,7 +11,7 @@ import pytest
 from fireassay.cli import main
 from fireassay.record.reader import open_record
 from fireassay.runners.experiment.run import run
-from tests.cli.support.test_remeasure import TURNS, experiment, write
+from tests.api.test_remeasure import TURNS, experiment, write
 from tests.cli.verbs.test_check import stored
 from tests.verdict.sides import made
 

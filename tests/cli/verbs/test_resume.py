@@ -6,12 +6,13 @@ from pathlib import Path
 
 import pytest
 
+from fireassay.api import experiment_run
 from fireassay.cli import main
-from fireassay.cli.support import experiment_run
-from fireassay.cli.verbs import profile
-from fireassay.cli.verbs.profile import NOTHING_KEPT
-from fireassay.cli.verbs.report import EXIT_OF_STATUS, judged
+from fireassay.cli.support import profiles
+from fireassay.cli.support.judged import judged
+from fireassay.cli.support.profiles import NOTHING_KEPT
 from fireassay.errors import WorkloadError
+from fireassay.exit_codes import EXIT_OF_STATUS
 from fireassay.record.reader import open_record
 from tests.runners.experiment.test_run import interrupted
 from tests.runners.making import experiment
@@ -60,7 +61,7 @@ def test_what_was_profiled_before_a_resumed_script_failed_is_told_whatever_the_r
     window = {"rank": 0, "kept": 2, "seen": 8, "asked": {"wait": 1, "warm_up": 1, "active": 2, "tool": "torch"}, "trouble": "", "file": "f"}
     launch = {"configuration": "workers=1", "launch": 0, "status": "failed", "reason": "exit code 3", "folder": "f"}
     told = {"record": "records/x", "launches": [{**launch, "ranks": [], "nsys": [], "windows": [window]}]}
-    monkeypatch.setattr(profile, "profile_of", lambda path: told)
+    monkeypatch.setattr(profiles, "profile_of", lambda path: told)
     assert main(["resume", "latest", "--quiet"]) == 5
     said = capsys.readouterr()
     assert "failed: exit code 3" in said.out
@@ -69,7 +70,7 @@ def test_what_was_profiled_before_a_resumed_script_failed_is_told_whatever_the_r
     def unreadable(path: Path) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(profile, "profile_of", unreadable)
+    monkeypatch.setattr(profiles, "profile_of", unreadable)
     assert main(["resume", "latest", "--quiet"]) == 5  # the script's failure, and not that of telling of it
     assert "the script failed" in capsys.readouterr().err
 

@@ -7,12 +7,13 @@ from pathlib import Path
 
 import pytest
 
+from fireassay.api.earlier import stored
 from fireassay.cli import main
-from fireassay.cli.verbs.report import EXIT_OF_STATUS, judged
-from fireassay.cli.verbs.run import stored
+from fireassay.cli.support.judged import judged
+from fireassay.exit_codes import EXIT_OF_STATUS
 from fireassay.record import machine_fitness
 from fireassay.record.reader import open_record
-from tests.cli.support.records.several import again
+from tests.api.records.several import again
 
 pytestmark = pytest.mark.slow
 

@@ -13,7 +13,7 @@ import pytest
 
 from fireassay.cli import main
 from fireassay.cli.verbs import serve
-from tests.cli.support.records.several import again
+from tests.api.records.several import again
 from tests.limits import PROCESS_S
 
 

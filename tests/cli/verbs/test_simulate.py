@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from fireassay.cli import main
-from fireassay.cli.verbs.simulate import VERB, asked, seconds, worker_counts
+from fireassay.cli.support.cluster import asked, seconds, worker_counts
+from fireassay.cli.verbs.simulate import VERB
 
 FLAGS = (
     "--step-time",

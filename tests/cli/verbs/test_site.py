@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from fireassay.api.records.site import SitePage
+from fireassay.api.records.site_folder import opened
 from fireassay.cli import main
-from fireassay.cli.support.records.site import SitePage
-from fireassay.cli.support.records.site_folder import opened
-from tests.cli.support.records.several import again, broken
+from tests.api.records.several import again, broken
 
 pytestmark = pytest.mark.slow
 EVIL = "<script>alert(1)</script>"

@@ -12,9 +12,8 @@ from typing import Any
 
 import pytest
 
+from fireassay.api.tuning_rounds import _Left, planned
 from fireassay.cli import main
-from fireassay.cli.support.tuning_rounds import _Left
-from fireassay.cli.verbs.tune import planned
 from fireassay.errors import Interrupted, SpecError, WorkloadError
 from fireassay.reports.documents.tuning import DOCUMENT
 from fireassay.runners.experiment.progress import LaunchProgress, RunProgress

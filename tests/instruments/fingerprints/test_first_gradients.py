@@ -173,7 +173,7 @@ def test_gradients_can_be_told_instead() -> None:
         right = {name: one.grad.clone() for name, one in model.named_parameters() if one.grad is not None}
         if step == 0:
             with torch.no_grad():
-                p._leave_gradients()
+                p.model.leave()
                 optimizer.step()
                 p.gradients(from_adam(optimizer, model))
             first = right

@@ -31,7 +31,7 @@ class Training:
         self.sink, self.undo = MemorySink(), list[Callable[[], None]]()
         identity = Identity(launch=0, rank=0, workers=1, incarnation=incarnation, seed=0, host="here")
         self.recorder = Recorder(identity, self.sink)
-        self.recorder.states = States(folder, 0, incarnation)
+        self.recorder.model.states = States(folder, 0, incarnation)
         self.attached = Attached(torch, self.recorder)
         torch_hooks.install(torch, self.attached, self.undo)
         torch.manual_seed(incarnation)  # another start than the one that is restored

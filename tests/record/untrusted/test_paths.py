@@ -233,7 +233,7 @@ def test_every_form_of_report_refuses_the_link_and_writes_nothing_outside(
     victim: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     from fireassay.cli import main
-    from fireassay.cli.verbs.report import write_inside  # noqa: F401  the one place that writes into a record
+    from fireassay.cli.support.judged import write_inside  # noqa: F401  the one place that writes into a record
 
     record = sealed(tmp_path / "records")
     (record / "reports").mkdir()

@@ -1,4 +1,4 @@
-"""How far is something long that is no experiment: judging a large record, checking its files, importing?
+"""How far is something long that is no experiment: judging records, checking files, importing?
 
 A bar with the time left on standard error, of what takes longer than a moment; nothing in a pipe or with --quiet.
 """
@@ -7,15 +7,19 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Final, TextIO
 
-from fireassay.cli.support.screen import coloured
+from fireassay.cli.support.output import coloured
 from fireassay.cli.support.settings import USED
+from fireassay.printable import one_line
 
 if TYPE_CHECKING:
     from rich.progress import Progress
+
+    from fireassay.api.records.survey import Entry
 
 Advance = Callable[[int, int], None]  # done, of how many
 SOON_S: Final = 1.0  # what ends before needs no bar
@@ -71,3 +75,46 @@ class _Drawn:
         """Remove the bar from the screen."""
         if self._progress is not None:
             self._progress.stop()
+
+
+def judged_entries(entries: Sequence[Entry], cache: Path) -> list[Entry]:
+    """The same records, every complete one judged, with the progress on standard error."""
+    if not (waiting := [entry for entry in entries if entry.judgeable]):
+        return list(entries)
+    from fireassay.api.lookup import suit_threads  # deferred: without a new record, nothing that judges is loaded
+
+    suit_threads(waiting[0].path)
+    from fireassay.api.records.sides import all_judged
+
+    with judging_shown(sys.stderr, skip="--no-judge skips it") as progress:
+        return all_judged(entries, cache, progress, bar)
+
+
+@contextmanager
+def judging_shown(stream: TextIO, *, skip: str) -> Iterator[Callable[[int, int, Entry], None]]:
+    """Progress of `all_judged`: one line that is redrawn on a terminal, else one line at the start; nothing with --quiet.
+
+    `skip`: how to do without.
+    """
+    if USED.get().quiet:
+        yield lambda *_: None
+        return
+    redraws = stream.isatty()
+    written = 0
+
+    def show(number: int, total: int, entry: Entry) -> None:
+        nonlocal written
+        if redraws:
+            text = f"judging {number} of {total}: {one_line(entry.record)} ({skip})"[:79]
+            stream.write(f"\r{text:<{written}}")
+            stream.flush()
+            written = len(text)
+        elif number == 1:
+            print(f"judging {total} {'records' if total > 1 else 'record'} for the first time ({skip})", file=stream, flush=True)
+
+    try:
+        yield show
+    finally:
+        if written:
+            stream.write(f"\r{'':<{written}}\r")
+            stream.flush()

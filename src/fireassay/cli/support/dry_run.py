@@ -1,41 +1,96 @@
-"""What will this experiment do, before it does?  The question and its price first, then what it can show, then the order of the launches."""
+"""What will this experiment do, before it does?  Notes, and the dry run.
+
+A dry run says the question and its price first, then what it can show, then the order of the launches.
+"""
 
 from __future__ import annotations
 
+import argparse
+import json
+import sys
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
+from dataclasses import asdict
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from fireassay.cli.support.progress import duration
-from fireassay.estimates.format import asked, count, given, percent
+from fireassay.cli.support.output import JSON
+from fireassay.cli.support.settings import USED
+from fireassay.clock import SystemClock
+from fireassay.errors import refuse
+from fireassay.estimates.format import asked, count, duration, given, percent
+from fireassay.printable import say
 from fireassay.runners.experiment.progress import planned_seconds
+from fireassay.spec.experiment import Experiment
 from fireassay.spec.kind import kind_of
 from fireassay.spec.plan import PLAN_COLUMNS, configurations, plan, plan_table, targets_of
+from fireassay.spec.rules.notes import notes
+from fireassay.spec.sections.serving import Serving
+from fireassay.traffic.arrivals.scenarios import expected_shortfall
 from fireassay.units import SECONDS, USD
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from fireassay.api.foresight import Foreseen
 
-    from fireassay.spec.experiment import Experiment
-    from fireassay.spec.sections.serving import Serving
-    from fireassay.verdict.power import Expectation
-
-MOST_ROWS: Final = 12  # launches listed without --full
+MAX_ROWS: Final = 12  # launches listed without --full
 
 
-def text(experiment: Experiment, foreseen: Sequence[Expectation], expected_s: float | None, root: Path, *, full: bool) -> str:
+def show_notes(experiment: Experiment) -> None:
+    """Print notes on valid but possibly unintended settings to stderr, unless all should be quiet."""
+    if USED.get().quiet:
+        return
+    messages = list(notes(experiment, SystemClock().utc().date()))
+    if (serving := experiment.serving) is not None:
+        messages += dict.fromkeys(expected_shortfall(serving.arrivals, load) for load in serving.rate or (None,))
+    for message in messages:
+        if message:
+            say(f"note: {message}", file=sys.stderr)
+
+
+def all_seconds(experiment: Experiment) -> float:
+    """How long all launches will take, as far as the experiment says it; 0 if it does not."""
+    return (planned_seconds(experiment) or 0.0) * len(plan(experiment))
+
+
+def refuse_detect(arguments: argparse.Namespace) -> None:
+    """Refuse `--detect` of a run: it answers before one."""
+    if arguments.detect is not None:
+        fix = "Add --dry-run; then run with the --launches that it prints."
+        raise refuse("--detect", f"{arguments.detect:g}", "with --dry-run", fix, source="the command line")
+
+
+def show_dry_run(experiment: Experiment, arguments: argparse.Namespace) -> int:
+    """Print the plan in the requested form; returns the exit code."""
+    from fireassay.api.foresight import foreseen  # deferred, as it loads Polars and the judge: most callers run the experiment instead
+
+    expected = foreseen(experiment, arguments.root, arguments.detect)
+    say(as_json(experiment, expected) if arguments.form == JSON else text(experiment, expected, arguments.root, full=arguments.full))
+    return 0
+
+
+def as_json(experiment: Experiment, expected: Foreseen) -> str:
+    """The plan in order, the expected seconds (null where unknown) and the detectable differences, for other programs."""
+    launches, shows = ([asdict(item) for item in items] for items in (plan(experiment), expected.differences))
+    return json.dumps(
+        {"launches": launches, "expected_s": expected.seconds, "able_to_show": shows},
+        indent=2,
+        default=lambda value: value.model_dump(mode="json"),  # a fault as requested
+    )
+
+
+def text(experiment: Experiment, expected: Foreseen, root: Path, *, full: bool = False) -> str:
     """The whole dry run as plain text."""
     facts = tuple(_facts(experiment))
     width = max(len(name) for name, _ in facts)
     return "\n".join(
         [
-            _headline(experiment, expected_s, root),
+            _headline(experiment, expected.seconds, root),
             "",
             *(f"  {name:<{width}}  {words}" for name, words in facts),
             "",
             "Detectable differences:",
             "",
-            *(f"  {expectation.subject}: {expectation.sentence}" for expectation in foreseen),
+            *(f"  {expectation.subject}: {expectation.sentence}" for expectation in expected.differences),
             "",
             *_order(experiment, full=full),
         ]
@@ -130,7 +185,7 @@ def _price(experiment: Experiment, what: str) -> str:
 def _order(experiment: Experiment, *, full: bool) -> Iterator[str]:
     """The launches in order, with their seeds; without --full the first."""
     rows = plan_table(experiment)
-    shown = rows if full or len(rows) <= MOST_ROWS else rows[: min(MOST_ROWS, len(configurations(experiment)))]
+    shown = rows if full or len(rows) <= MAX_ROWS else rows[: min(MAX_ROWS, len(configurations(experiment)))]
     table = [PLAN_COLUMNS, *shown]
     widths = [max(len(row[index]) for row in table) for index in range(len(PLAN_COLUMNS))]
     yield "Order of the launches:"

@@ -1,4 +1,4 @@
-"""In which format does a verb show its result, and where does the output go?
+"""In which format does a verb show its result, where does the output go, how wide and in which colours?
 
 Every verb has every format: it makes a page, and a writer walks it; JSON is a separate document.  Formats readable in a terminal
 go to stdout, a page and a workbook into a file, unless --output says otherwise.
@@ -7,24 +7,29 @@ go to stdout, a page and a workbook into a file, unless --output says otherwise.
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TextIO
 
 from fireassay import catalog
-from fireassay.cli.support.screen import coloured, columns, writes_unicode
 from fireassay.cli.support.settings import USED, Unasked
+from fireassay.errors import RecordError
 from fireassay.printable import say
+from fireassay.record import files
 
 if TYPE_CHECKING:
     from fireassay.reports.page import Page
     from fireassay.reports.writers.writer import Writer
+    from fireassay.spec.experiment import Experiment
 
 WRITERS: Final = "reports.writers"
 TERMINAL: Final = "terminal"
 JSON: Final = "json"
+DEFAULT_COLUMNS: Final = 80
+MAX_COLUMNS: Final = 100  # longer lines are hard to read
 STDOUT: Final = Path("-")  # as --output
 
 
@@ -125,17 +130,53 @@ def printed(content: str | bytes) -> None:
     sys.stdout.write(text)
 
 
+def print_toml(experiment: Experiment) -> int:
+    """Print the experiment as a file for `assay run`; returns the exit code."""
+    from fireassay.spec.load import to_toml  # deferred: a verb without an experiment needs no models
+
+    print(to_toml(experiment), end="")
+    return 0
+
+
 def write(path: Path, content: str | bytes, *, append: bool = False) -> None:
     """Write a file, creating its folder if needed.
 
     Raises:
         RecordError: the file cannot be written.
     """
-    from fireassay.errors import RecordError
-    from fireassay.record import files
-
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         files.write_output(path, content if isinstance(content, bytes) else content.encode(), append=append)
     except OSError as error:
         raise RecordError(f"cannot write {path}: {error.strerror}. Choose another path with --output.") from error
+
+
+# ---- the screen ------------------------------------------------------------------------------------------------------
+
+
+def columns(stream: TextIO) -> int:
+    """The width of the output: the user's setting; else the terminal's, else $COLUMNS, else 80, and at most 100."""
+    if (setting := USED.get().width) is not None:
+        return setting
+    try:
+        width = os.get_terminal_size(stream.fileno()).columns if stream.isatty() else 0
+    except (OSError, ValueError):  # closed, or without a number
+        width = 0
+    variable = os.environ.get("COLUMNS", "")
+    return min(width or (int(variable) if variable.isdecimal() and int(variable) > 0 else DEFAULT_COLUMNS), MAX_COLUMNS)
+
+
+def coloured(stream: TextIO) -> bool:
+    """Whether the output is coloured: as --color says; else on a terminal that can, unless NO_COLOR is set."""
+    if (choice := USED.get().color) != "auto":
+        return choice == "always"
+    return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+
+
+def writes_unicode(stream: TextIO | None) -> bool:
+    """Whether the stream's encoding has the marks of a report."""
+    try:
+        "▸┊─".encode(getattr(stream, "encoding", None) or "utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True

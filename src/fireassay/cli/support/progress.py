@@ -5,26 +5,29 @@ On a terminal one region that is redrawn; else a plain line per ended launch and
 
 from __future__ import annotations
 
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import Any, TextIO
 
-from fireassay.cli.support.provisional import Provisional, after_block, blocks_done
-from fireassay.cli.support.screen import coloured
+from rich.console import Console, Group, RenderableType
+from rich.live import Live
+from rich.table import Table
+from rich.text import Text
+
+from fireassay.api.interim_analysis import disturbed
+from fireassay.api.provisional import Provisional, after_block, blocks_done
+from fireassay.cli.support.output import coloured
 from fireassay.errors import RecordError
-from fireassay.estimates.format import count, reading
+from fireassay.estimates.format import count, duration, reading
 from fireassay.printable import one_line, printable
 from fireassay.runners.experiment import policy
 from fireassay.runners.experiment.progress import FINAL, LaunchProgress, LaunchRow, LoadProgress, RunProgress
 from fireassay.spec.plan import PlannedLaunch
 from fireassay.units import SECONDS
-
-if TYPE_CHECKING:
-    from rich.console import RenderableType
-    from rich.text import Text
 
 REDRAW_S = 0.5  # slow on purpose: the display shares processors with the workers
 COLOURS = {
@@ -40,18 +43,6 @@ SIGNS = {"ok": "✓", "failed": "✗", "timeout": "✗", "aborted": "◌", "skip
 MOST_BLOCKS = 6  # shown of a long plan
 
 
-def duration(seconds: float) -> str:
-    """A waiting time as text: 8 s, 3 min 20 s, 2 h 5 min."""
-    rounded_s = round(seconds)
-    if rounded_s < 60:
-        return f"{rounded_s} s"
-    minutes, rest = divmod(rounded_s, 60)
-    if minutes < 60:
-        return f"{minutes} min {rest} s" if rest else f"{minutes} min"
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours} h {minutes} min" if minutes else f"{hours} h"
-
-
 @contextmanager
 def display(stream: TextIO, *, quiet: bool, tables: bool = False) -> Iterator[Callable[[RunProgress], None] | None]:
     """The progress callback of a verb that measures, valid during the body. `tables`: with a provisional table after every block."""
@@ -61,9 +52,6 @@ def display(stream: TextIO, *, quiet: bool, tables: bool = False) -> Iterator[Ca
     elif not stream.isatty():
         yield PlainLines(stream, between)
     else:
-        from rich.console import Console
-        from rich.live import Live
-
         with Live(console=Console(file=stream, no_color=not coloured(stream)), auto_refresh=False, transient=True) as live:
             yield Grid(lambda renderable: live.update(renderable, refresh=True), between=between)
 
@@ -72,7 +60,7 @@ class Between:
     """What the record says so far, read between two launches and never during one."""
 
     def __init__(
-        self, table: Callable[[RunProgress], Provisional | None] = after_block, disturbed: Callable[[Path, int], str] | None = None
+        self, table: Callable[[RunProgress], Provisional | None] = after_block, disturbed: Callable[[Path, int], str] = disturbed
     ) -> None:
         self._table, self._disturbed = table, disturbed
         self.tables: dict[Path, Provisional] = {}  # the newest of each record
@@ -98,10 +86,6 @@ class Between:
         return table
 
     def _doubt(self, progress: RunProgress, rows: Sequence[LaunchRow]) -> None:
-        if self._disturbed is None:
-            from fireassay.cli.support.interim_analysis import disturbed
-
-            self._disturbed = disturbed
         for row in rows:
             if row["status"] == "ok":
                 with suppress(RecordError):
@@ -177,8 +161,6 @@ class Grid:
     def __init__(
         self, draw: Callable[[RenderableType], None], now: Callable[[], float] | None = None, between: Between | None = None
     ) -> None:
-        import time
-
         self.draw, self.now, self.between = draw, now or time.monotonic, between
         self.steps: dict[str, int] = {}  # of the newest launch seen, by configuration: how many the running one will make
         self._running: dict[str, int] = {}
@@ -206,9 +188,6 @@ class Grid:
 
 def picture(progress: RunProgress, between: Between | None = None, steps: Mapping[str, int] | None = None) -> Any:
     """The whole display as a rich renderable."""
-    from rich.console import Group
-    from rich.text import Text
-
     looks = [Text(f"interim analysis: {look.sentence}", style="dim") for look in progress.looks[-1:]]
     load = progress.running.load if progress.running is not None else None
     table = between.tables.get(progress.record) if between is not None else None
@@ -227,8 +206,6 @@ def picture(progress: RunProgress, between: Between | None = None, steps: Mappin
 
 
 def _line(text: str, style: str = "") -> Text:
-    from rich.text import Text
-
     return Text(printable(text), style=style, no_wrap=True, overflow="ellipsis")
 
 
@@ -264,8 +241,6 @@ def running_words(running: LaunchProgress, steps: Mapping[str, int]) -> str:
 
 def _blocks(progress: RunProgress) -> Text:
     """A mark per launch, in the order of the plan, grouped by block; then how many have ended and the time left."""
-    from rich.text import Text
-
     states = {row["slot"]: row["status"] for row in progress.rows}
     if progress.running is not None:
         states[progress.running.planned.slot] = "running"
@@ -323,9 +298,6 @@ def load_words(load: LoadProgress) -> list[str]:
 
 def _load_table(load: LoadProgress) -> Any:
     """Offered and achieved load, failures, and the percentiles of the last seconds."""
-    from rich.table import Table
-    from rich.text import Text
-
     rate = load.sent / load.into_s if load.into_s > 0.0 else None
     offered = f"{load.offered:g}/s" if load.offered is not None else "closed loop"
     facts = Table.grid(padding=(0, 2))

@@ -15,10 +15,10 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
+from fireassay.errors import Problem, SpecError
+
 if TYPE_CHECKING:
     import argparse
-
-    from fireassay.errors import Problem
 
 Colour = Literal["auto", "always", "never"]
 COLOURS: Final = ("auto", "always", "never")
@@ -127,7 +127,6 @@ def _given(environment: Mapping[str, str]) -> dict[str, Any]:
             return data
     except (OSError, ValueError):
         pass
-    from fireassay.errors import SpecError
     from fireassay.spec.load import parse, with_lines
 
     data, text = parse(path, "defaults of the command line")  # raises what is wrong with the file
@@ -135,7 +134,6 @@ def _given(environment: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _problems(data: Mapping[str, Any], known: Mapping[str, _Allowed]) -> Iterator[Problem]:
-    from fireassay.errors import Problem
     from fireassay.spec.explain import did_you_mean, shown
 
     for name, value in data.items():

@@ -1,7 +1,10 @@
-"""What must a verb's file declare?
+"""What must a verb's file declare, which flags do several verbs share, and what does a verb say of itself on one screen?
 
 One file holds one `VERB`; its stem is the verb.  `assay --help` reads `group` and `summary` from the file's text, so the file says
-`VERB = Verb(...)` with both as literals.  Heavy imports go inside `run`, so that `assay VERB --help` answers at once.
+`VERB = Verb(...)` with both as literals.  What only the work needs is imported in `run`: help and a wrong flag need no Polars.
+
+The one screen (`--help`): first sentence, three examples, the flags that most people use, exit codes.  Sentence and examples are the
+beginning of the verb's description, the flags' texts are those of its parser, and which flags are usual the verb declares (`Verb.usual`).
 """
 
 from __future__ import annotations
@@ -12,7 +15,8 @@ import itertools
 import os
 import re
 import textwrap
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, Literal, NoReturn
@@ -21,6 +25,13 @@ from fireassay.cli.support.settings import COLOURS
 from fireassay.printable import printable
 
 Group = Literal["measure", "judge", "records", "instrument"]
+WIDTH: Final = 80
+GROUP: Final = 9  # columns of a group's name
+FLAG: Final = 22  # columns of a flag and its metavar
+EXAMPLES: Final = 3
+LONG: Final = 48  # a longer example does not move the remarks of the others
+OUTPUT: Final = ("--quiet", "--full", "--json", "--html", "--markdown", "--color")  # those that a verb has, in one line
+COMMON: Final = ("--help", "--help-all", *OUTPUT)
 A_RECORD: Final = "a record: folder, id or name (its beginning suffices); latest, latest:KIND, latest:NAME"  # in help texts
 
 
@@ -36,6 +47,10 @@ class Verb:
     run: Callable[[argparse.Namespace], int]  # returns the exit code; raises AssayError for known errors
     usual: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # group -> its flags that `--help` shows; empty: all
     exits: Mapping[int, str] = field(default_factory=lambda: {0: "done"})  # exit codes in a word; 2 is bad input everywhere
+    tables: bool = False  # whether it reads the tables of records
+
+
+# ---- flags of several verbs ------------------------------------------------------------------------------------------
 
 
 def add_root(parser: argparse.ArgumentParser, where: str = "where records are looked up by name (default: records)") -> None:
@@ -43,11 +58,41 @@ def add_root(parser: argparse.ArgumentParser, where: str = "where records are lo
     parser.add_argument("--root", type=Path, default=Path("records"), metavar="DIR", help=where)
 
 
+def add_days(parser: argparse.ArgumentParser) -> None:
+    """Add the flags on the variation between sessions."""
+    parser.add_argument(
+        "--history", metavar="STORE", help="folder or store of records: 5 or more comparable ones give the variation between sessions"
+    )
+    parser.add_argument(
+        "--day-to-day",
+        type=share,
+        metavar="SHARE",
+        help="assumed variation between sessions without a history (default: 0.15); interleaved records need none",
+    )
+
+
+def add_detect(parser: argparse.ArgumentParser) -> None:
+    """Add the flag that asks a dry run for the number of launches."""
+    help = "with --dry-run: how many launches show a change of this size (0.02)?"
+    parser.add_argument("--detect", type=share, metavar="SHARE", help=help)
+
+
+def share(text: str) -> float:
+    """Argument type: a share between 0 and 1."""
+    with suppress(ValueError):
+        if 0.0 < (value := float(text)) < 1.0:
+            return value
+    raise argparse.ArgumentTypeError(f"{text} is not a share between 0 and 1, for example 0.05")
+
+
 def add_common(parser: argparse.ArgumentParser) -> None:
     """Add the flags of every verb that it has not declared itself."""
     if "--quiet" not in parser._option_string_actions:
         parser.add_argument("--quiet", action="store_true", help="no progress and no notes; the result and errors remain")
     parser.add_argument("--color", choices=COLOURS, metavar="auto|always|never", help="colour: on a terminal, always or never (auto)")
+
+
+# ---- the parser ------------------------------------------------------------------------------------------------------
 
 
 class Parser(argparse.ArgumentParser):
@@ -77,8 +122,6 @@ class _Help(argparse.Action):
     """Prints the help and ends, whatever else is missing."""
 
     def __call__(self, parser: argparse.ArgumentParser, namespace: object, values: object, option_string: str | None = None) -> None:
-        from fireassay.cli.support.help import brief
-
         verb = getattr(parser, "verb", None)
         print(parser.format_help() if verb is None or option_string == "--help-all" else brief(verb, parser), end="")
         parser.exit()
@@ -104,3 +147,86 @@ def _columns() -> int:
         return os.get_terminal_size().columns or 80
     except OSError:  # not a terminal
         return 80
+
+
+# ---- the help on one screen ------------------------------------------------------------------------------------------
+
+
+def brief(verb: Verb, parser: argparse.ArgumentParser) -> str:
+    """The screen as text."""
+    flags = {_name(action): action for action in parser._actions if action.option_strings}
+    usual: Mapping[str, Sequence[str]] = verb.usual or {"options": _own(flags)}
+    lines = [*textwrap.wrap(_sentence(verb.description), WIDTH), "", *_examples(verb.description), ""]
+    for group, names in usual.items():
+        lines += _group(group, [flags[name] for name in names])
+    named = _named(usual)
+    output = [_spelled(flags[name]) for name in OUTPUT if name in flags and name not in named]
+    lines += _in_line("output", output)
+    lines += _in_line("exit", [f"{code} {words}" for code, words in {**verb.exits, 2: "bad input"}.items()])
+    rest = len(set(flags) - set(COMMON) - named)
+    more = f"{rest} more option{'' if rest == 1 else 's'}, and all of the text: " if rest else "All of the text: "
+    return "\n".join([*lines, f"{more}{parser.prog} --help-all"]) + "\n"
+
+
+def _in_line(label: str, items: Sequence[str]) -> list[str]:
+    """Items one after the other; a line ends only between two."""
+    text = "  ".join(item.replace(" ", "\N{NO-BREAK SPACE}") for item in items)
+    lines = textwrap.wrap(text, WIDTH, initial_indent=f"{label:<{GROUP}}", subsequent_indent=" " * GROUP)
+    return [line.replace("\N{NO-BREAK SPACE}", " ") for line in lines]
+
+
+def _name(action: argparse.Action) -> str:
+    return next((name for name in action.option_strings if name.startswith("--")), action.option_strings[0])
+
+
+def _own(flags: Mapping[str, argparse.Action]) -> list[str]:
+    """The flags that are not about output, which every verb has."""
+    shape = {"--format", "--output", "--root", *(name for name, action in flags.items() if action.dest in ("form", "formats"))}
+    return [name for name in flags if name not in shape and name not in COMMON]
+
+
+def _named(usual: Mapping[str, Sequence[str]]) -> set[str]:
+    return {name for names in usual.values() for name in names}
+
+
+def _sentence(description: str) -> str:
+    """The first paragraph up to its first full stop or colon."""
+    paragraph = " ".join(description.partition("\n\n")[0].split())
+    head, stop, _ = paragraph.partition(". ")
+    return f"{head}." if stop else paragraph
+
+
+def _examples(description: str) -> list[str]:
+    """The first examples, indented by two columns, without remarks that do not fit."""
+    lines = [line.strip() for line in description.splitlines() if line.startswith("  ") and line.strip().startswith("assay ")]
+    pairs = [_split(line) for line in lines[:EXAMPLES]]
+    width = max((len(command) for command, _ in pairs if len(command) <= LONG), default=0)
+    rows = [f"  {command:<{width}}    {remark}".rstrip() for command, remark in pairs]
+    return [row if len(row) <= WIDTH else f"  {command}" for row, (command, _) in zip(rows, pairs, strict=True)]
+
+
+def _split(example: str) -> tuple[str, str]:
+    command, _, remark = example.partition("  ")
+    return command, remark.strip().removeprefix("#").strip()
+
+
+def _spelled(action: argparse.Action) -> str:
+    words = action.metavar if isinstance(action.metavar, str) else "|".join(action.choices) if action.choices else ""
+    return f"{_name(action)} {'' if action.nargs == 0 else words}".rstrip()
+
+
+def _group(name: str, actions: Sequence[argparse.Action]) -> Iterator[str]:
+    margin = " " * (GROUP + FLAG)
+    for number, action in enumerate(actions):
+        label, flag = name if number == 0 else "", _spelled(action)
+        text = textwrap.wrap(_text(action), WIDTH - len(margin))
+        if len(flag) >= FLAG:
+            yield f"{label:<{GROUP}}{flag}"
+        else:
+            yield f"{label:<{GROUP}}{flag:<{FLAG}}{text.pop(0) if text else ''}".rstrip()
+        yield from (f"{margin}{line}" for line in text)
+
+
+def _text(action: argparse.Action) -> str:
+    """The flag's help, without the key that --help-all names."""
+    return (action.help or "").partition("  [")[0].replace("%%", "%")

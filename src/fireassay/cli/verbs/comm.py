@@ -1,26 +1,31 @@
-"""`assay comm`: how fast are collectives between these workers, and are their results right?"""
+"""`assay comm`: how fast are collectives between these workers, and are their results right?  Or, with --net: how good is the network?"""
 
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Any, Final
 
-from fireassay.cli.support.verb import Verb, add_root
-from fireassay.cli.verbs.report import WITHOUT_NO_GAIN
-
-if TYPE_CHECKING:
-    from fireassay.spec.experiment import Experiment
+from fireassay.cli.support.output import JSON, add_formats, print_toml
+from fireassay.cli.support.verb import Verb, add_detect, add_root
+from fireassay.errors import Interrupted, Problem, SpecError, refuse
+from fireassay.exit_codes import WITHOUT_NO_GAIN
+from fireassay.spec.experiment import Experiment
+from fireassay.spec.flags import of_verb
+from fireassay.spec.flags.comm import VERB as FLAGS
+from fireassay.spec.flags.comm import add_flags, as_flag, experiment_from, under_flags
+from fireassay.spec.load import checked
 
 ASKED_FROM_S: Final = 30.0  # a lower bound: large messages on slow links take several times as long
+SMALLER: Final = "assay comm --sizes 1K:1M --launches 3"  # a run of seconds
+ROUNDS: Final = 5  # of a probe of the network
+OTHERS: Final = ("--launches", "--seconds", "--name", "--confidence", "--seed")  # flags that apply to it too
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The operations, the sizes, and the flags of the verb."""
-    from fireassay.cli.verbs.run import add_detect, add_display_flags
-    from fireassay.spec.flags.comm import add_flags
-
     add_flags(parser)
     parser.add_argument(
         "--net",
@@ -33,28 +38,37 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--toml", action="store_true", help="print the experiment as a file for `assay run`; start nothing")
     parser.add_argument("--yes", action="store_true", help="do not ask before a run of minutes that no flag describes")
     add_detect(parser)
-    add_display_flags(parser)
+    add_formats(parser)
 
 
-SMALLER: Final = "assay comm --sizes 1K:1M --launches 3"  # a run of seconds
+def _run(arguments: argparse.Namespace) -> int:
+    if arguments.net:
+        return _probe(arguments)
+    experiment = experiment_from(arguments)
+    if arguments.toml:
+        return print_toml(experiment)
+    from fireassay.cli.support.dry_run import all_seconds, refuse_detect, show_dry_run, show_notes
+
+    show_notes(experiment)
+    if arguments.dry_run:
+        return show_dry_run(experiment, arguments)
+    refuse_detect(arguments)
+    _agreed(experiment, all_seconds(experiment), arguments)
+    from fireassay.cli.support.measured import run_and_judge
+
+    return run_and_judge(experiment, arguments, within=under_flags())
 
 
-def _agreed(experiment: Experiment, arguments: argparse.Namespace) -> None:
+def _agreed(experiment: Experiment, seconds: float, arguments: argparse.Namespace) -> None:
     """Without a flag that says what to measure, ask before a long run.
 
     Raises:
         SpecError: nobody can be asked.
         Interrupted: the answer is no.
     """
-    from fireassay.cli.support.progress import duration
-    from fireassay.errors import Interrupted, refuse
-    from fireassay.runners.experiment.progress import planned_seconds
-    from fireassay.spec.flags.comm import VERB as FLAGS
-    from fireassay.spec.flags.of_verb import flags_of, given
-    from fireassay.spec.plan import plan
+    from fireassay.estimates.format import duration
 
-    seconds = (planned_seconds(experiment) or 0.0) * len(plan(experiment))
-    described = given(arguments, flags_of(FLAGS)) or arguments.interface
+    described = of_verb.given(arguments, of_verb.flags_of(FLAGS)) or arguments.interface
     if arguments.yes or described or seconds < ASKED_FROM_S:
         return
     sizes = experiment.collectives_requested.every_size
@@ -68,34 +82,62 @@ def _agreed(experiment: Experiment, arguments: argparse.Namespace) -> None:
         raise Interrupted("nothing was measured")
 
 
-def _run(arguments: argparse.Namespace) -> int:
-    from fireassay.cli.verbs.run import refuse_detect, show_dry_run, show_notes
-    from fireassay.spec.flags.comm import experiment_from, under_flags
+# ---- the network: rounds of echoes and transfers, judged and shown like any record -----------------------------------
 
-    if arguments.net:
-        from fireassay.cli.support.network_probe import look
 
-        return look(arguments)
-    experiment = experiment_from(arguments)
+def _probe(arguments: argparse.Namespace) -> int:
+    from fireassay.runners.network import hosts_and_seconds
+
+    experiment = probe_from(arguments)
+    targets, seconds = hosts_and_seconds(experiment)
     if arguments.toml:
-        from fireassay.spec.load import to_toml
-
-        print(to_toml(experiment), end="")
-        return 0
-    show_notes(experiment)
+        return print_toml(experiment)
     if arguments.dry_run:
-        return show_dry_run(experiment, arguments)
-    refuse_detect(arguments)
-    _agreed(experiment, arguments)
-    from fireassay.cli.support.experiment_run import run
-    from fireassay.cli.support.progress import display
-    from fireassay.cli.verbs.report import judge_and_show
-    from fireassay.record.arrow_import import without_pandas
+        rounds, hosts = experiment.launches.per_configuration, [target.name for target in targets]
+        words = f"{rounds} rounds; in each, of {', '.join(hosts)}: echoes, a transfer of {seconds:g} s there and one back (iperf3)"
+        print(json.dumps({"rounds": rounds, "hosts": hosts, "seconds": seconds}) if arguments.form == JSON else words)
+        return 0
+    from fireassay.cli.support.measured import run_and_judge
 
-    without_pandas()
-    with display(sys.stderr, quiet=arguments.quiet) as show, under_flags():
-        path = run(experiment, folder=Path(), root=arguments.root, on_progress=show)
-    return judge_and_show(path, arguments)
+    return run_and_judge(experiment, arguments)
+
+
+def probe_from(arguments: argparse.Namespace) -> Experiment:
+    """The probe of the network that the flags describe.
+
+    Raises:
+        SpecError: a host is malformed, or a flag does not apply to --net.
+    """
+    texts = of_verb.given(arguments, of_verb.flags_of(FLAGS))
+    given = {item.name: text for item, text in texts.items()}
+    if arguments.interface is not None:
+        given["--interface"] = arguments.interface
+    sections: dict[str, Any] = {"launches": {"per_configuration": ROUNDS, "confidence": 0.95}}
+    problems = [
+        *(
+            Problem(
+                where=name, found=f"{text} together with --net", allowed="not with --net, which times no collectives", fix="Leave it out."
+            )
+            for name, text in given.items()
+            if name not in OTHERS
+        ),
+        *of_verb.put_all(sections, {item: text for item, text in texts.items() if item.name in OTHERS}),
+    ]
+    if problems:
+        raise SpecError(tuple(problems), "the flags")
+    words = [*arguments.net, *([f"seconds={given['--seconds']}"] if "--seconds" in given else [])]
+    data = {
+        "name": given.get("--name", "network"),
+        "workload": {"runner": "network", "script": "network", "arguments": words, "work": "looks"},
+        "factor": {"levels": [1]},
+        "gates": {"efficiency": "none"},
+        "noise": {"sentinel_s": 0.0},
+        "launches": sections["launches"],
+    }
+    try:
+        return checked(data, Path(), "the flags")
+    except SpecError as error:
+        raise SpecError(tuple(as_flag(problem) for problem in error.problems), "the flags") from None
 
 
 VERB = Verb(
@@ -121,4 +163,5 @@ Ctrl-C ends the launch cleanly and keeps all measurements; `assay resume RECORD`
     run=_run,
     usual={"measure": ("--workers", "--ops", "--sizes", "--launches"), "network": ("--net",), "plan": ("--yes", "--dry-run")},
     exits=WITHOUT_NO_GAIN,
+    tables=True,
 )

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import dataclasses
+import json
 import os
 from functools import partial
 
@@ -17,9 +19,6 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _run(arguments: argparse.Namespace) -> int:
-    import dataclasses
-    import json
-
     from fireassay.reports.pages.settings import page
 
     path = settings.path_of(os.environ)

@@ -12,8 +12,10 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from fireassay.cli.support.output import add_formats
 from fireassay.cli.support.settings import USED
 from fireassay.cli.support.verb import Verb
+from fireassay.errors import EnvironmentLacks, RecordError
 from fireassay.printable import say
 
 if TYPE_CHECKING:
@@ -31,12 +33,10 @@ ABOUT: Final = {
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
-    from fireassay.cli.verbs.run import add_display_flags
-
     parser.add_argument("--folder", type=Path, default=FOLDER, metavar="DIR", help=f"where files and records go (default: {FOLDER})")
     parser.add_argument("--whole", action="store_true", help=f"the whole example: {ABOUT[FULL]}")
     parser.add_argument("--list", action="store_true", help="list the experiments and the files; copy and run nothing")
-    add_display_flags(parser)
+    add_formats(parser)
 
 
 def _run(arguments: argparse.Namespace) -> int:
@@ -45,14 +45,14 @@ def _run(arguments: argparse.Namespace) -> int:
         return 0
     _refuse_without_torch()
     copy_missing(arguments.folder)
-    from fireassay.cli.verbs.run import run_and_judge
+    from fireassay.cli.support.measured import run_and_judge
     from fireassay.spec.load import load
 
     chosen = FULL if arguments.whole else SHORT
     path = arguments.folder / chosen
     if not arguments.quiet:
         say(f"assay run {path}: handwritten digits, {ABOUT[chosen]}", file=sys.stderr)
-    return run_and_judge(startable(load(path)), arguments.folder, arguments.folder / "records", arguments)
+    return run_and_judge(startable(load(path)), arguments, folder=arguments.folder, root=arguments.folder / "records", tables=True)
 
 
 def startable(experiment: Experiment) -> Experiment:
@@ -77,8 +77,6 @@ def copy_missing(folder: Path) -> None:
     Raises:
         RecordError: the folder cannot be written.
     """
-    from fireassay.errors import RecordError
-
     package = files("fireassay") / "demo"
     for name in FILES:
         target, content = folder / name, _content(package, name)
@@ -103,8 +101,6 @@ def _content(package: Traversable, name: str) -> bytes:
 
 
 def _refuse_without_torch() -> None:
-    from fireassay.errors import EnvironmentLacks
-
     if find_spec("torch") is None:
         raise EnvironmentLacks(
             f"the demo trains a network, and torch is not installed for {sys.executable}. Install it, then run the demo again:\n"

@@ -5,21 +5,18 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-import tempfile
-from collections.abc import Mapping, Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from functools import partial
+from typing import Any, Final
 
 from fireassay.cli.support.output import Output, add_formats, emit, plain_stdout
 from fireassay.cli.support.verb import Verb
+from fireassay.clock import SystemClock
+from fireassay.errors import RecordError, refuse
 from fireassay.printable import say
 
-if TYPE_CHECKING:
-    from fireassay.runners.calibration.machine import MachineExamination
-
-SECONDS = 180.0
-MOST_SECONDS = 300.0
-SUBJECTS = ("machine", "client")
+SECONDS: Final = {"machine": 180.0, "client": 60.0}
+MAX_SECONDS: Final = 300.0
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -27,7 +24,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "subject",
         nargs="?",
-        choices=SUBJECTS,
+        choices=tuple(SECONDS),
         default="machine",
         help="what to examine: this machine, or its load client (default: machine)",
     )
@@ -37,137 +34,57 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _run(arguments: argparse.Namespace) -> int:
-    from fireassay.record import machine_fitness as machine
+    from fireassay.record import machine_fitness
     from fireassay.reports.pages.doctor import EXIT_OF
 
-    if arguments.subject == "client":
-        from fireassay.cli.support import client_calibration
-
-        seconds = client_calibration.SECONDS if arguments.seconds is None else _seconds(arguments.seconds)
-        return client_calibration.run(arguments, seconds)
+    of_client = arguments.subject == "client"
     if arguments.show:
-        return _show(machine.read(), arguments)
-    result, stopped = examined(_seconds(SECONDS if arguments.seconds is None else arguments.seconds), quiet=arguments.quiet)
-    if result["launches"] < _enough() and stopped:
-        say(f"assay: {stopped}; too few measurements to keep", file=sys.stderr)
+        stored = machine_fitness.read_client() if of_client else machine_fitness.read()
+        if "absent" in stored:
+            raise RecordError(f"{stored['absent']}. Run it: assay doctor{' client' if of_client else ''}")
+        emit(_shown(stored, arguments.subject), arguments)
+        if why := machine_fitness.stale(stored, SystemClock().utc()):
+            say(f"note: this result is {why}", file=sys.stderr)
+        return EXIT_OF.get(str(stored.get("fitness")), 4)
+    result, stopped = _examined(arguments)
+    if result is None:
+        say(f"assay: {stopped or 'nothing was measured'}; too few measurements to keep", file=sys.stderr)
         return 130
-    path = machine.write(result)
-    emit(shown(result), arguments)
+    path = machine_fitness.write_client(result) if of_client else machine_fitness.write(result)
+    emit(_shown(result, arguments.subject), arguments)
     say(f"stored for later records: {path}", file=sys.stdout if plain_stdout(arguments) else sys.stderr)
     return 130 if stopped else EXIT_OF[result["fitness"]]
 
 
-def _enough() -> int:
-    from fireassay.stats.comparing.aa_test import LEAST
-
-    return LEAST
-
-
-def _seconds(seconds: float) -> float:
-    from fireassay.errors import refuse
-
-    if not 0.0 < seconds <= MOST_SECONDS:
-        raise refuse("--seconds", f"{seconds:g}", f"above 0 and at most {MOST_SECONDS:g}", "Write --seconds 180.", source="the flags")
-    return seconds
-
-
-def examined(seconds: float, *, quiet: bool, launches: int | None = None) -> tuple[dict[str, Any], str]:
-    """Measure, then judge: the result to store, and why it ended early (empty if it did not)."""
+def _examined(arguments: argparse.Namespace) -> tuple[dict[str, Any] | None, str]:
+    """The result, if enough was measured; and why it ended early, empty if it did not."""
+    seconds = SECONDS[arguments.subject] if arguments.seconds is None else arguments.seconds
+    if not 0.0 < seconds <= MAX_SECONDS:
+        raise refuse("--seconds", f"{seconds:g}", f"above 0 and at most {MAX_SECONDS:g}", "Write --seconds 180.", source="the flags")
+    from fireassay.api import fitness
     from fireassay.cli.support.progress import display
-    from fireassay.runners.calibration import machine
 
-    with tempfile.TemporaryDirectory(prefix="assay-doctor-") as scratch, display(sys.stderr, quiet=quiet) as show:
-        seen = machine.examine(Path(scratch), seconds, launches=launches or machine.LAUNCHES, on_progress=show)
-        begins, values = launch_values(seen.record)
-    return result_of(seen, begins, values), seen.stopped
-
-
-def launch_values(record: Path | None) -> tuple[list[float], list[float]]:
-    """Begin (seconds) and median time of a call (seconds) of every launch that ended well, in order."""
-    from fireassay.errors import RecordError
-    from fireassay.frames.record_data import from_record
-    from fireassay.frames.trials import counted, per_launch
-    from fireassay.record.reader import open_record
-
-    if record is None:
-        return [], []
-    try:
-        measured = from_record(open_record(record))
-    except RecordError:  # stopped before anything was written
-        return [], []
-    medians = per_launch(counted(measured), "seconds", "median")
-    rows = measured.timed.join(medians, on="launch").sort("begin_ns")
-    return [begin / 1e9 for begin in rows["begin_ns"].to_list()], rows["value"].to_list()
+    if arguments.subject == "client":
+        return fitness.client_examined(
+            seconds, lambda what: None if arguments.quiet else say(f"calibrating the client: {what}", file=sys.stderr)
+        )
+    with display(sys.stderr, quiet=arguments.quiet) as show:
+        return fitness.machine_examined(seconds, show)
 
 
-def result_of(seen: MachineExamination, begins: Sequence[float], values: Sequence[float]) -> dict[str, Any]:
-    """The content to store: numbers, and each check with its verdict."""
-    from dataclasses import asdict
-
-    from fireassay import __version__
-    from fireassay.clock import SystemClock
-    from fireassay.stats.comparing.aa_test import alike
-    from fireassay.stats.series.trend import drift, memory
-    from fireassay.verdict.fitness.machine import examine, whole
-
-    comparison, trend, resembles = alike(values), drift(begins, values), memory(values)
-    checks = examine(comparison, trend, resembles, len(values), seen.clock, seen.context, seen.shares)
-    aa = (
-        {}
-        if comparison is None
-        else {
-            "noise_floor": comparison.noise_floor,
-            "noise_floor_apart": comparison.noise_floor_apart,
-            "minimum_detectable_effect_k5": comparison.minimum_detectable_effect,
-            "spread": comparison.spread,
-            "false_alarm_rate": asdict(comparison.false_alarms),
-            "false_alarm_rate_apart": asdict(comparison.false_alarms_apart),
-        }
-    )
-    return {
-        "utc": SystemClock().utc().isoformat(timespec="seconds"),
-        "assay_version": __version__,
-        "fitness": whole(checks),
-        "launches": len(values),
-        "seconds": seen.seconds,
-        **aa,
-        # over the examined time: extrapolating to an hour would raise it to a power
-        "drift_over_the_run": None if trend is None else {"value": trend.over_the_run, "p_value": trend.p_value},
-        "autocorrelation": resembles,
-        "clock": dict(seen.clock),
-        "shares": dict(seen.shares),
-        "context": dict(seen.context),
-        "checks": [asdict(check) for check in checks],
-        "launch_values_s": list(values),
-    }
-
-
-def _show(result: Mapping[str, Any], arguments: argparse.Namespace) -> int:
-    from fireassay.clock import SystemClock
-    from fireassay.errors import RecordError
-    from fireassay.record.machine_fitness import stale
-    from fireassay.reports.pages.doctor import EXIT_OF
-
-    if "absent" in result:
-        raise RecordError(f"{result['absent']}. Run it: assay doctor")
-    emit(shown(result), arguments)
-    if why := stale(result, SystemClock().utc()):
-        say(f"note: this result is {why}", file=sys.stderr)
-    return EXIT_OF.get(str(result.get("fitness")), 4)
-
-
-def shown(result: Mapping[str, Any]) -> Output:
+def _shown(result: Mapping[str, Any], subject: str) -> Output:
     """The verdict, every check, then the fixes."""
     from fireassay.reports.pages.doctor import page
 
-    head = f"this machine is {result['fitness']} ({result['launches']} launches of fixed work, {result['utc']})"
-    if result["fitness"] == "unknown":
-        head = f"the fitness of this machine is unknown ({result['launches']} launches of fixed work)"
-    return Output(
-        name="doctor",
-        page=lambda: page("this machine", head, result["fitness"], result["checks"]),
-        document=lambda: json.dumps(result, indent=2),
-    )
+    known, fitness = result["fitness"] != "unknown", result["fitness"]
+    if subject == "client":
+        about = f" to measure here (Python {result['python']}, {result['loop']}, {result['utc']})" if known else ""
+    else:
+        about = f" ({result['launches']} launches of fixed work{', ' + result['utc'] if known else ''})"
+    head = f"this {subject} is {fitness}{about}" if known else f"the fitness of this {subject} is unknown{about}"
+    words = (f"this {subject}", head, fitness, result["checks"], *(("assay doctor client",) if subject == "client" else ()))
+    name = "doctor-client" if subject == "client" else "doctor"
+    return Output(name=name, page=partial(page, *words), document=lambda: json.dumps(result, indent=2))
 
 
 VERB = Verb(

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import dataclasses
+import json
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,6 +13,8 @@ from fireassay import catalog
 from fireassay.cli.support.bar import bar
 from fireassay.cli.support.output import Output, add_formats, emit
 from fireassay.cli.support.verb import Verb, add_root
+from fireassay.clock import SystemClock
+from fireassay.errors import refuse
 from fireassay.printable import json_text
 
 if TYPE_CHECKING:
@@ -67,13 +71,8 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _run(arguments: argparse.Namespace) -> int:
-    import dataclasses
-    import json
-
-    from fireassay.record.arrow_import import without_pandas
     from fireassay.reports.pages.import_result import page
 
-    without_pandas()
     with bar("importing") as advance:
         imported = _imported(arguments, advance)
     records = [{**dataclasses.asdict(record), "path": str(record.path)} for record in imported]
@@ -85,7 +84,6 @@ def _run(arguments: argparse.Namespace) -> int:
 
 def _imported(arguments: argparse.Namespace, advance: Callable[[int, int], None] | None) -> tuple[Imported, ...]:
     """The records; the flags of a harness are wrong for a load generator, which has one file or folder."""
-    from fireassay.clock import SystemClock
     from fireassay.importers.harnesses.support.importing import Wanted, import_evaluations, recognised
     from fireassay.importers.support.importing import import_results
 
@@ -111,8 +109,7 @@ def _known(given: str) -> str:
     Raises:
         SpecError: there is none.
     """
-    from fireassay.errors import refuse
-    from fireassay.spec.explain import did_you_mean, shown
+    from fireassay.spec.explain import did_you_mean, shown  # deferred: without a wrong name it is not needed
 
     tool = given.replace("-", "_")
     named = (*TOOLS, *catalog.third_party("importers"), "nccl_tests", *HARNESSES, *catalog.third_party("importers.harnesses"))
@@ -123,20 +120,14 @@ def _known(given: str) -> str:
 
 
 def _refuse_sides(arguments: argparse.Namespace) -> None:
-    from fireassay.errors import refuse
-
     flags = ("margin", "metric", "varying", "most_failed")
     given = [f"--{name.replace('_', '-')}" for name in flags if getattr(arguments, name) not in (None, "", [])]
     several = [f"{len(arguments.files)} paths"] if len(arguments.files) > 1 else []
     if several or given:
         names = " or ".join(name.replace("_", "-") for name in HARNESSES)
-        raise refuse(
-            "assay import",
-            ", ".join((*several, *given)),
-            f"one file or folder of a load generator; several paths and these flags with results of {names}",
-            f"Import each alone, or name the harness: --from {names}",
-            source="the import",
-        )
+        allowed = f"one file or folder of a load generator; several paths and these flags with results of {names}"
+        fix = f"Import each alone, or name the harness: --from {names}"
+        raise refuse("assay import", ", ".join((*several, *given)), allowed, fix, source="the import")
 
 
 VERB = Verb(
@@ -147,4 +138,5 @@ VERB = Verb(
     add_arguments=_add_arguments,
     run=_run,
     exits={0: "imported"},
+    tables=True,
 )

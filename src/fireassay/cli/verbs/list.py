@@ -5,23 +5,29 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import sys
+from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from fireassay import catalog
+from fireassay.cli.support.bar import judged_entries
 from fireassay.cli.support.output import TERMINAL, Output, add_formats, emit
 from fireassay.cli.support.verb import Verb
+from fireassay.clock import SystemClock
+from fireassay.errors import Problem, RecordError, refuse, refuse_any
 from fireassay.printable import json_text
+from fireassay.record.manifest import STATES
+from fireassay.record.untrusted import paths
 
 if TYPE_CHECKING:
-    from fireassay.cli.support.records.survey import Entry
+    from fireassay.api.records.survey import Entry
     from fireassay.reports.page import Page
 
-MOST: Final = 20  # rows on a terminal, without --all
+MAX_ROWS: Final = 20  # rows on a terminal, without --all
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -35,7 +41,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         help="only records with this verdict or state: pass, invalid, interrupted, ...; repeatable",
     )
     add("--workload", action="append", metavar="NAME", help="only records of the experiment with this name; repeatable")
-    add("--all", action="store_true", help=f"all records (default on a terminal: the newest {MOST})")
+    add("--all", action="store_true", help=f"all records (default on a terminal: the newest {MAX_ROWS})")
     add("--no-judge", action="store_true", help="judge nothing: records whose verdict is not cached are shown as not judged")
     add("--store", metavar="URL", help="list the records of a store instead: a folder or an address")
     add_formats(parser)
@@ -59,22 +65,19 @@ def _entries(arguments: argparse.Namespace) -> tuple[list[Entry], list[Entry]]:
         RecordError: no such folder.
         SpecError: a filter that can fit nothing.
     """
-    from fireassay.cli.support.records import verdict_cache
-    from fireassay.cli.support.records.survey import all_judged, judging_shown, survey
-    from fireassay.errors import RecordError
+    from fireassay.api.records import survey, verdicts
 
     root: Path = arguments.root
     if not root.exists() and root != Path("records"):
         raise RecordError(f"{root} does not exist. Give the folder that holds the records.")
-    cache = verdict_cache.folder(os.environ)
-    found = survey(root, cache)
+    cache = verdicts.folder(os.environ)
+    found = survey.survey(root, cache)
     _refuse_unknown(arguments, found)
-    most = MOST if arguments.form == TERMINAL and not arguments.all else len(found)
+    most = MAX_ROWS if arguments.form == TERMINAL and not arguments.all else len(found)
     entries = [entry for entry in found if _fits(entry.kind, arguments.kind) and _fits(entry.name, arguments.workload)]
     entries = entries if arguments.verdict else entries[:most]
     if not arguments.no_judge:
-        with judging_shown(sys.stderr, skip="--no-judge skips it") as progress:
-            entries = all_judged(entries, cache, progress)
+        entries = judged_entries(entries, cache)
     return found, [entry for entry in entries if _fits(entry.verdict, arguments.verdict)][:most]
 
 
@@ -88,9 +91,7 @@ def _refuse_unknown(arguments: argparse.Namespace, found: Sequence[Entry]) -> No
     """Refuse a kind or verdict that does not exist, and a name that no record here has: an empty list would hide the slip."""
     if not (arguments.kind or arguments.verdict or arguments.workload):
         return
-    from fireassay.cli.support.records.survey import NOT_JUDGED
-    from fireassay.errors import Problem, refuse_any
-    from fireassay.record.manifest import STATES
+    from fireassay.api.records.survey import NOT_JUDGED
     from fireassay.reports.words import STATUS_WORDS
 
     known = {
@@ -108,8 +109,7 @@ def _refuse_unknown(arguments: argparse.Namespace, found: Sequence[Entry]) -> No
 
 
 def _page(root: str, found: Sequence[Entry], entries: Sequence[Entry]) -> Page:
-    from fireassay.cli.support.records.rows import listed
-    from fireassay.clock import SystemClock
+    from fireassay.api.records.survey import listed
     from fireassay.reports.pages.record_list import of_folder
 
     now = SystemClock().utc()
@@ -118,14 +118,12 @@ def _page(root: str, found: Sequence[Entry], entries: Sequence[Entry]) -> Page:
 
 def _kinds_of(entries: Sequence[Entry]) -> str:
     """What a filter can choose: "kinds: training (3), calls (1); workloads: vit (4)"."""
-    from collections import Counter
-
     sorts = {
         "kinds": Counter(entry.kind for entry in entries if entry.kind),
         "workloads": Counter(entry.name for entry in entries if entry.name),
     }
     return "; ".join(
-        f"{sort}: {', '.join(f'{one} ({n})' for one, n in counter.most_common(MOST))}" for sort, counter in sorts.items() if counter
+        f"{sort}: {', '.join(f'{one} ({n})' for one, n in counter.most_common(MAX_ROWS))}" for sort, counter in sorts.items() if counter
     )
 
 
@@ -152,8 +150,6 @@ def _described(entries: Sequence[Entry]) -> list[dict[str, Any]]:
 
 
 def _bytes(path: Path) -> int:
-    from fireassay.record.untrusted import paths
-
     total = 0
     with suppress(OSError):  # a running record is being sealed, or a folder cannot be listed: count what was seen so far
         for entry in paths.walk(path):
@@ -168,9 +164,6 @@ def _of_store(arguments: argparse.Namespace) -> tuple[Callable[[], Page], Callab
     Raises:
         SpecError: a filter that needs what only the record's tables say.
     """
-    from dataclasses import asdict
-
-    from fireassay.errors import refuse
     from fireassay.record.store import Store
     from fireassay.reports.pages.record_list import of_store
 

@@ -5,23 +5,20 @@ from __future__ import annotations
 import argparse
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from fireassay.cli.support.experiment_of_record import recorded_load, secrets_from_here
-from fireassay.cli.support.output import Output, emit, plain_stdout
-from fireassay.cli.support.verb import Verb, add_root
-from fireassay.cli.verbs.report import WITHOUT_NO_GAIN
+from fireassay.cli.support.output import Output, add_formats, emit, plain_stdout, print_toml
+from fireassay.cli.support.verb import Verb, add_detect, add_root
+from fireassay.errors import refuse
+from fireassay.exit_codes import WITHOUT_NO_GAIN
 from fireassay.printable import say
-
-if TYPE_CHECKING:
-    from fireassay.spec.experiment import Experiment
+from fireassay.runners.experiment.script import refuse_secrets, with_secrets
+from fireassay.spec.experiment import Experiment
+from fireassay.spec.flags.load import add_flags, experiment_from, notes
+from fireassay.spec.plan import targets_of
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The addresses, the load, and the flags of the verb."""
-    from fireassay.cli.verbs.run import add_detect, add_display_flags
-    from fireassay.spec.flags.load import add_flags
-
     add_flags(parser)
     add_root(parser, "where the record is made (default: records)")
     instead = parser.add_mutually_exclusive_group()
@@ -29,47 +26,35 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     instead.add_argument("--dry-run", action="store_true", help="show the plan and its time; send nothing")
     instead.add_argument("--toml", action="store_true", help="print the experiment as a file for `assay run`; send nothing")
     add_detect(parser)
-    add_display_flags(parser)
+    add_formats(parser)
 
 
 def _run(arguments: argparse.Namespace) -> int:
-    from fireassay.cli.verbs.run import refuse_detect, show_dry_run, show_notes
-    from fireassay.runners.experiment.script import refuse_secrets
-    from fireassay.spec.flags.load import experiment_from, notes
+    from fireassay.api.earlier import recorded_load
 
     recorded = recorded_load(arguments.urls, arguments.root)
-    experiment = secrets_from_here(experiment_from(arguments, recorded=recorded), of_record=recorded is not None)
-    folder = recorded.folder if recorded else Path()
+    experiment = experiment_from(arguments, recorded=recorded)
+    experiment = with_secrets(experiment) if recorded is not None else experiment  # a record holds none: they come from this environment
     refuse_secrets(experiment)  # before any of it is printed
     if arguments.toml:
-        from fireassay.spec.load import to_toml
-
-        print(to_toml(experiment), end="")
-        return 0
+        return print_toml(experiment)
     if arguments.check:
         return _check(experiment, arguments)
+    from fireassay.cli.support.dry_run import refuse_detect, show_dry_run, show_notes
+
     for note in () if recorded or arguments.quiet else notes(arguments):
         say(f"note: {note}", file=sys.stderr)
     show_notes(experiment)
     if arguments.dry_run:
         return show_dry_run(experiment, arguments)
     refuse_detect(arguments)
-    from fireassay.record.arrow_import import without_pandas
+    from fireassay.cli.support.measured import run_and_judge
 
-    without_pandas()
-    from fireassay.cli.support.experiment_run import run
-    from fireassay.cli.support.progress import display
-    from fireassay.cli.support.rate_search import ranged
-    from fireassay.cli.verbs.report import judge_and_show
-
-    with display(sys.stderr, quiet=arguments.quiet, tables=True) as show:
-        experiment = ranged(experiment, folder, arguments.root, show)
-        path = run(experiment, folder=folder, root=arguments.root, on_progress=show)
-    return judge_and_show(path, arguments)
+    return run_and_judge(experiment, arguments, folder=recorded.folder if recorded else Path(), tables=True)
 
 
 def _check(experiment: Experiment, arguments: argparse.Namespace) -> int:
-    from fireassay.cli.support.serving_check import announcement, check, exit_code, lines, of_ten
+    from fireassay.api.serving_check import announcement, check, exit_code, lines, of_ten
     from fireassay.reports.pages.serving_check import page, render
 
     small = of_ten(experiment)
@@ -84,9 +69,6 @@ def _check(experiment: Experiment, arguments: argparse.Namespace) -> int:
 
 def _one_engine(experiment: Experiment) -> tuple[str, ...]:
     """The addresses to check."""
-    from fireassay.errors import refuse
-    from fireassay.spec.plan import targets_of
-
     targets = targets_of(experiment.serving) if experiment.serving else ()
     if len(targets) > 1:
         names = ", ".join(target.name for target in targets)
@@ -125,4 +107,5 @@ Ctrl-C ends the load cleanly and keeps all measurements; `assay resume RECORD` c
         "before": ("--check", "--dry-run", "--detect"),
     },
     exits=WITHOUT_NO_GAIN,
+    tables=True,
 )

@@ -5,31 +5,27 @@ from __future__ import annotations
 import argparse
 import sys
 from contextlib import suppress
-from pathlib import Path
 
+from fireassay.cli.support.output import add_formats
 from fireassay.cli.support.verb import A_RECORD, Verb, add_root
-from fireassay.cli.verbs.report import VERDICTS
+from fireassay.errors import AssayError, WorkloadError
+from fireassay.exit_codes import VERDICTS
+from fireassay.record.lookup import resolve
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
-    from fireassay.cli.verbs.run import add_display_flags
-
     parser.add_argument("record", metavar="RECORD", help=A_RECORD)
     add_root(parser)
     parser.add_argument("--force", action="store_true", help="continue even if the script or the experiment has changed")
-    add_display_flags(parser)
+    add_formats(parser)
 
 
 def _run(arguments: argparse.Namespace) -> int:
-    from fireassay.cli.support.experiment_run import resume
+    from fireassay.api.experiment_run import resume
+    from fireassay.cli.support.judged import judge_and_show
+    from fireassay.cli.support.profiles import only_profiled, show_profiles, show_what_is_left
     from fireassay.cli.support.progress import display
-    from fireassay.cli.verbs.profile import shown, tell_what_is_left
-    from fireassay.cli.verbs.report import judge_and_show
-    from fireassay.errors import AssayError, WorkloadError
-    from fireassay.record.arrow_import import without_pandas
-    from fireassay.record.lookup import resolve
 
-    without_pandas()
     path = resolve(arguments.record, arguments.root)
     try:
         with display(sys.stderr, quiet=arguments.quiet, tables=True) as show:
@@ -37,19 +33,9 @@ def _run(arguments: argparse.Namespace) -> int:
     except WorkloadError:  # the script failed again, perhaps long after its window
         with suppress(AssayError, OSError):
             if only_profiled(path):
-                tell_what_is_left(path, arguments)
+                show_what_is_left(path, arguments)
         raise
-    if only_profiled(path):
-        return shown(path, arguments)
-    return judge_and_show(path, arguments)
-
-
-def only_profiled(path: Path) -> bool:
-    """Whether the record comes from `assay profile`: it has no timed launches, so there is nothing to judge."""
-    from fireassay.record.reader import open_record
-
-    profile = open_record(path).experiment.profile
-    return profile is not None and profile.only
+    return show_profiles(path, arguments) if only_profiled(path) else judge_and_show(path, arguments)
 
 
 VERB = Verb(
@@ -66,4 +52,5 @@ Its leftover processes are ended first. A changed script or experiment is refuse
     add_arguments=_add_arguments,
     run=_run,
     exits=VERDICTS,
+    tables=True,
 )

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import argparse
+import dataclasses
+import json
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fireassay.cli.support.output import Output, add_formats, emit
 from fireassay.cli.support.verb import Verb
+from fireassay.errors import Problem, SpecError
 
 if TYPE_CHECKING:
     from fireassay.spec.timings import Stated
@@ -63,8 +67,6 @@ MOST_EFFICIENCY = 2.0  # above it, the value is probably in percent
 
 
 def _run(arguments: argparse.Namespace) -> int:
-    import dataclasses
-
     from fireassay.reports.pages.rubric import page
     from fireassay.spec.timings import read_timings, with_tolerance
     from fireassay.verdict.claims.rubric.rubric import rubric
@@ -79,7 +81,6 @@ def _run(arguments: argparse.Namespace) -> int:
 
 def _limits(arguments: argparse.Namespace) -> tuple[Limits, Stated, float | None]:
     """The flags' numbers. Raises SpecError with every wrong one."""
-    from fireassay.errors import Problem, SpecError
     from fireassay.spec.timings import Stated
     from fireassay.verdict.claims.rubric.types import Limits
 
@@ -115,8 +116,6 @@ def _limits(arguments: argparse.Namespace) -> tuple[Limits, Stated, float | None
 
 
 def _finite(text: str | None) -> float | None:
-    import math
-
     try:
         value = float(text) if text is not None else math.nan
     except ValueError:
@@ -125,9 +124,6 @@ def _finite(text: str | None) -> float | None:
 
 
 def _json(result: Rubric) -> str:
-    import dataclasses
-    import json
-
     document: dict[str, Any] = dataclasses.asdict(result)
     return json.dumps({**document, "recommended": result.recommended, "intervals": None}, indent=2, ensure_ascii=False)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 
 from fireassay.cli.support.verb import Verb
 
@@ -29,8 +30,6 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _run(arguments: argparse.Namespace) -> int:
-    import json
-
     from fireassay.reports.documents import document
     from fireassay.reports.documents.json_object import key_tables
     from fireassay.spec.claim import Claim

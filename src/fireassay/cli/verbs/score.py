@@ -4,45 +4,31 @@ from __future__ import annotations
 
 import argparse
 import sys
-from pathlib import Path
 
+from fireassay.cli.support.output import add_formats, print_toml
 from fireassay.cli.support.verb import Verb, add_root
-from fireassay.cli.verbs.report import WITHOUT_NO_GAIN
+from fireassay.exit_codes import WITHOUT_NO_GAIN
 from fireassay.printable import say
+from fireassay.spec.flags.score import add_flags, experiment_from
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
-    from fireassay.cli.verbs.run import add_display_flags
-    from fireassay.spec.flags.score import add_flags
-
     add_flags(parser)
     add_root(parser, "where the record is made (default: records)")
     parser.add_argument("--toml", action="store_true", help="print the experiment as a file for `assay run`; score nothing")
-    add_display_flags(parser)
+    add_formats(parser)
 
 
 def _run(arguments: argparse.Namespace) -> int:
-    from fireassay.spec.flags.score import experiment_from
-
     experiment = experiment_from(arguments)
     if arguments.toml:
-        from fireassay.spec.load import to_toml
+        return print_toml(experiment)
+    from fireassay.cli.support.measured import run_and_judge
+    from fireassay.verdict.evaluation_plan import KEPT
 
-        print(to_toml(experiment), end="")
-        return 0
     if experiment.quality is not None and len(arguments.files) == 1 and not arguments.quiet:
-        from fireassay.verdict.evaluation_plan import KEPT
-
         say(KEPT, file=sys.stderr)
-    from fireassay.cli.support.experiment_run import run
-    from fireassay.cli.support.progress import display
-    from fireassay.cli.verbs.report import judge_and_show
-    from fireassay.record.arrow_import import without_pandas
-
-    without_pandas()
-    with display(sys.stderr, quiet=arguments.quiet) as show:
-        path = run(experiment, folder=Path(), root=arguments.root, on_progress=show)
-    return judge_and_show(path, arguments)
+    return run_and_judge(experiment, arguments)
 
 
 VERB = Verb(
@@ -63,4 +49,5 @@ With two files or more, the first is the reference side, and every other one is 
     run=_run,
     usual={"score": ("--metric", "--reference", "--answer", "--extract"), "judge": ("--id", "--cluster", "--margin")},
     exits=WITHOUT_NO_GAIN,
+    tables=True,
 )

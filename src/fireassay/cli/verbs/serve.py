@@ -10,7 +10,10 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 
+from fireassay.cli.support.bar import bar, judged_entries
 from fireassay.cli.support.verb import Verb, add_root
+from fireassay.clock import SystemClock
+from fireassay.errors import EnvironmentLacks, Problem, RecordError, refuse_any
 from fireassay.printable import say
 
 NEEDED: Final = ("starlette", "uvicorn")
@@ -37,12 +40,9 @@ def _run(arguments: argparse.Namespace) -> int:
 
 
 def _serve(arguments: argparse.Namespace) -> None:
-    from fireassay.cli.support.records import served, verdict_cache
-    from fireassay.clock import SystemClock
-    from fireassay.record.arrow_import import without_pandas
+    from fireassay.api.records import served, verdicts
 
-    without_pandas()
-    cache = verdict_cache.folder(os.environ)
+    cache = verdicts.folder(os.environ)
     listener = served.listening(arguments.host, arguments.port)
     if not served.is_loopback(arguments.host):
         say("warning: whoever can reach this address can read these records; there is no password and no encryption", file=sys.stderr)
@@ -50,42 +50,34 @@ def _serve(arguments: argparse.Namespace) -> None:
         _judge(arguments.root, cache)
     host = f"[{arguments.host}]" if ":" in arguments.host else arguments.host
     say(f"serving {arguments.root} at http://{host}:{listener.getsockname()[1]}/  (Ctrl-C ends)", flush=True)
-    site = served.Site(root=arguments.root, cache=cache, title=arguments.title, clock=SystemClock())
+    site = served.Site(root=arguments.root, cache=cache, title=arguments.title, clock=SystemClock(), watch=bar)
     app = served.application(site, served.hosts_of(arguments.host, exposed=arguments.expose))
     served.server(app).run(sockets=[listener])
 
 
 def _judge(root: Path, cache: Path) -> None:
     """Judge new records, unless a run is measuring: judging takes processors from it."""
-    from fireassay.cli.support.records.survey import all_judged, judging_shown, survey
+    from fireassay.api.records.survey import survey
 
     entries = survey(root, cache)
     running = [entry for entry in entries if entry.state == "running"]
     if running and any(entry.judgeable for entry in entries):
         say("a run is measuring: new records are judged when their pages are opened", file=sys.stderr)
         return
-    with judging_shown(sys.stderr, skip="--no-judge skips it") as progress:
-        all_judged(entries, cache, progress)
+    judged_entries(entries, cache)
 
 
 def _refuse_what_cannot_be(arguments: argparse.Namespace) -> None:
     """Raises SpecError, EnvironmentLacks or RecordError before anything listens."""
-    from fireassay.cli.support.records.served import is_loopback
-    from fireassay.errors import EnvironmentLacks, Problem, RecordError, refuse_any
+    from fireassay.api.records.served import is_loopback
 
     missing = [name for name in NEEDED if find_spec(name) is None]
     if missing:
         raise EnvironmentLacks(f"assay serve needs {' and '.join(missing)}: pip install 'fireassay[serve]'")
     problems = []
     if not is_loopback(arguments.host) and not arguments.expose:
-        problems.append(
-            Problem(
-                "--host",
-                arguments.host,
-                "an address of this machine alone, such as 127.0.0.1",
-                "Add --expose to let other machines read these records.",
-            )
-        )
+        fix = "Add --expose to let other machines read these records."
+        problems.append(Problem("--host", arguments.host, "an address of this machine alone, such as 127.0.0.1", fix))
     if not 0 <= arguments.port <= 65_535:
         problems.append(Problem("--port", str(arguments.port), "0 to 65535; 0 takes a free one"))
     refuse_any(problems, "the command line")
@@ -109,4 +101,5 @@ Only this machine can reach it, unless --host and --expose say otherwise. Ctrl-C
     add_arguments=_add_arguments,
     run=_run,
     exits={0: "ended by Ctrl-C", 7: "starlette or uvicorn is missing, or the port is in use"},
+    tables=True,
 )

@@ -6,6 +6,8 @@ import argparse
 from pathlib import Path
 
 from fireassay.cli.support.verb import A_RECORD, Verb, add_root
+from fireassay.printable import say
+from fireassay.record.lookup import resolve
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -21,14 +23,12 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _run(arguments: argparse.Namespace) -> int:
-    from fireassay.cli.support.record_lookup import whole
-    from fireassay.printable import printable
-    from fireassay.record.lookup import resolve
+    from fireassay.api.sides import whole
     from fireassay.record.sealing.verify import sign
 
     record = whole(resolve(arguments.record, arguments.root))  # a changed record must not be signed
     path = sign(record.path, arguments.key.expanduser())
-    print(printable(f"signed: {path}\nseal: {record.seal}"))
+    say(f"signed: {path}\nseal: {record.seal}")
     return 0
 
 

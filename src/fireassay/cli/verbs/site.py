@@ -8,7 +8,10 @@ import sys
 from pathlib import Path
 from typing import Final
 
+from fireassay.cli.support.bar import bar
 from fireassay.cli.support.verb import Verb, add_root
+from fireassay.clock import SystemClock
+from fireassay.errors import RecordError
 from fireassay.printable import one_line, say
 
 TITLE: Final = "Records"
@@ -21,28 +24,21 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _run(arguments: argparse.Namespace) -> int:
-    from fireassay.cli.support.records import verdict_cache
-    from fireassay.cli.support.records.sides import Sides
-    from fireassay.cli.support.records.site import overviews, record_pages
-    from fireassay.cli.support.records.site_folder import opened
-    from fireassay.cli.support.records.survey import survey
-    from fireassay.clock import SystemClock
-    from fireassay.errors import RecordError
-    from fireassay.record.arrow_import import without_pandas
+    from fireassay.api.records import sides, site_folder, survey, verdicts
+    from fireassay.api.records.site import overviews, record_pages
 
-    without_pandas()
     root: Path = arguments.root
     if not root.is_dir():
         raise RecordError(f"{root} is not a folder of records. Give it with --root.")
-    cache = verdict_cache.folder(os.environ)
-    site = opened(arguments.folder)
+    cache = verdicts.folder(os.environ)
+    site = site_folder.opened(arguments.folder)
 
     def progress(page: str) -> None:
         if not arguments.quiet:
             say(f"writing {page}", file=sys.stderr)
 
-    site.write(record_pages(survey(root, cache), Sides(cache)), progress, _skipped)  # judges, and thereby fills the cache
-    site.write(overviews(survey(root, cache), arguments.title, SystemClock().utc()), progress, _skipped)
+    site.write(record_pages(survey.survey(root, cache), sides.Sides(cache, bar)), progress, _skipped)  # judges, and thereby fills the cache
+    site.write(overviews(survey.survey(root, cache), arguments.title, SystemClock().utc()), progress, _skipped)
     site.close()
     unchanged = len(site.wanted) - site.written
     say(f"{arguments.folder / 'index.html'}: {site.written} pages written, {unchanged} unchanged")
@@ -69,4 +65,5 @@ shows their progress. Comparisons and trends allow the code to differ, and nothi
     add_arguments=_add_arguments,
     run=_run,
     exits={0: "written"},
+    tables=True,
 )

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from fireassay.cli.support.bar import bar
 from fireassay.cli.support.output import Output, add_formats, emit, plain_stdout
 from fireassay.cli.support.verb import Verb, add_root
 from fireassay.errors import SpecError, refuse, refuse_any
 from fireassay.printable import say
+from fireassay.spec.experiment import Experiment
+from fireassay.spec.flags import of_verb
+from fireassay.spec.flags.experiment import keep_command, name_from
 
 if TYPE_CHECKING:
-    from fireassay.spec.experiment import Experiment
-    from fireassay.verdict.comparison.types import Comparison, Side
+    pass
 
 BETWEEN = "---"  # between two commands; no program has an option of this name
 SHELL = "/bin/sh"
@@ -25,14 +29,11 @@ OUTPUT_SHOWN = 20  # lines of a command's output, with --show-output
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The flags before `--`; the words after it are the commands."""
-    from fireassay.spec.flags.experiment import keep_command
-    from fireassay.spec.flags.of_verb import declare, flags_of
-
     keep_command(parser)
     parser.usage = "%(prog)s [options] -- COMMAND ARGUMENT ... [--- COMMAND ARGUMENT ...]"
-    declare(parser, (item for item in flags_of("time") if item.flag.places["time"] < SHELL_PLACE))
+    of_verb.declare(parser, (item for item in of_verb.flags_of("time") if item.flag.places["time"] < SHELL_PLACE))
     parser.add_argument("--shell", action="store_true", help=f"run each command as a line of {SHELL}")
-    declare(parser, (item for item in flags_of("time") if item.flag.places["time"] > SHELL_PLACE))
+    of_verb.declare(parser, (item for item in of_verb.flags_of("time") if item.flag.places["time"] > SHELL_PLACE))
     add_root(parser, "where the record is made (default: records)")
     add_formats(parser)
 
@@ -50,13 +51,9 @@ def commands(words: Sequence[str], *, shell: bool) -> list[list[str]]:
         else:
             groups[-1].append(word)
     if not all(groups) or any(not command[0].strip() for command in groups):
-        raise refuse(
-            "assay time",
-            _what_is_missing(words),
-            f"a command after --, several with {BETWEEN} between them",
-            f"For example: assay time -- sort data.txt {BETWEEN} sort -n data.txt",
-            source="the command line",
-        )
+        allowed = f"a command after --, several with {BETWEEN} between them"
+        fix = f"For example: assay time -- sort data.txt {BETWEEN} sort -n data.txt"
+        raise refuse("assay time", _what_is_missing(words), allowed, fix, source="the command line")
     return [[SHELL, "-c", " ".join(command)] for command in groups] if shell else groups
 
 
@@ -71,17 +68,12 @@ def labels(requested: Sequence[Sequence[str]], *, shell: bool) -> list[str]:
 
     Control characters are escaped: a label is printed, and a file name may hold anything.
     """
-    import shlex
-
     texts = [_on_one_line(command[2] if shell else shlex.join(command)) for command in requested]
-    seen: dict[str, int] = {}
-    for text in texts:
-        seen[text] = seen.get(text, 0) + 1
     numbers = dict.fromkeys(texts, 0)
     result = []
     for text in texts:
         numbers[text] += 1
-        result.append(text if seen[text] == 1 else f"{text} ({numbers[text]})")
+        result.append(text if texts.count(text) == 1 else f"{text} ({numbers[text]})")
     return result
 
 
@@ -95,9 +87,7 @@ def experiments(arguments: argparse.Namespace, requested: Sequence[Sequence[str]
     Raises:
         SpecError: every problem of the flags at once.
     """
-    from fireassay.cli.support.call_timing import experiment
-    from fireassay.spec.flags import of_verb
-    from fireassay.spec.flags.experiment import name_from
+    from fireassay.api.timing import experiment
 
     flags = of_verb.flags_of("time")
     sections: dict[str, Any] = {}
@@ -117,50 +107,25 @@ def experiments(arguments: argparse.Namespace, requested: Sequence[Sequence[str]
             for command in requested
         ]
     except SpecError as error:
-        raise SpecError((of_verb.as_flag(problem, flags) for problem in error.problems), "the flags") from None
+        raise SpecError(tuple(of_verb.as_flag(problem, flags) for problem in error.problems), "the flags") from None
 
 
 def _run(arguments: argparse.Namespace) -> int:
-    from fireassay.cli.support import record_lookup
-    from fireassay.cli.support.call_timing import measure
+    from fireassay.api.timing import measure, timed
     from fireassay.cli.support.progress import display
-    from fireassay.record.arrow_import import without_pandas
     from fireassay.reports.documents.timing import render
-    from fireassay.reports.pages.timing import page, summary
+    from fireassay.reports.pages.timing import page
 
-    without_pandas()
     requested = commands(arguments.after_dashes, shell=arguments.shell)
     names = labels(requested, shell=arguments.shell)
     labelled = list(zip(experiments(arguments, requested), names, strict=True))
     with display(sys.stderr, quiet=arguments.quiet) as show:
         paths = measure(labelled, root=arguments.root, on_progress=show)
-    sides = [record_lookup.side(path, label) for path, label in zip(paths, names, strict=True)]
-    _refuse_failures(sides)
-    comparison = compared(sides)
-    summaries = [(summary(side.measured, side.judgement, side.label), str(path)) for side, path in zip(sides, paths, strict=True)]
+    summaries, comparison = timed(paths, names, bar)
     emit(Output(name="time", page=lambda: page(summaries, comparison), document=lambda: render(summaries, comparison)), arguments)
     if arguments.key_show_output and plain_stdout(arguments):
         say(_output(paths))
     return 0
-
-
-def _refuse_failures(sides: Sequence[Side]) -> None:
-    """Refuse a timing with a failed round: in a session, a command that fails after good rounds still ends as complete."""
-    from fireassay.errors import WorkloadError
-
-    for side in sides:
-        failures = side.measured.table("launches").filter(side.measured.table("launches")["status"].is_in(["failed", "timeout"]))
-        if failures.height:
-            raise WorkloadError(f"{side.label}: round {failures['block'][0] + 1}: {failures['reason'][0]}")
-
-
-def compared(sides: Sequence[Side]) -> Comparison | None:
-    """Every command against the first; None for a single command."""
-    if len(sides) < 2:
-        return None
-    from fireassay.verdict.comparison.compare import compare
-
-    return compare(sides, varying=("workload",), primary="trial_time")
 
 
 def _output(paths: Sequence[Path]) -> str:
@@ -192,4 +157,5 @@ start ends the timing with exit code 5, unless --ignore-failure is given. Every 
     run=_run,
     usual={"measure": ("--launches", "--round", "--precision", "--warm-up"), "commands": ("--shell", "--ignore-failure", "--show-output")},
     exits={0: "timed", 5: "a command failed"},
+    tables=True,
 )

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import argparse
 import sys
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from fireassay.catalog import load
+from fireassay.cli.support.bar import bar
 from fireassay.cli.support.output import WRITERS, Output, add_formats, emit, write
 from fireassay.cli.support.verb import Verb, add_root
+from fireassay.cli.verbs.compare import exit_code as exit_code_of_comparison
+from fireassay.errors import RecordError
 from fireassay.printable import say
 
 if TYPE_CHECKING:
-    from fireassay.spec.sections.tune import Tune
+    from fireassay.reports.page import Page
     from fireassay.verdict.tuning import Tuned
 
 
@@ -29,35 +33,31 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _run(arguments: argparse.Namespace) -> int:
+    from fireassay.api.tuning_rounds import planned, tuned
     from fireassay.cli.support.progress import display
-    from fireassay.cli.support.tuning_rounds import tuned
-    from fireassay.record.arrow_import import without_pandas
     from fireassay.reports.documents.tuning import render
     from fireassay.reports.pages.tuning import page
     from fireassay.spec.load import load as load_experiment
     from fireassay.spec.sections.tune import check
 
-    without_pandas()
     experiment = load_experiment(arguments.file)
     tune = check(experiment)
     if arguments.dry_run:
         say(planned(tune, len(experiment.factor.levels)))
         return 0
     folder = arguments.file.resolve().parent
+    announce = None if arguments.quiet else partial(say, file=sys.stderr, flush=True)
     with display(sys.stderr, quiet=arguments.quiet) as show:
-        result = tuned(experiment, folder, arguments.root, show, resume=arguments.resume)
+        result = tuned(experiment, folder, arguments.root, resume=arguments.resume, show=show, announce=announce, watch=bar)
     if arguments.html is not None:
-        _write(arguments.html, result, experiment.name)
+        _write(arguments.html, page(result, experiment.name))
     emit(Output(name="tuning", page=lambda: page(result, experiment.name), document=lambda: render(result)), arguments)
     return exit_code(result)
 
 
-def _write(path: Path, result: Tuned, name: str) -> None:
-    from fireassay.errors import RecordError
-    from fireassay.reports.pages.tuning import page
-
+def _write(path: Path, page: Page) -> None:
     try:
-        write(path, load(WRITERS, "html").write(page(result, name)))
+        write(path, load(WRITERS, "html").write(page))
     except RecordError as error:  # the measurements are done: print the result anyway
         say(f"assay: {error} The result follows.", file=sys.stderr)
 
@@ -68,35 +68,13 @@ DECIDED_BY_QUALITY: Final = ("HELD", "DEGRADED")
 
 def exit_code(result: Tuned) -> int:
     """0 something better, or shown that nothing is; 1 and 3 to 5 as `assay compare` if the last round does not decide."""
-    from fireassay.cli.verbs import compare
-
     if result.adopted is not None:
         return 0
     if result.final is None:
         return UNDECIDED[result.undecided]
     better = [difference.side for difference in result.final.decisive() if difference.outcome == "improved"]
     unknown = any(result.final.quality.get(side, "NOT_MEASURED") not in DECIDED_BY_QUALITY for side in better)
-    return compare.exit_code(result.final) or (4 if unknown else 0)
-
-
-def planned(tune: Tune, levels: int) -> str:
-    """The settings and rounds of a tuning."""
-    from fireassay.estimates.format import count
-    from fireassay.spec.sections.tune import choices, left_out, rounds_at_most
-
-    *before, last = rounds_at_most(tune)
-    lines = [f"{count(len(choices(tune)), 'arms')}; the first is the baseline:", ""]
-    lines += [f"  {choice.label}" for choice in choices(tune)]
-    if more := left_out(tune):
-        lines.append(f"  {more} more are not tried (tune.at_most = {tune.at_most})")
-    lines.append("")
-    lines += [
-        f"round {number}: at most {arms} arms, {count(blocks, 'launches')} of each; {tune.keep:.0%} of those other than today's continue"
-        for number, (arms, blocks) in enumerate(before, 1)
-    ]
-    total = levels * sum(arms * blocks for arms, blocks in (*before, last))
-    lines.append(f"last round, which alone decides: at most {last[0]} arms, {count(last[1], 'launches')} of each")
-    return "\n".join([*lines, f"at most {count(total, 'launches')} in all"])
+    return exit_code_of_comparison(result.final) or (4 if unknown else 0)
 
 
 VERB = Verb(
@@ -121,4 +99,5 @@ Exit codes: 0 decided, else as `assay compare`; Ctrl-C keeps all measurements.""
     add_arguments=_add_arguments,
     run=_run,
     exits={0: "decided", 1: "quality lost", 4: "INCONCLUSIVE", 5: "nothing measured"},
+    tables=True,
 )

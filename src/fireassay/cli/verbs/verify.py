@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 from fireassay.cli.support.bar import bar
 from fireassay.cli.support.output import Output, add_formats, emit
 from fireassay.cli.support.verb import A_RECORD, Verb, add_root
+from fireassay.errors import RecordError, refuse
+from fireassay.record.lookup import resolve
 
 if TYPE_CHECKING:
     from fireassay.reports.pages.verification import Verification
@@ -32,7 +34,6 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _run(arguments: argparse.Namespace) -> int:
-    from fireassay.record.lookup import resolve
     from fireassay.record.sealing.verify import verify
     from fireassay.record.secrets.batches import leaks
     from fireassay.reports.documents.verification import render
@@ -60,17 +61,13 @@ def _digest(text: str | None) -> str:
         return ""
     match = DIGEST.fullmatch(text.strip())
     if match is None:
-        from fireassay.errors import refuse
-
-        raise refuse(
-            "--expect", repr(text), "64 hexadecimal digits, the SHA-256 that a report of the record shows", source="the command line"
-        )
+        allowed = "64 hexadecimal digits, the SHA-256 that a report of the record shows"
+        raise refuse("--expect", repr(text), allowed, source="the command line")
     return match[1].lower()
 
 
 def _with_origin(result: Verification, path: Path, expected: str, signers: Path | None) -> Verification:
     """The result for an intact record, with its seal and signature checked against the given seal and signers."""
-    from fireassay.errors import RecordError
     from fireassay.record.reader import open_record
     from fireassay.record.sealing.verify import is_signed, signer
 

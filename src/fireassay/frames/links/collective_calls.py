@@ -10,6 +10,7 @@ Cannot tell: how long a single call takes alone, after a pause.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
@@ -166,8 +167,6 @@ def missing(measured: RecordData, cell: Cell) -> Absent:
 
 def unsupported(measured: RecordData) -> dict[tuple[str, str, int], str]:
     """(operation, placement, workers) -> why the engine does not offer it, in its own words."""
-    import json
-
     events = measured.table("events").filter(pl.col("kind") == "not_supported")
     workers = dict(measured.table("launches").select("launch", "workers").iter_rows())
     reasons = {}

@@ -77,7 +77,7 @@ class Checkpoints:
 
     def _is_state(self, thing: Any) -> bool:
         """Whether it holds the training state."""
-        watch = self._recorder.watch_of_model
+        watch = self._recorder.model.current
         if watch is None:
             return False
         trained = [tensor for tensor in watch.model.parameters() if tensor.requires_grad]

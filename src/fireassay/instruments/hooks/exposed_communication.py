@@ -199,7 +199,7 @@ class ExposedCommunication:
         recorder = self._recorder
         if recorder.active and recorder.workers > 1:
             self.evidence.met(recorder.step_number, counts=not self.watched_steps.missed)
-            recorder.event(KIND, self._now(), detail=self.evidence.detail(recorder.watch_of_model, self.reducers))
+            recorder.event(KIND, self._now(), detail=self.evidence.detail(recorder.model.current, self.reducers))
 
     def record(self, *, everything: bool = False) -> None:
         """Record the completed calls, in no phase; at the end, all."""

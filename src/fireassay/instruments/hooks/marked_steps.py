@@ -91,7 +91,7 @@ class Marked:
     def begun(self) -> None:
         """A loop over steps begins: earlier calls belong to no step."""
         evidence = self.communication.evidence
-        evidence.watch = self.recorder.watch_of_model or evidence.watch
+        evidence.watch = self.recorder.model.current or evidence.watch
         self.communication.outside()
         self.communication.record()
         self.calls.step = self.recorder.step_number

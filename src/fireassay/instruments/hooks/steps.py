@@ -89,7 +89,7 @@ class Attached:
         self.turns = Turns()
         self.outermost = Outermost(torch, self)
         self.optimizers = LiveOptimizers()  # those that the hooks have seen
-        recorder.optimizers = self.optimizers
+        recorder.model.optimizers = self.optimizers
         self.communication = ExposedCommunication(torch, recorder, now, self.phase, self.failed)
         self.calls = self.communication.calls
         self.named: Mapping[str, Any] | None = None  # phases that are timed or counted by other means too
@@ -403,12 +403,13 @@ class Attached:
         self._watched = True
         recorder = self.recorder
         self.outermost.look()  # earlier calls may have been an evaluation
-        if recorder.states is not None:
-            recorder.states.optimizers, recorder.states.epoch = self.optimizers, self.place
+        model = recorder.model
+        if model.states is not None:
+            model.states.optimizers, model.states.epoch = self.optimizers, self.place
         self.communication.evidence.trains(module)
         recorder.watched(module)
         self.calls.step = recorder.step_number
-        restored = recorder.went_on.state if recorder.went_on is not None else None
+        restored = model.went_on.state if model.went_on is not None else None
         self.append((NUMBER, self.now(), recorder.step_number, None if restored is None else restored.epoch + restored.whole))
         self.named = recorder.phases_beside
 
@@ -500,7 +501,7 @@ class Attached:
         self.optimizers.add(optimizer)
         if not self._watched:
             self._begins_behind(optimizer)
-        watch = self.recorder.watch_of_model
+        watch = self.recorder.model.current
         if self._updates and watch is not None and not shared_parameters(optimizer, watch.model):
             self.communication.evidence.settle(watch)  # of another model, since the first may be dropped
             watch.release()
@@ -667,7 +668,7 @@ class Attached:
             cost, steps = self.costs.per_step()
             recorder.costs(cost + recorder.written_ns / steps, steps)
         if communication.reducers:
-            recorder.logs_every(LOGGED_EVERY)
+            recorder.launch.cost("ddp_logging_every", LOGGED_EVERY, "steps")
         communication.tell_parallelism()
 
     def phase(self) -> str | None:

@@ -33,11 +33,11 @@ def open_recorder(folder: str, environ: Mapping[str, str], *, on_close: Callable
     sink = LaunchSink(Path(folder), identity, flush_s=float(environ.get("FIREASSAY_FLUSH_S") or 0.5))
     recorder = Recorder(identity, sink, on_close=on_close)
     if environ.get("FIREASSAY_RESTARTS") == "1":
-        recorder.states = States(Path(folder), identity.rank, identity.incarnation)
+        recorder.model.states = States(Path(folder), identity.rank, identity.incarnation)
     recorder.counts_work(environ)
     recorder.limit = limit_from(environ, Path(folder), recorder, identity.incarnation)
     recorder.begin(cost, steps)
-    recorder.looks_at_clocks(Path(folder), environ)
+    recorder.launch.looks_at_clocks(Path(folder), environ)
     atexit.register(_end_at_exit, recorder)
     os._exit = _ending_first(recorder, os._exit)  # type: ignore[assignment]
     return recorder

@@ -25,14 +25,18 @@ from typing import Any, Self
 
 from fireassay.instruments.recorder import values as _values
 from fireassay.instruments.recorder.cuda_events import CudaPhases, Later, uses_cuda
-from fireassay.instruments.recorder.inactive import Batch, PhaseName
-from fireassay.instruments.recorder.launch_end import LaunchEnd
+from fireassay.instruments.recorder.inactive import Batch, PhaseName, RandomState
+from fireassay.instruments.recorder.launch_end import listed_by_torch, say, why_unseen
 from fireassay.instruments.recorder.phases import NAMES, OPTIMIZER, Times
-from fireassay.instruments.recorder.recorder_state import NOTHING, Communication, Hooks, say, shielded
+from fireassay.instruments.recorder.profiler import Profiled, asked_of
+from fireassay.instruments.recorder.recorder_state import NOTHING, Communication, Hooks, RecorderState
+from fireassay.instruments.recorder.shield import shielded
 from fireassay.instruments.recorder.step_iterator import Pause, Steps
+from fireassay.instruments.recorder.step_limit import KIND as STEPS_REACHED
+from fireassay.instruments.recorder.step_work import WorkOfAStep
 
 
-class Recorder(LaunchEnd):
+class Recorder(RecorderState):
     """The probe that records."""
 
     # ------------------------------------------------------------------ the loop
@@ -50,10 +54,10 @@ class Recorder(LaunchEnd):
         self._loop += 1
         self._epoch = int(epoch)
         self._step = max(self._step, int(start))
-        if self._watch is not None and not self._step:
-            self._go_on(self._watch, numbered=True)
+        if not self._step:
+            self._step = self.model.go_on(self._step, numbered=True)
         if self._work is not None:
-            self._named = self._work.begin(self._named, None if self._watch is None else self._watch.device)
+            self._named = self._work.begin(self._named, self._device)
         if self._profiled is not None:
             self._profiled.begin(self._step)
         if self._communication is not None:
@@ -77,19 +81,25 @@ class Recorder(LaunchEnd):
             self._profiled.ended()
             now = self._now()
         if self._work is not None and self._work.step_over:
-            self._named, self._work = self._work.finish(self._event), None
+            self._named, self._work = self._work.finish(self.event), None
             now = self._now()
         if self._saved:
             self._saved = False
             self._sink.flush()
             now = self._now()
-        if self._watch is not None and self._watch.due(self._step):
-            self._hash(self._watch)
+        if self.model.hash_if_due(self._step):
             now = self._now()
-        if self._later_steps is not None and self._step >= self._later_steps.next:
-            self._wait_for_optimizer(self._later_steps)
+        later = self.model.later_steps
+        if later is not None and self._step >= later.next:
+            self.model.wait_for_optimizer(later)
             now = self._now()
         self._begin = now
+
+    @property
+    def _device(self) -> str | None:
+        """The kind of device that holds the watched model, if any."""
+        watch = self.model.current
+        return None if watch is None else watch.device
 
     def end_if_limited(self) -> None:
         """End the process after its last step."""
@@ -127,7 +137,7 @@ class Recorder(LaunchEnd):
         self._sink.step(after, end)
         if self._flights is not None:
             self._flights.ended((step, begin, end))
-        later = self._later_steps
+        later = self.model.later_steps
         if not self._busy and after & step and (later is None or after < later.next):
             self._begin = end
             return end
@@ -144,7 +154,7 @@ class Recorder(LaunchEnd):
 
     def plain_until(self, step: int) -> int:
         """The next step at whose start something may be due."""
-        later, limit = self._later_steps, self.limit
+        later, limit = self.model.later_steps, self.limit
         known = [1 << step.bit_length(), (step | 15) + 1]  # hashes, and the hooks' own cost
         if later is not None:
             known.append(later.next)
@@ -183,7 +193,7 @@ class Recorder(LaunchEnd):
     @shielded
     def unknown_samples(self, reason: str) -> None:
         """The samples of this launch are unknown."""
-        self._event("samples_unknown", self._now(), step=self._step, detail={"reason": reason})
+        self.event("samples_unknown", self._now(), step=self._step, detail={"reason": reason})
 
     def communicated(
         self,
@@ -215,20 +225,19 @@ class Recorder(LaunchEnd):
     def set_aside(self, kind: str, begin: int, ns: int, detail: Mapping[str, Any] = MappingProxyType({})) -> None:
         """Exclude a part of the current step from training time."""
         self._add_pause(ns)
-        self._event(kind, begin, ns, step=self._step, detail=detail)
+        self.event(kind, begin, ns, step=self._step, detail=detail)
 
     def watched(self, model: Any) -> None:
         """Watch a model from inside the first step, before it has changed; hashing is not training time."""
         self.watch(model)
-        if self._watch is not None:
-            self._go_on(self._watch)
+        self._step = self.model.go_on(self._step)
         if self._choose_phases() and self._work is not None:  # CUDA was initialised since the step began
-            self._named = self._work.begin_again(self._named, None if self._watch is None else self._watch.device)
-        if self._watch is not None and self._watch.due(self._step):
-            before = self._hash_ns
+            self._named = self._work.begin_again(self._named, self._device)
+        if self.model.due(self._step):
+            before = self.model.hash_ns
             self._stop_phases()
-            self._hash(self._watch)
-            self._go_on_with_phases(None, self._hash_ns - before)
+            self.model.hash_if_due(self._step)
+            self._go_on_with_phases(None, self.model.hash_ns - before)
 
     def leave(self, loop: int, *, failed: bool = False) -> None:
         """The loop ended before its loader: on purpose after a step, or by a failure within one."""
@@ -278,7 +287,7 @@ class Recorder(LaunchEnd):
     def _tell_first(self, step: int, begin: int, end: int) -> None:
         if not self._first_step_seen:
             self._first_step_seen = True
-            self._event("first_step", begin, end - begin, step=step)
+            self.event("first_step", begin, end - begin, step=step)
 
     def _step_row(self, fields: tuple[Any, ...], times: Times, method: str) -> None:
         if self._hooks is not None:
@@ -295,7 +304,7 @@ class Recorder(LaunchEnd):
         torch = sys.modules.get("torch")
         if torch is None or self._later is not None:
             return False
-        if not uses_cuda(torch, None if self._watch is None else self._watch.device):
+        if not uses_cuda(torch, self._device):
             return False
         if self._hooks is not None:
             self._hooks.read()
@@ -378,7 +387,7 @@ class Recorder(LaunchEnd):
             self._sink.saving(False)
         if succeeded:
             steps = self._finished()
-            self._event(kind, begin, duration, step=steps, detail=detail)
+            self.event(kind, begin, duration, step=steps, detail=detail)
             if kind == "checkpoint_save":
                 self._has_saved(steps)
 
@@ -388,21 +397,18 @@ class Recorder(LaunchEnd):
         steps = self._finished()
         if not beside:
             self._add_pause(ns, begin)
-        self._event("checkpoint_save", begin, ns, step=steps, detail=detail)
+        self.event("checkpoint_save", begin, ns, step=steps, detail=detail)
         self._has_saved(steps, noted=not beside)
 
     def _has_saved(self, steps: int, *, noted: bool = True) -> None:
         """Count several files after the same step as one checkpoint."""
-        if noted and self.states is not None and self._watch is not None:
-            begin = self._now()
-            known = self.went_on is None or self.went_on.step is not None
-            self.states.note(self._watch.model, steps if known else None, saved=True)
-            self._hash_ns += self._now() - begin
+        if noted:
+            self.model.has_saved(steps)
         if steps != self._saved_after:
             self._saved_after = steps
             self._sink.checkpoint(steps)
         self._saved = True
-        self._is_busy()
+        self.look_closer()
 
     def _finished(self) -> int:
         """Steps finished; the current step counts once its optimizer is done."""
@@ -416,11 +422,77 @@ class Recorder(LaunchEnd):
     def useful_work(self, n: float) -> None:
         """See `Probe.useful_work`."""
         if self.rank == 0:
-            self._event("useful_work", self._now(), value=_values.as_count("n", n))
+            self.event("useful_work", self._now(), value=_values.as_count("n", n))
 
     # ------------------------------------------------------------------ the model, the data, the scores
 
+    @shielded
+    def watch(self, model: Any, *, random: RandomState | None = None) -> None:
+        """See `Probe.watch`."""
+        self.model.watch(model, random)
+
+    @shielded
+    def gradients(self, named: Mapping[str, Any]) -> None:
+        """See `Probe.gradients`."""
+        self.model.gradients(named)
+
+    @shielded
+    def dataset(self, size: int) -> None:
+        """See `Probe.dataset`."""
+        self._fingerprint("dataset_size", value=_values.as_count("size", size))
+
+    @shielded
+    def example(
+        self, id: Any, score: Any, *, prediction: Any = None, target: Any = None, metric: str = "accuracy", cluster: Any = None
+    ) -> None:
+        """See `Probe.example`."""
+        text = _values.as_text
+        row = (metric, str(text(id)), text(prediction), text(target), _values.as_number(score), text(cluster))
+        self._append("examples", (*self._key, *row))
+
+    @shielded
+    def examples(
+        self, ids: Any, scores: Any, *, predictions: Any = None, targets: Any = None, metric: str = "accuracy", cluster: Any = None
+    ) -> None:
+        """See `Probe.examples`."""
+        ids = _values.as_list(ids)
+        clusters = [cluster] * len(ids) if isinstance(cluster, str | int) else cluster
+        columns = [
+            _values.as_list(column) if column is not None else [None] * len(ids) for column in (scores, predictions, targets, clusters)
+        ]
+        # Check before the first write: a part of a held-out set must not be taken for the whole.
+        if any(len(column) != len(ids) for column in columns):
+            lengths = ", ".join(str(len(column)) for column in columns)
+            raise ValueError(f"{len(ids)} ids, but {lengths} scores, predictions, targets, clusters; give as many of each")
+        for id, score, prediction, target, group in zip(ids, *columns, strict=True):
+            self.example(id, score, prediction=prediction, target=target, metric=metric, cluster=group)
+
     # ------------------------------------------------------------------ start and end
+
+    def reached(self, step: int, made: int) -> None:
+        """End this rank after the requested number of steps."""
+        self.event(STEPS_REACHED, self._now(), step=step, value=float(made))
+
+    def counts_work(self, environ: Mapping[str, str]) -> None:
+        """Count the FLOPs of the first step, and profile some later ones, if the launch requests it."""
+        request = asked_of(environ)
+        if request is not None:
+            self._profiled = Profiled(request, self.rank, self.event)
+        if environ.get("FIREASSAY_FLOPS") == "1":
+            peak, _, precision = environ.get("FIREASSAY_PEAK", "").partition(":")
+            self._work = WorkOfAStep(measures_peak=peak == "measured", precision=precision)
+
+    def begin(self, cost_ns: float, calibration_steps: int) -> None:
+        """Record this worker's start and the probe's cost."""
+        self.event("worker_start", self._now(), detail=self.launch.start())
+        self.cost_ns = cost_ns
+        self.launch.cost("cost_per_step", cost_ns, "ns")
+        self.launch.cost("calibration_steps", calibration_steps, "steps")
+
+    def costs(self, cost_ns: float, steps: int) -> None:
+        """Record the hooks' cost per step, and of how many steps."""
+        self.launch.cost("cost_per_step", cost_ns, "ns")
+        self.launch.cost("own_steps", steps, "steps")
 
     def close(self) -> None:
         """See `Probe.close`."""
@@ -440,22 +512,32 @@ class Recorder(LaunchEnd):
             self._communication.close()
         if self._profiled is not None:
             self._profiled.close()
-        if self._watch is not None and self._watch.hashed != self._step:
-            self._hash(self._watch)
+        self.model.hash_if_due(self._step, last=True)
         if self._later is not None:
             self._later.drain()
         self.rows.close()
         flushed = self._sink.flush_cpu_ns()
         if flushed is not None:
-            self._cost("flush_cpu", flushed, "ns")
-        self._cost("hash_total", self._hash_ns, "ns")
-        self._tell_memory()
-        self._tell_inventory()
-        if not self._first_step_seen:
-            self._tell_unseen()
-        self._event("worker_end", self._now(), step=self._step, detail={"error": error} if error else {})
-        self._last_look()
+            self.launch.cost("flush_cpu", flushed, "ns")
+        self.launch.cost("hash_total", self.model.hash_ns, "ns")
+        self.launch.tell_memory()
+        if (listing := listed_by_torch(self._flights)) is not None:
+            rows, inventory = listing
+            for row in rows:
+                self._append("inventory", (*self._key, *row))
+            self.event("flight_recorder", self._now(), value=float(inventory["entries"]), detail=inventory)
+        if not self._first_step_seen and (why := why_unseen()) is not None:
+            self.event("steps_unseen", self._now(), detail={"why": why})
+        self.event("worker_end", self._now(), step=self._step, detail={"error": error} if error else {})
+        self.launch.last_look()
         self._stop()
+
+    def _stop(self) -> None:
+        self.active = False
+        self.model.close()
+        self._named = dict.fromkeys(self._named, NOTHING)
+        self._on_close()
+        self._sink.close()
 
     def __enter__(self) -> Self:
         self._entered += 1

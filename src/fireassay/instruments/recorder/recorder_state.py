@@ -5,47 +5,28 @@ An error in here is printed once on stderr and ends the recording, never the tra
 
 from __future__ import annotations
 
-import functools
 import json
-import sys
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from types import MappingProxyType
-from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
+from typing import Any, Protocol
 
-from fireassay.instruments.fingerprints import first_gradients as _first_gradients
-from fireassay.instruments.fingerprints import later_gradients, model_hash
 from fireassay.instruments.recorder import values as _values
 from fireassay.instruments.recorder.cuda_events import CudaPhases, Later
 from fireassay.instruments.recorder.flight_recorder import Flights
 from fireassay.instruments.recorder.inactive import Probe
+from fireassay.instruments.recorder.launch_end import Append, LaunchEnd, say
 from fireassay.instruments.recorder.phases import NAMES, HostPhases, Times
 from fireassay.instruments.recorder.profiler import Profiled
-from fireassay.instruments.recorder.restored_step import Restored, States
 from fireassay.instruments.recorder.sink import Identity, Sink
 from fireassay.instruments.recorder.step_limit import StepLimit
 from fireassay.instruments.recorder.step_rows import StepRows
 from fireassay.instruments.recorder.step_work import WorkOfAStep
+from fireassay.instruments.recorder.watched_model import WatchedModel
 
 NOTHING: AbstractContextManager[None] = nullcontext()
-_P = ParamSpec("_P")
-R = TypeVar("R", bound="RecorderState")
-
-
-def shielded(method: Callable[Concatenate[R, _P], None]) -> Callable[Concatenate[R, _P], None]:
-    """Skip the method if nothing is recorded; its errors end the recording, not the training."""
-
-    def guarded(self: R, /, *args: _P.args, **kwargs: _P.kwargs) -> None:
-        if self.active:
-            try:
-                method(self, *args, **kwargs)
-            except Exception as error:
-                self.fail(error, f"probe.{method.__name__.lstrip('_')}")
-
-    functools.update_wrapper(guarded, method)
-    return guarded
 
 
 class Communication(Protocol):
@@ -112,11 +93,11 @@ class RecorderState(Probe, ABC):
         self._identity, self._sink, self._now, self._on_close = identity, sink, now, on_close
         self.now = now
         self._key = self.key = (identity.launch, identity.rank, identity.incarnation)
-        self._append = self.append = sink.append
+        self.append: Append = sink.append
+        self._append = sink.append
         self._phases: HostPhases | CudaPhases = HostPhases(now, self._step_row)
         self._named: Mapping[str, AbstractContextManager[None]] = self._phases.named
         self._later: Later | None = None  # values that a GPU still computes
-        self._last_look: Callable[[], None] = no_look  # last comparison with another host's clock
         self._hooks: Hooks | None = None  # in a script without marks
         self._busy = True  # more is due between the steps that hooks observe than writing a row
         self.rows = StepRows(self._key, identity.host, sink.append, self._step_loss)
@@ -127,15 +108,7 @@ class RecorderState(Probe, ABC):
         self.limit: StepLimit | None = None  # of a job that ends early
         self._entered = 0
         self._flights = Flights(now, self.workers) if self.workers > 1 else None  # for torch's own list of collectives
-        self._watching: model_hash.Watch | None = None
-        self.optimizers: Iterable[Any] = ()  # live ones, as reported by the hooks
-        self.states: States | None = None  # progress notes, if workers may be restarted
-        self.went_on: Restored | None = None  # where this incarnation resumed
-        self._hash_ns = 0
-        self._gradients: _first_gradients.FirstGradients | None = None
-        self._later_steps: later_gradients.LaterSteps | None = None
-        self._asks_sending = False  # check whether batch-normalisation statistics are broadcast
-        self._starts: Mapping[str, int] = {}  # of the parameters, for launches in which no rank may hold them all
+        self.launch, self.model = LaunchEnd(identity, sink.append, now), WatchedModel(self, now)
         self.ends_at: int | None = None  # end of the last step, if reported from outside
         self._first_step_seen = False
         self._step = 0  # number of the current step = steps finished before it
@@ -203,7 +176,12 @@ class RecorderState(Probe, ABC):
         """Phases that hooks enter beside their events: on a GPU, which times them itself, and in a step whose operations are counted."""
         return self._named if self._later is not None or self._work is not None else None
 
-    def _is_busy(self) -> None:
+    @property
+    def batches_so_far(self) -> int:
+        """Batches used in the current step, if hooks see them."""
+        return 0 if self._hooks is None else self._hooks.batches
+
+    def look_closer(self) -> None:
         """Something is due when the current step ends."""
         self._busy = True
         if self._hooks is not None:
@@ -251,39 +229,23 @@ class RecorderState(Probe, ABC):
         value: float | None = None,
         detail: Mapping[str, Any] = MappingProxyType({}),
     ) -> None:
+        """Record an event."""
         launch, rank, incarnation = self._key
         host, text = self._identity.host, json.dumps(dict(detail))
         self._append("events", (launch, ns, duration, host, rank, incarnation, kind, step, value, text))
 
-    _event = event
-
-    @property
-    def watch_of_model(self) -> model_hash.Watch | None:
-        """The hashing state of the trained model, if any."""
-        return self._watch
-
-    @property
-    def _watch(self) -> model_hash.Watch | None:
-        """The hashing state of the trained model, if any."""
-        watch = self._watching
-        return None if watch is None or watch.model is None else watch
-
     @contextmanager
-    def _set_aside_hashing(self) -> Iterator[None]:
+    def set_aside_hashing(self) -> Iterator[None]:
         """Exclude the work in this block from training time."""
         self._stop_phases()
         begin = self._now()  # inside the pause: the time between two clock readings must not count twice
         yield
         spent = self._now() - begin
-        self._hash_ns += spent
+        self.model.hash_ns += spent
         self._go_on_with_phases(None, spent)
 
     def _fingerprint(self, what: str, *, value: float | None = None, text: str | None = None) -> None:
         self._append("fingerprints", (*self._key, self._step, what, value, text))
-
-    def _cost(self, counter: str, value: float, unit: str) -> None:
-        row = (self._key[0], self._now(), self._identity.host, "probe", counter, float(value), unit, "self")
-        self._append("telemetry", row)
 
     def fail(self, error: Exception, where: str = "") -> None:
         """End the recording, not the training; report it once, on stderr and in the record, with the failing call."""
@@ -297,7 +259,7 @@ class RecorderState(Probe, ABC):
         say(f"the probe of rank {self.rank} stopped recording at step {self._step}; training continues. {what}")
         try:
             self._release()
-            self._event("probe_error", self._now(), step=self._step, detail={"error": what})
+            self.event("probe_error", self._now(), step=self._step, detail={"error": what})
             self._stop()
         except Exception as again:
             say(f"its files could not be closed either: {type(again).__name__}: {again}")
@@ -310,12 +272,3 @@ class RecorderState(Probe, ABC):
 
     @abstractmethod
     def _stop(self) -> None: ...
-
-
-def no_look() -> None:
-    """There is no other host."""
-
-
-def say(sentence: str) -> None:
-    with suppress(OSError, ValueError, AttributeError):  # standard error may be closed
-        print(f"assay: {sentence}", file=sys.stderr, flush=True)

@@ -15,6 +15,7 @@ An error becomes a reason in that event and never ends the recording.
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
@@ -111,6 +112,4 @@ class WorkOfAStep:
 
 
 def _now() -> int:
-    import time
-
     return time.monotonic_ns()

@@ -21,6 +21,7 @@ import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -99,8 +100,6 @@ def calibrate(scratch: Path, seconds: float, show: Show = lambda _: None, stream
 
 def about() -> dict[str, str]:
     """The software that the client ran on."""
-    from importlib.metadata import PackageNotFoundError, version
-
     loop = "asyncio"
     with suppress(PackageNotFoundError):
         loop = f"uvloop {version('uvloop')}"

@@ -28,7 +28,7 @@ from fireassay.spec.plan import PlannedLaunch
 
 @dataclass(frozen=True, kw_only=True)
 class Advice:
-    """Judgements between launches, passed in by the caller (fireassay.cli.support.interim_analysis): measuring does not judge.
+    """Judgements between launches, passed in by the caller (fireassay.api.interim_analysis): measuring does not judge.
 
     `looks` yields the block counts at which interim analyses are due, ascending and unbounded.
     """

@@ -91,7 +91,7 @@ def _refuse_without_advice(experiment: Experiment) -> None:
             where,
             f"{value:g}, without judgements between the launches",
             "only in a run with judgements between the launches",
-            "Run it with `assay run` or fireassay.run, or pass fireassay.cli.support.interim_analysis.advice() to "
+            "Run it with `assay run` or fireassay.run, or pass fireassay.api.interim_analysis.advice() to "
             "fireassay.runners.experiment.run.run.",
         )
         for where, value in requested.items()

@@ -18,6 +18,7 @@ from typing import Any, Final
 
 from fireassay import catalog, isolated
 from fireassay.errors import Interrupted, RecordError, WorkloadError, refuse_any
+from fireassay.instruments.engines.prometheus import Scraper
 from fireassay.instruments.machine.meter import Meter
 from fireassay.launchers.support import supervisor_client
 from fireassay.launchers.support.base import Ending, Request
@@ -195,8 +196,6 @@ class LoadRun:
         )
 
     def _scraper(self, engine: Engine) -> Any:
-        from fireassay.instruments.engines.prometheus import Scraper
-
         target = engine.target
         urls = engine.replicas.replica_urls if engine.replicas is not None else engine.urls
         return Scraper(

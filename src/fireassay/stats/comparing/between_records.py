@@ -28,6 +28,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
+import numpy as np
+
 from fireassay.stats.comparing.comparison import Difference, Scale, compare_welch, detectable_effect
 from fireassay.stats.intervals.intervals import t_quantile
 
@@ -127,8 +129,6 @@ def alternating(sittings: Sequence[Sitting], difference: Difference) -> Differen
     Raises:
         ValueError: fewer sittings.
     """
-    import numpy as np
-
     counts = [sum(sitting.side == side for sitting in sittings) for side in (0, 1)]
     if min(counts) < LEAST_SITTINGS:
         raise ValueError(f"sides made alternately need {LEAST_SITTINGS} sittings each, not {counts[0]} and {counts[1]}")

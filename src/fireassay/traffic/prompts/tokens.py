@@ -14,6 +14,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
@@ -239,8 +240,6 @@ def _plain(value: object) -> str:
 
 def _environment() -> jinja2.Environment:
     """Set up as in engines: blocks leave no blank lines; templates may reject messages and read the date."""
-    from datetime import datetime
-
     import jinja2
     from jinja2.ext import Extension, loopcontrols
     from jinja2.sandbox import ImmutableSandboxedEnvironment

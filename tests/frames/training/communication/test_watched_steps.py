@@ -20,7 +20,7 @@ from fireassay.frames.training.parallelism import parallelism
 from fireassay.frames.training.rank_phases import own_times
 from fireassay.frames.training.rank_time import CATEGORIES, partition
 from fireassay.instruments.hooks.watched_steps import FIRST, chosen
-from fireassay.instruments.hooks.watched_steps import UNWATCHED as WRITTEN
+from fireassay.instruments.recorder.step_rows import UNWATCHED as WRITTEN
 from fireassay.metrics.metric import Metric
 from fireassay.record.declared import STEPS
 from fireassay.reports.charts.ranks import rank_phases

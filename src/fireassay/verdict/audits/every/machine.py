@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from math import expm1
 from typing import Final
 
 import polars as pl
@@ -144,8 +145,6 @@ def _contention_trend(measured: RecordData, values: pl.DataFrame) -> Trend | Non
 
 def _contention_factor(drift: Trend) -> float:
     """Relative change of the time over the experiment."""
-    from math import expm1
-
     return expm1(drift.change)
 
 

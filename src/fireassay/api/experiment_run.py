@@ -1,0 +1,164 @@
+"""How does an experiment run with judging at hand?
+
+The runner alone cannot decide whether an interval is narrow enough (`launches.precision`) or a launch was disturbed (`noise.repeat`), so
+it receives functions that can.
+
+With `serving.search`, a pilot first finds between which rates an engine stops meeting its objectives, in short loads, one per rate:
+doubling the rate until the objectives are missed, then bisecting between the last two.  Pilot loads are records of their own and enter
+no result.  The experiment then runs at rates around the range found, in blocks like any other, and the capacity comes from it alone:
+estimating it from the data that chose the rates would bias it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from fireassay.api.interim_analysis import advice
+from fireassay.clock import Clock
+from fireassay.errors import WorkloadError
+from fireassay.estimates.estimate import Estimate
+from fireassay.estimates.format import given
+from fireassay.frames.record_data import from_record
+from fireassay.metrics.results import LazyResults
+from fireassay.printable import remark
+from fireassay.record.reader import open_record
+from fireassay.runners.experiment import run as runner
+from fireassay.runners.experiment.progress import RunProgress
+from fireassay.spec.experiment import Experiment
+
+PILOT_S: Final = 8.0  # longest pilot load
+DOUBLINGS: Final = 14
+HALVINGS: Final = 3
+AROUND: Final = (0.7, 0.85, 1.0, 1.15, 1.3)  # of the rate found
+
+Progress = Callable[[RunProgress], None]
+Meets = Callable[[float], bool | None]  # whether a rate meets the objectives; None: undecided
+
+
+def run(
+    experiment: Experiment,
+    *,
+    folder: Path | None = None,
+    root: Path = Path("records"),
+    on_progress: Progress | None = None,
+    clock: Clock | None = None,
+) -> Path:
+    """Execute an experiment and return the path of its sealed record.
+
+    Args:
+        experiment: what to run.
+        folder: base of the workload's script; default: the working directory.
+        root: parent of the record folder.
+        on_progress: called several times a second.
+        clock: default: the system clock.
+
+    Raises:
+        SpecError, EnvironmentLacks: it cannot be started; no record was made.
+        WorkloadError: no launch succeeded; the record says why.
+        Interrupted: stopped by a signal; `resume` continues.
+        RecordError: the record can no longer be written; its content so far stays readable.
+    """
+    return runner.run(experiment, folder=folder, root=root, on_progress=on_progress, clock=clock, advice=advice())
+
+
+def resume(path: Path, *, force: bool = False, on_progress: Progress | None = None, clock: Clock | None = None) -> Path:
+    """Continue an interrupted record; see `fireassay.runners.experiment.run.resume`."""
+    return runner.resume(path, force=force, on_progress=on_progress, clock=clock, advice=advice())
+
+
+# ---- the rates of a load that searches them ---------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, kw_only=True)
+class Range:
+    """The largest rate that met the objectives and the smallest that did not; None: none."""
+
+    meets: float | None
+    misses: float | None
+
+    @property
+    def middle(self) -> float:
+        """The assumed capacity: the geometric mean of both rates."""
+        if self.meets is None or self.misses is None:
+            return self.meets or self.misses or 0.0
+        return math.sqrt(self.meets * self.misses)
+
+
+def search(begin: float, meets: Meets) -> Range:
+    """Double or halve from `begin` until the answer changes, then bisect the range on a log scale a few times."""
+    good, bad, rate = None, None, begin
+    for _ in range(DOUBLINGS):
+        met = meets(rate)
+        if met is None:
+            break
+        good, bad = (rate, bad) if met else (good, rate)
+        if good is not None and bad is not None:
+            break
+        rate = rate * 2.0 if met else rate / 2.0
+    for _ in range(HALVINGS if good is not None and bad is not None else 0):
+        assert good is not None
+        assert bad is not None
+        middle = math.sqrt(good * bad)
+        met = meets(middle)
+        if met is None:
+            break
+        good, bad = (middle, bad) if met else (good, middle)
+    return Range(meets=good, misses=bad)
+
+
+def ranged(experiment: Experiment, folder: Path, root: Path, on_progress: Progress | None = None) -> Experiment:
+    """The experiment at rates around its engine's capacity; unchanged if it requests no search.
+
+    Raises:
+        Interrupted: stopped by a signal. Others as `fireassay.run`.
+        WorkloadError: the pilot could not be judged.
+    """
+    serving = experiment.serving
+    if serving is None or not serving.search:
+        return experiment
+    span = search(min(serving.rate), lambda rate: _meets(experiment, rate, folder, root, on_progress))
+    if span.middle <= 0.0:
+        raise WorkloadError("the search found no rate that could be judged. `assay report` shows why, for each of the pilot records")
+    rates = tuple(sorted({float(f"{share * span.middle:.3g}") for share in AROUND}))
+    bounds = f"between {_rate_words(span.meets)} and {_rate_words(span.misses)}"
+    remark(f"search: the objectives stop being met {bounds} requests/s; measuring at {', '.join(map(given, rates))}")
+    return experiment.model_copy(update={"serving": serving.model_copy(update={"rate": rates, "search": False})})
+
+
+def _rate_words(rate: float | None) -> str:
+    return "no rate tried" if rate is None else given(rate, 3)
+
+
+def _meets(experiment: Experiment, rate: float, folder: Path, root: Path, on_progress: Progress | None) -> bool | None:
+    """Whether a short load attains the objectives, ignoring its interval: this only locates a range."""
+    try:
+        path = run(pilot(experiment, rate), folder=folder, root=root, on_progress=on_progress)
+    except WorkloadError:  # every request failed, so no objective was met
+        return False
+    measured = from_record(open_record(path))
+    value = next(iter(LazyResults(measured)["slo_attainment"].values()))
+    assert experiment.serving is not None
+    return value.value >= experiment.serving.objectives.attainment if isinstance(value, Estimate) else None
+
+
+def pilot(experiment: Experiment, rate: float) -> Experiment:
+    """One short launch at one rate on the first engine, under its own name."""
+    serving = experiment.serving
+    assert serving is not None
+    arrivals = serving.arrivals.model_copy(update={"duration_s": min(PILOT_S, serving.arrivals.duration_s)})
+    update = {"rate": (float(f"{rate:.4g}"),), "search": False, "arrivals": arrivals, "scenarios": serving.scenarios[:1]}
+    if serving.targets:
+        update["targets"] = serving.targets[:1]
+    return experiment.model_copy(
+        update={
+            "name": f"{experiment.name[:73]}-pilot",
+            "serving": serving.model_copy(update=update),
+            "faults": (),
+            "quality": None,
+            "launches": experiment.launches.model_copy(update={"per_configuration": 1, "precision": None}),
+        }
+    )

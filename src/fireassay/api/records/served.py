@@ -1,0 +1,205 @@
+"""How is a site of records served to a browser on this machine?
+
+Every answer is made from the records at that moment; pages of sealed records, which cannot change, are kept for a while.  A framework
+(Starlette, on uvicorn) speaks HTTP; the standard library's http.server is not meant to be exposed, not even to one's own browser.
+
+What is refused: any method but GET and HEAD; any path that is not one of the site's pages, which are looked up in a table and never on
+disk; any Host header that does not name this server, so that a foreign name which resolves to 127.0.0.1 (DNS rebinding) reads nothing.
+Pages allow no script but their own, no frame around them and no connection elsewhere (content security policy).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import html
+import ipaddress
+import re
+import socket
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from threading import Lock
+from typing import TYPE_CHECKING, Final
+
+from fireassay.api.records.live import Known, flights
+from fireassay.api.records.sides import Sides
+from fireassay.api.records.site import INDEX, SitePage, overviews, record_pages, written
+from fireassay.api.records.survey import Entry, survey
+from fireassay.api.sides import Watch, unwatched
+from fireassay.clock import Clock
+from fireassay.errors import AssayError, EnvironmentLacks
+from fireassay.printable import one_line
+from fireassay.reports.site import live
+
+if TYPE_CHECKING:
+    import uvicorn
+    from starlette.applications import Starlette
+    from starlette.requests import Request
+    from starlette.responses import Response
+
+KEPT: Final = 32  # pages of sealed records
+LIVE: Final = "live.html"
+LOCAL: Final = "localhost"
+HEADERS: Final = {
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Cache-Control": "no-store",
+}
+POLICY: Final = "frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
+NOTHING: Final = f"default-src 'none'; {POLICY}"
+_META: Final = re.compile(r'<meta http-equiv="Content-Security-Policy" content="([^"]*)"')
+
+
+@dataclass(kw_only=True)
+class Site:
+    """The pages of a folder of records, made on request."""
+
+    root: Path
+    cache: Path
+    title: str
+    clock: Clock
+    watch: Watch = unwatched
+    _kept: OrderedDict[str, str] = field(default_factory=OrderedDict)
+    _lock: Lock = field(default_factory=Lock)
+
+    def __post_init__(self) -> None:
+        self._sides = Sides(self.cache, self.watch)
+        self._tables: Known = {}
+
+    def page(self, path: str) -> tuple[str | None, str]:
+        """A page, or None if there is no such page; and what changes when a record is new or ends.
+
+        Raises:
+            AssayError: it cannot be made.
+        """
+        entries = survey(self.root, self.cache)
+        if path == LIVE:
+            return written(live.page(flights(entries, self.clock, self._tables))), _state(entries)
+        found = self._table(entries).get(path)
+        if found is None:
+            return None, _state(entries)
+        made = self._made(found)
+        return (live.refreshing(made) if path == INDEX else made), _state(entries)
+
+    def _table(self, entries: Sequence[Entry]) -> dict[str, SitePage]:
+        running = live.section(flights(entries, self.clock, self._tables))
+        pages = (*record_pages(entries, self._sides), *overviews(entries, self.title, self.clock.utc(), (running,)))
+        return {page.path: page for page in pages}
+
+    def _made(self, page: SitePage) -> str:
+        """One page is made at a time: a run may be measuring on this machine."""
+        with self._lock:
+            if page.key not in self._kept:
+                made = page.make()
+                if not page.key:
+                    return made
+                self._kept[page.key] = made
+            self._kept.move_to_end(page.key)
+            while len(self._kept) > KEPT:
+                self._kept.popitem(last=False)
+            return self._kept[page.key]
+
+
+def _state(entries: Sequence[Entry]) -> str:
+    states = "\n".join(f"{entry.path.name} {entry.state} {entry.verdict}" for entry in entries)
+    return hashlib.sha256(states.encode(errors="surrogatepass")).hexdigest()[:16]
+
+
+# ---- HTTP ------------------------------------------------------------------------------------------------------------
+
+
+def application(site: Site, is_ours: Callable[[str], bool]) -> Starlette:
+    """The server's application. `is_ours`: whether a Host header names this server."""
+    from starlette.applications import Starlette
+    from starlette.responses import HTMLResponse, PlainTextResponse
+    from starlette.routing import Route
+
+    def refused(status: int, text: str) -> Response:
+        return PlainTextResponse(f"{text}\n", status_code=status, headers=HEADERS | {"Content-Security-Policy": NOTHING})
+
+    def answer(request: Request) -> Response:
+        hosts = request.headers.getlist("host")
+        if len(hosts) != 1 or not is_ours(hosts[0]):
+            return refused(421, "This server answers to its own address only: the one that assay serve printed.")
+        try:
+            made, state = site.page(request.path_params["path"] or INDEX)
+        except AssayError as error:
+            why = one_line(str(error)).replace(f"{site.root}/", "")  # where the records lie is nobody's business
+            return refused(500, f"This page cannot be made: {why}")
+        if made is None:
+            return refused(404, "There is no such page. The first page lists all records.")
+        return HTMLResponse(made, headers=HEADERS | {"Content-Security-Policy": _policy(made), "X-Assay-Records": state})
+
+    return Starlette(routes=[Route("/{path:path}", answer, methods=["GET"])])
+
+
+def _policy(page: str) -> str:
+    """The page's own policy, with what only a header can say."""
+    match = _META.search(page)
+    own = html.unescape(match[1]) if match else "default-src 'none'"
+    named = {directive.split()[0] for directive in own.split(";") if directive.split()}
+    return "; ".join([own.strip().rstrip(";"), *(more for more in POLICY.split("; ") if more.split()[0] not in named)])
+
+
+def hosts_of(host: str, *, exposed: bool) -> Callable[[str], bool]:
+    """Whether a Host header names a server that listens on `host`.
+
+    A rebinding attack needs a name: an address is accepted if it is a loopback one, or any if the server is exposed.
+    """
+    names = {LOCAL, host.lower(), *((socket.gethostname().lower(), socket.getfqdn().lower()) if exposed else ())}
+
+    def is_ours(header: str) -> bool:
+        match = re.fullmatch(r"(\[[0-9a-fA-F:.]+\]|[A-Za-z0-9._-]+)(:\d{1,5})?", header)
+        if match is None:
+            return False
+        name = match[1].strip("[]").lower()
+        return name in names or (is_address(name) and (exposed or is_loopback(name)))
+
+    return is_ours
+
+
+def is_address(host: str) -> bool:
+    """Whether it is an IP address rather than a name."""
+    try:
+        ipaddress.ip_address(host)
+    except ValueError:
+        return False
+    return True
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine can reach it."""
+    return host == LOCAL or (is_address(host) and ipaddress.ip_address(host).is_loopback)
+
+
+def listening(host: str, port: int) -> socket.socket:
+    """A socket that listens; port 0 takes a free one.
+
+    Raises:
+        EnvironmentLacks: nothing can listen there.
+    """
+    try:
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        return socket.create_server((host, port), family=family)
+    except (OSError, OverflowError) as error:
+        why = error.strerror if isinstance(error, OSError) and error.strerror else error
+        raise EnvironmentLacks(f"cannot listen on {host}, port {port}: {why}. Give another --port, or none for a free one.") from error
+
+
+def server(app: Starlette) -> uvicorn.Server:
+    """The server; `run(sockets=[...])` serves until Ctrl-C or a termination signal, which it raises again."""
+    import uvicorn
+
+    config = uvicorn.Config(
+        app,
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        lifespan="off",
+        ws="none",
+        limit_concurrency=64,
+        timeout_graceful_shutdown=2,
+    )
+    return uvicorn.Server(config)

@@ -1,0 +1,137 @@
+"""Does a record's experiment give the same numbers here and now, and what differs before it is run again?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from fireassay.api.sides import Watch, days, unwatched, whole
+from fireassay.clock import SystemClock
+from fireassay.errors import RecordError, refuse
+from fireassay.frames.record_data import RecordData, from_record
+from fireassay.record import environment, machine_fitness
+from fireassay.record.secrets.redact import secret_values
+from fireassay.runners.experiment.script import script_identity, with_secrets
+from fireassay.spec.experiment import Experiment
+from fireassay.spec.plan import plan
+from fireassay.verdict.comparison.comparability import differences_now
+from fireassay.verdict.comparison.compare import compare
+from fireassay.verdict.comparison.types import Mismatch, Side
+from fireassay.verdict.reproduction import Reproduction, another_experiment, reproduction
+
+
+def refuse_imported(measured: RecordData, name: str) -> None:
+    """Refuse an imported record: assay does not have the program that made it."""
+    if measured.foreign is not None:
+        title = measured.foreign.get("title")
+        raise RecordError(
+            f"{name} was imported from {title}, so assay cannot reproduce it. Measure with `assay load`, or compare it with another "
+            "record: assay reproduce RECORD --against OTHER."
+        )
+
+
+def again(measured: RecordData) -> Experiment:
+    """The experiment with the same seeds and as many blocks as were made, its secrets taken from this environment."""
+    return with_secrets(fixed(measured))
+
+
+def fixed(measured: RecordData) -> Experiment:
+    """The experiment with a fixed number of blocks: an adaptive one ends where the record's did."""
+    experiment = measured.experiment
+    blocks = len(set(measured.timed["block"].to_list())) or experiment.launches.per_configuration
+    if experiment.launches.precision is not None:
+        launches = experiment.launches.model_copy(update={"per_configuration": blocks, "precision": None})
+        experiment = experiment.model_copy(update={"launches": launches})
+    return experiment
+
+
+def script_folder(measured: RecordData, given: Path | None) -> Path:
+    """The folder of the script: the given one, as recorded, or the working directory."""
+    if given is not None:
+        return given
+    recorded = Path(str(recorded_script(measured).get("folder") or "."))
+    candidates = (recorded, Path.cwd())
+    return next((folder for folder in candidates if script_identity(measured.experiment, folder)["sha256"] is not None), Path.cwd())
+
+
+def recorded_script(measured: RecordData) -> dict[str, object]:
+    """Which script was measured, as recorded."""
+    return dict(measured.before.get("script") or {})
+
+
+def changed_script(measured: RecordData, folder: Path, *, force: bool) -> str:
+    """The path of the script if it has changed since, else "".
+
+    Raises:
+        SpecError: it has changed, which makes another experiment, and nobody insists.
+    """
+    then, now = recorded_script(measured).get("sha256"), script_identity(measured.experiment, folder)
+    if then is None or now["sha256"] is None or then == now["sha256"]:
+        return ""  # the runner refuses a missing script with its path
+    if not force:
+        raise refuse(
+            "workload.script",
+            f"{now['path']}, changed since the record was made",
+            "the script as it was measured",
+            "Give the folder of the old code with --folder, or run the changed script with --force.",
+            source="the record to reproduce",
+        )
+    return str(now["path"])
+
+
+def reproduced(
+    first: Side, second: Side, history: str | None, day_to_day: float | None, *, force: bool, watch: Watch = unwatched
+) -> Reproduction:
+    """Whether the second record reproduces the first."""
+    between = days(history, day_to_day, (first, second), (), watch)
+    comparison = compare((first, second), force=True, days=between)
+    return reproduction(comparison, first, second, force=force, days=between)
+
+
+# ---- before it is run again ------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, kw_only=True)
+class Expected:
+    """What would be run, and what differs now."""
+
+    sealed: bool
+    launches: int
+    seconds: float  # that the timed launches of the record took
+    script: str
+    script_then: object  # SHA-256; None: not recorded
+    script_now: object  # None: it is not there
+    knows_conditions: bool
+    differing: Sequence[tuple[Mismatch, bool]]  # and whether it refuses the comparison
+
+
+def expected(path: Path, name: str, folder: Path | None, *, force: bool) -> Expected:
+    """What running the record's experiment again would be.
+
+    Raises:
+        RecordError: it is not what was sealed: a changed record is no experiment to repeat.
+    """
+    record = whole(path)
+    measured = from_record(record)
+    refuse_imported(measured, name)
+    where = script_folder(measured, folder)
+    script = script_identity(fixed(measured), where)
+    rows = measured.timed
+    return Expected(
+        sealed=record.sealed,
+        launches=len(plan(fixed(measured))),
+        seconds=float(((rows["end_ns"] - rows["begin_ns"]) / 1e9).sum()),
+        script=str(script["path"]),
+        script_then=recorded_script(measured).get("sha256"),
+        script_now=script["sha256"],
+        knows_conditions=bool(measured.before),
+        differing=[(one, another_experiment(one, force=force)) for one in _differing_now(measured, where)],
+    )
+
+
+def _differing_now(measured: RecordData, folder: Path) -> tuple[Mismatch, ...]:
+    """The conditions of machine, software and script that differ from the recorded ones."""
+    seen = environment.capture(secret_values(measured.experiment.workload.environment), folder=folder)
+    doctor = machine_fitness.carried(SystemClock().utc())
+    return differences_now(measured, {"doctor": doctor, **seen, "script": script_identity(fixed(measured), folder)})
