@@ -98,6 +98,7 @@ def adaptive(folder: Path, source: str = QUICK, **changes: Any) -> Path:
     return fireassay.run(asked, folder=folder, root=folder / "records").path
 
 
+@pytest.mark.deep
 def test_a_real_adaptive_run_says_which_look_ended_it_and_at_which_confidence(tmp_path: Path) -> None:
     """A launch that waits for a second varies by far less than the whole of its value, on a busy machine too: one look is enough."""
     waits = "import time\ntime.sleep(1.0)\n"

@@ -84,6 +84,7 @@ def test_another_model_and_several_tokens_in_an_event(ask: Any) -> None:
     assert "not the time per token" in lines["tokens per event"]["text"]
 
 
+@pytest.mark.deep
 def test_a_stream_that_is_gathered_on_its_way_and_tells_no_usage(ask: Any) -> None:
     with serving(Settings(first_s=0.005, next_s=0.001, flush_all=True, usage="never")) as server:
         _, lines = ask(server.url)
@@ -104,6 +105,7 @@ def test_a_whole_json_with_an_impossible_usage(ask: Any) -> None:
     assert lines["lengths"]["data"] == {"requested": 60, "received": 40_000}
 
 
+@pytest.mark.deep
 @pytest.mark.slow
 def test_limits_are_told_by_status_and_by_header(ask: Any) -> None:
     head = "429 Too Many Requests\r\nRetry-After: 0\r\nX-RateLimit-Limit-Requests: 3"
@@ -116,6 +118,7 @@ def test_limits_are_told_by_status_and_by_header(ask: Any) -> None:
     assert lines["rate limit"]["data"] == {"limited": 10, "headers": told}
 
 
+@pytest.mark.deep
 @pytest.mark.slow
 def test_compression_is_named(ask: Any) -> None:
     body = gzip.compress(whole_json({"prompt_tokens": 6, "completion_tokens": 3}))
@@ -125,6 +128,7 @@ def test_compression_is_named(ask: Any) -> None:
     assert lines["compression"]["data"] == {"compressed": 10}
 
 
+@pytest.mark.deep
 @pytest.mark.slow
 def test_a_key_that_is_missing_is_hinted_at(ask: Any) -> None:
     with engine(saying("401 Unauthorized", b'{"error": "no key"}')) as made:

@@ -29,6 +29,7 @@ def test_a_function_is_timed_in_fresh_processes(tmp_path: Path) -> None:
     assert str(result).startswith("json:dumps\n  time ")
 
 
+@pytest.mark.deep
 def test_a_module_beside_the_script_is_found_wherever_the_work_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = tmp_path / "code"
     folder.mkdir()

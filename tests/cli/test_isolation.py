@@ -170,6 +170,7 @@ def test_the_workers_of_comm_run_no_code_of_the_current_folder(trapped: Path) ->
     expect_untouched(trapped, done, VERDICTS)
 
 
+@pytest.mark.deep
 def test_a_script_still_finds_the_modules_beside_it(trapped: Path, tmp_path: Path) -> None:
     """The workload is run as it was: with its folder first, its current folder, and the environment that it was given."""
     (tmp_path / "json.py").write_text("MINE = 'the script\\'s own json'\n")

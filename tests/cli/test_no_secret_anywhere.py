@@ -143,6 +143,7 @@ def test_a_script_that_prints_its_key_and_dies_of_it_leaves_it_nowhere(tmp_path:
     assert found_in(tmp_path, ran.stdout + ran.stderr + shown.stdout + shown.stderr, secrets=(HOUSE,)) == []
 
 
+@pytest.mark.deep
 def test_results_of_another_tool_are_imported_without_their_keys(tmp_path: Path) -> None:
     """vLLM's file holds its own command line; keys stand in names, errors, answers and in fields that nobody knows."""
     key = "sk-ant-api03-" + "aB3dE6gH" * 11 + "xyzwvAA"

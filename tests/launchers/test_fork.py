@@ -164,6 +164,7 @@ def test_a_server_serves_one_block_and_one_environment(tmp_path: Path) -> None:
     assert len(set(servers)) == 3
 
 
+@pytest.mark.deep
 def test_a_torch_that_cannot_be_imported_is_said_before_the_launch(tmp_path: Path) -> None:
     (tmp_path / "torch.py").write_text("raise RuntimeError('no such library')")
     asked = forked(tmp_path, "")

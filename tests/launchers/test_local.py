@@ -129,6 +129,7 @@ def test_nothing_of_a_job_on_one_machine_listens_beyond_it(tmp_path: Path, monke
     assert list(tmp_path.glob("assay-*")) == []  # where they met is gone
 
 
+@pytest.mark.deep
 @pytest.mark.torch
 def test_torchrun_starts_the_workers(tmp_path: Path) -> None:
     says = "import os, json\nvalues = [os.environ[name] for name in ('RANK', 'WORLD_SIZE', 'OMP_NUM_THREADS')]\n"

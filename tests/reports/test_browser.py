@@ -20,6 +20,7 @@ from fireassay.verdict.judge import judge
 from tests import builders
 from tests.reports.writers.small import ANSWERED, PAGE
 from tests.reports.written import written
+from tests.tiers import some
 from tests.verdict.comparing import complete, side, with_experiment
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
@@ -147,7 +148,7 @@ def fetched(found: Opened) -> list[str]:
     return [url for url in found.fetched[1:] if not url.startswith(("data:", "blob:"))]
 
 
-@pytest.mark.parametrize(("width", "scheme"), [(360, "light"), (1024, "dark"), (1600, "light")])
+@pytest.mark.parametrize(("width", "scheme"), some([(360, "light"), (1024, "dark"), (1600, "light")], rows=True))
 @pytest.mark.parametrize(
     "name", [pytest.param("synthetic", marks=pytest.mark.core), "wide", "load", "scenarios", "panel", "comparison", "answered", "small"]
 )

@@ -152,6 +152,7 @@ def test_two_engines_are_paired_item_by_item(tmp_path: Path) -> None:
     assert "20 items worse and 0 better of 40" in gate.sentence
 
 
+@pytest.mark.deep
 @pytest.mark.slow
 def test_changed_questions_are_subgroups_of_one_cluster_each(tmp_path: Path) -> None:
     def loud(prompt: str) -> str:

@@ -84,6 +84,7 @@ def test_every_choice_is_one_request_that_nothing_is_generated_for(tmp_path: Pat
     assert dimensions["performance"].sentence.startswith(told)
 
 
+@pytest.mark.deep
 @pytest.mark.slow
 def test_a_choice_that_failed_makes_its_item_failed_and_never_wrong(tmp_path: Path) -> None:
     def broken(text: str) -> list[float] | int:
@@ -99,6 +100,7 @@ def test_a_choice_that_failed_makes_its_item_failed_and_never_wrong(tmp_path: Pa
     assert any("1 of 12 items were not answered (1 5xx)" in finding.evidence for finding in judgement.verdict.findings)
 
 
+@pytest.mark.deep
 @pytest.mark.slow
 def test_an_engine_that_must_generate_a_token_is_given_one_that_does_not_count(tmp_path: Path) -> None:
     rows = [{"prompt": "abc", "continuation": " de"}, {"prompt": "x ", "continuation": "7"}]

@@ -19,6 +19,7 @@ from fireassay.verdict.conditions.catalogue import CONDITIONS
 from fireassay.verdict.conditions.sources.imported import OURS
 from fireassay.verdict.judge import judge
 from tests.serving_made import simulated
+from tests.tiers import some
 from tests.verdict.comparing import BEFORE, relabelled, with_manifest, with_tables
 
 pytestmark = pytest.mark.slow
@@ -216,7 +217,7 @@ def test_one_mutated_field_refuses_and_is_named(base: Side, field: str) -> None:
     assert all(mismatch.override and len(set(mismatch.values)) == 2 and mismatch.why for mismatch in made.refused)
 
 
-@pytest.mark.parametrize("field", [name for name in (*IDENTITY, *KEYS) if name != "serving.load"])
+@pytest.mark.parametrize("field", some([name for name in (*IDENTITY, *KEYS) if name != "serving.load"], 20))
 def test_the_named_field_declared_as_studied_lets_the_comparison_go_on(base: Side, field: str) -> None:
     mutated = {**IDENTITY, **KEYS}[field](base)
     made = compare([base, mutated], varying=named(refusing(differences([base, mutated]))))

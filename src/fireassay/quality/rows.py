@@ -8,9 +8,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
+import pyarrow as pa
 
 from fireassay.quality.scoring import scoring
 from fireassay.quality.scoring.items import Extraction, Item
+from fireassay.record.tables import arrow_schema
 from fireassay.record.writer import StreamWriter
 
 if TYPE_CHECKING:
@@ -132,9 +134,5 @@ def _parts(asked: Sequence[Asked]) -> Iterator[Sequence[Asked]]:
 
 
 def batch_of(table: str, columns: dict[str, list[Any]]) -> pyarrow.RecordBatch:
-    import pyarrow as pa
-
-    from fireassay.record.tables import arrow_schema
-
     schema = arrow_schema(table)
     return pa.RecordBatch.from_arrays([pa.array(columns[field.name], field.type) for field in schema], schema=schema)

@@ -69,11 +69,6 @@ class Kind:
     # what to do about a configuration whose quality is worse
     quality_remedy: str = "keep the global batch, seed and learning rate of the base, or tune this worker count separately"
 
-    @property
-    def samples_items(self) -> bool:
-        """Transitional: goes once nothing asks it."""
-        return self.unit == "item"
-
     def concerns(self, about: tuple[str, ...]) -> bool:
         """True if something about these kinds applies to records of this one."""
         return EVERY in about or self.name in about or not self.about.isdisjoint(about)

@@ -137,6 +137,7 @@ def test_json_is_the_only_thing_on_stdout(capsys: pytest.CaptureFixture[str], ro
     assert (code, json.loads(out)["state"]) == (0, "compared")
 
 
+@pytest.mark.deep
 def test_html_goes_to_a_file_that_is_named(
     capsys: pytest.CaptureFixture[str], root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -159,6 +160,7 @@ def test_labels_are_the_shortest_names_that_tell_the_records_apart() -> None:
     assert labels_of([("a", "a-1"), ("a", "a-1")]) == ["a-1 (1)", "a-1 (2)"]
 
 
+@pytest.mark.deep
 def test_a_record_of_an_older_assay_without_an_environment_is_compared(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     for name in ("x", "y"):
         write(good(prices=1.0), tmp_path, name)
@@ -192,6 +194,7 @@ def test_a_record_that_was_changed_after_sealing_is_no_evidence(capsys: pytest.C
     assert main(["check", str(place), "--against", str(resolve("before", root))]) == 6
 
 
+@pytest.mark.deep
 def test_each_record_may_have_a_configuration_of_its_own(capsys: pytest.CaptureFixture[str], root: Path) -> None:
     """One worker, two workers and another record's two: a table of three, one record named twice."""
     at = ("--at", "workers=1", "--at", "workers=2", "--at", "workers=2")

@@ -46,6 +46,7 @@ def test_a_script_is_measured_sealed_judged_and_reported(capsys: pytest.CaptureF
     assert "\x1b" not in told
 
 
+@pytest.mark.deep
 def test_json_is_alone_on_stdout(capsys: pytest.CaptureFixture[str]) -> None:
     main([*WORDS, "--json", "--", "train.py"])
     told = capsys.readouterr()
@@ -186,6 +187,7 @@ def test_a_dry_run_as_json_holds_the_same_plan(capsys: pytest.CaptureFixture[str
     assert shown["able_to_show"][0]["possible"] is False
 
 
+@pytest.mark.deep
 def test_a_dry_run_expects_the_time_that_the_same_workload_took_before(capsys: pytest.CaptureFixture[str]) -> None:
     main([*WORDS, "--quiet", "--", "train.py"])
     Path("records/no record").mkdir()

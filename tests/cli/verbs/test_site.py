@@ -133,6 +133,7 @@ def test_a_folder_of_other_files_is_refused(made: Path, tmp_path: Path, capsys: 
     assert (tmp_path / "index.html").read_text() == "mine"
 
 
+@pytest.mark.deep
 def test_names_of_records_can_neither_leave_the_site_nor_run(made: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     records = tmp_path / "records"
     evil = again("worse_accuracy", records, "eeeeee", 5, name=EVIL)

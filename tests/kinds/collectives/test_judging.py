@@ -15,6 +15,7 @@ from fireassay.verdict.judge import judge
 from tests.builders import frame
 from tests.collectives_made import Made
 from tests.reports.written import written
+from tests.tiers import some
 
 pytestmark = pytest.mark.slow
 
@@ -83,12 +84,15 @@ def test_records_are_compared_size_by_size() -> None:
 
 @pytest.mark.parametrize(
     ("engine", "field"),
-    [
-        ({"backend": "nccl"}, "collectives.backend"),
-        ({"interface": "eth0"}, "collectives.interface"),
-        ({"convention": "deepspeed"}, "collectives.convention"),
-        ({"device": "H100"}, "collectives.device"),
-    ],
+    some(
+        [
+            ({"backend": "nccl"}, "collectives.backend"),
+            ({"interface": "eth0"}, "collectives.interface"),
+            ({"convention": "deepspeed"}, "collectives.convention"),
+            ({"device": "H100"}, "collectives.device"),
+        ],
+        rows=True,
+    ),
 )
 def test_another_engine_network_or_convention_is_refused(engine: dict[str, str], field: str) -> None:
     found = compare([side("before", Made()), side("after", Made(seed=2), engine)])

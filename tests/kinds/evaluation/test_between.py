@@ -14,6 +14,7 @@ from fireassay.record.reader import open_record
 from fireassay.runners.experiment.run import run
 from fireassay.spec.load import from_mapping
 from fireassay.verdict.judge import judge
+from tests.tiers import some
 
 ITEMS = 300
 RIGHT = ["yes" if index % 3 else "no" for index in range(ITEMS)]
@@ -55,12 +56,16 @@ def compared(capsys: pytest.CaptureFixture[str], *words: Path | str) -> tuple[in
 
 @pytest.mark.parametrize(
     ("side", "margin", "metric", "code", "state"),
-    [
-        ("same", 0.05, "exact_match", 0, "HELD"),
-        ("worse", 0.05, "exact_match", 1, "DEGRADED"),
-        ("one", 0.001, "exact_match", 4, "INCONCLUSIVE"),
-        ("worse", 0.02, "f1_macro", 1, "DEGRADED"),  # resampled
-    ],
+    some(
+        [
+            ("same", 0.05, "exact_match", 0, "HELD"),
+            ("worse", 0.05, "exact_match", 1, "DEGRADED"),
+            ("one", 0.001, "exact_match", 4, "INCONCLUSIVE"),
+            ("worse", 0.02, "f1_macro", 1, "DEGRADED"),  # resampled
+        ],
+        2,
+        rows=True,
+    ),
 )
 def test_two_records_say_what_one_record_of_both_says(
     side: str, margin: float, metric: str, code: int, state: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]

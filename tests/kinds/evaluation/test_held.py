@@ -13,6 +13,7 @@ from fireassay.estimates.estimate import Absent
 from fireassay.frames.evaluation.item_scores import ItemScores, Paired
 from fireassay.kinds.evaluation.rule import Rule, decided
 from fireassay.quality.scoring.text_metric import Options, Prepared, TextMetric
+from tests.tiers import some
 
 Array = NDArray[np.float64]
 EXPERIMENTS = 400
@@ -51,7 +52,7 @@ def flipped(rng: np.random.Generator, n: int, rate: float, loss: float) -> tuple
     return before, before + d
 
 
-@pytest.mark.parametrize(("n", "rate", "margin"), [(50, 0.05, 0.02), (164, 0.05, 0.02), (164, 0.15, 0.05)])
+@pytest.mark.parametrize(("n", "rate", "margin"), some([(50, 0.05, 0.02), (164, 0.05, 0.02), (164, 0.15, 0.05)], rows=True))
 def test_weighted_flips_at_the_margin_are_rarely_held(n: int, rate: float, margin: float) -> None:
     """A bootstrap of them held 14 % of 164 items at 2 points: with few flips many samples hold no loss."""
     rng, held = np.random.default_rng([n, int(100 * rate)]), 0

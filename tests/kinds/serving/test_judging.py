@@ -16,6 +16,7 @@ from fireassay.spec.sections.serving import Objectives
 from fireassay.verdict.judge import Judgement, judge
 from fireassay.verdict.types import DIMENSIONS, Recommendation
 from tests.serving_made import ServingMade, simulated
+from tests.tiers import some
 
 pytestmark = pytest.mark.slow
 
@@ -193,7 +194,9 @@ def test_many_errors_without_a_limit_leave_reliability_open() -> None:
     assert row.sentence.startswith("10.0 % [")
 
 
-@pytest.mark.parametrize("how", [{}, {"rate": (), "concurrency": (4, 64)}, {"outage": (5.0, 10.0)}, {"engines": ("a", "b"), "scored": 0.9}])
+@pytest.mark.parametrize(
+    "how", some([{}, {"rate": (), "concurrency": (4, 64)}, {"outage": (5.0, 10.0)}, {"engines": ("a", "b"), "scored": 0.9}])
+)
 def test_simulated_records_are_judged_with_numbers_of_every_load(how: dict[str, Any]) -> None:
     judgement = judge(simulated(**{"rate": (4.0, 8.0), **how}).measured())
     assert judgement.verdict.status in ("PASS", "INCONCLUSIVE")

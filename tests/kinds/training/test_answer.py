@@ -141,6 +141,7 @@ def test_a_terminal_without_unicode_gets_plain_signs() -> None:
     ]
 
 
+@pytest.mark.deep
 def test_more_than_eight_counts_keep_the_first_the_recommended_and_the_last() -> None:
     view = viewed(good(levels=(1, 2, 3, 4, 5, 6, 7, 8, 9, 10), blocks=3))
     levels = next(block for section in brief(view) for block in section.blocks if isinstance(block, Table))

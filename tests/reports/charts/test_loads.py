@@ -55,6 +55,7 @@ def test_the_operating_point_is_the_recommended_load(load: View) -> None:
     assert any("operating point" in key.text for key in drawing.key) == picked
 
 
+@pytest.mark.deep
 def test_several_scenarios_are_small_multiples(scenarios: View) -> None:
     for draw in (curve, goodput):
         (drawing,) = draw(scenarios)

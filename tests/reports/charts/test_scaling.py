@@ -30,6 +30,7 @@ def drawn(**words: Any) -> Chart:
     return found
 
 
+@pytest.mark.deep
 def test_the_model_goes_on_beyond_the_measured_counts_and_amdahls_line_is_above_it() -> None:
     measured, beyond = marks(drawn(), Line, series="model")
     assert measured.points[0][0] == 1

@@ -53,6 +53,7 @@ def test_the_inverse_of_an_interval_holds_the_inverses_of_all_its_values() -> No
     assert (unbounded.low, unbounded.high) == (-math.inf, math.inf)
 
 
+@pytest.mark.deep
 @pytest.mark.slow
 def test_every_load_is_a_point_with_both_intervals_and_hollow_if_dominated() -> None:
     view = judged(rivals({"a": {4: 0.01, 8: 0.012, 16: 0.03}, "b": {4: 0.013, 8: 0.0125, 16: 0.02}}))
@@ -92,6 +93,7 @@ def two() -> ComparisonView:
     return build(compare(sides, varying=("code",), days=Days(assumed=1e-6)), sides[0].judgement.metrics)
 
 
+@pytest.mark.deep
 @pytest.mark.slow
 def test_two_records_of_loads_have_a_series_each_over_their_common_loads(two: ComparisonView) -> None:
     (drawing,) = pareto_of_sides(two)

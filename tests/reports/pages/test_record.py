@@ -188,6 +188,7 @@ def test_a_missing_number_says_why(view: View) -> None:
     assert "Energy of a run, not measured: this machine has no energy counter (RAPL, NVML) (3 configurations)" in text
 
 
+@pytest.mark.deep
 def test_configurations_that_do_not_fit_side_by_side_continue_below() -> None:
     measured = builders.measured(levels=(1, 2, 4, 8, 16, 32), launches=2, steps=12)
     text = written(build(measured, judge(measured)), "terminal", width=80)

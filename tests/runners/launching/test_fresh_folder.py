@@ -81,6 +81,7 @@ def test_what_lies_beside_the_folder_and_those_that_hold_it_lies_beside_the_copy
     assert not (tmp_path / "new.txt").exists()
 
 
+@pytest.mark.deep
 def test_copies_are_kept_on_request_and_the_record_says_where(tmp_path: Path) -> None:
     here = made(tmp_path, keep_folders=True)
     with fresh_folder.working_folder(here, job(3)) as folder:

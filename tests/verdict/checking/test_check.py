@@ -84,6 +84,7 @@ def test_a_doubled_time_is_a_regression_on_whichever_day() -> None:
     assert unconfirmed(found, "no code").sentence.startswith("REGRESSION (unconfirmed): ")
 
 
+@pytest.mark.deep
 def test_a_history_says_how_much_days_differ() -> None:
     past = [made(10.0 * factor, day=3 + place) for place, factor in enumerate(DAYS)]
     found = checked(made(10.0, day=1), made(11.0, day=20), *past)
@@ -146,6 +147,7 @@ def test_a_better_level_is_an_improvement() -> None:
     assert along(*(10.0 * x for x in (*DAYS, *DAYS[:6], 0.8, 0.81, 0.79))).state == "improvement"
 
 
+@pytest.mark.deep
 def test_an_old_change_fails_no_build() -> None:
     worse = [12.0 * x for x in (*DAYS, 1.0, 1.004)]
     found = along(*(10.0 * x for x in DAYS), *worse, margin=0.1)

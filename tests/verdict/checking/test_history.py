@@ -33,6 +33,7 @@ def test_a_change_of_the_last_three_records_is_placed_at_the_first_of_them() -> 
     assert found.moved(change).startswith("rose by ")
 
 
+@pytest.mark.deep
 @pytest.mark.slow
 def test_days_are_those_since_the_last_change() -> None:
     sides = [side(f"r{day}", made(10.0 * f, day=day)) for day, f in enumerate((*DAYS, *(2 * f for f in DAYS)), start=1)]

@@ -17,6 +17,7 @@ from fireassay.verdict.comparison.comparability import differences, differences_
 from fireassay.verdict.comparison.compare import compare
 from fireassay.verdict.comparison.types import Side
 from fireassay.verdict.conditions.catalogue import CONDITIONS
+from tests.tiers import some
 from tests.verdict.comparing import complete, side, with_experiment, with_manifest, with_tables
 
 pytestmark = pytest.mark.slow
@@ -187,14 +188,14 @@ def test_one_mutated_field_refuses_and_is_named(base: Side, field: str) -> None:
     assert all(mismatch.override and len(set(mismatch.values)) == 2 and mismatch.why for mismatch in made.refused)
 
 
-@pytest.mark.parametrize("what", HARMLESS)
+@pytest.mark.parametrize("what", some(HARMLESS, 12))
 def test_readings_conditions_and_context_never_refuse(base: Side, what: str) -> None:
     made = compare([base, HARMLESS[what](base)])
     assert (made.state, made.refused) == ("compared", ())
 
 
 # Without a level in common nothing is left to compare, whatever is declared.
-@pytest.mark.parametrize("field", [name for name in (*IDENTITY, *HARDWARE) if name != "factor.levels"])
+@pytest.mark.parametrize("field", some([name for name in (*IDENTITY, *HARDWARE) if name != "factor.levels"], 16))
 def test_the_named_field_declared_as_studied_lets_the_comparison_go_on(base: Side, field: str) -> None:
     mutated = {**IDENTITY, **HARDWARE}[field](base)
     refused = refusing(differences([base, mutated]))

@@ -296,6 +296,14 @@ def test_an_inadmissible_record_is_not_comparable_even_by_force(plain: Side, bet
     assert (made.state, made.refused[0].field, made.refused[0].override) == ("incomparable", "verdict.status", "")
 
 
+@pytest.mark.parametrize("force", [False, True])
+def test_records_without_a_common_configuration_are_not_comparable(plain: Side, force: bool) -> None:
+    """Two imported results of different operations agree in every condition; nothing was measured on both sides."""
+    made = compare([plain, side("B", complete(levels=(4, 8)))], varying=["factor.levels", "scaling.base"], force=force)
+    assert (made.state, made.changes) == ("incomparable", ())
+    assert [(row.field, row.values, row.override) for row in made.refused] == [("configurations", ("workers=1", "workers=4"), "")]
+
+
 def test_a_candidate_that_gets_nothing_right_has_lost_quality_and_a_baseline_is_no_evidence(plain: Side) -> None:
     """Its own record is INVALID, because its own reference is at the floor; the baseline's is not."""
     nothing = side("B", complete(right={1: 0, 2: 0}))

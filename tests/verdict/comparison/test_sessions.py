@@ -53,6 +53,7 @@ def past(*seconds: float) -> list[Side]:
 # ---- the false alarm that the rule is for ------------------------------------------------------------------------------
 
 
+@pytest.mark.deep
 def test_equal_code_on_two_days_is_not_called_faster_or_slower_by_compare_nor_by_check() -> None:
     """Sessions that differ by 5 %, launches by 1.6 %: Welch alone calls two of three such pairs changed."""
     rng = np.random.default_rng(20261123)

@@ -14,13 +14,13 @@ def test_the_measured_part_is_phase_main_of_successful_timed_launches() -> None:
         made.request(launch, 0.0, phase="warm_up")
         made.request(launch, 1.0)
     measured = made.measured()
-    assert sent_requests.main(measured, "status").select("launch", "request").requests_of() == [(0, 1)]
-    assert sent_requests.requests_of(measured, role=None).select("launch", "request").requests_of() == [(0, 0), (0, 1), (2, 0), (2, 1)]
+    assert sent_requests.main(measured, "status").select("launch", "request").rows() == [(0, 1)]
+    assert sent_requests.requests_of(measured, role=None).select("launch", "request").rows() == [(0, 0), (0, 1), (2, 0), (2, 1)]
 
 
 def test_a_load_lasts_its_warm_up_and_its_duration() -> None:
     made = ServingMade(rate=(1.0,), warm_up_s=2.0, seconds=10.0)
     number = made.launch()
     assert sent_requests.length_ns(made.measured()) == 12_000_000_000
-    assert sent_requests.begins(made.measured()).requests_of() == [(number, made.t0[number])]
-    assert sent_requests.lengths(made.measured()).requests_of() == [(number, 12_000_000_000)]
+    assert sent_requests.begins(made.measured()).rows() == [(number, made.t0[number])]
+    assert sent_requests.lengths(made.measured()).rows() == [(number, 12_000_000_000)]

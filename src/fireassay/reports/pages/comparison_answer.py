@@ -35,6 +35,7 @@ MOST_SIDES: Final = 12
 MOST_TILES: Final = 4
 MOST_CONDITIONS: Final = 6  # of a refusal; the others are counted
 LONGEST_VALUE: Final = 30  # characters of a condition's value
+INADMISSIBLE: Final = "an inadmissible record is no evidence"
 MOST_FLIPS: Final = 5  # on one screen
 MOST_FLAGS: Final = 4  # that fit a line; others are left to --force
 TONES: Final[dict[str, Tone]] = {"improved": "good", "equivalent": "good", "higher": "good", "lower": "good", "worse": "bad"}
@@ -268,12 +269,12 @@ def _record(view: ComparisonView, rows: Sequence[ChangeRow], records: Sequence[s
 
 def _refused(view: ComparisonView, records: Sequence[str]) -> Answer:
     rows = _refusing(view)
-    inadmissible = any(not row.override for row in rows)
-    told = "an inadmissible record is no evidence" if inadmissible else _more_than(view, rows)
+    final = next((row for row in rows if not row.override), None)  # no flag overrides it
+    told = _more_than(view, rows) if final is None else INADMISSIBLE if final.field == "verdict.status" else final.why
     return Answer(
         mark=Mark(word="not comparable", tone="void"),
         headline=told,
-        next=() if inadmissible else (_allow(rows, records or view.sides),),
+        next=(_allow(rows, records or view.sides),) if final is None else (),
         record=f"{', '.join(records or view.sides)}; nothing is compared; --full shows every difference",
     )
 

@@ -9,7 +9,9 @@ an environment variable, which the record redacts.  Numbers are never secrets: `
 from __future__ import annotations
 
 import hashlib
+import os
 import re
+import shutil
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -25,8 +27,6 @@ from fireassay.spec.plan import targets_of
 def script_path(experiment: Experiment, folder: Path) -> Path:
     """The script's path; `~` is expanded. A command without a slash is searched on the PATH."""
     if experiment.workload.runner == "command" and "/" not in experiment.workload.script:
-        import shutil
-
         return Path(shutil.which(experiment.workload.script) or folder / experiment.workload.script).absolute()
     return (folder / Path(experiment.workload.script).expanduser()).resolve()
 
@@ -53,8 +53,6 @@ def refuse_changes(experiment: Experiment, manifest: Mapping[str, Any], before: 
 
 def with_secrets(experiment: Experiment) -> Experiment:
     """The experiment with redacted variables restored from this process's environment."""
-    import os
-
     environment = dict(experiment.workload.environment)
     redacted = [name for name, value in environment.items() if REDACTED in value]
     if missing := [name for name in redacted if name not in os.environ]:

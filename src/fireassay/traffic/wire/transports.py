@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import queue
+import ssl
 import threading
 from collections.abc import Callable
 from contextlib import suppress
 from time import monotonic_ns
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import Final, Protocol
 
 from fireassay.errors import EnvironmentLacks, WorkloadError
 from fireassay.spec.sections.serving import Client, Target
@@ -18,10 +19,6 @@ from fireassay.traffic.wire.compiled import Core, CorePool, built
 from fireassay.traffic.wire.connection import Pool
 from fireassay.traffic.wire.payloads import Address, Payloads, address_of
 from fireassay.traffic.wire.response import Exchange
-
-if TYPE_CHECKING:
-    import ssl
-
 
 MODEL_THREAD: Final = "assay-model"  # runs the model of this process
 
@@ -169,8 +166,6 @@ def stamped(way: Way) -> bool:
 
 def tls_context(*, verify: bool) -> ssl.SSLContext:
     """TLS context; without `verify`, any certificate is accepted."""
-    import ssl
-
     context = ssl.create_default_context()
     if not verify:
         context.check_hostname = False

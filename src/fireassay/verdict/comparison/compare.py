@@ -70,14 +70,15 @@ def compare(
     common = _common(sides)
     configuration = _decisive(at, common) if common else ""
     inadmissible = _inadmissible(sides)
-    refused = (*inadmissible, *refusing(mismatches))
+    apart = () if common or inadmissible or refusing(mismatches) else (_nothing_in_common(sides),)
+    refused = (*inadmissible, *refusing(mismatches), *apart)
     groups = [[Group(label=s.label, side=s, configuration=name) for s in sides] for name in common]
     return _compare(
         groups,
         configuration,
         primary,
         varying=tuple(varying),
-        mismatches=(*inadmissible, *mismatches),
+        mismatches=(*inadmissible, *mismatches, *apart),
         refused=refused,
         forced=force and not inadmissible and bool(common),
         days=days,
@@ -193,6 +194,19 @@ def _check_labels(labels: Sequence[str]) -> None:
 def _common(sides: Sequence[Side]) -> tuple[str, ...]:
     """Configurations common to all sides, by ascending worker count."""
     return tuple(name for name in compared(sides[0].measured) if all(name in compared(s.measured) for s in sides))
+
+
+def _nothing_in_common(sides: Sequence[Side]) -> Mismatch:
+    """The mismatch of records whose conditions agree, but whose configurations do not."""
+    return Mismatch(
+        field="configurations",
+        kind="identity",
+        values=tuple(compared(side.measured)[0] for side in sides),  # all of them would hide the difference
+        declared=False,
+        override="",
+        refuses=True,
+        why="no configuration was measured on every side",
+    )
 
 
 def _decisive(at: str | None, known: Sequence[str]) -> str:

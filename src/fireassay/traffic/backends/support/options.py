@@ -21,6 +21,7 @@ import os
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
+from fireassay import catalog
 from fireassay.errors import EnvironmentLacks, Problem
 from fireassay.record.secrets.redact import REDACTED
 from fireassay.spec.sections.serving import ENVIRONMENT_VARIABLE, Target
@@ -141,8 +142,6 @@ def omitted(target: Target) -> frozenset[str]:
 
 def check_options(target: Target, task: str = "") -> tuple[Problem, ...]:
     """Every option of a target that its backend does not support. Raises EnvironmentLacks: no such backend."""
-    from fireassay import catalog
-
     return tuple(problems(catalog.load("traffic.backends", target.backend), target, task))
 
 
