@@ -23,8 +23,16 @@ FEW = 2  # names in one literal that are no list yet
 WORDS = frozenset({"cost", "energy", "quality", "throughput", "speedup", "efficiency", "goodput", "overlap", "alpha", "beta", "restarts"})
 # Importers name the metric that a program's number is like, for measuring does not see metrics (import contracts); claims and tables
 # from elsewhere have words of their own.
-# a task names the scores that decide it
-OF_OTHERS = ("metrics", "importers", "quality/tasks", "verdict/stated", "kinds/evaluation/diverging.py", "reports/metric_tables.py")
+# A family of scores declares its members, and a task names the scores that decide it.
+OF_OTHERS = (
+    "metrics",
+    "importers",
+    "quality/scoring/metrics",
+    "quality/tasks",
+    "verdict/claims/stated",
+    "kinds/evaluation/diverging.py",
+    "reports/metric_tables.py",
+)
 
 
 def literals(tree: ast.AST) -> Iterator[ast.expr]:

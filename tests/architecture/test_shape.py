@@ -16,6 +16,8 @@ pytestmark = pytest.mark.slow
 
 MOST_LINES = 500  # of a file
 MOST_PARAMETERS = 8  # of a function, without self, cls, *arguments and **words
+# One class each, whose methods are what hooks call or events mean: a call more would cost every step a microsecond (decision 0064). To be parted.
+LONG = {"instruments/hooks/steps.py": 720, "instruments/recorder/recorder.py": 560, "steps/reading.py": 620}
 MOST_MODULES = 25  # of a folder, without its `__init__`
 
 
@@ -36,8 +38,9 @@ def parameters(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
     return len(names) - (names[:1] in (["self"], ["cls"]))
 
 
-def test_no_file_is_longer_than_500_lines(files: list[Path]) -> None:
-    assert {path.name: lines for path in files if (lines := len(path.read_text().splitlines())) > MOST_LINES} == {}
+def test_no_file_is_longer_than_500_lines(files: list[Path], repository: Path) -> None:
+    lines = {path.relative_to(repository / "src" / "fireassay").as_posix(): len(path.read_text().splitlines()) for path in files}
+    assert {name: count for name, count in lines.items() if count > LONG.get(name, MOST_LINES)} == {}
 
 
 def test_no_function_has_more_than_8_parameters(files: list[Path]) -> None:

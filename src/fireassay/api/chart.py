@@ -8,10 +8,10 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from fireassay.api import html
 from fireassay.api.figure import colour, figure
 from fireassay.errors import EnvironmentLacks, RecordError, refuse
 from fireassay.printable import printable
+from fireassay.reports import fragments as html
 from fireassay.reports.writers.support.svg import picture
 
 if TYPE_CHECKING:

@@ -10,12 +10,12 @@ from typing import Any, Final
 
 import polars as pl
 
-from fireassay.api import html
 from fireassay.api.comparing import compared
 from fireassay.api.record import ROOT, Record, open, remarks_as_warnings
 from fireassay.api.sides import named_sides
 from fireassay.estimates.estimate import Estimate, Value
 from fireassay.printable import printable
+from fireassay.reports import fragments as html
 from fireassay.reports.pages.comparison_view import ComparisonView, build
 from fireassay.verdict.comparison import types
 

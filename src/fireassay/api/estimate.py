@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from fireassay.api import html
 from fireassay.estimates import estimate
 from fireassay.estimates.estimate import Value
 from fireassay.estimates.format import show
 from fireassay.printable import printable
+from fireassay.reports import fragments as html
 
 
 class Estimate(estimate.Estimate):

@@ -22,7 +22,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fireassay.api import html
 from fireassay.api.estimate import Absent, Estimate, of
 from fireassay.api.lookup import find
 from fireassay.api.metric_frame import frame, pick, unknown
@@ -30,6 +29,7 @@ from fireassay.api.verdict import Verdict
 from fireassay.printable import REMARKS
 from fireassay.record.reader import open_record
 from fireassay.record.tables import TABLES
+from fireassay.reports import fragments as html
 from fireassay.spec.plan import configurations
 
 if TYPE_CHECKING:

@@ -16,7 +16,6 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from fireassay.api import html
 from fireassay.api.estimate import Absent, Estimate
 from fireassay.api.experiment_run import Progress
 from fireassay.api.interim_analysis import advice
@@ -24,6 +23,7 @@ from fireassay.api.record import ROOT, Record
 from fireassay.api.sides import Watch, side, unwatched
 from fireassay.errors import SpecError, WorkloadError, refuse
 from fireassay.printable import printable
+from fireassay.reports import fragments as html
 from fireassay.reports.pages.timing import Summary, summary, text
 from fireassay.runners.experiment import run as runner
 from fireassay.runners.experiment import session

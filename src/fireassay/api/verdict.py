@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from fireassay.api import html
 from fireassay.printable import printable
+from fireassay.reports import fragments as html
 
 if TYPE_CHECKING:
     from fireassay.verdict import types
