@@ -20,7 +20,7 @@ from fireassay.importers.support.base import (
     Foreign,
     Load,
     Reported,
-    Row,
+    RequestRow,
     address,
     failure,
     inner,
@@ -255,7 +255,7 @@ def _span(path: Path) -> tuple[int, float, int]:
     return first, max(0, last - first) / NS_PER_S, count
 
 
-def _rows(path: Path) -> Iterator[Row]:
+def _rows(path: Path) -> Iterator[RequestRow]:
     for place, line in lines(path):
         yield _row(*_of(place, line), place)
 
@@ -269,7 +269,7 @@ def _of(place: Place, line: str) -> tuple[Mapping[str, Any], Mapping[str, Any], 
     return metadata, mapping(metrics, place.at("metrics")), None if error is None else mapping(error, place.at("error"))
 
 
-def _row(metadata: Mapping[str, Any], metrics: Mapping[str, Any], error: Mapping[str, Any] | None, place: Place) -> Row:
+def _row(metadata: Mapping[str, Any], metrics: Mapping[str, Any], error: Mapping[str, Any] | None, place: Place) -> RequestRow:
     at = place.at("metadata")
     sent_ns = _stamp(metadata, "request_start_ns", at)
     end_ns = _stamp(metadata, "request_end_ns", at, needed=False)
@@ -292,7 +292,7 @@ def _row(metadata: Mapping[str, Any], metrics: Mapping[str, Any], error: Mapping
     first = _duration_ns(metrics, "time_to_first_token", place)
     gaps = _gaps(metrics, place)
     last = _duration_ns(metrics, "request_latency", place)
-    return Row(
+    return RequestRow(
         **common,
         first_ns=first,
         visible_ns=_duration_ns(metrics, "time_to_first_output_token", place),
@@ -306,12 +306,12 @@ def _row(metadata: Mapping[str, Any], metrics: Mapping[str, Any], error: Mapping
     )
 
 
-def _failed(error: Mapping[str, Any], at: Place, cancelled: bool, common: Mapping[str, Any]) -> Row:
+def _failed(error: Mapping[str, Any], at: Place, cancelled: bool, common: Mapping[str, Any]) -> RequestRow:
     code = error.get("code")
     code = code if isinstance(code, int) and not isinstance(code, bool) else None
     words = ": ".join(filter(None, (text(error, "type", at, 80), text(error, "message", at)))) or None
     status = "cancelled" if cancelled else failure(words, code)
-    return Row(**common, status=status, http_status=code if code and 100 <= code <= 599 else None, error=words)
+    return RequestRow(**common, status=status, http_status=code if code and 100 <= code <= 599 else None, error=words)
 
 
 def _stamp(metadata: Mapping[str, Any], key: str, at: Place, *, needed: bool = True) -> int | None:

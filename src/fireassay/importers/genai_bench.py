@@ -18,7 +18,7 @@ from fireassay.importers.support.base import (
     Foreign,
     Load,
     Reported,
-    Row,
+    RequestRow,
     failure,
     inner,
     mapping,
@@ -150,23 +150,23 @@ def _serving(totals: Mapping[str, Any], at: Place, metadata: Mapping[str, Any]) 
 # ---- the requests ----------------------------------------------------------------------------------------------------
 
 
-def _rows(requests: Spool, place: Place, unit: float, tokens: bool) -> Iterator[Row]:
+def _rows(requests: Spool, place: Place, unit: float, tokens: bool) -> Iterator[RequestRow]:
     for index, (line, row) in enumerate(requests):
         at = Place(place.file, line, f"{REQUESTS}[{index}]")
         yield _row(mapping(row, at), at, unit, tokens)
 
 
-def _row(row: Mapping[str, Any], at: Place, unit: float, tokens: bool) -> Row:
+def _row(row: Mapping[str, Any], at: Place, unit: float, tokens: bool) -> RequestRow:
     code = row.get("error_code")
     if code is not None:
         if not isinstance(code, int) or isinstance(code, bool):
             raise at.at("error_code").wrong(code, "a whole number, or null")
         error = text(row, "error_message", at)
-        return Row(status=failure(error, code), http_status=code if 100 <= code <= 599 else None, error=error)
+        return RequestRow(status=failure(error, code), http_status=code if 100 <= code <= 599 else None, error=error)
     ttft, latency = nanoseconds(row, "ttft", at, unit), nanoseconds(row, "e2e_latency", at, unit)
     if ttft is not None and latency is not None and ttft > latency:
         raise at.at("ttft").wrong(row["ttft"], f"at most e2e_latency, {row['e2e_latency']}")
-    return Row(
+    return RequestRow(
         first_ns=ttft if tokens else None,
         last_ns=latency if tokens else None,
         done_ns=latency,

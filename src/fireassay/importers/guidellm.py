@@ -21,7 +21,7 @@ from fireassay.importers.support.base import (
     Foreign,
     Load,
     Reported,
-    Row,
+    RequestRow,
     address,
     answer,
     failure,
@@ -214,14 +214,14 @@ def _has_due_times(requests: Mapping[str, Spool]) -> bool:
     return all(inner(row, "info", "timings").get("targeted_start") is not None for row in firsts)
 
 
-def _rows(requests: Mapping[str, Spool], at: Place, planned: bool) -> Iterator[Row]:
+def _rows(requests: Mapping[str, Spool], at: Place, planned: bool) -> Iterator[RequestRow]:
     for fate, spool in requests.items():
         for index, (line, row) in enumerate(spool):
             place = Place(at.file, line, f"{at.path}.requests.{fate}[{index}]")
             yield _row(mapping(row, place), place, fate, planned)
 
 
-def _row(row: Mapping[str, Any], place: Place, fate: str, planned: bool) -> Row:
+def _row(row: Mapping[str, Any], place: Place, fate: str, planned: bool) -> RequestRow:
     info, timings, at = inner(row, "info"), inner(row, "info", "timings"), place.at("info").at("timings")
     if timings:
         times = {name: number(timings, key, at, most=LATEST_S) for name, key in _TIMINGS.items()}
@@ -233,7 +233,7 @@ def _row(row: Mapping[str, Any], place: Place, fate: str, planned: bool) -> Row:
     due = times.get("due") if planned else None
     error = text(info, "error", place) or text(row, "error", place)
     ok = fate == "successful"
-    return Row(
+    return RequestRow(
         status="ok" if ok else "cancelled" if fate == "incomplete" else failure(error),
         error=None if ok else error,
         sent_ns=round(sent * NS_PER_S),

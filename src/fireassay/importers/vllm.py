@@ -20,7 +20,7 @@ from fireassay.importers.support.base import (
     Foreign,
     Load,
     Reported,
-    Row,
+    RequestRow,
     answer,
     failure,
     lengths_agree,
@@ -152,7 +152,7 @@ def _ramp(run: Mapping[str, Any], place: Place) -> dict[str, Any]:
 # ---- the requests ----------------------------------------------------------------------------------------------------
 
 
-def _rows(run: Mapping[str, Any], place: Place) -> Iterator[Row]:
+def _rows(run: Mapping[str, Any], place: Place) -> Iterator[RequestRow]:
     """The requests, from parallel lists."""
     columns = {name: run[name] for name in COLUMNS if isinstance(run.get(name), Spool)}
     lengths_agree({name: len(column) for name, column in columns.items()}, place)
@@ -177,7 +177,7 @@ class _Cells(Place):
         return Place(self.file, self.line, f"{key}[{self.index}]")  # type: ignore[attr-defined]
 
 
-def _row(cells: Mapping[str, Any], place: Place) -> Row:
+def _row(cells: Mapping[str, Any], place: Place) -> RequestRow:
     error = text(cells, "errors", place)
     ttft, gaps = nanoseconds(cells, "ttfts", place), _gaps(cells, place)
     tokens_out = whole(cells, "output_lens", place)
@@ -187,7 +187,7 @@ def _row(cells: Mapping[str, Any], place: Place) -> Row:
     known = not failed and bool(ttft)
     chunks = tuple(accumulate((ttft or 0, *gaps))) if known else ()
     last = chunks[-1] if chunks else None
-    return Row(
+    return RequestRow(
         status=failure(error) if failed else "ok",
         error=error,
         sent_ns=None if start is None else round(start * NS_PER_S),

@@ -11,7 +11,7 @@ from fireassay import catalog
 from fireassay.clock import FakeClock
 from fireassay.errors import EnvironmentLacks, SpecError
 from fireassay.importers.support import importing
-from fireassay.importers.support.base import Row, address, failure
+from fireassay.importers.support.base import RequestRow, address, failure
 from fireassay.importers.support.importing import import_results
 from fireassay.record.declared import REQUESTS
 from fireassay.record.reader import open_record
@@ -144,7 +144,7 @@ def test_a_model_with_a_secrets_shape_is_redacted_everywhere(tmp_path: Path) -> 
 
 
 def test_rows_stand_in_the_order_of_the_tables_columns() -> None:
-    row = importing._request(3, 7, Row(sent_ns=100, first_ns=1, visible_ns=2, last_ns=3, done_ns=4, chunks_ns=(1, 3)), 90, 100)
+    row = importing._request(3, 7, RequestRow(sent_ns=100, first_ns=1, visible_ns=2, last_ns=3, done_ns=4, chunks_ns=(1, 3)), 90, 100)
     named = dict(zip(REQUESTS.column_names, row, strict=True))
     assert (named["launch"], named["request"], named["transport"]) == (3, 7, "foreign")
     assert (named["scheduled_ns"], named["sent_ns"], named["first_token_ns"], named["done_ns"]) == (90, 100, 101, 104)

@@ -1,7 +1,7 @@
 """What must an importer of another load generator declare, and what can a result file contain?
 
 One module holds one `FOREIGN`; its stem is the tool's name.  A reader turns a file into `Load`s: the settings as far as the file
-gives them, the single requests (`Row`), and the numbers that the tool itself reported.  Missing values stay None, and `Load.stated`
+gives them, the single requests (`RequestRow`), and the numbers that the tool itself reported.  Missing values stay None, and `Load.stated`
 names the conditions that the file gives; all others are unknown and comparable with nothing.
 """
 
@@ -35,7 +35,7 @@ UNSAID: Final = "not said by the file"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Row:
+class RequestRow:
     """A request as the file describes it. `_ns` times count from `sent_ns`; None: not in the file.
 
     `sent_ns` is on the tool's own clock; None if the file holds no wall-clock times.
@@ -89,7 +89,7 @@ class Load:
     url: str = ""
     conditions: Mapping[str, str | int | float | bool] = field(default_factory=dict)
     stated: frozenset[str] = frozenset()  # conditions (docs/reference/conditions.md) that the file gives
-    rows: Callable[[], Iterator[Row]] | None = None  # None: the file holds totals only
+    rows: Callable[[], Iterator[RequestRow]] | None = None  # None: the file holds totals only
     times: Times = "none"
     clock: Clock | None = None  # default: the tool's
     begin_utc: str = ""  # ISO 8601; empty if unknown

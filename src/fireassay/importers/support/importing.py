@@ -19,7 +19,7 @@ from fireassay import catalog
 from fireassay.clock import Clock
 from fireassay.errors import RecordError, SpecError, refuse
 from fireassay.importers import nccl_tests
-from fireassay.importers.support.base import UNSAID, Foreign, Imported, Load, Row, discard, first, record_name
+from fireassay.importers.support.base import UNSAID, Foreign, Imported, Load, RequestRow, discard, first, record_name
 from fireassay.importers.support.documents import Place, Words, head, opened
 from fireassay.record import files
 from fireassay.record import folder as record_folder
@@ -310,7 +310,7 @@ class _Seen:
     begin_ns: int | None = None
     end_ns: int | None = None
 
-    def take(self, row: Row, due_ns: int, sent_ns: int) -> None:
+    def take(self, row: RequestRow, due_ns: int, sent_ns: int) -> None:
         self.rows += 1
         self.failed += row.status != "ok"
         end = sent_ns + max(row.done_ns or 0, row.last_ns or 0)
@@ -372,7 +372,7 @@ COPIED: Final = (
 TIMES: Final = {"first_token_ns": "first_ns", "first_visible_ns": "visible_ns", "last_token_ns": "last_ns", "done_ns": "done_ns"}
 
 
-def _request(launch: int, index: int, row: Row, due_ns: int, sent_ns: int) -> tuple[Any, ...]:
+def _request(launch: int, index: int, row: RequestRow, due_ns: int, sent_ns: int) -> tuple[Any, ...]:
     after_ns = {name: getattr(row, attribute) for name, attribute in TIMES.items()}
     return table_row(
         REQUESTS,

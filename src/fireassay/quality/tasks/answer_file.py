@@ -54,7 +54,7 @@ def read(path: Path, fields: Fields) -> Answers:
     return Answers(items=items, texts=texts, repetitions=repetitions, sha256=file.sha256)
 
 
-def _pair(row: files.Row, fields: Fields) -> tuple[Item, str | None]:
+def _pair(row: files.SourceRow, fields: Fields) -> tuple[Item, str | None]:
     wanted = files.value(row, fields.reference)
     references = tuple(_text(row, fields.reference, value) for value in (wanted if isinstance(wanted, list) else [wanted]))
     if not references:
@@ -71,12 +71,12 @@ def _pair(row: files.Row, fields: Fields) -> tuple[Item, str | None]:
     return item, None if answer is None else _text(row, fields.answer, answer)
 
 
-def _weight(row: files.Row, name: str) -> float:
+def _weight(row: files.SourceRow, name: str) -> float:
     files.value(row, name)  # a weight that is asked for stands in every row
     return weight_of(row, name)
 
 
-def _text(row: files.Row, name: str, value: object) -> str:
+def _text(row: files.SourceRow, name: str, value: object) -> str:
     """A text, which may be empty, or a number as it is written."""
     if isinstance(value, str):
         return value

@@ -49,7 +49,7 @@ def read(path: Path, given: Mapping[str, files.Option]) -> tuple[Task, ...]:
     return (task,)
 
 
-def _example(row: files.Row, variant: str) -> Example:
+def _example(row: files.SourceRow, variant: str) -> Example:
     own_task.known(row, FIELDS)
     texts = files.texts_of(row, "choices")
     if not 2 <= len(texts) <= len(LETTERS):
@@ -69,7 +69,7 @@ def _example(row: files.Row, variant: str) -> Example:
     )
 
 
-def _index(row: files.Row, texts: tuple[str, ...]) -> int:
+def _index(row: files.SourceRow, texts: tuple[str, ...]) -> int:
     """Which choice is right."""
     answer = files.value(row, "answer")
     letters = LETTERS[: len(texts)]

@@ -39,7 +39,7 @@ def read(path: Path, given: Mapping[str, files.Option]) -> tuple[Task, ...]:
     )
 
 
-def _item(row: files.Row) -> Item:
+def _item(row: files.SourceRow) -> Item:
     choices = _choices(row)
     return Item(
         id=own_task.id_of(row),
@@ -50,7 +50,7 @@ def _item(row: files.Row) -> Item:
     )
 
 
-def _choices(row: files.Row) -> tuple[str, ...]:
+def _choices(row: files.SourceRow) -> tuple[str, ...]:
     if ("choices" in row.values) == ("continuation" in row.values):
         raise files.wrong(row.where, f"the keys {', '.join(row.values) or 'none'}", "either continuation, or choices with label")
     if "continuation" in row.values:
@@ -61,7 +61,7 @@ def _choices(row: files.Row) -> tuple[str, ...]:
     return tuple(choices)
 
 
-def _label(row: files.Row, choices: tuple[str, ...]) -> str:
+def _label(row: files.SourceRow, choices: tuple[str, ...]) -> str:
     label = row.values.get("label")
     if type(label) is int and 0 <= label < len(choices):
         return str(label)
@@ -71,7 +71,7 @@ def _label(row: files.Row, choices: tuple[str, ...]) -> str:
     return str(right[0])
 
 
-def _text(row: files.Row, name: str) -> str:
+def _text(row: files.SourceRow, name: str) -> str:
     """A text as it is: white space alone may be a continuation."""
     value = row.values.get(name)
     if not isinstance(value, str) or not value:

@@ -62,7 +62,7 @@ def read(path: Path, given: Mapping[str, files.Option]) -> tuple[Task, ...]:
     return (task,)
 
 
-def _rows(own: OwnTask, text: files.Text) -> Iterator[files.Row]:
+def _rows(own: OwnTask, text: files.Text) -> Iterator[files.SourceRow]:
     if own.layout == "jsonl":
         yield from files.json_lines(text)
         return
@@ -75,7 +75,7 @@ def _rows(own: OwnTask, text: files.Text) -> Iterator[files.Row]:
         yield row
 
 
-def _example(own: OwnTask, row: files.Row) -> Example:
+def _example(own: OwnTask, row: files.SourceRow) -> Example:
     fields = own.fields
     texts = files.texts_of(row, fields.choices) if fields.choices else ()
     references = _references(own, row, texts)
@@ -96,7 +96,7 @@ def _example(own: OwnTask, row: files.Row) -> Example:
     )
 
 
-def _value(row: files.Row, name: str) -> str:
+def _value(row: files.SourceRow, name: str) -> str:
     """A field of the template; a list of choices is lettered, one a line."""
     found: Any = row.values.get(name)
     if isinstance(found, list):
@@ -104,7 +104,7 @@ def _value(row: files.Row, name: str) -> str:
     return files.text_of(row, name)
 
 
-def _references(own: OwnTask, row: files.Row, texts: tuple[str, ...]) -> tuple[str, ...]:
+def _references(own: OwnTask, row: files.SourceRow, texts: tuple[str, ...]) -> tuple[str, ...]:
     """The field's texts; for log-likelihood the index of the right choice."""
     given = files.texts_of(row, own.fields.reference)
     if own.method != "loglikelihood":
@@ -113,7 +113,7 @@ def _references(own: OwnTask, row: files.Row, texts: tuple[str, ...]) -> tuple[s
     return tuple(_index(row, one, texts, own.fields.reference) for one in (found if isinstance(found, list) else [found]))
 
 
-def _index(row: files.Row, given: object, texts: tuple[str, ...], name: str) -> str:
+def _index(row: files.SourceRow, given: object, texts: tuple[str, ...], name: str) -> str:
     """A whole number is an index; a text is a choice's own before it is a letter or an index, since tables hold only texts."""
     letters, number = LETTERS[: len(texts)], given if isinstance(given, int) and not isinstance(given, bool) else None
     if isinstance(given, str):

@@ -27,18 +27,18 @@ CHOICES: Final = {"split": ("train", "dev", "test"), "form": classes.FORMS, "bro
 NO_YES: Final = {"0": "no", "1": "yes"}
 
 
-def _filled(template: str, *columns: str) -> tuple[Callable[[files.Row], str], str]:
+def _filled(template: str, *columns: str) -> tuple[Callable[[files.SourceRow], str], str]:
     """A prompt with %s for each column, and its template."""
     return lambda row: template % tuple(files.text_of(row, name).strip() for name in columns), template % tuple(
         f"{{{name}}}" for name in columns
     )
 
 
-def _kind(prompt: tuple[Callable[[files.Row], str], str], **rest: object) -> Kind:
+def _kind(prompt: tuple[Callable[[files.SourceRow], str], str], **rest: object) -> Kind:
     return Kind(prompt=prompt[0], template=prompt[1], **rest)  # type: ignore[arg-type]
 
 
-def _sentence(row: files.Row) -> str:
+def _sentence(row: files.SourceRow) -> str:
     hypothesis = files.text_of(row, "sentence2").strip()
     ended = hypothesis if hypothesis.endswith(".") else f"{hypothesis}."
     return f"{files.text_of(row, 'sentence1').strip()}\nQuestion: {ended} True, False or Neither?\nAnswer:"
@@ -125,7 +125,7 @@ def _examples(
     return examples, skipped
 
 
-def _scored(kind: Kind, row: files.Row, key: str) -> Example:
+def _scored(kind: Kind, row: files.SourceRow, key: str) -> Example:
     """A row with a number as its label."""
     label = row.values.get(kind.label)
     try:

@@ -56,7 +56,7 @@ def read(path: Path, given: Mapping[str, files.Option]) -> tuple[Task, ...]:
     return (task,)
 
 
-def _example(row: files.Row, calculator: bool) -> Example:
+def _example(row: files.SourceRow, calculator: bool) -> Example:
     answer = files.text_of(row, "answer")
     _, mark, last = answer.rpartition("####")
     number = normalised(last.strip()) if mark else None

@@ -20,7 +20,7 @@ def read(path: Path, given: Mapping[str, files.Option]) -> tuple[Task, ...]:
     return (programs.task("humaneval", path, given, _item, stop=STOPS),)
 
 
-def _item(row: files.Row) -> Item:
+def _item(row: files.SourceRow) -> Item:
     return Item(
         id=files.text_of(row, "task_id"),
         prompt=files.text_of(row, "prompt"),

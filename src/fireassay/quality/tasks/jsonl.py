@@ -40,7 +40,7 @@ def read(path: Path, given: Mapping[str, files.Option]) -> tuple[Task, ...]:
     return (task,)
 
 
-def _example(row: files.Row) -> Example:
+def _example(row: files.SourceRow) -> Example:
     own_task.known(row, FIELDS)
     if ("messages" in row.values) == ("prompt" in row.values):
         found = "both prompt and messages" if "prompt" in row.values else "neither prompt nor messages"
@@ -61,7 +61,7 @@ def _example(row: files.Row) -> Example:
     )
 
 
-def _messages(row: files.Row) -> tuple[Mapping[str, str], ...]:
+def _messages(row: files.SourceRow) -> tuple[Mapping[str, str], ...]:
     messages = files.value(row, "messages")
     proper = (
         isinstance(messages, list)

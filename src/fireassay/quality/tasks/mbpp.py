@@ -23,7 +23,7 @@ def read(path: Path, given: Mapping[str, files.Option]) -> tuple[Task, ...]:
     return (programs.task("mbpp", path, given, _item, stop=STOPS, template=TEMPLATE),)
 
 
-def _item(row: files.Row) -> Item:
+def _item(row: files.SourceRow) -> Item:
     asserts = [programs.python(row, "test_list", one) for one in files.texts_of(row, "test_list")]
     code = programs.python(row, "code", files.text_of(row, "code"))
     text = files.text_of(row, "prompt" if "prompt" in row.values else "text").strip()
@@ -36,7 +36,7 @@ def _item(row: files.Row) -> Item:
     )
 
 
-def _test(row: files.Row, asserts: Sequence[str]) -> str:
+def _test(row: files.SourceRow, asserts: Sequence[str]) -> str:
     setup = row.values.get("test_setup_code") or "\n".join(row.values.get("test_imports") or ())
     body = "\n".join(f"    {line}" for one in asserts for line in one.splitlines())
     return programs.python(row, "test_list", f"{setup}\ndef check(candidate):\n{body}\n")

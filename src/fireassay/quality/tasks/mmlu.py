@@ -111,7 +111,7 @@ def _examples(path: Path, subject: str, split: str, asked: Mapping[str, files.Op
     return [_example(row, subject, asked) for row in files.table(text, header=COLUMNS)]
 
 
-def _example(row: files.Row, subject: str, asked: Mapping[str, files.Option]) -> Example:
+def _example(row: files.SourceRow, subject: str, asked: Mapping[str, files.Option]) -> Example:
     answer = str(row.values["answer"]).strip()
     if len(answer) != 1 or answer not in LETTERS:
         fix = "The layout has no header line; remove it." if row.number == 1 and answer.lower() == "answer" else ""

@@ -67,7 +67,7 @@ def _questions(name: str, whole: Any, cluster: str) -> Iterator[Example]:
     version_2 = any(qa.get("is_impossible") for _, _, _, qa in _walk(name, whole))
     for article, paragraph, where, qa in _walk(name, whole):
         title, context = article.get("title", ""), paragraph["context"]
-        row = files.Row(where=where, number=0, values=qa)
+        row = files.SourceRow(where=where, number=0, values=qa)
         impossible = bool(qa.get("is_impossible"))
         answers = () if impossible else _answers(row)
         label = where.partition(".paragraphs")[0] if cluster == "article" else where.partition(".qas")[0]
@@ -81,7 +81,7 @@ def _questions(name: str, whole: Any, cluster: str) -> Iterator[Example]:
         )
 
 
-def _answers(row: files.Row) -> tuple[str, ...]:
+def _answers(row: files.SourceRow) -> tuple[str, ...]:
     """The distinct gold answers, in order."""
     listed = row.values.get("answers")
     texts: list[Any] = [one.get("text") for one in listed if isinstance(one, dict)] if isinstance(listed, list) else []

@@ -28,31 +28,31 @@ _CONNECTORS: Final = {"cause": "because", "effect": "therefore"}
 _COPA_ASKED: Final = {"cause": "What was the cause?", "effect": "What happened as a result?"}
 
 
-def _boolq(row: files.Row) -> str:
+def _boolq(row: files.SourceRow) -> str:
     return f"{files.text_of(row, 'passage')}\nQuestion: {files.text_of(row, 'question')}?\nAnswer:"
 
 
-def _cb(row: files.Row) -> str:
+def _cb(row: files.SourceRow) -> str:
     return f"{files.text_of(row, 'premise')}\nQuestion: {files.text_of(row, 'hypothesis')}. True, False, or Neither?\nAnswer:"
 
 
-def _rte(row: files.Row) -> str:
+def _rte(row: files.SourceRow) -> str:
     return f"{files.text_of(row, 'premise')}\nQuestion: {files.text_of(row, 'hypothesis')} True or False?\nAnswer:"
 
 
-def _axb(row: files.Row) -> str:
+def _axb(row: files.SourceRow) -> str:
     return f"{files.text_of(row, 'sentence1')}\nQuestion: {files.text_of(row, 'sentence2')} True or False?\nAnswer:"
 
 
-def _wic(row: files.Row) -> str:
+def _wic(row: files.SourceRow) -> str:
     first, second, word = (files.text_of(row, name) for name in ("sentence1", "sentence2", "word"))
     return f"Sentence 1: {first}\nSentence 2: {second}\nQuestion: Is the word '{word}' used in the same way in the two sentences above?\nAnswer:"
 
 
-def _wsc(row: files.Row) -> str:
+def _wsc(row: files.SourceRow) -> str:
     """The pronoun between asterisks; places are counted in words (`span2_index`)."""
     target = files.value(row, "target")
-    inner = files.Row(where=f"{row.where}, target", number=row.number, values=target if isinstance(target, dict) else {})
+    inner = files.SourceRow(where=f"{row.where}, target", number=row.number, values=target if isinstance(target, dict) else {})
     noun, pronoun, index = files.text_of(inner, "span1_text"), files.text_of(inner, "span2_text"), files.value(inner, "span2_index")
     words, length = files.text_of(row, "text").split(), len(pronoun.split())
     if isinstance(index, bool) or not isinstance(index, int) or not 0 <= index < len(words):
@@ -61,12 +61,12 @@ def _wsc(row: files.Row) -> str:
     return f'Passage: {marked}\nQuestion: In the passage above, does the pronoun "*{pronoun}*" refer to "*{noun}*"?\nAnswer:'
 
 
-def _multirc(row: files.Row) -> str:
+def _multirc(row: files.SourceRow) -> str:
     paragraph, question, answer = (files.text_of(row, name) for name in ("paragraph", "question", "answer"))
     return f"{paragraph}\nQuestion: {question}\nProposed answer: {answer}\nIs the answer correct?\nAnswer:"
 
 
-def _nothing(_: files.Row) -> str:
+def _nothing(_: files.SourceRow) -> str:
     raise AssertionError("these rows have prompts of their own")
 
 
@@ -106,7 +106,7 @@ KINDS: Final = (
 )  # fmt: skip
 
 
-def examples_of(kind: Kind, row: files.Row, form: str) -> Iterator[Example]:
+def examples_of(kind: Kind, row: files.SourceRow, form: str) -> Iterator[Example]:
     """The examples of a row: one, or one for each answer (MultiRC) or query (ReCoRD)."""
     if kind.called("multirc"):
         yield from _of_multirc(kind, row, form)
@@ -129,22 +129,22 @@ def hash_of(text: object) -> str:
     return sha256(str(text).encode("utf-8", "surrogatepass")).hexdigest()[:12]
 
 
-def _part(row: files.Row, name: str, where: str) -> files.Row:
+def _part(row: files.SourceRow, name: str, where: str) -> files.SourceRow:
     value = files.value(row, name)
     if not isinstance(value, dict):
         raise files.wrong(row.where, f"{files.shown(value)} in {name!r}", "an object")
-    return files.Row(where=f"{row.where}, {where}", number=row.number, values=value)
+    return files.SourceRow(where=f"{row.where}, {where}", number=row.number, values=value)
 
 
-def _parts(row: files.Row, name: str) -> Iterator[files.Row]:
+def _parts(row: files.SourceRow, name: str) -> Iterator[files.SourceRow]:
     value = files.value(row, name)
     if not isinstance(value, list) or not all(isinstance(one, dict) for one in value):
         raise files.wrong(row.where, f"{files.shown(value)} in {name!r}", "a list of objects")
     for index, one in enumerate(value):
-        yield files.Row(where=f"{row.where}, {name}[{index}]", number=row.number, values=one)
+        yield files.SourceRow(where=f"{row.where}, {name}[{index}]", number=row.number, values=one)
 
 
-def _of_multirc(kind: Kind, row: files.Row, form: str) -> Iterator[Example]:
+def _of_multirc(kind: Kind, row: files.SourceRow, form: str) -> Iterator[Example]:
     paragraph, passage = files.text_of(row, "idx"), _part(row, "passage", "passage")
     for question in _parts(passage, "questions"):
         for answer in _parts(question, "answers"):
@@ -155,10 +155,10 @@ def _of_multirc(kind: Kind, row: files.Row, form: str) -> Iterator[Example]:
                 "answer": files.text_of(answer, "text"),
                 "label": answer.values.get("label"),
             }
-            yield classes.example(kind, files.Row(where=answer.where, number=row.number, values=values), form, key, cluster=paragraph)
+            yield classes.example(kind, files.SourceRow(where=answer.where, number=row.number, values=values), form, key, cluster=paragraph)
 
 
-def _of_copa(kind: Kind, row: files.Row, form: str) -> Example:
+def _of_copa(kind: Kind, row: files.SourceRow, form: str) -> Example:
     premise, asked = files.text_of(row, "premise").strip(), files.text_of(row, "question")
     if asked not in _CONNECTORS:
         raise files.wrong(row.where, f"{files.shown(asked)} in 'question'", "cause or effect", files.did_you_mean(asked, _CONNECTORS))
@@ -181,7 +181,7 @@ def _of_copa(kind: Kind, row: files.Row, form: str) -> Example:
     )
 
 
-def _of_record(row: files.Row, form: str) -> Iterator[Example]:
+def _of_record(row: files.SourceRow, form: str) -> Iterator[Example]:
     passage, key = _part(row, "passage", "passage"), files.text_of(row, "idx")
     text = files.text_of(passage, "text")
     entities = sorted({text[int(files.value(one, "start")) : int(files.value(one, "end")) + 1] for one in _parts(passage, "entities")})

@@ -28,7 +28,7 @@ class Kind:
     folder: str
     labels: Mapping[Any, str]  # as in the file, in the official order -> the word that is asked for
     metrics: tuple[str, ...]
-    prompt: Callable[[files.Row], str]
+    prompt: Callable[[files.SourceRow], str]
     template: str  # what `prompt` makes, with names of columns
     label: str = "label"
     columns: tuple[str, ...] = ()  # names, where the file has no header
@@ -57,7 +57,7 @@ class Read:
     skipped: int = 0
 
 
-def example(kind: Kind, row: files.Row, form: str, key: str, cluster: str | None = None) -> Example:
+def example(kind: Kind, row: files.SourceRow, form: str, key: str, cluster: str | None = None) -> Example:
     label = row.values.get(kind.label)
     if label is None or label in (-1, "-1", ""):
         found = (

@@ -40,7 +40,7 @@ class Text:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Row:
+class SourceRow:
     """A row with its place, for messages."""
 
     where: str  # "dev.tsv, line 12"
@@ -117,7 +117,7 @@ def _similar(path: Path) -> str:
     return f"Did you mean {path.parent / match}?" if match else ""
 
 
-def json_lines(file: Text) -> Iterator[Row]:
+def json_lines(file: Text) -> Iterator[SourceRow]:
     """The objects of a JSONL file; blank lines are skipped."""
     number = 0
     for line, text in enumerate(file.text.split("\n"), 1):
@@ -129,7 +129,7 @@ def json_lines(file: Text) -> Iterator[Row]:
         value = parsed(where, text)
         if not isinstance(value, dict):
             raise wrong(where, shown(value), "one JSON object per line")
-        yield Row(where=where, number=number, values=value)
+        yield SourceRow(where=where, number=number, values=value)
 
 
 def _refuse_long(where: str, text: str) -> None:
@@ -157,7 +157,7 @@ def _whole(found: Any) -> Any:
     return found.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace") if isinstance(found, str) else found
 
 
-def table(file: Text, delimiter: str = ",", header: Sequence[str] = ()) -> Iterator[Row]:
+def table(file: Text, delimiter: str = ",", header: Sequence[str] = ()) -> Iterator[SourceRow]:
     """The rows of a CSV file with quotes; `header`: the columns' names, where the file does not name them itself."""
     csv.field_size_limit(LONGEST_LINE)
     reader = csv.reader(io.StringIO(file.text, newline=""), strict=True, delimiter=delimiter)
@@ -175,12 +175,12 @@ def table(file: Text, delimiter: str = ",", header: Sequence[str] = ()) -> Itera
                 raise wrong(
                     where, f"{len(values)} columns", f"{len(names)}: {', '.join(names)}", "Put a value with commas or quotes in quotes."
                 )
-            yield Row(where=where, number=number, values=dict(zip(names, values, strict=True)))
+            yield SourceRow(where=where, number=number, values=dict(zip(names, values, strict=True)))
     except csv.Error as error:
         raise wrong(f"{file.name}, line {reader.line_num}", f"no CSV ({error})", "CSV, quotes inside a value doubled") from None
 
 
-def tabbed(file: Text, header: Sequence[str] = ()) -> Iterator[Row | Broken]:
+def tabbed(file: Text, header: Sequence[str] = ()) -> Iterator[SourceRow | Broken]:
     """The rows of a TSV file in which quotes are ordinary characters."""
     names, number = list(header), 0
     for line, text in enumerate(file.text.split("\n"), 1):
@@ -197,7 +197,7 @@ def tabbed(file: Text, header: Sequence[str] = ()) -> Iterator[Row | Broken]:
         if len(values) != len(names):
             yield Broken(where=where, found=f"{len(values)} columns instead of {len(names)} ({', '.join(names)})")
         else:
-            yield Row(where=where, number=number, values=dict(zip(names, values, strict=True)))
+            yield SourceRow(where=where, number=number, values=dict(zip(names, values, strict=True)))
 
 
 def _header(where: str, values: Sequence[str]) -> list[str]:
@@ -207,7 +207,7 @@ def _header(where: str, values: Sequence[str]) -> list[str]:
     return names
 
 
-def value(row: Row, name: str) -> Any:
+def value(row: SourceRow, name: str) -> Any:
     """A field that has to be there."""
     if row.values.get(name) is None:
         if name in row.values:
@@ -217,7 +217,7 @@ def value(row: Row, name: str) -> Any:
     return row.values[name]
 
 
-def text_of(row: Row, name: str) -> str:
+def text_of(row: SourceRow, name: str) -> str:
     """A field that has to be a text that is not blank; numbers as they are written in JSON, true and false in small letters."""
     found = value(row, name)
     if isinstance(found, bool | int | float):
@@ -227,7 +227,7 @@ def text_of(row: Row, name: str) -> str:
     return found
 
 
-def texts_of(row: Row, name: str) -> tuple[str, ...]:
+def texts_of(row: SourceRow, name: str) -> tuple[str, ...]:
     """A field that is a text, or a list of at least one."""
     found = value(row, name)
     if not isinstance(found, list):

@@ -18,7 +18,7 @@ from pydantic import BeforeValidator, Field, ValidationError
 from fireassay import catalog
 from fireassay.errors import Problem, SpecError
 from fireassay.quality.tasks.support import files
-from fireassay.quality.tasks.support.files import Row
+from fireassay.quality.tasks.support.files import SourceRow
 from fireassay.spec.explain import closest, did_you_mean, explain, shown
 from fireassay.spec.load import parse, with_lines
 from fireassay.spec.model import NAME_PATTERN, Model, Words, listed
@@ -45,28 +45,28 @@ LIGHTEST: Final = 1e-9
 HEAVIEST: Final = 1e9
 
 
-def id_of(row: Row, name: str = "id") -> str:
+def id_of(row: SourceRow, name: str = "id") -> str:
     """The row's id, or its number."""
     return files.text_of(row, name) if name and row.values.get(name) is not None else str(row.number)
 
 
-def label_of(row: Row, name: str = "cluster") -> str | None:
+def label_of(row: SourceRow, name: str = "cluster") -> str | None:
     """A label, or None where the row has none."""
     return files.text_of(row, name) if row.values.get(name) is not None else None
 
 
-def groups_of(row: Row) -> Mapping[str, str]:
+def groups_of(row: SourceRow) -> Mapping[str, str]:
     """The labels of subgroups: an object of texts."""
     groups = row.values.get("groups")
     if groups is None:
         return {}
     if not isinstance(groups, dict):
         raise files.wrong(row.where, f"{files.shown(groups)} in 'groups'", 'an object of labels, as {"language": "en"}')
-    inner = Row(where=f"{row.where}, groups", number=row.number, values=groups)
+    inner = SourceRow(where=f"{row.where}, groups", number=row.number, values=groups)
     return {name: files.text_of(inner, name) for name in groups}
 
 
-def weight_of(row: Row, name: str = "weight") -> float:
+def weight_of(row: SourceRow, name: str = "weight") -> float:
     """A weight, or 1 where the row has none; squares of weights must be numbers that are not 0."""
     found = row.values.get(name)
     if found is None:
@@ -80,7 +80,7 @@ def weight_of(row: Row, name: str = "weight") -> float:
     return weight
 
 
-def known(row: Row, names: tuple[str, ...]) -> None:
+def known(row: SourceRow, names: tuple[str, ...]) -> None:
     """Refuse a field that looks like a misspelt one; other fields are the user's."""
     for name in row.values:
         match = closest(name, names)

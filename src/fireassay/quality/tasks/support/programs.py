@@ -16,7 +16,7 @@ def task(
     name: str,
     path: Path,
     given: Mapping[str, files.Option],
-    item: Callable[[files.Row], Item],
+    item: Callable[[files.SourceRow], Item],
     *,
     stop: tuple[str, ...],
     template: str = "",
@@ -40,7 +40,7 @@ def task(
     )
 
 
-def python(row: files.Row, name: str, source: str) -> str:
+def python(row: files.SourceRow, name: str, source: str) -> str:
     """Demand that a field holds Python."""
     try:
         compile(source, name, "exec", dont_inherit=True)
