@@ -37,8 +37,8 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-MOST_US = 20.0
-MOST_SHARE = 0.01
+MAX_US = 20.0
+MAX_SHARE = 0.01
 WARM = 40  # steps at the beginning that are left out
 SAMPLED = 264  # of a reducer's: until then more of them are watched
 TOGETHER = "DDP gloo, 2 ranks"
@@ -242,7 +242,7 @@ def compared(torch: Any, name: str, case: tuple[Model, int, int], rounds: int, l
         "added_us": round(added * 1e6, 1),
         "added_percent": round(100 * added / step, 2),
         "added_trimmed_mean_us": round(median(most) * 1e6, 1),
-        "kept": judged * 1e6 <= MOST_US or judged / step <= MOST_SHARE,
+        "kept": judged * 1e6 <= MAX_US or judged / step <= MAX_SHARE,
         "promised": loop is ordinary,
         "added_quartiles_us": [round(each * 1e6, 1) for each in quartiles(more)],
         "without_apart_us": round(median(abs(one[0] - other[0]) for one, other, _, _ in found) * 1e6, 1),

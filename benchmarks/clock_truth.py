@@ -26,7 +26,7 @@ from typing import Any
 
 OFFSETS_S = (0.0005, -0.0005, 0.02, -1.0, 5.0, -5.0)
 DRIFT = 50e-6
-LEAST_S = 0.0002
+MIN_S = 0.0002
 CLONE_NEWTIME, NOT_ALLOWED = 0x80, 77
 
 
@@ -108,7 +108,7 @@ def main() -> int:
     print("| offset | shifted | looks | error | bound |\n|---|---|---|---|---|")
     for offset, error, bound, looks, how in told:
         print(f"| {offset * 1e3:g} ms | {how} | {looks} | {error * 1e6:.1f} us | {bound * 1e6:.1f} us |")
-    kept = all(abs(error) <= min(bound + 1e-8, LEAST_S) for _, error, bound, _, _ in told)
+    kept = all(abs(error) <= min(bound + 1e-8, MIN_S) for _, error, bound, _, _ in told)
     print("\nkept" if kept else "\nBROKEN: an offset is off by more than its bound, or by more than 0.2 ms")
     return 0 if kept else 1
 

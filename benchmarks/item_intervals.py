@@ -64,7 +64,7 @@ def main() -> int:
         one
         for setting in SETTINGS
         for size in sizes
-        if not setting.clustered or size // CLUSTER >= item_bootstrap.FEWEST
+        if not setting.clustered or size // CLUSTER >= item_bootstrap.MIN_CLUSTERS
         for one in row(setting, size, experiments, asked.draws, seed)
     ]
     broken = [words for words, promised in rows if not promised]

@@ -39,8 +39,8 @@ from fireassay.stats.pass_at_k import Solved, of_problems, pass_at_k
 from tests.quality.sandbox.hostile import HOSTILE, TEST
 from tests.quality.sandbox.test_hostile import left_over
 
-MOST_S = 0.080
-LEAST_COVERED = 0.935
+MAX_S = 0.080
+MIN_COVERED = 0.935
 GONE_S = 10.0
 DIFFICULTIES = ((0.5, 0.5), (0.1, 0.9), (0.9, 0.1), (2.0, 0.2))  # of Beta distributions
 SAMPLES = ((1, 1), (5, 1), (10, 5))  # programs of a problem, k
@@ -84,7 +84,7 @@ def overhead(tier: Tier, times: int) -> bool:
     print(
         f"* a run of two sandboxes and 3 calls, median of {times}: {wall_s * 1e3:.0f} ms of the clock, {cpu_s * 1e3:.0f} ms of processor time"
     )
-    return (cpu_s if busy else wall_s) <= MOST_S
+    return (cpu_s if busy else wall_s) <= MAX_S
 
 
 def canonical(tier: Tier, count: int) -> bool:
@@ -152,7 +152,7 @@ def coverage(times: int) -> bool:
                 worst = min(worst, float(shown[0].split(" ")[0]))
                 print(f"| {problems} | Beta({a:g}, {b:g}) | {samples} | {k} | {truth:.3f} | {' | '.join(shown)} |")
     print(f"\nleast coverage {worst:.3f}, {times} repetitions")
-    return worst >= LEAST_COVERED - (0.0 if times >= 1000 else 0.045)
+    return worst >= MIN_COVERED - (0.0 if times >= 1000 else 0.045)
 
 
 def bounds(problems: list[Solved], k: int) -> tuple[tuple[float, float], tuple[float, float]]:

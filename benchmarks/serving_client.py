@@ -42,10 +42,10 @@ from typing import Any
 
 NATIVE = Path(__file__).parent / "native"
 BARE = Path(__file__).parent / "bare_protocol.py"
-LEAST_TIMES = {"sglang-rust": 1.5, "vllm": 5.0}  # requests per second, of the fastest peers': in Rust and in Python, in the same run
-MOST_TIMES_C = 4.0  # processor time per chunk that is a packet of its own, of the bare C client's, which looks for the last bytes only
-MOST_TIMES_BARE = 1.5  # processor time per chunk and turnaround in the wave, of the bare protocol's on uvloop
-LEAST_ACHIEVED = 0.99  # of the bare protocol's rate in the wave
+MIN_TIMES = {"sglang-rust": 1.5, "vllm": 5.0}  # requests per second, of the fastest peers': in Rust and in Python, in the same run
+MAX_TIMES_C = 4.0  # processor time per chunk that is a packet of its own, of the bare C client's, which looks for the last bytes only
+MAX_TIMES_BARE = 1.5  # processor time per chunk and turnaround in the wave, of the bare protocol's on uvloop
+MIN_ACHIEVED = 0.99  # of the bare protocol's rate in the wave
 MORE_EVENTS = 4  # role, finish reason, usage, end mark
 LEAD_NS = 100_000_000  # between the word to begin and the begin, as assay's runner has it
 FEW = 64  # requests of the run that tells a peer's start and end apart from its load
@@ -488,11 +488,11 @@ def times(clients: dict[str, Any]) -> dict[str, float]:
 def broken(mode: str, found: dict[str, float]) -> list[str]:
     """The promises of a mode that this run breaks."""
     if mode == "wave":
-        most = {f"{what} of floor-uvloop": MOST_TIMES_BARE for what in ("processor", "turnaround p50", "turnaround p99")}
-        least = {"rate of floor-uvloop": LEAST_ACHIEVED}
+        most = {f"{what} of floor-uvloop": MAX_TIMES_BARE for what in ("processor", "turnaround p50", "turnaround p99")}
+        least = {"rate of floor-uvloop": MIN_ACHIEVED}
     else:
-        most = {"processor of floor-c": MOST_TIMES_C} if mode == "tokens" else {}
-        least = {f"rate of {name}": value for name, value in LEAST_TIMES.items()}
+        most = {"processor of floor-c": MAX_TIMES_C} if mode == "tokens" else {}
+        least = {f"rate of {name}": value for name, value in MIN_TIMES.items()}
     too_much = [f"{name}: {found[name]}, at most {value}" for name, value in most.items() if found[name] > value]
     return too_much + [f"{name}: {found[name]}, at least {value}" for name, value in least.items() if found.get(name, value) < value]
 

@@ -27,7 +27,7 @@ from fireassay.instruments.reference_server.truth import Entry
 
 LATENCIES = (0.005, 0.05, 0.5, 1.5, 2.0, 10.0)
 TOKENS = 8
-MOST = 0.02
+MAX_DISAGREEMENT = 0.02
 DURATION_S = 30.0
 
 
@@ -91,7 +91,7 @@ def main() -> int:
     parser.add_argument("--duration", type=float, default=DURATION_S, help="seconds that are measured (default 30)")
     asked = parser.parse_args()
     runs = [measured(latency, asked.streams, asked.duration) for latency in asked.latency or LATENCIES]
-    kept = all(run["off"] is not None and abs(run["off"]) <= MOST for run in runs)
+    kept = all(run["off"] is not None and abs(run["off"]) <= MAX_DISAGREEMENT for run in runs)
     now = datetime.now(UTC).isoformat(timespec="seconds")
     print(json.dumps({"benchmark": "serving_goodput", "utc": now, "machine": platform.platform(), "runs": runs, "kept": kept}, indent=2))
     return 0 if kept else 1

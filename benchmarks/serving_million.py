@@ -36,8 +36,8 @@ COORDINATOR = HERE.parent / "tests" / "survival" / "coordinator.py"
 MIB = 1 << 20
 LOOK_S = 0.25
 TOKENS = 32
-MOST_CLIENT_MB, MOST_BYTES_PER_REQUEST = 500.0, 1000.0
-MOST_REPORT_S = {1_000_000: 30.0, 10_000: 2.0}
+MAX_CLIENT_MB, MAX_BYTES_PER_REQUEST = 500.0, 1000.0
+MAX_REPORT_S = {1_000_000: 30.0, 10_000: 2.0}
 
 
 def experiment(port: int, requests: int, streams: int, seconds: float) -> dict[str, Any]:
@@ -196,10 +196,10 @@ def main() -> int:
         reports = [report(record) for _ in range(arguments.reports)]
         ended = outcomes(record)
         bytes_on_disk = sum(file.stat().st_size for file in record.rglob("*") if file.is_file())
-    most_s = MOST_REPORT_S.get(arguments.requests, 30.0)
+    most_s = MAX_REPORT_S.get(arguments.requests, 30.0)
     kept = {
-        "client below 500 MB": found["client_peak_mb"] < MOST_CLIENT_MB,
-        "below 1 KB per finished request": found["client_bytes_per_finished_request"] < MOST_BYTES_PER_REQUEST,
+        "client below 500 MB": found["client_peak_mb"] < MAX_CLIENT_MB,
+        "below 1 KB per finished request": found["client_bytes_per_finished_request"] < MAX_BYTES_PER_REQUEST,
         f"report within {most_s:g} s": sorted(one["seconds"] for one in reports)[len(reports) // 2] <= most_s,
         "one outcome each": ended["not_exactly_one"] == 0 and ended["due"] == ended["with_all_tokens"],
     }

@@ -7,7 +7,7 @@ One process collects the tests, runs each once under a profiler to learn which f
 once per mutant: the child exchanges the code object of one function, runs the tests that reach it, the most specific ones first, and ends at
 the first failure. A mutant is killed, survives, or times out (killed); one whose function no test reaches is counted as not reached. The
 same seed draws the same sample from the same sources. Limits: module-level statements and decorated signatures are not mutated, at most
-`MOST_TESTS` tests of at most `MOST_S` seconds together are run per mutant, and a mutant that means the same as the original survives.
+`MAX_TESTS` tests of at most `MAX_S` seconds together are run per mutant, and a mutant that means the same as the original survives.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from typing import Any
 
 import pytest
 
-MOST_TESTS, MOST_S = 12, 3.0  # per mutant
+MAX_TESTS, MAX_S = 12, 3.0  # per mutant
 SWAPS: dict[type, type] = {
     ast.Lt: ast.LtE,
     ast.LtE: ast.Lt,
@@ -244,8 +244,8 @@ class Mutants:
         if not reached:
             return {**result, "result": "not reached"}
         chosen, total = [], 0.0
-        for _, seconds, item in reached[:MOST_TESTS]:
-            if chosen and total + seconds > MOST_S:
+        for _, seconds, item in reached[:MAX_TESTS]:
+            if chosen and total + seconds > MAX_S:
                 break
             chosen.append(session.items[item])
             total += seconds

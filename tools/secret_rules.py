@@ -24,7 +24,7 @@ from typing import Any
 
 TARGET = Path(__file__).resolve().parents[1] / "src" / "fireassay" / "record" / "secrets" / "rules.json"
 SOURCE = "https://github.com/gitleaks/gitleaks/blob/{version}/config/gitleaks.toml"
-SHORTEST_HEAD = 3
+MIN_HEAD_LENGTH = 3
 SKIPPED = {
     "private-key",
     "curl-auth-header",
@@ -36,7 +36,7 @@ SKIPPED = {
     "huggingface-organization-api-token",  # letters only, as in a long name of a function: see PREFIXED
 }
 TERMINATOR = r"""(?:[\x60'"\s;]|\\[nr]|$)"""
-LONGEST_HEAD = 5  # a longer beginning only makes the search for it slower
+MAX_HEAD_LENGTH = 5  # a longer beginning only makes the search for it slower
 LONG = hashlib.sha512(b"x").hexdigest()
 HARMLESS = (
     *(LONG[:size] for size in range(7, 128)),
@@ -92,7 +92,7 @@ def rule(given: dict[str, Any]) -> dict[str, Any] | None:
     begins = sorted({head.lower() for head in heads(parser.parse(regex))})
     if any(not head for head in begins) or any(_takes(compiled, head) for head in given["keywords"]):
         return None
-    if not (long := sorted({head[:LONGEST_HEAD] for head in begins if len(head) >= SHORTEST_HEAD})):
+    if not (long := sorted({head[:MAX_HEAD_LENGTH] for head in begins if len(head) >= MIN_HEAD_LENGTH})):
         return None
     made = {"id": given["id"], "heads": long, "regex": regex}
     return made | {name: given[name] for name in ("entropy",) if name in given}

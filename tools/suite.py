@@ -5,7 +5,7 @@
 `test` and `test-all` are what `make` calls so: together every test once, but for properties, of which the one draws a few examples and the
 other all. Without either all that pytest is told to run, in one go. A test that passes the second time is flaky: it is named in the last
 lines, and the run stays green. The very last line counts every test once. A run that did not end by itself (a broken module, an internal
-error, Ctrl-C) is red at once, as is one with more failures than `AT_MOST`: they are no accident. It cannot tell a flaky test from one that
+error, Ctrl-C) is red at once, as is one with more failures than `MAX_SHOWN`: they are no accident. It cannot tell a flaky test from one that
 needs another to run before it.
 """
 
@@ -21,7 +21,7 @@ from xml.etree import ElementTree
 BESIDE = ("-n", "3", "--dist", "worksteal")  # a third worker, since many tests wait; whoever is done takes over from the others
 ALONE = ("-p", "no:xdist", "--last-failed", "--last-failed-no-failures", "none", "-qq")  # -qq: without a second closing line
 TIERS = {"test": ("-m", "not deep"), "test-all": ("-m", "deep")}
-AT_MOST = 50
+MAX_SHOWN = 50
 OK, FAILED = 0, 1  # pytest's exit codes; all others mean that some tests did not run
 RANK = ("passed", "skipped", "failed")
 
@@ -49,7 +49,7 @@ def twice(scratch: Path, words: list[str]) -> tuple[int, dict[str, str], list[st
     """The exit code of both runs together, every test's outcome, and the flaky ones."""
     code, first = pytest(scratch, "beside", *BESIDE, *words)
     failed = [name for name, outcome in first.items() if outcome == "failed"]
-    if code != FAILED or not 0 < len(failed) <= AT_MOST:
+    if code != FAILED or not 0 < len(failed) <= MAX_SHOWN:
         return code, first, []
     print(f"\nonce more, alone: {len(failed)} that failed", flush=True)
     again, second = pytest(scratch, "alone", *ALONE, *words)

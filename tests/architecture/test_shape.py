@@ -14,11 +14,11 @@ from fireassay import catalog
 pytestmark = pytest.mark.slow
 
 
-MOST_LINES = 500  # of a file
-MOST_PARAMETERS = 8  # of a function, without self, cls, *arguments and **words
+MAX_LINES = 500  # of a file
+MAX_PARAMETERS = 8  # of a function, without self, cls, *arguments and **words
 # One class each, whose methods are what hooks call or events mean: a call more would cost every step a microsecond (decision 0064). To be parted.
 LONG = {"instruments/hooks/steps.py": 720, "instruments/recorder/recorder.py": 560, "steps/reading.py": 620}
-MOST_MODULES = 25  # of a folder, without its `__init__`
+MAX_MODULES = 25  # of a folder, without its `__init__`
 
 
 @pytest.fixture(scope="module")
@@ -40,7 +40,7 @@ def parameters(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
 
 def test_no_file_is_longer_than_500_lines(files: list[Path], repository: Path) -> None:
     lines = {path.relative_to(repository / "src" / "fireassay").as_posix(): len(path.read_text().splitlines()) for path in files}
-    assert {name: count for name, count in lines.items() if count > LONG.get(name, MOST_LINES)} == {}
+    assert {name: count for name, count in lines.items() if count > LONG.get(name, MAX_LINES)} == {}
 
 
 def test_no_function_has_more_than_8_parameters(files: list[Path]) -> None:
@@ -49,7 +49,7 @@ def test_no_function_has_more_than_8_parameters(files: list[Path]) -> None:
         f"{path.name}:{function.lineno} {function.name}": parameters(function)
         for path in files
         for function in functions(path)
-        if parameters(function) > MOST_PARAMETERS
+        if parameters(function) > MAX_PARAMETERS
     }
     assert many == {}
 
@@ -58,4 +58,4 @@ def test_no_folder_has_more_than_25_modules(files: list[Path], repository: Path)
     """More of them answer several questions: one folder for each.  A folder of plug-ins answers one, once for each."""
     plugs = {repository.joinpath("src", "fireassay", *package.split(".")) for package in catalog.PLUG_INS}
     modules = Counter(path.parent for path in files if path.name != "__init__.py" and path.parent not in plugs)
-    assert {folder.name: count for folder, count in modules.items() if count > MOST_MODULES} == {}
+    assert {folder.name: count for folder, count in modules.items() if count > MAX_MODULES} == {}

@@ -68,7 +68,7 @@ def test_much_output_is_kept_in_part_and_secrets_are_not(tmp_path: Path, monkeyp
     struck = Struck(replica=0, url="http://127.0.0.1:1", target=Target(), log=log)
     begin = time.monotonic()
     command.run("yes | head -c 5000000; echo $CLUSTER_TOKEN", struck)
-    assert time.monotonic() - begin < command.LONGEST_S
+    assert time.monotonic() - begin < command.MAX_S
     assert len(log.read_text()) < 2 * command.MAX_SAID
     assert log.read_text().endswith("[redacted]\n")
 

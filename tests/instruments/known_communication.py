@@ -65,7 +65,7 @@ def main(clock: str, blocks: int, regimes: list[tuple[float, float]]) -> list[di
 def _regime(torch: Any, clock: str, blocks: int, compute_s: float, comm_s: float) -> dict[str, Any]:
     from fireassay.instruments.hooks import communication_differencing
 
-    communication_differencing.WARM, communication_differencing.MOST, communication_differencing.REPLAYS = (WARM, blocks, 0)  # type: ignore[misc]
+    communication_differencing.WARM, communication_differencing.MAX_BLOCKS, communication_differencing.REPLAYS = (WARM, blocks, 0)  # type: ignore[misc]
     turns = WARM + 2 * blocks * communication_differencing.LENGTH
     rows: list[Any] = []
     truths: list[list[Known]] = []

@@ -306,20 +306,20 @@ def test_batches_that_a_thread_of_the_script_fetches_are_not_waited_for(hooked: 
 
 def test_updates_by_hand_pile_nothing_up(hooked: Hooked) -> None:
     """No step takes the losses and the collectives: they are told, or added up, on the way."""
-    from fireassay.instruments.hooks.steps import MOST_EVENTS
+    from fireassay.instruments.hooks.steps import MAX_EVENTS
 
     torch, model, calls = hooked.torch, hooked.torch.nn.Linear(4, 1), hooked.attached.calls
-    for _ in range(3 * MOST_EVENTS):
+    for _ in range(3 * MAX_EVENTS):
         calls.over(calls.begun("world", 2, "all_reduce", [torch.ones(1)]))
         model(torch.ones(2, 4)).mean().backward()
         with torch.no_grad():
             for parameter in model.parameters():
                 parameter -= 1e-3 * parameter.grad
                 parameter.grad = None
-    assert len(hooked.attached.events) <= 8 * MOST_EVENTS
-    assert calls.open <= 2 * MOST_EVENTS
+    assert len(hooked.attached.events) <= 8 * MAX_EVENTS
+    assert calls.open <= 2 * MAX_EVENTS
     hooked.close()
-    assert len(hooked.of("collectives")) == 3 * MOST_EVENTS
+    assert len(hooked.of("collectives")) == 3 * MAX_EVENTS
     assert hooked.of("steps") == []
 
 

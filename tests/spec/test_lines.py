@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fireassay.spec.explain import LONGEST_LINE, concealed, excerpt_of, key_lines, line_of
+from fireassay.spec.explain import MAX_LINE_LENGTH, concealed, excerpt_of, key_lines, line_of
 
 TEXT = """\
 name = "x"            # 1
@@ -100,5 +100,5 @@ def test_a_long_line_is_cut_around_what_is_wrong() -> None:
     text = f"a = {'1' * 300}"
     found = excerpt_of("a", text, key_lines(text))
     assert found is not None
-    assert len(found.text) == LONGEST_LINE
-    assert 0 <= found.begin < found.end <= LONGEST_LINE
+    assert len(found.text) == MAX_LINE_LENGTH
+    assert 0 <= found.begin < found.end <= MAX_LINE_LENGTH

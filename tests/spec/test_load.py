@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from fireassay.errors import Problem, SpecError
 from fireassay.spec.experiment import Experiment, Factor, Gates
 from fireassay.spec.load import from_mapping, load, read, to_toml
-from fireassay.spec.rules.experiment import FEWEST_LAUNCHES
+from fireassay.spec.rules.experiment import MIN_LAUNCHES
 from fireassay.spec.rules.notes import notes
 from fireassay.spec.sections.workload import Workload
 from fireassay.verdict.gates.support import gate
@@ -299,7 +299,7 @@ def test_fewer_launches_than_the_gates_judge_are_noted_before_they_are_made() ->
         experiment = from_mapping(smallest(launches={"per_configuration": launches}))
         text = " ".join(notes(experiment, date(2026, 1, 1)))
         assert ("Write at least 3" in text) is noted
-    assert FEWEST_LAUNCHES == gate.FEWEST_LAUNCHES  # what the gates ask for
+    assert MIN_LAUNCHES == gate.MIN_LAUNCHES  # what the gates ask for
 
 
 def test_with_a_precision_the_launches_before_the_first_look_are_at_most_all_of_them() -> None:

@@ -50,7 +50,7 @@ def compared(
 
 
 def asks_for_quality(side: Side) -> bool:
-    """Whether the record's result is its quality: an evaluation with a margin."""
+    """True if the record's result is its quality: an evaluation with a margin."""
     return side.measured.kind.judges_quality and side.measured.experiment.quality is not None
 
 

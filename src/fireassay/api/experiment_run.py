@@ -134,7 +134,7 @@ def _rate_words(rate: float | None) -> str:
 
 
 def _meets(experiment: Experiment, rate: float, folder: Path, root: Path, on_progress: Progress | None) -> bool | None:
-    """Whether a short load attains the objectives, ignoring its interval: this only locates a range."""
+    """True if a short load attains the objectives, ignoring its interval: this only locates a range."""
     try:
         path = run(pilot(experiment, rate), folder=folder, root=root, on_progress=on_progress)
     except WorkloadError:  # every request failed, so no objective was met

@@ -18,7 +18,7 @@ from fireassay.runners.calibration import client, machine
 from fireassay.runners.calibration.client import ClientCalibration
 from fireassay.runners.calibration.machine import MachineExamination
 from fireassay.runners.experiment.progress import RunProgress
-from fireassay.stats.comparing.aa_test import LEAST, alike
+from fireassay.stats.comparing.aa_test import MIN_LAUNCHES, alike
 from fireassay.stats.series.trend import drift, memory
 from fireassay.verdict.fitness.client import examine_client
 from fireassay.verdict.fitness.machine import examine, whole
@@ -33,7 +33,7 @@ def machine_examined(
     with tempfile.TemporaryDirectory(prefix="assay-doctor-") as scratch:
         seen = machine.examine(Path(scratch), seconds, launches=launches or machine.LAUNCHES, on_progress=on_progress)
         begins, values = _launch_values(seen.record)
-    return (None if len(values) < LEAST and seen.stopped else of_machine(seen, begins, values)), seen.stopped
+    return (None if len(values) < MIN_LAUNCHES and seen.stopped else of_machine(seen, begins, values)), seen.stopped
 
 
 def client_examined(seconds: float, announce: Callable[[str], None]) -> tuple[Result | None, str]:

@@ -98,7 +98,7 @@ def half_width(interval: Estimate) -> float:
 
 
 def is_narrow(interval: Estimate, precision: float) -> bool:
-    """Whether both bounds lie within this fraction of the value."""
+    """True if both bounds lie within this fraction of the value."""
     return narrow_enough(Interval(value=interval.value, low=interval.low, high=interval.high), precision)
 
 

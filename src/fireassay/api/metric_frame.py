@@ -80,7 +80,7 @@ def _example(name: str) -> str:
 
 
 def _fits(configuration: Configuration, selection: Mapping[str, object]) -> bool:
-    """Whether a configuration has all selected values; `rate`, `concurrency` and `engine` as its name spells them."""
+    """True if a configuration has all selected values; `rate`, `concurrency` and `engine` as its name spells them."""
     parts = dict(part.split("=", 1) for part in configuration.name.split(" ") if "=" in part)
     known = {**parts, "configuration": configuration.name, "workers": configuration.workers, "load": configuration.load}
     return all(name in known and _alike(known[name], value) for name, value in selection.items())

@@ -80,7 +80,7 @@ class Record:
 
     @property
     def sealed(self) -> bool:
-        """Whether its files are final and have digests."""
+        """True if its files are final and have digests."""
         return self._opened.sealed
 
     @property

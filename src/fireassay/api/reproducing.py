@@ -83,7 +83,7 @@ def changed_script(measured: RecordData, folder: Path, *, force: bool) -> str:
 def reproduced(
     first: Side, second: Side, history: str | None, day_to_day: float | None, *, force: bool, watch: Watch = unwatched
 ) -> Reproduction:
-    """Whether the second record reproduces the first."""
+    """True if the second record reproduces the first."""
     between = days(history, day_to_day, (first, second), (), watch)
     comparison = compare((first, second), force=True, days=between)
     return reproduction(comparison, first, second, force=force, days=between)

@@ -33,7 +33,7 @@ from fireassay.verdict.audits.serving.engine import LIMITS
 ALONE: Final = 1
 TOGETHER: Final = 9
 AT_ONCE: Final = 3
-LONGEST_S: Final = 120.0  # until the last request is sent
+MAX_S: Final = 120.0  # until the last request is sent
 TIMEOUT_S: Final = 60.0  # of a request, unless --request-timeout is given
 PAUSE_S: Final = 2.0  # longest pause after 429 or 503: the check reports the limit and need not get past it
 MERGED: Final = 1.05  # tokens per event above which an event is not a token
@@ -66,7 +66,7 @@ class Seen:
 
     @property
     def streamed(self) -> bool:
-        """Whether streams were requested."""
+        """True if streams were requested."""
         return self.serving.stream and catalog.load("traffic.tasks", self.serving.task).streams
 
 
@@ -99,7 +99,7 @@ def of_ten(experiment: Experiment) -> Experiment:
     timeout_s = serving.client.timeout_s if "timeout_s" in serving.client.model_fields_set else TIMEOUT_S
     pause_s = min(PAUSE_S, serving.client.most_pause_s)
     client = {"timeout_s": timeout_s, "most_pause_s": pause_s, "first_pause_s": min(pause_s, serving.client.first_pause_s), "processes": 1}
-    arrivals = Arrivals(duration_s=LONGEST_S, requests=TOGETHER, warm_up_s=0.0, cold=ALONE, drain_s=timeout_s)
+    arrivals = Arrivals(duration_s=MAX_S, requests=TOGETHER, warm_up_s=0.0, cold=ALONE, drain_s=timeout_s)
     small = serving.model_copy(
         update={
             "arrivals": arrivals,

@@ -27,7 +27,7 @@ from fireassay.estimates.rounding import (
     significant,
     written,
 )
-from fireassay.stats.groups.launch_groups import LEAST, groups
+from fireassay.stats.groups.launch_groups import MIN_VALUES, groups
 
 CLEARLY: Final = 0.002  # p below which diverging launches are marked after the interval: strict, as a report has many intervals
 APART: Final = 0.01  # and the least relative difference between them
@@ -197,7 +197,7 @@ def _interval(value: Estimate, low: Decimal, high: Decimal) -> str:
 
 def _caution(value: Estimate) -> str:
     """A caution that the interval does not show: its launches form separate groups (`fireassay.stats.groups.launch_groups`)."""
-    if len(value.launch_values) < LEAST or (grouping := groups(value.launch_values, smallest_effect=APART)) is None:
+    if len(value.launch_values) < MIN_VALUES or (grouping := groups(value.launch_values, smallest_effect=APART)) is None:
         return ""
     return "" if grouping.p >= CLEARLY else " (two groups)" if grouping.outlying is None else " (one far out)"
 

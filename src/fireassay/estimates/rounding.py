@@ -17,14 +17,14 @@ from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal
 from typing import Final, Literal
 
-MOST_DIGITS: Final = 6  # significant digits; more are unreadable
+MAX_DIGITS: Final = 6  # significant digits; more are unreadable
 DIGITS_OF_HALF_WIDTH: Final = 2
 DIGITS_WITHOUT_INTERVAL: Final = 3
 DIGITS_OF_EQUAL_ENDS: Final = 4
-DIGITS_AT_LEAST: Final = 2  # of a value, and of ends orders of magnitude apart
-MOST_DECIMALS: Final = 7  # above which a small number gets an exponent
-LARGEST_WRITTEN_OUT: Final = 1e12
-SMALLEST_WRITTEN_OUT: Final = 1e-4
+MIN_DIGITS: Final = 2  # of a value, and of ends orders of magnitude apart
+MAX_DECIMALS: Final = 7  # above which a small number gets an exponent
+MAX_WRITTEN_OUT: Final = 1e12
+MIN_WRITTEN_OUT: Final = 1e-4
 _EXACT: Final = 14  # significant digits that survive a multiplication by a scale
 
 Way = Literal["nearest", "down", "up"]
@@ -52,7 +52,7 @@ class Rounded:
 
 def limit(value: float) -> float:
     """A limit as it is written: as given, or three digits if it was computed, such as the reciprocal of one."""
-    return value if float(f"{value:.{MOST_DIGITS - 1}g}") == float(f"{value:.12g}") else float(f"{value:.3g}")
+    return value if float(f"{value:.{MAX_DIGITS - 1}g}") == float(f"{value:.12g}") else float(f"{value:.3g}")
 
 
 def rounded(value: float, decimals: int, way: Way = "nearest", beside: Iterable[float] = ()) -> Decimal:
@@ -60,8 +60,8 @@ def rounded(value: float, decimals: int, way: Way = "nearest", beside: Iterable[
     if not math.isfinite(value):
         return Decimal(value)
     exact, *edges = _exactly([value, *(limit for limit in beside if math.isfinite(limit))])
-    if abs(value) >= LARGEST_WRITTEN_OUT:
-        decimals = min(decimals, significant(value, MOST_DIGITS))
+    if abs(value) >= MAX_WRITTEN_OUT:
+        decimals = min(decimals, significant(value, MAX_DIGITS))
     for digit in range(decimals, max(decimals, -_exponent_of(exact)) + 1):
         candidate = exact.quantize(Decimal(1).scaleb(-digit, _CONTEXT), _ROUNDING[way], _CONTEXT)
         if candidate == exact or all(_side(candidate, edge) == _side(exact, edge) for edge in edges):
@@ -95,12 +95,10 @@ def decimals_of(value: float, low: float, high: float, of_half_width: int = DIGI
         digits = fewest(value, DIGITS_OF_EQUAL_ENDS)
         return Decimals(value=digits, low=digits, high=digits)
     if half > abs(value) and (low > 0.0 or high < 0.0):  # nonzero ends that may be orders of magnitude apart
-        return Decimals(
-            value=significant(value, DIGITS_AT_LEAST), low=significant(low, DIGITS_AT_LEAST), high=significant(high, DIGITS_AT_LEAST)
-        )
+        return Decimals(value=significant(value, MIN_DIGITS), low=significant(low, MIN_DIGITS), high=significant(high, MIN_DIGITS))
     largest = max(abs(x) for x in (value, low, high) if math.isfinite(x))
-    digits = min(significant(half, of_half_width), significant(largest, MOST_DIGITS))
-    further = min(digits + 1, significant(value, DIGITS_AT_LEAST)) if value else digits
+    digits = min(significant(half, of_half_width), significant(largest, MAX_DIGITS))
+    further = min(digits + 1, significant(value, MIN_DIGITS)) if value else digits
     return Decimals(value=max(digits, further), low=digits, high=digits)
 
 
@@ -128,9 +126,9 @@ def written(number: Decimal) -> str:
         return "no upper bound" if number > 0 else "no lower bound"
     places = max(0, -_exponent_of(number))
     if number == 0:
-        return f"{Decimal(0):.{min(places, MOST_DECIMALS)}f}"  # no minus sign before zero
+        return f"{Decimal(0):.{min(places, MAX_DECIMALS)}f}"  # no minus sign before zero
     size = abs(number)
-    if size >= Decimal(LARGEST_WRITTEN_OUT) or (places > MOST_DECIMALS and size < Decimal(SMALLEST_WRITTEN_OUT)):
+    if size >= Decimal(MAX_WRITTEN_OUT) or (places > MAX_DECIMALS and size < Decimal(MIN_WRITTEN_OUT)):
         mantissa, _, power = f"{number:e}".partition("e")
         return signed(f"{mantissa}e{int(power)}")
     return signed(f"{number:,f}")

@@ -1,7 +1,7 @@
 """How does an experiment inject any other fault, with a shell command such as `kubectl delete pod vllm-{replica}`?
 
 Placeholders: {replica}, {port}, {pid} (the replica's first process, if assay started it) and {url} under load; {rank} and {pid} of
-the worker in training.  The command runs on the fault's own thread, in a process group that is killed after `LONGEST_S`; `undo`, if
+the worker in training.  The command runs on the fault's own thread, in a process group that is killed after `MAX_S`; `undo`, if
 given, runs after `for_s`.  The command's output goes to the fault's log with secrets removed.  The fault is timed at the command's start.
 """
 
@@ -26,7 +26,7 @@ from fireassay.spec.plan import PlannedFault
 from fireassay.spec.sections.faults import Fault as FaultSpec
 from fireassay.spec.sections.serving import Target
 
-LONGEST_S = 60.0
+MAX_S = 60.0
 POLL_S = 0.005
 MAX_SAID = 2000  # characters of output kept in the message
 
@@ -86,7 +86,7 @@ def filled(line: str, struck: Struck) -> str:
     return line
 
 
-def run(line: str, struck: Struck | Victim, *, longest_s: float = LONGEST_S) -> None:
+def run(line: str, struck: Struck | Victim, *, longest_s: float = MAX_S) -> None:
     """Run a command in a shell. Its background processes keep running until the fault ends.
 
     Raises:

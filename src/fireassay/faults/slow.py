@@ -25,7 +25,7 @@ from fireassay.spec.sections.faults import Fault as FaultSpec
 from fireassay.spec.sections.serving import Target
 
 ROOT = Path("/")  # root of /proc and /sys; tests replace it
-LEAST_QUOTA_US, SHORTEST_US, LONGEST_US = 1000, 10_000, 1_000_000  # kernel/sched/core.c: quota >= 1 ms, period <= 1 s
+MIN_QUOTA_US, MIN_US, MAX_US = 1000, 10_000, 1_000_000  # kernel/sched/core.c: quota >= 1 ms, period <= 1 s
 LEFT_S = 60.0  # a younger group may belong to another container, whose processes are invisible here
 REMOVE_S = 5.0  # how long to retry removing a group
 MAX_LOOKS = 20  # passes over processes that start while others are moved
@@ -79,8 +79,8 @@ class Group:
 
 def quota_us(share: float) -> tuple[int, int]:
     """Quota and period in microseconds: the shortest period for which the kernel accepts the share as a quota."""
-    period = min(LONGEST_US, max(SHORTEST_US, round(LEAST_QUOTA_US / share)))
-    return max(LEAST_QUOTA_US, round(share * period)), period
+    period = min(MAX_US, max(MIN_US, round(MIN_QUOTA_US / share)))
+    return max(MIN_QUOTA_US, round(share * period)), period
 
 
 def move(pid: int, group: Path) -> None:

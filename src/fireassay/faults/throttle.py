@@ -20,7 +20,7 @@ from fireassay.spec.plan import PlannedFault
 from fireassay.spec.sections.faults import Fault as FaultSpec
 
 LATENCY_MS = 50
-LONGEST_S = 10.0
+MAX_S = 10.0
 NOBODYS = ("noqueue", "pfifo_fast", "fq_codel", "fq", "mq")  # qdiscs that the kernel sets by default
 
 
@@ -70,7 +70,7 @@ def strike(victim: Victim, fault: PlannedFault) -> Undo:
 
     def tc(*words: str) -> str:
         line = ["nsenter", f"--net=/proc/self/fd/{namespace.fileno()}", "tc", *words]
-        done = subprocess.run(line, capture_output=True, text=True, timeout=LONGEST_S, check=False, pass_fds=(namespace.fileno(),))
+        done = subprocess.run(line, capture_output=True, text=True, timeout=MAX_S, check=False, pass_fds=(namespace.fileno(),))
         if done.returncode:
             message = done.stderr.strip() or f"code {done.returncode}"
             raise OSError(f"tc {' '.join(words)}: {message}. It needs the right CAP_NET_ADMIN (root).")
@@ -109,11 +109,11 @@ def _will_free(namespace: int, interface: str) -> subprocess.Popen[str]:
 def _free(waiting: subprocess.Popen[str]) -> None:
     """Remove the rule. Raises OSError: it could not be removed."""
     try:
-        _, message = waiting.communicate(timeout=LONGEST_S)
+        _, message = waiting.communicate(timeout=MAX_S)
     except subprocess.TimeoutExpired:
         waiting.kill()
         waiting.communicate()
-        raise OSError(f"tc did not remove the rule within {LONGEST_S:g} s") from None
+        raise OSError(f"tc did not remove the rule within {MAX_S:g} s") from None
     if waiting.returncode:
         raise OSError(f"tc could not remove the rule: {message.strip() or f'code {waiting.returncode}'}")
 

@@ -24,7 +24,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from fireassay.frames.record_data import RecordData
-from fireassay.stats.groups.clocks import LEAST_PINGS, Drift, Offset, Ping, linear_drift
+from fireassay.stats.groups.clocks import MIN_PINGS, Drift, Offset, Ping, linear_drift
 
 Array = NDArray[np.float64]
 Way = Literal["same", "pings", "collectives", "none"]
@@ -54,7 +54,7 @@ class HostClock:
 
     @property
     def known(self) -> bool:
-        """Whether its times can be converted to the common clock."""
+        """True if its times can be converted to the common clock."""
         return self.way != "none"
 
     def common(self, ns: int) -> Offset:
@@ -249,7 +249,7 @@ def _of_launch(measured: RecordData, begun: pl.DataFrame) -> Iterator[HostClock]
 def checked(pings: HostClock, collectives: HostClock) -> HostClock:
     """The clock with the smaller bound, with their disagreement, if any."""
     if not (pings.known and collectives.known):
-        return pings if pings.known or pings.looks >= max(LEAST_PINGS, collectives.looks) or not collectives.looks else collectives
+        return pings if pings.known or pings.looks >= max(MIN_PINGS, collectives.looks) or not collectives.looks else collectives
     estimate = _at(collectives, pings)
     apart, allowed = abs(pings.offset - estimate.offset), pings.bound + estimate.bound + 1.0
     best = pings if pings.bound <= collectives.bound else collectives
@@ -270,8 +270,8 @@ def _at(clock: HostClock, other: HostClock) -> Offset:
 
 
 def _line(launch: int, host: str, way: Way, pings: list[Ping]) -> HostClock:
-    if len(pings) < LEAST_PINGS:
-        missing = f"{len(pings)} {NOUNS[way]}; {LEAST_PINGS} are needed"
+    if len(pings) < MIN_PINGS:
+        missing = f"{len(pings)} {NOUNS[way]}; {MIN_PINGS} are needed"
         return HostClock(launch=launch, host=host, way="none", looks=len(pings), trouble=missing)
     try:
         line = linear_drift(pings)

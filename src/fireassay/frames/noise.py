@@ -32,7 +32,7 @@ from fireassay.units import FRACTION
 
 MAD_TO_SIGMA: Final = 1.4826  # of the normal distribution
 SLOW_SENTINEL: Final = "slow_sentinel"  # name of the finding
-LEAST_SLOWER: Final = 1.05  # a sentinel within 5 % of the median is no disturbance, however quiet the others are
+MIN_SLOWER: Final = 1.05  # a sentinel within 5 % of the median is no disturbance, however quiet the others are
 _TOTALS: Final = {
     ("cpu", "busy"): "busy",
     ("cpu", "idle"): "idle",
@@ -165,7 +165,7 @@ def _exceeded(row: Mapping[str, Any], noise: Noise, *, slow: bool) -> Iterator[t
 def slow(folded: pl.DataFrame, noise: Noise) -> pl.DataFrame:
     """The rows whose sentinel was slow."""
     far = pl.col("deviations") > noise.sentinel_deviations
-    return folded.filter(far & (pl.col("sentinel_ratio") > LEAST_SLOWER))
+    return folded.filter(far & (pl.col("sentinel_ratio") > MIN_SLOWER))
 
 
 def sentinel_words(ratio: float, deviations: float) -> str:

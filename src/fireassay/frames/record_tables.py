@@ -39,7 +39,7 @@ class RecordTables:
 
     @property
     def seal_words(self) -> str:
-        """Whether it is sealed, and by which digest."""
+        """True if it is sealed, and by which digest."""
         return f"sealed, SHA-256 {self.seal}" if self.seal else "sealed" if self.sealed else "not sealed"
 
     @property
@@ -75,7 +75,7 @@ class RecordTables:
 
     @property
     def timeless(self) -> bool:
-        """Whether an imported record lacks the send times of its requests, and so has no rates."""
+        """True if an imported record lacks the send times of its requests, and so has no rates."""
         return self.foreign is not None and self.foreign.get("times") != "whole"
 
     @property

@@ -1,7 +1,7 @@
 """What does a launch say about the time of one call?
 
 A trial counts if it came after the requested warm-up, and after the warm-up detected in its launch's own series
-(`fireassay.stats.series.steady_state`, from `LEAST_SERIES` trials on). A series that slows down or keeps changing has no
+(`fireassay.stats.series.steady_state`, from `MIN_SERIES` trials on). A series that slows down or keeps changing has no
 warm-up to exclude: all of it counts, and the report names its launch. Slow trials are never dropped: outliers are flagged
 (`outliers`), and the median of a launch includes them.
 """
@@ -16,7 +16,7 @@ from fireassay.estimates.estimate import Absent
 from fireassay.frames.record_data import RecordData
 from fireassay.stats.series.steady_state import SteadyState, steady_state
 
-LEAST_SERIES: Final = 20  # shorter series do not show a warm-up
+MIN_SERIES: Final = 20  # shorter series do not show a warm-up
 NOT_TIMED: Final = "its launches have no timed calls; use assay time"
 FAR: Final = 10.0  # robust standard deviations above the median of its launch: an outlier
 
@@ -41,7 +41,7 @@ def asked_to_count(measured: RecordData) -> pl.DataFrame:
 def states(rows: pl.DataFrame) -> dict[int, SteadyState]:
     """launch -> steady state of its series of trials, for launches with enough of them."""
     groups = rows.partition_by("launch", maintain_order=True)
-    return {int(group["launch"][0]): steady_state(group["seconds"].to_numpy()) for group in groups if group.height >= LEAST_SERIES}
+    return {int(group["launch"][0]): steady_state(group["seconds"].to_numpy()) for group in groups if group.height >= MIN_SERIES}
 
 
 def counted(measured: RecordData) -> pl.DataFrame:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from fireassay.importers.support.base import (
-    LONGEST_S,
+    MAX_S,
     Foreign,
     Load,
     Reported,
@@ -64,7 +64,7 @@ RATES: Final = (
 
 
 def recognises(name: str, beginning: str) -> bool:
-    """Whether it begins with a request's metadata, or holds totals with units."""
+    """True if it begins with a request's metadata, or holds totals with units."""
     if '"request_start_ns"' in beginning and '"metadata"' in beginning:
         return '"responses"' not in beginning.partition("\n")[0]  # the raw export, which has no metrics
     return (
@@ -342,7 +342,7 @@ def _in_ns(value: object, unit: str, at: Place) -> int:
     if scale is None:
         raise at.wrong(Words(f"a time in {unit!r}"), f"one in {', '.join(UNITS)}")
     known = _plain(value)
-    if known is None or known * scale > LONGEST_S:
+    if known is None or known * scale > MAX_S:
         raise at.wrong(value, "a number of at least 0")
     return round(known * scale * NS_PER_S)
 

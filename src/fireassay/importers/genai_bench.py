@@ -54,7 +54,7 @@ LATENCIES: Final = (("ttft", "TTFT", "ttft"), ("tpot", "TPOT", "tpot"), ("e2e_la
 
 
 def recognises(_: str, beginning: str) -> bool:
-    """Whether it begins with genai-bench's totals."""
+    """True if it begins with genai-bench's totals."""
     return '"aggregated_metrics"' in beginning and ('"num_concurrency"' in beginning or f'"{REQUESTS}"' in beginning)
 
 

@@ -61,7 +61,7 @@ RATES: Final = (
 
 
 def recognises(_: str, beginning: str) -> bool:
-    """Whether it holds a list of benchmarks with guidellm's keys."""
+    """True if it holds a list of benchmarks with guidellm's keys."""
     return '"benchmarks"' in beginning and any(
         word in beginning for word in ("guidellm", '"scheduler_metrics"', '"generative_benchmark', '"strategy"', '"run_stats"')
     )
@@ -209,7 +209,7 @@ def _lengths(source: object) -> dict[str, Any]:
 
 
 def _has_due_times(requests: Mapping[str, Spool]) -> bool:
-    """Whether the requests have due times, as in newer versions."""
+    """True if the requests have due times, as in newer versions."""
     firsts = (row for spool in requests.values() for _, (_, row) in zip(range(1), spool, strict=False))
     return all(inner(row, "info", "timings").get("targeted_start") is not None for row in firsts)
 

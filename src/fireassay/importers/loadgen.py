@@ -72,7 +72,7 @@ class _Log:
 
 
 def recognises(_: str, beginning: str) -> bool:
-    """Whether it has LoadGen's log marker or heading."""
+    """True if it has LoadGen's log marker or heading."""
     return MARK in beginning or HEADING in beginning
 
 

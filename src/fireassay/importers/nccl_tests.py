@@ -37,7 +37,7 @@ MAX_BYTES: Final = 64 << 20
 
 
 def recognises(name: str, head: str) -> bool:
-    """Whether a file's beginning looks like output of nccl-tests."""
+    """True if a file's beginning looks like output of nccl-tests."""
     printed = "algbw" in head and "busbw" in head and "#wrong" in head
     started = "# nThread " in head and ("nGpus" in head) and "warmup iters" in head
     return printed or started or ('"nccl_version"' in head and '"args"' in head)

@@ -62,7 +62,7 @@ WORDS: Final = {"ttft": "TTFT", "tpot": "TPOT", "itl": "ITL", "e2el": "end to en
 
 
 def recognises(_: str, beginning: str) -> bool:
-    """Whether it begins with vLLM's setting keys."""
+    """True if it begins with vLLM's setting keys."""
     return all(f'"{key}"' in beginning for key in ("model_id", "num_prompts", "request_rate")) and '"tokenizer_id"' in beginning
 
 

@@ -212,7 +212,7 @@ def echo(where: Target, address: str, *, count: int = ECHOES, stopped: Stopped =
 
 
 def unbroken(address: str, mtu: int, *, stopped: Stopped = lambda: False, tool: Callable[..., Answer] = run) -> bool | Lack:
-    """Whether a packet of the interface's MTU arrives unfragmented, in three tries."""
+    """True if a packet of the interface's MTU arrives unfragmented, in three tries."""
     if not sys.platform.startswith("linux") or shutil.which("ping") is None or ":" in address:
         return Lack(what="path", why="measuring the path MTU needs Linux's ping and IPv4")
     words = ["ping", "-n", "-c", "3", "-i", "0.2", "-W", "1", "-M", "do", "-s", str(mtu - HEADERS), address]

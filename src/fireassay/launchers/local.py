@@ -30,7 +30,7 @@ from fireassay.spec.experiment import Experiment
 
 
 def torch_is_installed() -> bool:
-    """Whether the workers' Python has torch; imports nothing."""
+    """True if the workers' Python has torch; imports nothing."""
     return importlib.util.find_spec("torch") is not None
 
 

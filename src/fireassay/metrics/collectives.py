@@ -38,13 +38,13 @@ from fireassay.frames.links.pairs import farthest
 from fireassay.frames.record_data import RecordData
 from fireassay.metrics.metric import Metric, Results
 from fireassay.spec.sections.collectives import Cell
-from fireassay.stats.models.affine_fit import LEAST_SIZES, Affine, affine_fit
+from fireassay.stats.models.affine_fit import MIN_SIZES, Affine, affine_fit
 from fireassay.units import BYTES, BYTES_PER_SECOND, COUNT, SECONDS, SECONDS_PER_BYTE
 
 Part = Literal["fixed", "growing"]
-ENOUGH_SIZES: Final = max(4, LEAST_SIZES)  # three points leave one residual for two parameters
-LEAST_SEEN: Final = 0.1  # fixed part's share of the time at the smallest size, growing part's at the largest, in every launch
-LEAST_RANGE: Final = 16.0  # largest / smallest size: with less, the two parts cannot be separated
+ENOUGH_SIZES: Final = max(4, MIN_SIZES)  # three points leave one residual for two parameters
+MIN_SEEN: Final = 0.1  # fixed part's share of the time at the smallest size, growing part's at the largest, in every launch
+MIN_RANGE: Final = 16.0  # largest / smallest size: with less, the two parts cannot be separated
 
 measure = partial(Metric, unit=SECONDS, kind="cost", better="lower", dimension="performance", about=("collectives",), primary=True)
 
@@ -116,11 +116,11 @@ def _fit(measured: RecordData, members: list[Cell], values: Mapping[str, pl.Data
         return Absent(reason="not_applicable", detail="a group of one rank has no link")
     if not known:
         return missing(measured, members[0])
-    if len(known) < ENOUGH_SIZES or known[-1].nbytes < LEAST_RANGE * known[0].nbytes:
+    if len(known) < ENOUGH_SIZES or known[-1].nbytes < MIN_RANGE * known[0].nbytes:
         return Absent(
             reason="insufficient",
             detail=f"{count(len(known), 'sizes')} from {known[0].nbytes} to {known[-1].nbytes} bytes; a fixed part and a part per byte need "
-            f"{ENOUGH_SIZES} sizes over a factor of {LEAST_RANGE:g} (--sizes 1K:16M)",
+            f"{ENOUGH_SIZES} sizes over a factor of {MIN_RANGE:g} (--sizes 1K:16M)",
         )
     series: dict[int, list[tuple[int, float]]] = {}
     for cell in known:
@@ -168,13 +168,13 @@ def _unseen(members: list[Cell], fitted: Mapping[int, Affine], needs: tuple[Part
         "fixed": min(fit.fixed / fit.at(first) for fit in fitted.values()),
         "growing": min(fit.per_unit * last / fit.at(last) for fit in fitted.values()),
     }
-    if "growing" in needs and shares["growing"] < LEAST_SEEN:
+    if "growing" in needs and shares["growing"] < MIN_SEEN:
         return Absent(
             reason="insufficient",
             detail=f"in some launch the time does not grow with the size up to {last} bytes: use larger sizes, or leave the machine to "
             "the experiment",
         )
-    if "fixed" in needs and shares["fixed"] < LEAST_SEEN:
+    if "fixed" in needs and shares["fixed"] < MIN_SEEN:
         return Absent(
             reason="insufficient",
             detail=f"in some launch even {first} bytes take no fixed time: use smaller sizes, or leave the machine to the experiment",

@@ -29,7 +29,7 @@ def myself() -> dict[str, Any]:
 
 
 def is_alive(coordinator: Mapping[str, Any], record: Path) -> bool:
-    """Whether the coordinator of a record still runs; true if this cannot be determined."""
+    """True if the coordinator of a record still runs; true if this cannot be determined."""
     if coordinator["host"] == socket.gethostname():
         return _is_running(int(coordinator["pid"]), float(coordinator["create_time"]))
     if coordinator.get("boot_id") and coordinator["boot_id"] == _boot_id():

@@ -56,7 +56,7 @@ def short_name(folder: str, name: str, identifier: str) -> str:
 
 
 def _is_called(folder: str, text: str) -> bool:
-    """Whether a folder has this name, this id, or, with its timestamp left out, this name and id."""
+    """True if a folder has this name, this id, or, with its timestamp left out, this name and id."""
     head, _, identifier = text.rpartition("-")
     return (
         folder == text or folder.endswith(f"-{text}") or bool(head and folder.startswith(f"{head}-") and folder.endswith(f"-{identifier}"))

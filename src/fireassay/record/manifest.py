@@ -16,7 +16,7 @@ from fireassay.record.untrusted import strict_json
 
 STATES = ("running", "complete", "interrupted", "failed")
 MAX_MANIFEST: Final = 24 * inside.MIB  # at most 20 times as much in memory; enough for 100,000 sealed files
-LONGEST_REASON: Final = 300
+MAX_REASON_LENGTH: Final = 300
 
 
 def read_manifest(path: Path) -> dict[str, Any]:
@@ -116,12 +116,12 @@ def _is_process(process: Mapping[str, Any]) -> bool:
 
 
 def _stays_inside(names: Any) -> bool:
-    """Whether this maps paths below the record to the seal's entries."""
+    """True if this maps paths below the record to the seal's entries."""
     return isinstance(names, dict) and all(isinstance(entry, dict) and not inside.problem_of_name(name) for name, entry in names.items())
 
 
 def has_seal(path: Path) -> bool:
-    """Whether there is a seal. Raises RecordError if it is not a plain file."""
+    """True if there is a seal. Raises RecordError if it is not a plain file."""
     try:
         inside.plain(path, "SEAL")
     except (FileNotFoundError, NotADirectoryError):

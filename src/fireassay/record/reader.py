@@ -63,7 +63,7 @@ class Record:
         return loaded
 
     def holds(self, name: str) -> bool:
-        """Whether a table has rows. Raises like `table`."""
+        """True if a table has rows. Raises like `table`."""
         return bool(self._parts(name)) if self.sealed and not self._migrations else self.arrow(name).num_rows > 0
 
     def arrow(self, name: str) -> pa.Table:

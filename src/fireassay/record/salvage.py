@@ -112,7 +112,7 @@ def next_batch(source: Any, schema: pa.Schema) -> pa.RecordBatch:
 
 
 def _is_compressed(message: bytes) -> bool:
-    """Whether a RecordBatch message's header sets `compression`, its fourth field. Arrow has verified the flatbuffer."""
+    """True if a RecordBatch message's header sets `compression`, its fourth field. Arrow has verified the flatbuffer."""
     table = int.from_bytes(message[:4], "little")
     field = _field(message, table, 2)
     header = field + int.from_bytes(message[field : field + 4], "little")
@@ -130,7 +130,7 @@ def _field(message: bytes, table: int, number: int) -> int:
 
 
 def is_damage(error: Exception) -> bool:
-    """Whether the stream is at fault: for a truncated message Arrow raises an OSError without errno."""
+    """True if the stream is at fault: for a truncated message Arrow raises an OSError without errno."""
     return not isinstance(error, OSError) or error.errno is None
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from fireassay.errors import RecordError, SpecError
 from fireassay.printable import shell_word
-from fireassay.record.manifest import LONGEST_REASON
+from fireassay.record.manifest import MAX_REASON_LENGTH
 from fireassay.record.tables import TABLES, arrow_schema
 from fireassay.record.untrusted import memory_bound
 
@@ -22,7 +22,7 @@ def first_problem(error: Exception) -> str:
     """The first problem in one line: a document may hold a million wrong keys."""
     text = str(error.problems[0]) if isinstance(error, SpecError) and error.problems else str(error)
     line = " ".join(text[:2000].split()).rstrip(".")
-    return line if len(line) <= LONGEST_REASON else f"{line[:LONGEST_REASON]} ..."
+    return line if len(line) <= MAX_REASON_LENGTH else f"{line[:MAX_REASON_LENGTH]} ..."
 
 
 def read_arrow(path: Path, parts: list[str], name: str, *, todays: bool) -> pa.Table:

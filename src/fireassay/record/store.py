@@ -183,7 +183,7 @@ class Store:
         raise content
 
     def _is_there(self, name: str, path: Path) -> bool:
-        """Whether this record is in the store. Raises if a different one has its name."""
+        """True if this record is in the store. Raises if a different one has its name."""
         contents = self._contents([f"{name}/manifest.json", f"{name}/SEAL"])
         local = (path / "manifest.json").read_bytes()
         remote = contents[f"{name}/manifest.json"]
@@ -257,7 +257,7 @@ _QUERY: Final = re.compile(r"(://[^\s?'\"]*)\?[^\s'\")]*")
 
 
 def is_address(text: str) -> bool:
-    """Whether a text is a store's address rather than a path."""
+    """True if a text is a store's address rather than a path."""
     return re.match(r"[A-Za-z][A-Za-z0-9+.-]*(::|://)", text) is not None
 
 

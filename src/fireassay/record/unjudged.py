@@ -10,7 +10,7 @@ from typing import Final
 
 from fireassay.errors import RecordError
 from fireassay.printable import shell_word
-from fireassay.record.manifest import LONGEST_REASON
+from fireassay.record.manifest import MAX_REASON_LENGTH
 
 
 @contextmanager
@@ -40,7 +40,7 @@ def _unjudged(path: Path, error: BaseException) -> RecordError:
 
     frames = [frame for frame in traceback.extract_tb(error.__traceback__) if f"{os.sep}assay{os.sep}" in frame.filename]
     where = f" at {Path(frames[-1].filename).stem}:{frames[-1].lineno}" if frames else ""
-    why = " ".join(str(error)[:LONGEST_REASON].split())
+    why = " ".join(str(error)[:MAX_REASON_LENGTH].split())
     return RecordError(
         f"{path} cannot be judged: it holds a value that assay does not write ({type(error).__name__}{where}: {why}). "
         f"If `assay verify {shell_word(path)}` finds it unchanged, please report this line as a defect."

@@ -79,7 +79,7 @@ class StreamWriter:
 
     @property
     def closed(self) -> bool:
-        """Whether writing has ended: after `close`, an error, or in a forked child."""
+        """True if writing has ended: after `close`, an error, or in a forked child."""
         return self._closed
 
     def append(self, table: str, row: Row) -> None:

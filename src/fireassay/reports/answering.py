@@ -26,12 +26,12 @@ TONES: Final[dict[str, Tone]] = {
 }
 WORST: Final[tuple[Status, ...]] = ("INVALID", "FAIL", "INCONCLUSIVE")
 DISTURBANCES: Final = ("foreign_load", "steal", "throttled", "slow_sentinel", "drift")  # of the machine: told before anything else
-MOST_ROWS: Final = 8  # configurations in a brief table
-LONGEST: Final = 115  # characters of one doubt
+MAX_ROWS: Final = 8  # configurations in a brief table
+MAX_DOUBT_LENGTH: Final = 115  # characters of one doubt
 PERCENT: Final = Scale(factor=100.0, after=" %")
-LONGEST_NAME: Final = 26  # characters of a name beside a plot
+MAX_NAME_LENGTH: Final = 26  # characters of a name beside a plot
 DECIDES: Final = Mark(word="decides", tone="gain")
-MOST_DOUBTS: Final = 2  # told; others are counted
+MAX_DOUBTS: Final = 2  # told; others are counted
 
 
 def mark(status: Status, word: str = "", why: str = "") -> Mark:
@@ -49,7 +49,7 @@ def standing(view: View, key: str) -> Mark:
     return mark(status, {"PASS": "holds", "FAIL": "misses a gate", "INCONCLUSIVE": "undecided"}.get(status, ""))
 
 
-def some(view: View, columns: Sequence[Column], most: int = MOST_ROWS) -> tuple[Column, ...]:
+def some(view: View, columns: Sequence[Column], most: int = MAX_ROWS) -> tuple[Column, ...]:
     """At most so many configurations: the first and the last, the recommended one with its neighbours, then the larger ones."""
     if len(columns) <= most:
         return tuple(columns)
@@ -68,7 +68,7 @@ def cell(view: View, metric: str, key: str, *, bare: bool = True) -> Number | No
     return None if shown is None else Number(shown=shown, bare=bare)
 
 
-def doubts(view: View, longest: int = LONGEST) -> Line:
+def doubts(view: View, longest: int = MAX_DOUBT_LENGTH) -> Line:
     """What weakens the numbers, in one line; `longest`: most characters of the first, which is quoted; the others are named."""
     groups = [group for group in grouping.findings(view) if group.severity in ("fail", "warning")]
     groups.sort(key=lambda group: (group.rule not in DISTURBANCES, len(group.told[0].sentence)))
@@ -83,7 +83,7 @@ def doubts(view: View, longest: int = LONGEST) -> Line:
     return Line(label="doubts", text=f"{text}{more}", mark=Mark(word="doubt", tone="open", sign="~"), target="findings")
 
 
-def shortened(text: str, most: int = LONGEST) -> str:
+def shortened(text: str, most: int = MAX_DOUBT_LENGTH) -> str:
     """At most so many characters, cut at a word."""
     return text if len(text) <= most else f"{text[: most - 2].rsplit(' ', 1)[0]} …"
 
@@ -178,7 +178,7 @@ def change_tile(title: str, mark: Mark, number: Number | None, text: str) -> Til
 
 def name_of(title: str) -> str:
     """A title as the name of a row."""
-    return shortened(title, LONGEST_NAME)
+    return shortened(title, MAX_NAME_LENGTH)
 
 
 def brief_sections(*blocks: Table | Chart | Sum) -> tuple[Section, ...]:
@@ -186,7 +186,7 @@ def brief_sections(*blocks: Table | Chart | Sum) -> tuple[Section, ...]:
     return tuple(Section(key=f"brief-{block.name}", title="", role="answer", content=(block,)) for block in blocks)
 
 
-def noted_doubts(notes: Sequence[str], most: int = MOST_DOUBTS) -> Line:
+def noted_doubts(notes: Sequence[str], most: int = MAX_DOUBTS) -> Line:
     """What weakens an answer: the first sentences, and how many more there are."""
     if not notes:
         return Line(label="doubts", text="none", target="notes")

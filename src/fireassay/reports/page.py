@@ -84,11 +84,11 @@ class Table:
         return self if left <= 0 else replace(self, rows=self.rows[: self.most], notes=(f"{left:,} more rows: --html", *self.notes))
 
     def whole(self, row: tuple[Cell, ...]) -> bool:
-        """Whether a row holds one cell for all columns."""
+        """True if a row holds one cell for all columns."""
         return len(row) == self.stub + 1 < len(self.heads)
 
     def numeric(self, column: int) -> bool:
-        """Whether a column holds numbers, or only texts that begin like one."""
+        """True if a column holds numbers, or only texts that begin like one."""
         return self._numeric[column]
 
     @cached_property  # writers ask for every cell

@@ -79,7 +79,7 @@ class MetricRow:
 
     @property
     def known(self) -> bool:
-        """Whether it has a number anywhere."""
+        """True if it has a number anywhere."""
         return any(shown.measured for shown in self.cells.values())
 
 
@@ -308,7 +308,7 @@ class View:
         return next((column.label for column in self.columns if column.key == key), WHOLE if key == ALL else key)
 
     def reportable(self, key: str) -> bool:
-        """Whether a configuration's numbers may be published: the record is admissible, and its result was not found wrong."""
+        """True if a configuration's numbers may be published: the record is admissible, and its result was not found wrong."""
         row = next(row for row in self.vector if row.column.key == key)
         return self.status != "INVALID" and row.cells["correctness"].status in ("PASS", "NOT_MEASURED")
 

@@ -32,9 +32,9 @@ def place_of(configuration: str | None) -> str:
     return WHOLE if configuration in (None, ALL) else str(configuration)
 
 
-LONGEST_NAME: Final = 60  # characters of an item's id or a label
+MAX_NAME_LENGTH: Final = 60  # characters of an item's id or a label
 
 
-def cut(text: str, most: int = LONGEST_NAME) -> str:
+def cut(text: str, most: int = MAX_NAME_LENGTH) -> str:
     """At most so many characters, and a sign that there are more."""
     return text if len(text) <= most else f"{text[:most]} …"

@@ -24,7 +24,7 @@ from fireassay.runners.launching.launch import LaunchRun
 from fireassay.runners.training import Training
 from fireassay.spec.experiment import Experiment
 from fireassay.spec.flags.comm import INTERFACES
-from fireassay.spec.sections.collectives import DTYPES, IMPORTED, LEAST_SPAN, Collectives, cells
+from fireassay.spec.sections.collectives import DTYPES, IMPORTED, MIN_SPAN, Collectives, cells
 
 GIB: Final = 2**30
 HERE: Final = ("local", "plain")  # launchers that keep all workers on this machine
@@ -59,7 +59,7 @@ def _sums_are_exact(requested: Collectives, ranks: int) -> None:
     if requested.dtype in IMPORTED:
         fix = 'Only imported results of other programs can have this type. Write dtype = "float32".'
         raise refuse("collectives.dtype", repr(requested.dtype), f"one of {', '.join(DTYPES)}", fix)
-    most = DTYPES[requested.dtype][1] // LEAST_SPAN
+    most = DTYPES[requested.dtype][1] // MIN_SPAN
     if ranks > most:
         raise refuse(
             "collectives.dtype",

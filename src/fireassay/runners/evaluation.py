@@ -37,7 +37,7 @@ from fireassay.runners.experiment.abandoned_launches import request_batches
 from fireassay.runners.experiment.context import Job, Made, Outcome, RunContext, Runner
 from fireassay.spec.experiment import Experiment
 from fireassay.spec.explain import shown
-from fireassay.spec.model import LONGEST_S
+from fireassay.spec.model import MAX_S
 from fireassay.spec.plan import targets_of
 from fireassay.spec.sections.evaluation import Evaluation
 from fireassay.spec.sections.serving import Serving
@@ -278,7 +278,7 @@ def _as_load(experiment: Experiment, load: Serving, prompts: Path, tasks: Sequen
     longest = None if _likelihoods(tasks) else max(task.max_tokens for task in tasks)
     asked = load.prompts.model_copy(update={"source": str(prompts), "format": "jsonl", "field": "prompt", "answer_tokens": longest})
     # Every item is waited for: the last ones too end by their own time limit (serving.client.timeout_s), not by the load's.
-    arrivals = load.arrivals.model_copy(update={"requests": requests, "duration_s": LONGEST_S / 2, "drain_s": LONGEST_S / 2})
+    arrivals = load.arrivals.model_copy(update={"requests": requests, "duration_s": MAX_S / 2, "drain_s": MAX_S / 2})
     ends = _stops(experiment, tasks)
     targets = tuple(conditions.with_stops(target, ends.get(target.name, ())) for target in load.targets)
     update = {"prompts": asked, "arrivals": arrivals, "targets": targets}

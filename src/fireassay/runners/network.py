@@ -117,7 +117,7 @@ class NetworkRounds(Metered):
         return "ok", ""
 
     def stopped(self) -> bool:
-        """Whether a stop was requested."""
+        """True if a stop was requested."""
         return bool(self.context.stop.count)
 
 

@@ -24,7 +24,7 @@ from fireassay.spec.sections.costs import iso_date
 
 Fact = str | int | float | bool
 Count = Annotated[int, Field(ge=1, le=10**12)]  # more is a typo
-MOST_NUMBERS = 500  # every pair is compared
+MAX_NUMBERS = 500  # every pair is compared
 Statistic = Literal["mean", "median", "best", "min", "max", "p50", "p90", "p95", "p99", "p999", "ratio", "single"]
 
 
@@ -224,8 +224,8 @@ def _worded(problem: Problem) -> Problem:
 
 
 def _contradictions(claim: Claim) -> Iterator[Problem]:
-    if len(claim.number) > MOST_NUMBERS:
-        yield Problem("number", f"{len(claim.number)} numbers", f"at most {MOST_NUMBERS}", "Split it into several claims.")
+    if len(claim.number) > MAX_NUMBERS:
+        yield Problem("number", f"{len(claim.number)} numbers", f"at most {MAX_NUMBERS}", "Split it into several claims.")
     for index, number in enumerate(claim.number):
         where, planned = f"number[{index}]", number.planned_launches
         yield from _outside_its_interval(f"{where}.interval", number)

@@ -24,8 +24,8 @@ from fireassay.errors import Excerpt, Problem
 from fireassay.spec.keys import Key, keys, siblings
 
 NOTHING = "nothing"
-LONGEST_SHOWN = 60
-MOST = 100
+MAX_SHOWN_LENGTH = 60
+MAX_PROBLEMS = 100
 
 
 def explain(model: type[BaseModel], error: ValidationError) -> tuple[Problem, ...]:
@@ -33,20 +33,20 @@ def explain(model: type[BaseModel], error: ValidationError) -> tuple[Problem, ..
     known = keys(model)
     problems: dict[str, Problem] = {}
     details = error.errors(include_url=False, include_context=False)
-    for detail in details[:MOST]:  # each is compared with every key, and nobody fixes a thousand at once
+    for detail in details[:MAX_PROBLEMS]:  # each is compared with every key, and nobody fixes a thousand at once
         problem = _problem(known, detail["type"], _without_choice(known, detail["loc"]), detail["input"])
         problems.setdefault(problem.where, problem)
     # A list whose items are all wrong is also reported as empty; the items are more specific.
     inner = {path[:end] for path in problems for end, mark in enumerate(path) if mark == "["}
     specific = tuple(problem for where, problem in problems.items() if where not in inner)
-    rest = len(details) - MOST
+    rest = len(details) - MAX_PROBLEMS
     return (*specific, Problem("the rest", f"{rest:,} further problems", "none")) if rest > 0 else specific
 
 
 def shown(value: object) -> str:
     """A value as in a TOML file, shortened."""
     text = _toml(value)
-    return text if len(text) <= LONGEST_SHOWN else f"{text[: LONGEST_SHOWN - 4]} ..."
+    return text if len(text) <= MAX_SHOWN_LENGTH else f"{text[: MAX_SHOWN_LENGTH - 4]} ..."
 
 
 def path_of(location: Iterable[int | str]) -> str:
@@ -190,7 +190,7 @@ _VALUE = re.compile(r"""\s*((?:"(?:\\.|[^"\\])*"|'[^']*'|[^#"'])*[^#"'\s]|"(?:\\
 _TEXT = re.compile(r"\"(?:\\.|[^\"\\])*\"?|'[^']*'?")  # an unclosed one too
 _ITEM = re.compile(r"\[\d+\]$")
 SECRET_NAME = re.compile(r"key|token|secret|passw|auth|cred", re.IGNORECASE)  # names that suggest secrets
-LONGEST_LINE = 72  # of what is shown
+MAX_LINE_LENGTH = 72  # of what is shown
 
 
 def key_lines(text: str) -> dict[str, int]:
@@ -239,10 +239,10 @@ def concealed(line: str) -> str:
 
 def cut(excerpt: Excerpt) -> Excerpt:
     """The same without the far parts of a long line."""
-    if len(excerpt.text) <= LONGEST_LINE:
+    if len(excerpt.text) <= MAX_LINE_LENGTH:
         return excerpt
-    start = max(0, min(excerpt.begin - LONGEST_LINE // 4, len(excerpt.text) - LONGEST_LINE))
-    text = excerpt.text[start : start + LONGEST_LINE]
+    start = max(0, min(excerpt.begin - MAX_LINE_LENGTH // 4, len(excerpt.text) - MAX_LINE_LENGTH))
+    text = excerpt.text[start : start + MAX_LINE_LENGTH]
     begin = excerpt.begin - start
     return replace(excerpt, text=text, begin=begin, end=min(excerpt.end - start, len(text)))
 

@@ -9,7 +9,7 @@ from typing import Annotated, Self
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
-LONGEST_S = 1e8  # three years; longer waits overflow the operating system's timers
+MAX_S = 1e8  # three years; longer waits overflow the operating system's timers
 NAME_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9._-]*$"
 
 
@@ -20,8 +20,8 @@ def listed(value: object) -> object:
 
 Words = Annotated[tuple[str, ...], BeforeValidator(listed)]
 Positive = Annotated[float, Field(gt=0.0)]
-Seconds = Annotated[float, Field(ge=0.0, le=LONGEST_S)]
-PositiveSeconds = Annotated[float, Field(gt=0.0, le=LONGEST_S)]
+Seconds = Annotated[float, Field(ge=0.0, le=MAX_S)]
+PositiveSeconds = Annotated[float, Field(gt=0.0, le=MAX_S)]
 Share = Annotated[float, Field(gt=0.0, le=1.0)]
 Fraction = Annotated[float, Field(gt=0.0, lt=1.0)]  # never all
 WorkerCount = Annotated[int, Field(ge=1, le=100_000)]

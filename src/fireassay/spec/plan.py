@@ -26,7 +26,7 @@ from fireassay.spec.sections.scenario import DATASET
 from fireassay.spec.sections.serving import Serving, Target
 
 Role = Literal["timed", "communication", "sweep", "profile", "fault"]
-MOST_LAUNCHES = 100_000
+MAX_LAUNCHES = 100_000
 SEEDS = 2**31  # training seeds are below this: valid for numpy, torch and C programs
 
 
@@ -154,7 +154,7 @@ def refuse_endless(experiment: Experiment) -> None:
     """Refuse more launches than can be made: a short file from elsewhere may request more than memory holds.
 
     Raises:
-        SpecError: more than `MOST_LAUNCHES`.
+        SpecError: more than `MAX_LAUNCHES`.
     """
     serving, each = experiment.serving, len(experiment.factor.levels)
     if serving is not None:
@@ -163,11 +163,11 @@ def refuse_endless(experiment: Experiment) -> None:
     elif experiment.evaluation is not None:
         each = len(experiment.evaluation.answers)
     faults = len(experiment.faults)
-    if each * (experiment.blocks + faults) > MOST_LAUNCHES:
+    if each * (experiment.blocks + faults) > MAX_LAUNCHES:
         raise refuse(
             "launches",
             f"{each:,} configurations in {experiment.blocks:,} blocks, with {faults:,} faults",
-            f"at most {MOST_LAUNCHES:,} launches",
+            f"at most {MAX_LAUNCHES:,} launches",
             "Make an experiment of its own of some of them.",
         )
 

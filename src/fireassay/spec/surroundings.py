@@ -16,7 +16,7 @@ from fireassay.spec.rules.quality import unfit
 if TYPE_CHECKING:
     from fireassay.spec.experiment import Experiment
 
-MOST_FILES_COMPARED = 5000
+MAX_FILES_COMPARED = 5000
 SCORES = "quality.scoring.metrics"
 # runners of a program on the PATH, a module, an address, or nothing: checked by the runner
 WITHOUT_SCRIPT = ("command", "function", "serving", "collectives", "simulated", "network", "answers", "evaluation")
@@ -97,6 +97,6 @@ def _similar(path: Path, folder: Path, script: str) -> str:
         return f"Leave out {script}: assay starts the script itself, with the requested number of workers."
     if not path.parent.is_dir():
         return f"There is no folder {shown(str(path.parent))}."
-    names = [file.name for _, file in zip(range(MOST_FILES_COMPARED), path.parent.iterdir(), strict=False)]
+    names = [file.name for _, file in zip(range(MAX_FILES_COMPARED), path.parent.iterdir(), strict=False)]
     match = closest(path.name, names)
     return f"Did you mean {Path(script).parent / match}?" if match else ""

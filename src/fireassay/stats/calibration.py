@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fireassay.stats.intervals.intervals import Interval, fraction
-from fireassay.stats.intervals.item_bootstrap import FEWEST
+from fireassay.stats.intervals.item_bootstrap import MIN_CLUSTERS
 from fireassay.stats.intervals.item_means import Labels, members, of_items, wilson
 from fireassay.stats.solvers import root
 
@@ -99,7 +99,7 @@ def calibration_error(
     low = high = math.nan
     unit = members(len(right), clusters)
     units = int(unit.max()) + 1
-    if units >= FEWEST:
+    if units >= MIN_CLUSTERS:
         spread = of_bin.T @ confidences**2 / counts - (stated / counts) ** 2
         gaps = (outcomes - stated) / counts
         effect = _design_effect(right - confidences - gaps[member], member, unit) if clusters is not None else 1.0

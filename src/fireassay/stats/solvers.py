@@ -56,8 +56,8 @@ def _secant(low: float, middle: float, f_low: float, f_middle: float, f_high: fl
 
 Array = NDArray[np.float64]
 
-MOST_STEPS: Final = 2000
-SMALLEST_STEP: Final = 1e-13  # relative to the parameters
+MAX_STEPS: Final = 2000
+MIN_STEP: Final = 1e-13  # relative to the parameters
 FIRST_DAMPING: Final = 1e-3
 
 
@@ -71,14 +71,14 @@ def minimum(residuals: Callable[[Array], Array], jacobian: Callable[[Array], Arr
     """
     at, left = start, residuals(start)
     damping, growth = FIRST_DAMPING, 2.0
-    for _ in range(MOST_STEPS):
+    for _ in range(MAX_STEPS):
         slopes = jacobian(at)
         if not (np.isfinite(left).all() and np.isfinite(slopes).all()):
             return None
         lengths = np.linalg.norm(slopes, axis=0)
         scaled = slopes / np.where(lengths > 0.0, lengths, 1.0)
         step = -np.linalg.solve(scaled.T @ scaled + damping * np.eye(len(at)), scaled.T @ left) / np.where(lengths > 0.0, lengths, 1.0)
-        if np.all(np.abs(step) <= SMALLEST_STEP * (np.abs(at) + SMALLEST_STEP)):
+        if np.all(np.abs(step) <= MIN_STEP * (np.abs(at) + MIN_STEP)):
             return at
         tried = residuals(at + step)
         expected = -(2.0 * left + slopes @ step) @ (slopes @ step)

@@ -282,5 +282,5 @@ def _is_alive(queue: Queue | None) -> bool:
 
 
 def _is_over(queue: Queue) -> bool:
-    """Whether its iterator is gone, so that its batches cannot be used any more. An unconfirmed order is kept."""
+    """True if its iterator is gone, so that its batches cannot be used any more. An unconfirmed order is kept."""
     return not _is_alive(queue) and queue.ahead != 1

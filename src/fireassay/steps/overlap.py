@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from fireassay.steps.events import Batch, Source
 
-MOST_ROWS: Final = 1 << 24  # one byte each
+MAX_ROWS: Final = 1 << 24  # one byte each
 FEW: Final = 16  # data sets
 KEPT: Final = 512  # batches whose rows are marked together
 EVERY_PASS: Final = 4  # recorded each; later ones at powers of two, and the last
@@ -37,7 +37,7 @@ class Rows:
         """Mark the rows that were trained on."""
         pending, self.pending = self.pending, []
         for view, ids in pending:
-            rows = [row for row in view.rows(ids) if row < MOST_ROWS]
+            rows = [row for row in view.rows(ids) if row < MAX_ROWS]
             if rows and max(rows) >= len(self.trained):
                 self.trained.extend(bytes(max(rows) + 1 - len(self.trained)))
             for row in rows:

@@ -12,7 +12,7 @@ from itertools import accumulate
 from typing import Final, NamedTuple, cast
 
 LAST: Final = b"0\r\n\r\n"
-LONGEST_LINE: Final = 1 << 16  # bytes of a chunk's size line, extensions included
+MAX_LINE_LENGTH: Final = 1 << 16  # bytes of a chunk's size line, extensions included
 _FEW: Final = 12  # reads: up to this many, checking each is faster
 
 
@@ -102,7 +102,7 @@ class Dechunker:
     def _lines(self, data: bytes, position: int) -> int:
         stop = data.find(b"\n", position)
         self._line += data[position : stop + 1 if stop >= 0 else len(data)]
-        if len(self._line) > LONGEST_LINE:
+        if len(self._line) > MAX_LINE_LENGTH:
             raise ValueError("a chunk's line without end")
         if stop < 0:
             return len(data)

@@ -97,7 +97,7 @@ def _power(experiment: Experiment, task: Asked) -> ItemPower | None:
 
 
 def _compares(experiment: Experiment) -> bool:
-    """Whether there are two sides and a margin."""
+    """True if there are two sides and a margin."""
     return experiment.quality is not None and len({launch.configuration for launch in plan(experiment)}) > 1
 
 

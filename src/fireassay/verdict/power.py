@@ -41,9 +41,9 @@ from fireassay.verdict.comparison.rules import deciding_metrics
 
 SUPPOSED_SPREADS = (0.01, 0.02, 0.05)  # of launches, without an earlier record
 SUPPOSING = "if launches vary by"
-FEWEST_LAUNCHES = 3
+MIN_LAUNCHES = 3
 LAUNCHES_SHOWN = (5, 10, 20, 40)  # per configuration, each with the smallest change that it shows
-MOST_LAUNCHES = 1000  # the most that launches.per_configuration allows
+MAX_LAUNCHES = 1000  # the most that launches.per_configuration allows
 WINDOWS = 10  # into which a pilot's steps are divided, per launch
 TIMES = (STEP_TIME.name, TRIAL_TIME.name, WALL_TIME.name)
 
@@ -80,11 +80,11 @@ def _all(
     experiment: Experiment, earlier: RecordData | None, results: Results, floor: float | None, detect: float | None
 ) -> Iterator[Expectation]:
     k = experiment.launches.per_configuration
-    if k < FEWEST_LAUNCHES and experiment.launches.precision is None:
+    if k < MIN_LAUNCHES and experiment.launches.precision is None:
         yield Expectation(
             subject="verdict",
             possible=False,
-            sentence=f"{count(k, 'launches')} per configuration cannot decide anything: use at least {FEWEST_LAUNCHES} (default 5)",
+            sentence=f"{count(k, 'launches')} per configuration cannot decide anything: use at least {MIN_LAUNCHES} (default 5)",
         )
     else:
         yield from _performance(experiment, earlier, results, floor)
@@ -167,10 +167,10 @@ def _needed(experiment: Experiment, cv: float, floor: float, detect: float) -> t
         return f"{wanted} is not above comparison.smallest_effect = {given(least)}, so no number of launches shows it", False
     if detect <= floor:
         return f"{wanted} is not above this machine's noise floor, {percent(floor)}, so no number of launches shows it", False
-    counts = range(FEWEST_LAUNCHES, MOST_LAUNCHES + 1)
+    counts = range(MIN_LAUNCHES, MAX_LAUNCHES + 1)
     index = bisect_left(counts, True, key=lambda k: _smallest_change(experiment, cv, k, floor) <= detect)
     if index == len(counts):
-        return f"{wanted} needs more than {MOST_LAUNCHES:,}: quiet the machine", False
+        return f"{wanted} needs more than {MAX_LAUNCHES:,}: quiet the machine", False
     return f"{wanted} needs {counts[index]} (--launches {counts[index]})", True
 
 
@@ -197,7 +197,7 @@ def _launches(experiment: Experiment, cv: float) -> int:
     launches = experiment.launches
     if launches.precision is None:
         return launches.per_configuration
-    return max(FEWEST_LAUNCHES, min(experiment.blocks, expected_launches(cv, launches.precision, launches.confidence)))
+    return max(MIN_LAUNCHES, min(experiment.blocks, expected_launches(cv, launches.precision, launches.confidence)))
 
 
 def _confidence(experiment: Experiment) -> float:
@@ -250,7 +250,7 @@ def _windows(earlier: RecordData) -> NDArray[np.float64] | None:
     steps = earlier.steady_steps.filter(pl.col("configuration") == earlier.base).sort("launch", "step")
     series = [part["step_s"].to_numpy() for part in steps.partition_by("launch", maintain_order=True)]
     shortest = min((len(values) for values in series), default=0) // WINDOWS
-    if len(series) < FEWEST_LAUNCHES or shortest < 1 or any(values.min() <= 0.0 for values in series):
+    if len(series) < MIN_LAUNCHES or shortest < 1 or any(values.min() <= 0.0 for values in series):
         return None
     return np.stack([values[: WINDOWS * shortest].reshape(WINDOWS, shortest) for values in series])
 

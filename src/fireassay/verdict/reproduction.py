@@ -105,7 +105,7 @@ def reproduction(comparison: Comparison, first: Side, second: Side, *, force: bo
 
 
 def another_experiment(mismatch: Mismatch, *, force: bool = False) -> bool:
-    """Whether this difference refuses the comparison; any other is only listed."""
+    """True if this difference refuses the comparison; any other is only listed."""
     return mismatch.kind == "identity" and mismatch.refuses and not mismatch.declared and not (force and bool(mismatch.override))
 
 

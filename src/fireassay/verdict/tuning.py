@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from fireassay.spec.experiment import Experiment
 
 SAME_WORK: Final = 0.005  # relative tolerance on the items of a launch: the last batch may be partial
-MOST_NAMED: Final = 5  # arms named in a sentence
+MAX_NAMED: Final = 5  # arms named in a sentence
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -288,7 +288,7 @@ def _items(measured: RecordData, configuration: str) -> float | None:
 
 
 def higher_is_better(base: Side, metric: str) -> bool:
-    """Whether the metric declares higher as better."""
+    """True if the metric declares higher as better."""
     return bool(base.judgement.metrics[metric].better == "higher")
 
 
@@ -387,7 +387,7 @@ def _nothing_left(last: Round) -> str:
     """Why no arm of a round continues."""
     others = last.standings[1:]
     why = [
-        f"{standing.label}: {standing.out or f'worse, {given(standing.gain or 0.0, 3)} times as good'}" for standing in others[:MOST_NAMED]
+        f"{standing.label}: {standing.out or f'worse, {given(standing.gain or 0.0, 3)} times as good'}" for standing in others[:MAX_NAMED]
     ]
-    more = f"; and {len(others) - MOST_NAMED} more" if len(others) > MOST_NAMED else ""
+    more = f"; and {len(others) - MAX_NAMED} more" if len(others) > MAX_NAMED else ""
     return f"keep today's settings: no candidate continues ({'; '.join(why)}{more})"

@@ -87,4 +87,4 @@ def test_a_round_is_as_many_starts_as_its_seconds_take() -> None:
     assert command_starts.trials_for(5_000_000, 500_000_000) == 100
     assert command_starts.trials_for(300_000_000, 500_000_000) == 2
     assert command_starts.trials_for(2_000_000_000, 500_000_000) == 1
-    assert command_starts.trials_for(0, 500_000_000) == command_starts.MOST_TRIALS
+    assert command_starts.trials_for(0, 500_000_000) == command_starts.MAX_TRIALS

@@ -35,8 +35,8 @@ def test_every_rank_sends_to_every_other_once(together: bool) -> None:
 
 
 def test_many_ranks_are_measured_at_once_because_one_by_one_would_take_for_ever() -> None:
-    assert not pairs.plan_for(pairs.MOST_ALONE).together
-    assert pairs.plan_for(pairs.MOST_ALONE + 1).together
+    assert not pairs.plan_for(pairs.MAX_ALONE).together
+    assert pairs.plan_for(pairs.MAX_ALONE + 1).together
     assert not pairs.plan_for(1000, together=False).together
     assert pairs.plan_for(4, large=1024).sizes == (8, 512, 1024)
     with pytest.raises(ValueError, match="at least 512 bytes"):

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from fireassay.instruments.hooks.communication_differencing import LENGTH, MOST, WARM, is_free
+from fireassay.instruments.hooks.communication_differencing import LENGTH, MAX_BLOCKS, WARM, is_free
 from fireassay.record.tables import TABLES
 from tests.instruments import two_ranks
 
@@ -17,10 +17,10 @@ KINDS = ("plain", "flags")
 
 def test_blocks_take_turns_after_the_warm_up_and_not_for_ever() -> None:
     """Ten steps with; four without, four with, and so on; after fifty blocks without none more."""
-    free = [step for step in range(WARM + 2 * LENGTH * MOST + 1000) if is_free(step)]
+    free = [step for step in range(WARM + 2 * LENGTH * MAX_BLOCKS + 1000) if is_free(step)]
     assert free[:9] == [10, 11, 12, 13, 18, 19, 20, 21, 26]
-    assert len(free) == LENGTH * MOST == 200
-    assert free[-1] == WARM + 2 * LENGTH * MOST - LENGTH - 1
+    assert len(free) == LENGTH * MAX_BLOCKS == 200
+    assert free[-1] == WARM + 2 * LENGTH * MAX_BLOCKS - LENGTH - 1
 
 
 @pytest.fixture(scope="module")

@@ -28,7 +28,7 @@ def test_each_class_has_its_row_and_its_range() -> None:
 
 def test_the_slowest_pairs_come_first_and_the_rest_is_told() -> None:
     _, pairs = tables.pair_tables(of_record(record(kinds(2, 2, 2), hosts=HOSTS)))
-    assert len(pairs.rows) == tables.MOST_ROWS
+    assert len(pairs.rows) == tables.MAX_ROWS
     assert {said(row[1]).text for row in pairs.rows} == {"across hosts"}
     assert "44 pairs more were faster" in pairs.notes[0]
 

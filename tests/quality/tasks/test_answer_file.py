@@ -93,7 +93,7 @@ def test_bytes_that_are_no_text_are_named(tmp_path: Path) -> None:
 )
 def test_a_line_longer_than_any_answer_is_refused(name: str, text: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A file of a gigabyte in one line was scored for ten minutes without an end in sight."""
-    monkeypatch.setattr("fireassay.quality.tasks.support.files.LONGEST_LINE", 40)
+    monkeypatch.setattr("fireassay.quality.tasks.support.files.MAX_LINE_LENGTH", 40)
     with pytest.raises(SpecError) as refused:
         of(text, tmp_path, name)
     assert said in str(refused.value)

@@ -79,7 +79,7 @@ def test_ranks_are_told_apart_by_their_medians() -> None:
 
 def test_of_many_ranks_the_slowest_and_the_fastest_are_among_those_shown() -> None:
     shown = rank_phases(two_ranks(workers=100).measured())
-    assert len(shown) == of_ranks.MOST_RANKS
+    assert len(shown) == of_ranks.MAX_RANKS
     assert {one.place for one in shown} == {"fastest", "slowest", ""}
     assert {0, 99} <= {one.rank for one in shown}
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from fireassay.reports.page import Bullets
-from fireassay.reports.pages.pitfalls import MOST_TOLD, page
+from fireassay.reports.pages.pitfalls import MAX_TOLD, page
 from tests.reports.pages.screens import EVIL, flat, harmless, screen
 from tests.reports.pages.test_pitfalls import sheet
 
@@ -31,10 +31,10 @@ def test_many_pitfalls_fit_the_screen_and_the_last_are_named() -> None:
         replace(fallen, title=f"pitfall {n}", findings=(replace(fallen.findings[0], evidence="evidence " * 40),)) for n in range(20)
     )
     shown = page(replace(made, pitfalls=many))
-    assert f"✗ also pitfall {MOST_TOLD}, " in flat(shown)
+    assert f"✗ also pitfall {MAX_TOLD}, " in flat(shown)
     (section,) = shown.of_role("answer")
     assert isinstance(section.blocks[0], Bullets)
-    assert len(section.blocks[0].items) == MOST_TOLD + 1
+    assert len(section.blocks[0].items) == MAX_TOLD + 1
 
 
 def test_a_sound_claim_is_one_line_and_no_claim_steers_the_terminal() -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from fireassay.reports.page import Figure, Table
-from fireassay.reports.pages.rubric import MOST_ROWS, page
+from fireassay.reports.pages.rubric import MAX_ROWS, page
 from fireassay.spec.timings import parse_timings, read_timings
 from fireassay.verdict.claims.rubric.rubric import rubric
 from fireassay.verdict.claims.rubric.types import Limits, Rubric
@@ -56,7 +56,7 @@ def test_the_speedups_are_those_of_the_rows(scaling: Rubric) -> None:
 def test_many_rows_keep_the_first_the_recommended_and_the_last() -> None:
     made = judged("workers,seconds\n" + "".join(f"{n},{100.0 / n}\n" for n in range(1, 21)))
     rows = table(made).rows
-    assert len(rows) <= MOST_ROWS
+    assert len(rows) <= MAX_ROWS
     assert {1, 20, made.recommended} <= {row[1] for row in rows}
     screen(page(made))
 

@@ -234,7 +234,7 @@ def test_a_trace_that_cannot_be_read_is_kept_with_the_reason(tmp_path: Path, con
 
 
 def test_a_trace_that_is_too_large_is_kept_and_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(profiling, "LARGEST", 100)
+    monkeypatch.setattr(profiling, "MAX_TRACE_BYTES", 100)
     found, job = made(tmp_path)
     traced(found, gzip.compress(json.dumps(CONTENT).encode()))
     profiling.finish(found, job)

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fireassay.errors import SpecError
-from fireassay.spec.sections.scenario import LARGEST, parse, problem
+from fireassay.spec.sections.scenario import MAX_TOKENS, parse, problem
 
 FORMS = [
     ("N(480,240)/(300,150)", "N", (480, 240, 300, 150)),
@@ -92,7 +92,7 @@ def test_a_form_of_no_letter_names_them_all() -> None:
     )
 
 
-@pytest.mark.parametrize("text", [f"D({LARGEST + 1},1)", "I(100000,1001)", "D(" + "9" * 10_000 + ",1)"])
+@pytest.mark.parametrize("text", [f"D({MAX_TOKENS + 1},1)", "I(100000,1001)", "D(" + "9" * 10_000 + ",1)"])
 def test_slips_of_the_finger_are_too_large(text: str) -> None:
     wrong = problem(text)
     assert wrong is not None
@@ -104,7 +104,7 @@ def test_reading_never_fails_otherwise(text: str) -> None:
     assert (problem(text) is None) == _reads(text)
 
 
-@given(st.lists(st.integers(1, LARGEST), min_size=4, max_size=4))
+@given(st.lists(st.integers(1, MAX_TOKENS), min_size=4, max_size=4))
 def test_what_a_form_says_is_what_is_read(numbers: list[int]) -> None:
     a, b, c, d = numbers
     assert parse(f"N({a},{b})/({c},{d})").numbers == (a, b, c, d)

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from fireassay.stats.comparing.aa_test import LEAST, alike
+from fireassay.stats.comparing.aa_test import MIN_LAUNCHES, alike
 
 pytestmark = pytest.mark.slow
 
@@ -22,7 +22,7 @@ def test_equal_launches_show_no_difference_at_all() -> None:
 
 
 def test_too_few_launches_say_nothing() -> None:
-    assert alike([1.0] * (LEAST - 1)) is None
+    assert alike([1.0] * (MIN_LAUNCHES - 1)) is None
 
 
 def test_the_floor_of_independent_launches_is_that_of_the_normal_distribution() -> None:

@@ -137,7 +137,7 @@ def test_many_items_are_left_out_in_groups(monkeypatch: pytest.MonkeyPatch) -> N
     label = rng.random(600) < 0.4
     rows = tuple(of_two_classes(label, label ^ (rng.random(600) < 0.15)) for _ in range(2))
     single = found(sides(f1, other_class, (rows[0], rows[1])))
-    monkeypatch.setattr(linearised, "MOST_UNITS", 120)
+    monkeypatch.setattr(linearised, "MAX_UNITS", 120)
     grouped = found(sides(f1, other_class, (rows[0], rows[1])))
     assert grouped.units == single.units == 600
     assert grouped.mean == single.mean

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from fireassay.stats.intervals.intervals import MOST_REPETITIONS, Interval, log_t, mean_t, paired_log_ratio, smallest, t_quantile
+from fireassay.stats.intervals.intervals import MAX_REPETITIONS, Interval, log_t, mean_t, paired_log_ratio, smallest, t_quantile
 
 # Two-sided 95 % and one-sided 95 % points of Student's t, from the printed tables (Fisher & Yates).
 T_TABLE = {(0.975, 1): 12.706, (0.975, 4): 2.776, (0.975, 9): 2.262, (0.95, 2): 2.920, (0.95, 30): 1.697}
@@ -90,11 +90,11 @@ RANKS = {6: (1, 6), 7: (1, 7), 8: (1, 8), 9: (2, 8), 10: (2, 9), 12: (3, 10), 15
 LAUNCHES = {(1, 1): 7, (1, 2): 4, (2, 1): 18, (2, 2): 7, (5, 1): 99, (5, 2): 27, (5, 5): 7} | {(10, 1): 387, (10, 2): 99, (10, 5): 18}
 
 
-@pytest.mark.parametrize("answer", [2, 3, 1000, 9_000_000, MOST_REPETITIONS])
+@pytest.mark.parametrize("answer", [2, 3, 1000, 9_000_000, MAX_REPETITIONS])
 def test_the_search_finds_the_smallest_sufficient_number_up_to_its_limit(answer: int) -> None:
     assert smallest(2, lambda k: k >= answer) == answer
     with pytest.raises(ValueError, match="more than"):
-        smallest(2, lambda k: k > MOST_REPETITIONS)
+        smallest(2, lambda k: k > MAX_REPETITIONS)
 
 
 # k: detectable effect in percent for cv 0.5, 1, 2, 5 %

@@ -144,7 +144,7 @@ def _policy(page: str) -> str:
 
 
 def hosts_of(host: str, *, exposed: bool) -> Callable[[str], bool]:
-    """Whether a Host header names a server that listens on `host`.
+    """True if a Host header names a server that listens on `host`.
 
     A rebinding attack needs a name: an address is accepted if it is a loopback one, or any if the server is exposed.
     """
@@ -161,7 +161,7 @@ def hosts_of(host: str, *, exposed: bool) -> Callable[[str], bool]:
 
 
 def is_address(host: str) -> bool:
-    """Whether it is an IP address rather than a name."""
+    """True if it is an IP address rather than a name."""
     try:
         ipaddress.ip_address(host)
     except ValueError:
@@ -170,7 +170,7 @@ def is_address(host: str) -> bool:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether only this machine can reach it."""
+    """True if only this machine can reach it."""
     return host == LOCAL or (is_address(host) and ipaddress.ip_address(host).is_loopback)
 
 

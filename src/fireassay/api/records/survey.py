@@ -60,7 +60,7 @@ class Entry:
 
     @property
     def judgeable(self) -> bool:
-        """Whether it has yet to be judged."""
+        """True if it has yet to be judged."""
         return self.state == "complete" and self.summary is None
 
 

@@ -14,7 +14,7 @@ from fireassay.stats.models.communication_wall import Curve
 
 BITS = 8.0
 GIGA = 1e9
-LEAST_BITS = 8.0  # per second: one byte
+MIN_BITS = 8.0  # per second: one byte
 SLOWDOWN = 1.5  # of slow workers, unless --slowdown is given
 FLAG_OF = {
     "step_s": "--step-time",
@@ -49,7 +49,7 @@ def asked(arguments: argparse.Namespace) -> tuple[Cluster, Experiment]:
         alpha_s = seconds(arguments.alpha)
     except ValueError:
         problems.append(_problem("--alpha", repr(arguments.alpha), TIME))
-    if not bits >= LEAST_BITS:
+    if not bits >= MIN_BITS:
         problems.append(_problem("--gbps", f"{arguments.gbps:g}", "a number above 0"))
     slowdown = arguments.slowdown
     if slowdown is not None and not arguments.stragglers:
@@ -64,7 +64,7 @@ def asked(arguments: argparse.Namespace) -> tuple[Cluster, Experiment]:
         step_s=step_s,
         serial=arguments.serial,
         alpha_s=alpha_s,
-        beta_s=BITS / bits if bits >= LEAST_BITS else 0.0,
+        beta_s=BITS / bits if bits >= MIN_BITS else 0.0,
         gradient=arguments.gradient,
         buckets=arguments.buckets,
         overlap=arguments.overlap,

@@ -66,7 +66,7 @@ def add_full(parser: argparse.ArgumentParser) -> None:
 
 
 def plain_stdout(arguments: argparse.Namespace) -> bool:
-    """Whether stdout is for people, so that progress and paths may appear there too."""
+    """True if stdout is for people, so that progress and paths may appear there too."""
     return bool(arguments.form == TERMINAL)
 
 
@@ -167,14 +167,14 @@ def columns(stream: TextIO) -> int:
 
 
 def coloured(stream: TextIO) -> bool:
-    """Whether the output is coloured: as --color says; else on a terminal that can, unless NO_COLOR is set."""
+    """True if the output is coloured: as --color says; else on a terminal that can, unless NO_COLOR is set."""
     if (choice := USED.get().color) != "auto":
         return choice == "always"
     return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
 def writes_unicode(stream: TextIO | None) -> bool:
-    """Whether the stream's encoding has the marks of a report."""
+    """True if the stream's encoding has the marks of a report."""
     try:
         "▸┊─".encode(getattr(stream, "encoding", None) or "utf-8")
     except UnicodeEncodeError:

@@ -49,7 +49,7 @@ def profile_of(path: Path) -> dict[str, Any]:
 
 
 def kept(profile: dict[str, Any]) -> bool:
-    """Whether any step was kept."""
+    """True if any step was kept."""
     return any(
         any(window["kept"] for window in launch["windows"]) or any(part.get("file") for part in launch["nsys"])
         for launch in profile["launches"]
@@ -57,6 +57,6 @@ def kept(profile: dict[str, Any]) -> bool:
 
 
 def only_profiled(path: Path) -> bool:
-    """Whether the record comes from `assay profile`: it has no timed launches, so there is nothing to judge."""
+    """True if the record comes from `assay profile`: it has no timed launches, so there is nothing to judge."""
     profile = open_record(path).experiment.profile
     return profile is not None and profile.only

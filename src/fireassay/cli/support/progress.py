@@ -40,7 +40,7 @@ COLOURS = {
     "running": "cyan bold",
 }
 SIGNS = {"ok": "✓", "failed": "✗", "timeout": "✗", "aborted": "◌", "skipped": "–", "contaminated": "~", "running": "…", "waiting": "·"}
-MOST_BLOCKS = 6  # shown of a long plan
+MAX_BLOCKS = 6  # shown of a long plan
 
 
 @contextmanager
@@ -262,11 +262,11 @@ def _blocks(progress: RunProgress) -> Text:
 def _shown(groups: Mapping[str, list[PlannedLaunch]], states: Mapping[int, str]) -> list[tuple[str, list[PlannedLaunch]]]:
     """All groups where they are few, else those around the running launch."""
     named = list(groups.items())
-    if len(named) <= MOST_BLOCKS:
+    if len(named) <= MAX_BLOCKS:
         return named
     first = next((index for index, (_, group) in enumerate(named) if any(states.get(p.slot, "waiting") not in FINAL for p in group)), 0)
-    begin = max(0, min(first - MOST_BLOCKS // 2, len(named) - MOST_BLOCKS))
-    return named[begin : begin + MOST_BLOCKS]
+    begin = max(0, min(first - MAX_BLOCKS // 2, len(named) - MAX_BLOCKS))
+    return named[begin : begin + MAX_BLOCKS]
 
 
 def _doubts(progress: RunProgress, between: Between | None) -> list[Text]:

@@ -100,7 +100,7 @@ def expanded(path: str) -> Path:
 
 
 def exists(path: Path) -> bool:
-    """Whether there is a file; a name that the system refuses (too long, no permission) is none."""
+    """True if there is a file; a name that the system refuses (too long, no permission) is none."""
     return os.path.exists(path)
 
 

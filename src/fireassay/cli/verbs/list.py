@@ -82,7 +82,7 @@ def _entries(arguments: argparse.Namespace) -> tuple[list[Entry], list[Entry]]:
 
 
 def _fits(value: str, wanted: Sequence[str] | None) -> bool:
-    """Whether a value is one of those given; `no-gain` is NO GAIN."""
+    """True if a value is one of those given; `no-gain` is NO GAIN."""
     plain = value.lower().replace("_", " ")
     return not wanted or plain in {word.lower().replace("_", " ").replace("-", " ") for word in wanted} or value in wanted
 

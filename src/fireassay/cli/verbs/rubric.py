@@ -63,7 +63,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 WORKERS = "of at least 1"  # what --predict may be
-MOST_EFFICIENCY = 2.0  # above it, the value is probably in percent
+MAX_EFFICIENCY = 2.0  # above it, the value is probably in percent
 
 
 def _run(arguments: argparse.Namespace) -> int:
@@ -100,7 +100,7 @@ def _limits(arguments: argparse.Namespace) -> tuple[Limits, Stated, float | None
 
     number("tolerance", "of at least 0", percent=True)  # in the table's unit: see `with_tolerance`
     efficiency = number("efficiency", "above 0", percent=True)
-    if efficiency is not None and efficiency > MOST_EFFICIENCY:
+    if efficiency is not None and efficiency > MAX_EFFICIENCY:
         remedy = f"Write {efficiency:g}%."
         problems.append(Problem("--efficiency", arguments.efficiency, "a fraction (0.70) or percent (70%)", remedy))
     deadline, budget, work = number("deadline", "above 0"), number("budget", "above 0"), number("work", "above 0")

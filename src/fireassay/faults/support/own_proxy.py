@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from pydantic import Field
 
 from fireassay.errors import refuse
-from fireassay.spec.model import LONGEST_S
+from fireassay.spec.model import MAX_S
 from fireassay.spec.sections.faults import Fault as FaultSpec
 from fireassay.spec.sections.serving import Target
 
@@ -27,7 +27,7 @@ class Shared(FaultSpec):
 class Delayed(Shared):
     """Keys of a proxy fault that delays."""
 
-    delay_s: float = Field(0.5, ge=0.0, le=LONGEST_S, description="delay of all data in seconds.")
+    delay_s: float = Field(0.5, ge=0.0, le=MAX_S, description="delay of all data in seconds.")
 
 
 def check(asked: FaultSpec, target: Target) -> None:

@@ -29,7 +29,7 @@ class Confidences:
 
 
 def choices_were_rated(measured: RecordData) -> bool:
-    """Whether any task was answered by log probabilities of choices."""
+    """True if any task was answered by log probabilities of choices."""
     return any(facts.get("method") == METHOD for facts in identity(measured).values())
 
 

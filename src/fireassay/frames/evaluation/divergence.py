@@ -13,7 +13,7 @@ weight matters where its input is large: few positions move far.  So the tail na
     different   less than AGREE of the most probable tokens are the same: another checkpoint, or a model that is broken throughout
 
 The floor is the reference against itself on the same positions: in bfloat16 (a rounding: corrupt is what has LOCAL times its p99.9 /
-median), or asked again over HTTP, where it often answers the same and no rounding is known (LEAST_ALONE).  p99.9 / median of roundings of
+median), or asked again over HTTP, where it often answers the same and no rounding is known (MIN_ALONE).  p99.9 / median of roundings of
 SmolLM2-135M (bf16, fp16, int8, int8 in bf16, int6, int4; 2,052 tokens of given texts and 868 of greedy answers) was 6 to 29, and 21 to 44
 from the five most probable tokens; of one wrong weight, off by 1.6 to 540 standard deviations, 61 to 500, and 174 to 800.  max / mean does
 not tell them apart: int8 reached 41 and 57, since one outlier decides it.
@@ -38,10 +38,10 @@ Array = NDArray[np.float64]
 Nature = Literal["identical", "rounded", "corrupt", "coarser", "different"]
 BEYOND: Final = 3.0  # times the floor's p99.9
 LOCAL: Final = 1.5  # times the floor's p99.9 / median
-LEAST_LOCAL: Final = 8.0  # ... and at least this
-LEAST_ALONE: Final = 80.0  # ... and this where no rounding of the model is known: those of a real one reach 44
+MIN_LOCAL: Final = 8.0  # ... and at least this
+MIN_ALONE: Final = 80.0  # ... and this where no rounding of the model is known: those of a real one reach 44
 AGREE: Final = 0.25
-LEAST_FLOOR: Final = 1e-6  # nats: an engine asked twice may differ by nothing; float32 in other batches moved p99.9 by 3.4e-7
+MIN_FLOOR: Final = 1e-6  # nats: an engine asked twice may differ by nothing; float32 in other batches moved p99.9 by 3.4e-7
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,10 +98,10 @@ def nature_of(replica: TailKL, agreement: float, floor: TailKL, *, again: bool =
         return "identical"
     if agreement < AGREE:
         return "different"
-    known = max(floor.p999, LEAST_FLOOR)
-    if replica.p999 <= BEYOND * (known if again else LEAST_FLOOR):
+    known = max(floor.p999, MIN_FLOOR)
+    if replica.p999 <= BEYOND * (known if again else MIN_FLOOR):
         return "rounded"
-    least = LEAST_ALONE if again else LEAST_LOCAL
-    if replica.local >= (max(least, LOCAL * floor.local) if floor.p999 > LEAST_FLOOR else least):
+    least = MIN_ALONE if again else MIN_LOCAL
+    if replica.local >= (max(least, LOCAL * floor.local) if floor.p999 > MIN_FLOOR else least):
         return "corrupt"
     return "rounded" if replica.p999 <= BEYOND * known else "coarser"

@@ -61,7 +61,7 @@ def floor_of(measured: RecordData) -> Side | None:
 
 
 def doubted(every: Sequence[Side]) -> Literal["", "either", "reference"]:
-    """Whether the reference is more likely wrong than the sides that look so, or as likely; empty if nothing looks wrong, or another side is close to
+    """True if the reference is more likely wrong than the sides that look so, or as likely; empty if nothing looks wrong, or another side is close to
     the reference: one that is rounded, and so farther than those, says nothing."""
     floor, others = next((side for side in every if side.floor), None), [side for side in every if not side.floor]
     wrong = [side for side in others if side.nature == "corrupt"]
@@ -77,7 +77,7 @@ def doubted(every: Sequence[Side]) -> Literal["", "either", "reference"]:
 
 
 def _alike(one: Side, other: Side) -> bool:
-    """Whether both are far from the reference at the same tokens."""
+    """True if both are far from the reference at the same tokens."""
     if one.items != other.items:
         return False
     known = ~(np.isnan(one.kl) | np.isnan(other.kl))

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 PLAIN: Final = ("exact_match", "accuracy")
 CONTAINS: Final = "contains"
-SHORTEST: Final = 6  # characters of a nonce; a shorter one could occur in any text
+MIN_NONCE_LENGTH: Final = 6  # characters of a nonce; a shorter one could occur in any text
 IDENTITY: Final = ("identity", "rerun", "needle")
 NO_SCORES: Final = {"launch": pl.Int32, "example": pl.String, "score": pl.Float64, "cluster": pl.String, "empty": pl.Boolean}
 
@@ -74,7 +74,7 @@ def strangers(tables: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
     """
     nonces = (
         tables["arrivals"]
-        .filter((pl.col("kind") == "canary") & (pl.col("expected").str.len_chars() >= SHORTEST))
+        .filter((pl.col("kind") == "canary") & (pl.col("expected").str.len_chars() >= MIN_NONCE_LENGTH))
         .select("launch", "request", pl.col("expected").alias("nonce"))
     )
     every = nonces["nonce"].unique().sort().to_list()

@@ -19,7 +19,7 @@ CHOICES: Final = (0, 1, 2, 3, 4)  # any chunk with choices
 DONE: Final = 6
 KINDS: Final = 9
 SLICE: Final = 1 << 16  # requests whose chunks are processed at once, to bound memory
-SHORTEST_S: Final = 1e-3  # genai-bench excludes shorter outputs
+MIN_S: Final = 1e-3  # genai-bench excludes shorter outputs
 GROUPS: Final = {"content": CONTENT, "spoken": SPOKEN, "text": TEXT, "choices": CHOICES}
 
 
@@ -108,7 +108,7 @@ def _numbers(seen: pl.DataFrame) -> pl.DataFrame:
         ttft_llmperf=first("content"),
         tpot_vllm=over(span("choices"), vllm - 1),
         tpot_sglang=over(output, sglang - 1),
-        tpot_genai_bench=pl.when(output >= SHORTEST_S).then(over(output, genai - 1)),
+        tpot_genai_bench=pl.when(output >= MIN_S).then(over(output, genai - 1)),
         tpot_guidellm=over(pl.col("text_last"), guidellm),
         tpot_inference_perf=over(span("content"), client - 1),
         itl_vllm=span("choices"),

@@ -42,7 +42,7 @@ from fireassay.stats.intervals.proportions import clopper_pearson, share
 from fireassay.units import FRACTION, NS_PER_S, SECONDS
 
 NO_FAULT: Final = Absent(reason="not_measured", detail="no fault struck under this load; add [[faults]] for it")
-FEWEST: Final = 10  # requests in a window
+MIN_REQUESTS: Final = 10  # requests in a window
 RARE: Final = 1e-3  # share of undisturbed windows that may lie outside
 
 
@@ -72,7 +72,7 @@ class Outage:
         return max(0, self.started_ns - self.restart_ns) / NS_PER_S
 
     def waited(self, after_s: float) -> bool:
-        """Whether an event that ended this long after the fault had to wait for the replica's restart."""
+        """True if an event that ended this long after the fault had to wait for the replica's restart."""
         return self.started_ns is not None and self.fault_ns + after_s * NS_PER_S >= self.started_ns
 
     @cached_property
@@ -177,7 +177,7 @@ def recovered_s(outage: Outage, confidence: float) -> float | Absent:
     if total == 0:
         return Absent(reason="insufficient", detail="no request ended before the fault; let it strike later (faults[].at_s)")
     rate = total * NS_PER_S / max(1, outage.fault_ns - outage.begin_ns)
-    size = max(FEWEST, math.ceil(rate))
+    size = max(MIN_REQUESTS, math.ceil(rate))
     least = clopper_pearson(float(outage.before["good"].sum()), float(total), confidence).low
     allowed = _allowed(size, 1.0 - least)
     if later.height < size or allowed >= size:

@@ -256,7 +256,7 @@ def _after_first() -> pl.Expr:
 
 
 def _meets(objectives: Objectives) -> pl.Expr:
-    """Whether a request meets every objective."""
+    """True if a request meets every objective."""
     must = {"ttft_s": objectives.ttft_s, "ttft_visible_s": objectives.ttft_visible_s, "e2e_s": objectives.e2e_s}
     may = {"tpot_s": objectives.tpot_s, "worst_gap_s": objectives.itl_s}
     kept = [(pl.col(name) <= limit).fill_null(False) for name, limit in must.items() if limit is not None]
@@ -270,7 +270,7 @@ def _share() -> pl.Expr:
 
 
 def _by_tokenizer() -> pl.Expr:
-    """Whether the tokenizer's counts per chunk are needed and present."""
+    """True if the tokenizer's counts per chunk are needed and present."""
     counts_match = pl.col("chunk_tokens").list.len() == pl.col("text_chunks")
     return counts_match.fill_null(False) & (pl.col("tokens") != pl.col("text_chunks")).fill_null(True)
 

@@ -26,7 +26,7 @@ NOTHING_SAID: Final = (
     "nothing was counted: torch ran no recorded step of the script, or flops.convention is none. Declare a formula instead: "
     'flops.convention = "palm" with its numbers'
 )
-LEAST_SHARE: Final = 1e-3  # of the products; below it a precision without a peak does not matter
+MIN_SHARE: Final = 1e-3  # of the products; below it a precision without a peak does not matter
 
 
 Best = Mapping[tuple[str, str, int | None], float]  # device, precision, threads -> operations per second
@@ -204,7 +204,7 @@ def _of_device(measured: RecordData, best: Best, parts: list[dict[str, Any]]) ->
             why = f"products in {part['precision']} are quantised: no peak applies to the whole step"
             return Amount(value=None, why=why, reason="not_applicable")
         speed = _speed(measured, best, part)
-        if speed is None and part["flops"] > LEAST_SHARE * total:
+        if speed is None and part["flops"] > MIN_SHARE * total:
             return Amount(value=None, why=_unknown(measured, str(part["name"]), part["precision"]))
         time += part["flops"] / speed if speed else 0.0
     return Amount(value=total / time) if time else Amount(value=None, why="no product was counted")

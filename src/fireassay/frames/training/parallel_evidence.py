@@ -63,7 +63,7 @@ class Facts:
     sharing: int | None  # ranks that use the same samples, if known
 
     def often(self, steps: int) -> bool:
-        """Whether this holds in at least half of the steps."""
+        """True if this holds in at least half of the steps."""
         return self.steps > 0 and 2 * steps >= self.steps
 
 
@@ -185,7 +185,7 @@ def _ranks_steps(rows: pl.DataFrame, workers: int) -> int:
 
 
 def _unseen(collectives: pl.DataFrame, details: Iterable[Mapping[str, Any]]) -> bool:
-    """Whether the default group made more calls between two checks than the hooks on torch.distributed recorded."""
+    """True if the default group made more calls between two checks than the hooks on torch.distributed recorded."""
     for detail in details:
         if len(checks := detail.get("engine", ())) == 2:
             (first, before), (last, after) = checks
@@ -202,7 +202,7 @@ def _met_again(checks: pl.DataFrame, carrying: tuple[int, ...]) -> bool | None:
 
 
 def _likeness(rows: Mapping[str, pl.DataFrame], merged: Mapping[str, Any], start: Likeness, workers: int, kinds: int | None) -> Likeness:
-    """Whether the ranks use the same samples: by ids, by a distributed sampler, or by the losses of equal parameters."""
+    """True if the ranks use the same samples: by ids, by a distributed sampler, or by the losses of equal parameters."""
     if kinds is not None:
         return "same" if kinds == 1 else "different" if kinds == workers else "partly"
     if merged["sharing"] > 1:

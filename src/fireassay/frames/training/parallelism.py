@@ -103,7 +103,7 @@ class Parallelism:
 
     @property
     def contradicted(self) -> bool:
-        """Whether the declared kind contradicts the recognised one."""
+        """True if the declared kind contradicts the recognised one."""
         if self.by != "declared" or self.seen is None or self.seen == self.kind:
             return False
         alike: tuple[set[Kind | None], ...] = (

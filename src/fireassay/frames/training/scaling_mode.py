@@ -38,7 +38,7 @@ def nearest(items: Mapping[int, float], base_level: int) -> Mode:
 
 
 def same_total(global_steps: pl.DataFrame, timed: pl.DataFrame) -> bool:
-    """Whether every timed launch worked on the same total number of items."""
+    """True if every timed launch worked on the same total number of items."""
     steps = global_steps.join(timed.select("launch"), on="launch")
     if steps.height == 0 or steps["items"].null_count():
         return False

@@ -260,7 +260,7 @@ LOWER: Final = frozenset({"inference_runtime", "ece_10_bin", "ece_1_bin", "bits_
 
 
 def recognises(path: Path) -> bool:
-    """Whether it is a run's folder, or a folder of some."""
+    """True if it is a run's folder, or a folder of some."""
     return bool(_chosen(path))
 
 

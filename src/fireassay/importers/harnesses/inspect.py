@@ -237,7 +237,7 @@ HEAD: Final = '"eval"'
 
 
 def recognises(path: Path) -> bool:
-    """Whether it is a log of Inspect, or a folder with one."""
+    """True if it is a log of Inspect, or a folder with one."""
     return bool(_chosen(path))
 
 

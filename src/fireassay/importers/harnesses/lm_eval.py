@@ -198,7 +198,7 @@ def _take(seen: Collected, scores: dict[str, tuple[float, ...]], name: str, valu
 
 
 def _is_empty(replies: object) -> bool:
-    """Whether there is no text in any reply."""
+    """True if there is no text in any reply."""
     if isinstance(replies, list):
         return all(_is_empty(reply) for reply in replies)
     return replies is None or (isinstance(replies, str) and not replies.strip())
@@ -286,7 +286,7 @@ LAST_S: Final = 1e11  # since 1970: the year 5138
 
 
 def recognises(path: Path) -> bool:
-    """Whether it is a results or samples file of lm-eval, or a folder with one."""
+    """True if it is a results or samples file of lm-eval, or a folder with one."""
     return bool(_chosen(path))
 
 

@@ -26,11 +26,11 @@ from fireassay.units import NS_PER_S
 
 Clock = Literal["sent", "scheduled"]  # where the tool's latencies begin
 Times = Literal["whole", "sampled", "none"]  # whole: every request has a wall-clock time; sampled: some requests are missing
-LONGEST_S: Final = 1e8
-LONGEST_NAME: Final = 80
-LARGEST: Final = 2**53  # integers up to here survive JSON
+MAX_S: Final = 1e8
+MAX_NAME_LENGTH: Final = 80
+MAX_INTEGER: Final = 2**53  # integers up to here survive JSON
 GREATEST: Final = sys.float_info.max  # JSON's integers have no limit; math.isfinite raises OverflowError above this
-LONGEST_TEXT: Final = 500  # characters of an error, as in other records
+MAX_TEXT_LENGTH: Final = 500  # characters of an error, as in other records
 UNSAID: Final = "not said by the file"
 
 
@@ -136,7 +136,7 @@ def inner(value: object, *keys: str) -> Mapping[str, Any]:
 
 
 def is_number(value: object) -> TypeGuard[float]:
-    """Whether it is a finite number, and no Boolean."""
+    """True if it is a finite number, and no Boolean."""
     return isinstance(value, int | float) and not isinstance(value, bool) and -GREATEST <= value <= GREATEST
 
 
@@ -153,7 +153,7 @@ def number(row: Mapping[str, Any], key: str, place: Place, *, least: float = 0.0
 
 def nanoseconds(row: Mapping[str, Any], key: str, place: Place, unit_s: float = 1.0) -> int | None:
     """A duration in nanoseconds, from units of `unit_s` seconds."""
-    value = number(row, key, place, most=LONGEST_S / unit_s)
+    value = number(row, key, place, most=MAX_S / unit_s)
     return None if value is None else round(value * unit_s * NS_PER_S)
 
 
@@ -162,18 +162,18 @@ def whole(row: Mapping[str, Any], key: str, place: Place) -> int | None:
     value = row.get(key)
     if value is None:
         return None
-    if not is_number(value) or value != int(value) or not 0 <= value <= LARGEST:
+    if not is_number(value) or value != int(value) or not 0 <= value <= MAX_INTEGER:
         raise place.at(key).wrong(value, "a whole number of at least 0, or null")
     return int(value)
 
 
-def text(row: Mapping[str, Any], key: str, place: Place, longest: int = LONGEST_TEXT) -> str | None:
+def text(row: Mapping[str, Any], key: str, place: Place, longest: int = MAX_TEXT_LENGTH) -> str | None:
     """A redacted, truncated string; None if null, empty or missing."""
     value = answer(row, key, place)
     return clean(value, longest) if value else None
 
 
-def clean(words: str, longest: int = LONGEST_TEXT) -> str:
+def clean(words: str, longest: int = MAX_TEXT_LENGTH) -> str:
     """A string from a file as a record may hold it: redacted and truncated, without lone surrogates or NUL."""
     valid = words[: 4 * longest].encode("utf-8", "replace").decode().replace("\0", "\ufffd")
     return redact(valid)[:longest]
@@ -257,7 +257,7 @@ def record_name(proposed: str, fallback: str, index: int, of: int) -> str:
     """The name of one of several records: letters, digits, dot, dash, underscore."""
     plain = re.sub(r"[^A-Za-z0-9._-]+", "-", proposed).strip("-._") or fallback
     ending = f"-{index + 1}" if of > 1 else ""
-    return f"{plain[: LONGEST_NAME - len(ending)]}{ending}"
+    return f"{plain[: MAX_NAME_LENGTH - len(ending)]}{ending}"
 
 
 def discard(record: RecordFolder) -> None:

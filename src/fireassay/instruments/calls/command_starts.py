@@ -24,7 +24,7 @@ from typing import Any
 
 EMPTY = ("/bin/true", "/usr/bin/true")
 FLOOR_STARTS = 15
-MOST_TRIALS = 10_000
+MAX_TRIALS = 10_000
 PROBE_STARTS = 3  # minimum before the number of trials is fixed
 FAILED = 1  # exit code: a start failed, and failures count
 LAST_WORDS = 8192  # bytes of a failed command's stderr that go into the log
@@ -76,7 +76,7 @@ def _warming_up(job: dict[str, Any], durations: list[int]) -> bool:
 
 def trials_for(duration_ns: int, round_ns: int) -> int:
     """How many starts of this duration make a round: at least one."""
-    return max(1, min(MOST_TRIALS, -(-round_ns // max(1, duration_ns))))
+    return max(1, min(MAX_TRIALS, -(-round_ns // max(1, duration_ns))))
 
 
 def start(job: dict[str, Any], variables: dict[str, str], *, warm_up: int) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """How long does a call of a Python function take, in a fresh process?
 
 One process per launch of the runner `function`: `python -m fireassay.instruments.calls.function_calls JOB`. It imports "module:function", then
-times trials with so many calls that each lasts at least `LEAST_NS` and `RESOLUTIONS` times the clock's resolution (doubling, as pyperf
+times trials with so many calls that each lasts at least `MIN_NS` and `RESOLUTIONS` times the clock's resolution (doubling, as pyperf
 does; the doubling trials are kept as warm-up), until the round is full.
 
     begin = CLOCK_MONOTONIC;  `calls` times function(*args, **kwargs);  end = CLOCK_MONOTONIC
@@ -23,10 +23,10 @@ from collections.abc import Callable
 from itertools import repeat
 from typing import Any
 
-LEAST_NS = 1_000_000
+MIN_NS = 1_000_000
 RESOLUTIONS = 1000
-MOST_CALLS = 2**30
-MOST_TRIALS = 10_000
+MAX_CALLS = 2**30
+MAX_TRIALS = 10_000
 FLOOR_CALLS = 10_000
 FLOOR_TRIALS = 11
 _RSS_UNIT = 1 if sys.platform == "darwin" else 1024  # getrusage(2)
@@ -41,12 +41,12 @@ def main(job: dict[str, Any]) -> None:
     out = os.open(job["out"], os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
     _write(out, {"floor": floor()})
     calls = job["calls"] or calibrated(timed, lambda row: _write(out, {"trial": row}))
-    last = LEAST_NS
+    last = MIN_NS
     for _ in range(max(1, job["warm_up"])):
         row = trial(timed, calls, warm_up=1)
         _write(out, {"trial": row})
         last = row["end_ns"] - row["begin_ns"]
-    trials = job["trials"] or max(1, min(MOST_TRIALS, -(-job["round_ns"] // max(1, last))))
+    trials = job["trials"] or max(1, min(MAX_TRIALS, -(-job["round_ns"] // max(1, last))))
     for _ in range(trials):
         _write(out, {"trial": trial(timed, calls, warm_up=0)})
 
@@ -84,7 +84,7 @@ def timer(function: Callable[..., object], args: list[Any], kwargs: dict[str, An
 
 def least_ns() -> int:
     """The minimum length of a trial: the clock's resolution is at most a thousandth of it."""
-    return max(LEAST_NS, round(RESOLUTIONS * time.get_clock_info("monotonic").resolution * 1e9))
+    return max(MIN_NS, round(RESOLUTIONS * time.get_clock_info("monotonic").resolution * 1e9))
 
 
 def calibrated(timed: Timed, keep: Callable[[dict[str, Any]], None]) -> int:
@@ -93,7 +93,7 @@ def calibrated(timed: Timed, keep: Callable[[dict[str, Any]], None]) -> int:
     while True:
         row = trial(timed, calls, warm_up=1)
         keep(row)
-        if row["end_ns"] - row["begin_ns"] >= least_ns() or calls >= MOST_CALLS:
+        if row["end_ns"] - row["begin_ns"] >= least_ns() or calls >= MAX_CALLS:
             return calls
         calls *= 2
 

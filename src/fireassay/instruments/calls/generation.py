@@ -23,7 +23,7 @@ from typing import Any
 from fireassay.errors import EnvironmentLacks, WorkloadError
 
 _HOLE = "\N{REPLACEMENT CHARACTER}"  # a decoder's output for an incomplete character
-_MOST_HELD = 16  # tokens with pending text; beyond it, the text is used as is
+_MAX_HELD = 16  # tokens with pending text; beyond it, the text is used as is
 
 
 @dataclass(slots=True, kw_only=True)
@@ -246,7 +246,7 @@ def pieces(tokens: Sequence[int], decode: Callable[[Sequence[int]], str]) -> lis
     for index in range(len(tokens)):
         before, now = decode(tokens[begin:emitted]), decode(tokens[begin : index + 1])
         last = index + 1 == len(tokens)
-        if now.endswith(_HOLE) and not last and index - emitted < _MOST_HELD:
+        if now.endswith(_HOLE) and not last and index - emitted < _MAX_HELD:
             out.append("")
             continue
         out.append(now[len(before) :])

@@ -23,8 +23,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from fireassay.instruments.collectives.data import (
-    MOST_EARLIER,
-    MOST_RANKS_TRIED,
+    MAX_EARLIER,
+    MAX_RANKS_TRIED,
     SHARDED,
     STRIDE,
     SUMMED,
@@ -107,7 +107,7 @@ def _before(spec: RankCall, result: torch.Tensor) -> torch.Tensor:
 
 
 def _earlier(spec: RankCall, result: torch.Tensor, _: torch.Tensor) -> str:
-    for back in range(1, min(spec.call, MOST_EARLIER) + 1):
+    for back in range(1, min(spec.call, MAX_EARLIER) + 1):
         if bool((result == _made(replace(spec, call=spec.call - back))).all()):
             return f"stale: the result of {back} {'call' if back == 1 else 'calls'} earlier"
     return ""
@@ -116,7 +116,7 @@ def _earlier(spec: RankCall, result: torch.Tensor, _: torch.Tensor) -> str:
 def _missing_rank(spec: RankCall, result: torch.Tensor, reference: torch.Tensor) -> str:
     if spec.op not in SUMMED:
         return ""
-    for rank in range(min(spec.ranks, MOST_RANKS_TRIED)):
+    for rank in range(min(spec.ranks, MAX_RANKS_TRIED)):
         contribution = _of_rank(spec, rank, result)
         if bool((result == reference - contribution).all()):
             return f"rank_missing: rank {rank}"
@@ -130,7 +130,7 @@ def _missing_rank(spec: RankCall, result: torch.Tensor, reference: torch.Tensor)
 def _other_operation(spec: RankCall, result: torch.Tensor, reference: torch.Tensor) -> str:
     import torch
 
-    if spec.op not in SUMMED or spec.ranks > MOST_RANKS_TRIED:
+    if spec.op not in SUMMED or spec.ranks > MAX_RANKS_TRIED:
         return ""
     contributions = torch.stack([_of_rank(spec, rank, result) for rank in range(spec.ranks)])
     largest, smallest = contributions.max(dim=0).values, contributions.min(dim=0).values
@@ -164,7 +164,7 @@ def _is_product(result: torch.Tensor, contributions: torch.Tensor) -> bool:
 def _other_root(spec: RankCall, result: torch.Tensor, _: torch.Tensor) -> str:
     if spec.op not in ("broadcast", "scatter", "send_recv"):
         return ""
-    for rank in range(min(spec.ranks, MOST_RANKS_TRIED)):
+    for rank in range(min(spec.ranks, MAX_RANKS_TRIED)):
         begin = STRIDE * spec.call + (spec.rank * spec.count if spec.op == "scatter" else 0)
         other = result.clone()
         fill(other, numbers(rank, spec.ranks, spec.dtype), begin)
@@ -175,14 +175,14 @@ def _other_root(spec: RankCall, result: torch.Tensor, _: torch.Tensor) -> str:
 
 def _other_shard(spec: RankCall, result: torch.Tensor, reference: torch.Tensor) -> str:
     if spec.op in ("reduce_scatter", "scatter", "all_to_all"):
-        for rank in range(min(spec.ranks, MOST_RANKS_TRIED)):
+        for rank in range(min(spec.ranks, MAX_RANKS_TRIED)):
             if rank != spec.rank and bool((result == _made(replace(spec, rank=rank))).all()):
                 return f"shards_swapped: that of rank {rank} instead of that of rank {spec.rank}"
     if spec.ranks < 2:
         return ""
     parts, right = _parts(spec, result), _parts(spec, reference)
     wrong = [index for index, part in enumerate(parts) if not bool((part == right[index]).all())]
-    if len(parts) > MOST_RANKS_TRIED:
+    if len(parts) > MAX_RANKS_TRIED:
         return ""
     from_where = {}
     for index in wrong:
@@ -218,11 +218,11 @@ def _other_type(spec: RankCall, result: torch.Tensor, reference: torch.Tensor) -
         kind = getattr(torch, other)
         if bool((result == reference.to(kind).to(result.dtype)).all()):
             return f"wrong_dtype: rounded to {other}"
-        if spec.op in SUMMED and spec.ranks <= MOST_RANKS_TRIED:
+        if spec.op in SUMMED and spec.ranks <= MAX_RANKS_TRIED:
             total = sum((_of_rank(spec, rank, result).to(kind) for rank in range(1, spec.ranks)), _of_rank(spec, 0, result).to(kind))
             if bool((result == total.to(result.dtype)).all()):
                 return f"wrong_dtype: added as {other}"
-    if spec.op in SUMMED and spec.ranks <= MOST_RANKS_TRIED:
+    if spec.op in SUMMED and spec.ranks <= MAX_RANKS_TRIED:
         return _added_as_others(spec, result)
     return ""
 

@@ -25,8 +25,8 @@ PERIOD: Final = 8191
 STRIDE: Final = 7919  # both prime: 8191 consecutive calls have different offsets
 SUMMED: Final = ("all_reduce", "reduce", "reduce_scatter")
 SHARDED: Final = ("all_gather", "gather", "all_to_all")  # the result has one part per rank
-MOST_RANKS_TRIED: Final = 256  # in the search for a missing rank
-MOST_EARLIER: Final = 128  # earlier calls searched for a stale result
+MAX_RANKS_TRIED: Final = 256  # in the search for a missing rank
+MAX_EARLIER: Final = 128  # earlier calls searched for a stale result
 RANK_SALT, ELEMENT_SALT = 0x632BE59BD9B4E019, 0x9E3779B97F4A7C15
 
 

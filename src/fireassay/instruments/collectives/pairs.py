@@ -34,7 +34,7 @@ LARGE: Final = 4 << 20  # the larger of the two large messages; the other is hal
 REPEATS: Final = 10
 MORE: Final = 5  # the smallest message is repeated this many times as often
 WARM_UP: Final = 2
-MOST_ALONE: Final = 32  # ranks up to which pairs run one by one: 992 ordered pairs at most
+MAX_ALONE: Final = 32  # ranks up to which pairs run one by one: 992 ordered pairs at most
 OP: Final = "send_recv"
 PLACED: Final = "placed"  # kind of the event that records where a rank runs
 LATE_S: Final = 300.0  # a slower pair counts as lost, and the launch with it
@@ -236,7 +236,7 @@ def plan_for(ranks: int, *, large: int = LARGE, repeats: int = REPEATS, together
     """
     if large < 64 * ANSWER:
         raise ValueError(f"the large message must have at least {64 * ANSWER} bytes, not {large}: shorter ones do not show the bandwidth")
-    alone = ranks <= MOST_ALONE if together is None else not together
+    alone = ranks <= MAX_ALONE if together is None else not together
     return Plan(sizes=(ANSWER, large // 2, large), repeats=repeats, together=not alone)
 
 

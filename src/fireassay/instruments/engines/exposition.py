@@ -111,7 +111,7 @@ _NAME: Final = re.compile(r"[a-zA-Z_:][a-zA-Z0-9_:]*")
 _LABEL: Final = re.compile(r'\s*([a-zA-Z_][a-zA-Z0-9_]*)\s*=\s*"((?:[^"\\]|\\.)*)"\s*(?:,|(?=\}))')
 _VALUE: Final = re.compile(r"\s*([^\s#]+)")
 _ESCAPED: Final = re.compile(r"\\(.)")
-LONGEST_LINE: Final = 1 << 16
+MAX_LINE_LENGTH: Final = 1 << 16
 
 
 def parse(page: bytes, names: Iterable[str]) -> list[Series]:
@@ -119,7 +119,7 @@ def parse(page: bytes, names: Iterable[str]) -> list[Series]:
     kept = frozenset(names)
     matches = []
     for raw in page.splitlines():
-        if not raw or raw[0] == 35 or len(raw) > LONGEST_LINE:  # 35: a comment
+        if not raw or raw[0] == 35 or len(raw) > MAX_LINE_LENGTH:  # 35: a comment
             continue
         line = raw.decode("utf-8", "replace")
         name = _NAME.match(line)

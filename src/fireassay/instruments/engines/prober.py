@@ -34,7 +34,7 @@ from fireassay.units import NS_PER_S
 EVERY_S: Final = 0.05
 TIMEOUT_S: Final = 2.0
 ENOUGH: Final = 2  # consecutive failed probes
-MOST_BYTES: Final = 1 << 16  # per answer; the rest is not read
+MAX_BYTES: Final = 1 << 16  # per answer; the rest is not read
 Emit = Callable[[str, int, int | None, dict[str, Any]], None]
 
 
@@ -243,12 +243,12 @@ class Prober:
         self._selector.modify(connection.socket, selectors.EVENT_READ, connection)
 
     def _read(self, connection: _Connection) -> None:
-        data = connection.socket.recv(MOST_BYTES)
+        data = connection.socket.recv(MAX_BYTES)
         connection.heard += data
         if not connection.reported and b"\r\n" in connection.heard:
             status = _status(connection.heard)
             self._conclude(connection, "no HTTP" if status is None else self._replicas[connection.replica].trouble(status))
-        if not data or len(connection.heard) > MOST_BYTES:
+        if not data or len(connection.heard) > MAX_BYTES:
             self._conclude(connection, "closed without an answer")
             self._close(connection)
 

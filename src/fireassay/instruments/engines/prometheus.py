@@ -39,7 +39,7 @@ from fireassay.units import NS_PER_S
 Row = tuple[int, int, str, str, str, float, str, str]  # launch, ns, host, device, counter, value, unit, method
 EVERY_S: Final = 1.0
 TIMEOUT_S: Final = 3.0  # for a whole response
-MOST_BYTES: Final = 16 << 20
+MAX_BYTES: Final = 16 << 20
 JOIN_S: Final = 2 * TIMEOUT_S + 1.0
 STALE_S: Final = 60.0  # delay of an exporter's energy values: DCGM's collects every 30 s by default
 _LOCAL: Final = ("127.0.0.1", "localhost", "::1")
@@ -199,7 +199,7 @@ def requested(options: Mapping[str, str | int | float | bool]) -> dict[str, Want
     return {name: Wanted(name, unit if isinstance(unit, str) and unit else "count") for name, unit in names.items() if name != "gpus"}
 
 
-def fetch(address: str, headers: Mapping[str, str], *, timeout_s: float = TIMEOUT_S, most: int = MOST_BYTES) -> bytes:
+def fetch(address: str, headers: Mapping[str, str], *, timeout_s: float = TIMEOUT_S, most: int = MAX_BYTES) -> bytes:
     """The page at an address.
 
     Raises:

@@ -83,7 +83,7 @@ class FirstGradients:
         return "tf32" if model_hash.device_of(self._model) == "cuda" and self._shortens() else None
 
     def _shortens(self) -> bool:
-        """Whether float32 products use TF32 here."""
+        """True if float32 products use TF32 here."""
         convolves = any("Conv" in type(module).__name__ for module in self._model.modules())
         return bool(self._torch.backends.cuda.matmul.allow_tf32 or (convolves and self._torch.backends.cudnn.allow_tf32))
 

@@ -51,7 +51,7 @@ class Watch:
         self._model = weakref.ref(self._model())
 
     def due(self, steps: int) -> bool:
-        """Whether a hash is due after so many finished steps."""
+        """True if a hash is due after so many finished steps."""
         return steps >= self._next
 
     def hashes(self, steps: int) -> list[tuple[str, str]]:
@@ -93,7 +93,7 @@ def _of_part(what: str) -> str:
 
 
 def is_called_as_a_stage() -> bool:
-    """Whether torch's own pipeline is calling a module right now."""
+    """True if torch's own pipeline is calling a module right now."""
     frame = sys._getframe(1)
     while (before := frame.f_back) is not None:
         frame = before
@@ -119,7 +119,7 @@ def trained(model: Any, optimizers: Iterable[Any] = ()) -> frozenset[str]:
 
 
 def _is_reduced(module: Any) -> bool:
-    """Whether it is torch's own wrapper for data parallelism, or a subclass."""
+    """True if it is torch's own wrapper for data parallelism, or a subclass."""
     return any(base.__name__ == "DistributedDataParallel" for base in type(module).__mro__)
 
 
@@ -246,7 +246,7 @@ def _in_host_memory(tensor: Any) -> Any:
 
 
 def is_sharded(model: Any) -> bool:
-    """Whether every rank has its own part of the model."""
+    """True if every rank has its own part of the model."""
     plain = unwrap(model)
     return _is_sharded(plain, list(plain.named_parameters()))
 

@@ -27,7 +27,7 @@ from types import FrameType
 from typing import Any, Final
 
 CONVENTION: Final = "counter"
-MOST_BACKWARD: Final = 2.01  # backward / forward operations; above it a part of the forward pass was missed
+MAX_BACKWARD: Final = 2.01  # backward / forward operations; above it a part of the forward pass was missed
 TF32_SINCE: Final = 8  # compute capability of NVIDIA's GPUs; earlier ones allow TF32 but lack it
 COUNTED_PHASES: Final = ("forward", "backward")
 # Namespaces whose operators move or reduce data without products, or decompose into counted operators.
@@ -196,7 +196,7 @@ class StepCounter:
             return f"it calls {', '.join(sorted(self.unknown))}, whose operations the counter does not know"
         if not phases.get("forward", 0):
             return "no matrix product was observed in a forward pass"
-        if phases.get("backward", 0) > MOST_BACKWARD * phases["forward"]:
+        if phases.get("backward", 0) > MAX_BACKWARD * phases["forward"]:
             return (
                 "the backward pass has more than twice the operations of the observed forward passes: a part of the forward "
                 "pass runs outside modules, or gradients are differentiated again"
@@ -267,7 +267,7 @@ def _registry() -> Mapping[Any, Callable[..., int]]:
 
 
 def _computes_again() -> bool:
-    """Whether activations are being recomputed: by torch's checkpointing or a function of that name."""
+    """True if activations are being recomputed: by torch's checkpointing or a function of that name."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None:
         code = frame.f_code
@@ -311,7 +311,7 @@ def device_name(torch: Any, device: str) -> str:
 
 
 def rounds_to_tf32(torch: Any, device: str, *, convolution: bool) -> bool:
-    """Whether this GPU rounds the factors of float32 products to tf32: it needs the hardware and the setting."""
+    """True if this GPU rounds the factors of float32 products to tf32: it needs the hardware and the setting."""
     with suppress(Exception):
         if torch.version.hip is not None and convolution:
             return False

@@ -17,9 +17,9 @@ from weakref import ref
 
 from fireassay.steps.events import TOO_LARGE, Batch
 
-MOST_TENSORS: Final = 8  # in a batch or a call
-MOST_SHARED: Final = 4096  # batches that are views of one storage
-MOST_NODES: Final = 20_000  # searched in a graph
+MAX_TENSORS: Final = 8  # in a batch or a call
+MAX_SHARED: Final = 4096  # batches that are views of one storage
+MAX_NODES: Final = 20_000  # searched in a graph
 Match = tuple[Batch, range | None]
 
 
@@ -94,7 +94,7 @@ class Storages:
         shared = known if isinstance(known, dict) else {known.ptr: known}
         shared.pop(piece.ptr, None)  # the same rows, fetched again
         shared[piece.ptr] = piece
-        if len(shared) > MOST_SHARED:
+        if len(shared) > MAX_SHARED:
             shared.pop(next(iter(shared)))
         self._pieces[piece.storage] = shared
 
@@ -179,14 +179,14 @@ def _search(roots: Any, begins: list[int], ends: list[int]) -> Any:
         fresh = [item for item, _ in node.next_functions if item is not None and item not in seen]
         seen.update(fresh)
         nodes.extend(fresh)
-        if len(seen) > MOST_NODES:
+        if len(seen) > MAX_NODES:
             return TOO_LARGE
     return reached
 
 
 def tensors(value: Any, kind: type) -> Sequence[Any]:
     """The tensors of a batch or of a call's inputs, two levels deep."""
-    if type(value) in (list, tuple) and 0 < len(value) <= MOST_TENSORS:
+    if type(value) in (list, tuple) and 0 < len(value) <= MAX_TENSORS:
         for item in value:
             if type(item) is not kind:
                 break
@@ -202,12 +202,12 @@ def _collect(value: Any, kind: type, found: list[Any], depth: int) -> None:
     if isinstance(value, kind):
         found.append(value)
     elif depth and isinstance(value, (list, tuple)):
-        for item in value[:MOST_TENSORS]:
+        for item in value[:MAX_TENSORS]:
             _collect(item, kind, found, depth - 1)
-            if len(found) >= MOST_TENSORS:
+            if len(found) >= MAX_TENSORS:
                 return
     elif depth and isinstance(value, Mapping):
         for item in value.values():
             _collect(item, kind, found, depth - 1)
-            if len(found) >= MOST_TENSORS:
+            if len(found) >= MAX_TENSORS:
                 return

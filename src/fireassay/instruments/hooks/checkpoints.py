@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from fireassay.instruments.hooks.steps import Attached
 
 Undo = Callable[[], None]
-MOST: Final = 20_000  # objects inspected in a saved or loaded state
+MAX_OBJECTS: Final = 20_000  # objects inspected in a saved or loaded state
 READS: Final = 16  # files remembered
 HALF: Final = 0.5
 DCP: Final = "torch.distributed.checkpoint"
@@ -76,7 +76,7 @@ class Checkpoints:
         return functools.wraps(original)(save)
 
     def _is_state(self, thing: Any) -> bool:
-        """Whether it holds the training state."""
+        """True if it holds the training state."""
         watch = self._recorder.model.current
         if watch is None:
             return False
@@ -171,7 +171,7 @@ class Checkpoints:
             attached.resume(kind, begin, succeeded, {"files": files} if files else {})
 
     def _nested(self) -> bool:
-        """Whether we are inside a checkpoint or another part marked as not training."""
+        """True if we are inside a checkpoint or another part marked as not training."""
         return not self._recorder.active or bool(self._attached.pausing)
 
     def _shielded(self, call: Callable[..., Any], *arguments: Any, **words: Any) -> Any:
@@ -184,7 +184,7 @@ class Checkpoints:
     def _tensors(self, thing: Any) -> Iterator[Any]:
         """The tensors of a saved or loaded object, found without calling the script's code."""
         waiting, examined = [thing], 0
-        while waiting and examined < MOST:
+        while waiting and examined < MAX_OBJECTS:
             item, examined = waiting.pop(), examined + 1
             if isinstance(item, self._torch.Tensor):
                 yield item

@@ -140,7 +140,7 @@ class Calls:
 
     @property
     def taking(self) -> bool:
-        """Whether calls are recorded; without a consumer they would pile up."""
+        """True if calls are recorded; without a consumer they would pile up."""
         return self.wanted and self.recording()
 
     def _unwanted(self, _: Exception) -> None:
@@ -300,7 +300,7 @@ def _never() -> bool:
 
 
 class _UnderWay(threading.local):
-    """Whether this thread is inside a counted call: torch's functions call each other and the timed group."""
+    """True if this thread is inside a counted call: torch's functions call each other and the timed group."""
 
     any = False
 

@@ -29,14 +29,14 @@ from fireassay.instruments.recorder.recorder import Recorder
 VARIABLE: Final = "FIREASSAY_CALIBRATE_COMMUNICATION"
 WARM: Final = 10  # steps before the first block: DDP rebuilds its buckets in the first, caches and clocks settle
 LENGTH: Final = 4  # steps per block; the first absorbs the switch and is not counted
-MOST: Final = 50  # blocks without synchronisation
+MAX_BLOCKS: Final = 50  # blocks without synchronisation
 REPLAYS: Final = 5
 
 
 def is_free(step: int) -> bool:
-    """Whether a step is unsynchronised; equal on every rank."""
+    """True if a step is unsynchronised; equal on every rank."""
     block, _ = divmod(step - WARM, LENGTH)
-    return block >= 0 and block % 2 == 0 and block < 2 * MOST
+    return block >= 0 and block % 2 == 0 and block < 2 * MAX_BLOCKS
 
 
 def install(torch: Any, attached: Attached, recorder: Recorder, undo: list[Callable[[], None]]) -> None:
@@ -85,7 +85,7 @@ class _Turns:
         self._optimizers[id(optimizer)] = optimizer
 
     def leaves_alone(self, model: Any) -> bool:
-        """Whether this forward pass belongs to an unsynchronised step; the first of a step marks it."""
+        """True if this forward pass belongs to an unsynchronised step; the first of a step marks it."""
         if not self._free or not self._torch.is_grad_enabled() or model.static_graph:
             return False
         if not self._told and self._recorder.active:

@@ -49,7 +49,7 @@ class Waits:
 
     @property
     def nested(self) -> bool:
-        """Whether a request is in progress."""
+        """True if a request is in progress."""
         return self._depth > 0
 
     def asking(self, phase: str, ns: int) -> None:

@@ -112,7 +112,7 @@ class ExposedCommunication:
 
     @property
     def any(self) -> bool:
-        """Whether steps may communicate."""
+        """True if steps may communicate."""
         return self.others or bool(self.reducers) or self.calls.seen
 
     def watch_engine(self, root: Any) -> Any:

@@ -26,7 +26,7 @@ class LiveOptimizers:
                 yield optimizer
 
     def train(self, module: Any) -> bool:
-        """Whether any of them holds a parameter of the module."""
+        """True if any of them holds a parameter of the module."""
         return any(shared_parameters(optimizer, module) for optimizer in self)
 
 

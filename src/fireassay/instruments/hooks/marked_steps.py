@@ -40,7 +40,7 @@ class Marked:
 
     @property
     def active(self) -> bool:
-        """Whether anything is recorded."""
+        """True if anything is recorded."""
         return self.recorder.active
 
     def failed(self, error: Exception) -> None:

@@ -71,11 +71,11 @@ class OptimizerWatch:
         return watched
 
     def trains(self, parameters: Iterable[Any]) -> bool:
-        """Whether any of the parameters is the model's."""
+        """True if any of the parameters is the model's."""
         return any(id(parameter) in self._own for parameter in parameters)
 
     def trained_by(self, optimizer: Any) -> bool:
-        """Whether the optimizer trains the model."""
+        """True if the optimizer trains the model."""
         return self.trains(parameter for group in optimizer.param_groups for parameter in group["params"])
 
 
@@ -92,7 +92,7 @@ def _leave(owner: Any, name: str, looks: list[Callable[..., None]], look: Callab
 
 
 def _in_a_step() -> bool:
-    """Whether an optimizer's step is on the stack: torch may be iterating over its hooks and fails if one is removed."""
+    """True if an optimizer's step is on the stack: torch may be iterating over its hooks and fails if one is removed."""
     frame: FrameType | None = sys._getframe()
     while frame is not None:
         if frame.f_code.co_name == "wrapper" and frame.f_code.co_filename.endswith(_STEPS_IN):

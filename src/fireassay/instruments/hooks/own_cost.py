@@ -26,7 +26,7 @@ class OwnCost:
         self.steps = [0, 0]
 
     def next_timed(self, step: int, *, watched: bool) -> bool:
-        """Whether the step that begins is timed."""
+        """True if the step that begins is timed."""
         return step < EACH or not step % EACH or (watched and self.steps[False] > 0)
 
     def per_step(self) -> tuple[float, int]:

@@ -224,7 +224,7 @@ def functions(torch: Any, calls: Calls) -> list[tuple[str, Callable[[Any], Any]]
 
 
 def _is_outside(distributed: Any, arguments: tuple[Any, ...]) -> bool:
-    """Whether this rank is outside the group: torch then passes a number instead of a group, warns, and does nothing.
+    """True if this rank is outside the group: torch then passes a number instead of a group, warns, and does nothing.
 
     Tensors are not compared: that would compute.
     """

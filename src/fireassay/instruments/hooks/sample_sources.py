@@ -82,7 +82,7 @@ def _name(size: int | None, dataset: Any) -> str:
 
 
 def _is_indexed(torch: Any, loader: Any) -> bool:
-    """Whether each batch has a list of sample indices, in the order of the batches."""
+    """True if each batch has a list of sample indices, in the order of the batches."""
     if _of_torchdata(loader) and getattr(loader, "next_iter_state", None) is not None:
         return False
     maps = not isinstance(loader.dataset, torch.utils.data.IterableDataset)
@@ -97,7 +97,7 @@ def _size(dataset: Any) -> int | None:
 
 
 def tells_ids(torch: Any, loader: Any) -> bool:
-    """Whether the batches' indices identify samples, each of which an epoch should use once.
+    """True if the batches' indices identify samples, each of which an epoch should use once.
 
     torchdata's StatefulDataLoader has equivalent samplers; with a state it resumes in the middle of an epoch and draws indices that it
     then skips, so its samples are unknown until the next epoch.
@@ -128,5 +128,5 @@ def _of_torchdata(thing: Any) -> bool:
 
 
 def _is(thing: Any, kind: type) -> bool:
-    """Whether it has exactly that class, or torchdata's of the same name."""
+    """True if it has exactly that class, or torchdata's of the same name."""
     return type(thing) is kind or (_of_torchdata(thing) and type(thing).__name__.removeprefix("Stateful") == kind.__name__)

@@ -65,8 +65,8 @@ from fireassay.steps.events import (
 )
 from fireassay.steps.reading import Steps
 
-MOST_EVENTS: Final = 96  # before they are read: few enough to be cached still
-MOST_UNREAD: Final = 4096  # in passes without gradients
+MAX_EVENTS: Final = 96  # before they are read: few enough to be cached still
+MAX_UNREAD: Final = 4096  # in passes without gradients
 PASSES: Final = COUNTS | GRADIENTS
 # Since the last forward pass with gradients: nothing, a batch was requested, a pass may have trained nothing, it did and was an evaluation,
 # an optimizer has stepped.
@@ -135,12 +135,12 @@ class Attached:
 
     @property
     def active(self) -> bool:
-        """Whether anything is recorded; False while a callback reports a pause."""
+        """True if anything is recorded; False while a callback reports a pause."""
         return self.recorder.active and not self.pausing
 
     @property
     def trains(self) -> bool:
-        """Whether any training pass, forward or backward, was recorded so far."""
+        """True if any training pass, forward or backward, was recorded so far."""
         return self._watched or self._passed
 
     def shielded(self, call: Callable[..., None], *arguments: Any) -> bool:
@@ -223,7 +223,7 @@ class Attached:
 
     @property
     def updated(self) -> bool:
-        """Whether an optimizer has stepped in the current step."""
+        """True if an optimizer has stepped in the current step."""
         return self._stepped_now
 
     # ------------------------------------------------------------------ data
@@ -337,7 +337,7 @@ class Attached:
             self._where = "forward"
             return PASSES if gradients else 0
         self._looking = True
-        if len(self.events) > MOST_UNREAD:  # no step reads them
+        if len(self.events) > MAX_UNREAD:  # no step reads them
             self.read()
         flags = (GRADIENTS if gradients else 0) | (TRAINING if module.training else 0)
         if not self._asks:
@@ -497,7 +497,7 @@ class Attached:
     def _updates_by_hand(self) -> None:
         """Without a torch optimizer no step collects the losses, nor the collectives."""
         self._losses += 1
-        if self._losses % MOST_EVENTS == 0:
+        if self._losses % MAX_EVENTS == 0:
             self.read()
             self.communication.record()
 
@@ -634,7 +634,7 @@ class Attached:
         self._plain_until = 0 if self._differs() else recorder.plain_until(step)
 
     def _differs(self) -> bool:
-        """Whether more happens at the end of each step than its event says."""
+        """True if more happens at the end of each step than its event says."""
         communication = self.communication
         return self.timing or self.named is not None or communication.others or bool(communication.reducers) or self.calls.seen
 
@@ -652,7 +652,7 @@ class Attached:
         self.calls.own_ns = self.cost_ns = 0
         self.timing = costs.next_timed(step, watched=not self.calls.unwatched)
         self._entered = self.used() if self.timing else 0
-        if len(self.events) >= MOST_EVENTS or self.recorder.on_gpu:
+        if len(self.events) >= MAX_EVENTS or self.recorder.on_gpu:
             since = self.used()
             self.read()
             self._reading_ns, self._read_step = (self.used() - since) // max(1, step - self._read_step), step

@@ -43,7 +43,7 @@ class Observer(Protocol):
 
     @property
     def active(self) -> bool:
-        """Whether anything is recorded."""
+        """True if anything is recorded."""
 
     def shielded(self, call: Callable[..., None], *arguments: Any) -> bool:
         """Run a hook's work; whether it succeeded."""
@@ -270,7 +270,7 @@ def _optimizers(torch: Any, attached: Attached) -> list[Undo]:
 
 
 def _is_dry(optimizer: Any, closure: bool) -> bool:
-    """Whether a step before any training updates nothing because its gradients are zero or absent.
+    """True if a step before any training updates nothing because its gradients are zero or absent.
 
     torch creates an optimizer's state that way when it loads one (`torch.distributed.checkpoint.state_dict`). A closure computes gradients
     first.

@@ -43,7 +43,7 @@ class Turns:
         self._cycle = frozenset(self.known) if len(self.known) == 1 else None
 
     def cycled(self) -> bool:
-        """Whether every optimizer of the cycle has stepped; of all, until one steps again before another."""
+        """True if every optimizer of the cycle has stepped; of all, until one steps again before another."""
         stepped = self.stepped
         if not stepped:
             return False

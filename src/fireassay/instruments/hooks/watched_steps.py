@@ -31,7 +31,7 @@ _AT: Final = tuple(byte % 8 for byte in hashlib.shake_256().digest(1024))
 
 
 def chosen(step: int) -> bool:
-    """Whether this step is watched when steps are sampled."""
+    """True if this step is watched when steps are sampled."""
     stride = 4 if step < OFTEN else 8
     return step < FIRST or step % stride == _AT[step // stride % len(_AT)] % stride
 
@@ -82,7 +82,7 @@ class WatchedSteps:
             self._never = True
 
     def goes_on(self, step: int) -> bool:
-        """Whether this unwatched step ends as expected and the next is unwatched too, so nothing else is due.
+        """True if this unwatched step ends as expected and the next is unwatched too, so nothing else is due.
 
         The usual case in few calls: between the parts of a step of 5 ms each Python call takes 4 microseconds, as its code is not cached.
         """

@@ -52,7 +52,7 @@ def throttling(machine: Machine) -> Iterator[Reading]:
     yield Reading("cgroup", "throttled_periods", float(counted["throttled_periods"]), "count")
 
 
-MOST_ASKED = 16  # CPUs whose frequency is read: a sample on a machine with hundreds
+MAX_ASKED = 16  # CPUs whose frequency is read: a sample on a machine with hundreds
 
 
 def frequency(machine: Machine) -> Iterator[Reading]:
@@ -60,7 +60,7 @@ def frequency(machine: Machine) -> Iterator[Reading]:
     files = machine.names("sys/devices/system/cpu/cpu[0-9]*/cpufreq/scaling_cur_freq")
     if not files:
         raise Unread("no /sys/devices/system/cpu/cpu*/cpufreq, as in many virtual machines")
-    chosen = files[:: max(1, len(files) // MOST_ASKED)]
+    chosen = files[:: max(1, len(files) // MAX_ASKED)]
     yield Reading("cpu", "frequency", sum(machine.number(file) for file in chosen) * 1e3 / len(chosen), "Hz", "sampled")
 
 

@@ -16,7 +16,7 @@ from typing import Any, Final
 from fireassay.instruments.machine.reading import Reading
 from fireassay.record.machine import Machine, Unread
 
-MOST: Final = 8  # interfaces read
+MAX_INTERFACES: Final = 8  # interfaces read
 # columns of /proc/net/dev: eight for receiving, then eight for sending
 _COLUMNS: Final = ("bytes", "packets", "errs", "drop")
 
@@ -60,7 +60,7 @@ class Interfaces:
         counts = counted(machine)
         if self._names is None:
             busy = sorted(counts, key=lambda name: -(counts[name]["received_bytes"] + counts[name]["sent_bytes"]))
-            self._names = tuple(sorted(busy[:MOST]))
+            self._names = tuple(sorted(busy[:MAX_INTERFACES]))
         for name in self._names:
             for counter, value in counts.get(name, {}).items():  # an interface may have been removed
                 yield Reading(f"net-{name}", counter, float(value), "B" if counter.endswith("bytes") else "count")

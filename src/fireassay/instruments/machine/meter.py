@@ -24,7 +24,7 @@ from fireassay.spec.sections.costs import Energy
 from fireassay.units import NS_PER_S
 
 Row = tuple[int, int, str, str, str, float, str, str]  # launch, ns, host, device, counter, value, unit, method
-MOST_COST: Final = 0.005  # CPU share for listing processes: a host may have many thousands
+MAX_COST: Final = 0.005  # CPU share for listing processes: a host may have many thousands
 JOIN_S: Final = 10.0  # a hanging driver must not block the experiment
 
 
@@ -218,7 +218,7 @@ class Meter:
             self._note(error)
             return ()
         finally:
-            run.ask_again_ns = now + round((time.thread_time_ns() - began) / MOST_COST)
+            run.ask_again_ns = now + round((time.thread_time_ns() - began) / MAX_COST)
 
     def _sensor_periods(self, run: _Run) -> Iterator[Reading]:
         """Each energy counter's update period: measured once, repeated in every launch's rows."""

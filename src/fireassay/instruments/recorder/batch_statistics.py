@@ -17,7 +17,7 @@ from typing import Any
 
 from fireassay.instruments.fingerprints import gradient_sketch, model_hash
 
-SMALLEST = 1e-12  # of a variance
+MIN_VARIANCE = 1e-12  # of a variance
 
 
 def statistics(model: Any) -> tuple[float, str] | None:
@@ -29,7 +29,7 @@ def statistics(model: Any) -> tuple[float, str] | None:
     with torch.no_grad():
         parts = []
         for layer in layers:
-            variance = layer.running_var.detach().double().clamp_min(SMALLEST)
+            variance = layer.running_var.detach().double().clamp_min(MIN_VARIANCE)
             parts += [layer.running_mean.detach().double() / variance.sqrt(), 0.5 * variance.log()]
         values = torch.cat([part.reshape(-1) for part in parts])
         text = json.dumps([float(f"{x:.9g}") for x in gradient_sketch.sketch(values)], separators=(",", ":"))
@@ -37,7 +37,7 @@ def statistics(model: Any) -> tuple[float, str] | None:
 
 
 def broadcast(model: Any) -> bool | None:
-    """Whether a DistributedDataParallel in or around the model broadcasts the buffers; None for a model without statistics.
+    """True if a DistributedDataParallel in or around the model broadcasts the buffers; None for a model without statistics.
 
     A wrapper around the model is searched among all objects of the process: once per launch, about 50 ms per million objects.
     """

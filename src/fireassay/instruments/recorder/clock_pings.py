@@ -50,7 +50,7 @@ def boot_id() -> str:
 
 
 def needed(environ: Mapping[str, str]) -> bool:
-    """Whether the job's workers run on several hosts, or the launch requests clock comparison."""
+    """True if the job's workers run on several hosts, or the launch requests clock comparison."""
     if environ.get(FORCED) == "1":
         return True
     with suppress(ValueError):

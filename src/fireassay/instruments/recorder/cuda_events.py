@@ -142,7 +142,7 @@ class CudaPhase(Phase):
 
 
 def uses_cuda(torch: Any, device: str | None) -> bool:
-    """Whether training runs on a GPU: by the watched model's device, else by whether CUDA is initialised."""
+    """True if training runs on a GPU: by the watched model's device, else by whether CUDA is initialised."""
     if device is not None:
         return device == "cuda"
     return bool(torch.cuda.is_available() and torch.cuda.is_initialized())

@@ -24,7 +24,7 @@ from typing import Any, Final
 
 READERS: Final = ("_dump_nccl_trace_json", "_dump_fr_trace_json")  # in torch's C module, depending on its build
 SIZES: Final = ("TORCH_FR_BUFFER_SIZE", "TORCH_NCCL_TRACE_BUFFER_SIZE")
-LARGEST: Final = 20_000  # calls of a ring that we read: half a kilobyte each
+MAX_CALLS: Final = 20_000  # calls of a ring that we read: half a kilobyte each
 STEPS: Final = 4096  # steps whose times are kept: ample for a ring of 2,000 calls
 APART_NS: Final = 1_000_000  # tolerated adjustment of the wall clock during the run
 # An engine's operation name, without case and separators -> the operation; the first match wins.
@@ -132,8 +132,8 @@ def _read(torch: Any, environ: Mapping[str, str]) -> Iterator[Mapping[str, Any]]
     """The contents of each of this process's recorders; empty for an unused one."""
     library = torch._C._distributed_c10d
     sizes = [int(environ[name]) for name in SIZES if environ.get(name, "").isdigit()]
-    if max(sizes, default=0) > LARGEST:
-        yield {"absent": f"its ring has room for {max(sizes)} calls; at most {LARGEST} are read ({SIZES[0]})"}
+    if max(sizes, default=0) > MAX_CALLS:
+        yield {"absent": f"its ring has room for {max(sizes)} calls; at most {MAX_CALLS} are read ({SIZES[0]})"}
         return
     for name in READERS:
         if hasattr(library, name):

@@ -27,7 +27,7 @@ TRACE: Final = "rank={rank}.pt.trace.json.gz"
 MEMORY: Final = "rank={rank}.memory.json"
 SNAPSHOT: Final = "rank={rank}.memory_snapshot.pickle"
 HISTORY: Final = 100_000  # allocations in a snapshot
-LARGEST: Final = 10  # memory blocks listed
+MAX_BLOCKS: Final = 10  # memory blocks listed
 
 
 class Profiled:
@@ -197,7 +197,7 @@ def memory_summary(segments: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         "free_bytes": states["free"],
         "segments": len(segments),
         "largest_free_bytes": max(free, default=0),
-        "largest": [{"bytes": size, "where": where} for size, where in sorted(largest, reverse=True)[:LARGEST]],
+        "largest": [{"bytes": size, "where": where} for size, where in sorted(largest, reverse=True)[:MAX_BLOCKS]],
     }
 
 

@@ -58,7 +58,7 @@ class Hooks(Protocol):
 
     @property
     def updated(self) -> bool:
-        """Whether an optimizer has stepped in the current step."""
+        """True if an optimizer has stepped in the current step."""
 
     def paused(self, now: int) -> None:
         """The phases' clock stops."""
@@ -139,7 +139,7 @@ class RecorderState(Probe, ABC):
 
     @property
     def in_step(self) -> bool:
-        """Whether a marked step is under way."""
+        """True if a marked step is under way."""
         return self._in_step
 
     @property
@@ -158,17 +158,17 @@ class RecorderState(Probe, ABC):
 
     @property
     def on_gpu(self) -> bool:
-        """Whether phases are timed on a GPU."""
+        """True if phases are timed on a GPU."""
         return self._later is not None
 
     @property
     def paused(self) -> bool:
-        """Whether training is paused within a step."""
+        """True if training is paused within a step."""
         return bool(self._phases.paused)
 
     @property
     def any_update(self) -> bool:
-        """Whether an optimizer has stepped in an earlier step."""
+        """True if an optimizer has stepped in an earlier step."""
         return self._marks_optimizer
 
     @property

@@ -15,7 +15,7 @@ class Recording(Protocol):
 
     @property
     def active(self) -> bool:
-        """Whether anything is recorded."""
+        """True if anything is recorded."""
 
     def fail(self, error: Exception, where: str = ...) -> None:
         """End the recording."""

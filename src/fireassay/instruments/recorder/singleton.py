@@ -74,6 +74,6 @@ def _forget() -> None:
 
 
 def _is_helper_process() -> bool:
-    """Whether this is a daemonic child such as a DataLoader's worker, which runs the script's top level again."""
+    """True if this is a daemonic child such as a DataLoader's worker, which runs the script's top level again."""
     multiprocessing = sys.modules.get("multiprocessing.process")
     return bool(multiprocessing is not None and multiprocessing.current_process().daemon)

@@ -70,7 +70,7 @@ class StepLimit:
         return None if self._first is None else self._first + self._steps
 
     def reached(self, finished: int) -> bool:
-        """Whether the limit is reached, given the number of the next step."""
+        """True if the limit is reached, given the number of the next step."""
         if self._first is None:
             self._first = finished
         return finished - self._first >= self._steps
@@ -98,7 +98,7 @@ class StepLimit:
             torch.cuda.synchronize()
 
     def _wait(self) -> bool:
-        """Whether all ranks of this machine have finished; ranks of others get a grace period."""
+        """True if all ranks of this machine have finished; ranks of others get a grace period."""
         deadline = time.monotonic() + self._patience_s
         elsewhere = None
         while not all_ended(self._folder, self._incarnation, self._every):
@@ -143,7 +143,7 @@ def mark(folder: Path, incarnation: int, rank: int) -> None:
 
 
 def all_ended(folder: Path, incarnation: int, ranks: Iterable[int]) -> bool:
-    """Whether these ranks of an incarnation have finished."""
+    """True if these ranks of an incarnation have finished."""
     ended = folder / "ended"
     return all((ended / f"incarnation={incarnation}.rank={rank}").exists() for rank in ranks)
 

@@ -10,7 +10,7 @@ from typing import Any
 
 
 def on_cuda(value: Any) -> bool:
-    """Whether reading the value would synchronise a GPU."""
+    """True if reading the value would synchronise a GPU."""
     return bool(getattr(value, "is_cuda", False))
 
 

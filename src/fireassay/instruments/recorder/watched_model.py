@@ -65,7 +65,7 @@ class WatchedModel:
 
     @property
     def active(self) -> bool:
-        """Whether anything is recorded."""
+        """True if anything is recorded."""
         return self._recorder.active
 
     def fail(self, error: Exception, where: str = "") -> None:
@@ -220,7 +220,7 @@ class WatchedModel:
         self.watching = None
 
     def due(self, step: int) -> bool:
-        """Whether a hash is due at this step."""
+        """True if a hash is due at this step."""
         watch = self.current
         return watch is not None and watch.due(step)
 

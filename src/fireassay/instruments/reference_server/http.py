@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
-LONGEST_HEAD: Final = 64 * 1024
-LONGEST_BODY: Final = 256 * 1024 * 1024
+MAX_HEAD_LENGTH: Final = 64 * 1024
+MAX_BODY_LENGTH: Final = 256 * 1024 * 1024
 READ: Final = 32 * 1024  # allocated for every read; larger ones come from mmap
 SO_TIMESTAMPNS: Final = 35  # Linux, include/uapi/asm-generic/socket.h; missing in the module socket
 _ANCILLARY: Final = socket.CMSG_SPACE(16)
@@ -61,7 +61,7 @@ def parsed(head: bytes) -> Head:
     if "transfer-encoding" in headers:
         raise Refused(411, "a request needs a content-length")
     length = headers.get("content-length", "0")
-    if not (length.isascii() and length.isdigit()) or int(length) > LONGEST_BODY:
+    if not (length.isascii() and length.isdigit()) or int(length) > MAX_BODY_LENGTH:
         raise Refused(400, "the content-length is invalid or too large")
     persistence = headers.get("connection", "").lower()
     keep = "keep-alive" in persistence if words[2] == "HTTP/1.0" else "close" not in persistence
@@ -116,7 +116,7 @@ class Inbox:
         if head is None:
             end = data.find(b"\r\n\r\n")
             if end < 0:
-                if len(data) > LONGEST_HEAD:
+                if len(data) > MAX_HEAD_LENGTH:
                     raise Refused(431, "the head of a request is too long")
                 return None
             head = self._head = parsed(bytes(data[:end]))

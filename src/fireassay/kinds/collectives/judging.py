@@ -18,7 +18,7 @@ from fireassay.frames.record_data import RecordData
 from fireassay.metrics.metric import Results
 from fireassay.spec.plan import configuration_name
 from fireassay.spec.sections.collectives import Cell
-from fireassay.verdict.gates.support.gate import FEWEST_LAUNCHES, too_few
+from fireassay.verdict.gates.support.gate import MIN_LAUNCHES, too_few
 from fireassay.verdict.headline import in_words
 from fireassay.verdict.imported import origin
 from fireassay.verdict.judge import Judgement
@@ -57,7 +57,7 @@ def _open(results: Results, cells: Sequence[Cell]) -> list[str]:
     for cell in cells:
         value = _time(results, cell)
         if isinstance(value, Estimate):
-            gaps += [f"{cell_words(cell)}: {too_few(value.n_launches)}"] if value.n_launches < FEWEST_LAUNCHES else []
+            gaps += [f"{cell_words(cell)}: {too_few(value.n_launches)}"] if value.n_launches < MIN_LAUNCHES else []
         elif not (isinstance(value, Absent) and value.reason == "not_applicable"):
             gaps.append(f"{cell_words(cell)}: {value.detail if value is not None else 'not measured'}")
     return gaps

@@ -33,12 +33,12 @@ from fireassay.reports.pages.results import results
 from fireassay.reports.view import Fact, View
 from fireassay.reports.words import UNSAID
 from fireassay.spec.sections.collectives import Cell
-from fireassay.verdict.gates.support.gate import FEWEST_LAUNCHES
+from fireassay.verdict.gates.support.gate import MIN_LAUNCHES
 from fireassay.verdict.judge import Judgement
 
 LEFT_OUT: Final = ("Scaling", "Quality", "Gates", "Faults")  # conditions that collectives do not have
 SIZES: Final = {1: 8, 2: 5, 3: 3}  # groups -> rows of each; with more groups, one row each
-MOST_GROUPS: Final = 12
+MAX_GROUPS: Final = 12
 RELIABLE: Final = 5  # launches
 SHOWN: Final = (COLUMNS[0], COLUMNS[2], COLUMNS[1])  # busbw decides, and is kept in a narrow window
 
@@ -159,7 +159,7 @@ def _largest(view: View) -> Cell | None:
 
 
 def _evidence(view: View) -> str:
-    """Whether the data were right, which belongs to the answer."""
+    """True if the data were right, which belongs to the answer."""
     cells = [row.cells["correctness"] for row in view.vector]
     if view.status not in ("PASS", "INCONCLUSIVE") or not cells or cells[-1].status == "NOT_MEASURED":
         return ""
@@ -188,7 +188,7 @@ def _of_group(view: View, cells: Sequence[Cell], index: int, groups: int) -> Tab
 def _of_all(view: View) -> Table:
     """One row for each operation and worker count, at its largest size."""
     groups = _groups(view)
-    shown = groups[:MOST_GROUPS]
+    shown = groups[:MAX_GROUPS]
     rows = tuple((Words(text=group[-1].op), group[-1].workers, *_in_row(view, group[-1])) for group in shown)
     left = (f"{len(groups) - len(shown)} more: --full",) if len(groups) > len(shown) else ()
     heads = (Head(text="largest size of"), Head(text="workers"), Head(text="size"), Head(text=SHOWN[0][0]), Head(text=SHOWN[1][0]))
@@ -258,7 +258,7 @@ def _missing(view: View) -> str:
 def _next(view: View) -> tuple[Next, ...]:
     if view.status in ("INVALID", "FAIL"):
         return answering.remedies(view, (view.status.lower(),))
-    if view.status == "INCONCLUSIVE" and 0 < answering.timed(view) < FEWEST_LAUNCHES:
+    if view.status == "INCONCLUSIVE" and 0 < answering.timed(view) < MIN_LAUNCHES:
         command = f"assay run {shlex.quote(answering.short(view))} --launches {RELIABLE}"
         return (Next(reason="the same with enough launches for an interval", command=command),)
     return ()

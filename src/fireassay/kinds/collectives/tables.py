@@ -30,7 +30,7 @@ COLUMNS: Final = (
     ("wrong calls", COLLECTIVE_ERRORS.name, COUNTS),
 )
 PLACES: Final = {"in": "in place", "out": "out of place"}
-MOST_ROWS: Final = 12
+MAX_ROWS: Final = 12
 
 
 def numbers(view: View) -> tuple[Table, ...]:
@@ -162,7 +162,7 @@ def _of(pairs: Pairs, position: int) -> tuple[Table, ...]:
         notes=(*seen.sentences, *refused, *_wrong(pairs)),
         heads=(Head(text="Pairs"), Head(text="ordered pairs"), *(Head(text=f"{head.text}, slowest and fastest") for head in where)),
     )
-    links = sorted(pairs.matrix.links, key=_slowness)[:MOST_ROWS]
+    links = sorted(pairs.matrix.links, key=_slowness)[:MAX_ROWS]
     left = len(pairs.matrix.links) - len(links)
     notes = (f"{count(left, 'pairs')} more were faster; the record holds all.",) if left else ()
     why = dict.fromkeys(link.bandwidth.detail for link in links if isinstance(link.bandwidth, Absent))

@@ -32,7 +32,7 @@ from fireassay.stats.comparing.item_power import supported_margin
 from fireassay.units import SCORE
 from fireassay.verdict.types import Status
 
-LONGEST_CELL: Final = 4_000  # of a cell of a workbook, which holds 32,767 at most
+MAX_CELL_LENGTH: Final = 4_000  # of a cell of a workbook, which holds 32,767 at most
 ITEM_COLUMNS: Final = (
     *("outcome", "rule", "finish_reason", "cluster", "groups", "weight"),
     *("prompt", "references", "text", "answer", "judged"),
@@ -201,7 +201,7 @@ def every_item(measured: RecordData, labels: Mapping[str, str]) -> pl.DataFrame:
     for name in names:
         of_one = scores.filter(pl.col("metric") == name).select(*keys, pl.col("score").alias(f"score {name}"))
         sides = sides.join(of_one, on=keys, how="left")
-    texts = (pl.col(name).str.slice(0, LONGEST_CELL) for name in ("prompt", "references", "text", "answer", "judged"))
+    texts = (pl.col(name).str.slice(0, MAX_CELL_LENGTH) for name in ("prompt", "references", "text", "answer", "judged"))
     return sides.with_columns(*texts).sort("task", "item", "side", "launch", "repetition")
 
 

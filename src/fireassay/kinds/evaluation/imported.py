@@ -29,7 +29,7 @@ class Reported:
 
     @property
     def differs(self) -> bool:
-        """Whether it contradicts the items' scores."""
+        """True if it contradicts the items' scores."""
         return self.same and (self.ours is None or not abs(self.ours - self.theirs) <= EQUAL * max(1.0, abs(self.theirs)))
 
 

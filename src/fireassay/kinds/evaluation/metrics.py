@@ -43,17 +43,17 @@ from fireassay.units import FRACTION, SCORE
 
 ABOUT = ("evaluation",)
 SCORED = partial(Metric, unit=SCORE, kind="level", dimension="correctness", about=ABOUT)
-FEWEST = 2  # items of a score with an interval
+MIN_ITEMS = 2  # items of a score with an interval
 FIRST: Final = 1900  # rank of the first score
 
 
 def of_task(measured: RecordData, scores: ItemScores) -> Value:
     """One score of one task, with its interval over items."""
     confidence, evaluation = measured.confidence, measured.experiment.evaluation
-    if len(scores.items) < FEWEST:
+    if len(scores.items) < MIN_ITEMS:
         return Absent(
             reason="insufficient",
-            detail=f"{count(len(scores.items), 'scored items')} {'carries' if len(scores.items) == 1 else 'carry'} no interval; score at least {FEWEST}",
+            detail=f"{count(len(scores.items), 'scored items')} {'carries' if len(scores.items) == 1 else 'carry'} no interval; score at least {MIN_ITEMS}",
         )
     if scores.metric.corpus:
         assert evaluation is not None

@@ -22,8 +22,8 @@ from fireassay.stats.comparing.linearised import Sides, of_sides
 from fireassay.stats.comparing.noninferiority import Decision, Launches
 
 Array = NDArray[np.float64]
-FEWEST_CLUSTERS: Final = 10  # fewer give no reliable bound
-NO_LAUNCHES: Final = Launches(count=noninferiority.LEAST_LAUNCHES, half=0.0, error=0.0, method="the items of one engine")
+MIN_CLUSTERS: Final = 10  # fewer give no reliable bound
+NO_LAUNCHES: Final = Launches(count=noninferiority.MIN_LAUNCHES, half=0.0, error=0.0, method="the items of one engine")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,8 +56,8 @@ def decided(pairs: Paired, changes: Array, rule: Rule) -> Decision | Absent:
     if len(changes) < 2:
         return Absent(reason="insufficient", detail="fewer than two items were scored on both sides")
     clusters = len({label for label in labels if label is not None}) if labels is not None else None
-    if clusters is not None and clusters < FEWEST_CLUSTERS and None not in (labels or ()):
-        return Absent(reason="insufficient", detail=f"{clusters} clusters decide nothing; at least {FEWEST_CLUSTERS} are needed")
+    if clusters is not None and clusters < MIN_CLUSTERS and None not in (labels or ()):
+        return Absent(reason="insufficient", detail=f"{clusters} clusters decide nothing; at least {MIN_CLUSTERS} are needed")
     if reference.metric.corpus:
         return _linearised(pairs, rule)
     reach = rule.largest_change or _reach(pairs, changes)

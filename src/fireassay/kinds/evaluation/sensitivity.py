@@ -39,7 +39,7 @@ from fireassay.stats.solvers import root
 
 DRAWS: Final = 200
 FEWER: Final = 40  # where the rule leaves out every item
-MOST_HELD: Final = 0.05  # of the controls
+MAX_HELD: Final = 0.05  # of the controls
 STREAM: Final = 17  # keeps these draws apart from others of the same seed
 
 
@@ -141,7 +141,7 @@ def control(pairs: Paired, rule: Rule, chance: Chance | None = None) -> Control:
     draws = FEWER if pairs.reference.metric.corpus else DRAWS
     missed = sum(drawing.held(share, draws))
     made = Control(draws=draws, seen=draws - missed)
-    return made if missed <= MOST_HELD * draws else replace(made, why=f"its negative control failed: {made.words}")
+    return made if missed <= MAX_HELD * draws else replace(made, why=f"its negative control failed: {made.words}")
 
 
 def _impossible(why: str, loss: float) -> Control:

@@ -36,10 +36,10 @@ from fireassay.reports.view import Column, Fact, HeldRow, LaunchRow, MetricRow, 
 from fireassay.verdict.judge import Judgement
 
 BESIDE: Final = (NO_ANSWER.name, OUTPUT_THROUGHPUT.name, REQUEST_THROUGHPUT.name, COST.name)  # of the same requests
-MOST_SCORES: Final = 3  # scores beside them in a narrow table
-MOST_NAMED: Final = 2  # other sides with the same decision
-MOST_REPORTED: Final = 60  # reported numbers that are shown
-MOST_TASKS: Final = 3  # whose conditions are told; more are counted
+MAX_SCORES: Final = 3  # scores beside them in a narrow table
+MAX_NAMED: Final = 2  # other sides with the same decision
+MAX_REPORTED: Final = 60  # reported numbers that are shown
+MAX_TASKS: Final = 3  # whose conditions are told; more are counted
 DIGEST: Final = 12  # digits of a digest that identifies items
 COLUMNS: Final = record.TRAINING_COLUMNS
 
@@ -74,7 +74,7 @@ def _headline(view: View) -> str:
 def _too(view: View, worst: HeldRow) -> str:
     """The other sides with the same decision."""
     others = dict.fromkeys(row.column for row in of(view).held if row.status == worst.status and row.column != worst.column)
-    return f"; {', '.join(others) if len(others) <= MOST_NAMED else count(len(others), 'other sides')} too" if others else ""
+    return f"; {', '.join(others) if len(others) <= MAX_NAMED else count(len(others), 'other sides')} too" if others else ""
 
 
 def signed(change: Estimate) -> str:
@@ -117,7 +117,7 @@ def brief(view: View) -> tuple[Section, ...]:
     if view.status == "INVALID":
         return ()
     scores = [row.name for row in view.metrics if row.dimension == "correctness" and row.primary]
-    names = [*scores[:MOST_SCORES], *(name for name in BESIDE if _measured(view, name))]
+    names = [*scores[:MAX_SCORES], *(name for name in BESIDE if _measured(view, name))]
     if OUTPUT_THROUGHPUT.name in names:
         names = [name for name in names if name != REQUEST_THROUGHPUT.name]  # requests count where no token is generated
     rows = tuple((Words(text=column.label), *(answering.cell(view, name, column.key) for name in names)) for column in view.columns)
@@ -128,7 +128,7 @@ def brief(view: View) -> tuple[Section, ...]:
 
 
 def _measured(view: View, name: str) -> bool:
-    """Whether any side has a number."""
+    """True if any side has a number."""
     return any(isinstance(view.value(name, column.key), Estimate) for column in view.columns)
 
 
@@ -155,7 +155,7 @@ def foreign_facts(measured: RecordData) -> Iterator[Fact]:
     for side, settings in (foreign.get("settings") or {}).items():
         yield Fact(name=str(side), text=", ".join(f"{name} {words}" for name, words in settings.items()))
     yield from contradictions(foreign)
-    for row in reported(measured)[:MOST_REPORTED]:
+    for row in reported(measured)[:MAX_REPORTED]:
         beside = "" if row.ours is None else f"; from the items {row.ours:.10g}"
         yield Fact(name=f"{row.name} of {row.task} ({row.configuration})", text=f"{given(row.theirs)} by {foreign.get('title')}{beside}")
 
@@ -186,8 +186,8 @@ def _fields(view: View, measured: RecordData, _: Judgement) -> Mapping[str, Any]
 def _conditions(measured: RecordData, base: str) -> Mapping[str, str]:
     """What was asked and how it was scored, instead of a script."""
     told = [f"{name}: {_task(facts)}" for name, facts in identity(measured).items()]
-    left = f"; {count(len(told) - MOST_TASKS, 'more tasks')}" if len(told) > MOST_TASKS else ""
-    asked = f"{'; '.join(told[:MOST_TASKS])}{left}" or ", ".join(tasks(measured))
+    left = f"; {count(len(told) - MAX_TASKS, 'more tasks')}" if len(told) > MAX_TASKS else ""
+    asked = f"{'; '.join(told[:MAX_TASKS])}{left}" or ", ".join(tasks(measured))
     return {**requested_conditions(measured, base), "Workload": asked}
 
 

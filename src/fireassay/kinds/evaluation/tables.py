@@ -24,11 +24,11 @@ from fireassay.reports.view import CalibrationBin, DivergenceRow, EvaluationRows
 from fireassay.reports.words import STATUS_WORDS
 
 WORSE: Final = {"PASS": "worse within the margin", "INCONCLUSIVE": "worse"}
-MOST_LABELS: Final = 20  # of a group in a plot
+MAX_LABELS: Final = 20  # of a group in a plot
 SAID: Final = {"PASS": "held", "FAIL": "degraded", "INCONCLUSIVE": "undecided"}
 NO_CONFIDENCE: Final = "Not measured: no task was answered by log probabilities of choices, so no confidence is known."
-MOST_TOLD: Final = 2  # sides in the answer to the question; more are a list
-MOST_ROWS: Final = 100_000  # of the sheet of items; the record has all
+MAX_TOLD: Final = 2  # sides in the answer to the question; more are a list
+MAX_ROWS: Final = 100_000  # of the sheet of items; the record has all
 
 
 def of(view: View) -> EvaluationRows:
@@ -73,7 +73,7 @@ def group_plots(view: View) -> Iterator[Chart]:
     kinds = dict.fromkeys((row.task, row.group) for row in of(view).groups)
     for task, group in kinds:
         rows = [row for row in of(view).groups if (row.task, row.group) == (task, group)]
-        if 1 < len(rows) <= MOST_LABELS:
+        if 1 < len(rows) <= MAX_LABELS:
             title = f"{rows[0].title} by {group}" if len({task for task, _ in kinds}) == 1 else f"{task}: {rows[0].title} by {group}"
             yield from _plot(view, f"group-{task}-{group}", title, task, rows, group)
 
@@ -208,7 +208,7 @@ def calibration_question(view: View) -> Section:
     """For an HTML page."""
     rows = of(view).calibration
     reply = f"{'; '.join(row.sentence for row in rows)}." if rows else NO_CONFIDENCE
-    told = reply if len(rows) <= MOST_TOLD else ""
+    told = reply if len(rows) <= MAX_TOLD else ""
     return questions.section(
         "calibration",
         "Calibration",
@@ -289,4 +289,4 @@ def _item_sheet(view: View) -> Blocks:
     if frame is None:
         return ()
     titles = tuple(name.replace("_", " ").capitalize() for name in frame.columns)
-    return (Raw(name="items", heads=titles, frame=frame.head(MOST_ROWS)),)
+    return (Raw(name="items", heads=titles, frame=frame.head(MAX_ROWS)),)

@@ -15,7 +15,7 @@ from fireassay.estimates.format import count, show
 from fireassay.frames.links.network_probe import BACK, hosts
 from fireassay.frames.record_data import RecordData
 from fireassay.metrics.metric import Results
-from fireassay.verdict.gates.support.gate import FEWEST_LAUNCHES, too_few
+from fireassay.verdict.gates.support.gate import MIN_LAUNCHES, too_few
 from fireassay.verdict.judging import Evidence, Judging, forced, nothing_to_pick
 from fireassay.verdict.phrases import launch_words, machine_words
 from fireassay.verdict.types import DimensionResult, Finding, Recommendation, Status
@@ -39,7 +39,7 @@ def gaps(measured: RecordData, results: Results) -> list[str]:
         ):
             value = results.get(metric, {}).get(key)
             if isinstance(value, Estimate):
-                missing += [f"{words} of {host}: {too_few(value.n_launches)}"] if value.n_launches < FEWEST_LAUNCHES else []
+                missing += [f"{words} of {host}: {too_few(value.n_launches)}"] if value.n_launches < MIN_LAUNCHES else []
             else:
                 missing.append(f"{words} of {host}: {value.detail if isinstance(value, Absent) else 'not measured'}")
     return list(dict.fromkeys(missing))

@@ -38,8 +38,8 @@ COUNTERS: Final = (
     ("errors", "errors", 1.0),
     ("dropped", "dropped", 1.0),
 )
-MOST_HOSTS: Final = 12
-LONGEST_NAME: Final = 24
+MAX_HOSTS: Final = 12
+MAX_NAME_LENGTH: Final = 24
 
 
 def tables(network: Network, values: Mapping[str, Mapping[str, Value]]) -> tuple[Table, ...]:
@@ -111,10 +111,10 @@ def brief(view: View) -> tuple[Section, ...]:
     """A row for each host."""
     if view.network is None or view.status == "INVALID":
         return ()
-    hosts = view.network.hosts[:MOST_HOSTS]
+    hosts = view.network.hosts[:MAX_HOSTS]
     rows = tuple(
         (
-            Words(text=answering.shortened(host, LONGEST_NAME)),
+            Words(text=answering.shortened(host, MAX_NAME_LENGTH)),
             *(_cell(view.value(metric, f"{host}{end}"), scale) for _, metric, end, scale in COLUMNS),
         )
         for host in hosts

@@ -43,7 +43,7 @@ UNASKED: Final = {
     "cost": "No price was given: --price USD of one replica for one hour.",
     "reliability": "No fault was injected: [[faults]] in an experiment file.",
 }
-LEAST_LAUNCHES: Final = 5
+MIN_LAUNCHES: Final = 5
 STREAM_OBJECTIVES, WHOLE_OBJECTIVES = "ttft=0.5,tpot=0.05", "e2e=5"  # examples of limits that a user replaces
 
 
@@ -324,7 +324,7 @@ def _undecided(view: View) -> tuple[Next, ...]:
     columns = [column for column in view.columns if column.key in open_]
     if not columns or view.recommended is not None:
         return ()
-    launches = 2 * max(answering.timed(view), LEAST_LAUNCHES)
+    launches = 2 * max(answering.timed(view), MIN_LAUNCHES)
     loads = _flag(view, sorted({column.load for column in columns if column.load is not None}))
     return (_again(view, "decide with more launches on a quiet machine", f"{loads}--launches {launches}"),)
 

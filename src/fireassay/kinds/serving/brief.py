@@ -33,7 +33,7 @@ WHOLE: Final = "e2e"  # without a stream there is only the end of an answer
 TAILS: Final = ("p99", "p95")
 SHORT: Final = {"ttft": "TTFT", "tpot": "TPOT", "e2e": "end to end"}
 ROWS_OF_THREE, ROWS_OF_TWO = 4, 7  # loads shown in three tables and in two, so that all fit a screen; one less with several groups
-LONGEST_NAME: Final = 14  # of an engine and its scenario in a table
+MAX_NAME_LENGTH: Final = 14  # of an engine and its scenario in a table
 
 
 def brief(view: View) -> tuple[Section, ...]:
@@ -96,7 +96,7 @@ def _names(view: View, column: Column) -> tuple[Cell, ...]:
     return (standing(view, column.key), *group, load)
 
 
-def fitted(name: str, most: int = LONGEST_NAME) -> str:
+def fitted(name: str, most: int = MAX_NAME_LENGTH) -> str:
     """A name that fits a column; both ends of a long one tell engines and scenarios apart."""
     return name if len(name) <= most else f"{name[: most // 2]}…{name[-(most - most // 2 - 1) :]}"
 
@@ -119,7 +119,7 @@ def _cell(view: View, metric: str, column: Column, scale: Scale | None) -> Cell:
 
 
 def known(view: View, metric: str) -> bool:
-    """Whether a metric has a number at some load."""
+    """True if a metric has a number at some load."""
     return any(view.estimate(metric, column.key) for column in view.columns)
 
 

@@ -112,7 +112,7 @@ def scenarios_fit(a: Any, b: Any) -> bool:
 
 
 def kinds(measured: RecordData, _: Results) -> Any:
-    """Whether loads are numbers in flight or rates, which are not comparable."""
+    """True if loads are numbers in flight or rates, which are not comparable."""
     serving = measured.experiment.serving
     if serving is None:
         return None

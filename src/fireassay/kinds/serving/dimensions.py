@@ -14,7 +14,7 @@ from fireassay.metrics.serving.faults import ERROR_RATE
 from fireassay.metrics.serving.latency import E2E_P50
 from fireassay.metrics.serving.throughput import OUTPUT_THROUGHPUT, REQUEST_THROUGHPUT
 from fireassay.verdict.evidence.answer_agreement import Agreement, agreements, graded
-from fireassay.verdict.gates.support.gate import FEWEST_LAUNCHES, too_few
+from fireassay.verdict.gates.support.gate import MIN_LAUNCHES, too_few
 from fireassay.verdict.judging import Evidence, Vector
 from fireassay.verdict.types import DimensionResult, Finding, GateResult, Status
 
@@ -22,7 +22,7 @@ MEASURED: Final = (OUTPUT_THROUGHPUT.name, REQUEST_THROUGHPUT.name, E2E_P50.name
 
 
 def gated(gates: Sequence[GateResult]) -> bool:
-    """Whether any gate decides about a load; recovery is judged separately."""
+    """True if any gate decides about a load; recovery is judged separately."""
     return any(gate.gate != "recovery" for gate in gates)
 
 
@@ -35,7 +35,7 @@ def unmeasured(measured: RecordData, results: Results) -> list[str]:
         if not known:
             why = next((value.detail for value in values if isinstance(value, Absent)), "nothing was measured")
             gaps.append(f"{name}: {why}")
-        elif known[0].n_launches < FEWEST_LAUNCHES:
+        elif known[0].n_launches < MIN_LAUNCHES:
             gaps.append(f"{name}: {too_few(known[0].n_launches)}")
     return gaps
 
@@ -99,7 +99,7 @@ def _performance(results: Results, name: str, findings: Sequence[Finding], gates
         sentence = "; ".join((gates["objectives"].sentence, *numbers))
         return DimensionResult(status=gates["objectives"].status, sentence=sentence)
     few = next((value.n_launches for metric in MEASURED if isinstance(value := results.get(metric, {}).get(name), Estimate)), 0)
-    if few < FEWEST_LAUNCHES:
+    if few < MIN_LAUNCHES:
         return DimensionResult(status="INCONCLUSIVE", sentence="; ".join((*numbers, too_few(few))))
     return DimensionResult(status="PASS", sentence="; ".join((*numbers, "no objective was requested")))
 

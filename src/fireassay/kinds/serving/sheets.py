@@ -22,7 +22,7 @@ from fireassay.reports.pages.record_sheets import PLANNED, launch_sheet, sheet, 
 from fireassay.reports.view import Column, View
 from fireassay.units import NS_PER_S
 
-MOST_ROWS: Final = 100_000  # of the sheet of requests; the record has all
+MAX_ROWS: Final = 100_000  # of the sheet of requests; the record has all
 SHARES: Final = (0.25, 0.5, 0.75, 0.9, 0.95, 0.99)
 LATENCIES: Final = (("TTFT (s)", "ttft_s"), ("TPOT (s)", "tpot_s"), ("End-to-end latency (s)", "e2e_s"))
 REQUEST_COLUMNS: Final = (
@@ -97,7 +97,7 @@ def _requests(view: View) -> Blocks:
     rows = view.load.requests
     first = rows.group_by("launch").agg(pl.col("scheduled_ns").min().alias("_first"))
     due = (pl.col("scheduled_ns") - pl.col("_first")) / NS_PER_S
-    shown = rows.head(MOST_ROWS).join(first, on="launch", maintain_order="left").with_columns(due_s=due)
+    shown = rows.head(MAX_ROWS).join(first, on="launch", maintain_order="left").with_columns(due_s=due)
     known = [(title, name) for title, name in REQUEST_COLUMNS if name in shown.columns]
     plain = shown.select(name for _, name in known).with_columns(
         cs.boolean().replace_strict({True: "yes", False: "no"}, return_dtype=pl.String), pl.when(cs.float().is_finite()).then(cs.float())

@@ -146,7 +146,7 @@ def _rows(view: View, *names: str) -> list[MetricRow]:
 
 
 def _checks(view: View) -> Table | None:
-    """Whether answers reached the right clients, and how closely answers to equal prompts agree."""
+    """True if answers reached the right clients, and how closely answers to equal prompts agree."""
     table = _of_metrics(view, "checks", "Correctness of the answers", view.columns, view.shown_in(CHECKS))
     grades = view.load.agreement
     if table is None or not grades:

@@ -37,7 +37,7 @@ TIMES: Final = {
     "none": "none, so that there is no measured window and no rate",
     "sampled": "of a sample of the requests only, so that there is no rate",
 }
-MOST_REPORTED: Final = 200  # of the program's own numbers
+MAX_REPORTED: Final = 200  # of the program's own numbers
 
 
 def unit_of(serving: Serving) -> str:
@@ -168,10 +168,10 @@ def clock(foreign: Mapping[str, Any]) -> str:
 def _reported(foreign: Mapping[str, Any], results: Results) -> Iterator[tuple[str, str]]:
     """The program's own numbers, each with the nearest of ours."""
     reported = [entry for entry in foreign.get("reported") or () if isinstance(entry, Mapping)]
-    for entry in reported[:MOST_REPORTED]:
+    for entry in reported[:MAX_REPORTED]:
         yield (f"{entry.get('name')} ({entry.get('configuration')})", f"{_value(entry)} by {foreign.get('title')}{_ours(entry, results)}")
-    if len(reported) > MOST_REPORTED:
-        yield "Further numbers", f"{len(reported) - MOST_REPORTED:,} more are in manifest.json"
+    if len(reported) > MAX_REPORTED:
+        yield "Further numbers", f"{len(reported) - MAX_REPORTED:,} more are in manifest.json"
 
 
 def _value(entry: Mapping[str, Any]) -> str:

@@ -37,7 +37,7 @@ PRICES: Final = (COST_PER_ITEM.name, COST.name)
 T_QUANTILE: Final = 2.1  # of Student t at 95 % with some twenty launches
 USUAL_LAUNCHES: Final = 10
 ENTANGLED: Final = "computing and communication"
-MOST_LAUNCHES: Final = 30  # that are advised to decide; with more noise than that, quieten the machine first
+MAX_LAUNCHES: Final = 30  # that are advised to decide; with more noise than that, quieten the machine first
 LAYER_HEADS: Final = {"ledger": "samples", "gradient": "gradient, one step", "hashes": "replicas", "trajectory": "losses"}
 STATES: Final = {"pass": mark("PASS", "right"), "fail": mark("FAIL", "wrong"), "not run": mark("NOT_MEASURED", "not run")}
 
@@ -332,7 +332,7 @@ def _focus(view: View) -> Column:
 
 
 def _of_performance(view: View, statuses: Mapping[str, Status]) -> Status:
-    """Whether more workers pay: one count that holds is enough."""
+    """True if more workers pay: one count that holds is enough."""
     others = [status for key, status in statuses.items() if key != view.base]
     if not others or "PASS" in others:
         return "PASS"
@@ -422,7 +422,7 @@ def _launches_to_decide(view: View, open_: Sequence[Column]) -> tuple[int, str]:
     keys = {column.key for column in open_}
     quality = max((gate.launches_needed or 0 for gate in view.gates if gate.configuration in keys), default=0)
     noise = max((_needed(view, column) for column in open_), default=0)
-    if noise > max(MOST_LAUNCHES, quality):
+    if noise > max(MAX_LAUNCHES, quality):
         first = f": quieten the machine first, then fewer decide than the {noise:,} launches that its noise seen here takes"
         return max(quality, usual), first
     if quality > max(usual, noise):
@@ -447,7 +447,7 @@ def _needed(view: View, column: Column) -> int:
         return 0
     spread = statistics.stdev(map(math.log, efficiency.launch_values))
     distance = abs(math.log(efficiency.value / view.efficiency_gate))
-    return math.ceil((T_QUANTILE * spread / distance) ** 2) if distance else MOST_LAUNCHES + 1
+    return math.ceil((T_QUANTILE * spread / distance) ** 2) if distance else MAX_LAUNCHES + 1
 
 
 def _explain(view: View, record: str) -> tuple[Next, ...]:

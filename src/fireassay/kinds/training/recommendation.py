@@ -20,7 +20,7 @@ from fireassay.verdict.types import DIMENSIONS, DimensionResult, Finding, GateRe
 
 
 def standing(evidence: Evidence, configuration: str) -> Status:
-    """Whether it may be recommended: as `admissible`, but only with a gain over the base, and at most undecided without quality."""
+    """True if it may be recommended: as `admissible`, but only with a gain over the base, and at most undecided without quality."""
     status = admissible(configuration, evidence.findings, evidence.gates)
     if status != "PASS":
         return status
@@ -29,7 +29,7 @@ def standing(evidence: Evidence, configuration: str) -> Status:
 
 
 def gains(measured: RecordData, results: Results, configuration: str) -> Status:
-    """Whether it is faster than the base, if that was asked: a low efficiency gate alone would admit a slowdown."""
+    """True if it is faster than the base, if that was asked: a low efficiency gate alone would admit a slowdown."""
     speedup = results.get("speedup", {}).get(configuration)
     if configuration == measured.base or "performance" not in measured.experiment.verdict.wanted or not isinstance(speedup, Estimate):
         return "PASS"
@@ -37,7 +37,7 @@ def gains(measured: RecordData, results: Results, configuration: str) -> Status:
 
 
 def _lacks_quality(measured: RecordData) -> bool:
-    """Whether quality is requested but no score is named to judge it by."""
+    """True if quality is requested but no score is named to judge it by."""
     return measured.experiment.quality is None and "correctness" in measured.experiment.verdict.wanted
 
 

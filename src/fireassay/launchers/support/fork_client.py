@@ -75,7 +75,7 @@ class Server:
 
     def _receive(self) -> dict[str, Any]:
         try:
-            return dict(json.loads(self.socket.recv(fork_server.LONGEST) or b"{}"))
+            return dict(json.loads(self.socket.recv(fork_server.MAX_MESSAGE_BYTES) or b"{}"))
         except OSError:  # it did not answer in time, or is gone
             return {}
 

@@ -42,7 +42,7 @@ from fireassay.launchers.support import supervisor
 IMPORTS: Final = ("torch", "torch.distributed", "torch.distributed.run", "torch._dynamo")  # DDP and every optimizer import the last
 ROOM: Final = 400  # bytes for a launch's mark in the process's first environment
 IDLE_S: Final = 60.0  # without a request or a launch
-LONGEST: Final = 1 << 20  # bytes of a message
+MAX_MESSAGE_BYTES: Final = 1 << 20  # bytes of a message
 SOCKET: Final = "FIREASSAY_FORK"  # variable with the path of the supervisor's socket
 
 
@@ -60,7 +60,7 @@ class Server:
         while selector.select(IDLE_S) or supervisor.family(os.getpid()):
             if not selector.select(0):
                 continue  # idle, but a launch is running
-            message, descriptors, _, _ = socket.recv_fds(self.requests, LONGEST, 3)
+            message, descriptors, _, _ = socket.recv_fds(self.requests, MAX_MESSAGE_BYTES, 3)
             if not message:
                 return
             self._fork(json.loads(message)["mark"], descriptors, selector)
@@ -85,7 +85,7 @@ class Server:
         write_mark(mark)
         received = b""
         while b"\n" not in received:
-            data = os.read(control, LONGEST)
+            data = os.read(control, MAX_MESSAGE_BYTES)
             if not data:
                 return  # the coordinator died before it sent a job
             received += data
@@ -130,7 +130,7 @@ class ForkingSupervisor(supervisor.Supervisor):
         """A proxy asks for a worker."""
         connection, _ = self.listener.accept()
         _, uid, _ = struct.unpack("3i", connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i")))
-        message, descriptors, _, _ = socket.recv_fds(connection, LONGEST, 3)
+        message, descriptors, _, _ = socket.recv_fds(connection, MAX_MESSAGE_BYTES, 3)
         if uid == os.getuid() and len(descriptors) == 3:
             self._fork_worker(connection, json.loads(message), descriptors)
         else:

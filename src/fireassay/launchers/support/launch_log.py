@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-_LONGEST_LINE = 1 << 16
+_MAX_LINE_LENGTH = 1 << 16
 
 
 class Log:
@@ -35,7 +35,7 @@ class Log:
         self.lines += data.count(b"\n")
         data = self._rest + data
         cut = data.rfind(b"\n") + 1
-        if len(data) - cut > _LONGEST_LINE:
+        if len(data) - cut > _MAX_LINE_LENGTH:
             cut = len(data)  # overlong line: a secret across this cut would be visible only in part
         self._rest = data[cut:]
         self._write(self.redact(data[:cut]) if cut else b"")

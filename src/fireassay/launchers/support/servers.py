@@ -212,7 +212,7 @@ class Replicas:
 
     @property
     def broken(self) -> bool:
-        """Whether any server is not ready: it exited, or is restarting."""
+        """True if any server is not ready: it exited, or is restarting."""
         servers = [*self._servers, *([self._router] if self._router else [])]
         return any(server.state != "ready" for server in servers)
 

@@ -48,7 +48,7 @@ def marked(mark: str) -> list[int]:
 
 
 def is_marked(pid: int, mark: str) -> bool:
-    """Whether a process is alive and belongs to the launch; True where that is unknown."""
+    """True if a process is alive and belongs to the launch; True where that is unknown."""
     if not Path("/proc/self/environ").exists():
         return True
     return _holds(pid, f"{MARK}={mark}".encode())
@@ -68,7 +68,7 @@ def end_marked(mark: str, *, wait_s: float = GIVE_UP_S) -> list[int]:
 
 
 def _is_there(pid: int) -> bool:
-    """Whether a process is running or exiting: its environment goes first, its ports and files a moment later."""
+    """True if a process is running or exiting: its environment goes first, its ports and files a moment later."""
     try:
         with open(f"/proc/{pid}/stat", "rb") as file:
             return file.read().rpartition(b")")[2].split()[0] not in (b"Z", b"X")
@@ -296,7 +296,7 @@ class Supervisor:
             os.killpg(self.engine or 0, number)
 
     def _group_lives(self) -> bool:
-        """Whether the engine's process group has members; only where orphans do not become children of the supervisor."""
+        """True if the engine's process group has members; only where orphans do not become children of the supervisor."""
         if _IS_LINUX or self.engine is None:
             return False
         try:

@@ -25,7 +25,7 @@ from fireassay.stats.intervals.intervals import Interval
 from fireassay.stats.models.capacity import capacity
 from fireassay.units import FRACTION, PER_SECOND
 
-HIGHEST: Final = 1.0 - 1e-9  # an attainment of 1 requires every request; no finite sample can show it
+MAX_ATTAINMENT: Final = 1.0 - 1e-9  # an attainment of 1 requires every request; no finite sample can show it
 STREAMS: Final = "streams"
 NO_LOADS: Final = Absent(reason="not_applicable", detail="the load was not varied; give serving.rate or serving.concurrency several values")
 OBJECTIVES = partial(Metric, better="higher", dimension="performance", about=("serving",), primary=True)
@@ -69,7 +69,7 @@ def capacity_of(measured: RecordData, curve: Sequence[Configuration]) -> Value:
         return why or NO_LOADS
     if any(configuration.load is None for configuration in curve):
         return NO_LOADS
-    target = min(serving.objectives.attainment, HIGHEST)
+    target = min(serving.objectives.attainment, MAX_ATTAINMENT)
     points = load_points(measured, curve)
     if not points:
         return Absent(reason="not_measured", detail="no request was due in a measured window")

@@ -164,7 +164,7 @@ def _defined(rank: int, quantity: str, tool: str, formula: str, peculiar: str) -
 
 # ---- MLPerf ------------------------------------------------------------------------------------------------------
 
-LEAST_S: Final = 600.0
+MIN_S: Final = 600.0
 PERCENTILES: Final = {"single_stream": 0.90, "multi_stream": 0.99, "server": 0.99}
 NO_TAIL: Final = Absent(
     reason="not_applicable", detail='not a scenario of MLPerf with a tail; arrivals.process = "single_stream", "multi_stream" or "server"'
@@ -187,8 +187,8 @@ def _mlperf_tail(measured: RecordData, _: Results) -> Mapping[str, Value]:
         aggregate=f"LoadGen's early-stopping estimate of the p{100 * p:g} of {process}",
         missing=f"LoadGen reports no p{100 * p:g} of fewer than {floor(p)} queries; let the load run longer",
     )
-    kept = "kept" if serving.arrivals.duration_s >= LEAST_S else "not kept"
-    message = f"LoadGen's least duration of {LEAST_S:g} s was {kept}"
+    kept = "kept" if serving.arrivals.duration_s >= MIN_S else "not kept"
+    message = f"LoadGen's least duration of {MIN_S:g} s was {kept}"
     return {
         name: replace(value, method=f"{value.method}; {message}") if isinstance(value, Estimate) else value
         for name, value in values.items()

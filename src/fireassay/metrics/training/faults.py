@@ -43,7 +43,7 @@ from fireassay.units import COUNT, FRACTION, JOULES, NS_PER_S, SECONDS, STEPS, U
 measure = partial(Metric, better="lower", dimension="reliability")
 NO_STEPS = Absent(reason="not_measured", detail=MARK_STEPS)
 LOST = ("detect", "restart", "reload", "recompute", HELD_UP)
-LEAST_PERIODS: Final = 3  # readings of the energy counters while the job was broken
+MIN_PERIODS: Final = 3  # readings of the energy counters while the job was broken
 COST_HOW = "lost rank-seconds x price of a worker"
 ENERGY_HOW = "mean power while the job was broken x lost rank-seconds / workers"
 RESTARTS_HOW = "highest incarnation of any rank; most of any fault launch"
@@ -370,7 +370,7 @@ def _energy_lost(measured: RecordData, _: Results) -> Mapping[str, Value]:
     )
     short = Absent(
         reason="insufficient",
-        detail=f"the job was broken for fewer than {LEAST_PERIODS} readings of the energy counters; lower energy.sample_every_s",
+        detail=f"the job was broken for fewer than {MIN_PERIODS} readings of the energy counters; lower energy.sample_every_s",
     )
     broken = set(lost["configuration"].to_list()) - set(known["configuration"].to_list())
     return {name: short if name in broken else value for name, value in values.items()}
@@ -384,7 +384,7 @@ def _watts(measured: RecordData, method: str, launch: int, spans: tuple[tuple[in
     for device in readings.partition_by("host", "device"):
         rows = device.sort("ns")
         ns, joules = rows["ns"].to_numpy(), rows["value"].to_numpy()
-        if sum(int(((ns >= begin) & (ns <= end)).sum()) for begin, end in spans) < LEAST_PERIODS:
+        if sum(int(((ns >= begin) & (ns <= end)).sum()) for begin, end in spans) < MIN_PERIODS:
             return None
         at = np.interp(np.array(spans, dtype=float), ns.astype(float), joules)
         total += float((at[:, 1] - at[:, 0]).sum())

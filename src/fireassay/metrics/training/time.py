@@ -25,7 +25,7 @@ from fireassay.stats.intervals.intervals import log_t
 from fireassay.units import FRACTION, NS_PER_S, PER_SECOND, SECONDS, STEPS
 
 measure = partial(Metric, better="lower", dimension="performance")
-LEAST_STEPS: Final = 20  # with fewer, the window of five autocorrelation times does not fit
+MIN_STEPS: Final = 20  # with fewer, the window of five autocorrelation times does not fit
 
 
 def _step_time(measured: RecordData, _: Results) -> Mapping[str, Value]:
@@ -96,8 +96,8 @@ def _integrated(measured: RecordData, configuration: str, series: Series) -> Val
     if configuration not in measured.timed["configuration"] or not series:
         return _no_steps(measured, configuration)
     shortest = min(map(len, series))
-    if shortest < LEAST_STEPS:
-        detail = f"autocorrelation needs at least {LEAST_STEPS} steady steps in each launch; a launch has {shortest}"
+    if shortest < MIN_STEPS:
+        detail = f"autocorrelation needs at least {MIN_STEPS} steady steps in each launch; a launch has {shortest}"
         return Absent(reason="insufficient", detail=detail)
     times = [integrated_time([steps]) for steps in series]
     aggregate = "integrated autocorrelation time of the steady steps"

@@ -96,7 +96,7 @@ class TextMetric:
 
     @property
     def corpus(self) -> bool:
-        """Whether the score of many items is not the mean of their scores."""
+        """True if the score of many items is not the mean of their scores."""
         return any(fold is not None for fold in (self.of_totals, self.of_weighted))
 
     def item_scores(self, rows: Array) -> Array:

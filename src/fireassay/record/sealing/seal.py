@@ -116,7 +116,7 @@ def covered(path: Path, *, everything: bool = False) -> list[str]:
 
 
 def _holds_bytes(entry: os.DirEntry[str]) -> bool:
-    """Whether it is a file: sockets and pipes are not part of a record."""
+    """True if it is a file: sockets and pipes are not part of a record."""
     return entry.is_symlink() or entry.is_file(follow_symlinks=False)
 
 

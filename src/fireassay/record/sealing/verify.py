@@ -32,7 +32,7 @@ from fireassay.record.untrusted import paths, strict_json
 
 NAMESPACE: Final = "assay-seal"  # so that a signature of a mail or a commit is not valid for a record
 NAME: Final = "SEAL.sig"
-LONGEST: Final = 64 << 10  # bytes of a signature
+MAX_SIGNATURE_BYTES: Final = 64 << 10  # bytes of a signature
 PATIENCE_S: Final = 120.0  # a hardware token waits for a touch
 
 
@@ -80,7 +80,7 @@ def signer(record: Path, signers: Path) -> str:
 
 
 def is_signed(record: Path) -> bool:
-    """Whether there is a signature, valid or not."""
+    """True if there is a signature, valid or not."""
     return (record / NAME).exists()
 
 
@@ -88,7 +88,7 @@ def _content(record: Path, name: str, missing: str) -> bytes:
     path = record / name
     if path.is_symlink() or not path.is_file():
         raise RecordError(missing)
-    if path.stat().st_size > LONGEST:
+    if path.stat().st_size > MAX_SIGNATURE_BYTES:
         raise RecordError(f"{path} has {path.stat().st_size} bytes, too many for {name}.")
     return path.read_bytes()
 

@@ -111,7 +111,7 @@ def _has_text(kind: Any) -> bool:
 
 
 ANSWERS: Final = frozenset({"text", "reasoning", "prediction", "target"})
-LONGEST_ERROR: Final = 500  # characters; cut after redaction, because half a key is not recognisable
+MAX_ERROR_LENGTH: Final = 500  # characters; cut after redaction, because half a key is not recognisable
 # Up to these numbers of distinct strings and rows Python is faster: compiling the RE2 expression and importing pyarrow.compute,
 # which alone delays a training by 50 ms, take longer.
 FEW: Final = 32
@@ -141,7 +141,7 @@ def _cut(errors: pa.Array) -> pa.Array:
     import pyarrow.compute as pc
 
     longest = pc.max(pc.utf8_length(errors)).as_py() if is_text(errors.type) else None
-    return pc.utf8_slice_codeunits(errors, 0, LONGEST_ERROR) if (longest or 0) > LONGEST_ERROR else errors
+    return pc.utf8_slice_codeunits(errors, 0, MAX_ERROR_LENGTH) if (longest or 0) > MAX_ERROR_LENGTH else errors
 
 
 def cleaned(column: pa.Array, secrets: Sequence[str] = (), *, keys_only: bool = False) -> pa.Array:
@@ -163,7 +163,7 @@ def cleaned(column: pa.Array, secrets: Sequence[str] = (), *, keys_only: bool = 
 
 
 def is_text(kind: Any) -> bool:
-    """Whether a column of this type holds strings."""
+    """True if a column of this type holds strings."""
     import pyarrow as pa
 
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))

@@ -21,7 +21,7 @@ from urllib.parse import quote, quote_plus, urlsplit
 from fireassay.record.secrets.names import declared, is_secret_name, is_vague_name
 from fireassay.record.secrets.shapes import spans
 
-SHORTEST_SECRET: Final = 8
+MIN_SECRET_LENGTH: Final = 8
 # AUTH=disabled is a setting; searching for it would redact an ordinary word from every log.
 HARMLESS_VALUES: Final = frozenset({"disabled", "required", "optional", "anonymous", "undefined", "localhost"})
 _ORDINARY: Final = re.compile(r"[A-Za-z_-]*|/[^:@]*|[0-9.]+")  # a word, a path, a number
@@ -57,8 +57,8 @@ def longest_first(values: Iterable[str]) -> tuple[str, ...]:
 
 
 def worth_searching(secret: str) -> bool:
-    """Whether the value is distinguishable from ordinary words."""
-    return len(secret) >= SHORTEST_SECRET and secret not in HARMLESS_VALUES and secret not in "[redacted]"
+    """True if the value is distinguishable from ordinary words."""
+    return len(secret) >= MIN_SECRET_LENGTH and secret not in HARMLESS_VALUES and secret not in "[redacted]"
 
 
 def _is_ordinary(value: str) -> bool:
@@ -74,7 +74,7 @@ def _parts(value: str) -> Iterator[str]:
             yield from filter(None, (parts.username, parts.password))
         except ValueError:
             return
-        if len(parts.path) > 2 * SHORTEST_SECRET and "@" not in parts.netloc:
+        if len(parts.path) > 2 * MIN_SECRET_LENGTH and "@" not in parts.netloc:
             yield parts.path
 
 

@@ -143,12 +143,12 @@ def declared() -> frozenset[str]:
 
 
 def is_secret_name(name: str) -> bool:
-    """Whether a variable, key or flag of this name holds a secret."""
+    """True if a variable, key or flag of this name holds a secret."""
     return name in _DECLARED or _is_plain(_words(name)) or is_vague_name(name)
 
 
 def is_vague_name(name: str) -> bool:
-    """Whether only the ending of a variable's name suggests a secret: its value may be an ordinary word."""
+    """True if only the ending of a variable's name suggests a secret: its value may be an ordinary word."""
     words = _words(name)
     if name in _DECLARED or _is_plain(words) or name != name.upper() or len(words) < 2:
         return False
@@ -156,7 +156,7 @@ def is_vague_name(name: str) -> bool:
 
 
 def _is_plain(words: Sequence[str]) -> bool:
-    """Whether the name contains an unambiguous word for a secret."""
+    """True if the name contains an unambiguous word for a secret."""
     if not words or "_".join(words) in _HARMLESS_NAMES or words[-1] in _HARMLESS_ENDINGS:
         return False
     if any(strong in "".join(words) for strong in _STRONG):

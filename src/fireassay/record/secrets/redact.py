@@ -14,14 +14,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Final
 
-from fireassay.record.secrets.known import HARMLESS_VALUES, SHORTEST_SECRET, declared_values, encoded, longest_first, secret_values
+from fireassay.record.secrets.known import HARMLESS_VALUES, MIN_SECRET_LENGTH, declared_values, encoded, longest_first, secret_values
 from fireassay.record.secrets.names import is_secret_name
 from fireassay.record.secrets.shapes import spans
 
 __all__ = (
     "HARMLESS_VALUES",
+    "MIN_SECRET_LENGTH",
     "REDACTED",
-    "SHORTEST_SECRET",
     "is_secret_name",
     "known_spellings",
     "redact",
@@ -80,11 +80,11 @@ def _without_halves(data: bytes, known: Sequence[bytes]) -> bytes:
 
 def _cut_off(end: bytes, secret: bytes) -> int:
     """The length of the secret's longest prefix that ends the text."""
-    at = end.find(secret[:SHORTEST_SECRET])
+    at = end.find(secret[:MIN_SECRET_LENGTH])
     while at >= 0:
         if secret.startswith(end[at:]):
             return len(end) - at
-        at = end.find(secret[:SHORTEST_SECRET], at + 1)
+        at = end.find(secret[:MIN_SECRET_LENGTH], at + 1)
     return 0
 
 

@@ -137,9 +137,9 @@ VARIABLE: Final = "FIREASSAY_READ_MIB"
 FLOOR: Final = 256 * MIB
 RATIO: Final = 40
 FOOTER: Final = MIB  # parsed, it takes up to 300 times as much memory
-LARGEST_PAGE: Final = 4  # a page may take 1/4 of the limit: it is held beside the values
+MAX_PAGE: Final = 4  # a page may take 1/4 of the limit: it is held beside the values
 HEAD: Final = 1 << 12  # bytes read at once for a page header
-LONGEST_HEAD: Final = 1 << 20  # a header may hold the page's minimum and maximum string
+MAX_HEAD_LENGTH: Final = 1 << 20  # a header may hold the page's minimum and maximum string
 BLOCK: Final = 512  # bytes; unit of st_blocks
 FEW_PAGES: Final = 1000
 VALUES_PER_PAGE: Final = 50  # at least, in a file of many pages
@@ -174,8 +174,8 @@ def check_parts(record: Path, parts: Sequence[str], name: str) -> None:
             raise RecordError(f"{record / part} is damaged ({error}). `assay verify {shell_word(record)}` checks every file.") from error
         memory, largest, size = memory + needed, max(largest, page), size + disk
     most = allowed(size)
-    if memory > most or largest > most // LARGEST_PAGE:
-        raise too_large(record, name, max(memory, LARGEST_PAGE * largest), size)
+    if memory > most or largest > most // MAX_PAGE:
+        raise too_large(record, name, max(memory, MAX_PAGE * largest), size)
 
 
 def check_text(record: Path, name: str, frame: pl.DataFrame, size: int) -> None:
@@ -325,7 +325,7 @@ def _heads(descriptor: int, offset: int, end: int) -> Iterator[dict[int, Any]]:
                 head = thrift.struct()
                 break
             except IndexError:
-                if length >= min(LONGEST_HEAD, end - offset):
+                if length >= min(MAX_HEAD_LENGTH, end - offset):
                     raise ValueError("a page header does not end") from None
                 length *= 16
         body = number(head, COMPRESSED)

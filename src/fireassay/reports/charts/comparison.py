@@ -15,7 +15,7 @@ from fireassay.reports.charts.of_view import workbook
 from fireassay.reports.pages.comparison_view import ChangeRow, ComparisonView
 
 TITLE: Final = "Changes against the first side"
-MOST: Final = 100.0  # per cent; an interval end beyond it is drawn pointed, at the edge
+MAX_PERCENT: Final = 100.0  # per cent; an interval end beyond it is drawn pointed, at the edge
 ROW_HEIGHT: Final = 36
 
 
@@ -45,11 +45,11 @@ def forest(view: ComparisonView) -> Chart:
 
 
 def _reach(rows: list[ChangeRow], band: float) -> tuple[float, float]:
-    """Axis limits: all values, and finite interval ends within MOST."""
+    """Axis limits: all values, and finite interval ends within MAX_PERCENT."""
     ends = [-band * 1.5, band * 1.5]
     for change in (row.change for row in rows):
         finite = (end for end in (change.low, change.high) if end is not None and math.isfinite(end))
-        ends += [min(max(100.0 * (end - 1.0), -MOST), MOST) for end in finite]
+        ends += [min(max(100.0 * (end - 1.0), -MAX_PERCENT), MAX_PERCENT) for end in finite]
         ends.append(100.0 * ((change.ratio or 1.0) - 1.0))
     room = 0.06 * (max(ends) - min(ends))
     return min(ends) - room, max(ends) + room

@@ -22,7 +22,7 @@ from fireassay.reports.charts.points import CATEGORIES, PLAIN, SHAPES, plain, po
 from fireassay.reports.view import CalibrationBin, CalibrationRow, PowerRow, View
 from fireassay.units import SCORE
 
-MOST: Final = 8  # panels; the table has all sides
+MAX_PANELS: Final = 8  # panels; the table has all sides
 ROOM: Final = 0.04  # above 1, so that its label leaves the title alone
 ABOVE: Final = 1.1  # of the largest margin
 
@@ -34,8 +34,8 @@ def reliability(view: View) -> Chart:
     every = tuple(row for row in every if row.bins)
     if not every:
         return Chart(title=title, missing="No task was answered by log probabilities of choices.")
-    rows, several = every[:MOST], len(every) > 1
-    left = f" {count(len(every) - MOST, 'more sides')}: see the table." if len(every) > MOST else ""
+    rows, several = every[:MAX_PANELS], len(every) > 1
+    left = f" {count(len(every) - MAX_PANELS, 'more sides')}: see the table." if len(every) > MAX_PANELS else ""
     # one scale for all panels and both directions, from a tenth below everything
     low = max(0.0, math.floor(10.0 * min(min(one.confidence, one.right.low) for row in rows for one in row.bins)) / 10.0)
     errors = "; ".join(f"{row.column} {show(row.error).full}" if several else show(row.error).full for row in rows)

@@ -24,7 +24,7 @@ from fireassay.reports.charts.model import Area, Chart, Drawn, Key, Line, Panel,
 from fireassay.reports.view import View
 from fireassay.units import NS_PER_S
 
-MOST_POINTS: Final = 300
+MAX_POINTS: Final = 300
 LASTED: Final = "while it lasted"  # the only phase of a transient fault
 BANDS: Final[dict[str, Role]] = {"detect": "fail", "restart": "grey", "reload": "plum", "recompute": "orange", LASTED: "fail"}
 METRICS: Final = (TIME_TO_DETECT.name, TIME_TO_RESTART.name, TIME_TO_RELOAD.name, TIME_TO_RECOMPUTE.name)  # of the first four
@@ -153,7 +153,7 @@ def _signal(detail: str) -> str:
 def _progress(steps: pl.DataFrame, begin_ns: int) -> tuple[tuple[int, float, int], ...]:
     """(incarnation, seconds, steps finished) each time the last rank finished a step, thinned to 300 points."""
     finished = steps.group_by("incarnation", "step").agg(pl.col("end_ns").max()).sort("incarnation", "step")
-    stride, incarnation = -(-finished.height // MOST_POINTS) or 1, pl.col("incarnation")
+    stride, incarnation = -(-finished.height // MAX_POINTS) or 1, pl.col("incarnation")
     edge = (incarnation != incarnation.shift(-1)).fill_null(True) | (incarnation != incarnation.shift(1)).fill_null(True)
     thinned = finished.filter(edge | (pl.int_range(pl.len()) % stride == 0)).select("incarnation", "step", "end_ns")
     return tuple((int(number), (end - begin_ns) / NS_PER_S, int(step) + 1) for number, step, end in thinned.iter_rows())

@@ -16,7 +16,7 @@ from fireassay.reports.charts.model import Axis, Chart, Drawn, Key, Panel, Rule
 from fireassay.reports.charts.points import point
 from fireassay.verdict.checking.history import History
 
-MOST_TICKS: Final = 10
+MAX_TICKS: Final = 10
 
 
 def history_chart(history: History, name: str) -> Chart:
@@ -30,7 +30,7 @@ def history_chart(history: History, name: str) -> Chart:
     ]
     room = 0.08 * (max(ends) - min(ends)) or abs(max(ends)) * 0.05 or 1.0
     quantity = f"{history.title}, {scale.label}" if scale.label else history.title
-    every = -(-number // MOST_TICKS)
+    every = -(-number // MAX_TICKS)
     ticks = tuple((float(i), str(i)) for i in range(1, number + 1) if (i - 1) % every == 0)
     panel = Panel(
         x=Axis(low=0.5, high=number + 0.5, ticks=ticks, title="record, in order of creation", grid=False),

@@ -19,7 +19,7 @@ from fireassay.reports.view import View
 
 # ---- the order of launches -------------------------------------------------------------------------------------------
 
-MOST_TICKS: Final = 16
+MAX_TICKS: Final = 16
 
 
 @named("launch-order")
@@ -35,7 +35,7 @@ def launch_order(view: View) -> Chart:
     values = [end for point in points for end in (point.low or point.y, point.high or point.y, point.y)]
     room = max(0.15 * (max(values) - min(values)), 1.0)
     what = f"{'median step time' if by_step else 'wall time'}, % of its configuration’s median"
-    every = -(-len(points) // MOST_TICKS)
+    every = -(-len(points) // MAX_TICKS)
     ticks = tuple((float(place), f"#{row['launch']}") for place, row in enumerate(launches, start=1) if (place - 1) % every == 0)
     panel = Panel(
         x=Axis(low=0.5, high=len(points) + 0.5, ticks=ticks, title="launch, in order of starting", grid=False),
@@ -105,8 +105,8 @@ def _order_key(view: View, points: list[Point]) -> Iterator[Key]:
 
 # ---- steps of each launch --------------------------------------------------------------------------------------------
 
-MOST_POINTS: Final = 300  # per launch
-MOST_PANELS: Final = 15
+MAX_POINTS: Final = 300  # per launch
+MAX_PANELS: Final = 15
 ACROSS: Final = 3
 PANEL_HEIGHT: Final = 60
 ROOM: Final = 1.25  # factor by which the panel exceeds the slowest steady steps
@@ -154,10 +154,10 @@ def launch_timeline(view: View) -> Chart:
 
 
 def chosen_panels(timed: list[Timeline], configurations: list[str]) -> list[Timeline]:
-    """At most MOST_PANELS launches: the first blocks of every configuration, aligned by block."""
+    """At most MAX_PANELS launches: the first blocks of every configuration, aligned by block."""
     order = {key: index for index, key in enumerate(configurations)}
     by_block = sorted(timed, key=lambda t: (t.block, order.get(t.configuration, len(order)), t.launch))
-    return by_block[:MOST_PANELS]
+    return by_block[:MAX_PANELS]
 
 
 def _top(timelines: list[Timeline]) -> float:
@@ -200,7 +200,7 @@ def timelines(measured: RecordData) -> list[Timeline]:
     ]
 
 
-def binned_steps(steps: pl.DataFrame, most: int = MOST_POINTS) -> pl.DataFrame:
+def binned_steps(steps: pl.DataFrame, most: int = MAX_POINTS) -> pl.DataFrame:
     """(launch, step, step_s) -> at most `most` rows per launch: first, last, median_s, low_s, high_s."""
     index, size = pl.int_range(pl.len()).over("launch"), pl.len().over("launch")
     bins = (index * pl.min_horizontal(size, pl.lit(most)) // size).alias("_bin")

@@ -32,8 +32,8 @@ from fireassay.units import SECONDS
 GIGA: Final = Scale(factor=1e-9, after=" GB/s")
 CURVE_POINTS: Final = 40
 BESIDE: Final = 1.09  # horizontal factor between lines at the same size, so that intervals do not overlap
-MOST_LINES: Final = len(CATEGORIES)
-MOST_TICKS: Final = 6
+MAX_LINES: Final = len(CATEGORIES)
+MAX_TICKS: Final = 6
 ROOM: Final = 2.0  # factor of bandwidth above and below all values; interval ends beyond it are cut
 PLACES: Final = {"in": "in place", "out": "out of place"}
 TITLE: Final = "busbw, GB/s"
@@ -72,7 +72,7 @@ def _chart(view: View, op: str, every: Sequence[Cell], *, both: bool) -> Chart:
         return Chart(title=title, missing=f"Bandwidth: not measured ({'; '.join(notes) or 'no launch recorded it'}).")
     marks: list[Drawn] = []
     keys: list[Key] = []
-    shown = list(lines.items())[:MOST_LINES]
+    shown = list(lines.items())[:MAX_LINES]
     for index, (group, known) in enumerate(shown):
         name, role, shape = line_name(known[0][0], both=both), CATEGORIES[index], SHAPES[index]
         shift = BESIDE ** (index - (len(shown) - 1) / 2)
@@ -102,7 +102,7 @@ def _chart(view: View, op: str, every: Sequence[Cell], *, both: bool) -> Chart:
 
 def _sizes(cells: Sequence[Cell]) -> Axis:
     sizes = sorted({cell.size for cell in cells})
-    every = max(1, math.ceil(len(sizes) / MOST_TICKS))
+    every = max(1, math.ceil(len(sizes) / MAX_TICKS))
     labels = tuple((float(size), size_words(size)) for size in sizes[::-1][::every][::-1])
     return Axis(low=sizes[0] / 1.4, high=sizes[-1] * 1.4, log=True, ticks=labels, title="size", grid=False)
 
@@ -147,12 +147,12 @@ def in_cells(view: View) -> Iterator[Chart]:
 
 # ---- maps of pairs ---------------------------------------------------------------------------------------------------
 
-MOST_DRAWN: Final = 64  # ranks; 4096 cells
-MOST_WRITTEN: Final = 8  # ranks up to which each cell shows its number
+MAX_DRAWN: Final = 64  # ranks; 4096 cells
+MAX_WRITTEN: Final = 8  # ranks up to which each cell shows its number
 SIDE: Final = 290
 PALEST, DARKEST = 0.12, 0.95
 DIGITS: Final = 3
-MOST_LABELS: Final = 16
+MAX_LABELS: Final = 16
 
 
 @named("topology")
@@ -164,7 +164,7 @@ def topology(view: View) -> Iterator[Chart]:
 def maps(matrix: Matrix, seen: Classes) -> Chart:
     """Both maps, with lines between hosts, and the link classes in words."""
     title = f"Ranks and their links, {count(matrix.ranks, 'workers')}"
-    if matrix.ranks > MOST_DRAWN:
+    if matrix.ranks > MAX_DRAWN:
         many = f"{matrix.ranks} ranks make too many cells; the table holds the slowest pairs, and the record all."
         return Chart(title=title, missing=many)
     latency, bandwidth = ([(link, getattr(link, what)) for link in matrix.links] for what in ("latency", "bandwidth"))
@@ -203,7 +203,7 @@ def _ends(known: Sequence[tuple[Link, float]], scale: Scale) -> str:
 
 
 def _missing(matrix: Matrix, values: Sequence[tuple[Link, Value]]) -> list[Label]:
-    if matrix.ranks > MOST_WRITTEN:
+    if matrix.ranks > MAX_WRITTEN:
         return []
     without = [link.pair for link, value in values if not isinstance(value, Estimate)]
     return [Label(x=receiver, y=_row(matrix, sender), text="–", anchor="middle", down=4) for sender, receiver in without]
@@ -230,7 +230,7 @@ def _cells(matrix: Matrix, known: Sequence[tuple[Link, float]], scale: Scale, *,
                 low=row - 0.5,
                 high=row + 0.5,
                 shade=round(shade, 3),
-                text=text if matrix.ranks <= MOST_WRITTEN else "",
+                text=text if matrix.ranks <= MAX_WRITTEN else "",
                 tip=f"{_label(matrix, sender)} to {_label(matrix, receiver)}\n{text}{scale.after}",
             )
         )
@@ -244,7 +244,7 @@ def _label(matrix: Matrix, rank: int) -> str:
 
 def _axis(matrix: Matrix, *, across: bool) -> Axis:
     """Ranks, in rows from above; only some have a label if there are many."""
-    every = math.ceil(matrix.ranks / MOST_LABELS)
+    every = math.ceil(matrix.ranks / MAX_LABELS)
     labels = tuple(
         (float(rank) if across else _row(matrix, rank), str(rank) if across else _label(matrix, rank))
         for rank in range(0, matrix.ranks, every)

@@ -27,10 +27,10 @@ KINDS: Final[tuple[tuple[str, str, Role], ...]] = (
     ("late", "answered, an objective missed", "orange"),
     ("failed", "failed", "fail"),
 )
-MOST_BINS: Final = 150
+MAX_BINS: Final = 150
 BIN_REQUESTS: Final = 8  # per bin on average, so that bins show more than chance
 WIDTHS_S: Final = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0, 60.0, 300.0, 1800.0, 7200.0)
-MOST_TIMELINES: Final = 6
+MAX_TIMELINES: Final = 6
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -160,7 +160,7 @@ def load_timelines(measured: RecordData) -> Iterator[LoadTimeline]:
     largest = {(one.target, one.scenario): one.name for one in measured.varied}  # ascending by load: the last one wins
     first = launches.filter((pl.col("role") == "timed") & pl.col("configuration").is_in(list(largest.values())))
     kept = first.unique("configuration", keep="first", maintain_order=True)
-    for launch in [*faults.iter_rows(named=True), *kept.iter_rows(named=True)][:MOST_TIMELINES]:
+    for launch in [*faults.iter_rows(named=True), *kept.iter_rows(named=True)][:MAX_TIMELINES]:
         window = measured.served.windows.filter(pl.col("launch") == launch["launch"]).row(0, named=True)
         rows = measured.served.requests.filter((pl.col("launch") == launch["launch"]) & (pl.col("phase") != "cold"))
         t0 = window["t0_ns"]
@@ -179,7 +179,7 @@ def load_timelines(measured: RecordData) -> Iterator[LoadTimeline]:
 def _bins(requests: pl.DataFrame, t0: int) -> Iterator[Bin]:
     since = requests.with_columns(at=(pl.col("scheduled_ns") - t0) / NS_PER_S)
     last = max(float(since["at"].max() or 0.0), 1e-9)  # type: ignore[arg-type]
-    widest = max(last / MOST_BINS, BIN_REQUESTS * last / max(requests.height, 1))
+    widest = max(last / MAX_BINS, BIN_REQUESTS * last / max(requests.height, 1))
     width = next((step for step in WIDTHS_S if step >= min(widest, last / 10)), last)
     grouped = (
         since.group_by((pl.col("at") / width).floor().cast(pl.Int64).alias("bin"))

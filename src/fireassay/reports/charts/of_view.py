@@ -16,7 +16,7 @@ from fireassay.reports.charts.model import REFERENCE, Axis, Chart, Charts, Cours
 from fireassay.reports.charts.points import has_interval, has_width
 from fireassay.reports.view import Column, MetricRow, View
 
-MOST_LABELS: Final = 8  # of a linear axis of whole numbers in a workbook
+MAX_LABELS: Final = 8  # of a linear axis of whole numbers in a workbook
 Draw = Callable[[View], Charts]
 
 
@@ -140,7 +140,7 @@ def counts_axis(title: str, numbers: Iterable[float]) -> Axis:
     known = sorted(numbers)
     if known[0] > 0 and known[-1] / known[0] > LOG_FROM:
         return Axis(title=title, base=2)
-    whole = all(number == round(number) for number in known) and known[-1] <= MOST_LABELS
+    whole = all(number == round(number) for number in known) and known[-1] <= MAX_LABELS
     return Axis(title=title, step=1.0 if whole else None)
 
 

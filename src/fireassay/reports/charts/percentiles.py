@@ -26,7 +26,7 @@ LATENCIES: Final = {
     "e2e_s": "End-to-end latency by percentile",
 }
 WITH_INTERVAL: Final = (50, 95, 99)
-MOST: Final = 5  # distinguishable curves
+MAX_CURVES: Final = 5  # distinguishable curves
 TICKS: Final = ((0.5, "50 %"), (0.9, "90 %"), (0.99, "99 %"), (0.999, "99.9 %"), (0.9999, "99.99 %"))
 BEYOND: Final = 10  # requests that must lie beyond a drawn percentile
 PERCENTS: Final = (
@@ -92,15 +92,15 @@ def _chart(view: View, latency: str, title: str, curves: Sequence[PercentileCurv
 
 
 def _chosen(view: View, curves: Sequence[PercentileCurve]) -> list[PercentileCurve]:
-    """Up to MOST curves: the largest load of each engine and scenario, then the smallest ones, then the others."""
-    if len(curves) <= MOST:
+    """Up to MAX_CURVES curves: the largest load of each engine and scenario, then the smallest ones, then the others."""
+    if len(curves) <= MAX_CURVES:
         return list(curves)
     groups: dict[str, list[str]] = {}
     for column in view.columns:
         groups.setdefault(column.group, []).append(column.key)
     order = [key for pick in (-1, 0) for keys in groups.values() for key in keys[pick:][:1]]
     order += [key for keys in groups.values() for key in keys[1:-1]]
-    kept = [key for key in dict.fromkeys(order) if any(curve.configuration == key for curve in curves)][:MOST]
+    kept = [key for key in dict.fromkeys(order) if any(curve.configuration == key for curve in curves)][:MAX_CURVES]
     return [curve for curve in curves if curve.configuration in kept]
 
 

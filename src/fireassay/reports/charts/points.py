@@ -29,17 +29,17 @@ def look(index: int) -> tuple[Shape, Role]:
 
 
 def bounded(value: Estimate) -> bool:
-    """Whether the interval is bounded on both sides."""
+    """True if the interval is bounded on both sides."""
     return math.isfinite(value.low) and math.isfinite(value.high)
 
 
 def has_interval(value: Estimate) -> bool:
-    """Whether the interval is bounded on some side; with a single launch it is not."""
+    """True if the interval is bounded on some side; with a single launch it is not."""
     return bounded(value) or (value.n_launches > 1 and (math.isfinite(value.low) or math.isfinite(value.high)))
 
 
 def has_width(value: Estimate) -> bool:
-    """Whether there is an interval to draw: an exact value has none."""
+    """True if there is an interval to draw: an exact value has none."""
     return has_interval(value) and value.high > value.low
 
 

@@ -25,7 +25,7 @@ from fireassay.reports.charts.points import Swatch, bar_key, stacked
 from fireassay.reports.view import View
 from fireassay.units import NS_PER_S
 
-MOST_RANKS: Final = 8
+MAX_RANKS: Final = 8
 PARTS: Final = ("data", "forward", "backward", "optimizer")
 STILL: Final = "still"  # a rank's thread waiting for communication
 EXPOSED, HIDDEN, UNTOLD = "exposed", "hidden", "untold"  # of a collective
@@ -139,7 +139,7 @@ def _words(rank: RankPhases) -> str:
 
 
 def rank_phases(measured: RecordData) -> tuple[RankPhases, ...]:
-    """The ranks of the largest worker count that has steady steps and more than one rank; at most `MOST_RANKS`."""
+    """The ranks of the largest worker count that has steady steps and more than one rank; at most `MAX_RANKS`."""
     for configuration, level in sorted(zip(measured.configurations, measured.levels, strict=True), key=lambda pair: -pair[1]):
         if level > 1 and (found := _phases(measured, configuration)):
             return found
@@ -162,8 +162,8 @@ def _phases(measured: RecordData, configuration: str) -> tuple[RankPhases, ...]:
     if len(medians) < 2:
         return ()
     kept = medians  # if there are too many, an even selection of them in their order, with both ends
-    if len(medians) > MOST_RANKS:
-        kept = [medians[round(index * (len(medians) - 1) / (MOST_RANKS - 1))] for index in range(MOST_RANKS)]
+    if len(medians) > MAX_RANKS:
+        kept = [medians[round(index * (len(medians) - 1) / (MAX_RANKS - 1))] for index in range(MAX_RANKS)]
     places = {medians[0]["rank"]: "fastest", medians[-1]["rank"]: "slowest"}
     return tuple(
         RankPhases(

@@ -49,7 +49,7 @@ from fireassay.stats.models.scaling_predictions import FARTHEST, predict, relati
 CURVE_POINTS: Final = 60  # per part of a fitted curve
 FIT_POINTS: Final = 40
 HEIGHT: Final = 240
-MOST_OUTCOMES: Final = 4  # levels whose outcome fits below the axis
+MAX_OUTCOMES: Final = 4  # levels whose outcome fits below the axis
 PERCENT: Final = Scale(factor=100.0, after=" %")
 WALL_REACH: Final = 8.0  # multiple of the largest worker count up to which the communication model is drawn
 OUTCOMES: Final[Mapping[str, tuple[Role, str]]] = {
@@ -161,7 +161,7 @@ def _key(view: View, speedups: Mapping[str, Estimate], panels: list[Panel], law:
 def _judged(view: View, axis: Axis) -> Axis:
     """The outcome of the gate below each level that has a label."""
     shown = [column for column in view.columns if column.workers in {level for level, _ in axis.ticks}]
-    if len(shown) > MOST_OUTCOMES:
+    if len(shown) > MAX_OUTCOMES:
         return axis
     base: list[tuple[float, str, Role]] = [(column.workers, "base", "soft") for column in shown if column.key == view.base]
     outcomes = _outcomes(view)

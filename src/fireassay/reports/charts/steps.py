@@ -146,7 +146,7 @@ PROFILED: Final = {
     "copy_ns": Swatch("copies", "teal"),
     "idle_ns": Swatch("idle", "grey", "rest"),
 }
-MOST_PROFILED: Final = 16  # bars
+MAX_PROFILED: Final = 16  # bars
 
 
 def profile(view: View) -> Charts:
@@ -157,7 +157,7 @@ def profile(view: View) -> Charts:
 def profiled(launches: Iterable[tuple[str, Mapping[str, Any]]]) -> Charts:
     """The same from (label, launch), by unions of intervals of what ran."""
     listed = list(launches)
-    ranks = dict(islice(_ranks(listed), MOST_PROFILED))
+    ranks = dict(islice(_ranks(listed), MAX_PROFILED))
     if not ranks:
         return ()
     idle = "idle" if any(rank.get("on_device") for _, launch in listed for rank in launch["ranks"]) else NO_OPERATOR
@@ -199,7 +199,7 @@ def _ranks(launches: list[tuple[str, Mapping[str, Any]]]) -> Iterator[tuple[str,
 
 # ---- paid time -------------------------------------------------------------------------------------------------------
 
-LEAST_SHARE: Final = 0.1  # per cent; smaller shares are too narrow to see; text and JSON hold them
+MIN_SHARE: Final = 0.1  # per cent; smaller shares are too narrow to see; text and JSON hold them
 PAID: Final[Mapping[Swatch, tuple[str, ...]]] = {  # categories; left to right
     Swatch("productive", "blue"): ("productive",),
     Swatch("data stall", "plum"): ("data_stall",),
@@ -222,7 +222,7 @@ def paid_time(view: View) -> Chart:
     marks: list[Bar] = []
     for index, (name, spent) in enumerate(bars.items()):
         sums = ((swatch, sum(spent.shares[category] for category in of)) for swatch, of in PAID.items())
-        marks += stacked(index, ((s, f"{name}, {s.text}", percent(share), 100.0 * share) for s, share in sums), LEAST_SHARE)
+        marks += stacked(index, ((s, f"{name}, {s.text}", percent(share), 100.0 * share) for s, share in sums), MIN_SHARE)
     used = {(bar.role, bar.look) for bar in marks}
     return Chart(
         title=title,

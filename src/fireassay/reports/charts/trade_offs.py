@@ -41,7 +41,7 @@ class Offer:
 
 
 def dominated(one: Offer, offers: Sequence[Offer]) -> bool:
-    """Whether another one is at least as good in both, and better in one."""
+    """True if another one is at least as good in both, and better in one."""
     return any(all(b >= a for a, b in zip(one.gains, other.gains, strict=True)) and other.gains != one.gains for other in offers)
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from fireassay.reports.documents.json_object import Bounds, Document, JsonObject, Measured, key, reference_page, spread
-from fireassay.reports.pages.comparison_view import LONGEST
+from fireassay.reports.pages.comparison_view import MAX_SENTENCE_LENGTH
 from fireassay.reports.words import cut
 from fireassay.stats.comparing.comparison import Difference
 from fireassay.verdict.comparison import types
@@ -81,7 +81,7 @@ class OfSide(JsonObject):
     value: Measured = spread()
 
 
-CUT: Final = f"at most {LONGEST} characters of it"
+CUT: Final = f"at most {MAX_SENTENCE_LENGTH} characters of it"
 
 
 class Flip(JsonObject):  # of `Flip`
@@ -91,9 +91,9 @@ class Flip(JsonObject):  # of `Flip`
     better: bool = key("whether the side is the better one")
     score_before: float = key("score of the baseline's answer, by the metric that decides the task")
     score_after: float = key("score of the side's answer")
-    reference: str = key(f"the acceptable answers, {CUT}", lambda flip: cut(flip.reference, LONGEST))
-    before: str = key(f"the baseline's answer, of several the first, {CUT}", lambda flip: cut(flip.before, LONGEST))
-    after: str = key(f"the side's answer, {CUT}", lambda flip: cut(flip.after, LONGEST))
+    reference: str = key(f"the acceptable answers, {CUT}", lambda flip: cut(flip.reference, MAX_SENTENCE_LENGTH))
+    before: str = key(f"the baseline's answer, of several the first, {CUT}", lambda flip: cut(flip.before, MAX_SENTENCE_LENGTH))
+    after: str = key(f"the side's answer, {CUT}", lambda flip: cut(flip.after, MAX_SENTENCE_LENGTH))
 
 
 def _changes(of: types.Comparison) -> list[Change]:

@@ -66,7 +66,7 @@ class Key:
 
     @property
     def listed(self) -> bool:
-        """Whether it holds a list of objects."""
+        """True if it holds a list of objects."""
         return self.kind.startswith("list")
 
 
@@ -244,12 +244,12 @@ def reference_page(title: str, module: str, document: type[Document], command: s
 
 
 def is_measured(value: Any) -> bool:
-    """Whether there is a number."""
+    """True if there is a number."""
     return isinstance(value, Estimate)
 
 
 def is_absent(value: Any) -> bool:
-    """Whether there is none."""
+    """True if there is none."""
     return isinstance(value, Absent)
 
 

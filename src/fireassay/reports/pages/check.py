@@ -55,10 +55,10 @@ CONFIRMATIONS: Final[dict[Confirmation, str]] = {
     "refuted": "Suspected, then refuted: both measured again, in turn.",
     "undecided": "Both were measured again, in turn; that did not decide either.",
 }
-MOST_TILES: Final = 4
-MOST_ROWS: Final = 6  # decided rows in a plot
-LONGEST: Final = 240  # characters of a sentence in place of a change
-MOST_CONDITIONS: Final = 6
+MAX_TILES: Final = 4
+MAX_ROWS: Final = 6  # decided rows in a plot
+MAX_SENTENCE_LENGTH: Final = 240  # characters of a sentence in place of a change
+MAX_CONDITIONS: Final = 6
 BETWEEN: Final = ("two records", "two records and a history")  # designs that fresh launches in turn can decide
 OUTCOMES: Final[dict[str, Outcome]] = {
     "regression": "failure",
@@ -77,7 +77,7 @@ def answer(check: Check, records: Sequence[str] = ()) -> Answer:
         mark=Mark(word=f"{forced}{check.state.replace('_', ' ')}{_unsure(check)}", tone=tone),
         headline=_headline(check),
         evidence=" ".join(filter(None, (CONFIRMATIONS[check.confirmation], *_suspicion(check), *_others(check)))),
-        tiles=tuple(map(_tile, _told(check)[:MOST_TILES])),
+        tiles=tuple(map(_tile, _told(check)[:MAX_TILES])),
         lines=tuple(_lines(check)),
         next=tuple(_next(check, records)),
         record="" if check.state == "pass" else f"{_basis(check)}; --full shows every metric",
@@ -87,13 +87,13 @@ def answer(check: Check, records: Sequence[str] = ()) -> Answer:
 def brief(check: Check) -> tuple[Section, ...]:
     """What changed for the worse or better against its margin; the conditions that forbid a check."""
     if check.refused:
-        items = tuple(_condition(mismatch) for mismatch in check.refused[:MOST_CONDITIONS])
+        items = tuple(_condition(mismatch) for mismatch in check.refused[:MAX_CONDITIONS])
         more = len(check.refused) - len(items)
         left = (Bullet(text=f"{count(more, 'more conditions')}: --full"),) if more else ()
         return (Section(key="brief-differs", title="", role="answer", content=(Bullets(items=(*items, *left)),)),)
     if check.state in ("pass", "nothing_measured"):
         return ()
-    rows = [row for row in check.rows if row.decides and row.state == check.state and _is_ratio(row)][:MOST_ROWS]
+    rows = [row for row in check.rows if row.decides and row.state == check.state and _is_ratio(row)][:MAX_ROWS]
     if not rows:
         return ()
     shown = tuple(Interval(name=name_of(row.title.lower()), number=_percent(row), mark=_mark(row), target="changes") for row in rows)
@@ -146,7 +146,7 @@ def _suspicion(check: Check) -> Iterator[str]:
 def _bare(sentence: str, check: Check) -> str:
     """A sentence without the state that the first word says."""
     state = check.state.replace("_", " ").upper()
-    return shortened(sentence.removeprefix(f"{EXPLORATORY} ").removeprefix(f"{state}: ").rstrip("."), LONGEST)
+    return shortened(sentence.removeprefix(f"{EXPLORATORY} ").removeprefix(f"{state}: ").rstrip("."), MAX_SENTENCE_LENGTH)
 
 
 def _others(check: Check) -> Iterator[str]:

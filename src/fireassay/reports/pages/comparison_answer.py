@@ -31,13 +31,13 @@ from fireassay.verdict.comparison.phrases import EXPLORATORY, UNKNOWN
 from fireassay.verdict.comparison.phrases import shortened as middle_cut
 
 EXPLAINING: Final = 5  # metrics below the deciding one
-MOST_SIDES: Final = 12
-MOST_TILES: Final = 4
-MOST_CONDITIONS: Final = 6  # of a refusal; the others are counted
-LONGEST_VALUE: Final = 30  # characters of a condition's value
+MAX_SIDES: Final = 12
+MAX_TILES: Final = 4
+MAX_CONDITIONS: Final = 6  # of a refusal; the others are counted
+MAX_VALUE_LENGTH: Final = 30  # characters of a condition's value
 INADMISSIBLE: Final = "an inadmissible record is no evidence"
-MOST_FLIPS: Final = 5  # on one screen
-MOST_FLAGS: Final = 4  # that fit a line; others are left to --force
+MAX_FLIPS: Final = 5  # on one screen
+MAX_FLAGS: Final = 4  # that fit a line; others are left to --force
 TONES: Final[dict[str, Tone]] = {"improved": "good", "equivalent": "good", "higher": "good", "lower": "good", "worse": "bad"}
 HELD: Final[dict[str, Tone]] = {"held": "good", "degraded": "bad", "inconclusive": "open"}
 VOID: Final = Mark(word="differs", tone="void")
@@ -73,7 +73,7 @@ def brief(view: ComparisonView, records: Sequence[str] = ()) -> tuple[Section, .
         return (Section(key="brief-differs", title="", role="answer", content=(_conditions(view, records),)),)
     plot = _plot(view)
     flips = view.comparison.flips  # of evaluations
-    return brief_sections(*(block for block in (plot, flip_lines(flips, MOST_FLIPS) if flips else None) if block is not None))
+    return brief_sections(*(block for block in (plot, flip_lines(flips, MAX_FLIPS) if flips else None) if block is not None))
 
 
 def _plot(view: ComparisonView) -> Chart | None:
@@ -177,7 +177,7 @@ def tiles(view: ComparisonView) -> tuple[Tile, ...]:
     ]
     changed = (
         change_tile(row.side if several else row.title, Mark(word=row.word, tone=row.tone), _number(view, row), _ends(row))
-        for row in rows[: MOST_TILES - len(quality)]
+        for row in rows[: MAX_TILES - len(quality)]
     )
     return (*changed, *quality)
 
@@ -197,7 +197,7 @@ def _ends(row: ChangeRow) -> str:
 
 
 def _of_sides(view: ComparisonView, rows: Sequence[ChangeRow]) -> Iterator[Interval]:
-    for row in [row for row in rows if row.change.ratio is not None and not row.struck][:MOST_SIDES]:
+    for row in [row for row in rows if row.change.ratio is not None and not row.struck][:MAX_SIDES]:
         yield _interval(view, row, name_of(row.side), Mark(word=row.word, tone=TONES.get(row.change.outcome, "open")))
 
 
@@ -294,14 +294,14 @@ def _conditions(view: ComparisonView, records: Sequence[str]) -> Bullets:
     named = records if len(records) == len(view.sides) else view.sides
     names = [min(pair, key=len) for pair in zip(view.sides, named, strict=True)]
     items = tuple(
-        Bullet(mark=VOID, title=row.field, text=shortened(f"{_values(row, names)}: {row.why}", 190)) for row in rows[:MOST_CONDITIONS]
+        Bullet(mark=VOID, title=row.field, text=shortened(f"{_values(row, names)}: {row.why}", 190)) for row in rows[:MAX_CONDITIONS]
     )
     more = len(rows) - len(items)
     return Bullets(items=(*items, *((Bullet(text=f"{count(more, 'more conditions')}: --full"),) if more else ())))
 
 
 def _values(row: MismatchRow, names: Sequence[str]) -> str:
-    values = [middle_cut(value, LONGEST_VALUE) for value in row.values]
+    values = [middle_cut(value, MAX_VALUE_LENGTH) for value in row.values]
     if len(values) != len(names):
         return " against ".join(values)
     return "; ".join(f"{name} {value}" for name, value in zip(names, values, strict=True))
@@ -309,7 +309,7 @@ def _values(row: MismatchRow, names: Sequence[str]) -> str:
 
 def _allow(rows: Sequence[MismatchRow], records: Sequence[str]) -> Next:
     """The command that declares what differs as studied."""
-    if len(rows) > MOST_FLAGS:
+    if len(rows) > MAX_FLAGS:
         return Next(
             reason="measure both under the same conditions; to compare anyway, marked EXPLORATORY",
             command=shell_command("assay", "compare", *records, "--force"),

@@ -27,7 +27,7 @@ STATE_WORDS: Final[Mapping[State, str]] = {
     "nothing_measured": "nothing measured",
 }
 _TONES: Final[Mapping[str, Tone]] = {"improved": "good", "worse": "bad", "equivalent": "good", "struck_out": "struck"}
-MOST_HEADS: Final = 6  # of an overview that no metric asks for
+MAX_HEADS: Final = 6  # of an overview that no metric asks for
 DECIDED: Final = ("improved", "worse", "higher", "lower")
 
 
@@ -122,7 +122,7 @@ def build(comparison: Comparison, metrics: Mapping[str, Metric], work: str = "it
     primary = sorted((metric.rank, name) for name, metric in metrics.items() if metric.primary)  # of kinds without an overview: evaluations
     measured = {name for row in comparison.table.values() for name, value in row.items() if isinstance(value, Estimate)}
     listed = [metric.name for _, metric in OVERVIEW.of(metrics.values()) if metric.name in measured]
-    names = listed or [name for _, name in primary if name in measured][:MOST_HEADS]
+    names = listed or [name for _, name in primary if name in measured][:MAX_HEADS]
     return ComparisonView(
         state=comparison.state,
         word=STATE_WORDS[comparison.state],
@@ -237,11 +237,11 @@ def _overview(comparison: Comparison, names: list[str], metrics: Mapping[str, Me
 # ---- items that changed ----------------------------------------------------------------------------------------------
 
 
-MOST_FLIPS: Final = 200  # on a page
-MOST_IN_TEXT: Final = 10  # where nothing can be searched
-LONGEST: Final = 600  # characters of a text on a page
+MAX_FLIPS: Final = 200  # on a page
+MAX_IN_TEXT: Final = 10  # where nothing can be searched
+MAX_SENTENCE_LENGTH: Final = 600  # characters of a text on a page
 SHOWN_CHARACTERS: Final = 120  # of them before the reader opens the others
-LONGEST_BRIEF: Final = 28  # characters of a text on one screen
+MAX_BRIEF_LENGTH: Final = 28  # characters of a text on one screen
 
 
 def flips_table(flips: Sequence[Flip]) -> Table:
@@ -260,12 +260,12 @@ def flips_table(flips: Sequence[Flip]) -> Table:
                 _scores(flip),
                 *(_long(text) for text in (*((flip.prompt,) if asked else ()), flip.reference, flip.before, flip.after)),
             )
-            for flip in flips[:MOST_FLIPS]
+            for flip in flips[:MAX_FLIPS]
         ),
-        notes=(f"{len(flips) - MOST_FLIPS:,} further changes are left out; the record has them all.",) if len(flips) > MOST_FLIPS else (),
-        folded=f"{changed}, the {MOST_FLIPS} largest shown" if len(flips) > MOST_FLIPS else changed,
+        notes=(f"{len(flips) - MAX_FLIPS:,} further changes are left out; the record has them all.",) if len(flips) > MAX_FLIPS else (),
+        folded=f"{changed}, the {MAX_FLIPS} largest shown" if len(flips) > MAX_FLIPS else changed,
         opened=True,
-        most=MOST_IN_TEXT,
+        most=MAX_IN_TEXT,
     )
 
 
@@ -274,10 +274,10 @@ def flips_brief(flips: Sequence[Flip], most: int) -> Table:
     sides = len({flip.side for flip in flips}) > 1
     rows = tuple(
         (
-            Words(text=cut(flip.item, LONGEST_BRIEF)),
+            Words(text=cut(flip.item, MAX_BRIEF_LENGTH)),
             *((Words(text=flip.side),) if sides else ()),
             Words(text=_scores(flip).text),
-            *(Words(text=cut(" ".join(text.split()), LONGEST_BRIEF)) for text in (flip.before, flip.after)),
+            *(Words(text=cut(" ".join(text.split()), MAX_BRIEF_LENGTH)) for text in (flip.before, flip.after)),
         )
         for flip in flips[:most]
     )
@@ -293,4 +293,6 @@ def _long(text: str) -> Words:
     """A text whose end opens, up to a limit."""
     if len(text) <= SHOWN_CHARACTERS:
         return Words(text=text)
-    return Words(text=cut(text, SHOWN_CHARACTERS), title="whole" if len(text) <= LONGEST else "more", fold=cut(text, LONGEST))
+    return Words(
+        text=cut(text, SHOWN_CHARACTERS), title="whole" if len(text) <= MAX_SENTENCE_LENGTH else "more", fold=cut(text, MAX_SENTENCE_LENGTH)
+    )

@@ -14,9 +14,9 @@ from fireassay.reports.page import Answer, Bullet, Bullets, Case, Mark, Next, Ou
 EXIT_OF: Final = {"fit": 0, "unknown": 4, "noisy": 4, "unfit": 1}
 TONES: Final[dict[str, Tone]] = {"fit": "good", "unfit": "bad", "noisy": "open", "unknown": "open"}
 FLOOR: Final = "noise floor"  # the check that says which differences show
-MOST_TILES: Final = 4
-MOST_LINES: Final = 9  # checks with a line each
-MOST_REMEDIES: Final = 2
+MAX_TILES: Final = 4
+MAX_LINES: Final = 9  # checks with a line each
+MAX_REMEDIES: Final = 2
 SIGNED: Final = {
     "fit": Mark(word="fit", tone="good"),
     "noisy": Mark(word="noisy", tone="open", sign="~"),
@@ -54,7 +54,7 @@ def _answer(head: str, fitness: str, checks: Sequence[Mapping[str, Any]], again:
     return Answer(
         mark=_mark(fitness),
         headline=head if told is None else f"{told['name']} {told['evidence']}",
-        tiles=tuple(_tile(check) for check in sorted(checks, key=_gravity) if check is not told)[:MOST_TILES],
+        tiles=tuple(_tile(check) for check in sorted(checks, key=_gravity) if check is not told)[:MAX_TILES],
         evidence="`assay compare` and `assay check` call smaller differences INCONCLUSIVE." if smaller else "",
         next=tuple(_next(checks, again)),
         record=head,
@@ -73,7 +73,7 @@ def _tile(check: Mapping[str, Any]) -> Tile:
 
 def _next(checks: Sequence[Mapping[str, Any]], again: str) -> Iterator[Next]:
     """The remedies, each once; a command that one of them names, else the examination again."""
-    remedies = list(dict.fromkeys(str(check["mend"]) for check in checks if check["mend"]))[:MOST_REMEDIES]
+    remedies = list(dict.fromkeys(str(check["mend"]) for check in checks if check["mend"]))[:MAX_REMEDIES]
     for remedy in remedies:
         reason, _, command = remedy.rpartition(": assay ")
         if reason:
@@ -87,7 +87,7 @@ def _next(checks: Sequence[Mapping[str, Any]], again: str) -> Iterator[Next]:
 def _lines(checks: Sequence[Mapping[str, Any]]) -> Iterator[Bullet]:
     """A line for each check; of many, those that hold are one list."""
     fit = [check for check in checks if check["fitness"] == "fit"]
-    alone = len(checks) <= MOST_LINES
+    alone = len(checks) <= MAX_LINES
     for check in checks:
         if alone or check["fitness"] != "fit":
             yield Bullet(mark=SIGNED.get(check["fitness"], SIGNED["unknown"]), title=check["name"], text=shortened(check["evidence"], 120))

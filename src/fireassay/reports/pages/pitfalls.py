@@ -40,10 +40,10 @@ TONES: Final[dict[str, Tone]] = {"sound": "good", "PASS": "good", "unsound": "ba
 SEVERITIES: Final[dict[str, Tone]] = {"invalid": "void", "fail": "bad", "warning": "open", "note": "absent"}
 UNSEEN: Final = {"claim": "not said", "record": "not examined"}
 FALLEN: Final = Mark(word="fallen into", tone="bad")
-MOST_TOLD: Final = 7  # pitfalls with their evidence; others are named
-LONGEST_EVIDENCE: Final = 110  # characters: two lines
-LONGEST_TITLE: Final = 24
-LONGEST_LIST: Final = 200
+MAX_TOLD: Final = 7  # pitfalls with their evidence; others are named
+MAX_EVIDENCE_LENGTH: Final = 110  # characters: two lines
+MAX_TITLE_LENGTH: Final = 24
+MAX_LIST: Final = 200
 MEASURE: Final = "To measure in the same launches"
 OTHERWISE: Final = "To settle pitfalls that could not be examined, state these; if they are unknown, measure them too"
 
@@ -109,11 +109,11 @@ def _mark(sheet: Sheet) -> Mark:
 def brief(sheet: Sheet) -> Iterator[Section]:
     """A line for each pitfall with its evidence; what was not said is one list."""
     fallen = _in_state(sheet, "fallen into")
-    items = [_pitfall(pitfall) for pitfall in fallen[:MOST_TOLD]]
-    if further := fallen[MOST_TOLD:]:
+    items = [_pitfall(pitfall) for pitfall in fallen[:MAX_TOLD]]
+    if further := fallen[MAX_TOLD:]:
         items.append(Bullet(mark=FALLEN, title="also", text=", ".join(pitfall.title for pitfall in further)))
     if unseen := _in_state(sheet, "not examined"):
-        text = shortened(", ".join(pitfall.title for pitfall in unseen), LONGEST_LIST)
+        text = shortened(", ".join(pitfall.title for pitfall in unseen), MAX_LIST)
         items.append(Bullet(mark=Mark(word="not said", tone="open"), title=UNSEEN[sheet.kind], text=text))
     if items:
         yield Section(key="brief-pitfalls", title="", role="answer", content=(Bullets(items=tuple(items)),))
@@ -126,7 +126,7 @@ def _in_state(sheet: Sheet, state: str) -> list[Pitfall]:
 def _pitfall(pitfall: Pitfall) -> Bullet:
     finding = next(iter(pitfall.findings), None)
     text = finding.evidence if finding is not None else pitfall.reason
-    return Bullet(mark=FALLEN, title=shortened(pitfall.title, LONGEST_TITLE), text=shortened(one_line(text), LONGEST_EVIDENCE))
+    return Bullet(mark=FALLEN, title=shortened(pitfall.title, MAX_TITLE_LENGTH), text=shortened(one_line(text), MAX_EVIDENCE_LENGTH))
 
 
 def _next(sheet: Sheet) -> Iterator[Next]:

@@ -24,9 +24,9 @@ from fireassay.units import BYTES, SECONDS
 PARTS: Final = (("compute_ns", "computing"), ("exposed_ns", "exposed communication"), ("copy_ns", "copies"), ("idle_ns", "idle"))
 ENGINE: Final = "autograd::engine::evaluate_function: "  # prefix of every node of a backward pass
 WIDEST: Final = 60  # characters of a kernel's name
-MOST_RANKS: Final = 8
-MOST_NAMES: Final = 5  # kernels or operators
-LONGEST_NAME: Final = 60
+MAX_RANKS: Final = 8
+MAX_NAMES: Final = 5  # kernels or operators
+MAX_NAME_LENGTH: Final = 60
 SLOWER: Final = "profiled steps are slower than timed ones"
 SHOWN: Final = 8  # rows per list
 
@@ -192,7 +192,7 @@ def brief(report: Mapping[str, Any]) -> tuple[Section, ...]:
     ranks = list(_ranks(report))
     if not ranks:
         return ()
-    blocks: tuple[Table | Bullets, ...] = (_parts(ranks[:MOST_RANKS], len(ranks)), Bullets(items=tuple(_largest(ranks[0][1]))))
+    blocks: tuple[Table | Bullets, ...] = (_parts(ranks[:MAX_RANKS], len(ranks)), Bullets(items=tuple(_largest(ranks[0][1]))))
     return tuple(Section(key=f"brief-{index}", title="", role="answer", content=(block,)) for index, block in enumerate(blocks, 1))
 
 
@@ -249,9 +249,9 @@ def _percent(share: float | None) -> TableCell:
 def _largest(rank: Mapping[str, Any]) -> Iterator[Bullet]:
     """The kernels, else the operators, that take most of the time."""
     what, rows = ("kernel", rank["kernels"]) if rank["on_device"] and rank["kernels"] else ("operator", rank["operators"])
-    for row in sorted(rows, key=lambda row: -row["ns"])[:MOST_NAMES]:
+    for row in sorted(rows, key=lambda row: -row["ns"])[:MAX_NAMES]:
         calls = count(row["calls"], "calls")
-        yield Bullet(title=reading(row["ns"] / 1e9, SECONDS), text=f"{what} {shortened(str(row['name']), LONGEST_NAME)} ({calls})")
+        yield Bullet(title=reading(row["ns"] / 1e9, SECONDS), text=f"{what} {shortened(str(row['name']), MAX_NAME_LENGTH)} ({calls})")
 
 
 def _traces(report: Mapping[str, Any]) -> Iterator[Line]:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from fireassay.reports.charts.of_view import Draw
 
 LIMITS: Final = ("bottleneck", "limited_by")  # rules that say what limits the speed
-MOST_TOLD: Final = 2  # sentences of an answer
+MAX_TOLD: Final = 2  # sentences of an answer
 
 
 def section(key: str, title: str, question: str, content: Callable[[], Blocks], reply: str = "") -> Section:
@@ -49,7 +49,7 @@ def closing(view: View, columns: Sequence[tuple[str, Callable[[LaunchRow], Cell]
 def told(view: View, dimension: str) -> str:
     """What a dimension says, if a sentence or two hold for all configurations; else `by_configuration` has it."""
     sentences = _sentences(view, dimension)
-    if len(sentences) > MOST_TOLD:
+    if len(sentences) > MAX_TOLD:
         return ""
     parts = (text if len(sentences) == 1 else f"{grouping.places(view, keys)}: {text}" for text, keys in sentences.items() if text)
     words = "; ".join(parts)
@@ -60,7 +60,7 @@ def told(view: View, dimension: str) -> str:
 
 def by_configuration(view: View, dimension: str) -> Blocks:
     """A row per configuration with its status and why, if `told` says nothing."""
-    if len(_sentences(view, dimension)) <= MOST_TOLD:
+    if len(_sentences(view, dimension)) <= MAX_TOLD:
         return ()
     rows = tuple(
         (row.column.label, Mark(word=cell.word, tone=TONES[cell.status]), cell.sentence)

@@ -36,10 +36,10 @@ from fireassay.verdict.comparison.phrases import UNKNOWN, difference_text
 from fireassay.verdict.comparison.types import Mismatch
 from fireassay.verdict.reproduction import AgreementRow, Reproduction
 
-MOST_TILES: Final = 4
-MOST_ROWS: Final = 6  # drawn
-MOST_TOLD: Final = 4  # in words
-LONGEST: Final = 220  # characters of the sentence
+MAX_TILES: Final = 4
+MAX_ROWS: Final = 6  # drawn
+MAX_TOLD: Final = 4  # in words
+MAX_SENTENCE_LENGTH: Final = 220  # characters of the sentence
 CLASSES: Final = ("identity", "hardware", "condition", "context")
 TONES: Final[dict[str, Tone]] = {"reproduced": "good", "agrees": "good", "identical": "good", "differs": "bad", "not_comparable": "void"}
 OUTCOMES: Final[dict[Tone, Outcome]] = {"good": "passed", "bad": "failure"}
@@ -63,7 +63,7 @@ def _mark(reproduction: Reproduction) -> Mark:
 
 
 def _answer(reproduction: Reproduction) -> Answer:
-    """Whether the numbers agree, and which conditions differ."""
+    """True if the numbers agree, and which conditions differ."""
     return Answer(
         mark=_mark(reproduction),
         headline=_headline(reproduction),
@@ -78,18 +78,20 @@ def _headline(reproduction: Reproduction) -> str:
     row = next((row for row in reproduction.rows if row.decides and row.difference is not None), None)
     if row is not None and row.difference is not None:
         return f"{row.title.lower()} {difference_text(row.difference)} at {row.configuration}"
-    return shortened(reproduction.sentence.removeprefix(f"{reproduction.state.replace('_', ' ').upper()}: ").rstrip("."), LONGEST)
+    return shortened(
+        reproduction.sentence.removeprefix(f"{reproduction.state.replace('_', ' ').upper()}: ").rstrip("."), MAX_SENTENCE_LENGTH
+    )
 
 
 def _brief(reproduction: Reproduction) -> tuple[Section, ...]:
     """The changes that decide on one scale; what is exact, and quality, in words."""
     rows = [row for row in reproduction.rows if row.decides]
-    drawn = [row for row in rows if row.difference is not None and row.difference.scale == "ratio"][:MOST_ROWS]
+    drawn = [row for row in rows if row.difference is not None and row.difference.scale == "ratio"][:MAX_ROWS]
     told = tuple(
         Bullet(mark=_agreement(row), title=name_of(row.title.lower()), text=shortened(row.sentence.partition(";")[0]))
         for row in rows
         if row not in drawn
-    )[:MOST_TOLD]
+    )[:MAX_TOLD]
     words = (Section(key="brief-exact", title="", role="answer", content=(Bullets(items=told),)),) if told else ()
     shown = tuple(
         Interval(name=name_of(row.title.lower()), number=number, mark=_agreement(row)) for row in drawn if (number := _percent(row))
@@ -101,7 +103,7 @@ def _brief(reproduction: Reproduction) -> tuple[Section, ...]:
 def _tiles(reproduction: Reproduction) -> Iterator[Tile]:
     """What decides, and how many metrics agree."""
     rows = sorted((row for row in reproduction.rows if row.decides), key=lambda row: row.difference is None)
-    for row in rows[: MOST_TILES - 1]:
+    for row in rows[: MAX_TILES - 1]:
         drawn = row.difference is not None and row.difference.scale == "ratio"
         text = f"at {row.configuration}" if drawn else shortened(row.sentence.partition(";")[0])
         yield answering.change_tile(row.title, _agreement(row), _percent(row) if drawn else None, text)

@@ -35,8 +35,8 @@ if TYPE_CHECKING:
 EFFECTIVE = ("$/effective item", "$/effective step")  # cost divided by efficiency
 DECIDING: Final = ("seconds", "S", "E %", "quality %", "quality", "$", "$/item")
 HEADS: Final = {"S": "speedup", "E %": "efficiency, %"}
-MOST_ROWS: Final = 8
-MOST_LAWS: Final = 2
+MAX_ROWS: Final = 8
+MAX_LAWS: Final = 2
 NOTHING: Final = Mark(word="")
 RECOMMENDED: Final = Mark(word="recommended", tone="gain")
 STYLES: Final = {".2f": "0.00", ".3f": "0.000", ".0f": "0", ".4f": "0.0000", ".3e": "0.000E+00"}
@@ -67,7 +67,7 @@ def page(result: Rubric, title: str = "rubric") -> Page:
 def _answer(result: Rubric) -> Answer:
     """The row to choose, or that none qualifies; the law of the rows."""
     chosen = result.recommended is not None
-    laws = [Line(label="law", text=text, target="laws") for text in _sentences(result)[:MOST_LAWS]]
+    laws = [Line(label="law", text=text, target="laws") for text in _sentences(result)[:MAX_LAWS]]
     picks = [Line(label=pick.goal, text=_pick(result, pick.workers, pick.sentence), target="picks") for pick in result.picks[1:]]
     asked = [Line(label="predicted", text=result.predicted.sentence, target="laws")] if result.predicted else []
     return Answer(
@@ -104,8 +104,8 @@ def _brief(result: Rubric) -> Table:
     rows = [(_sign(row[standing]) if standing is not None else NOTHING, *(row[index] for index in columns)) for row in whole.rows]
     counts = [row.workers for row in result.rows]
     at = counts.index(result.recommended) if result.recommended in counts else 0
-    wanted = sorted({0, *range(max(0, at - 1), min(at + 3, len(rows))), *range(max(0, len(rows) - MOST_ROWS + 5), len(rows))})
-    shown = tuple(rows[index] for index in wanted) if len(rows) > MOST_ROWS else tuple(rows)
+    wanted = sorted({0, *range(max(0, at - 1), min(at + 3, len(rows))), *range(max(0, len(rows) - MAX_ROWS + 5), len(rows))})
+    shown = tuple(rows[index] for index in wanted) if len(rows) > MAX_ROWS else tuple(rows)
     left = (f"{len(rows) - len(shown)} more rows: --full",) if len(shown) < len(rows) else ()
     heads_ = (Head(text=""), *(Head(text=HEADS.get(names[index], names[index])) for index in columns))
     return Table(name="rows-brief", heads=heads_, rows=shown, stub=2, notes=left)

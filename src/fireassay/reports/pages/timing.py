@@ -29,9 +29,9 @@ from fireassay.verdict.judge import Judgement
 
 SHORT: Final = 10.0  # a command shorter than this many empty starts is mostly start-up
 CERTAIN: Final = 0.01  # p of a drift worth naming
-LONGEST_LABEL: Final = 26  # characters of a command in the table
-MOST_ROWS: Final = 12
-MOST_TILES: Final = 4
+MAX_LABEL_LENGTH: Final = 26  # characters of a command in the table
+MAX_ROWS: Final = 12
+MAX_TILES: Final = 4
 TONES: Final[dict[str, Tone]] = {"improved": "good", "equivalent": "good", "worse": "good"}  # an answer, not a judgement
 
 
@@ -209,7 +209,7 @@ def brief(summaries: Sequence[Summary]) -> tuple[Section, ...]:
     if len(known) < 2:
         return (section,)
     scale = _scale(summaries)
-    drawn = tuple(Interval(name=name, number=number(time, scale)) for name, time in known[:MOST_ROWS])
+    drawn = tuple(Interval(name=name, number=number(time, scale)) for name, time in known[:MAX_ROWS])
     plot = intervals(name="times-drawn", title=f"time, {scale.label}", rows=drawn, edges=(Edge(value=0.0),))
     return (section, Section(key="drawn", title="Times", role="exhibit", content=(plot,)))
 
@@ -217,14 +217,14 @@ def brief(summaries: Sequence[Summary]) -> tuple[Section, ...]:
 def _named(summaries: Sequence[Summary]) -> list[tuple[str, Summary]]:
     """Several commands by their numbers in the headline."""
     several = len(summaries) > 1
-    return [(f"{i} {shortened(s.label, LONGEST_LABEL)}" if several else s.label, s) for i, s in enumerate(summaries, 1)]
+    return [(f"{i} {shortened(s.label, MAX_LABEL_LENGTH)}" if several else s.label, s) for i, s in enumerate(summaries, 1)]
 
 
 def _tiles(summaries: Sequence[Summary]) -> Iterator[Tile]:
     """The time of each command, all in one unit."""
     timed, missing = Mark(word="timed", tone="good"), Mark(word="not measured", tone="absent")
     scale = _scale(summaries)
-    for name, summary in _named(summaries)[:MOST_TILES]:
+    for name, summary in _named(summaries)[:MAX_TILES]:
         shown = show(summary.time, scale)
         told = f"{count(summary.launches, 'rounds')}, {count(summary.trials, summary.trial)}"
         yield Tile(
@@ -247,7 +247,7 @@ def _place(name: str, summaries: Sequence[Summary]) -> str:
 
 def table(rows: Sequence[tuple[str, Value, Value, Value]]) -> Table:
     """Label, time, processor time and memory, each column in one unit."""
-    shown = rows[:MOST_ROWS]
+    shown = rows[:MAX_ROWS]
     quantities = (
         ("time", SECONDS, [time for _, time, _, _ in shown]),
         ("CPU", SECONDS, [processor for _, _, processor, _ in shown]),
@@ -260,9 +260,9 @@ def table(rows: Sequence[tuple[str, Value, Value, Value]]) -> Table:
             scale = scale_for(unit, known)
             heads.append(Head(text=f"{name}, {scale.label}"))
             columns.append([number(value, scale, bare=True) for value in values])
-    names = [f"{index} {shortened(label, LONGEST_LABEL)}" if len(rows) > 1 else "" for index, (label, *_) in enumerate(shown, 1)]
+    names = [f"{index} {shortened(label, MAX_LABEL_LENGTH)}" if len(rows) > 1 else "" for index, (label, *_) in enumerate(shown, 1)]
     cells = tuple((Words(text=name), *(column[index] for column in columns)) for index, name in enumerate(names))
-    left = (f"{count(len(rows) - MOST_ROWS, 'more commands')}: --full",) if len(rows) > MOST_ROWS else ()
+    left = (f"{count(len(rows) - MAX_ROWS, 'more commands')}: --full",) if len(rows) > MAX_ROWS else ()
     return Table(name="times", heads=tuple(heads), rows=cells, inline=True, notes=left)
 
 

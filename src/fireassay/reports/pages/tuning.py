@@ -20,7 +20,7 @@ from fireassay.verdict.tuning import gain_text
 if TYPE_CHECKING:
     from fireassay.verdict.tuning import Round, Standing, Tuned
 
-LONGEST: Final = 240  # characters of the sentence
+MAX_SENTENCE_LENGTH: Final = 240  # characters of the sentence
 
 
 def page(tuned: Tuned, name: str) -> Page:
@@ -46,7 +46,7 @@ def _answer(tuned: Tuned, view: ComparisonView | None, settings: str) -> Answer:
     rounds = count(len(tuned.rounds), "rounds")
     return Answer(
         mark=Mark(word="better settings", tone="good") if tuned.adopted else Mark(word="stay", tone="open"),
-        headline=shortened(sentence(tuned).rstrip("."), LONGEST),
+        headline=shortened(sentence(tuned).rstrip("."), MAX_SENTENCE_LENGTH),
         tiles=answers.tiles(view) if view else (),
         lines=(*told, noted_doubts(weak)),
         record=f"{rounds}, of which only the last decides; --full shows all",

@@ -26,7 +26,7 @@ class Verification:
 
     @property
     def intact(self) -> bool:
-        """Whether nothing is wrong."""
+        """True if nothing is wrong."""
         return not self.problems
 
 

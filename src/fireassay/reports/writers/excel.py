@@ -19,10 +19,10 @@ from fireassay.estimates.estimate import Estimate
 from fireassay.reports.figures import ends
 from fireassay.reports.page import Answer, Block, Bullets, Cell, Chart, Facts, Number, Page, Prose, Raw, Section, Table, heads, said
 from fireassay.reports.writers.support import cells, native_charts
-from fireassay.reports.writers.support.cells import LONGEST_TEXT, Styles
+from fireassay.reports.writers.support.cells import MAX_TEXT_LENGTH, Styles
 from fireassay.reports.writers.writer import Writer
 
-LONGEST_NAME: Final = 31  # characters of a sheet's name, Excel's limit
+MAX_NAME_LENGTH: Final = 31  # characters of a sheet's name, Excel's limit
 NO_DATE: Final = datetime(2026, 1, 1)
 
 
@@ -152,7 +152,7 @@ def sheet_names(texts: Sequence[str]) -> list[str]:
     for text in texts:
         clean = "".join("-" if letter in "[]:*?/\\" or not letter.isprintable() else letter for letter in text)
         endings = ("", *(f" {number}" for number in range(2, len(texts) + 2)))
-        shortened = (f"{clean[: LONGEST_NAME - len(ending)].strip(chr(39))}{ending}" for ending in endings)
+        shortened = (f"{clean[: MAX_NAME_LENGTH - len(ending)].strip(chr(39))}{ending}" for ending in endings)
         name = next(name for name in shortened if name.casefold() not in taken)
         taken.add(name.casefold())
         names.append(name)
@@ -186,7 +186,7 @@ def _write_frame(page: Any, frame: pl.DataFrame) -> int:
     for column, series in enumerate(frame):
         texts = series.dtype == pl.String
         write = page.write_string if texts else page.write_number
-        for row_index, content in enumerate(series.str.slice(0, LONGEST_TEXT) if texts else series, start=1):
+        for row_index, content in enumerate(series.str.slice(0, MAX_TEXT_LENGTH) if texts else series, start=1):
             if content is not None:
                 write(row_index, column, content)
     return frame.height

@@ -37,11 +37,11 @@ SIGNS: Final[Mapping[Tone, str]] = {
     "plain": "•",
 }
 FURTHER: Final = re.compile(r" \d+ more: --full$")
-LEAST_LINKS: Final = 4  # sections from which a list of links is shown
-LONGEST_UNIT: Final = 4  # characters of a unit that is as large as its number
+MIN_LINKS: Final = 4  # sections from which a list of links is shown
+MAX_UNIT_LENGTH: Final = 4  # characters of a unit that is as large as its number
 LONG_NOTES: Final = 300  # characters of a table's notes; longer ones are folded
 STACKED: Final = 4  # columns; a table with more, and few rows, becomes blocks on a phone
-LONGEST_STACK: Final = 6  # rows of such a table
+MAX_STACK: Final = 6  # rows of such a table
 LONG_CAPTION: Final = 200  # characters; a longer caption is folded with the data
 SHOWN: Final = 3  # sentences shown per item; the others are folded
 KINDS: Final = {Table: "table", Facts: "facts", Bullets: "bullets", Prose: "prose", Chart: "drawn", Sum: "drawn"}
@@ -53,7 +53,7 @@ def write(page: Page) -> str:
     first, sections = _first(page), _sections(page)
     anchors = grids.anchors(section for section in (*first, *sections))
     pictures = dict(_pictures((*first, *sections), anchors))
-    links = [section for section in sections if section.title] if len(sections) >= LEAST_LINKS else []
+    links = [section for section in sections if section.title] if len(sections) >= MIN_LINKS else []
     context = {"page": page, "first": first, "sections": sections, "links": links, "pictures": pictures, "grids": grids.Grids(anchors)}
     return printable(_template().render(context, style=_file("report.css"), script=_script(), policy=_policy()))
 
@@ -106,7 +106,7 @@ def _sign(mark: Mark) -> str:
 def _large(text: str) -> tuple[str, str]:
     """A tile's number and, if it is long, its unit, which is then written small: ("$0.051", "per million samples")."""
     number, _, unit = text.partition(" ")
-    return (number, unit) if len(unit) > LONGEST_UNIT else (text, "")
+    return (number, unit) if len(unit) > MAX_UNIT_LENGTH else (text, "")
 
 
 def _folded(block: Bullets) -> str:
@@ -194,7 +194,7 @@ def _template() -> jinja2.Template:
         SHOWN=SHOWN,
         LONG_NOTES=LONG_NOTES,
         STACKED=STACKED,
-        LONGEST_STACK=LONGEST_STACK,
+        MAX_STACK=MAX_STACK,
         LONG_CAPTION=LONG_CAPTION,
         SIDE_BY_SIDE=SIDE_BY_SIDE,
     )

@@ -29,7 +29,7 @@ WIDTH: Final = 100
 GAP: Final = 3  # characters between two columns
 NAMES: Final = 24  # width of a row's name, unless a word is longer
 TEXTS: Final = 40  # width of other text in a cell
-LEAST: Final = 20  # minimum width of text
+MIN_WIDTH: Final = 20  # minimum width of text
 SHOWN: Final = 2  # sentences shown per item; the others are counted
 STYLES: Final[dict[Tone, str]] = {
     "good": "green",
@@ -157,7 +157,7 @@ def _sizes(table: Table, texts: Sequence[Sequence[Text]], width: int) -> list[in
     texts_only = [column for column in range(len(sizes)) if not table.numeric(column)]
     for _ in range(_wide(range(len(sizes)), sizes) - width - 1):
         widest = max(texts_only, key=lambda column: sizes[column], default=None)
-        if widest is None or sizes[widest] <= LEAST:
+        if widest is None or sizes[widest] <= MIN_WIDTH:
             break
         sizes[widest] -= 1
     return sizes

@@ -68,7 +68,7 @@ class RunContext:
 
     @property
     def adaptive(self) -> bool:
-        """Whether interim analyses decide the number of blocks."""
+        """True if interim analyses decide the number of blocks."""
         return self.experiment.launches.precision is not None and self.advice is not None
 
     @property

@@ -90,24 +90,24 @@ class LaunchLoop:
 
     @property
     def enough(self) -> bool:
-        """Whether the last interim analysis found the intervals narrow enough."""
+        """True if the last interim analysis found the intervals narrow enough."""
         return self.adaptive and bool(self.context.looks) and self.context.looks[-1].enough
 
     @property
     def block_left(self) -> bool:
-        """Whether another block is planned and still worthwhile."""
+        """True if another block is planned and still worthwhile."""
         if self.blocks_done >= self.context.experiment.blocks or self._hopeless:
             return False
         return not (self.adaptive and self._over_budget())
 
     @property
     def can_go_on(self) -> bool:
-        """Whether another block could be made and no stop was requested."""
+        """True if another block could be made and no stop was requested."""
         return self.block_left and not self.context.stop.count
 
     @property
     def wants_more(self) -> bool:
-        """Whether another block may be made and is needed."""
+        """True if another block may be made and is needed."""
         return self.can_go_on and not self.enough
 
     @property
@@ -242,7 +242,7 @@ class LaunchLoop:
         return True
 
     def _is_due(self, blocks: int, looks: Iterable[int]) -> bool:
-        """Whether an interim analysis is due. The last is always at the end of the plan, to report the final widths."""
+        """True if an interim analysis is due. The last is always at the end of the plan, to report the final widths."""
         if blocks == self.context.experiment.blocks:
             return True
         for look in looks:

@@ -19,7 +19,7 @@ from typing import Any
 from fireassay.errors import EnvironmentLacks, Problem, refuse_any
 from fireassay.record.sealing.seal import plan_signature
 from fireassay.record.secrets.names import declare
-from fireassay.record.secrets.redact import REDACTED, SHORTEST_SECRET, redact, redact_arguments, redact_environment
+from fireassay.record.secrets.redact import MIN_SECRET_LENGTH, REDACTED, redact, redact_arguments, redact_environment
 from fireassay.spec.experiment import Experiment
 from fireassay.spec.plan import targets_of
 
@@ -131,9 +131,9 @@ def _header(name: str, text: str) -> str:
 
 
 def _names_its_variable(text: str) -> bool:
-    """Whether a header only refers to a variable, as `Bearer {env:KEY}`, and so holds no secret."""
+    """True if a header only refers to a variable, as `Bearer {env:KEY}`, and so holds no secret."""
     rest = re.sub(r"\{env:\w+\}", "", text)
-    return rest != text and len(rest.split()[-1] if rest.split() else "") < SHORTEST_SECRET
+    return rest != text and len(rest.split()[-1] if rest.split() else "") < MIN_SECRET_LENGTH
 
 
 def refuse_bytes(experiment: Experiment) -> None:
@@ -159,7 +159,7 @@ def refuse_bytes(experiment: Experiment) -> None:
 
 
 def _harmless(value: str) -> bool:
-    """Whether it is a number, a Boolean or a placeholder: a setting, not a secret."""
+    """True if it is a number, a Boolean or a placeholder: a setting, not a secret."""
     try:
         float(value)
     except ValueError:

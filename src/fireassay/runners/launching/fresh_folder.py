@@ -35,7 +35,7 @@ SUFFIX: Final = ".folders"
 BLOCK: Final = 4096  # bytes assumed even for an empty file
 MAX_NEIGHBOURS: Final = 1000
 LEVELS: Final = 3  # of parent folders whose neighbours are linked: up to `../../../data`
-LARGEST: Final = 3  # entries named in the error
+MAX_NAMED: Final = 3  # entries named in the error
 
 
 def check(experiment: Experiment, folder: Path) -> None:
@@ -53,7 +53,7 @@ def _check(folder: Path, limit: float) -> None:
     for path, entry in _walk(folder, folder):
         sizes[path.parts[0]] += _bytes(entry)
         if sizes.total() > limit * MIB:
-            largest = ", ".join(f"{name} ({size / MIB:,.0f} MiB)" for name, size in sizes.most_common(LARGEST))
+            largest = ", ".join(f"{name} ({size / MIB:,.0f} MiB)" for name, size in sizes.most_common(MAX_NAMED))
             raise refuse(
                 "workload.fresh_folder",
                 f"more than {limit:g} MiB in {folder}, most of it so far in {largest}",
@@ -168,7 +168,7 @@ def _leads_to(link: Path, source: Path, target: Path, root: Path) -> str:
 
 
 def _is_copied(path: Path, source: Path) -> bool:
-    """Whether no folder on its path is excluded."""
+    """True if no folder on its path is excluded."""
     return not any((source / part).is_dir() and _is_left_out(source / part) for part in (path, *path.parents) if part.name)
 
 
@@ -196,7 +196,7 @@ def _is_wanted(entry: os.DirEntry[str]) -> bool:
 
 
 def _is_left_out(folder: Path) -> bool:
-    """Whether it is version control, an environment, a cache, a record or a record's copies."""
+    """True if it is version control, an environment, a cache, a record or a record's copies."""
     if folder.name in IGNORED or (folder / "pyvenv.cfg").is_file() or _is_record(folder):
         return True
     return folder.name.endswith(SUFFIX) and any(folder.glob("launch=*"))

@@ -343,7 +343,7 @@ class LaunchRun:
         return " Under torchrun, a script that starts its own ranks (mp.spawn) waits forever: try --launcher plain."
 
     def _ended_as_asked(self) -> bool:
-        """Whether every rank made its steps and closed its recording; the exit status is then irrelevant."""
+        """True if every rank made its steps and closed its recording; the exit status is then irrelevant."""
         if steps_requested(self.context.experiment, self.planned) is None:
             return False
         folder = self.context.record.launch_folder(self.job.number)

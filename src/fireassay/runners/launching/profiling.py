@@ -37,7 +37,7 @@ from fireassay.spec.sections.workload import Profile
 from fireassay.units import MIB
 
 CHUNK: Final = 1 << 20
-LONGEST: Final = 64 << 20  # characters of one value; a longer one is damage, not an event
+MAX_VALUE_LENGTH: Final = 64 << 20  # characters of one value; a longer one is damage, not an event
 EVENTS: Final = "traceEvents"
 _BLANK: Final = " \t\n\r"
 _AFTER: Final = tuple(",:]}" + _BLANK)  # terminators of a value
@@ -120,10 +120,10 @@ class _Text:
             try:
                 value, end = self._scan(self._text, self._at)
             except json.JSONDecodeError:
-                if len(self._text) - self._at > LONGEST or not self._more():
+                if len(self._text) - self._at > MAX_VALUE_LENGTH or not self._more():
                     raise
                 continue
-            if self._text[end : end + 1] not in _AFTER and len(self._text) - self._at <= LONGEST and self._more():
+            if self._text[end : end + 1] not in _AFTER and len(self._text) - self._at <= MAX_VALUE_LENGTH and self._more():
                 continue  # a number may continue
             self._at = end
             return value
@@ -143,7 +143,7 @@ class _Text:
 
 
 # uncompressed bytes of a trace to summarise: takes minutes, and memory for the needed events
-LARGEST: Final = 4096 * MIB
+MAX_TRACE_BYTES: Final = 4096 * MIB
 _UNNEEDED: Final = ("python_function", "ac2g", "fwdbwd", "overhead")  # event categories that no summary uses
 # errors that a damaged trace raises; RecursionError if deeply nested
 _UNREADABLE: Final = (OSError, EOFError, zlib.error, ValueError, KeyError, TypeError, AttributeError, RecursionError)
@@ -186,7 +186,7 @@ def environment(experiment: Experiment, record: Path, job: Job) -> dict[str, str
 
 
 def at_once(experiment: Experiment, job: Job) -> bool:
-    """Whether the first step, in which operations are counted, is profiled."""
+    """True if the first step, in which operations are counted, is profiled."""
     profile = profile_of(experiment, job)
     return profile is not None and profile.wait + profile.warm_up == 0
 
@@ -237,9 +237,9 @@ def _of_rank(file: Path, summarise: Callable[[Mapping[str, Any]], dict[str, Any]
         return {**summary, "absent": "the run had no trace reader: start it with `assay profile` or fireassay.run"}
     try:
         with gzip.open(file) as stream:
-            summary |= summarise(read(stream, _needed, LARGEST))
+            summary |= summarise(read(stream, _needed, MAX_TRACE_BYTES))
     except TooLarge:
-        why = f"the trace is larger than {LARGEST // MIB} MiB: open it in a viewer, or profile fewer steps (--active 1)"
+        why = f"the trace is larger than {MAX_TRACE_BYTES // MIB} MiB: open it in a viewer, or profile fewer steps (--active 1)"
         return {**summary, "absent": why}
     except _UNREADABLE as error:
         return {**summary, "absent": f"the trace cannot be read: {type(error).__name__}: {error}"}

@@ -30,7 +30,7 @@ from fireassay.units import MIB
 Emit = Callable[[str, int, int | None, Mapping[str, Any]], None]  # kind, ns, replica, detail
 CONNECT_S: Final = 3.0
 FETCH_S: Final = 2.0
-LONGEST_DESCRIPTION: Final = 4000  # characters kept of an engine's self-description
+MAX_DESCRIPTION_LENGTH: Final = 4000  # characters kept of an engine's self-description
 # Where engines describe themselves; the first path that returns JSON is used: vLLM, SGLang, TGI, llama.cpp, any OpenAI dialect.
 DESCRIBED_AT: Final = ("/version", "/get_server_info", "/info", "/props", "/v1/models")
 
@@ -185,4 +185,4 @@ def _fetch_json(url: str) -> str | None:
     # the address may be any server, even one for mail
     except (OSError, ValueError, RecursionError, http.client.HTTPException):
         return None
-    return redact(json.dumps(content, sort_keys=True))[:LONGEST_DESCRIPTION]
+    return redact(json.dumps(content, sort_keys=True))[:MAX_DESCRIPTION_LENGTH]

@@ -157,7 +157,7 @@ class LoadRun:
 
     @property
     def _open(self) -> bool:
-        """Whether the due requests are known beforehand; in a closed loop they depend on the engine."""
+        """True if the due requests are known beforehand; in a closed loop they depend on the engine."""
         return self.serving.arrivals.process not in ("closed", "users", "single_stream", "multi_stream")
 
     def _write_arrivals(self, end: int) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from fireassay.errors import Problem
 from fireassay.spec.explain import shown
 from fireassay.spec.rules.partial import Demand, repeated, right
-from fireassay.spec.sections.collectives import LEAST_MATRIX, MOST_SIZES, PLACEMENTS, one_size, sizes_of
+from fireassay.spec.sections.collectives import MAX_SIZES, MIN_MATRIX, PLACEMENTS, one_size, sizes_of
 
 if TYPE_CHECKING:
     from fireassay.spec.experiment import Experiment
@@ -63,13 +63,13 @@ def _sizes_can_be_read(experiment: Experiment) -> Iterator[Problem]:
                 sizes |= set(sizes_of(text, wanted.factor))
             except ValueError as error:
                 yield Problem(f"collectives.sizes[{index}]", shown(text), str(error))
-    if len(sizes) > MOST_SIZES:
-        yield Problem("collectives.sizes", f"{len(sizes)} sizes", f"at most {MOST_SIZES}")
+    if len(sizes) > MAX_SIZES:
+        yield Problem("collectives.sizes", f"{len(sizes)} sizes", f"at most {MAX_SIZES}")
 
 
 def _shows_no_bandwidth(text: str) -> bool:
     try:
-        return text != "" and one_size(text) < LEAST_MATRIX
+        return text != "" and one_size(text) < MIN_MATRIX
     except ValueError:
         return True
 

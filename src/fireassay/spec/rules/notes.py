@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from fireassay.spec.experiment import Experiment
 
-from fireassay.spec.rules.experiment import FEWEST_LAUNCHES
+from fireassay.spec.rules.experiment import MIN_LAUNCHES
 
 
 def notes(experiment: Experiment, today: date) -> tuple[str, ...]:
@@ -26,12 +26,12 @@ def _notes(experiment: Experiment, today: date) -> Iterator[str]:
     elif launches == 1:
         yield (
             "launches.per_configuration is 1: one launch gives no interval, so no gate can pass or fail. "
-            f"Write at least {FEWEST_LAUNCHES}; 5 is the default."
+            f"Write at least {MIN_LAUNCHES}; 5 is the default."
         )
-    elif launches < FEWEST_LAUNCHES:
+    elif launches < MIN_LAUNCHES:
         yield (
             f"launches.per_configuration is {launches}: intervals from so few launches carry no verdict. "
-            f"Write at least {FEWEST_LAUNCHES}; 5 is the default."
+            f"Write at least {MIN_LAUNCHES}; 5 is the default."
         )
     # A file written by assay (--toml, a record's) holds the default too, which its user did not choose.
     if experiment.launches.precision is None and experiment.launches.at_most != type(experiment.launches).model_fields["at_most"].default:

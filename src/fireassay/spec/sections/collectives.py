@@ -48,11 +48,11 @@ DTYPES: Final = {
 }
 # bytes of types found only in results of other programs: assay cannot check data in them, so it does not time them
 IMPORTED: Final = {"uint32": 4, "uint64": 8, "float8_e4m3fn": 1, "float8_e5m2": 1}
-LEAST_SPAN: Final = 2  # least distinct values per rank
+MIN_SPAN: Final = 2  # least distinct values per rank
 UNITS: Final = {"": 1, "B": 1, "K": 2**10, "M": 2**20, "G": 2**30}
-LARGEST: Final = 2**36
-LEAST_MATRIX: Final = 2**10  # least bytes of a pairwise message that show a bandwidth
-MOST_SIZES: Final = 100
+MAX_SIZE: Final = 2**36
+MIN_MATRIX: Final = 2**10  # least bytes of a pairwise message that show a bandwidth
+MAX_SIZES: Final = 100
 
 Place = Literal["in", "out"]
 
@@ -61,7 +61,7 @@ def one_size(text: str) -> int:
     """Bytes of "1K", "64KiB", "16M", "1000". ValueError lists the allowed forms."""
     match = re.fullmatch(r"\s*([0-9]+)\s*([BKMG]?)(?:iB|B)?\s*", text, re.IGNORECASE)
     size = int(match[1]) * UNITS[match[2].upper()] if match is not None else 0
-    if not 1 <= size <= LARGEST:
+    if not 1 <= size <= MAX_SIZE:
         raise ValueError("a size such as 1K, 16M or 1000 (bytes; 1K is 1024), at most 64G")
     return size
 

@@ -27,7 +27,7 @@ from typing import Final, Literal, cast
 from fireassay.errors import Problem, SpecError
 
 Letter = Literal["N", "U", "D", "P", "E", "R", "I", "A", "dataset"]
-LARGEST: Final = 10_000_000  # tokens, characters or pixels; more is a typo
+MAX_TOKENS: Final = 10_000_000  # tokens, characters or pixels; more is a typo
 PIXELS: Final = 100_000_000  # width times height of one image
 DATASET: Final = "dataset"
 OWN_TASKS: Final = ("chat", "completions", "embeddings", "image_chat", "loglikelihood", "rerank", "responses")
@@ -116,8 +116,8 @@ def _read(text: str) -> Scenario:
 
 def _of_numbers(scenario: Scenario, where: str, quoted: str) -> Problem | None:
     """What is wrong with the numbers of a well-formed scenario."""
-    if any(number > LARGEST for number in scenario.numbers):
-        return Problem(where, quoted, f"numbers of at most {LARGEST}")
+    if any(number > MAX_TOKENS for number in scenario.numbers):
+        return Problem(where, quoted, f"numbers of at most {MAX_TOKENS}")
     width, height, images = scenario.images
     if scenario.letter == "I" and 0 in (width, height, images):
         return Problem(where, quoted, "at least one image, of at least one pixel", "Write I(512,512).")

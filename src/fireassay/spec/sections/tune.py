@@ -118,8 +118,8 @@ def _choices(tune: Tune) -> Iterator[dict[str, Setting]]:
             yield {**base, name: value}
 
 
-FEWEST_VALUES: Final = 2
-LONGEST_NAME: Final = 64  # of the experiment's part of a candidate's name
+MIN_VALUES: Final = 2
+MAX_NAME_LENGTH: Final = 64  # of the experiment's part of a candidate's name
 SEEDS_APART: Final = 1000  # between rounds, so that no two share seeds
 
 
@@ -154,8 +154,8 @@ def _problems(experiment: Experiment, tune: Tune) -> Iterator[Problem]:
                 "a knob that stands in workload.arguments or workload.environment",
                 f'For example: arguments = ["--{name.replace("_", "-")}", "{{{name}}}"].',
             )
-        if len(values) < FEWEST_VALUES:
-            yield Problem(where, listed, f"at least {FEWEST_VALUES} values, the first of them today's")
+        if len(values) < MIN_VALUES:
+            yield Problem(where, listed, f"at least {MIN_VALUES} values, the first of them today's")
         if len(set(map(shown, values))) < len(values):
             yield Problem(where, listed, "every value once")
 
@@ -179,7 +179,7 @@ def arm(experiment: Experiment, choice: Choice, blocks: int, place: int, number:
     )
     return experiment.model_copy(
         update={
-            "name": f"{experiment.name[:LONGEST_NAME]}-{place}-{number}",
+            "name": f"{experiment.name[:MAX_NAME_LENGTH]}-{place}-{number}",
             "workload": workload,
             "launches": launches,
             "tune": None,
@@ -211,8 +211,8 @@ def rounds_at_most(tune: Tune) -> tuple[tuple[int, int], ...]:
 
 def rounds_after(tune: Tune, arms: int, blocks: int) -> Iterator[tuple[int, int]]:
     """The same, starting from a round of `arms` candidates and `blocks` launches."""
-    while arms > FEWEST_VALUES:
+    while arms > MIN_VALUES:
         yield arms, blocks
         arms, blocks = 1 + survivors_at_most(arms - 1, tune.keep), 2 * blocks
-    together = 0 if is_grid(tune) or len(tune.knobs) < FEWEST_VALUES else 1
+    together = 0 if is_grid(tune) or len(tune.knobs) < MIN_VALUES else 1
     yield arms + together, tune.final_blocks

@@ -124,7 +124,7 @@ class Timing(Model):
     )
 
 
-MOST_STEPS = 3  # profiled: a longer trace takes gigabytes
+MAX_STEPS = 3  # profiled: a longer trace takes gigabytes
 
 
 class Profile(Model):
@@ -140,7 +140,7 @@ class Profile(Model):
         2, ge=0, le=100, description="Steps after those in which the profiler runs but nothing is kept: its first events are slow."
     )
     active: Annotated[int, flag("--active", "N", "profiled steps that are kept, at most 3 ({default})", profile=150)] = Field(
-        3, ge=1, le=MOST_STEPS, description="Profiled steps that are kept, at most three: traces are large."
+        3, ge=1, le=MAX_STEPS, description="Profiled steps that are kept, at most three: traces are large."
     )
     memory: Annotated[bool, flag("--no-memory", "", "do not trace allocations: smaller traces", profile=160)] = Field(
         True, description="Whether allocations are traced too."

@@ -23,7 +23,7 @@ from fireassay.errors import refuse
 from fireassay.spec.tables.headings import heading
 
 SEPARATORS: Final = (",", "\t", ";", "|")
-MOST_REMARKS: Final = 100  # comment lines before the header
+MAX_REMARKS: Final = 100  # comment lines before the header
 _RULE: Final = re.compile(r"^\s*\|?\s*:?-+:?\s*(\|\s*:?-+:?\s*)+\|?\s*$")
 _MARKUP: Final = re.compile(r"\*\*|`|<br\s*/?>|<su[bp]>.*?</su[bp]>|</?[bi]>|\[\^\w+\]", re.IGNORECASE)
 _LINK: Final = re.compile(r"\[([^\]]*)\]\([^)]*\)")
@@ -79,7 +79,7 @@ def plain(cell: str) -> str:
 
 
 def _delimited(text: str, source: str) -> tuple[list[tuple[int, Cells]], str]:
-    lines = [line for line in text.splitlines() if line.strip()][:MOST_REMARKS]
+    lines = [line for line in text.splitlines() if line.strip()][:MAX_REMARKS]
     first = next(
         (line for line in lines if not line.lstrip().startswith("#") or max(_worth(line, sign) for sign in SEPARATORS) >= (1, 2)), ""
     )

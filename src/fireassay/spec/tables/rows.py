@@ -16,8 +16,8 @@ from fireassay.spec.tables.cells import Marks, Number, Table, marks, missing, nu
 from fireassay.spec.tables.columns import ENERGIES, FILLED, MEASURED, PRICES, Column, Stated, named
 from fireassay.spec.tables.headings import UNITS, Heading, heading
 
-MOST_WORKERS: Final = 10_000_000
-LARGEST: Final = 1e30  # of any number, with its inverse as the smallest: ratios stay finite
+MAX_WORKERS: Final = 10_000_000
+MAX_NUMBER: Final = 1e30  # of any number, with its inverse as the smallest: ratios stay finite
 Values = dict[str, float | None]
 Row = tuple[int, tuple[str, ...]]
 Read = tuple[int, tuple[str, ...], Values]
@@ -107,7 +107,7 @@ def _value(at: int, meaning: str, cells: Sequence[str], column: Column, decimal_
 
 _TOLD: Final = {"rate": "throughput"}
 _ALLOWED = {
-    "workers": f"a whole number from 1 to {MOST_WORKERS}",
+    "workers": f"a whole number from 1 to {MAX_WORKERS}",
     "quality": "a number",
     **dict.fromkeys((*PRICES, *ENERGIES), "a number of at least 0"),
 }
@@ -135,10 +135,10 @@ def _factor(meaning: str, read: Number, head: Heading) -> float | None:
 
 
 def _fits(meaning: str, value: float) -> bool:
-    if not math.isfinite(value) or (value and not 1.0 / LARGEST <= abs(value) <= LARGEST):
+    if not math.isfinite(value) or (value and not 1.0 / MAX_NUMBER <= abs(value) <= MAX_NUMBER):
         return False
     if meaning == "workers":
-        return value.is_integer() and 1 <= value <= MOST_WORKERS
+        return value.is_integer() and 1 <= value <= MAX_WORKERS
     return meaning == "quality" or value > 0 or (value == 0 and meaning in (*PRICES, *ENERGIES))
 
 

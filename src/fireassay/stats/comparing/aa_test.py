@@ -29,7 +29,7 @@ from fireassay.stats.intervals.intervals import Floats, standard_deviation
 
 SIDE: Final = 5  # launches on each side
 WINDOW: Final = 2 * SIDE
-LEAST: Final = 2 * WINDOW  # fewest launches for a result
+MIN_LAUNCHES: Final = 2 * WINDOW  # fewest launches for a result
 SHARE: Final = 0.05
 
 
@@ -58,9 +58,9 @@ class Alike:
 
 
 def alike(values: Floats) -> Alike | None:
-    """A/A test on positive launch values in launch order (shape [k]); None below `LEAST` launches."""
+    """A/A test on positive launch values in launch order (shape [k]); None below `MIN_LAUNCHES` launches."""
     data = np.asarray(values, dtype=np.float64)
-    if len(data) < LEAST:
+    if len(data) < MIN_LAUNCHES:
         return None
     in_turn, apart = list(_in_turn(data)), list(_apart(data))
     spread = standard_deviation(np.log(data))

@@ -33,8 +33,8 @@ import numpy as np
 from fireassay.stats.comparing.comparison import Difference, Scale, compare_welch, detectable_effect
 from fireassay.stats.intervals.intervals import t_quantile
 
-LEAST_RECORDS: Final = 5  # needed to estimate day-to-day variation
-LEAST_SITTINGS: Final = 3  # of each side, for records made alternately
+MIN_RECORDS: Final = 5  # needed to estimate day-to-day variation
+MIN_SITTINGS: Final = 3  # of each side, for records made alternately
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,7 +85,7 @@ def level(values: Sequence[float], scale: Scale) -> Level:
 def between(levels: Sequence[Level]) -> Between | None:
     """Variation between records; None for fewer than 5, too few to estimate it."""
     n = len(levels)
-    if n < LEAST_RECORDS:
+    if n < MIN_RECORDS:
         return None
     mean = math.fsum(record_level.mean for record_level in levels) / n
     known = [record_level.variance for record_level in levels if record_level.variance is not None]
@@ -130,8 +130,8 @@ def alternating(sittings: Sequence[Sitting], difference: Difference) -> Differen
         ValueError: fewer sittings.
     """
     counts = [sum(sitting.side == side for sitting in sittings) for side in (0, 1)]
-    if min(counts) < LEAST_SITTINGS:
-        raise ValueError(f"sides made alternately need {LEAST_SITTINGS} sittings each, not {counts[0]} and {counts[1]}")
+    if min(counts) < MIN_SITTINGS:
+        raise ValueError(f"sides made alternately need {MIN_SITTINGS} sittings each, not {counts[0]} and {counts[1]}")
     times = np.array([sitting.at_s for sitting in sittings])
     design = np.column_stack(
         [np.ones(len(sittings)), [sitting.side for sitting in sittings], (times - times.mean()) / max(float(np.ptp(times)), 1e-9)]
@@ -154,7 +154,7 @@ def against_history(values: Sequence[float], levels: Sequence[Level], confidence
     """
     days, new = between(levels), level(values, scale)
     if days is None:
-        raise ValueError(f"a history needs at least {LEAST_RECORDS} records, not {len(levels)}")
+        raise ValueError(f"a history needs at least {MIN_RECORDS} records, not {len(levels)}")
     more = max(0.0, new.variance - days.within) if new.variance is not None else 0.0
     n = days.records
     error = math.sqrt(days.total * (1.0 + 1.0 / n) + more)

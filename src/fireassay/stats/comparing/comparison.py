@@ -30,7 +30,7 @@ from typing import Final, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from fireassay.stats.intervals.intervals import MOST_REPETITIONS, Floats, smallest, standard_deviation, t_quantile
+from fireassay.stats.intervals.intervals import MAX_REPETITIONS, Floats, smallest, standard_deviation, t_quantile
 from fireassay.stats.solvers import root
 
 Scale = Literal["ratio", "difference"]
@@ -39,7 +39,7 @@ Verdict = Literal["higher", "lower", "equivalent", "inconclusive", "insufficient
 Change = Literal["improved", "worse", "neither"]
 Reason = Literal["changed", "within_margin", "few_launches", "wide", "below_floor", "floor_above_margin", "multiplicity", "no_margin"]
 
-LEAST_LAUNCHES: Final = 3  # on each side; fewer give no verdict
+MIN_LAUNCHES: Final = 3  # on each side; fewer give no verdict
 MARGIN: Final = 0.03  # equivalence, relative
 SMALLEST_EFFECT: Final = 0.01  # relative; smaller changes are of no interest, however certain
 POWER: Final = 0.8
@@ -243,7 +243,7 @@ class _Limits:
 
 def _rule(difference: Difference, limits: _Limits, p_adjusted: float | None, half: float) -> tuple[Verdict, Reason]:
     """Decide in order: too few launches, significant and large enough, within the margin, else inconclusive."""
-    if min(difference.k_a, difference.k_b) < LEAST_LAUNCHES:
+    if min(difference.k_a, difference.k_b) < MIN_LAUNCHES:
         return "insufficient", "few_launches"
     centre = _to_scale(difference.value, difference.scale)
     none = 1.0 if difference.scale == "ratio" else 0.0
@@ -269,7 +269,7 @@ def _change(verdict: Verdict, better: Literal["higher", "lower", "neither"]) -> 
 def _launches_needed(difference: Difference, limits: _Limits, p_adjusted: float | None, reason: Reason) -> int | None:
     """Launches per side at which the rule would fire with 80 % power if effect and spread are as observed."""
     if reason == "few_launches":
-        return LEAST_LAUNCHES
+        return MIN_LAUNCHES
     if reason not in ("wide", "multiplicity", "no_margin"):
         return None
     effect = abs(_to_scale(difference.value, difference.scale))
@@ -287,7 +287,7 @@ def _launches_needed(difference: Difference, limits: _Limits, p_adjusted: float 
         return detected or shown
 
     first = min(difference.k_a, difference.k_b) + 1
-    return smallest(first, enough) if enough(MOST_REPETITIONS) else None
+    return smallest(first, enough) if enough(MAX_REPETITIONS) else None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -23,7 +23,7 @@ from fireassay.stats.comparing.tango import flips_lower, tango_lower, zero_flip_
 from fireassay.stats.intervals import bounded_mean
 from fireassay.stats.intervals.intervals import smallest, t_quantile
 
-MOST_EXACT: Final = 40.0  # expected flips up to which every table is counted
+MAX_EXACT: Final = 40.0  # expected flips up to which every table is counted
 GROWTH: Final = 1.02
 PLANNED: Final = 0.81  # where power is not counted exactly: the spread that is found varies, and costs up to a point
 
@@ -116,7 +116,7 @@ def _independent(margin: float, flips: float, confidence: float) -> int:
 def _power(margin: float, flips: float, items: float, confidence: float, *, exact: bool = True) -> float:
     """Probability that the bound lies above -margin without a true change: exact for few flips, else normal."""
     n = max(1, int(items))
-    if exact and flips * n <= MOST_EXACT:
+    if exact and flips * n <= MAX_EXACT:
         return _exact_power(margin, flips, n, confidence)
     bound, error = _bound(flips, items, confidence), math.sqrt(flips / items)
     return _normal((margin - bound) / error) if error > 0.0 else float(bound < margin)

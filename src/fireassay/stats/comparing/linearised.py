@@ -29,7 +29,7 @@ from fireassay.stats.intervals.item_means import Labels, leaving_out, members
 Array = NDArray[np.float64]
 RARE: Final = 0.01  # of the worst answers that many count as too unlikely to add: one sentence may be ten times as long as the others
 ADDED: Final = 200  # items whose worst answers are tried
-MOST_UNITS: Final = 2000  # items on their own are left out one by one up to here, and of more in groups of neighbours
+MAX_UNITS: Final = 2000  # items on their own are left out one by one up to here, and of more in groups of neighbours
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,7 +79,7 @@ def of_sides(sides: Sides, confidence: float) -> Items | str:
 def _grouped(member: NDArray[np.intp]) -> NDArray[np.intp]:
     """Units as they are, or neighbours together where they are too many."""
     units = int(member.max()) + 1
-    return member if units <= MOST_UNITS else member * MOST_UNITS // units
+    return member if units <= MAX_UNITS else member * MAX_UNITS // units
 
 
 def _pulls(sides: Sides, value: float, member: NDArray[np.intp]) -> Units:

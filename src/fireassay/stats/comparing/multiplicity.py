@@ -28,7 +28,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from fireassay.stats.intervals.intervals import MOST_REPETITIONS, Interval, fraction, t_quantile
+from fireassay.stats.intervals.intervals import MAX_REPETITIONS, Interval, fraction, t_quantile
 
 
 def holm(p_values: Sequence[float]) -> tuple[float, ...]:
@@ -99,8 +99,8 @@ def expected_launches(cv: float, precision: float, confidence: float = 0.95) -> 
     k = FIRST_ANALYSIS
     while t_quantile(tail, k - 1) * cv / math.sqrt(k) > math.log1p(precision):
         k = next_analysis(k)
-        if k > MOST_REPETITIONS:
-            raise ValueError(f"more than {MOST_REPETITIONS} launches would be needed; relax the precision of {precision}")
+        if k > MAX_REPETITIONS:
+            raise ValueError(f"more than {MAX_REPETITIONS} launches would be needed; relax the precision of {precision}")
     return k
 
 

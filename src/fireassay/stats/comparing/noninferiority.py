@@ -38,14 +38,14 @@ from numpy.typing import NDArray
 from fireassay.stats.comparing.tango import flips_lower
 from fireassay.stats.intervals import bounded_mean
 from fireassay.stats.intervals.bounded_mean import Units
-from fireassay.stats.intervals.intervals import MOST_REPETITIONS, smallest, t_quantile
+from fireassay.stats.intervals.intervals import MAX_REPETITIONS, smallest, t_quantile
 
 Outcome = Literal["HELD", "DEGRADED", "INCONCLUSIVE"]
 Array = NDArray[np.float64]
 Labels = Sequence[Hashable | None]  # the cluster of each item; None: a separate unit
 
 CONTROL: Final = 3.0  # margins that a negative control loses: held counts only where the rule would have seen it
-LEAST_LAUNCHES: Final = 3  # fewer say nothing useful about launch-to-launch variation
+MIN_LAUNCHES: Final = 3  # fewer say nothing useful about launch-to-launch variation
 POWER: Final = 0.8  # of sample-size plans
 
 
@@ -203,7 +203,7 @@ def decision(items: Items, launches: Launches, margin: float, confidence: float)
     low = items.mean - math.hypot(items.mean - items.low, launches.half)
     high = items.mean + math.hypot(items.high - items.mean, launches.half)
     verdict: Outcome = "INCONCLUSIVE"
-    if launches.count >= LEAST_LAUNCHES and (low > -margin or high < -margin):
+    if launches.count >= MIN_LAUNCHES and (low > -margin or high < -margin):
         verdict = "HELD" if low > -margin else "DEGRADED"
     more_items, more_launches = _needed(items, launches, margin, confidence)
     return Decision(
@@ -251,7 +251,7 @@ def launches_of(d: Array, clusters: Labels | None, confidence: float) -> Launche
 def _needed(items: Items, launches: Launches, margin: float, confidence: float) -> tuple[int | None, int | None]:
     """Items, and launches, that would decide; the items' excess over a normal bound falls as 1/items."""
     if not math.isfinite(launches.half):
-        return None, LEAST_LAUNCHES
+        return None, MIN_LAUNCHES
     if not math.isfinite(items.low):
         return None, None
     z, k = _z(confidence), launches.count
@@ -267,12 +267,12 @@ def _needed(items: Items, launches: Launches, margin: float, confidence: float) 
     least = math.ceil(items_needed_without_flips(margin / items.reach, confidence) * items.uneven) if margin < items.reach else 2
     units = _planned(2, lambda count: enough(count / items.units, 1.0))
     wanted = None if units is None else max(least, math.ceil(units * items.count / items.units))
-    return wanted, _planned(LEAST_LAUNCHES, lambda count: enough(1.0, count / k))
+    return wanted, _planned(MIN_LAUNCHES, lambda count: enough(1.0, count / k))
 
 
 def _planned(first: int, enough: Callable[[int], bool]) -> int | None:
     """The smallest sufficient number, or None if no practical number suffices."""
-    return smallest(first, enough) if enough(MOST_REPETITIONS) else None
+    return smallest(first, enough) if enough(MAX_REPETITIONS) else None
 
 
 def _method(items: Items, launches: Launches) -> str:

@@ -18,7 +18,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-LEAST_PINGS: Final = 20
+MIN_PINGS: Final = 20
 TIMES_THE_BOUND: Final = 10  # minimum length of an interval between hosts, in bounds
 
 ROUNDINGS: Final = 8  # roundings of the largest number in a bound, a sum of four
@@ -121,8 +121,8 @@ def _delay(ping: Ping) -> float:
 
 def _enough(pings: Iterable[Ping]) -> Sequence[Ping]:
     listed = list(pings)
-    if len(listed) < LEAST_PINGS:
-        raise ValueError(f"a clock offset needs at least {LEAST_PINGS} pings, of which the fastest counts; not {len(listed)}")
+    if len(listed) < MIN_PINGS:
+        raise ValueError(f"a clock offset needs at least {MIN_PINGS} pings, of which the fastest counts; not {len(listed)}")
     return listed
 
 

@@ -40,7 +40,7 @@ TOLERANCES: Final[Mapping[str, Tolerance]] = {
     "bfloat16": Tolerance(error=5e-2, certain=math.inf, epsilon=2.0**-7),
 }
 ROUNDINGS: Final = 32  # relative to the largest gradient of a parameter: smaller differences count as none
-LEAST: Final = 1e-6  # of the largest gradient: floor of the denominator of a parameter's error
+MIN_SHARE: Final = 1e-6  # of the largest gradient: floor of the denominator of a parameter's error
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,7 +104,7 @@ def _error(part: Part, largest: float, rounding: float) -> float:
         return math.inf
     if apart <= rounding * largest:  # a gradient that should be zero is pure rounding
         return apart / largest if largest else 0.0
-    return apart / max(part.right_norm, LEAST * largest) if largest else math.inf
+    return apart / max(part.right_norm, MIN_SHARE * largest) if largest else math.inf
 
 
 def direction(actual: NDArray[np.float64], right: NDArray[np.float64]) -> tuple[float, float, float]:

@@ -27,9 +27,9 @@ from fireassay.stats.intervals.intervals import Floats
 Array = NDArray[np.float64]
 
 SURE: Final = 0.01  # share of normal samples that show two groups
-LEAST: Final = 3  # fewest values that can show groups
+MIN_VALUES: Final = 3  # fewest values that can show groups
 DRAWS: Final = 20_000
-MOST: Final = 200  # values; simulating the reference for more takes too long
+MAX_VALUES: Final = 200  # values; simulating the reference for more takes too long
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,7 +55,7 @@ def groups(values: Floats, *, smallest_effect: float = 0.0) -> Groups | None:
     `smallest_effect` is relative: 0.01 ignores groups whose geometric means differ by up to 1 %.
     """
     data = np.asarray(values, dtype=np.float64)
-    if not LEAST <= len(data) <= MOST or not bool(np.all(np.isfinite(data) & (data > 0.0))):
+    if not MIN_VALUES <= len(data) <= MAX_VALUES or not bool(np.all(np.isfinite(data) & (data > 0.0))):
         return None
     logs = np.log(data)
     order = np.argsort(logs, kind="stable")

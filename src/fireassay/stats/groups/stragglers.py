@@ -35,8 +35,8 @@ from fireassay.stats.intervals.intervals import Interval, order_ranks
 Array = NDArray[np.float64]
 
 FAMILY: Final = 0.01  # chance of any false report among all ranks and phases of a launch
-LEAST_S: Final = 0.002
-LEAST_SHARE: Final = 0.05  # of the median step
+MIN_S: Final = 0.002
+MIN_SHARE: Final = 0.05  # of the median step
 SPARE: Final = 2  # times the fewest blocks for an interval, to tolerate outliers
 
 
@@ -60,7 +60,7 @@ class Search:
 
 
 def search(
-    own: Mapping[str, Array], step_s: Array, *, family: float = FAMILY, least_s: float = LEAST_S, least_share: float = LEAST_SHARE
+    own: Mapping[str, Array], step_s: Array, *, family: float = FAMILY, least_s: float = MIN_S, least_share: float = MIN_SHARE
 ) -> Search:
     """Find ranks and phases slower than the others.
 

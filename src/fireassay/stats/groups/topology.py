@@ -3,7 +3,7 @@
 Finds nested groups, or refuses.  `costs` are one or more square matrices, larger is farther (a latency, the time per byte); the
 diagonal is ignored.  In each matrix, take the logarithm of the mean of both directions, sort, and cut at every gap with
 
-    gap >= max( ln LEAST_RATIO, t x noise )
+    gap >= max( ln MIN_RATIO, t x noise )
 
 Noise is the larger of two standard deviations: that of the pairs in each class around their mean, pooled, and that of half the
 difference between the two directions of a pair (the noise of their mean).  t is the Student t quantile whose normal tail
@@ -13,7 +13,7 @@ or a ring of neighbours, forms none; a cut that fails is dropped with a note.
 Groups of all matrices must nest (an island lies on one host); otherwise they contradict each other and all are refused.
 Sources: the gap rule is single linkage with a stated least gap (Hartigan, Clustering Algorithms, 1975, chapter 11);
 "near" as an equivalence is the ultrametric inequality of a tree of switches.
-Cannot tell: what a group is (host, rack, switch), nor groups whose links differ by less than LEAST_RATIO.
+Cannot tell: what a group is (host, rack, switch), nor groups whose links differ by less than MIN_RATIO.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-LEAST_RATIO: Final = 1.5
+MIN_RATIO: Final = 1.5
 SURPRISE: Final = 3e-5
-LEAST_MEMBERS: Final = 3  # two members have one pair, and nothing to compare it with
+MIN_MEMBERS: Final = 3  # two members have one pair, and nothing to compare it with
 
 Array = NDArray[np.float64]
 Groups = tuple[tuple[int, ...], ...]
@@ -61,8 +61,8 @@ def nesting(costs: Mapping[str, Array]) -> Nesting:
         ValueError: a matrix of another shape, or a cost that is not above 0.
     """
     n = _members(costs)
-    if n < LEAST_MEMBERS:
-        return Nesting(members=n, refused=f"{n} members have too few pairs to compare: {LEAST_MEMBERS} are needed")
+    if n < MIN_MEMBERS:
+        return Nesting(members=n, refused=f"{n} members have too few pairs to compare: {MIN_MEMBERS} are needed")
     levels: list[Level] = []
     notes: list[str] = []
     for feature, matrix in costs.items():
@@ -94,10 +94,10 @@ def _borders(logs: Array) -> list[tuple[float, float]]:
     upper = np.triu_indices(len(logs), 1)
     means = np.sort(((logs + logs.T) / 2)[upper])
     directions = float(np.sqrt(np.mean(((logs - logs.T)[upper] / 2) ** 2)))
-    cuts = [index for index, gap in enumerate(np.diff(means)) if gap >= math.log(LEAST_RATIO)]
+    cuts = [index for index, gap in enumerate(np.diff(means)) if gap >= math.log(MIN_RATIO)]
     while cuts:  # a wide gap may hide another: noise is re-estimated within all classes
         inside, free = _pooled(means, cuts)
-        threshold = max(math.log(LEAST_RATIO), _deviations(free + len(means)) * max(inside, directions))
+        threshold = max(math.log(MIN_RATIO), _deviations(free + len(means)) * max(inside, directions))
         remaining = [cut for cut in cuts if means[cut + 1] - means[cut] >= threshold]
         if remaining == cuts:
             break

@@ -27,13 +27,13 @@ from fireassay.stats.solvers import root
 
 Array = NDArray[np.float64]
 
-FEWEST_OF_A_TAIL: Final = 3  # fewest values that show a tail
+MIN_OF_A_TAIL: Final = 3  # fewest values that show a tail
 FEW_OF_A_TAIL: Final = 15  # fewer show it poorly: it may reach
 FEW_FARTHER: Final = 1.5  # times farther
 MISSED: Final = 0.01  # how often values may lie beyond the extrapolation
 NEAR_THE_MEAN: Final = 1e-4  # in standard deviations: the formula is 0/0 there
 FARTHEST: Final = 40.0  # standard deviations
-MOST_STEPS: Final = 200  # of Newton's method; about ten is usual
+MAX_STEPS: Final = 200  # of Newton's method; about ten is usual
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,8 +104,8 @@ def extrapolated(values: Array) -> float:
     middle = float(np.median(values))
     moved = np.sort(np.abs(values[values != middle] - middle))[::-1]
     largest = float(moved[0]) if len(moved) else 0.0
-    k = min(len(moved) - 1, max(FEWEST_OF_A_TAIL, round(math.sqrt(len(values)))))
-    if k < FEWEST_OF_A_TAIL:
+    k = min(len(moved) - 1, max(MIN_OF_A_TAIL, round(math.sqrt(len(values)))))
+    if k < MIN_OF_A_TAIL:
         return abs(middle) + largest
     index = float(np.mean(np.log(moved[:k] / moved[k])))
     largest *= FEW_FARTHER if k < FEW_OF_A_TAIL else 1.0
@@ -142,7 +142,7 @@ def _score(weights: Array, counts: Array) -> float:
 def _saddle(weights: Array, counts: Array) -> float:
     """Minimum of the cumulant function -sum log(1 - s w_i), by damped Newton steps (it is self-concordant)."""
     s = 0.0
-    for _ in range(MOST_STEPS):
+    for _ in range(MAX_STEPS):
         parts = weights / (1.0 - s * weights)
         slope, curve = float(counts @ parts), float(counts @ parts**2)
         decrement = abs(slope) / math.sqrt(curve)

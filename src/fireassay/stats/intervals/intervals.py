@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Floats = Sequence[float] | NDArray[np.float64]
-MOST_REPETITIONS: Final = 10_000_000  # more is no practical plan; items too
+MAX_REPETITIONS: Final = 10_000_000  # more is no practical plan; items too
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,9 +93,9 @@ def smallest(first: int, enough: Callable[[int], bool]) -> int:
     """Smallest integer from `first` on for which `enough` holds; `enough` must be monotone."""
     low, high = first - 1, first
     while not enough(high):
-        low, high = high, min(2 * high, MOST_REPETITIONS)
+        low, high = high, min(2 * high, MAX_REPETITIONS)
         if low == high:
-            raise ValueError(f"more than {MOST_REPETITIONS} repetitions would be needed; accept a wider interval")
+            raise ValueError(f"more than {MAX_REPETITIONS} repetitions would be needed; accept a wider interval")
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (low, middle) if enough(middle) else (middle, high)

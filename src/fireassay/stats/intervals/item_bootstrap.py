@@ -14,7 +14,7 @@ Coverage at 95 %, in percent of 1,000 experiments of 500 draws (`benchmarks/item
 Of 20 items it errs on the wide side: a score that takes few values has no exact interval, and 9 % of the last row's experiments have
 none at all.
 
-Not bounded: fewer than `FEWEST` clusters; more than 5 % of draws without a defined score; no draw that differs from the others, which is no
+Not bounded: fewer than `MIN_CLUSTERS` clusters; more than 5 % of draws without a defined score; no draw that differs from the others, which is no
 certainty.  Cannot tell: whether the items stand for real use.
 """
 
@@ -32,10 +32,10 @@ from fireassay.stats.intervals.intervals import fraction, t_quantile
 from fireassay.stats.intervals.item_means import AT_ONCE, Labels, Weighted, leaving_out, members
 
 Array = NDArray[np.float64]
-FEWEST: Final = 10  # clusters
+MIN_CLUSTERS: Final = 10  # clusters
 DRAWS: Final = 2000
-MOST_UNDEFINED: Final = 0.05  # of the draws
-MOST_JACKKNIFED: Final = 2000  # clusters; of more the acceleration is below 0.01 for all but extreme scores, and is left out
+MAX_UNDEFINED: Final = 0.05  # of the draws
+MAX_JACKKNIFED: Final = 2000  # clusters; of more the acceleration is below 0.01 for all but extreme scores, and is left out
 METHOD: Final = "bootstrap over items, the wider of expanded percentiles and BCa"
 
 
@@ -73,16 +73,20 @@ def of_score(weighted: Weighted, items: Items, confidence: float, *, draws: int 
     member = members(len(items.weights), items.clusters)
     units = int(member.max()) + 1
     value = float(weighted(items.weights[None, :])[0])
-    if units < FEWEST:
+    if units < MIN_CLUSTERS:
         return _unbounded(
-            value, units, 0, 0, f"{units} {'items' if items.clusters is None else 'clusters of items'} bound nothing; {FEWEST} are needed"
+            value,
+            units,
+            0,
+            0,
+            f"{units} {'items' if items.clusters is None else 'clusters of items'} bound nothing; {MIN_CLUSTERS} are needed",
         )
     scores = np.concatenate([weighted(part) for part in drawn(items.weights, member, units, draws, seed)])
     defined = scores[~np.isnan(scores)]
     undefined = draws - len(defined)
     if math.isnan(value):
         return _unbounded(value, units, draws, undefined, "the score is undefined for these items")
-    if undefined > MOST_UNDEFINED * draws:
+    if undefined > MAX_UNDEFINED * draws:
         return _unbounded(value, units, draws, undefined, f"the score is undefined in {undefined} of {draws} draws of items")
     if float(np.ptp(defined)) <= 1e-12 * abs(value):
         return _unbounded(value, units, draws, undefined, "the score is the same in every draw of items, which is no certainty")
@@ -119,7 +123,7 @@ def drawn(weights: Array, member: NDArray[np.intp], units: int, draws: int, seed
 
 def _acceleration(weighted: Weighted, weights: Array, member: NDArray[np.intp], units: int) -> float:
     """Skewness of the jackknife's influences over 6; 0 for many clusters."""
-    if units > MOST_JACKKNIFED:
+    if units > MAX_JACKKNIFED:
         return 0.0
     without = leaving_out(weighted, weights, member)
     without = without[~np.isnan(without)]

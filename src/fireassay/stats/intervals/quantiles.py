@@ -35,18 +35,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fireassay.stats.intervals.autocorrelation import integrated_time
-from fireassay.stats.intervals.intervals import MOST_REPETITIONS, Floats, Interval, finite_vector, fraction, smallest, t_quantile
+from fireassay.stats.intervals.intervals import MAX_REPETITIONS, Floats, Interval, finite_vector, fraction, smallest, t_quantile
 
 Array = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 
-LEAST_LAUNCHES: Final = 3  # fewer say nothing useful about launch-to-launch variation
+MIN_LAUNCHES: Final = 3  # fewer say nothing useful about launch-to-launch variation
 # trials per launch used for the autocorrelation time; more add nothing
 MEMORY: Final = 2**16
 BEYOND: Final = 10  # least independent trials beyond a percentile
 NEARBY: Final = (0.25, 0.5, 1.0, 2.0, 4.0)  # the quantiles whose memory counts, as multiples of min(p, 1 - p)
 BURSTS: Final = 1.5  # least ratio to the quantile's own memory: estimates from few trials differ by chance
-FEWEST_FLAGS: Final = 5  # fewest trials beyond a quantile that show its memory
+MIN_FLAGS: Final = 5  # fewest trials beyond a quantile that show its memory
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,16 +101,16 @@ def cluster_woodruff(launches: Sequence[Floats], p: float, confidence: float) ->
     low, high = _bounds(pool, p, half)
     tail = Tail(value=value, low=low, high=high, p=p, confidence=confidence, n=n, k=k, tau=tau, n_eff=n / tau, half_width=half)
     open_ended = math.isinf(low) or math.isinf(high)
-    if k >= LEAST_LAUNCHES and not open_ended and tail.n_eff * min(p, 1.0 - p) >= BEYOND:
+    if k >= MIN_LAUNCHES and not open_ended and tail.n_eff * min(p, 1.0 - p) >= BEYOND:
         return tail
     launches_needed, trials_needed = _needed(spread, n, k, p, confidence, tau)
-    return _refused(tail, launches_needed, None if k < LEAST_LAUNCHES or _differ(above, spread, p) else trials_needed)
+    return _refused(tail, launches_needed, None if k < MIN_LAUNCHES or _differ(above, spread, p) else trials_needed)
 
 
 def nearby(p: float, n: int) -> list[float]:
     """Other quantiles (0..1), on both sides of `p`, whose memory `n` trials can show."""
     beyond = [factor * min(p, 1.0 - p) for factor in NEARBY if factor != 1.0]
-    shown = [share for share in beyond if share <= 0.5 and share * n >= FEWEST_FLAGS]
+    shown = [share for share in beyond if share <= 0.5 and share * n >= MIN_FLAGS]
     return [1.0 - share if p >= 0.5 else share for share in shown]
 
 
@@ -167,8 +167,8 @@ def _needed(spread: float, n: int, k: int, p: float, confidence: float, tau: flo
         return total >= trials and _half_width(spread, total, launches, p, confidence) <= beyond - 1.0 / total
 
     if math.isinf(spread):
-        return max(LEAST_LAUNCHES, math.ceil(trials / n * k)), math.ceil(trials / k)
-    launches = smallest(max(k, LEAST_LAUNCHES), lambda count: count >= MOST_REPETITIONS or wide_enough(count))
+        return max(MIN_LAUNCHES, math.ceil(trials / n * k)), math.ceil(trials / k)
+    launches = smallest(max(k, MIN_LAUNCHES), lambda count: count >= MAX_REPETITIONS or wide_enough(count))
     scaled = _half_width(spread, n, k, p, confidence) * math.sqrt(n)  # h of N trials: scaled/sqrt(N) <= beyond - 1/N
     narrow = (2.0 / (math.sqrt(scaled**2 + 4.0 * beyond) - scaled)) ** 2
     return launches, math.ceil(max(trials, narrow) / k)
@@ -185,8 +185,8 @@ def _refused(tail: Tail, launches: int, trials: int | None) -> Tail:
     """The same tail with the reason for the refusal, and what would suffice."""
     name, beyond = f"p{100 * tail.p:g}", math.floor(tail.n_eff * min(tail.p, 1.0 - tail.p))
     more = f"about {launches} launches of this length"
-    if tail.k < LEAST_LAUNCHES:
-        why = f"{name} needs at least {LEAST_LAUNCHES} launches, whose spread is its uncertainty, not {tail.k}"
+    if tail.k < MIN_LAUNCHES:
+        why = f"{name} needs at least {MIN_LAUNCHES} launches, whose spread is its uncertainty, not {tail.k}"
     elif beyond < BEYOND:
         why = (
             f"{name} needs {BEYOND} independent trials beyond it, and {tail.n} trials with an autocorrelation time of "

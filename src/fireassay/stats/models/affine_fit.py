@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from fireassay.stats.intervals.intervals import Floats
 
 ROUNDS: Final = 100
-LEAST_SIZES: Final = 3
+MIN_SIZES: Final = 3
 TINY: Final = 1e-300
 
 Array = NDArray[np.float64]
@@ -99,5 +99,5 @@ def _check(x: Array, t: Array) -> None:
         raise ValueError("sizes and times must be finite")
     if np.any(x < 0) or np.any(t <= 0):
         raise ValueError("sizes must be 0 or more and times above 0")
-    if len(np.unique(x)) < LEAST_SIZES:
-        raise ValueError(f"a fixed part and a part per unit need at least {LEAST_SIZES} sizes, not {len(np.unique(x))}")
+    if len(np.unique(x)) < MIN_SIZES:
+        raise ValueError(f"a fixed part and a part per unit need at least {MIN_SIZES} sizes, not {len(np.unique(x))}")

@@ -24,7 +24,7 @@ import numpy as np
 
 from fireassay.stats.intervals.intervals import fraction, t_quantile
 
-LEAST_LAUNCHES: Final = 3
+MIN_LAUNCHES: Final = 3
 STEPS: Final = 256  # points between two loads at which the band is evaluated
 
 
@@ -153,9 +153,9 @@ def _refused(levels: Sequence[_Level], odds: Sequence[float], allowed: float, po
         )
     after = next(i for i, value in enumerate(odds) if value > allowed)
     launches = [sum(point.load == levels[i].load for point in points) for i in (after - 1, after)]
-    if min(launches) < LEAST_LAUNCHES:
+    if min(launches) < MIN_LAUNCHES:
         around = f"{levels[after - 1].load:g} and {levels[after].load:g}"
-        return f"the loads next to the crossing, {around}, need at least {LEAST_LAUNCHES} launches each"
+        return f"the loads next to the crossing, {around}, need at least {MIN_LAUNCHES} launches each"
     return ""
 
 

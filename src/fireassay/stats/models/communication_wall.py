@@ -30,7 +30,7 @@ from fireassay.stats.intervals.intervals import Floats, Interval, t_quantile
 Array = NDArray[np.float64]
 Seconds = Callable[[float], float]  # workers -> seconds of communication
 
-LEAST_POINTS: Final = 2  # worker counts: two parameters, A and B
+MIN_POINTS: Final = 2  # worker counts: two parameters, A and B
 FARTHEST: Final = 1_000_000.0  # workers: end of the search for the shortest step
 GRID: Final = 400  # points of that search, log-spaced
 RISE: Final = 0.20  # of the mean of a Karp-Flatt series: a larger rise over the range counts as rising
@@ -160,8 +160,8 @@ def fit(
     p, t = np.asarray(workers, dtype=np.float64), np.asarray(times, dtype=np.float64)
     if t.ndim != 2 or t.shape != (len(totals), len(p)):
         raise ValueError(f"times must have one row per block and one column per worker count, not the shape {t.shape}")
-    if len(np.unique(p)) < (1 if weak else LEAST_POINTS):
-        raise ValueError(f"separating serial and parallel work needs {LEAST_POINTS} worker counts, not {len(p)}")
+    if len(np.unique(p)) < (1 if weak else MIN_POINTS):
+        raise ValueError(f"separating serial and parallel work needs {MIN_POINTS} worker counts, not {len(p)}")
     if not (np.all(np.isfinite(t)) and np.all(t > 0.0)):
         raise ValueError("every time must be finite and above 0")
     m = np.array([slowest_of(x, spread) for x in p]) if slowest is None else np.asarray(slowest, dtype=np.float64)

@@ -33,8 +33,8 @@ from fireassay.stats.models.scaling_laws import (
 
 FARTHEST: Final = 2.0  # times the largest measured N
 WORST_MISS: Final = 0.20  # relative, of the largest N predicted from the smaller ones
-LEAST_BEYOND: Final = 2  # measured N beyond a peak
-LEAST_BESIDES: Final = 3  # measured N used to predict the largest
+MIN_BEYOND: Final = 2  # measured N beyond a peak
+MIN_BESIDES: Final = 3  # measured N used to predict the largest
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,9 +81,9 @@ def peak(fitted: Fit, data: Points) -> Peak | Refused:
     if turn is None:
         return Refused(reason="undefined", sentence=f"{none}: the fitted curve does not turn")
     beyond = [n for n in data.levels if n > turn]
-    if len(beyond) < LEAST_BEYOND:
+    if len(beyond) < MIN_BEYOND:
         return Refused(
-            reason="refused", sentence=f"{none}: fewer than {LEAST_BEYOND} measured worker counts lie beyond where the fit would turn"
+            reason="refused", sentence=f"{none}: fewer than {MIN_BEYOND} measured worker counts lie beyond where the fit would turn"
         )
     nearest = min((n for n in data.levels if n < largest), key=lambda n: abs(math.log(n / turn)))
     p_value = _fall(data, nearest, largest)
@@ -110,10 +110,10 @@ def held_out(data: Points, law: Law | None = None, laws: Sequence[Law] = STRONG,
     """Fit without the largest N and predict it; without a `law`, use the one AICc prefers on the others."""
     largest = max(data.levels)
     rest, last = data.taken(data.workers < largest), data.taken(data.workers == largest)
-    if len(rest.levels) < LEAST_BESIDES:
+    if len(rest.levels) < MIN_BESIDES:
         return Refused(
             reason="insufficient",
-            sentence=f"predicting the largest worker count needs at least {LEAST_BESIDES} smaller ones, not {len(rest.levels)}",
+            sentence=f"predicting the largest worker count needs at least {MIN_BESIDES} smaller ones, not {len(rest.levels)}",
         )
     try:
         chosen = choose(rest, laws, confidence) if law is None else fit(law, rest, confidence)

@@ -31,10 +31,10 @@ import numpy as np
 from fireassay.stats.comparing.multiplicity import benjamini_hochberg
 from fireassay.stats.intervals.autocorrelation import lag_one
 from fireassay.stats.intervals.intervals import Floats, fraction, t_quantile
-from fireassay.stats.series.step_test import MAD_TO_SIGMA, MOST_EARLIER, SUPPORT, Array, Noise, look, placed, supported
+from fireassay.stats.series.step_test import MAD_TO_SIGMA, MAX_EARLIER, SUPPORT, Array, Noise, look, placed, supported
 
 Kind = Literal["change", "suspected"]
-LEAST: Final = 10  # fewest values for a result
+MIN_VALUES: Final = 10  # fewest values for a result
 FIRST: Final = 2 * SUPPORT  # values at the first look at a stretch
 LEVEL: Final = 0.01
 EVER: Final = (4.75, 13.0)  # of B(L)
@@ -90,7 +90,7 @@ def changes_in_history(values: Floats, *, alpha: float = LEVEL, earlier: Floats 
     data, first = _checked(values, alpha), _checked(earlier, alpha)
     if len(first) > len(data):
         raise ValueError(f"{len(first)} earlier values for {len(data)} values")
-    if len(data) < LEAST:
+    if len(data) < MIN_VALUES:
         return Changes(n=len(data))
     replay = _read(_Replay(data=first, alpha=alpha))
     return _read(_Replay(data=data, alpha=alpha, found=replay.found, start=len(first)).on_this_scale()).findings()
@@ -115,12 +115,12 @@ def _adjusted(series: Changes, p_value: float, level: float) -> Changes:
 
 def chance_ever(z: float, n: float) -> float:
     """Chance that a history without a change ever shows a step of strength z in a stretch of n values."""
-    return _chance(z, EVER[0] - EVER[1] / max(n, LEAST))
+    return _chance(z, EVER[0] - EVER[1] / max(n, MIN_VALUES))
 
 
 def chance_once(z: float, n: float) -> float:
     """Chance that a history of n values without a change shows a step of strength z at one look."""
-    return _chance(z, ONCE[0] - ONCE[1] / math.sqrt(max(n, LEAST)))
+    return _chance(z, ONCE[0] - ONCE[1] / math.sqrt(max(n, MIN_VALUES)))
 
 
 def _chance(z: float, bound: float) -> float:
@@ -245,7 +245,7 @@ def _read(replay: _Replay) -> _Replay:
 
 def _worth(stretch: Array, noise: Noise) -> float:
     """The length for the bound: once earlier stretches determine the noise, a short one is no less certain of it."""
-    return len(stretch) + min(noise.values, MOST_EARLIER)
+    return len(stretch) + min(noise.values, MAX_EARLIER)
 
 
 # ---- single values ---------------------------------------------------------------------------------------------------
@@ -253,7 +253,7 @@ def _worth(stretch: Array, noise: Noise) -> float:
 
 def _last_values(stretch: Array, alpha: float) -> int:
     """How many of the last one or two values are off the level of the others, by t tests of each and of their mean."""
-    if len(stretch) < LEAST - SUPPORT + 2:
+    if len(stretch) < MIN_VALUES - SUPPORT + 2:
         return 0
     level, last = _held(stretch[:-2]), stretch[-2:]
     phi = max(lag_one(level), 0.0)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     Floats = npt.NDArray[np.float64]
 
-LEAST: Final = 3
+MIN_VALUES: Final = 3
 # Royston's polynomials, lowest power first
 _FIRST: Final = (0.0, 0.221157, -0.147981, -2.07119, 4.434685, -2.706056)
 _SECOND: Final = (0.0, 0.042981, -0.293762, -1.752461, 5.682633, -3.582633)
@@ -38,8 +38,8 @@ def shapiro(values: Sequence[float] | Floats) -> tuple[float, float]:
 
     ordered = np.sort(np.asarray(values, dtype=np.float64))
     n = len(ordered)
-    if n < LEAST or ordered[0] == ordered[-1]:
-        raise ValueError(f"Shapiro's test needs {LEAST} values that are not all equal")
+    if n < MIN_VALUES or ordered[0] == ordered[-1]:
+        raise ValueError(f"Shapiro's test needs {MIN_VALUES} values that are not all equal")
     weights = _weights(n)
     spread = float(((ordered - ordered.mean()) ** 2).sum())
     half = len(weights)
@@ -65,7 +65,7 @@ def _weights(n: int) -> Floats:
     import numpy as np
     from scipy.special import ndtri
 
-    if n == LEAST:
+    if n == MIN_VALUES:
         return np.array([math.sqrt(0.5)])
     expected = -ndtri((np.arange(1, n // 2 + 1) - 0.375) / (n + 0.25))
     total, small = 2.0 * float((expected**2).sum()), 1.0 / math.sqrt(n)
@@ -80,7 +80,7 @@ def _weights(n: int) -> Floats:
 def _p_value(w: float, n: int) -> float:
     from scipy.special import ndtr
 
-    if n == LEAST:
+    if n == MIN_VALUES:
         return max(0.0, 6.0 / math.pi * (math.asin(math.sqrt(w)) - math.asin(math.sqrt(0.75))))
     if w >= 1.0:
         return 1.0

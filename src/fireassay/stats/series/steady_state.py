@@ -29,11 +29,11 @@ Kind = Literal["flat", "warm-up", "slow-down", "no steady state"]
 Array = NDArray[np.float64]
 
 SHORT: Final = 10  # fewer points: only the first step is tested
-MOST_BINS: Final = 1000  # the change-point search is quadratic in bins
+MAX_BINS: Final = 1000  # the change-point search is quadratic in bins
 BLOCK: Final = 200  # points that share one outlier band
-LEAST_SEGMENT: Final = 5
-MSER_LEAST: Final = 100  # below 20 means of five, MSER-5 cuts at random
-LEAST_BINS: Final = 8  # for a noise estimate
+MIN_SEGMENT: Final = 5
+MIN_MSER_VALUES: Final = 100  # below 20 means of five, MSER-5 cuts at random
+MIN_BINS: Final = 8  # for a noise estimate
 TOLERANCE: Final = 0.01  # relative; closer levels are equal
 MAD_TO_SIGMA: Final = 1.4826  # of a normal distribution
 DECILES_TO_SIGMA: Final = 2.5631  # P90 - P10 of a normal distribution
@@ -58,7 +58,7 @@ def steady_state(series: Array) -> SteadyState:
         return _short(data)
     lead = _leading_outliers(data)
     body = _masked(data[lead:])
-    width = math.ceil(len(body) / MOST_BINS)
+    width = math.ceil(len(body) / MAX_BINS)
     means = _bin_means(body, width)
     late = _leading_outliers(means) if width > 1 else 0
     start, faster = _walk_back(means[late:])
@@ -89,7 +89,7 @@ def change_points(series: Array, sigma: float | None = None) -> tuple[int, ...]:
     """
     data = finite_vector(series, "a series")
     n = len(data)
-    least = max(LEAST_SEGMENT, math.ceil(0.02 * n))
+    least = max(MIN_SEGMENT, math.ceil(0.02 * n))
     if n < 2 * least:
         return ()
     penalty = 3.0 * max(_noise(data) if sigma is None else sigma, 1e-9 * float(np.abs(data).max())) ** 2 * math.log(n)
@@ -126,7 +126,7 @@ def _cautious_noise(data: Array) -> float:
 
     The first is larger for skewed noise (one step hardly raises it), the others for autocorrelated noise.
     """
-    widths = [w for w in (5, 10) if len(data) >= LEAST_BINS * w]
+    widths = [w for w in (5, 10) if len(data) >= MIN_BINS * w]
     plain = float(np.std(np.diff(data))) / math.sqrt(2.0)
     return max([plain, *(math.sqrt(w) * _noise(_bin_means(data, w)) for w in widths)])
 
@@ -161,7 +161,7 @@ def _standard_error(x: Array) -> float:
 def _leading_outliers(data: Array) -> int:
     """Length of the opening run of slow outliers, relative to the second half; at most 10 or 4 %."""
     rest = data[len(data) // 2 :]
-    longest = min(max(2 * LEAST_SEGMENT, math.ceil(0.04 * len(data))), len(data) // 2)
+    longest = min(max(2 * MIN_SEGMENT, math.ceil(0.04 * len(data))), len(data) // 2)
     slow = data[:longest] > _outlier_bound(rest)
     return longest if bool(slow.all()) else int(np.argmin(slow))
 
@@ -189,9 +189,9 @@ def _masked(data: Array) -> Array:
 
 
 def _isolated(flags: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """The flags without their runs of LEAST_SEGMENT or more."""
+    """The flags without their runs of MIN_SEGMENT or more."""
     run = np.diff(flags, prepend=~flags[:1]).astype(np.int64).cumsum() - 1
-    short: NDArray[np.bool_] = np.bincount(run)[run] < LEAST_SEGMENT
+    short: NDArray[np.bool_] = np.bincount(run)[run] < MIN_SEGMENT
     return np.asarray(flags & short, dtype=np.bool_)
 
 
@@ -203,10 +203,10 @@ def _bin_means(data: Array, width: int) -> Array:
 
 def _classified(n: int, lead: int, start: int, faster: bool, mser: int) -> SteadyState:
     """Combine the parts; `start` and `mser` count from the end of the `lead` leading outliers."""
-    most, cut = n - max(LEAST_SEGMENT, math.ceil(n / 2)), lead + start
+    most, cut = n - max(MIN_SEGMENT, math.ceil(n / 2)), lead + start
     if cut > most:
         return SteadyState(warmup=most, kind="no steady state", detail=f"the level still changes at point {cut} of {n}")
-    disagree = n >= MSER_LEAST and abs(mser - start) > 0.1 * n
+    disagree = n >= MIN_MSER_VALUES and abs(mser - start) > 0.1 * n
     remark = f"; MSER-5 would cut {lead + mser}" if disagree else ""
     if cut == 0:
         return SteadyState(warmup=0, kind="flat", detail=f"one level over {n} points{remark}")

@@ -36,9 +36,9 @@ CUT: Final = 3.5  # robust deviations; three values clipped there pass as a step
 BIAS: Final = 11.0  # phi of 10 ... 80 values errs upwards, so that one bound serves AR(0.5) and independent values
 DRAWN: Final = 15.0  # prior values at phi = 0
 BIAS_OF_LEVEL: Final = 1.5  # of L r without a split
-MOST_PHI: Final = 0.9
-MOST_EARLIER: Final = 50.0  # most values that earlier stretches count for phi
-MOST_DEGREES: Final = 8.0  # of earlier stretches in the deviation; 0 once the stretch has 16 of its own
+MAX_PHI: Final = 0.9
+MAX_EARLIER: Final = 50.0  # most values that earlier stretches count for phi
+MAX_DEGREES: Final = 8.0  # of earlier stretches in the deviation; 0 once the stretch has 16 of its own
 NEIGHBOURS: Final = 20  # values nearest an end that give the deviation there
 LOUDER: Final = 1.1  # least ratio of their variance to that of all
 MUCH_LOUDER: Final = 2.0  # the same for the few values of one side
@@ -201,9 +201,9 @@ def _phi(rest: Array, total: float, noise: Noise) -> float:
     """Lag-1 autocorrelation, including earlier stretches."""
     if total <= 0.0:
         return 0.0
-    n, share = len(rest), min(1.0, MOST_EARLIER / max(noise.values, 1.0))
+    n, share = len(rest), min(1.0, MAX_EARLIER / max(noise.values, 1.0))
     products = n * float(rest[1:] @ rest[:-1]) / total + BIAS + share * noise.products
-    return min(max(products / (n + DRAWN + share * noise.values), 0.0), MOST_PHI)
+    return min(max(products / (n + DRAWN + share * noise.values), 0.0), MAX_PHI)
 
 
 def _variance(total: float, n: int, phi: float, scale: float, noise: Noise) -> tuple[float, float]:
@@ -214,7 +214,7 @@ def _variance(total: float, n: int, phi: float, scale: float, noise: Noise) -> t
     worth = (1.0 + phi) / (1.0 - phi)
     variance = total / max(n - 2.0 * worth, n / 2.0)
     degrees = max(n / worth - 2.0, SUPPORT)
-    more = min(noise.degrees, max(0.0, MOST_DEGREES - degrees / 2.0))
+    more = min(noise.degrees, max(0.0, MAX_DEGREES - degrees / 2.0))
     if more == 0.0:
         return variance, degrees
     earlier = noise.squares / noise.degrees / scale**2

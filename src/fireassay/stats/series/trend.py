@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
 
-FEWEST: Final = 4  # fewer values give no p-value below 0.3
-MOST_EXACT: Final = 33  # without ties; for more the normal approximation is as good
+MIN_VALUES: Final = 4  # fewer values give no p-value below 0.3
+MAX_EXACT: Final = 33  # without ties; for more the normal approximation is as good
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,14 +47,14 @@ class Trend:
 
 
 def trend(positions: Sequence[float], values: Sequence[float]) -> Trend | None:
-    """The trend of values over their positions (times or block numbers); None for fewer than `FEWEST` or equal values.
+    """The trend of values over their positions (times or block numbers); None for fewer than `MIN_VALUES` or equal values.
 
     Raises:
         ValueError: the numbers of positions and values differ.
     """
     if len(positions) != len(values):
         raise ValueError(f"{len(positions)} positions for {len(values)} values")
-    if len(values) < FEWEST or len(set(values)) == 1 or len(set(positions)) < FEWEST:
+    if len(values) < MIN_VALUES or len(set(values)) == 1 or len(set(positions)) < MIN_VALUES:
         return None
     x, y = np.asarray(positions, dtype=np.float64), np.asarray(values, dtype=np.float64)
     run, rise = x[:, None] - x, y[:, None] - y
@@ -62,7 +62,7 @@ def trend(positions: Sequence[float], values: Sequence[float]) -> Trend | None:
     slope = float(np.median(rise[later] / run[later]))
     score = round(float((np.sign(run) * np.sign(rise)).sum()) / 2)  # concordant pairs less discordant ones
     most = len(x) * (len(x) - 1) // 2
-    few = len(x) <= MOST_EXACT or most - abs(score) <= 2  # or almost none out of order
+    few = len(x) <= MAX_EXACT or most - abs(score) <= 2  # or almost none out of order
     p = _exact(len(x), score) if few and _untied(x) and _untied(y) else _normal(x, y, score)
     return Trend(change=slope * (max(positions) - min(positions)), p=min(1.0, p), n=len(values))
 
@@ -102,8 +102,8 @@ def _variance(x: npt.NDArray[np.float64], y: npt.NDArray[np.float64]) -> float:
     return (n * (n - 1) * (2 * n + 5) - five[0] - five[1]) / 18 + both
 
 
-LEAST: Final = 4  # fewest values for either
-LEAST_DEGREES: Final = 2.0  # of freedom, however strong the autocorrelation
+MIN_DRIFT_VALUES: Final = 4  # fewest values for either
+MIN_DEGREES: Final = 2.0  # of freedom, however strong the autocorrelation
 BIAS: Final = 2.0  # of k r_1, from fitting the line
 
 
@@ -119,10 +119,10 @@ class Drift:
 
 
 def drift(seconds: Floats, values: Floats, confidence: float = 0.95) -> Drift | None:
-    """The trend of positive `values` at times `seconds` (both of shape [k]); None below `LEAST` or at equal times."""
+    """The trend of positive `values` at times `seconds` (both of shape [k]); None below `MIN_DRIFT_VALUES` or at equal times."""
     times, logs = np.asarray(seconds, dtype=np.float64), np.log(np.asarray(values, dtype=np.float64))
     k = len(logs)
-    if k < LEAST or float(np.ptp(times)) == 0.0:
+    if k < MIN_DRIFT_VALUES or float(np.ptp(times)) == 0.0:
         return None
     from scipy.special import stdtr
 
@@ -132,7 +132,7 @@ def drift(seconds: Floats, values: Floats, confidence: float = 0.95) -> Drift | 
     rest = logs - logs.mean() - slope * centred
     worth, df = _worth(rest), k - 2.0
     error = math.sqrt(float(rest @ rest) / df / scale * worth)
-    df = max(k / worth - 2.0, min(df, LEAST_DEGREES))
+    df = max(k / worth - 2.0, min(df, MIN_DEGREES))
     half = t_quantile((1.0 + confidence) / 2.0, df) * error
     p = 1.0 if slope == 0.0 else 0.0 if error == 0.0 else float(2.0 * stdtr(df, -abs(slope) / error))
     return Drift(
@@ -153,9 +153,9 @@ def _worth(rest: NDArray[np.float64]) -> float:
 
 
 def memory(values: Floats) -> float | None:
-    """Lag-1 autocorrelation in order of measurement; None below `LEAST` or if all values are equal."""
+    """Lag-1 autocorrelation in order of measurement; None below `MIN_DRIFT_VALUES` or if all values are equal."""
     data = np.asarray(values, dtype=np.float64)
-    return None if len(data) < LEAST or float(np.ptp(data)) == 0.0 else lag_one(data)
+    return None if len(data) < MIN_DRIFT_VALUES or float(np.ptp(data)) == 0.0 else lag_one(data)
 
 
 def memory_limit(k: int) -> float:

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from fireassay.spec.sections.mlperf import requirements, validity
-from fireassay.spec.sections.scenario import DATASET, LARGEST, Scenario
+from fireassay.spec.sections.scenario import DATASET, MAX_TOKENS, Scenario
 from fireassay.spec.sections.serving import Prompts
 from fireassay.traffic.arrivals.schedule import NONE
 
@@ -74,7 +74,7 @@ def _fixed(scenario: Scenario, documents: int) -> tuple[int, int]:
 def _normal(parameters: tuple[int, ...], numbers: np.random.Generator, n: int) -> tuple[Counts, Counts]:
     mean_in, deviation_in, mean_out, deviation_out = parameters
     draws = np.rint(numbers.standard_normal((n, 2)) * (deviation_in, deviation_out) + (mean_in, mean_out))
-    clipped = np.clip(draws, (MIN_IN, MIN_OUT), LARGEST).astype(np.int64)
+    clipped = np.clip(draws, (MIN_IN, MIN_OUT), MAX_TOKENS).astype(np.int64)
     return clipped[:, 0], clipped[:, 1]
 
 

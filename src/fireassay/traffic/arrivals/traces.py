@@ -36,7 +36,7 @@ from fireassay.traffic.arrivals.schedule import NONE, PAUSES, Ints, Schedule, ro
 Format = Literal["auto", "mooncake", "burstgpt", "azure", "jsonl"]
 WHERE: Final = "serving.arrivals.trace"
 NS: Final = 10**9
-LARGEST: Final = 2**62  # larger ns or token values are certainly mistakes
+MAX_VALUE: Final = 2**62  # larger ns or token values are certainly mistakes
 LINE: Final = 16 * 2**20  # characters per line; a prompt of 10 million tokens has 20,000 blocks
 EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -75,7 +75,7 @@ def replay(path: Path, form: Format, speed: float, end_ns: int) -> Schedule:
 def _until(numbered: Iterable[tuple[int, TraceRow]], speed: float, end_ns: int) -> Iterator[TraceRow]:
     """Rows until the first one due at the end or later; checks their order."""
     first: int | None = None
-    previous_ns = -LARGEST
+    previous_ns = -MAX_VALUE
     for line, row in numbered:
         if row.at_ns is not None:
             if row.at_ns < previous_ns:
@@ -281,7 +281,7 @@ def _ns(value: object, unit: int) -> int:
     if isinstance(value, bool) or not isinstance(value, int | Decimal | str):
         raise TypeError("a time is not a number")
     number = Decimal(value) * unit
-    if not number.is_finite() or not 0 <= number < LARGEST:
+    if not number.is_finite() or not 0 <= number < MAX_VALUE:
         raise ValueError("a time is not a finite number of at least 0")
     return int(number.to_integral_value())
 
@@ -290,7 +290,7 @@ def _tokens(value: object, least: int) -> int:
     if isinstance(value, bool) or not isinstance(value, int | Decimal | str):
         raise TypeError("a number of tokens is not a number")
     number = Decimal(value)
-    if not number.is_finite() or number != number.to_integral_value() or not 0 <= number < LARGEST:
+    if not number.is_finite() or number != number.to_integral_value() or not 0 <= number < MAX_VALUE:
         raise ValueError("a number of tokens is not a whole number of at least 0")
     return max(int(number), least)
 

@@ -205,7 +205,7 @@ class Agenda:
         return self.next_of(number)
 
     def has_later_turn(self, number: int) -> bool:
-        """Whether its session continues after this request."""
+        """True if its session continues after this request."""
         return bool(self._later_turn[number])
 
     def after(self, number: int, ended_ns: int) -> int:
@@ -230,7 +230,7 @@ class Agenda:
         self._look()
 
     def pending(self) -> bool:
-        """Whether any request will still become due at a known time."""
+        """True if any request will still become due at a known time."""
         return self.next_ns != NEVER
 
     def _refill(self) -> None:

@@ -26,7 +26,7 @@ ROWS = 512  # requests per batch
 CHUNKS = 1 << 16  # chunks per batch: long answers make small batches
 STATUSES: Final = get_args(Status)
 TRANSPORTS: Final = ("kernel", "lean", "library", "process", "empty", "compiled")
-LONGEST_SAID = 2000  # characters of an error message kept until secrets are removed and it is truncated again
+MAX_SAID_LENGTH = 2000  # characters of an error message kept until secrets are removed and it is truncated again
 
 # columns of the flat array; -1 is null
 _NUMBERS: Final = (
@@ -139,7 +139,7 @@ class RequestLog:
 
     @property
     def pending(self) -> bool:
-        """Whether a batch is under construction."""
+        """True if a batch is under construction."""
         return bool(self._full)
 
     def add(self, row: LogRow, answer: Answer, times: Times) -> None:
@@ -183,7 +183,7 @@ class RequestLog:
         waiting.chunk_chars.fromlist(answer.chunk_chars)
         if answer.logprobs:
             waiting.logprobs.fromlist(answer.logprobs)
-        waiting.error.append(None if answer.error is None else answer.error[:LONGEST_SAID])
+        waiting.error.append(None if answer.error is None else answer.error[:MAX_SAID_LENGTH])
         waiting.finish.append(answer.finish_reason)
         keep = self.keep_text
         waiting.text.append(answer.text if keep else None)

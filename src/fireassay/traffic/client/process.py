@@ -27,7 +27,7 @@ import orjson
 from fireassay import catalog
 from fireassay.errors import AssayError, RecordError
 from fireassay.record.arrow_import import without_pandas
-from fireassay.record.secrets.batches import LONGEST_ERROR
+from fireassay.record.secrets.batches import MAX_ERROR_LENGTH
 from fireassay.record.secrets.names import declare
 from fireassay.record.secrets.redact import redact, secret_values
 from fireassay.record.writer import StreamWriter
@@ -37,7 +37,7 @@ from fireassay.traffic.arrivals.schedule import KINDS
 from fireassay.traffic.client import due
 from fireassay.traffic.client.due import Agenda
 from fireassay.traffic.client.load import Load
-from fireassay.traffic.client.log import LONGEST_SAID, RequestLog
+from fireassay.traffic.client.log import MAX_SAID_LENGTH, RequestLog
 from fireassay.traffic.client.plan import NS, Made, Plan
 from fireassay.traffic.client.timer import give_way, steady
 from fireassay.traffic.parts import Ask, Backend, Json, Task
@@ -288,7 +288,7 @@ class Client:
 
     def _progress(self, load: Load) -> dict[str, Any]:
         progress = load.window.report(self.state or "ended", load.in_flight)
-        error = progress["error"] and redact(progress["error"][:LONGEST_SAID], self.secrets)[:LONGEST_ERROR]
+        error = progress["error"] and redact(progress["error"][:MAX_SAID_LENGTH], self.secrets)[:MAX_ERROR_LENGTH]
         models = {redact(name, self.secrets): answers for name, answers in load.window.models.items()}
         limits = {redact(name, self.secrets): redact(text, self.secrets) for name, text in load.window.limits.items()}
         return {**progress, "error": error, "models": models, "limits": limits}

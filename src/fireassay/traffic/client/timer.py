@@ -32,7 +32,7 @@ NICE: Final = 5  # for a thread that only parses: a quarter of a core when all a
 KEPT_BYTES: Final = 256 << 20  # freed memory not returned to the system; unused memory is never allocated
 _M_TRIM_THRESHOLD: Final = -1
 _M_MMAP_THRESHOLD: Final = -3
-_LARGEST_MMAP_THRESHOLD: Final = 32 << 20  # glibc's maximum
+_MAX_MMAP_THRESHOLD: Final = 32 << 20  # glibc's maximum
 
 
 def steady() -> None:
@@ -43,7 +43,7 @@ def steady() -> None:
     with suppress(AttributeError, OSError, TypeError):  # mallopt(3) exists only in glibc
         libc = ctypes.CDLL(None)
         libc.mallopt(_M_TRIM_THRESHOLD, KEPT_BYTES)
-        libc.mallopt(_M_MMAP_THRESHOLD, _LARGEST_MMAP_THRESHOLD)
+        libc.mallopt(_M_MMAP_THRESHOLD, _MAX_MMAP_THRESHOLD)
     pa.set_memory_pool(pa.system_memory_pool())
 
 
@@ -83,7 +83,7 @@ class Timer:
 
     @property
     def fine(self) -> bool:
-        """Whether the kernel's timer is used."""
+        """True if the kernel's timer is used."""
         return self._fd >= 0
 
     def set(self, ns: int) -> None:

@@ -218,7 +218,7 @@ class Prompts:
 
     @property
     def adds_marks(self) -> bool:
-        """Whether engines add the tokenizer's special tokens to the texts of `seen`."""
+        """True if engines add the tokenizer's special tokens to the texts of `seen`."""
         return self._frame.special
 
     def seen(self, prompt: Prompt) -> tuple[str, ...] | None:

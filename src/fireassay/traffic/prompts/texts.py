@@ -28,7 +28,7 @@ POOL: Final = 32_768  # units of synthetic text; longer texts wrap around
 MAX_WORDS: Final = 8192  # candidates from a vocabulary
 MAX_FIRST: Final = 256
 MIN_WORDS: Final = 16  # with fewer whole-word tokens, use letters
-LONGEST_UNIT: Final = 32  # maximum tokens per unit in a corpus without spaces
+MAX_UNIT_LENGTH: Final = 32  # maximum tokens per unit in a corpus without spaces
 CORPUS: Final = 1_000_000  # characters of a file used as corpus
 SAMPLES: Final = (1, 2, 3, 5, 8, 13, 17, 33, 64, 100, 257, 1000)  # lengths at which exactness is checked
 ROUNDS: Final = 24  # maximum corrections of a text that is not additive
@@ -216,7 +216,7 @@ class Texts:
         return [word for word, count in zip(candidates, overheads, strict=True) if count == overhead], overhead
 
     def _holds(self) -> bool:
-        """Whether texts of many lengths have exactly the intended tokens in their frame."""
+        """True if texts of many lengths have exactly the intended tokens in their frame."""
         self.exact = True
         expected, framed = [], []
         for number, m in enumerate(SAMPLES * 2):
@@ -273,5 +273,9 @@ def _cuts(spaces: npt.NDArray[np.int64], ends: npt.NDArray[np.int64], length: in
     import numpy as np
 
     bounds = np.searchsorted(ends, np.append(spaces, length), side="right")
-    cuts = [ends[low + LONGEST_UNIT - 1 : high - 1 : LONGEST_UNIT] for low, high in pairwise(bounds.tolist()) if high - low > LONGEST_UNIT]
+    cuts = [
+        ends[low + MAX_UNIT_LENGTH - 1 : high - 1 : MAX_UNIT_LENGTH]
+        for low, high in pairwise(bounds.tolist())
+        if high - low > MAX_UNIT_LENGTH
+    ]
     return np.concatenate(cuts) if cuts else np.empty(0, dtype=np.int64)

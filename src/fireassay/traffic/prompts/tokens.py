@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 FILE: Final = "tokenizer.json"
 INSTALL: Final = 'pip install "fireassay[serving]"'
 WORD_MARKS: Final = "Ġ▁"  # how byte-level and SentencePiece vocabularies write a leading space
-LONGEST_WORD: Final = 12
+MAX_WORD_LENGTH: Final = 12
 COMMON: Final = (
     "the be to of and in that have it for not on with he as you do at this but his by from they we say her she or an will "
     "my one all would there their what so up out if about who get which go me when make can like time no just him know take "
@@ -134,7 +134,7 @@ class ModelTokenizer:
         ids: dict[str, int] = {}
         for token, number in self._encoder.get_vocab().items():
             word = token.lstrip(WORD_MARKS)
-            if 2 <= len(word) <= LONGEST_WORD and word.isascii() and word.isalpha() and word.islower():
+            if 2 <= len(word) <= MAX_WORD_LENGTH and word.isascii() and word.isalpha() and word.islower():
                 ids[word] = min(number, ids.get(word, number))
         return sorted(ids, key=lambda word: (ids[word], word))
 

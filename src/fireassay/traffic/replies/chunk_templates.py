@@ -15,7 +15,7 @@ from fireassay.traffic.replies.openai_json import ChoiceText, first_choice, text
 
 TEMPLATES: Final[list[Template]] = []  # the latest first
 ID: Final = b'data: {"id":"'  # start of a chunk that can be cached
-LONGEST: Final = 1024  # maximum bytes of a cached chunk
+MAX_CHUNK_BYTES: Final = 1024  # maximum bytes of a cached chunk
 _MAX_TEMPLATES: Final = 8
 _NEEDLE: Final = 24
 
@@ -69,13 +69,13 @@ def learn_template(body: bytes, begin: int, end: int, choice: ChoiceText) -> Non
     if not start or not body.startswith(event[:start], end):
         return
     template = Template(event[id_end:start], event[start + len(text) :], choice.kind)
-    if len(event) <= 4 * LONGEST and _is_the_text(template, choice):
+    if len(event) <= 4 * MAX_CHUNK_BYTES and _is_the_text(template, choice):
         TEMPLATES.insert(0, template)
         del TEMPLATES[_MAX_TEMPLATES:]
 
 
 def is_plain(text: bytes) -> bool:
-    """Whether it is the content of a JSON string without escapes."""
+    """True if it is the content of a JSON string without escapes."""
     return text.isascii() and b"\\" not in text and text.decode().isprintable()
 
 
@@ -90,7 +90,7 @@ def _text_start(event: bytes, behind: int, text: bytes) -> int:
 
 
 def _is_the_text(template: Template, learned: ChoiceText) -> bool:
-    """Whether the bytes between the two are the chunk's text and nothing else."""
+    """True if the bytes between the two are the chunk's text and nothing else."""
     mark = "assay?"
     try:
         document = orjson.loads(b'{"id":""' + template.before + mark.encode() + template.after)

@@ -113,8 +113,8 @@ def began_well(reply: Reply) -> bool:
 
 MAX_ERROR: Final = 2000  # characters read of a server's message; 500 are kept after secrets are removed
 MAX_LIMITS: Final = 12
-LONGEST_LIMIT: Final = 100  # characters
-_LARGEST: Final = 1 << 53
+MAX_LIMIT: Final = 100  # characters
+_MAX_INTEGER: Final = 1 << 53
 
 # A surrogate pair, a lone surrogate, or any other escape, so that an escaped backslash does not start one.
 _ESCAPES: Final = re.compile(
@@ -161,7 +161,7 @@ def _with_numbers_that_are_none(data: bytes) -> Any:
 
 
 def is_error(document: Mapping[str, Any]) -> bool:
-    """Whether a JSON object within a 200 reports an error."""
+    """True if a JSON object within a 200 reports an error."""
     return bool(document.get("error")) or document.get("object") == "error" or document.get("type") == "error"
 
 
@@ -188,7 +188,7 @@ def _as_json(document: dict[str, Any]) -> str:
 def rate_limits(headers: Mapping[str, str]) -> dict[str, str]:
     """Headers that report a server's limits: x-ratelimit-..., ratelimit-..., retry-after.  Source: RFC 9110, 10.2.3."""
     limits = sorted((name, text) for name, text in headers.items() if "ratelimit" in name or name == "retry-after")
-    return {name[:LONGEST_LIMIT]: text[:LONGEST_LIMIT] for name, text in limits[:MAX_LIMITS]}
+    return {name[:MAX_LIMIT]: text[:MAX_LIMIT] for name, text in limits[:MAX_LIMITS]}
 
 
 def model_named(begin: bytes) -> str:
@@ -293,8 +293,8 @@ def count(value: object, name: str) -> int | None:
     """A token count reported by a server. Raises ValueError: it is not a count."""
     if value is None:
         return None
-    if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < _LARGEST:
+    if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < _MAX_INTEGER:
         return value
-    if isinstance(value, float) and value.is_integer() and 0 <= value < _LARGEST:
+    if isinstance(value, float) and value.is_integer() and 0 <= value < _MAX_INTEGER:
         return int(value)
     raise ValueError(f"usage reports {name} = {str(value)[:40]}, which is not a count")

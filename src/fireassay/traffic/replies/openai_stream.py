@@ -16,7 +16,7 @@ from fireassay.traffic.chunks import SIZES
 from fireassay.traffic.parts import Answer, Ask, Kind, Reply, Status
 from fireassay.traffic.replies.chunk_templates import (
     ID,
-    LONGEST,
+    MAX_CHUNK_BYTES,
     STARTS,
     TEMPLATES,
     Heads,
@@ -425,7 +425,11 @@ class Reader:
     def _remember(self, data: bytes, document: Mapping[str, Any]) -> None:
         """Cache the meaning of a chunk without text, for the same bytes with another ID."""
         id_end = data.find(b'"', 7) + 1
-        if not (data.startswith(ID[6:]) and id_end > 7 and len(data) <= LONGEST) or b"\n" in data or not is_plain(data[7 : id_end - 1]):
+        if (
+            not (data.startswith(ID[6:]) and id_end > 7 and len(data) <= MAX_CHUNK_BYTES)
+            or b"\n" in data
+            or not is_plain(data[7 : id_end - 1])
+        ):
             return
         if self._malformed or self._chars[-1] or b'"logprobs":{' in data or self._kind[-1] == Kind.OTHER:
             return

@@ -38,7 +38,7 @@ LARGE: Final = "the answer is larger than client.response_mib"
 
 
 def built() -> bool:
-    """Whether the compiled core is available."""
+    """True if the compiled core is available."""
     return _core is not None
 
 

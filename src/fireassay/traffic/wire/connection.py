@@ -85,7 +85,7 @@ class Connection(asyncio.Protocol):
                 self._fd = self._socket
 
     def usable(self) -> bool:
-        """Whether a request may be sent: the server has not closed it while idle."""
+        """True if a request may be sent: the server has not closed it while idle."""
         transport = self._transport
         if self.closed or transport is None or transport.is_closing():
             return False
@@ -138,7 +138,7 @@ class Connection(asyncio.Protocol):
 
     @property
     def expects(self) -> bool:
-        """Whether an answer is in progress."""
+        """True if an answer is in progress."""
         return self._exchange is not None
 
     def received(self, data: bytes, ns: int, unsure: int | None) -> None:
@@ -202,7 +202,7 @@ class Connection(asyncio.Protocol):
         exchange.finish("complete", at_ns=exchange.ns[-1])
 
     def _holds_back(self) -> bool:
-        """Whether part of the last request is unsent: the answer came before the request was complete."""
+        """True if part of the last request is unsent: the answer came before the request was complete."""
         self._unsent = False
         return self._transport is None or self._transport.get_write_buffer_size() > 0
 

@@ -222,7 +222,7 @@ class Exchange:
                 return True
 
     def chunks_ended(self) -> int | None:
-        """Whether the chunked body has ended: the number of bytes after its end, or None if it continues.
+        """True if the chunked body has ended: the number of bytes after its end, or None if it continues.
 
         A stream that has sent "[DONE]" and then ends like a body is trusted for now: the framing is verified later, with the rest
         (`Reply.ended`).

@@ -38,7 +38,7 @@ from fireassay.traffic.client.timer import Ticker
 
 SO_TIMESTAMPNS: Final = 35  # include/uapi/asm-generic/socket.h; the socket module does not define it
 READ_BYTES: Final = 1 << 14
-LONGEST_AGO_NS: Final = 10_000_000_000  # an older timestamp must come from another clock
+MAX_AGO_NS: Final = 10_000_000_000  # an older timestamp must come from another clock
 LOOK_NS: Final = 5000  # maximum time to read the two clocks; beyond it, the process was interrupted in between
 LOOKS: Final = 5
 LOOK_EVERY_NS: Final = 500_000  # polling interval while data is expected, which bounds the uncertainty of merged reads
@@ -51,12 +51,12 @@ NS: Final = 1_000_000_000
 
 
 def polling() -> bool:
-    """Whether a `Poller` is supported here."""
+    """True if a `Poller` is supported here."""
     return hasattr(select, "epoll")
 
 
 def stamping() -> bool:
-    """Whether the kernel can timestamp incoming packets."""
+    """True if the kernel can timestamp incoming packets."""
     return sys.platform.startswith("linux") and hasattr(select, "epoll") and sys.maxsize > 1 << 32
 
 
@@ -107,7 +107,7 @@ class Poller:
 
     @property
     def hurried(self) -> bool:
-        """Whether it polls often."""
+        """True if it polls often."""
         return self._timer.running
 
     def watch(self, link: Link) -> None:
@@ -175,7 +175,7 @@ def _ahead() -> int | None:
 
 def judged(stamp_ns: int | None, now_ns: int, empty_ns: int, last_ns: int, *, emptied: bool) -> tuple[int, int]:
     """A read's time and uncertainty (`Reply.unsure`), from its timestamp, its end, the last empty time, and the previous read."""
-    if stamp_ns is None or not now_ns - LONGEST_AGO_NS < stamp_ns <= now_ns:
+    if stamp_ns is None or not now_ns - MAX_AGO_NS < stamp_ns <= now_ns:
         return now_ns, min(-1, empty_ns - now_ns)
     if stamp_ns < empty_ns - DELAYED_NS:
         # Timestamped but not delivered yet: delayed in the kernel, or waiting for a lost packet.  It arrived in between.

@@ -160,7 +160,7 @@ def _pool(address: Address, client: Client, core: Core | None) -> Pool:
 
 
 def stamped(way: Way) -> bool:
-    """Whether the kernel timestamps incoming data, so that a packet read alone has the right time, however late the read."""
+    """True if the kernel timestamps incoming data, so that a packet read alone has the right time, however late the read."""
     return isinstance(way, Lean) and way.pool.stamping
 
 

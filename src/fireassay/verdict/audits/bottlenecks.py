@@ -25,7 +25,7 @@ from fireassay.units import FRACTION, SECONDS
 from fireassay.verdict.audits.support.audit import TRAINING, Audit
 from fireassay.verdict.audits.training.timing import slow_ranks
 from fireassay.verdict.conditions.sources.environment import usable
-from fireassay.verdict.evidence.affected import LEAST_SHARE, gain_words, share
+from fireassay.verdict.evidence.affected import MIN_SHARE, gain_words, share
 from fireassay.verdict.types import Finding
 
 # ---- bottleneck communication ----
@@ -63,7 +63,7 @@ def examine_communication(measured: RecordData, results: Results) -> tuple[Findi
 def _communication_findings(measured: RecordData, results: Results, name: str) -> Iterator[Finding]:
     exposed = results.get(COMM_EXPOSED.name, {}).get(name)
     whole = share(results, COMM_EXPOSED.name, name)
-    if not isinstance(exposed, Estimate) or whole is None or whole[0] < LEAST_SHARE:
+    if not isinstance(exposed, Estimate) or whole is None or whole[0] < MIN_SHARE:
         return
     waiting, least, most = (min(bound, exposed.value) for bound in _waiting_s(measured, results, name))
     rest = share(results, COMM_EXPOSED.name, name, less=waiting) or whole
@@ -72,7 +72,7 @@ def _communication_findings(measured: RecordData, results: Results, name: str) -
     sentence = (
         f"exposed communication{_hidden(results, name)} takes {reading(exposed.value, SECONDS)} of every step, {text} of it {ends}".rstrip()
     )
-    if rest[0] >= LEAST_SHARE:
+    if rest[0] >= MIN_SHARE:
         some = waiting >= COMMUNICATION_WORTH_SAYING * exposed.value
         parted = f", of which {reading(waiting, SECONDS)} is waiting for slower ranks" if some else ""
         it = "the rest" if some else "it"
@@ -81,7 +81,7 @@ def _communication_findings(measured: RecordData, results: Results, name: str) -
     saving = saving_waits(measured).get(name)
     if saving is not None and saving.share >= late / 2:  # `saving_alone` names it
         return
-    if late >= LEAST_SHARE and not slow_ranks(measured, name):
+    if late >= MIN_SHARE and not slow_ranks(measured, name):
         evidence = (
             f"ranks wait {reading(waiting, SECONDS)} of every step for the latest of them, {percent(late)} of it, and no rank is consistently slow; "
             f"{gain_words((late, least / exposed.value * whole[0], most / exposed.value * whole[0]))}"
@@ -148,7 +148,7 @@ def _data_of(measured: RecordData, name: str, rows: pl.DataFrame, base: pl.DataF
     if not rows["step_s"].sum() > 0.0:
         return ()
     share = quotient(rows["data_s"].to_list(), rows["step_s"].to_list(), measured.confidence)
-    if not share.value >= LEAST_SHARE:
+    if not share.value >= MIN_SHARE:
         return ()
     each, low, high = (min(max(bound, 0.0), 1.0) for bound in (share.value, share.low, share.high))
     mean, usual = _data_mean(rows), float(rows["usual"].to_numpy().mean())
@@ -207,7 +207,7 @@ def _launches_of(name: str, ranks: list[Mapping[str, Any]], results: Results) ->
     waited = data.value * 1e9 if isinstance(data, Estimate) else 0.0
     idle = [max(0.0, step["idle_ns"] - waited) / step["window_ns"] for rank in ranks for step in rank["steps"] if step["window_ns"] > 0]
     kernels = [kernel for rank in ranks for kernel in rank["kernels"] if kernel["class"] not in NOT_COMPUTING]
-    if not kernels or not idle or fmean(idle) < LEAST_SHARE:
+    if not kernels or not idle or fmean(idle) < MIN_SHARE:
         return
     mean_s = sum(kernel["ns"] for kernel in kernels) / sum(kernel["calls"] for kernel in kernels) / 1e9
     if mean_s < SHORT_S:

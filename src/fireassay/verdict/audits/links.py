@@ -17,9 +17,9 @@ from fireassay.verdict.types import Finding, Severity
 
 # ---- collective data ----
 
-MOST_NAMED = 8  # ranks named in a finding
+MAX_NAMED = 8  # ranks named in a finding
 ROUNDING = 0.02  # relative, of a printed bandwidth against the one from its time
-LEAST_SHOWN = 1.0  # GB/s; below it, two printed decimals are too coarse
+MIN_SHOWN = 1.0  # GB/s; below it, two printed decimals are too coarse
 COLLECTIVE_HERE = "sum_is_here"  # a rank that is not the root holds the sum
 
 
@@ -64,7 +64,7 @@ def _collective_finding(of: Mapping[str, object], seen: Mapping[int, tuple[str, 
     calls = rows.filter(pl.col("wrong") > 0).select("launch", "group", "call").unique().height
     in_place = " in place" if of["in_place"] else ""
     where = "rank" if len(ranks) == 1 else "ranks"
-    listed = ", ".join(map(str, ranks[:MOST_NAMED])) + (" ..." if len(ranks) > MOST_NAMED else "")
+    listed = ", ".join(map(str, ranks[:MAX_NAMED])) + (" ..." if len(ranks) > MAX_NAMED else "")
     evidence = (
         f"{of['op']}{in_place} of {of['bytes']} bytes of {of['dtype']} on {of['size']} ranks gave wrong data in {count(calls, 'timed calls')}; in the "
         f"first (launch {rows['launch'][0]}, call {rows['call'][0]}) on {where} {listed}: {explained(seen, int(str(of['size'])))}, "
@@ -109,7 +109,7 @@ def _of_others(measured: RecordData, rows: pl.DataFrame) -> Iterable[Finding]:
         result = rows.filter((pl.col("launch") == launch) & (pl.col("bytes") == nbytes) & (pl.col("in_place") == int(in_place)))
         op, size, seconds = result["op"][0], result["size"][0], (result["end_ns"][0] - result["begin_ns"][0]) / 1e9
         ours = busbw(op, size, nbytes, seconds) * 1e-9
-        if max(ours, printed) >= LEAST_SHOWN and abs(ours - printed) > ROUNDING * max(ours, printed):
+        if max(ours, printed) >= MIN_SHOWN and abs(ours - printed) > ROUNDING * max(ours, printed):
             evidence = (
                 f"{nbytes} bytes in {seconds * 1e6:g} us on {size} ranks are a busbw of {ours:.2f} GB/s, and the file says {printed:g}"
             )
@@ -120,8 +120,8 @@ def _of_others(measured: RecordData, rows: pl.DataFrame) -> Iterable[Finding]:
 
 # ---- network health ----
 
-MOST_AGAIN = 0.01  # share of segments retransmitted
-LEAST_RATIO = 1.5
+MAX_AGAIN = 0.01  # share of segments retransmitted
+MIN_RATIO = 1.5
 BUSY = 0.9  # processor utilisation
 SEGMENT = 1448  # payload bytes of a 1514-byte frame
 
@@ -131,8 +131,8 @@ def examine_network(measured: RecordData, results: Results) -> Iterator[Finding]
 
     A host that never answered fails the record. Everything else is a warning with its numbers: what could not be measured and how to enable
     it, lost, damaged or dropped packets, retransmitted segments, a packet size that does not pass, half duplex, an interface or link slower
-    than the others, one direction slower than the other. Thresholds: `MOST_AGAIN` of the segments (TCP retransmits less on a healthy link),
-    `LEAST_RATIO` between links or directions, `BUSY` of this machine's processors. Cannot tell: whether the cause lies on either machine or
+    than the others, one direction slower than the other. Thresholds: `MAX_AGAIN` of the segments (TCP retransmits less on a healthy link),
+    `MIN_RATIO` between links or directions, `BUSY` of this machine's processors. Cannot tell: whether the cause lies on either machine or
     between them.
     """
     for host in hosts(measured):
@@ -183,7 +183,7 @@ def _network_again(measured: RecordData, host: str) -> Iterator[Finding]:
         again = readings(measured, host, f"{way}_sent_again")["value"].sum()
         sent = float(readings(measured, host, f"{way}_sent")["value"].sum()) * _seconds(measured)
         share = float(again) * SEGMENT / sent if sent else 0.0
-        if share > MOST_AGAIN:
+        if share > MAX_AGAIN:
             yield _network_finding(
                 "sent_again",
                 f"{words}: {count(int(again), 'segments')} were retransmitted, about {number(share * 100, 1)} % of them",
@@ -214,7 +214,7 @@ def _directions(results: Results, host: str) -> Iterator[Finding]:
         return
     ratio = max(there.value, back.value) / min(there.value, back.value)
     apart = there.high < back.low or back.high < there.low
-    if ratio >= LEAST_RATIO and (apart or there.n_launches == 1):
+    if ratio >= MIN_RATIO and (apart or there.n_launches == 1):
         slow, words = (there, f"to {host}") if there.value < back.value else (back, f"from {host}")
         yield _network_finding(
             "one_way_slower",
@@ -265,7 +265,7 @@ def _slower(results: Results, names: tuple[str, ...]) -> Iterator[Finding]:
         return
     best_host, best = max(known.items(), key=lambda item: item[1].value)
     for host, value in known.items():
-        if best.value / value.value >= LEAST_RATIO and (value.high < best.low or value.n_launches == 1):
+        if best.value / value.value >= MIN_RATIO and (value.high < best.low or value.n_launches == 1):
             yield _network_finding(
                 "slower_link",
                 f"to {host} {show(value).text}, to {best_host} {show(best).text}: {number(best.value / value.value, 1)} times as much",

@@ -99,7 +99,7 @@ def examine_baseline(measured: RecordData, results: Results) -> Iterator[Finding
 
 
 def _other_work(measured: RecordData, results: Results, name: str) -> bool:
-    """Whether lost or repeated samples, or other batches, explain the speed: `samples` and `scaling_mode` report them."""
+    """True if lost or repeated samples, or other batches, explain the speed: `samples` and `scaling_mode` report them."""
     wrong = (results[metric][name] for metric in ("samples_lost", "samples_duplicated"))
     if any(isinstance(value, Estimate) and value.value > 0.0 for value in wrong):
         return True
@@ -204,7 +204,7 @@ def _fits(measured: RecordData, wall: Wall, results: Results) -> str:
 
 
 def _bandwidth_bound(wall: Wall) -> bool:
-    """Whether latency is less than half of the communication time at the largest worker count."""
+    """True if latency is less than half of the communication time at the largest worker count."""
     link, p = wall.links.whole, wall.largest
     latency = wall.demand.seconds(type(link)(fixed=link.fixed, per_unit=0.0, spread=link.spread), p)
     return latency < 0.5 * wall.demand.seconds(link, p)

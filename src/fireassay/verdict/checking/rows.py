@@ -13,7 +13,7 @@ from typing import Final
 from fireassay.estimates.estimate import Absent
 from fireassay.estimates.format import count, percent
 from fireassay.metrics.metric import Better
-from fireassay.stats.comparing.between_records import LEAST_RECORDS, Level, against_history, detectable_with_days
+from fireassay.stats.comparing.between_records import MIN_RECORDS, Level, against_history, detectable_with_days
 from fireassay.stats.comparing.comparison import REASONS, Decision, Difference, decide
 from fireassay.stats.comparing.multiplicity import benjamini_hochberg
 from fireassay.stats.series.changes import Change as LevelChange
@@ -212,7 +212,7 @@ def about_days(settings: Settings, design: Design, rows: Sequence[CheckRow]) -> 
     if pair is not None and pair.days is not None:
         variation = f"{percent(pair.days.deviation, way='up')} over {count(pair.days.records, 'records')} of the history"
         return [f"the records are from different sessions; the intervals include the day-to-day deviation, {variation}"]
-    needed = f"without {LEAST_RECORDS} comparable records in a history,"
+    needed = f"without {MIN_RECORDS} comparable records in a history,"
     remedy = "interleave both (--baseline-folder), or give --history"
     deviation = percent(settings.days.assumed, 12)
     return [f"the records are from different sessions; {needed} a day-to-day deviation of {deviation} is assumed; {remedy}"]
@@ -284,7 +284,7 @@ def row_of_history(
         return replace(_row_of_change(base, history, doubtful), state="inconclusive", suspected=True)
     if difference is None:
         before = count(len(_reference(history)), "comparable records")
-        sentence = f"{history.title} at {history.configuration}: {before} before this one; at least {LEAST_RECORDS} are needed"
+        sentence = f"{history.title} at {history.configuration}: {before} before this one; at least {MIN_RECORDS} are needed"
         return replace(base, sentence=sentence)
     ratio = history.scale == "ratio"
     decision = decide(
@@ -323,7 +323,7 @@ def left_out_of(history: History | None) -> list[str]:
 def prediction_of(history: History, record: Side) -> Difference | None:
     """The newest record against the prediction interval of its level's earlier records; None if too few."""
     reference = _reference(history)
-    if len(reference) < LEAST_RECORDS:
+    if len(reference) < MIN_RECORDS:
         return None
     return against_history(launch_values(history.points[-1].value), reference, record.measured.confidence, history.scale)
 
@@ -335,7 +335,7 @@ def _reference(history: History) -> list[Level]:
 
 
 def _is_of_interest(history: History, change: LevelChange, least: float) -> bool:
-    """Whether a certain change is large enough to matter and above the machine's noise; scores have no such limit."""
+    """True if a certain change is large enough to matter and above the machine's noise; scores have no such limit."""
     before, after = history.around(change)
     return history.scale != "ratio" or abs(math.log(after / before)) > math.log1p(least)
 

@@ -55,7 +55,7 @@ class CheckRow:
 
     @property
     def in_doubt(self) -> bool:
-        """Whether it is a deciding number that may be due to the day; quality and wrong results do not depend on the day."""
+        """True if it is a deciding number that may be due to the day; quality and wrong results do not depend on the day."""
         return self.decides and (self.suspected or self.state == "regression") and self.value is not None
 
 
@@ -80,7 +80,7 @@ class Check:
 
     @property
     def wants_confirmation(self) -> bool:
-        """Whether interleaved launches could change the result: a suspicion, or a regression between days."""
+        """True if interleaved launches could change the result: a suspicion, or a regression between days."""
         if self.design in ("in turn", "alternating sittings") or self.state in ("not_comparable", "nothing_measured"):
             return False
         return any(row.in_doubt for row in self.rows)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from fireassay.spec.claim import Claim
 
 Soundness = Literal["sound", "unsound", "cannot be judged"]
-MOST_NAMED = 4  # pitfalls in the sentence
+MAX_NAMED = 4  # pitfalls in the sentence
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -188,7 +188,7 @@ def _sentence(status: Soundness, pitfalls: tuple[Pitfall, ...]) -> str:
 
 
 def _named(titles: list[str]) -> str:
-    shown = titles[:MOST_NAMED]
+    shown = titles[:MAX_NAMED]
     more = len(titles) - len(shown)
     words = [*shown, *([f"{more} more"] if more else [])]
     return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"

@@ -67,7 +67,7 @@ def studied(claim: Claim) -> frozenset[str]:
 
 
 def is_studied(key: str, meant: frozenset[str]) -> bool:
-    """Whether a condition is meant to differ; "Batch size" equals batch_size."""
+    """True if a condition is meant to differ; "Batch size" equals batch_size."""
     plain = re.sub(r"[\s-]+", "_", key.strip().casefold())
     return key in meant or plain in {re.sub(r"[\s-]+", "_", other.casefold()) for other in meant}
 
@@ -86,7 +86,7 @@ def differences(claim: Claim) -> dict[str, list[object]]:
 
 
 def _batch_follows(claim: Claim, key: str, sides: tuple[Mapping[str, object], ...]) -> bool:
-    """Whether the global batch grew with the workers (weak scaling), or the per-worker batch shrank with them (strong scaling)."""
+    """True if the global batch grew with the workers (weak scaling), or the per-worker batch shrank with them (strong scaling)."""
     base, candidate = (side.get(key) for side in sides)
     if (
         "batch" not in key.casefold()

@@ -184,7 +184,7 @@ def declare(varying: Sequence[str], seen: Iterable[str], conditions: Iterable[st
 
 
 def covers(field: str, declared: Iterable[str]) -> bool:
-    """Whether a field is declared, by name or by prefix."""
+    """True if a field is declared, by name or by prefix."""
     return any(field == name or field.startswith(f"{name}.") for name in declared)
 
 

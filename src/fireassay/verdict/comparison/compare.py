@@ -37,7 +37,7 @@ from fireassay.verdict.comparison.rules import rules_of
 from fireassay.verdict.comparison.sessions import Days
 from fireassay.verdict.comparison.types import Change, Comparison, Mismatch, Side, State
 
-LEAST_SIDES: Final = 2
+MIN_SIDES: Final = 2
 
 
 # ---- public functions ------------------------------------------------------------------------------------------------
@@ -181,7 +181,7 @@ def _among(name: str, known: Sequence[str], where: str) -> None:
 
 
 def _check_labels(labels: Sequence[str]) -> None:
-    if len(labels) < LEAST_SIDES or len(set(labels)) != len(labels):
+    if len(labels) < MIN_SIDES or len(set(labels)) != len(labels):
         raise refuse(
             "sides",
             ", ".join(labels) or "none",

@@ -228,7 +228,7 @@ def _incomparable_values(a: Group, b: Group, ours: Value, theirs: Value) -> tupl
 
 
 def _worth_showing(pair: Pair) -> bool:
-    """Whether it was tested, not comparable, or a primary metric missing on one side; equal exact values are left out."""
+    """True if it was tested, not comparable, or a primary metric missing on one side; equal exact values are left out."""
     if all(_exact(group.value(pair.metric.name)) for group in (pair.a, pair.b)) and nothing_varies(pair):
         return False
     one_side = isinstance(pair.a.value(pair.metric.name), Absent) != isinstance(pair.b.value(pair.metric.name), Absent)
@@ -240,6 +240,6 @@ def _exact(value: Value) -> bool:
 
 
 def nothing_varies(pair: Pair) -> bool:
-    """Whether all launches of both sides gave the same number."""
+    """True if all launches of both sides gave the same number."""
     values = [*launch_values(pair.a.value(pair.metric.name)), *launch_values(pair.b.value(pair.metric.name))]
     return len(set(values)) == 1 and pair.difference is not None and min(pair.difference.k_a, pair.difference.k_b) >= 3

@@ -71,7 +71,7 @@ def launched(measured: RecordData, name: str) -> str:
 
 
 def in_turn(a: Group, b: Group) -> bool:
-    """Whether both share blocks: more than one if some were run separately."""
+    """True if both share blocks: more than one if some were run separately."""
     if a.measured is b.measured:
         return a.configuration != b.configuration
     ours, theirs = a.measured.session, b.measured.session
@@ -140,7 +140,7 @@ def definition(value: Value) -> Mapping[str, str]:
 
 @dataclass(frozen=True, kw_only=True)
 class Quality:
-    """Whether a side held the baseline's quality."""
+    """True if a side held the baseline's quality."""
 
     held: Held
     sentence: str
@@ -175,7 +175,7 @@ def qualities(base: Group, others: Sequence[Group]) -> dict[str, Quality]:
 
 
 def quality(a: Group, b: Group, *, confidence: float | None = None) -> Quality:
-    """Whether b held a's quality: examples paired by id, margin of a's experiment, and its confidence by default."""
+    """True if b held a's quality: examples paired by id, margin of a's experiment, and its confidence by default."""
     if a.measured.kind.judges_quality:
         of_items: ItemQuality = catalog.part("kinds", a.measured.kind.name, "between", "QUALITY")
         return of_items(a, b, confidence or a.measured.confidence)

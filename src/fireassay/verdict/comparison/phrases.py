@@ -18,7 +18,7 @@ from fireassay.estimates.estimate import Absent, Estimate, Value
 from fireassay.estimates.format import bracketed, count, given, percent, reading, with_interval
 from fireassay.metrics.metric import Metric
 from fireassay.printable import shell_word
-from fireassay.stats.comparing.between_records import LEAST_RECORDS
+from fireassay.stats.comparing.between_records import MIN_RECORDS
 from fireassay.stats.comparing.comparison import Difference
 from fireassay.units import FRACTION, RATIO
 from fireassay.verdict.comparison.comparability import ALIASES, unknown_on_all
@@ -26,7 +26,7 @@ from fireassay.verdict.comparison.groups import Group, Quality, in_turn
 from fireassay.verdict.comparison.sessions import Found
 from fireassay.verdict.comparison.types import Change, Comparison, Mismatch, Occasion
 
-MOST_FLAGS: Final = 5  # of a refusal, spelled out in its sentence
+MAX_FLAGS: Final = 5  # of a refusal, spelled out in its sentence
 NOT_INTERLEAVED: Final = "were not interleaved"  # in the note on sessions
 UNKNOWN: Final = "Not recorded on any side"  # likewise
 UNCHANGED: Final = "Declared as studied, but the same on all sides"  # start of a note
@@ -35,7 +35,7 @@ UNCHANGED: Final = "Declared as studied, but the same on all sides"  # start of 
 def refused_sentence(sides: Sequence[str], refused: Sequence[Mismatch]) -> str:
     parts = [f"{m.field} differs ({' / '.join(shortened(value) for value in m.values)})" for m in refused[:3]]
     more = f" and {count(len(refused) - 3, 'more fields')}" if len(refused) > 3 else ""
-    few = len(refused) <= MOST_FLAGS
+    few = len(refused) <= MAX_FLAGS
     flags = " ".join(f"--varying {m.field}" for m in refused) if few else "--varying for each of them, or for a group"
     tail = f". If this is what you study, add {flags}, or --force" if all(m.override for m in refused) else ""
     return f"{_listed(sides)} are not comparable: {'; '.join(parts)}{more}{tail}."
@@ -296,7 +296,7 @@ def way_on(found: Found | None, baseline: Group, side: Group, varying: Sequence[
     """What would decide; "" if both were interleaved."""
     if found is None or not found.apart:
         return ""
-    history = f" or provide {LEAST_RECORDS} or more comparable sessions (--history)" if found.days is None else ""
+    history = f" or provide {MIN_RECORDS} or more comparable sessions (--history)" if found.days is None else ""
     return f"to decide, interleave both ({_in_turn(baseline, side, varying)}){history}"
 
 

@@ -29,7 +29,7 @@ import polars as pl
 from fireassay.estimates.estimate import Estimate, Value
 from fireassay.metrics.metric import Better
 from fireassay.stats.comparing.between_records import (
-    LEAST_SITTINGS,
+    MIN_SITTINGS,
     Between,
     Sitting,
     alternating,
@@ -85,7 +85,7 @@ class Found:
 
     @property
     def apart(self) -> bool:
-        """Whether the interval includes the variation between sessions."""
+        """True if the interval includes the variation between sessions."""
         return self.evidence in ("history", "assumed")
 
 
@@ -165,7 +165,7 @@ def _apart(a: Group, b: Group, metric: str, raw: Difference, days: Days) -> Foun
 
 
 def _counted(value: Value) -> bool:
-    """Whether the unit may be constant across days; a constant time only shows a coarse clock."""
+    """True if the unit may be constant across days; a constant time only shows a coarse clock."""
     return isinstance(value, Estimate) and value.unit in COUNTED
 
 
@@ -192,7 +192,7 @@ def _sittings(a: Group, b: Group, ours: Value, theirs: Value, raw: Difference) -
         launches = list(items)
         mean = level([item.value for item in launches], raw.scale).mean
         sittings.append(Sitting(side=side, at_s=(launches[0].begin_s + launches[-1].end_s) / 2.0, mean=mean))
-    enough = min((sum(item.side == side for item in sittings) for side in (0, 1)), default=0) >= LEAST_SITTINGS
+    enough = min((sum(item.side == side for item in sittings) for side in (0, 1)), default=0) >= MIN_SITTINGS
     return sittings if enough else []
 
 

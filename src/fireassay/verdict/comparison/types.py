@@ -31,7 +31,7 @@ class Side:
     judgement: Judgement
 
     def inadmissible(self, *, candidate: bool) -> bool:
-        """Whether its record is no evidence. A candidate at the floor of its own quality is evidence: it lost quality."""
+        """True if its record is no evidence. A candidate at the floor of its own quality is evidence: it lost quality."""
         rules = {f.rule for f in self.judgement.verdict.findings if f.severity == "invalid"}
         return self.judgement.verdict.status == "INVALID" and not (candidate and rules == {QUALITY_AT_FLOOR})
 

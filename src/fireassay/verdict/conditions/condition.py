@@ -51,7 +51,7 @@ class Condition:
 
 
 def _is_below(field: str, names: Iterable[str]) -> bool:
-    """Whether a field is one of the names or nested below one."""
+    """True if a field is one of the names or nested below one."""
     return any(field == name or field.startswith(f"{name}.") for name in names)
 
 

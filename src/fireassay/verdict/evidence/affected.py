@@ -18,7 +18,7 @@ from fireassay.estimates.format import bracketed, given
 from fireassay.frames.record_data import RecordData
 from fireassay.metrics.metric import Results
 
-MOST_NAMED = 8  # launches named in a finding
+MAX_NAMED = 8  # launches named in a finding
 
 
 def by_configuration(measured: RecordData, frame: pl.DataFrame) -> Iterator[tuple[str, pl.DataFrame]]:
@@ -30,14 +30,14 @@ def by_configuration(measured: RecordData, frame: pl.DataFrame) -> Iterator[tupl
 
 
 def most(hit: int, whole: int) -> bool:
-    """Whether at least half of the launches are affected: one outlier is named but does not condemn the rest."""
+    """True if at least half of the launches are affected: one outlier is named but does not condemn the rest."""
     return 2 * hit >= whole
 
 
 def in_launches(launches: Iterable[int]) -> str:
     """ "launch 3", "launches 0, 2"."""
     numbers = sorted(set(launches))
-    shown = ", ".join(map(str, numbers[:MOST_NAMED])) + (" ..." if len(numbers) > MOST_NAMED else "")
+    shown = ", ".join(map(str, numbers[:MAX_NAMED])) + (" ..." if len(numbers) > MAX_NAMED else "")
     return f"launch {shown}" if len(numbers) == 1 else f"launches {shown}"
 
 
@@ -47,7 +47,7 @@ def some(names: Sequence[str], shown: int = 3) -> str:
     return ", ".join(names[:shown]) + (f" and {more} more" if more > 0 else "")
 
 
-LEAST_SHARE = 0.10  # of the step; less is not worth tuning
+MIN_SHARE = 0.10  # of the step; less is not worth tuning
 
 
 def share(results: Results, part: str, configuration: str, *, less: float = 0.0) -> tuple[float, float, float] | None:

@@ -181,7 +181,7 @@ def _changed(parting: Parting) -> Cause | None:
 
 
 def _exonerated(parting: Parting, equal: Sequence[int]) -> bool:
-    """Whether gradients cannot have differed between the checks: every step was sampled, or the optimizer state, which accumulates them, is
+    """True if gradients cannot have differed between the checks: every step was sampled, or the optimizer state, which accumulates them, is
     equal.
     """
     states = _states(parting).filter(pl.col("step") == parting.step)

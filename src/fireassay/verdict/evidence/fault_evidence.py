@@ -130,7 +130,7 @@ def clipped_before_reduction(evidence: Evidence, name: str) -> Diagnosis | None:
 
 
 def averaged_later(hashed: pl.DataFrame, first: First) -> bool:
-    """Whether parameters agree on all ranks after the step: then the optimizer averaged the gradients itself."""
+    """True if parameters agree on all ranks after the step: then the optimizer averaged the gradients itself."""
     after = hashed.filter((pl.col("launch") == first.launch) & (pl.col("step") > first.step))
     return after.height > 0 and bool(after.sort("step")["agree"][0])
 

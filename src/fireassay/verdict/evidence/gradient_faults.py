@@ -16,9 +16,9 @@ from fireassay.frames.training.correctness.sample_ledger import shares
 from fireassay.stats.groups.gradient_difference import Part, compare, ratio_name, tolerance
 from fireassay.verdict.evidence.fault_evidence import Diagnosis, Evidence, averaged_later, fingerprints_of
 
-FEWEST = 8  # elements needed to tell the precision
+MIN_ELEMENTS = 8  # elements needed to tell the precision
 LATER = 0.05  # relative: rounding accumulated up to a later step
-MOST_GROWN = 0.6  # in ln(factor): a factor of 2 is always named
+MAX_GROWN = 0.6  # in ln(factor): a factor of 2 is always named
 GROWN = 4.0  # times the angle between the gradients, or the spread of their norms' ratios
 AVERAGE_ONCE = (
     "average over ranks and batches exactly once: DDP divides by the worker count by itself, and a loss divided by the "
@@ -54,7 +54,7 @@ def scaled(evidence: Evidence, name: str) -> Diagnosis | None:
 
 
 def is_scaled(compared: Compared) -> bool:
-    """Whether the gradient is a multiple, other than 1, of the correct one."""
+    """True if the gradient is a multiple, other than 1, of the correct one."""
     difference, near = compared.difference, _near(compared)
     return difference is not None and difference.rest <= near and abs(difference.scale - 1.0) > near
 
@@ -121,14 +121,14 @@ def _reduced_in(compared: Compared) -> str | None:
     """The half precision that represents every gradient element, if the error is within that precision's rounding."""
     kept = [np.asarray(gradient.sums, dtype=np.float64) for gradient in compared.first.own.values() if 0 < len(gradient.sums) < SUMS]
     numbers: NDArray[np.float64] = np.concatenate(kept) if kept else np.zeros(0)
-    if np.count_nonzero(numbers) < FEWEST or compared.difference is None:
+    if np.count_nonzero(numbers) < MIN_ELEMENTS or compared.difference is None:
         return None
     known = (kind for kind in ("bfloat16", "float16") if compared.difference.error <= tolerance(kind).error)
     return next((kind for kind in known if _of_kind(numbers, kind)), None)
 
 
 def _of_kind(numbers: NDArray[np.float64], kind: str) -> bool:
-    """Whether all numbers are representable with the significand of a half precision: 11 (float16) or 8 (bfloat16) bits."""
+    """True if all numbers are representable with the significand of a half precision: 11 (float16) or 8 (bfloat16) bits."""
     if not np.isfinite(numbers).all():
         return False
     mantissas = np.frexp(numbers)[0] * (2.0**11 if kind == "float16" else 2.0**8)
@@ -196,14 +196,14 @@ def _where(step: Later) -> str:
 
 
 def _same_way(step: Later) -> bool:
-    """Whether all parameters' gradients are the same multiple of one worker's."""
+    """True if all parameters' gradients are the same multiple of one worker's."""
     return step.spread <= LATER and not step.turn > LATER
 
 
 def _is_factor(step: Later, factor: float) -> bool:
-    """Whether the factor exceeds what rounding does to two sound trainings: their norms drift apart about as much as their directions."""
+    """True if the factor exceeds what rounding does to two sound trainings: their norms drift apart about as much as their directions."""
     parted = step.spread if math.isnan(step.turn) else math.sqrt(2.0 * max(0.0, step.turn))
-    return factor <= 0.0 or abs(math.log(factor)) > max(math.log1p(LATER), min(GROWN * parted, MOST_GROWN))
+    return factor <= 0.0 or abs(math.log(factor)) > max(math.log1p(LATER), min(GROWN * parted, MAX_GROWN))
 
 
 def rounding(evidence: Evidence, name: str) -> Diagnosis | None:

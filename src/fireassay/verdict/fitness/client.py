@@ -45,14 +45,14 @@ def examine_client(
 
 
 def inadmissible(one: Mapping[str, Any]) -> bool:
-    """Whether such uncertain times would make a record INVALID (audit stamp_uncertainty with its defaults)."""
+    """True if such uncertain times would make a record INVALID (audit stamp_uncertainty with its defaults)."""
     limits = Client()
     admissible_ms = max(limits.most_uncertainty * one["told_ms"]["p50"], 1e3 * limits.free_uncertainty_s)
     return bool(one["unsure_ms"]["p99"] > admissible_ms)
 
 
 def _uncertainty(result: Mapping[str, Any]) -> Iterator[Check]:
-    """Whether its times are right within their reported uncertainty."""
+    """True if its times are right within their reported uncertainty."""
     how = STATES[str(result.get("disturbed", ""))]
     name = f"uncertainty at {count(int(result['streams']), 'streams')}{how and ', '}{how}"
     within, unsure = result.get("within"), result.get("unsure_ms")

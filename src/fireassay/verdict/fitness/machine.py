@@ -15,7 +15,7 @@ from typing import Any, Final, Literal
 
 from fireassay.estimates.format import bracketed, count, number, percent, reading
 from fireassay.spec.sections.launcher import Noise
-from fireassay.stats.comparing.aa_test import LEAST, SIDE, Alike, Rate
+from fireassay.stats.comparing.aa_test import MIN_LAUNCHES, SIDE, Alike, Rate
 from fireassay.stats.series.trend import Drift, memory_limit
 from fireassay.units import FRACTION, SECONDS
 
@@ -85,7 +85,7 @@ def _alike(result: Alike | None, launches: int) -> Iterator[Check]:
         yield Check(
             name="A/A test",
             fitness="unknown",
-            evidence=f"{count(launches, 'launches')}; {LEAST} or more are needed",
+            evidence=f"{count(launches, 'launches')}; {MIN_LAUNCHES} or more are needed",
             mend="give it more time: assay doctor --seconds 180",
         )
         return

@@ -22,7 +22,7 @@ from fireassay.metrics.quality import decide, scores_of
 from fireassay.spec.experiment import Quality
 from fireassay.stats.comparing.noninferiority import Decision
 from fireassay.units import SCORE
-from fireassay.verdict.gates.support.gate import FEWEST_LAUNCHES, Gate, too_few
+from fireassay.verdict.gates.support.gate import MIN_LAUNCHES, Gate, too_few
 from fireassay.verdict.types import GateResult, Status
 
 NOT_COMPUTED = Absent(reason="not_measured", detail="quality was not computed")
@@ -66,7 +66,7 @@ def _reference(results: Results, quality: Quality, configuration: str, doubt: tu
     value = results.get("quality", {}).get(configuration, NOT_COMPUTED)
     if isinstance(value, Absent):
         return _result(configuration, "NOT_MEASURED", f"quality: {value.detail}")
-    if value.n_launches < FEWEST_LAUNCHES:
+    if value.n_launches < MIN_LAUNCHES:
         return _result(configuration, "INCONCLUSIVE", f"quality of the reference: {too_few(value.n_launches)}")
     if doubt is not None:
         return _result(configuration, doubt[0], f"quality: {doubt[1]}")
@@ -78,7 +78,7 @@ def _judged(quality: Quality, decision: Decision, value: Estimate) -> tuple[Stat
     shown = show(value, beside=(-quality.margin,))
     numbers = f"{quality.metric} differs by {shown.text} from the base, one-sided bounds {shown.interval}, margin {given(quality.margin)}"
     sample = examples_words(decision.items, decision.clusters, decision.alone)
-    if value.n_launches < FEWEST_LAUNCHES:
+    if value.n_launches < MIN_LAUNCHES:
         return "INCONCLUSIVE", f"{numbers}; {too_few(value.n_launches)}"
     if decision.verdict == "HELD":
         worse = " (worse, but within the margin)" if decision.worse_within_margin else ""

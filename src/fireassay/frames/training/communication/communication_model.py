@@ -26,7 +26,7 @@ from fireassay.frames.training.work import time_basis
 from fireassay.stats.groups.stragglers import spread_of
 from fireassay.stats.intervals.intervals import Interval
 from fireassay.stats.models.affine_fit import Affine
-from fireassay.stats.models.communication_wall import LEAST_POINTS, Fitted, fit
+from fireassay.stats.models.communication_wall import MIN_POINTS, Fitted, fit
 from fireassay.stats.models.scaling_predictions import WORST_MISS
 from fireassay.units import NS_PER_S, SECONDS
 
@@ -76,7 +76,7 @@ class Wall:
 
     @property
     def hides(self) -> bool:
-        """Whether the record shows communication hidden under computing."""
+        """True if the record shows communication hidden under computing."""
         return self.fitted.curves[0].hideable_s > 0.0
 
     def flags(self, workers: float) -> tuple[str, ...]:
@@ -178,10 +178,9 @@ def _held_out(measured: RecordData) -> HeldOut | Absent:
     if isinstance(full, Absent):
         return full
     levels = full.levels[:-1]
-    if len(levels) < LEAST_POINTS:
+    if len(levels) < MIN_POINTS:
         return Absent(
-            reason="insufficient",
-            detail=f"predicting the largest worker count needs at least {LEAST_POINTS} smaller ones, not {len(levels)}",
+            reason="insufficient", detail=f"predicting the largest worker count needs at least {MIN_POINTS} smaller ones, not {len(levels)}"
         )
     rest = wall(measured, levels)
     if isinstance(rest, Absent):
@@ -246,8 +245,8 @@ def _refusal(measured: RecordData, levels: Sequence[int]) -> Absent | None:
             detail="no collective was timed, so communication looks like serial work; let assay record the script's collectives "
             "(workload.attach), and set measure.communication = true",
         )
-    if len(levels) < LEAST_POINTS:
-        return Absent(reason="insufficient", detail=f"serial work and communication need at least {LEAST_POINTS} worker counts")
+    if len(levels) < MIN_POINTS:
+        return Absent(reason="insufficient", detail=f"serial work and communication need at least {MIN_POINTS} worker counts")
     if time_basis(measured) != "step":
         return Absent(reason="not_applicable", detail="the model needs step times, but no steps were recorded (or scaling.time is wall)")
     return _mixed(measured, levels)

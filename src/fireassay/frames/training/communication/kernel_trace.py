@@ -131,7 +131,7 @@ class Trace:
 
     @property
     def on_device(self) -> bool:
-        """Whether computing is recorded as kernels; if not, as operators of the processor."""
+        """True if computing is recorded as kernels; if not, as operators of the processor."""
         return any(kernel.kind in ("compute", "communication") and not kernel.by_host for kernel in self.kernels)
 
     @cached_property

@@ -21,7 +21,7 @@ from fireassay.estimates.estimate import Absent
 from fireassay.frames.links.bandwidth import WHOLE, rounds, share
 from fireassay.frames.record_data import RecordData
 from fireassay.frames.training.communication.watched_steps import all_watched
-from fireassay.stats.models.affine_fit import LEAST_SIZES, Affine, affine_fit
+from fireassay.stats.models.affine_fit import MIN_SIZES, Affine, affine_fit
 from fireassay.units import MIB, NS_PER_S
 
 RINGS: Final = ("all_reduce", *WHOLE)
@@ -136,7 +136,7 @@ def links(found: pl.DataFrame, levels: Sequence[int], wanted: str) -> Links | Ab
     why = (
         "no collective has a begin and an end on all its ranks"
         if found.height == 0
-        else (f"the recorded collectives have too few different sizes to separate latency from bandwidth ({LEAST_SIZES} are needed)")
+        else (f"the recorded collectives have too few different sizes to separate latency from bandwidth ({MIN_SIZES} are needed)")
     )
     return Absent(reason="not_measured", detail=f"{why}; set measure.communication = true, which sweeps their sizes in separate launches")
 
@@ -146,7 +146,7 @@ def _fit(rows: pl.DataFrame) -> Affine | None:
     turns = [rounds(op, n) for op, n in zip(rows["op"], rows["size"], strict=True)]
     x = [share(op, n) * nbytes / r for op, n, nbytes, r in zip(rows["op"], rows["size"], rows["bytes"], turns, strict=True)]
     t = [seconds / r for seconds, r in zip(rows["seconds"], turns, strict=True)]
-    if len({round(size, 3) for size in x}) < LEAST_SIZES:
+    if len({round(size, 3) for size in x}) < MIN_SIZES:
         return None
     return affine_fit(x, t)
 

@@ -188,7 +188,7 @@ def waiting(calls: pl.DataFrame) -> pl.DataFrame:
     return joined.select(*_RANK_STEP, wait_ns=pl.col("total_ns") - pl.col("transfer_ns"))
 
 
-_LARGEST: Final = 2**62
+_MAX_NS: Final = 2**62
 
 
 def _union(calls: pl.DataFrame, begin: pl.Expr, name: str) -> pl.DataFrame:
@@ -206,7 +206,7 @@ def _union(calls: pl.DataFrame, begin: pl.Expr, name: str) -> pl.DataFrame:
     placed = placed.with_columns(pl.col("_begin", "_end") - pl.col("_zero"))
     highest = placed["_end"].max()
     longest = 1 + (highest if isinstance(highest, int) and highest > 0 else 0)
-    if placed.height and longest * (placed["_place"][-1] + 1) > _LARGEST:  # implausible step times: one time line cannot hold them
+    if placed.height and longest * (placed["_place"][-1] + 1) > _MAX_NS:  # implausible step times: one time line cannot hold them
         running = pl.col("_end").cum_max().shift(1).over(_RANK_STEP)
     else:
         placed = placed.with_columns(pl.col("_begin", "_end") + longest * pl.col("_place"))
@@ -232,7 +232,7 @@ _WAYS: Final = {
     "half_s": pl.Float64,
 }
 SURE: Final = 0.95  # confidence of the interval of alternating steps
-FEWEST: Final = 3  # blocks without synchronisation
+MIN_BLOCKS: Final = 3  # blocks without synchronisation
 SHARED: Final = math.sqrt(4 / 3)  # neighbouring differences have a block in common
 ENOUGH_S, OF_VALUE, OF_STEP = 0.002, 0.1, 0.02  # the largest of these is the widest acceptable half-width
 
@@ -394,7 +394,7 @@ def _told(differences: list[float], step_s: object) -> tuple[float | None, float
     mean = trimmed_mean(differences, SURE)
     half = SHARED * (mean.high - mean.value)
     enough = max(ENOUGH_S, OF_VALUE * abs(mean.value), OF_STEP * (step_s if isinstance(step_s, float) else 0.0))
-    if len(differences) < FEWEST or half > enough:
+    if len(differences) < MIN_BLOCKS or half > enough:
         return None, mean.value, half if math.isfinite(half) else None
     return mean.value, None, half
 

@@ -64,7 +64,7 @@ class First:
 
     @property
     def sharded(self) -> bool:
-        """Whether ranks hold parts of parameters."""
+        """True if ranks hold parts of parameters."""
         return any(gradient.parts > 1 for gradients in self.of_rank.values() for gradient in gradients.values())
 
     def missing(self) -> tuple[str, ...]:
@@ -264,7 +264,7 @@ def other_samples(measured: RecordData, first: First, alone: First, batches: Map
 
 
 def _told(first: First, alone: First, batches: Mapping[int, object]) -> bool:
-    """Whether the ids of both sides' samples are known."""
+    """True if the ids of both sides' samples are known."""
     return first.launch in batches and alone.launch in batches
 
 

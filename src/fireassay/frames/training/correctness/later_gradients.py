@@ -136,7 +136,7 @@ def _apart(key: tuple[int, int], of_rank: Mapping[int, Clip]) -> ClippedApart:
 
 
 def _norms_differ(of_rank: Mapping[int, Clip]) -> bool:
-    """Whether every rank made the same number of calls, and the norms of some call are finite and differ."""
+    """True if every rank made the same number of calls, and the norms of some call are finite and differ."""
     lists = [item.norms for item in of_rank.values()]
     return len({len(item) for item in lists}) == 1 and any(_far(norms) for norms in zip(*lists, strict=True))
 

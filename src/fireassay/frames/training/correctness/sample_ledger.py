@@ -37,7 +37,7 @@ from fireassay.frames.training.unknown_progress import unknown_progress
 NO_LEDGER = Absent(reason="not_measured", detail="the script reported no sample ids; call probe.samples(ids) in every step")
 NO_WHOLE_EPOCH = Absent(reason="insufficient", detail="the run ended within its first epoch, so lost samples are unknown")
 SHUFFLED: Final = 0.2  # of the ids are smaller than their predecessor
-FEWEST: Final = 8  # ids of a rank, to recognise an order
+MIN_IDS: Final = 8  # ids of a rank, to recognise an order
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -124,7 +124,7 @@ def _left_out(base: pl.DataFrame, size: int, stopped: dict[int, int]) -> int:
 
 
 def shuffled_alike(samples: pl.DataFrame) -> bool:
-    """Whether two epochs of a launch had their samples in the same, shuffled order on every rank."""
+    """True if two epochs of a launch had their samples in the same, shuffled order on every rank."""
     orders: dict[int, list[list[list[int]]]] = {}  # epoch -> rank -> step -> ids
     rows = samples.filter(pl.col("incarnation") == 0)
     for epoch in sorted(rows["epoch"].unique().to_list())[:2]:
@@ -142,7 +142,7 @@ def _falls(batches: list[list[int]]) -> float:
     """The share of ids smaller than their predecessor in the batch: none if ordered, half if shuffled. Across batches they also fall
     if ordered shards are read in turn, so these pairs count only if batches have one id."""
     ids = list(chain.from_iterable(batches))
-    if len(ids) < FEWEST:
+    if len(ids) < MIN_IDS:
         return 0.0
     pairs = [pair for batch in batches for pair in pairwise(batch)] or list(pairwise(ids))
     return sum(later < earlier for earlier, later in pairs) / len(pairs)

@@ -22,8 +22,8 @@ Form = Literal["mean", "ratio"]  # of item scores; ratio: the sum of the first s
 Better = Literal["higher", "lower"]
 Of = Literal["mean", "stderr"]
 GREATEST: Final = 1e100  # of a score
-LONGEST: Final = 4000  # characters of a setting
-LONGEST_NAME: Final = 200  # characters of a score's or task's name
+MAX_SETTING_LENGTH: Final = 4000  # characters of a setting
+MAX_NAME_LENGTH: Final = 200  # characters of a score's or task's name
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -122,8 +122,8 @@ def named(value: object, place: Place, what: str = "a name") -> str:
     """A short name of a task, a score or an item. Raises SpecError: no text, or an unusable one."""
     if isinstance(value, int) and not isinstance(value, bool):
         value = str(value) if abs(value) < 10**18 else None
-    if not isinstance(value, str) or not value or len(value) > LONGEST_NAME or not plain(value).isprintable():
-        raise place.wrong(value if value is not None else Words("nothing"), f"{what} of 1 to {LONGEST_NAME} printable characters")
+    if not isinstance(value, str) or not value or len(value) > MAX_NAME_LENGTH or not plain(value).isprintable():
+        raise place.wrong(value if value is not None else Words("nothing"), f"{what} of 1 to {MAX_NAME_LENGTH} printable characters")
     return plain(value)
 
 
@@ -147,4 +147,4 @@ def setting(value: object) -> str:
     """A setting as text, redacted and cut; empty if there is none."""
     if value is None or value in ("", {}, []):
         return ""
-    return clean(value if isinstance(value, str) else json.dumps(value, sort_keys=True, default=str), LONGEST)
+    return clean(value if isinstance(value, str) else json.dumps(value, sort_keys=True, default=str), MAX_SETTING_LENGTH)

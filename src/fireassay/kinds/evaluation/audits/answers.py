@@ -22,7 +22,7 @@ from fireassay.verdict.types import Finding
 
 # ---- degenerate answers ----
 
-DEGENERATE_FEWEST: Final = 10  # answers of a task, of which a share says something
+DEGENERATE_MIN_ANSWERS: Final = 10  # answers of a task, of which a share says something
 LOOPING: Final = 0.1  # share of the answers
 SAME: Final = 0.5
 BLANK: Final = 0.1
@@ -114,13 +114,13 @@ def _written(measured: RecordData) -> list[str]:
 
 
 def _degenerate_of(measured: RecordData, configuration: str, task: str) -> Degenerate | None:
-    """None of fewer than `FEWEST` answers."""
+    """None of fewer than `DEGENERATE_MIN_ANSWERS` answers."""
     asked = answers_of(measured, configuration).filter((pl.col("task") == task) & (pl.col("outcome") == "ok"))
     stripped = pl.col("text").str.strip_chars()
     first = asked.sort("launch", "repetition").unique("item", keep="first", maintain_order=True)
     every = first.with_columns(stripped.alias("stripped"))
     first = every.filter(pl.col("stripped").str.len_chars() > 0)
-    if every.height < DEGENERATE_FEWEST:
+    if every.height < DEGENERATE_MIN_ANSWERS:
         return None
     loops = Counter(loop for text in first["stripped"] if (loop := loop_of(text)))
     text, same = max(Counter(first["stripped"]).items(), key=lambda pair: pair[1], default=("", 0))

@@ -122,21 +122,21 @@ def _corrupt_engine_missing(evidence: str) -> Finding:
 
 # ---- overconfident ----
 
-OVERCONFIDENT_FEWEST: Final = 20
+OVERCONFIDENT_MIN_ITEMS: Final = 20
 
 
 def examine_overconfident(measured: RecordData, _: Results) -> Iterator[Finding]:
     """The worst bin of each configuration, if it is off.
 
     Items are put into ten bins by stated confidence.  A bin of which the interval of right answers excludes the mean stated confidence,
-    with at least `FEWEST` items, is a note: confidences of this model are no probabilities.
+    with at least `OVERCONFIDENT_MIN_ITEMS` items, is a note: confidences of this model are no probabilities.
     """
     for name in measured.configurations if choices_were_rated(measured) else ():
         found = confidences(measured, name)
         if not len(found.stated):
             continue
         bins = reliability(found.stated, found.right, measured.confidence, clusters=found.labels)
-        off = [one for one in bins if one.items >= OVERCONFIDENT_FEWEST and not one.right.low <= one.confidence <= one.right.high]
+        off = [one for one in bins if one.items >= OVERCONFIDENT_MIN_ITEMS and not one.right.low <= one.confidence <= one.right.high]
         if off:
             worst = max(off, key=lambda one: abs(one.confidence - one.right.value))
             ends = (worst.right.low, worst.right.high)

@@ -53,7 +53,7 @@ class Kernel:
 
 
 def may_become_nobody() -> bool:
-    """Whether this is a root that has another user to become: not so in a user namespace of one user."""
+    """True if this is a root that has another user to become: not so in a user namespace of one user."""
     if os.geteuid() != 0:
         return False
     with open("/proc/self/uid_map") as file:

@@ -57,7 +57,7 @@ def look(kernel: Kernel, plan: dict[str, Any]) -> dict[str, Any]:
 
 
 def _refused(act: Callable[[], Any], number: int = 0) -> bool:
-    """Whether the kernel refuses it; with `number`, for that reason."""
+    """True if the kernel refuses it; with `number`, for that reason."""
     try:
         act()
     except OSError as error:

@@ -75,7 +75,7 @@ def _stated(text: str, part: Span, like: _Patterns) -> Iterator[Found]:
 
 
 def _alone(text: str, letter: re.Match[str], end: int, like: _Patterns) -> bool:
-    """Whether a stated letter is the answer by itself: not one of several, and no article."""
+    """True if a stated letter is the answer by itself: not one of several, and no article."""
     after = letter.end("letter")
     closed = re.compile(_SHUT).match(text, after, end)
     behind = closed.end() if closed is not None else after
@@ -108,7 +108,7 @@ def _only(text: str, part: Span, like: _Patterns) -> Found | None:
 
 
 def _begins(text: str, part: Span, like: _Patterns) -> bool:
-    """Whether the first line begins with a letter, as in "C. mitosis"."""
+    """True if the first line begins with a letter, as in "C. mitosis"."""
     return any(like.first.match(text, *span) is not None for span in islice(lines(text, *part), 1))
 
 

@@ -27,7 +27,7 @@ WORD = re.compile(r"[a-z0-9]+")
 COLUMNS = ("f1", "precision", "recall")
 SOURCE = "Lin, ROUGE: a package for automatic evaluation of summaries, 2004; rouge-score 0.1.2"
 CAVEAT = "Only the letters a to z and digits count: text in another script scores 0. Of several references the one with the best F1 counts."
-LONGEST_STEM = 3  # tokens of at most so many letters are left as they are
+MAX_STEM_LENGTH = 3  # tokens of at most so many letters are left as they are
 
 
 def tokenizer(stem: bool) -> Tokenizer:
@@ -37,7 +37,7 @@ def tokenizer(stem: bool) -> Tokenizer:
     stemmed = stemmer()
 
     def tokenize(text: str) -> list[str]:
-        found = (stemmed(word) if len(word) > LONGEST_STEM else word for word in WORD.findall(text.lower()))
+        found = (stemmed(word) if len(word) > MAX_STEM_LENGTH else word for word in WORD.findall(text.lower()))
         return [word for word in found if WORD.fullmatch(word)]
 
     return tokenize

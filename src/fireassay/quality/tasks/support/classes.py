@@ -36,7 +36,7 @@ class Kind:
     positive: str = ""  # the label that f1_binary counts
 
     def called(self, name: str) -> bool:
-        """Whether it is this task of the benchmark."""
+        """True if it is this task of the benchmark."""
         return self.name == name
 
     @property

@@ -26,7 +26,7 @@ from fireassay.spec.explain import did_you_mean as did_you_mean
 from fireassay.spec.explain import shown as shown
 
 MAX_BYTES: Final = 2 * 1024**3
-LONGEST_LINE: Final = 16 * 1024**2  # characters: no answer is longer, and whatever reads it takes a while
+MAX_LINE_LENGTH: Final = 16 * 1024**2  # characters: no answer is longer, and whatever reads it takes a while
 SOURCE: Final = "the task's data"
 
 
@@ -133,8 +133,8 @@ def json_lines(file: Text) -> Iterator[SourceRow]:
 
 
 def _refuse_long(where: str, text: str) -> None:
-    if len(text) > LONGEST_LINE:
-        raise wrong(where, f"{len(text):,} characters", f"at most {LONGEST_LINE:,} in a line", "Look for a missing line end.")
+    if len(text) > MAX_LINE_LENGTH:
+        raise wrong(where, f"{len(text):,} characters", f"at most {MAX_LINE_LENGTH:,} in a line", "Look for a missing line end.")
 
 
 def parsed(where: str, text: str) -> Any:
@@ -159,7 +159,7 @@ def _whole(found: Any) -> Any:
 
 def table(file: Text, delimiter: str = ",", header: Sequence[str] = ()) -> Iterator[SourceRow]:
     """The rows of a CSV file with quotes; `header`: the columns' names, where the file does not name them itself."""
-    csv.field_size_limit(LONGEST_LINE)
+    csv.field_size_limit(MAX_LINE_LENGTH)
     reader = csv.reader(io.StringIO(file.text, newline=""), strict=True, delimiter=delimiter)
     names, number, begin = list(header), 0, 1
     try:
@@ -240,7 +240,7 @@ def texts_of(row: SourceRow, name: str) -> tuple[str, ...]:
 Option = str | int | float | bool
 KINDS: dict[type, str] = {str: "a text", int: "a whole number from 0", float: "a number", bool: "true or false"}
 
-LEAST: dict[str, int] = {"max_tokens": 1}  # whole numbers that cannot be 0
+MIN_WHOLE: dict[str, int] = {"max_tokens": 1}  # whole numbers that cannot be 0
 
 
 def checked(
@@ -258,7 +258,7 @@ def checked(
             problems.append(Problem(where, shown(value), f"one of {', '.join(choices[name])}", fix))
         elif type(value) is not (kind := type(defaults[name])) and not (kind is float and type(value) is int):
             problems.append(Problem(where, shown(value), KINDS[kind]))
-        elif type(value) is int and value < (least := LEAST.get(name, 0)):
+        elif type(value) is int and value < (least := MIN_WHOLE.get(name, 0)):
             problems.append(Problem(where, shown(value), f"a whole number from {least}"))
     refuse_any(problems, f"the options of {layout}")
     return {**defaults, **given}

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from fireassay.reports.page import GENERAL, Cell, Figure, Mark, said
 
-LONGEST_TEXT: Final = 32_767  # characters in a cell, Excel's limit
+MAX_TEXT_LENGTH: Final = 32_767  # characters in a cell, Excel's limit
 WIDEST: Final = 60  # column width in characters
 NUMBER_WIDTH: Final = 12
 TALLEST: Final = 400  # points; Excel's limit is 409
@@ -69,7 +69,7 @@ def write(page: Any, styles: Styles, row: int, column: int, content: Cell) -> No
         case int() | float():
             page.write_number(row, column, content, styles.number(GENERAL))
         case _:
-            page.write_string(row, column, said(content).text[:LONGEST_TEXT], styles.text)
+            page.write_string(row, column, said(content).text[:MAX_TEXT_LENGTH], styles.text)
 
 
 def width(head: str, contents: Iterable[Cell]) -> float:

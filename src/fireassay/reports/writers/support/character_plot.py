@@ -18,7 +18,7 @@ from fireassay.estimates.rounding import limit
 
 STEPS: Final = (1.0, 2.0, 2.5, 5.0)
 NARROWEST: Final = 12  # columns, below which a plot says nothing
-LEAST: Final = 3  # cells that any range fits into, however wide they are
+MIN_CELLS: Final = 3  # cells that any range fits into, however wide they are
 EQUAL: Final = 1e-9  # relative to the values: what differs by rounding alone
 CUT: Final = 0.1  # of the range, beside the last value where an end is cut
 BREADTH: Final = 4.0  # an end farther than this multiple of the spread of values, and of the usual interval, is cut
@@ -33,7 +33,7 @@ class Cell:
 
     @property
     def edge(self) -> bool:
-        """Whether it is an edge."""
+        """True if it is an edge."""
         return self.low == self.high
 
 
@@ -59,7 +59,7 @@ def axis(intervals: Sequence[tuple[float, float, float]], edges: Sequence[float]
     """The finest axis of at most `width` columns that shows all (value, low, high) and edges; None if there is nothing to show."""
     values = [value for value, _, _ in intervals if math.isfinite(value)]
     edges = sorted(set(edges))
-    if not values or width < max(NARROWEST, 2 * len(edges) + LEAST):
+    if not values or width < max(NARROWEST, 2 * len(edges) + MIN_CELLS):
         return None
     low, high = _range(intervals, values, edges)
     if high - low <= EQUAL * max(abs(low), abs(high)):

@@ -21,9 +21,9 @@ from fireassay.reports.page import DASH, Cell, Figure, Head, Mark, Number, Part,
 if TYPE_CHECKING:
     from fireassay.reports.writers.support.sums import SumRow
 
-LEAST_SHARING: Final = 2  # numbers of a column that share a unit
-LEAST_SORTED: Final = 3  # rows from which a table can be sorted
-LEAST_FILTERED: Final = 8  # and from which it can be filtered
+MIN_SHARING: Final = 2  # numbers of a column that share a unit
+MIN_SORTED: Final = 3  # rows from which a table can be sorted
+MIN_FILTERED: Final = 8  # and from which it can be filtered
 EMPTY: Final = (None, "", DASH)
 LAUNCH: Final = re.compile(r"(?<![\w&#;])(#|launch )(\d+)\b")
 SWATCHES: Final = {
@@ -112,8 +112,8 @@ class Grids:
             whole=tuple(self._line(table, row) for row in whole),
             absent=tuple(_by_reason(absent)),
             spans=_spans(table.heads) if any(head.above for head in table.heads) else (),
-            sorts=len(rows) >= LEAST_SORTED,
-            filters=len(rows) >= LEAST_FILTERED,
+            sorts=len(rows) >= MIN_SORTED,
+            filters=len(rows) >= MIN_FILTERED,
         )
 
     def linked(self, text: str) -> Markup:
@@ -126,7 +126,7 @@ class Grids:
         return Markup(LAUNCH.sub(link, str(escape(text))))
 
     def has(self, anchor: str) -> bool:
-        """Whether a link to it leads somewhere."""
+        """True if a link to it leads somewhere."""
         return anchor in self._anchors
 
     def _line(self, table: Table, row: Sequence[Cell]) -> Line:
@@ -171,7 +171,7 @@ def _column_unit(table: Table, index: int) -> str:
     numbers = [cell for cell in cells if isinstance(cell, Number)]
     measured = [cell for cell in numbers if cell.shown.measured]
     scales = {cell.shown.scale for cell in measured}
-    if index < table.stub or len(measured) < LEAST_SHARING or len(scales) != 1 or len(numbers) < len(cells) or any(c.bare for c in numbers):
+    if index < table.stub or len(measured) < MIN_SHARING or len(scales) != 1 or len(numbers) < len(cells) or any(c.bare for c in numbers):
         return ""
     return next(iter(scales)).label
 

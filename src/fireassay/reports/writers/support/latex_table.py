@@ -25,7 +25,7 @@ NAMES_PT: Final = 75  # of the names of rows, above which they wrap
 HEAD_PT: Final = 48  # of a line of a head, at least
 SPELLED: Final = {"/s": "per second"}
 HEAD_ROWS: Final = 4  # of a panel, rules and gap included
-MOST_ROWS: Final = 45  # of one float; a column of a page has some 60 lines of this size
+MAX_ROWS: Final = 45  # of one float; a column of a page has some 60 lines of this size
 WIDTHS: Final = ((".,:;[]()|!' ilj", 2.5), ("0123456789+", 4.3), ("mwMW%−", 7.1), ("ABCDEFGHIJKLNOPQRSTUVXYZ$", 6.1))  # at footnotesize
 LETTER_PT: Final = 4.4
 NUMBER: Final = re.compile(r"(?P<minus>[+−-]?)(?P<before>\$?)(?P<digits>[\d,]+(?:\.\d+)?)(?P<power>e[−-]?\d+)?(?P<after>.*)")
@@ -115,7 +115,7 @@ def table(made: Table) -> str:
     """Floats with the title as their caption, and a panel for as many columns as fit."""
     names, columns = _columns(made)
     panels = list(_panels(names, columns))
-    together = max(1, MOST_ROWS // (len(made.rows) + HEAD_ROWS))
+    together = max(1, MAX_ROWS // (len(made.rows) + HEAD_ROWS))
     floats = [panels[at : at + together] for at in range(0, len(panels), together)]
     return "\n".join(_float(made.title, some, continued=place > 0) for place, some in enumerate(floats))
 

@@ -33,8 +33,8 @@ BAR: Final = 26  # pixels of a horizontal bar
 ROOM: Final = 1.25  # of a logarithmic axis beyond its largest number
 REACH: Final = 4.0  # multiple of the largest value
 CUT: Final = "An interval without a cap continues beyond the chart; its ends are in the table."
-MOST_DIGITS: Final = 6  # of the largest number of a column
-MOST_DECIMALS: Final = 8
+MAX_DIGITS: Final = 6  # of the largest number of a column
+MAX_DECIMALS: Final = 8
 PLAIN_DIGITS: Final = 4  # of a number without an interval
 PALETTE: Final = ("#1D5DA6", "#BD5500", "#0D7D6C", "#8B4AA6", "#B07A00", "#6493C8")
 NEUTRAL: Final = {REFERENCE: "#6F747A", WHOLE: "#1B1E22", REST: "#A9ADB2"}
@@ -134,7 +134,7 @@ def add(book: Any, styles: Styles, charts: Sequence[Chart], headline: str) -> No
     cells.printed_on_one_width(page)
     page.set_column(0, LEFT - 2, 10)
     page.set_column(LEFT - 1, LEFT - 1, 2)
-    page.write_string(0, 0, headline[: cells.LONGEST_TEXT], styles.title)
+    page.write_string(0, 0, headline[: cells.MAX_TEXT_LENGTH], styles.title)
     row = 2
     for table in map(laid, charts):
         notes = _notes(table)
@@ -211,7 +211,7 @@ def _decimals(column: Column) -> int:
     decimals = [decimals_of(*ends).value for ends in of]
     decimals += [significant(max(map(abs, plain)), PLAIN_DIGITS)] if plain else []
     largest = max((abs(value) for value, _, _ in of), default=1.0)
-    return max(0, min(max(decimals, default=0), significant(largest, MOST_DIGITS), MOST_DECIMALS))
+    return max(0, min(max(decimals, default=0), significant(largest, MAX_DIGITS), MAX_DECIMALS))
 
 
 def _style(decimals: int) -> str:

@@ -26,8 +26,8 @@ INTERVAL: Final = re.compile(r"\S+ \[[^][]{1,40}\]")  # a number with its interv
 LABEL: Final = 13  # width of a line's label
 FILLS: Final = 100  # columns that text fills at most
 GAP: Final = "  "
-LONGEST_TITLE: Final = 24  # of bullets whose texts begin in one column
-LONGEST_BAR: Final = 22
+MAX_TITLE_LENGTH: Final = 24  # of bullets whose texts begin in one column
+MAX_BAR: Final = 22
 SIGNS: Final[dict[Tone, str]] = {"good": "✓", "gain": "▸", "bad": "✗", "void": "!", "open": "?", "absent": "-", "struck": "-", "plain": " "}
 PLAIN_SIGNS: Final[dict[str, str]] = {"✓": "+", "✗": "x", "▸": ">", "█": "#"}
 ANSI: Final[dict[str, str]] = {"green": "32", "red": "31", "yellow": "33", "bold": "1", "dim": "2"}
@@ -174,7 +174,7 @@ def _bullets(block: Bullets, style: Style) -> Iterator[str]:
     named = max(map(wide, titles), default=0)
     for item, title in zip(block.items, titles, strict=True):
         text = clean(item.text, style)
-        aligned = bool(title) and named <= LONGEST_TITLE
+        aligned = bool(title) and named <= MAX_TITLE_LENGTH
         begin = f"{GAP}{_padded(title, named) if aligned else title}{GAP if title else ''}"
         indent = " " * wide(begin) if aligned else GAP
         lines = _folded(text, style.fills, begin, indent) or [begin]
@@ -369,7 +369,7 @@ def _sum(block: Sum, style: Style) -> Iterator[str]:
     number = max(len(row.number) for row in rows)
     interval = max(len(row.interval) for row in rows)
     used = 2 + named + len(GAP) + number + 1 + interval + len(GAP)
-    unit = _bar_unit(rows, min(LONGEST_BAR, style.fills - used))
+    unit = _bar_unit(rows, min(MAX_BAR, style.fills - used))
     for row in rows:
         name = _padded(clean(row.text, style), named)
         full, hollow = ("#", ".") if style.plain else ("█", "░")  # hollow: the interval contains zero

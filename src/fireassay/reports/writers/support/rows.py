@@ -16,8 +16,8 @@ from fireassay.reports.page import Tone
 ROLES: dict[Tone, Role] = {"good": "pass", "gain": "gold", "bad": "fail", "void": "fail", "open": "open"}
 ROOM = 0.08  # of the range, on both sides
 CLOSE = 0.2  # of the range: texts of two edges would overlap on a phone
-LONGEST = 48  # letters of a row's name with its number, on a phone
-LEAST = 12  # of the name alone
+MAX_NAME_LENGTH = 48  # letters of a row's name with its number, on a phone
+MIN_NAME_LENGTH = 12  # of the name alone
 
 
 def in_rows(chart: Chart) -> Chart:
@@ -57,7 +57,7 @@ def _edges(edges: Sequence[Edge], factor: float, close: float) -> Iterator[Rule]
 
 def _name(name: str, number: str) -> str:
     """A row's name and number; a name that leaves no room for the number is cut in its middle, the number never."""
-    room = max(LONGEST - len(f": {number}"), LEAST)
+    room = max(MAX_NAME_LENGTH - len(f": {number}"), MIN_NAME_LENGTH)
     end = room // 2
     return f"{name if len(name) <= room else f'{name[: room - end - 1]}…{name[-end:]}'}: {number}"
 

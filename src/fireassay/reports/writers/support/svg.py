@@ -23,11 +23,11 @@ TICKS: Final = 24  # below it, for tick labels
 TITLE: Final = 18  # and for the axis's title
 CAP: Final = 5
 LEFTMOST: Final = 16.0  # per cent; further left a point's label stands at its right
-MOST_STOPS: Final = 40  # points of a panel that a keyboard stops at; more are read in the table
-MOST_ROWS: Final = 400  # of the table behind a chart
-MOST_SERIES: Final = 8  # that can be switched off
-LONGEST: Final = 48  # letters of a row's name; the table behind the chart has all of it
-LONGEST_RULE: Final = 28  # letters beside a line
+MAX_STOPS: Final = 40  # points of a panel that a keyboard stops at; more are read in the table
+MAX_ROWS: Final = 400  # of the table behind a chart
+MAX_SERIES: Final = 8  # that can be switched off
+MAX_NAME_LENGTH: Final = 48  # letters of a row's name; the table behind the chart has all of it
+MAX_RULE: Final = 28  # letters beside a line
 LETTER: Final = 1.9  # per cent of a narrow chart's width
 SHAPES: Final = {
     "circle": '<circle class="d" r="4.5"/>',
@@ -68,7 +68,7 @@ def picture(chart: Chart, anchors: Collection[str] = ()) -> Picture:
     """A chart as SVG for a page; marks link to those of its `anchors` that they name."""
     if chart.rows:
         chart = in_rows(chart)
-    names = list(dict.fromkeys(key.series for key in chart.key if key.series))[:MOST_SERIES]
+    names = list(dict.fromkeys(key.series for key in chart.key if key.series))[:MAX_SERIES]
     series = {series: index for index, series in enumerate(names, start=1)}
     frames = [_Frame(panel, series, anchors) for panel in chart.panels]
     views = tuple(
@@ -77,7 +77,7 @@ def picture(chart: Chart, anchors: Collection[str] = ()) -> Picture:
     )
     readings = tuple(dict.fromkeys(reading for frame in frames for reading in frame.readings()))
     cut = " Pointed ends are cut: the interval goes on, as its number says." if any(frame.cut for frame in frames) else ""
-    readings = readings if len(readings) <= MOST_ROWS else ()
+    readings = readings if len(readings) <= MAX_ROWS else ()
     return Picture(chart=chart, caption=f"{chart.caption}{cut}".strip(), views=views, series=series, readings=readings)
 
 
@@ -95,7 +95,7 @@ class _Frame:
         self._left, self._right = _insets(panel)
         self.cut = False
         points = sum(isinstance(mark, Point) for mark in panel.marks)
-        self._stops = points <= MOST_STOPS
+        self._stops = points <= MAX_STOPS
 
     def readings(self) -> Iterator[Reading]:
         """What the marks say."""
@@ -146,8 +146,8 @@ class _Frame:
 
     def _names(self) -> Iterator[str]:
         for index, name in enumerate(self._rows):
-            whole = f"<title>{escape(name)}</title>" if len(name) > LONGEST else ""
-            yield f'<text class="row" y="{self.y(index) - 13:.1f}">{escape(_shortened(name, LONGEST))}{whole}</text>'
+            whole = f"<title>{escape(name)}</title>" if len(name) > MAX_NAME_LENGTH else ""
+            yield f'<text class="row" y="{self.y(index) - 13:.1f}">{escape(_shortened(name, MAX_NAME_LENGTH))}{whole}</text>'
 
     def _titles(self, height: int) -> Iterator[str]:
         if self.panel.title:
@@ -296,7 +296,7 @@ class _Frame:
         return f'<rect class="f bk"{shade} x="{left:.2f}%" {size}>{_title(mark.tip)}</rect>{text}'
 
     def _rule(self, mark: Rule) -> str:
-        look, text = "e" + " dashed" * mark.dashed, escape(_shortened(mark.text, LONGEST_RULE))
+        look, text = "e" + " dashed" * mark.dashed, escape(_shortened(mark.text, MAX_RULE))
         if mark.x is not None:
             x = self.x(mark.x)
             across, anchor = (-5, "end") if x > 50 else (5, "start")  # half of a phone's width has room for any text

@@ -9,7 +9,7 @@ import re
 from itertools import pairwise
 from typing import Final
 
-LONGEST_WORD: Final = 18  # characters; a longer one may not fit on a line, so it may break
+MAX_WORD_LENGTH: Final = 18  # characters; a longer one may not fit on a line, so it may break
 PIECE: Final = 9
 _ESCAPES: Final = str.maketrans(
     {
@@ -57,6 +57,6 @@ def breakable(text: str) -> str:
 
 
 def _broken(word: str) -> str:
-    if len(word) <= LONGEST_WORD:
+    if len(word) <= MAX_WORD_LENGTH:
         return tex(word)
     return _BREAK.join(tex(word[at : at + PIECE]) for at in range(0, len(word), PIECE))

@@ -29,7 +29,7 @@ def finish_of(reason: object) -> str | None:
 
 
 def has_member(reply: Reply, name: bytes) -> bool:
-    """Whether the start of a reply has a member of this name, which distinguishes the dialects of one engine."""
+    """True if the start of a reply has a member of this name, which distinguishes the dialects of one engine."""
     return reply.body.find(b'"' + name + b'"', 0, 65536) >= 0
 
 

@@ -198,7 +198,7 @@ def _cherry_picked_missing(measured: RecordData) -> list[Finding]:
 
 
 def is_adaptive(measured: RecordData) -> bool:
-    """Whether launches were added until the intervals were narrow: then the plan gives only a maximum."""
+    """True if launches were added until the intervals were narrow: then the plan gives only a maximum."""
     return measured.experiment.launches.precision is not None or bool(measured.manifest.get("looks"))
 
 

@@ -191,7 +191,7 @@ def _contention_reason(measured: RecordData, key: str) -> str:
 
 # ---- energy readings ----
 
-FEWEST_PERIODS = 20
+MIN_PERIODS = 20
 
 
 def examine_energy_readings(measured: RecordData, _: Results) -> Iterator[Finding]:
@@ -219,12 +219,12 @@ def _too_short(measured: RecordData, telemetry: pl.DataFrame) -> Finding | None:
     if not isinstance(period, float):
         return None
     wall = ((pl.col("end_ns") - pl.col("begin_ns")) / NS_PER_S).alias("wall")
-    short = measured.timed.select("launch", wall).filter(pl.col("wall") < FEWEST_PERIODS * period)
+    short = measured.timed.select("launch", wall).filter(pl.col("wall") < MIN_PERIODS * period)
     if short.height == 0:
         return None
     return _energy_readings_finding(
         "energy_window_short",
-        f"{short.height} launches are shorter than {FEWEST_PERIODS} periods of {reading(period, SECONDS)} of the energy sensor",
+        f"{short.height} launches are shorter than {MIN_PERIODS} periods of {reading(period, SECONDS)} of the energy sensor",
         "run longer launches, or disregard their joules",
     )
 

@@ -45,7 +45,7 @@ RUNNER = "simulated"
 
 
 def is_simulated(measured: RecordData) -> bool:
-    """Whether the record comes from a simulator, directly or through a replay."""
+    """True if the record comes from a simulator, directly or through a replay."""
     if measured.experiment.workload.runner == RUNNER or measured.manifest.get("simulated") is not None:
         return True
     steps = measured.table("steps")

@@ -19,7 +19,7 @@ from fireassay.verdict.types import Finding
 
 # ---- tail blindness ----
 
-TAIL_BLINDNESS_FAR, MOST_SHARE, FEWEST_STEPS = 3.0, 0.20, 100
+TAIL_BLINDNESS_FAR, MAX_SHARE, MIN_STEPS = 3.0, 0.20, 100
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,9 +67,9 @@ def examine_tail_blindness(measured: RecordData, _: Results) -> Iterator[Finding
     trials = _trials(measured)
     for name in measured.configurations:
         rows = shares.filter(pl.col("configuration") == name)
-        heavy = rows.filter(pl.col("share") > MOST_SHARE)
+        heavy = rows.filter(pl.col("share") > MAX_SHARE)
         if heavy.height * 2 > rows.height:
-            evidence = f"in {heavy.height} of {count(rows.height, 'launches')} more than {MOST_SHARE:.0%} of {trials.words}"
+            evidence = f"in {heavy.height} of {count(rows.height, 'launches')} more than {MAX_SHARE:.0%} of {trials.words}"
             yield Finding("heavy_tail", "warning", name, evidence, trials.remedy)
 
 
@@ -81,7 +81,7 @@ def _tail_blindness_shares(measured: RecordData) -> pl.DataFrame:
         .times(measured)
         .group_by("launch", "configuration")
         .agg((pl.col("step_s").filter(far).sum() / pl.col("step_s").sum()).alias("share"), pl.len().alias("steps"))
-        .filter(pl.col("steps") >= FEWEST_STEPS)
+        .filter(pl.col("steps") >= MIN_STEPS)
     )
 
 
@@ -93,7 +93,7 @@ def blind_tail_blindness(measured: RecordData, _: Results) -> str | None:
     """Blind with too few steps."""
     if _tail_blindness_shares(measured).height:
         return None
-    return f"no launch has {FEWEST_STEPS} {_trials(measured).name}; fewer show no tail"
+    return f"no launch has {MIN_STEPS} {_trials(measured).name}; fewer show no tail"
 
 
 # ---- percentile trials ----

@@ -20,7 +20,7 @@ from fireassay.verdict.types import Finding
 
 # ---- copied rows ----
 
-COPIED_ROWS_LONGEST, DIFFERENT = 64, 8
+COPIED_ROWS_MAX, DIFFERENT = 64, 8
 FINER_NS: Final = 1000
 TIMED: Final = {
     "steps": ("begin_ns", "end_ns"),
@@ -45,7 +45,7 @@ def examine_copied_rows(measured: RecordData, _: Results) -> tuple[Finding, ...]
 def _copies(measured: RecordData, table: str) -> Iterator[Finding]:
     begin, end = TIMED[table]
     lengths = measured.table(table).select("launch", _length=pl.col(end) - pl.col(begin)).drop_nulls()
-    longest = lengths.group_by("launch").agg(pl.col("_length").top_k(COPIED_ROWS_LONGEST).sort(descending=True)).sort("launch")
+    longest = lengths.group_by("launch").agg(pl.col("_length").top_k(COPIED_ROWS_MAX).sort(descending=True)).sort("launch")
     first: dict[tuple[int, ...], int] = {}
     for launch, durations in longest.iter_rows():
         if len({length for length in durations if length % FINER_NS}) < DIFFERENT:
@@ -78,8 +78,8 @@ COUNTER_READINGS_KEPT: Final = (
     "energy_doubts",
     "energy_errors",
 )
-MOST_WATTS, LATENCY_S = 2000.0, 1.0
-MOST_LIMITS, LONG_S = 2.0, 5.0
+MAX_WATTS, LATENCY_S = 2000.0, 1.0
+MAX_LIMITS, LONG_S = 2.0, 5.0
 LATE_S: Final = 60.0  # allowance for the last reading after the last launch's end
 METERED: Final = ("cpu", "launch", "coordinator", "meter", "cgroup", "memory", "io", "tcp", "workers")
 
@@ -102,7 +102,7 @@ def examine_counter_readings(measured: RecordData, _: Results) -> tuple[Finding,
         _before=pl.col("value").shift(1).over(COUNTER_READINGS_SERIES), _since=pl.col("ns").diff().over(COUNTER_READINGS_SERIES) / NS_PER_S
     ).with_columns(_rise=pl.col("value") - pl.col("_before"))
     energy = steps.filter((pl.col("counter") == "energy") & (pl.col("method") == "counter"))
-    much = energy.filter(pl.col("_rise") > MOST_WATTS * (pl.col("_since") + LATENCY_S) * 1.01)
+    much = energy.filter(pl.col("_rise") > MAX_WATTS * (pl.col("_since") + LATENCY_S) * 1.01)
     return (
         *impossible(
             "counter_falls",
@@ -125,7 +125,7 @@ def _above_limit(measured: RecordData, energy: pl.DataFrame) -> Iterator[Finding
         .filter(pl.col("_s") >= LONG_S)
     )
     for device, watts in limits.items():
-        bad = whole.filter((pl.col("device") == device) & (pl.col("value") / pl.col("_s") > MOST_LIMITS * watts))
+        bad = whole.filter((pl.col("device") == device) & (pl.col("value") / pl.col("_s") > MAX_LIMITS * watts))
         yield from impossible("power_too_high", "telemetry", bad, f"{{value:.6g}} J in {{_s:.6g}} s with a power limit of {watts:g} W")
 
 

@@ -88,9 +88,9 @@ def blind_agreement(measured: RecordData, _: Results) -> str | None:
 
 # ---- duplicate answers ----
 
-DUPLICATES_MOST: Final = 0.05
+DUPLICATES_MAX_SHARE: Final = 0.05
 DUPLICATES_LONG: Final = 24  # characters
-DUPLICATES_FEWEST: Final = 20  # answers
+DUPLICATES_MIN_ANSWERS: Final = 20  # answers
 
 
 def examine_duplicates(measured: RecordData, _: Results) -> Iterator[Finding]:
@@ -103,7 +103,7 @@ def examine_duplicates(measured: RecordData, _: Results) -> Iterator[Finding]:
     """
     for name, rows in by_configuration(measured, _answers(measured)):
         twice = rows.filter(pl.col("prompts") > 1)
-        if rows.height < DUPLICATES_FEWEST or twice.height <= DUPLICATES_MOST * rows.height:
+        if rows.height < DUPLICATES_MIN_ANSWERS or twice.height <= DUPLICATES_MAX_SHARE * rows.height:
             continue
         evidence = (
             f"{percent(twice.height / rows.height)} of {count(rows.height, 'answers')} were also given to another prompt "
@@ -216,8 +216,8 @@ def blind_cross_talk(measured: RecordData, _: Results) -> str | None:
 # ---- answers as asked ----
 
 AS_ASKED_MANY: Final = 0.01
-LONGEST_TOKEN: Final = 32  # characters per token, for text without a token count
-MOST_BYTES: Final = 4  # per character
+MAX_TOKEN_LENGTH: Final = 32  # characters per token, for text without a token count
+MAX_BYTES: Final = 4  # per character
 AS_ASKED_STREAM: Final = "their token times are unknown: TTFT is that of the whole answer. Check whether a gateway buffers the stream"
 AS_ASKED_USAGE: Final = "do not quote token rates; set serving.tokenizer so that assay counts the tokens"
 
@@ -261,19 +261,19 @@ def examine_as_asked(measured: RecordData, _: Results) -> Iterator[Finding]:
 
 
 def came_whole() -> pl.Expr:
-    """Whether an answer came as one JSON document: a single chunk with more than one token, or more text than a token holds."""
-    several = pl.coalesce(pl.col("tokens_out") > 1, pl.col("chunk_chars").list.sum() > LONGEST_TOKEN)
+    """True if an answer came as one JSON document: a single chunk with more than one token, or more text than a token holds."""
+    several = pl.coalesce(pl.col("tokens_out") > 1, pl.col("chunk_chars").list.sum() > MAX_TOKEN_LENGTH)
     return (pl.col("chunk_kind").list.len() == 1) & pl.col("chunk_kind").list.first().is_in(TEXT) & several
 
 
 def impossible(*, padded: bool) -> pl.Expr:
-    """Whether the text cannot hold the reported tokens; null without usage. `padded`: tokens may carry no text."""
+    """True if the text cannot hold the reported tokens; null without usage. `padded`: tokens may carry no text."""
     texts = pl.col("chunk_kind").list.eval(pl.element().is_in(TEXT)).list.sum()
     visible = pl.col("tokens_out") - pl.col("tokens_reasoning").fill_null(0)
     too_few = pl.col("tokens_out") < texts
     if padded:
         return too_few
-    return too_few | (visible > MOST_BYTES * pl.col("chunk_chars").list.sum() + 1)  # the end mark has no text
+    return too_few | (visible > MAX_BYTES * pl.col("chunk_chars").list.sum() + 1)  # the end mark has no text
 
 
 def _example(wrong: pl.DataFrame) -> str:
@@ -338,7 +338,7 @@ def _answer_model_named(configuration: str, requested: str, answered: Counter[st
 
 
 def a_form_of(one: str, other: str) -> bool:
-    """Whether two names differ only in folder and version."""
+    """True if two names differ only in folder and version."""
     short, long = sorted((_stem(one), _stem(other)), key=len)
     return short == long or long.startswith(tuple(short + mark for mark in VERSION))
 

@@ -22,7 +22,7 @@ from fireassay.verdict.types import Finding
 
 CEILING_HALF: Final = 0.5
 CEILINGS: Final = {"requests": "requests_per_s", "chunks": "chunks_per_s"}  # counted unit -> key of the calibration
-CEILING_FEWEST: Final = 2  # requests
+CEILING_MIN_REQUESTS: Final = 2  # requests
 
 
 def examine_ceiling(measured: RecordData, _: Results) -> tuple[Finding, ...]:
@@ -76,7 +76,7 @@ def ceiling_asked(measured: RecordData) -> pl.DataFrame:
         .group_by("launch", "configuration")
         .agg((pl.len() / span).alias("requests"), (pl.col("chunks").sum() / span).alias("chunks"), pl.len().alias("n"), span.alias("span"))
     )
-    return folded.filter((pl.col("n") >= CEILING_FEWEST) & (pl.col("span") > 0.0)).sort("launch")
+    return folded.filter((pl.col("n") >= CEILING_MIN_REQUESTS) & (pl.col("span") > 0.0)).sort("launch")
 
 
 def _ceiling_near(measured: RecordData, name: str, rows: pl.DataFrame, known: Mapping[str, float]) -> Iterator[Finding]:

@@ -22,7 +22,7 @@ from fireassay.verdict.types import Finding
 
 BUSIEST: Final = 1.25
 SLOWEST: Final = 1.5
-IMBALANCE_FEWEST: Final = 20  # requests per replica
+IMBALANCE_MIN_REQUESTS: Final = 20  # requests per replica
 
 
 def examine_imbalance(measured: RecordData, _: Results) -> tuple[Finding, ...]:
@@ -65,7 +65,7 @@ def _imbalance_launches(measured: RecordData) -> pl.DataFrame:
     )
     known = pl.DataFrame({"configuration": list(replicas), "replicas": list(replicas.values())})
     joined = folded.join(known, on="configuration").filter(
-        (pl.col("replicas") > 1) & (pl.col("whole") >= IMBALANCE_FEWEST * pl.col("replicas"))
+        (pl.col("replicas") > 1) & (pl.col("whole") >= IMBALANCE_MIN_REQUESTS * pl.col("replicas"))
     )
     return joined.with_columns((pl.col("most") * pl.col("replicas") / pl.col("whole")).alias("busiest")).sort("launch")
 
@@ -97,7 +97,7 @@ def _unequal(name: str, rows: pl.DataFrame) -> Iterator[Finding]:
 
 def blind_imbalance(measured: RecordData, _: Results) -> str | None:
     """Blind with one replica or too few requests."""
-    return None if _imbalance_launches(measured).height else f"no launch sent {IMBALANCE_FEWEST} requests to each of several replicas"
+    return None if _imbalance_launches(measured).height else f"no launch sent {IMBALANCE_MIN_REQUESTS} requests to each of several replicas"
 
 
 # ---- cold start ----
@@ -143,7 +143,7 @@ def blind_cold_start(measured: RecordData, _: Results) -> str | None:
 
 # ---- warm cache ----
 
-WARM_CACHE_MOST: Final = 0.10
+WARM_CACHE_MAX_SHARE: Final = 0.10
 
 
 def examine_warm_cache(measured: RecordData, _: Results) -> Iterator[Finding]:
@@ -159,7 +159,7 @@ def examine_warm_cache(measured: RecordData, _: Results) -> Iterator[Finding]:
     for name, rows in by_configuration(measured, _first_turns(measured)):
         beyond = int((rows["tokens_cached"] - prompts.prefix_tokens).clip(lower_bound=0).sum())
         share = beyond / max(1, int(rows["tokens_in"].sum()))
-        if share > WARM_CACHE_MOST:
+        if share > WARM_CACHE_MAX_SHARE:
             evidence = (
                 f"{percent(share)} of the prompt tokens came from the server's cache, beyond the {prompts.prefix_tokens:,} tokens that prompts share, "
                 "although every prompt should be new"
@@ -218,7 +218,7 @@ def _waited(rows: pl.DataFrame) -> str:
 # ---- server errors ----
 
 SERVER_ERRORS_MANY: Final = 0.01
-SERVER_ERRORS_LONGEST: Final = 100  # characters of a server's message
+SERVER_ERRORS_MAX_LENGTH: Final = 100  # characters of a server's message
 NOT_SERVERS: Final = ("ok", "cancelled", "unsent", "lost")  # the client's own: reported by `send_lag` and `ledger`
 
 
@@ -253,7 +253,7 @@ def _quoted(words: str | None) -> str:
     if not words:
         return ""
     shown = one_line(words)
-    return f' ("{shown if len(shown) <= SERVER_ERRORS_LONGEST else shown[: SERVER_ERRORS_LONGEST - 1] + "…"}")'
+    return f' ("{shown if len(shown) <= SERVER_ERRORS_MAX_LENGTH else shown[: SERVER_ERRORS_MAX_LENGTH - 1] + "…"}")'
 
 
 # ---- certificates ----

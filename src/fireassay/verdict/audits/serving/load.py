@@ -27,7 +27,7 @@ from fireassay.verdict.types import Finding
 # ---- littles law ----
 
 LONG_ENOUGH: Final = 200.0  # mean times; the edges are then at most about 2/200 of the area, with opposite signs
-LITTLE_FEWEST: Final = 100  # requests
+LITTLE_MIN_REQUESTS: Final = 100  # requests
 GREW: Final = 2.0
 GREW_BY: Final = 8.0
 
@@ -53,7 +53,7 @@ class LittleFlow:
 
     @property
     def broken(self) -> bool:
-        """Whether the two sides differ, and the window's edges do not explain it."""
+        """True if the two sides differ, and the window's edges do not explain it."""
         unexplained = self.residual + self.edges / self.in_flight
         return min(abs(self.residual), abs(unexplained)) > TOLERANCE
 
@@ -143,7 +143,7 @@ def _flow(frame: pl.DataFrame, window: tuple[float, float], due: int | None, end
         in_flight=area / length,
         arrivals=arrived / length,
         mean_s=mean,
-        tested=length >= LONG_ENOUGH * mean and arrived >= LITTLE_FEWEST,
+        tested=length >= LONG_ENOUGH * mean and arrived >= LITTLE_MIN_REQUESTS,
         first=_in_flight(begin_s, end_s, window[0], window[0] + quarter),
         last=_in_flight(begin_s, end_s, window[1] - quarter, window[1]),
         edges=float(late - early) / length,
@@ -159,17 +159,17 @@ def blind_little(measured: RecordData, _: Results) -> str | None:
     flows = list(little_fold(measured))
     if any(flow.tested for flow in flows):
         return None
-    return f"no window is long enough to test the law: {LONG_ENOUGH:g} mean latencies and {LITTLE_FEWEST} requests"
+    return f"no window is long enough to test the law: {LONG_ENOUGH:g} mean latencies and {LITTLE_MIN_REQUESTS} requests"
 
 
 # ---- stall ----
 
 BIN_NS: Final = 50_000_000
-MOST_BINS: Final = 50_000_000  # a month; beyond that, a bitmap takes more memory than the times
-SHORTEST_S: Final = 0.5
+MAX_BINS: Final = 50_000_000  # a month; beyond that, a bitmap takes more memory than the times
+MIN_S: Final = 0.5
 STALL_TIMES: Final = 6.0
 STALL_USUAL: Final = 0.75  # quantile of the requests' own longest silences
-STALL_FEWEST: Final = 10  # requests
+STALL_MIN_REQUESTS: Final = 10  # requests
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -217,13 +217,13 @@ def silences(measured: RecordData) -> Iterator[Silence]:
         pl.col("sent_ns").is_not_null() & (pl.col("phase") != "cold")
     )
     for requests in by_launch(sent):
-        if requests.height >= STALL_FEWEST:
+        if requests.height >= STALL_MIN_REQUESTS:
             yield from _of_launch(requests)
 
 
 def _of_launch(requests: pl.DataFrame) -> Iterator[Silence]:
     usual = _usual_s(requests)
-    least = max(SHORTEST_S, STALL_TIMES * usual)
+    least = max(MIN_S, STALL_TIMES * usual)
     end = pl.col("done_ns").fill_null(pl.col("sent_ns"))
     begin, ended = requests["sent_ns"].to_numpy(), requests.select(end).to_series().to_numpy()
     for first, last in _empty(_stall_seen(requests), begin, ended):
@@ -268,7 +268,7 @@ def _stall_seen(requests: pl.DataFrame) -> NDArray[np.int64]:
     if not bins:
         return np.zeros(0, dtype=np.int64)
     first, last = min(int(stamps.min()) for stamps in bins), max(int(stamps.max()) for stamps in bins)
-    if last - first > MOST_BINS:
+    if last - first > MAX_BINS:
         return np.unique(np.concatenate(bins))
     there = np.zeros(last - first + 1, dtype=np.bool_)
     for stamps in bins:
@@ -280,7 +280,7 @@ def _empty(bins: NDArray[np.int64], begin: NDArray[np.int64], end: NDArray[np.in
     """(from, to) in nanoseconds of runs of empty bins with a request under way."""
     order = np.argsort(begin)
     begin, end = begin[order], end[order]
-    for index in np.flatnonzero(np.diff(bins) * BIN_NS > SHORTEST_S * NS_PER_S):
+    for index in np.flatnonzero(np.diff(bins) * BIN_NS > MIN_S * NS_PER_S):
         first, last = int(bins[index] + 1) * BIN_NS, int(bins[index + 1]) * BIN_NS
         known = int(np.searchsorted(begin, last, side="left"))  # sent before data resumed
         waiting = begin[:known][end[:known] >= last]  # and still under way then; an end counts as data
@@ -292,7 +292,7 @@ def blind_stall(measured: RecordData, _: Results) -> str | None:
     """Blind with too few requests."""
     sent = requests_of(measured, "sent_ns").filter(pl.col("sent_ns").is_not_null() & (pl.col("phase") != "cold"))
     most = sent.group_by("launch").len()["len"].max()
-    return None if isinstance(most, int) and most >= STALL_FEWEST else f"no launch sent {STALL_FEWEST} requests"
+    return None if isinstance(most, int) and most >= STALL_MIN_REQUESTS else f"no launch sent {STALL_MIN_REQUESTS} requests"
 
 
 # ---- silent slo ----
@@ -317,7 +317,7 @@ def examine_silent_slo(measured: RecordData, results: Results) -> Iterator[Findi
 
 
 def _served(measured: RecordData) -> bool:
-    """Whether the gate `objectives` applies."""
+    """True if the gate `objectives` applies."""
     return measured.kind.concerns(objectives.GATE.about)
 
 

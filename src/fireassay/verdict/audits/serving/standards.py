@@ -62,7 +62,7 @@ def _mlperf_launches(measured: RecordData) -> pl.DataFrame:
 
 
 def _mlperf_late(measured: RecordData) -> pl.Expr:
-    """Whether a request failed or exceeded a latency bound: first token, time per later token, or end to end."""
+    """True if a request failed or exceeded a latency bound: first token, time per later token, or end to end."""
     objectives = serving_of(measured).objectives
     late = pl.col("status") != "ok"
     first = (pl.col("first_token_ns") - pl.col("scheduled_ns")) / NS_PER_S
@@ -116,7 +116,7 @@ def _early(p: float, rows: pl.DataFrame, *, required: bool) -> Iterator[str]:
 
 FOREIGN_OPEN: Final = ("constant", "poisson", "gamma", "stages", "trace", "server")  # due times independent of the server
 UNITS: Final = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
-MOST_APART: Final = 0.01  # relative, for a number computed by the same definition from the same requests
+MAX_APART: Final = 0.01  # relative, for a number computed by the same definition from the same requests
 INVALID: Final = "itself calls the result"  # marks a doubt as the tool's own verdict (importers/loadgen.py)
 AGAIN: Final = "measure again with assay where it matters"
 
@@ -290,7 +290,7 @@ def _contradicted(foreign: Mapping[str, Any], results: Results) -> Iterator[Find
             continue
         stated = float(reported["value"]) * UNITS.get(str(reported.get("unit")), 1.0)
         apart = abs(stated - ours.value) / ours.value
-        if apart > MOST_APART:
+        if apart > MAX_APART:
             sentence = f"the file reports {reported.get('name')} {given(stated)} s, but its requests give {given(ours.value)} s"
             evidence = f"{sentence} by the same definition: {percent(apart)} apart"
             remedy = "check whether the file was edited, or assembled from several"

@@ -17,7 +17,7 @@ from fireassay.verdict.types import Finding
 
 # ---- token counts ----
 
-COUNTS_MOST: Final = 0.02
+COUNTS_MAX_SHARE: Final = 0.02
 COUNTS_FREE: Final = {"tokens_out": 1.0, "tokens_in": 4.0}  # tokens per request without text of their own
 COUNTS_WORDS: Final = {"tokens_out": "output tokens", "tokens_in": "prompt tokens"}
 
@@ -48,7 +48,7 @@ def _apart(name: str, rows: pl.DataFrame) -> Iterator[Finding]:
         if known.height == 0:
             continue
         reported, counted = int(known[column].sum()), int(known[f"{column}_counted"].sum())
-        if abs(reported - counted) <= COUNTS_MOST * counted + COUNTS_FREE[column] * known.height:
+        if abs(reported - counted) <= COUNTS_MAX_SHARE * counted + COUNTS_FREE[column] * known.height:
             continue
         by = percent(abs(reported - counted) / counted) if counted else "all of them"
         evidence = (
@@ -89,7 +89,7 @@ def blind_token_counts(measured: RecordData, _: Results) -> str | None:
 
 # ---- output lengths ----
 
-LENGTHS_MOST: Final = 0.05  # of the answers
+LENGTHS_MAX_SHARE: Final = 0.05  # of the answers
 LENGTHS_FAR: Final = 0.1
 LENGTHS_FREE: Final = 2  # tokens
 
@@ -108,7 +108,7 @@ def examine_output_lengths(measured: RecordData, _: Results) -> Iterator[Finding
     for name, rows in by_configuration(measured, answer_lengths(measured)):
         apart = (pl.col("made") - pl.col("asked")).abs()
         far = rows.filter((apart > LENGTHS_FAR * pl.col("asked")) & (apart > LENGTHS_FREE))
-        if far.height <= LENGTHS_MOST * rows.height:
+        if far.height <= LENGTHS_MAX_SHARE * rows.height:
             continue
         shorter = far.filter(pl.col("made") < pl.col("asked")).height
         evidence = (

@@ -15,12 +15,12 @@ from fireassay.frames.training.lost_time import SavingWait, saving_waits
 from fireassay.metrics.metric import Results
 from fireassay.units import SECONDS
 from fireassay.verdict.audits.support.audit import TRAINING, Audit
-from fireassay.verdict.evidence.affected import LEAST_SHARE, by_configuration
+from fireassay.verdict.evidence.affected import MIN_SHARE, by_configuration
 from fireassay.verdict.types import Finding
 
 # ---- overhead ----
 
-OVERHEAD_MOST = 0.01  # of a step
+OVERHEAD_MAX_SHARE = 0.01  # of a step
 
 
 def examine_overhead(measured: RecordData, results: Results) -> Iterator[Finding]:
@@ -30,8 +30,8 @@ def examine_overhead(measured: RecordData, results: Results) -> Iterator[Finding
     """
     for name in measured.configurations:
         value = results["instrument_overhead"][name]
-        if isinstance(value, Estimate) and value.value > OVERHEAD_MOST:
-            evidence = f"the probe costs {show(value, beside=(OVERHEAD_MOST,)).text} of a step"
+        if isinstance(value, Estimate) and value.value > OVERHEAD_MAX_SHARE:
+            evidence = f"the probe costs {show(value, beside=(OVERHEAD_MAX_SHARE,)).text} of a step"
             remedy = "mark fewer phases, or make a step larger; steps below a millisecond are hard to measure from inside"
             yield Finding("instrument_overhead", "warning", name, evidence, remedy)
 
@@ -124,7 +124,7 @@ def _saving_alone_finding(name: str, wait: SavingWait) -> Finding:
         f"it: {percent(wait.share)} of their steps"
     )
     remedy = "save less often, asynchronously (torch.distributed.checkpoint.async_save), or a shard on every rank"
-    return Finding("saving_alone", "warning" if wait.share >= LEAST_SHARE else "note", name, evidence, remedy)
+    return Finding("saving_alone", "warning" if wait.share >= MIN_SHARE else "note", name, evidence, remedy)
 
 
 # ---- fault moment ----

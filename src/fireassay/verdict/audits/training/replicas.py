@@ -162,7 +162,7 @@ def _learning_rates(measured: RecordData) -> Iterator[Finding]:
 
 
 def _other_batch(items: Mapping[int, float], workers: int) -> bool:
-    """Whether the global batch differs from one worker's: by recorded items, else as declared."""
+    """True if the global batch differs from one worker's: by recorded items, else as declared."""
     items_here, alone = items.get(workers), items.get(1)
     return items_here is not None and alone is not None and abs(items_here - alone) > TOLERANCE * alone
 

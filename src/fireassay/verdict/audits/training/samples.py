@@ -170,7 +170,7 @@ def _spread(measured: RecordData, launches: pl.DataFrame) -> pl.DataFrame:
 
 # ---- data loading ----
 
-DATA_LOADING_MOST = 0.20  # of the steady step time
+DATA_LOADING_MAX_SHARE = 0.20  # of the steady step time
 
 
 def examine_data_loading(measured: RecordData, _: Results) -> tuple[Finding, ...]:
@@ -190,7 +190,7 @@ def examine_data_loading(measured: RecordData, _: Results) -> tuple[Finding, ...
             "prefetch with more loader processes, or compare the steps without data_time",
         )
         for name in measured.configurations
-        if shares.get(name, 0.0) > DATA_LOADING_MOST
+        if shares.get(name, 0.0) > DATA_LOADING_MAX_SHARE
     )
 
 
@@ -261,7 +261,7 @@ def _held_out_of(configuration: str, every: list[Evaluated]) -> Iterator[Finding
 
 
 def _others(every: list[Evaluated]) -> bool:
-    """Whether other data were evaluated; before the first step the training data count as new."""
+    """True if other data were evaluated; before the first step the training data count as new."""
     training = {evaluated.data for evaluated in every if evaluated.training_data}
     return any(evaluated.trained_on == 0 and (evaluated.training_data or evaluated.data not in training) for evaluated in every)
 

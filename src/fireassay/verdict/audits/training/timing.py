@@ -17,7 +17,7 @@ from fireassay.frames.record_data import RecordData
 from fireassay.frames.training.rank_phases import ASKING, BETWEEN, THROUGHOUT, Own, own_times
 from fireassay.metrics.metric import Results
 from fireassay.metrics.training.ranks import UNSEEN
-from fireassay.stats.groups.clocks import LEAST_PINGS
+from fireassay.stats.groups.clocks import MIN_PINGS
 from fireassay.stats.groups.stragglers import Excess, Search
 from fireassay.stats.intervals.intervals import Interval, mean_t
 from fireassay.units import SECONDS
@@ -76,7 +76,7 @@ def blind_warm_up(measured: RecordData, _: Results) -> str | None:
 
 # ---- missing synchronisation ----
 
-FEWEST_STEPS = 8
+MIN_STEPS = 8
 OVERLAP = 0.05  # of a step; generous, since phases and step share one clock
 LAST_TO_MEDIAN, LAST_SHARE, OUTSIDE = 10.0, 0.20, 0.50
 LAST_TO_LONGEST = 2.0  # a periodic long step (averaging in local SGD) is no queue
@@ -124,7 +124,7 @@ def _signs(measured: RecordData) -> pl.DataFrame:
             step.slice(1, pl.len() - 2).max().alias("longest"),
             (pl.col("unknown_s") < -OVERLAP * step).mean().fill_null(0.0).alias("overlap"),
         )
-        .filter(pl.col("steps") >= FEWEST_STEPS)
+        .filter(pl.col("steps") >= MIN_STEPS)
     )
     spanned = per_launch.join(_spans(measured), on="launch")
     paused = spanned.join(_paused(measured), on="launch", how="left").with_columns(pl.col("paused").fill_null(0.0))
@@ -159,7 +159,7 @@ def blind_synchronisation(measured: RecordData, _: Results) -> str | None:
     """Blind with too few marked steps."""
     if _signs(measured).height:
         return None
-    return f"no timed launch marked {count(FEWEST_STEPS, 'steps')}"
+    return f"no timed launch marked {count(MIN_STEPS, 'steps')}"
 
 
 # ---- stragglers ----
@@ -296,7 +296,7 @@ def examine_host_clocks(measured: RecordData, _: Results) -> tuple[Finding, ...]
 
 
 def _host_clocks_finding(name: str, clock: HostClock) -> Finding:
-    looked = clock.looks >= LEAST_PINGS
+    looked = clock.looks >= MIN_PINGS
     severity: Severity = "warning" if looked else "note"
     evidence = f"times of {clock.host} cannot be compared with other hosts' in launch {clock.launch}: {clock.trouble}"
     remedy = (

@@ -95,7 +95,7 @@ def _conditions(said: Claim) -> dict[str, list[object]]:
 
 
 def _nested(sets: list[set[str]]) -> bool:
-    """Whether one of two sets contains the other: a number at one point of a sweep belongs to it."""
+    """True if one of two sets contains the other: a number at one point of a sweep belongs to it."""
     return all(first <= other or other <= first for first, other in itertools.combinations(sets, 2))
 
 
@@ -110,7 +110,7 @@ def _runs(numbers: tuple[Number, ...]) -> dict[str, list[str]]:
 
 
 def _apart(ours: list[Number], others: list[Number]) -> bool:
-    """Whether the numbers of two related metrics come from different runs."""
+    """True if the numbers of two related metrics come from different runs."""
     run_pairs = [
         (number.run, other.run)
         for number in ours
@@ -177,7 +177,7 @@ def claim_mode(said: Claim) -> tuple[Finding, ...]:
 
 
 def _is_scaled(said: Claim, number: Number) -> bool:
-    """Whether the number compares worker counts: not scores, costs, or another system on equally many workers."""
+    """True if the number compares worker counts: not scores, costs, or another system on equally many workers."""
     if not is_relative(number) or number.workers is None or is_quality(number) or is_cost(number) or is_energy(number):
         return False
     other = number.baseline is not None and number.baseline.kind == "other_system" and number.baseline.workers is None
@@ -250,7 +250,7 @@ def claim_baseline(said: Claim) -> Iterator[Finding]:
 
 
 def _base_is_stronger(values: list[object]) -> bool:
-    """Whether the baseline, not the candidate, has the advantage: compilation, more threads, fewer bits."""
+    """True if the baseline, not the candidate, has the advantage: compilation, more threads, fewer bits."""
     base, candidate = values[0], values[-1]
     if isinstance(base, bool) and isinstance(candidate, bool):
         return base and not candidate
@@ -259,7 +259,7 @@ def _base_is_stronger(values: list[object]) -> bool:
 
 
 def is_strength(key: str) -> bool:
-    """Whether a condition makes one machine faster."""
+    """True if a condition makes one machine faster."""
     return any(part in key.casefold() for part in STRENGTH)
 
 
@@ -278,7 +278,7 @@ def _too_good(said: Claim) -> list[Finding]:
 
 
 def _at_least_one(value: float) -> bool:
-    """Whether a published efficiency is at least 1, to three digits."""
+    """True if a published efficiency is at least 1, to three digits."""
     return float(f"{value:.3g}") >= 1.0
 
 

@@ -65,7 +65,7 @@ def _wide(number: Number, low: float, high: float) -> str:
 
 
 def _no_change(number: Number, low: float, high: float) -> str:
-    """Whether a gain's interval includes 1."""
+    """True if a gain's interval includes 1."""
     ends = [end for end in (gain(number, low), gain(number, high)) if end is not None]
     if len(ends) < 2 or is_efficiency(number):
         return ""
@@ -117,7 +117,7 @@ def _not_apart(number: Number, other: Number) -> Finding:
 # ---- extrapolation ----
 
 FARTHEST = 2.0  # times the largest measured worker count
-FEWEST_POINTS = 4  # worker counts; two parameters leave two points to test the law
+MIN_POINTS = 4  # worker counts; two parameters leave two points to test the law
 
 
 def claim_extrapolation(said: Claim) -> tuple[Finding, ...]:
@@ -139,7 +139,7 @@ def claim_extrapolation(said: Claim) -> tuple[Finding, ...]:
     words = f"{count(predicted.workers, 'workers')} are {given(far, 3)} times the {measured} that were measured"
     if far > FARTHEST:
         return (found("extrapolated", "invalid", None, words, remedy, "measured_there"),)
-    if predicted.points is not None and predicted.points < FEWEST_POINTS:
+    if predicted.points is not None and predicted.points < MIN_POINTS:
         evidence = f"{words}, and the law is fitted to {count(predicted.points, 'worker counts')}"
         return (found("too_few_points", "warning", None, evidence, remedy, "measured_there"),)
     return ()

@@ -76,7 +76,7 @@ def claim_synchronisation(said: Claim) -> tuple[Finding, ...]:
 
 
 def _on_device(said: Claim) -> bool:
-    """Whether the claim concerns a device with queued work."""
+    """True if the claim concerns a device with queued work."""
     sides = (said.conditions.baseline, said.conditions.candidate, *(number.conditions for number in said.number))
     words = " ".join([said.claim.text, *(f"{key} {value}" for side in sides for key, value in side.items())])
     return re.search(rf"(?<![a-wyz])({'|'.join(DEVICES)})", words.casefold()) is not None

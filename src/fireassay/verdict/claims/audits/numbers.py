@@ -9,7 +9,7 @@ from fireassay.estimates.format import count, given
 from fireassay.verdict.claims.claim_audit import ClaimAudit
 from fireassay.verdict.claims.claimed_numbers import found
 from fireassay.verdict.claims.stated import kinds
-from fireassay.verdict.claims.stated.gains import LESS, MOST_AS_RATIO, base_workers, efficiency_as_said, gain, is_efficiency, workers_factor
+from fireassay.verdict.claims.stated.gains import LESS, MAX_AS_RATIO, base_workers, efficiency_as_said, gain, is_efficiency, workers_factor
 from fireassay.verdict.claims.stated.kinds import is_quality, is_relative, is_speed, is_wait, unit_of
 from fireassay.verdict.claims.stated.names import LEVELS, has_word, metric_name, statistic
 from fireassay.verdict.claims.stated.objective import limited, same_unit
@@ -118,7 +118,7 @@ def _written(number: Number) -> str:
 
 
 def _is_side(number: Number, other: Number, base_unit: str) -> bool:
-    """Whether another number is the absolute value behind a ratio; under weak scaling, times are of more work."""
+    """True if another number is the absolute value behind a ratio; under weak scaling, times are of more work."""
     same = other.of == number.of and other.workers == number.workers and other is not number and other.conditions == number.conditions
     timed = kinds.is_speed(other) and not kinds.is_wait(other) and (number.scaling != "weak" or kinds.is_rate(other))
     central = statistic(other) in CENTRAL and statistic(number) in CENTRAL
@@ -256,7 +256,7 @@ def _unfitting(number: Number, unit: Unit) -> str:
     )
     if share and unit.kind == "percent" and 0.0 < abs(number.value) <= 1.0 and not has_word(number.metric, ("error",)):
         return f"{given(number.value)} percent is almost nothing; a fraction of 1 is meant"
-    if is_efficiency(number) and unit.kind == "ratio" and number.value > MOST_AS_RATIO:
+    if is_efficiency(number) and unit.kind == "ratio" and number.value > MAX_AS_RATIO:
         return "no efficiency is that large; percent is meant"
     return ""
 
@@ -350,7 +350,7 @@ def _base_is_known(said: Claim, number: Number) -> bool:
 
 
 def _is_the_base(said: Claim, number: Number, other: Number) -> bool:
-    """Whether another published number is the baseline's own time or rate."""
+    """True if another published number is the baseline's own time or rate."""
     unit, few = unit_of(other), base_workers(said, number)
     if other is number or not is_speed(other) or unit.kind is None or unit.is_change or is_wait(other) is not is_wait(number):
         return False

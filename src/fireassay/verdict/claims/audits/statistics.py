@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from fireassay.spec.claim import Claim, ClaimedQuality, Number
 
 
-LEAST_CONFIDENCE = 0.8  # the lowest level accepted as a confidence interval
+MIN_CONFIDENCE = 0.8  # the lowest level accepted as a confidence interval
 
 
 def claim_launches(said: Claim) -> tuple[Finding, ...]:
@@ -47,7 +47,7 @@ def _claimed(number: Number) -> list[Finding]:
         )
     elif number.interval.low is not None and number.interval.low == number.interval.high:
         missing.append(f"number.interval has no width ({given(number.interval.low)} to itself), which claims that there is no noise")
-    elif number.interval.confidence is not None and number.interval.confidence < LEAST_CONFIDENCE:
+    elif number.interval.confidence is not None and number.interval.confidence < MIN_CONFIDENCE:
         missing.append(f"number.interval.confidence = {given(number.interval.confidence)}: the true value lies outside it too often")
     if not missing:
         return []

@@ -185,7 +185,7 @@ def _row(base: Timing, timing: Timing, speedup: float, refused: str, fit: Fit | 
 
 
 def at_most(value: float, limit: float) -> bool:
-    """Whether a value is within a limit, with tolerance for binary rounding."""
+    """True if a value is within a limit, with tolerance for binary rounding."""
     return value <= limit or math.isclose(value, limit, rel_tol=CLOSE)
 
 

@@ -27,11 +27,11 @@ COUNTS: Final = words(
 )
 OF_A_STEP: Final = ("step", "iteration", "iter", "batch")
 UNMARKED_PERCENT: Final = 2.0  # an efficiency above this is taken as percent
-MOST_AS_RATIO: Final = 10.0  # the same if labelled a ratio (`units` reports it)
+MAX_AS_RATIO: Final = 10.0  # the same if labelled a ratio (`units` reports it)
 
 
 def is_efficiency(number: Number) -> bool:
-    """Whether it is a parallel efficiency: "scaling efficiency", not "energy efficiency"."""
+    """True if it is a parallel efficiency: "scaling efficiency", not "energy efficiency"."""
     return (
         has_word(number.metric, (), SCALED)
         and not has_word(number.metric, kinds.OTHER_EFFICIENCIES)
@@ -43,7 +43,7 @@ def efficiency_as_said(number: Number, value: float | None = None) -> float:
     """An efficiency as a fraction; a value above 2 without a unit is taken as percent."""
     amount = number.value if value is None else value
     kind = kinds.unit_of(number).kind
-    percent = kind in ("percent", "points") or number.value > (UNMARKED_PERCENT if kind is None else MOST_AS_RATIO)
+    percent = kind in ("percent", "points") or number.value > (UNMARKED_PERCENT if kind is None else MAX_AS_RATIO)
     return amount / 100.0 if percent else amount
 
 
@@ -59,7 +59,7 @@ def gain(number: Number, value: float | None = None) -> float | None:
 
 
 def _base_in_kind(number: Number) -> bool:
-    """Whether a number without unit has a base of the same metric, so that it is no ratio itself."""
+    """True if a number without unit has a base of the same metric, so that it is no ratio itself."""
     return number.baseline is not None and number.baseline.value is not None and number.baseline.unit is None
 
 
@@ -190,7 +190,7 @@ def _smaller(claim: Claim, number: Number) -> Number | None:
 
 
 def same_quantity(one: Number, other: Number) -> bool:
-    """Whether two numbers are the same statistic of the same metric and system, in convertible units."""
+    """True if two numbers are the same statistic of the same metric and system, in convertible units."""
     units = kinds.unit_of(one), kinds.unit_of(other)
     return (
         metric_name(one.metric) == metric_name(other.metric)

@@ -48,7 +48,7 @@ ENERGIES: Final = ("energy", "joule", "power", "watt", "kwh", "carbon", "co2", "
 LAST_UNIT: Final = r"_(ms|us|s|seconds|milliseconds|percent|pct|usd|joules|hours|minutes|gbps|tflops|qps|rps|tps)$"
 OTHER_EFFICIENCIES: Final = ("energy", "power", "cost", "memory", "sample", "data", "token", "bandwidth", "compute", "model")
 EFFORT_TO: Final = r"(time|hours|minutes|seconds|days|steps|epochs|iterations|samples|tokens|cost|energy)(_\w+)?_(to|until|till)(_|$)"
-LONGEST_WAIT: Final = 3600.0  # s; longer durations are no user's wait
+MAX_WAIT: Final = 3600.0  # s; longer durations are no user's wait
 SERVING: Final = r"\b(serv(e|es|ed|ing)|inference|requests?|decod|prompt|output tok|generat|concurren|rps|qps|req/s|chat|streaming)"
 
 
@@ -81,7 +81,7 @@ def is_quality(number: Number) -> bool:
 
 
 def is_score(metric: str) -> bool:
-    """Whether a metric's name denotes a score."""
+    """True if a metric's name denotes a score."""
     if has_word(metric, NO_SCORES) and not has_word(metric, PROPORTIONS):
         return False
     return has_word(metric, (*PROPORTIONS, *BOUNDED, *WORSE_IF_HIGHER), ("accurac", "perplexit"))
@@ -153,7 +153,7 @@ def is_wait(number: Number) -> bool:
     unit = unit_of(number)
     if unit.noun is not None and unit.kind is None:
         return False  # "queue length" in requests
-    if unit.kind not in (None, "time", "ratio", "percent") or (unit.kind == "time" and unit.factor >= LONGEST_WAIT):
+    if unit.kind not in (None, "time", "ratio", "percent") or (unit.kind == "time" and unit.factor >= MAX_WAIT):
         return False
     if has_word(number.metric, (), CHANGES):  # "end-to-end speedup" may be a training's
         return has_word(
@@ -165,7 +165,7 @@ def is_wait(number: Number) -> bool:
 
 
 def lower_is_better(number: Number) -> bool:
-    """Whether lower is better: times, costs, energies, some scores."""
+    """True if lower is better: times, costs, energies, some scores."""
     if is_quality(number):
         return has_word(number.metric, WORSE_IF_HIGHER)
     if has_word(number.metric, ("overhead", "slowdown"), ("overhead", "slowdown")) or _is_size(number):
@@ -181,6 +181,6 @@ def _is_size(number: Number) -> bool:
 
 
 def is_serving(claim: Claim) -> bool:
-    """Whether the claim is about serving requests."""
+    """True if the claim is about serving requests."""
     words = " ".join([claim.claim.text, *(f"{number.metric} {number.unit or ''}" for number in claim.number)]).casefold()
     return claim.slo is not None or any(map(is_wait, claim.number)) or bool(re.search(SERVING, words))

@@ -38,7 +38,7 @@ def folded_name(text: str) -> str:
 
 @cache
 def has_word(text: str, words: tuple[str, ...], beginnings: tuple[str, ...] = ()) -> bool:
-    """Whether a name contains one of the words, or a word with one of the prefixes."""
+    """True if a name contains one of the words, or a word with one of the prefixes."""
     name = folded_name(text)
     whole = any(re.search(rf"(^|_){re.escape(word)}s?(_|$)", name) for word in words)
     return whole or any(re.search(rf"(^|_){re.escape(word)}", name) for word in beginnings)

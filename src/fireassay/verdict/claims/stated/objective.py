@@ -137,6 +137,6 @@ def _sure(number: Number, factor: float, bound: float, kept: bool, *, floor: boo
 
 
 def same_unit(slo: Objective, number: Number) -> bool:
-    """Whether the limit's unit, if stated, is compatible with the number's."""
+    """True if the limit's unit, if stated, is compatible with the number's."""
     unit, number_unit = parse(slo.unit), kinds.unit_of(number)
     return unit.kind is None or number_unit.kind is None or convertible(unit, number_unit)

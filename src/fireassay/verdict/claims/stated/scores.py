@@ -20,12 +20,12 @@ NARROWEST_POINTS: Final = 0.05  # a smaller margin between scores in points is a
 
 
 def is_bounded(metric: str) -> bool:
-    """Whether a score lies between 0 and 1, or 0 and 100."""
+    """True if a score lies between 0 and 1, or 0 and 100."""
     return has_word(metric, (*PROPORTIONS, *BOUNDED), ("accurac",))
 
 
 def is_proportion(metric: str) -> bool:
-    """Whether a score is the share of correct items."""
+    """True if a score is the share of correct items."""
     return has_word(metric, PROPORTIONS, ("accurac",)) and not _is_error(metric)
 
 
@@ -79,7 +79,7 @@ def of_number(number: Number, margin: float | None = None) -> ClaimedQuality | N
 
 
 def lower_score_is_better(quality: ClaimedQuality) -> bool:
-    """Whether lower is better: as stated, or from the metric's name."""
+    """True if lower is better: as stated, or from the metric's name."""
     if quality.direction is not None:
         return quality.direction == "lower"
     return _is_error(quality.metric)
@@ -90,6 +90,6 @@ def _is_error(metric: str) -> bool:
 
 
 def direction_contradicts(quality: ClaimedQuality) -> bool:
-    """Whether the stated direction contradicts the score's usual one."""
+    """True if the stated direction contradicts the score's usual one."""
     worse = _is_error(quality.metric)
     return (quality.direction == "higher" and worse) or (quality.direction == "lower" and is_proportion(quality.metric) and not worse)

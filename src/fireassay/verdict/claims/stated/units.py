@@ -93,7 +93,7 @@ class Unit:
 
     @property
     def is_change(self) -> bool:
-        """Whether it is dimensionless."""
+        """True if it is dimensionless."""
         return self.kind in ("ratio", "percent")
 
 
@@ -192,5 +192,5 @@ def difference(first: Unit, second: Unit) -> str | None:
 
 
 def convertible(first: Unit, second: Unit) -> bool:
-    """Whether both are known and measure the same quantity."""
+    """True if both are known and measure the same quantity."""
     return first.kind is not None and second.kind is not None and difference(first, second) is None

@@ -42,7 +42,7 @@ def steps(measured: RecordData, _: Results) -> Any:
 
 
 def warm_up_trials(measured: RecordData, _: Results) -> Any:
-    """Whether warm-up trials preceded the counted ones."""
+    """True if warm-up trials preceded the counted ones."""
     trials = measured.table("trials")
     if trials.height == 0:
         return None

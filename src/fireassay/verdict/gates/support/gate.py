@@ -16,7 +16,7 @@ from fireassay.frames.record_data import RecordData
 from fireassay.metrics.metric import LAUNCHED, Results
 from fireassay.verdict.types import GateResult, Status
 
-FEWEST_LAUNCHES = 3  # fewer give no useful interval between launches (docs/methodology.md)
+MIN_LAUNCHES = 3  # fewer give no useful interval between launches (docs/methodology.md)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,7 +36,7 @@ def threshold(gate: str, configuration: str, title: str, value: Value, bound: fl
         return GateResult(gate=gate, configuration=configuration, status=status, sentence=f"{title}: {value.detail}")
     limit, shown = asked(bound, value.unit), show(value, beside=(bound,))
     status = _status(value.low, value.high, bound, side)
-    few = value.n_launches < FEWEST_LAUNCHES and value.confidence < 1.0  # two launches may agree by chance
+    few = value.n_launches < MIN_LAUNCHES and value.confidence < 1.0  # two launches may agree by chance
     if few:
         status = "INCONCLUSIVE"
     words = {"PASS": "meets", "FAIL": "misses", "INCONCLUSIVE": "may or may not meet"}[status]
@@ -49,7 +49,7 @@ def threshold(gate: str, configuration: str, title: str, value: Value, bound: fl
 def too_few(launches: int) -> str:
     """Why so few launches decide nothing."""
     verb = "carries" if launches == 1 else "carry"
-    return f"{count(launches, 'launches')} {verb} no verdict, use at least {FEWEST_LAUNCHES}"
+    return f"{count(launches, 'launches')} {verb} no verdict, use at least {MIN_LAUNCHES}"
 
 
 def _status(low: float, high: float, bound: float, side: str) -> Literal["PASS", "FAIL", "INCONCLUSIVE"]:

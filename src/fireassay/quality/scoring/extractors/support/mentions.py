@@ -86,7 +86,7 @@ def _undecorated(text: str, span: Span) -> Span:
 
 
 def _bare(text: str, at: int, end: int) -> bool:
-    """Whether only decoration follows."""
+    """True if only decoration follows."""
     return end - at <= MAX_CHOICE and not text[at:end].strip(_DECORATION)
 
 

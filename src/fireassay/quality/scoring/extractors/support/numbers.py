@@ -75,7 +75,7 @@ def normalised(text: str) -> str | None:
 
 
 def _between(text: str, at: int, begin: int) -> bool:
-    """Whether the sign at this position stands between two values."""
+    """True if the sign at this position stands between two values."""
     before = text[at - 1] if at > begin else " "
     return before.isalnum() or before in ")]}%_"
 
