@@ -83,6 +83,7 @@ class Steps:
         self._out = out
         self.step = 0
         self.begun = False
+        self.calls = 0  # of outermost modules
         self.order, self.ledger, self.overlap = Order(), Ledger(), Overlap(self._tell_evaluated)
         # of the current step
         self._begin = 0
@@ -328,8 +329,10 @@ class Steps:
         self._asked = now
 
     def _got(self, event: Event) -> None:
-        _, now, batch = event
-        source = batch.source
+        _, now, fetched = event
+        items, ids, source, key, read_as = fetched
+        batch = Batch(items, ids, source, key)
+        read_as.append(batch)
         begin, self._asked = self._asked, None
         if begin is None:
             return
@@ -401,8 +404,10 @@ class Steps:
     # ------------------------------------------------------------------ passes
 
     def _forward(self, event: Event) -> None:
-        _, now, flags, matches, unknown, sequence, module = event
+        _, now, flags, found, unknown, sequence, module = event
+        matches = [(read_as[0], rows) for (*_, read_as), rows in found]
         self._now = now
+        self.calls += 1
         if flags & COUNTS:
             if self._unsettled:
                 self._settle(module)
