@@ -18,17 +18,19 @@ from fireassay.steps.events import Fetched
 MAX_TENSORS: Final = 8  # in a batch or a call
 MAX_SHARED: Final = 4096  # batches that are views of one storage
 Match = tuple[Fetched, range | None]
-Piece = tuple[Fetched, Any, Any, int, int, bool]  # a tensor: its batch, storage (weakly), shape, address, bytes of an element, contiguous
-BATCH, STORAGE, SHAPE, ADDRESS, BYTES, CONTIGUOUS = range(6)
+# A tensor of a batch: the batch, its storage (weakly), shape, address, bytes of an element, whether it is contiguous.
+# Or several that are views of one storage: None, the storage, None, and those tensors by address.
+Piece = tuple[Any, ...]
+BATCH, STORAGE, SHAPE, ADDRESS = range(4)
 
 
 class Storages:
     """The batches of this process, by storage."""
 
     def __init__(self, torch: Any) -> None:
-        self._tensor, self._strided = torch.Tensor, torch.strided
+        self._tensor = torch.Tensor
         # by the id of the storage's object, which torch keeps as long as the storage
-        self.pieces: dict[int, Piece | dict[int, Piece]] = {}
+        self.pieces: dict[int, Piece] = {}
         self.max_pieces = 64  # before expired ones are dropped
 
     def add(self, batch: Fetched, content: Any) -> None:
@@ -44,34 +46,26 @@ class Storages:
                 continue
             key = id(storage)
             known = pieces.get(key)
-            if known is None or (type(known) is tuple and known[STORAGE]() is None):
+            if known is None or known[STORAGE]() is None:
                 pieces[key] = piece
             else:
                 self._share(key, known, piece)
         if len(pieces) > self.max_pieces:
-            for key in [key for key, piece in pieces.items() if _is_expired(piece)]:
+            for key in [key for key, piece in pieces.items() if piece[STORAGE]() is None]:
                 del pieces[key]
             self.max_pieces = max(64, 2 * len(pieces))
 
-    def _share(self, key: int, known: Piece | dict[int, Piece], piece: Piece) -> None:
+    def _share(self, key: int, known: Piece, piece: Piece) -> None:
         """Several batches may be views of one storage."""
-        if _is_expired(known):
-            self.pieces[key] = piece
-            return
-        shared = known if isinstance(known, dict) else {known[ADDRESS]: known}
-        shared.pop(piece[ADDRESS], None)  # the same rows, fetched again
-        shared[piece[ADDRESS]] = piece
-        if len(shared) > MAX_SHARED:
-            shared.pop(next(iter(shared)))
-        self.pieces[key] = shared
+        views = {known[ADDRESS]: known} if known[SHAPE] is not None else known[ADDRESS]
+        views.pop(piece[ADDRESS], None)  # the same rows, fetched again
+        views[piece[ADDRESS]] = piece
+        if len(views) > MAX_SHARED:
+            views.pop(next(iter(views)))
+        self.pieces[key] = (None, piece[STORAGE], None, views)
 
     def matches(self, inputs: Any) -> tuple[Sequence[Match], bool]:
         """(batches passed to a call, whether it may also receive an unidentifiable one)."""
-        if type(inputs) is tuple and len(inputs) == 1 and type(tensor := inputs[0]) is self._tensor and tensor.layout is self._strided:
-            storage = tensor.untyped_storage()  # the usual call: the model's, with a whole batch
-            piece = self.pieces.get(id(storage))
-            if type(piece) is tuple and piece[STORAGE]() is storage and tensor.shape == piece[SHAPE]:
-                return ((piece[BATCH], None),), False
         found: list[Match] = []
         computed = first = True
         for tensor in tensors(inputs, self._tensor):
@@ -88,19 +82,13 @@ class Storages:
         except (RuntimeError, NotImplementedError):
             return None
         piece = self.pieces.get(id(storage))
-        views = isinstance(piece, dict)
-        if isinstance(piece, dict):
-            piece = piece.get(tensor.data_ptr())
-        if piece is None or piece[STORAGE]() is not storage or (views and tensor.numel() > piece[SHAPE].numel()):
+        if piece is None or piece[STORAGE]() is not storage:
             return None
+        if piece[SHAPE] is None:
+            piece = piece[ADDRESS].get(tensor.data_ptr())
+            if piece is None or tensor.numel() > piece[SHAPE].numel():
+                return None
         return piece[BATCH], _rows(piece, tensor)
-
-
-def _is_expired(piece: Piece | dict[int, Piece]) -> bool:
-    """True if the storage no longer exists."""
-    if isinstance(piece, dict):
-        piece = next(iter(piece.values()))
-    return piece[STORAGE]() is None
 
 
 def _rows(piece: Piece, tensor: Any) -> range | None:

@@ -12,8 +12,7 @@ from bisect import bisect_right
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
-from fireassay.instruments.hooks.batches import Storages
-from fireassay.instruments.hooks.communication_waits import BETWEEN
+from fireassay.instruments.hooks.batches import BATCH, SHAPE, STORAGE, Storages
 from fireassay.instruments.hooks.live_optimizers import shared_parameters, trained_parameters
 from fireassay.instruments.hooks.turns import Pass
 from fireassay.steps.events import (
@@ -42,6 +41,7 @@ COUNTED: Final = COUNTS | GRADIENTS
 # Since the last forward pass with gradients: nothing, a batch was requested, a pass may have trained nothing, it did and was an evaluation,
 # an optimizer has stepped.
 SETTLED, REQUESTED, UNTRAINED, EVALUATES, UPDATED = range(5)
+EVALUATION: Final = "evaluation"  # the phase of a pass that may train nothing
 MAY_EVALUATE: Final = (UNTRAINED, EVALUATES)
 
 
@@ -50,29 +50,33 @@ class Passes:
 
     __slots__ = (
         "_attached",
+        "_end",
+        "_ends",
         "_first_module",
         "_gradients",
+        "_loss_after",
         "_only_evaluates",
+        "_pieces",
         "_sequence",
         "_storages",
+        "_strided",
         "_tensor",
         "_trained_ids",
         "_under_way",
         "_untrained",
         "_without_step",
-        "ends",
         "known_model",
         "open",
         "scales",
-        "took_loss",
     )
 
     def __init__(self, torch: Any, attached: Attached, storages: Storages) -> None:
-        self._attached, self._storages = attached, storages
+        self._attached, self._storages, self._pieces, self._strided = attached, storages, storages.pieces, torch.strided
         self._tensor, self._gradients, self._sequence = torch.Tensor, torch.is_grad_enabled, torch._C._autograd._get_sequence_nr
         self.open: list[Event] = []  # forward passes with gradients since the last backward pass
-        self.ends: list[int] = []  # their sequence numbers at the end
-        self._under_way: Any = None  # the current backward pass: nested, its roots, how it is watched, the pass around it
+        self._ends: list[Any] = []  # their sequence numbers at the end, without the last one's
+        self._end: int | None = 0  # the last one's; None: it is under way
+        self._under_way: list[tuple[str, Any, Any]] = []  # backward passes, nested: the pass around it, roots, how it is watched
         self._only_evaluates = False  # in a pass that may train nothing
         self._untrained: Any = None  # the last module in evaluation mode, if its gradients may be requested
         self._trained_ids: set[int] = set()  # modules trained without a loader
@@ -80,12 +84,12 @@ class Passes:
         self._without_step = 0  # losses that no step has collected
         self.known_model = False  # a model was found
         self.scales = False  # losses, before their backward pass
-        self.took_loss = False  # a closure has returned this update's loss
+        self._loss_after: int | None = -1  # the update before the one whose loss a closure has returned
 
     @property
     def under_way(self) -> bool:
         """True within a backward pass."""
-        return self._under_way is not None
+        return bool(self._under_way)
 
     # ------------------------------------------------------------------ forward
 
@@ -93,29 +97,34 @@ class Passes:
         """The outermost module is called. Whether its end is recorded too."""
         attached = self._attached
         try:
-            entered = attached.used() if attached.timing else 0
-            attached.inside = True
+            attached.inside, flags = "forward", COUNTED
             if attached.outermost.searches:
                 attached.outermost.examine(type(module))
             if not self._gradients() or not (module.training or attached.recorder.on_gpu):
                 flags = self._may_train_by(module)
+            elif attached.turns.stepped or not self.known_model or not attached.requests:
+                self._trains_by(module)
+            else:  # nothing to decide
+                attached.since_pass, attached.passed = SETTLED, True
+            piece = None
+            if type(inputs) is tuple and len(inputs) == 1 and type(tensor := inputs[0]) is self._tensor and tensor.layout is self._strided:
+                storage = tensor.untyped_storage()  # the usual call: the model's, with a whole batch
+                piece = self._pieces.get(id(storage))
+            if piece is not None and piece[STORAGE]() is storage and piece[SHAPE] == tensor.shape:
+                found, unknown = ((piece[BATCH], None),), False
             else:
-                flags = COUNTED
-                if attached.turns.stepped or not self.known_model or not attached.requests:
-                    self._trains_by(module)
-                else:  # nothing to decide
-                    attached.since_pass, attached.passed, attached.where = SETTLED, True, "forward"
-            found, unknown = self._storages.matches(inputs)
+                found, unknown = self._storages.matches(inputs)
             if attached.named is not None and not self._only_evaluates:
                 attached.named["forward"].__enter__()
             if flags & COUNTS and (found or unknown):
                 event = (FORWARD, attached.now(), flags, found, unknown, self._sequence(), id(module))
+                if self.open:
+                    self._ends.append(self._end)
                 self.open.append(event)
+                self._end = None
             else:
                 event = (FORWARD, attached.now(), flags, found, unknown, 0, id(module))
             attached.append(event)
-            if entered:
-                attached.cost_ns += attached.used() - entered
             return True
         except Exception as error:
             attached.failed(error)
@@ -127,9 +136,8 @@ class Passes:
         if attached.turns.stepping:  # in a closure (LBFGS)
             if gradients:
                 self._trains_by(module)
-            attached.where = "forward"
             return COUNTED if gradients else 0
-        self._only_evaluates = True
+        self._only_evaluates, attached.inside = True, EVALUATION
         if len(attached.events) > MAX_UNREAD:  # no step reads them
             attached.read()
         flags = (GRADIENTS if gradients else 0) | (TRAINING if module.training else 0)
@@ -149,18 +157,14 @@ class Passes:
         """The call has returned."""
         attached = self._attached
         try:
-            now = attached.now()
-            entered = attached.used() if attached.timing else 0
-            attached.append((FORWARDED, now))
-            attached.inside, attached.where = False, "optimizer" if attached.turns.stepping else BETWEEN
-            if len(self.open) > len(self.ends):
-                self.ends += [self._sequence()] * (len(self.open) - len(self.ends))
+            attached.append((FORWARDED, attached.now()))
+            attached.inside = ""
+            if self._end is None:
+                self._end = self._sequence()
             if self._only_evaluates:
                 self._only_evaluates = False
             elif attached.named is not None:
                 attached.named["forward"].__exit__(None, None, None)
-            if entered:
-                attached.cost_ns += attached.used() - entered
         except Exception as error:
             attached.failed(error)
 
@@ -182,7 +186,7 @@ class Passes:
             attached.open()
         else:
             self._begins()
-        attached.since_pass, attached.passed, attached.where, self._untrained = SETTLED, True, "forward", None
+        attached.since_pass, attached.passed, self._untrained = SETTLED, True, None
         if module is None:
             return
         if not attached.requests and id(module) not in self._trained_ids:
@@ -191,7 +195,7 @@ class Passes:
             attached.append((TRAINS, attached.now(), inner))
         if not self.known_model and any(True for _ in module.parameters()):
             attached.communication.check_ranks()
-            if attached.updates or attached.optimizers.train(module):
+            if attached.updated_at is not None or attached.optimizers.train(module):
                 self._watch(module)
             else:
                 self._first_module = weakref.ref(module)
@@ -217,7 +221,8 @@ class Passes:
     def begin_with(self, optimizer: Any) -> None:
         """The first optimizers are created: passes before this were training already, or only queried a shape."""
         attached, module = self._attached, self._first_module()
-        if attached.begun and not (attached.derived or attached.requests):
+        attached.read()
+        if attached.begun and not (attached.reader.derived or attached.requests):
             attached.begun = False  # the first step has not begun with them
             attached.recorder.withdraw()
             attached.append((WITHDRAW, attached.now()))
@@ -230,28 +235,22 @@ class Passes:
         """Gradients are requested, possibly inside another pass. Whether their end is recorded too."""
         attached = self._attached
         try:
-            entered = attached.used() if attached.timing else 0
-            nested, attached.inside = attached.inside, True
-            if attached.since_pass and not nested:  # from functions, unknown modules, or passes that so far only evaluated
+            around, attached.inside, reached, hook = attached.inside, "backward", None, None
+            if attached.since_pass and not around:  # from functions, unknown modules, or passes that so far only evaluated
                 if not attached.begun:
                     attached.open()
                 attached.outermost.search()
                 self._trains_by(self._untrained if attached.since_pass in MAY_EVALUATE else None)
-            attached.derived, attached.where, reached, hook = True, "backward", None, None
-            if self.open:
-                if len(self.open) > 1:
-                    reached = self._reached(roots)
-                else:
-                    self.open.clear()
-                    self.ends.clear()
+            if len(self.open) == 1:
+                self.open.clear()
+            elif self.open:
+                reached = self._reached(roots)
             if attached.named is not None:
                 attached.named["backward"].__enter__()
             if accumulates and attached.communication.others:
                 hook = attached.communication.begin_pass(roots)
-            self._under_way = (nested, roots if accumulates else None, hook, self._under_way)
-            attached.append((BACKWARD, attached.now(), nested, reached))
-            if entered:
-                attached.cost_ns += attached.used() - entered
+            self._under_way.append((around, roots if accumulates else None, hook))
+            attached.append((BACKWARD, attached.now(), around != "", reached))
             return True
         except Exception as error:
             attached.failed(error)
@@ -261,30 +260,21 @@ class Passes:
         """The gradients are ready."""
         attached = self._attached
         try:
-            now = attached.now()
-            entered = attached.used() if attached.timing else 0
-            inside, roots, hook, around = self._under_way
-            attached.inside, self._under_way = inside, around
+            now, loss = attached.now(), None
+            attached.inside, roots, hook = self._under_way.pop()
             if attached.named is not None:
                 attached.named["backward"].__exit__(None, None, None)
             if hook is not None or attached.communication.computed is not None:
                 attached.communication.end_pass(hook, "backward", now)
-            loss, stepping = None, attached.turns.stepping
-            if not inside and not stepping:
-                attached.where = BETWEEN
-            else:
-                attached.where = "backward" if around is not None else "forward" if inside else "optimizer"
-            if roots is not None and around is None and len(roots) == 1:
+            if roots is not None and len(roots) == 1 and not self._under_way:
                 root = roots[0]
-                if type(root) is self._tensor and root.is_cpu and not stepping and not self.scales:  # the usual loss
+                if type(root) is self._tensor and root.is_cpu and not attached.turns.stepping and not self.scales:  # the usual loss
                     loss = root.item() if root.numel() == 1 else None
                 else:
                     loss = self._loss_of(root)
             attached.append((BACKWARDED, now, loss))
             if not attached.turns.known:
                 self._updates_by_hand()
-            if entered:
-                attached.cost_ns += attached.used() - entered
         except Exception as error:
             attached.failed(error)
 
@@ -293,9 +283,9 @@ class Passes:
         if not isinstance(root, self._tensor) or root.numel() != 1:
             return None
         if self._attached.turns.stepping:  # a closure (LBFGS) runs several times per step; the first loss counts
-            if self.took_loss:
+            if self._loss_after == self._attached.updated_at:
                 return None
-            self.took_loss = True
+            self._loss_after = self._attached.updated_at
         loss = getattr(root, "_assay_unscaled", root)  # before a gradient scaler's factor
         return loss.item() if type(loss) is self._tensor and loss.is_cpu else loss.detach()
 
@@ -311,10 +301,12 @@ class Passes:
 
         Later passes may still get their own backward pass; earlier ones were discarded.
         """
-        passes, ends = self.open, self.ends
+        passes, ends = self.open, self._ends[:]
+        if self._end is not None:
+            ends.append(self._end)
         batches = [found[0][0] if len(found) == 1 else None for _, _, _, found, *_ in passes]
         if not roots or (batches[0] is not None and all(batch is batches[0] for batch in batches)):
-            self.open, self.ends = [], []
+            self.open, self._ends = [], []
             return None
         begins = [number for *_, number, _ in passes]
         reached = search_graph(roots, begins, ends)
@@ -324,7 +316,7 @@ class Passes:
             else max((index for index, number in enumerate(begins) if number in reached), default=len(begins))
         )
         left = range(last + 1, len(begins))
-        self.open, self.ends = [passes[index] for index in left], [ends[index] for index in left if index < len(ends)]
+        self.open, self._ends = [passes[index] for index in left], [ends[index] for index in left if index + 1 < len(passes)]
         return reached
 
 

@@ -27,7 +27,7 @@ from fireassay.instruments.hooks.exposed_communication import ExposedCommunicati
 from fireassay.instruments.hooks.live_optimizers import LiveOptimizers
 from fireassay.instruments.hooks.outermost_modules import Outermost
 from fireassay.instruments.hooks.own_cost import OwnCost
-from fireassay.instruments.hooks.passes import EVALUATES, MAX_EVENTS, MAY_EVALUATE, REQUESTED, UPDATED, Passes
+from fireassay.instruments.hooks.passes import EVALUATES, EVALUATION, MAX_EVENTS, MAY_EVALUATE, REQUESTED, UPDATED, Passes
 from fireassay.instruments.hooks.sample_sources import Sources
 from fireassay.instruments.hooks.turns import Turns
 from fireassay.instruments.hooks.updates import Updates
@@ -71,7 +71,6 @@ class Attached:
         "communication",
         "cost_ns",
         "costs",
-        "derived",
         "entered",
         "events",
         "forward",
@@ -97,12 +96,14 @@ class Attached:
         "timing",
         "turn_observer",
         "turns",
-        "updated",
         "updated_at",
-        "updates",
         "used",
-        "where",
     )
+
+    forward: Callable[..., bool]
+    forwarded: Callable[[], None]
+    backward: Callable[[Any, bool], bool]
+    backwarded: Callable[[], None]
 
     def __init__(self, torch: Any, recorder: Recorder, now: Callable[[], int] = time.monotonic_ns) -> None:
         self.recorder, self.now, self._tensor = recorder, now, torch.Tensor
@@ -112,11 +113,9 @@ class Attached:
         self.reader = Steps(recorder.rows)
         self._reading = threading.Lock()
         self._reader_thread: int | None = None
-        self.inside = False  # a forward or backward pass: nested calls are part of it
+        self.inside = ""  # the pass, or the request of data: nested calls are part of it
         self.storages, self.sources = Storages(torch), Sources(torch, self.append, now)
         self.passes, self.turns = Passes(torch, self, self.storages), Turns()
-        self.forward, self.forwarded = self.passes.forward, self.passes.forwarded
-        self.backward, self.backwarded = self.passes.backward, self.passes.backwarded
         self.optimizer_hooks = Updates(self)
         self.made, self.step, self.stepped = self.optimizer_hooks.made, self.optimizer_hooks.step, self.optimizer_hooks.stepped
         self.outermost = Outermost(torch, self)
@@ -129,15 +128,13 @@ class Attached:
         self.begun = False
         self.pausing = 0  # reported ones, nested
         self.requests = False  # the script requests batches
-        self.where = BETWEEN  # the current phase
         self.since_pass = UPDATED  # what happened since the last forward pass with gradients
         self.passed = False  # a forward pass with gradients since an optimizer stepped
-        self.derived = False  # gradients were requested in the current step
-        self.updated = False  # an optimizer has begun to step in the current step
-        self.updates = False  # an optimizer has stepped
-        self.updated_at = self.blocked_ns = 0  # when the last optimizer step ended; blocked time by then
+        self.updated_at: int | None = None  # when the last optimizer step ended
+        self.blocked_ns = 0  # blocked time by then
         self._plain_until = 0  # until this step a step that ends needs nothing but its event
-        self.timing, self.cost_ns = True, 0  # the hooks' processor time in the current step
+        self.time_hooks(True)
+        self.cost_ns = 0  # the hooks' processor time in the current step, if that is timed
         self.used, self.entered = time.thread_time_ns, 0  # since when, of a request
         self._reading_ns = 0  # a step's share of the time to read its events
         self._counted = self._read_step = 0  # up to this step they were counted; read
@@ -154,7 +151,13 @@ class Attached:
 
     def silence(self) -> None:
         """Stop recording."""
-        self.active = self.inside = self.calls.wanted = False
+        self.active = self.calls.wanted = False
+        self.inside = ""
+
+    @property
+    def updated(self) -> bool:
+        """True if an optimizer has stepped in the current step, or does."""
+        return bool(self.turns.stepped or self.turns.stepping) and self.turns.may_have_ended is None
 
     @property
     def trains(self) -> bool:
@@ -253,14 +256,13 @@ class Attached:
         now, turns, recorder = self.now(), self.turns, self.recorder
         self.entered = self.used() if self.timing else 0
         self.since_pass = EVALUATES if self.since_pass in MAY_EVALUATE else REQUESTED
-        self.where, step = "data", recorder.step_number + 1
+        step = recorder.step_number + 1
         if step < self._plain_until and turns.stepped and not (turns.stepping or self.calls.seen):
             self.append((ASK_TURN, now))
             recorder.step_number = self.calls.step = step
             recorder.begin_ns = now
             recorder.report_step(step, now)
             turns.stepped.clear()
-            self.derived = self.updated = False
             return
         if not self.begun:
             self.open()
@@ -281,19 +283,15 @@ class Attached:
         """The batch has arrived."""
         now = self.now()
         entered = self.used() if self.timing else 0
-        self.where = BETWEEN
-        source = iterator._assay_source
-        ids = None if source is None else iterator._assay_ids()
+        ids = None if (source := iterator._assay_source) is None else iterator._assay_ids()
         if type(ids) is not list:  # the script's own sampler may yield anything
             ids = None
         kind = type(content)
-        if (kind is list or kind is tuple) and content and type(first := content[0]) is self._tensor:  # the usual batch
-            items = float(shape[0]) if (shape := first.shape) else None
-        else:
-            items = values.batch_items(content)
-        if items is None and ids is not None:  # for any result of the script's own collate function
-            items = float(len(ids))
-        batch = (items, ids, source, iterator if source is None else source, [])
+        if (kind is list or kind is tuple) and content and type(first := content[0]) is self._tensor and (shape := first.shape):
+            items = shape[0]  # of the usual batch
+        elif (items := values.batch_items(content)) is None and ids is not None:  # for any result of the script's own collate function
+            items = len(ids)
+        batch = (items, ids, source, source or iterator, [])
         self.storages.add(batch, content)
         self.append((GOT, now, batch))
         if entered:
@@ -307,7 +305,6 @@ class Attached:
 
     def ran_out(self, iterator: Any) -> None:
         """An epoch has ended. A prefetched batch may still be used."""
-        self.where = BETWEEN
         source = iterator._assay_source
         if source is not None and iterator._assay_ids() is not None:
             self.recorder.unknown_samples("the script has read samples directly from the loader's sampler")
@@ -326,13 +323,13 @@ class Attached:
     def may_end(self) -> None:
         """The step may have ended here."""
         self.turns.may_have_ended = now = self.now()
-        self.updated, self._plain_until = False, 0
+        self._plain_until = 0
         self.append((events.MAY_END, now))
 
     def goes_on(self) -> None:
         """The step had not ended."""
         if self.turns.may_have_ended is not None:
-            self.turns.may_have_ended, self.updated = None, True
+            self.turns.may_have_ended = None
             self.append((events.GOES_ON, self.now()))
 
     def ended_before(self) -> bool:
@@ -340,10 +337,9 @@ class Attached:
         at = self.turns.may_have_ended
         if at is None:
             return False
-        began, derived = self.now(), self.derived
+        began = self.now()
         self.turns.may_have_ended = None
         self.turn(at, earlier=True)
-        self.derived = derived
         self.set_aside(self.now() - began)
         return True
 
@@ -363,7 +359,6 @@ class Attached:
         self.entered += recorder.model.hash_ns - hashed  # told apart
         self.append((TURN, end, begin, exposed, earlier))
         self.turns.stepped.clear()
-        self.derived = self.updated = False
         step = calls.step = recorder.step_number
         if not step & (step - 1):
             self.outermost.search_again()
@@ -392,6 +387,28 @@ class Attached:
         """Something is due when the current step ends."""
         self._plain_until = 0
 
+    def time_hooks(self, timing: bool) -> None:
+        """Measure the hooks' own time from now on, or no longer."""
+        self.timing = timing
+        passes = self.passes
+        for name, call in (
+            ("forward", passes.forward),
+            ("forwarded", passes.forwarded),
+            ("backward", passes.backward),
+            ("backwarded", passes.backwarded),
+        ):
+            setattr(self, name, self._timed(call) if timing else call)
+
+    def _timed(self, call: Callable[..., Any]) -> Callable[..., Any]:
+        def timed(*arguments: Any) -> Any:
+            self.entered = self.used()
+            try:
+                return call(*arguments)
+            finally:
+                self.cost_ns += self.used() - self.entered
+
+        return timed
+
     def _count_cost(self, step: int, unwatched: bool) -> None:
         """The hooks' own time in the step that ended; the events are read in between."""
         costs = self.costs
@@ -400,7 +417,8 @@ class Attached:
         costs.steps[not unwatched] += step - self._counted
         self._counted = step
         self.calls.own_ns = self.cost_ns = 0
-        self.timing = costs.next_timed(step, watched=not self.calls.unwatched)
+        if self.timing != (timing := costs.next_timed(step, watched=not self.calls.unwatched)):
+            self.time_hooks(timing)
         self.entered = self.used() if self.timing else 0
         if len(self.events) >= MAX_EVENTS or self.recorder.on_gpu:
             since = self.used()
@@ -421,6 +439,7 @@ class Attached:
         made, exposed, recorder, communication = bool(self.turns.stepped), None, self.recorder, self.communication
         self.turns.may_have_ended = None
         if made:
+            assert self.updated_at is not None
             exposed = communication.end_last(recorder.step_number, self.updated_at, self.blocked_ns)
             recorder.ended(self.updated_at)
         elif self.begun and not recorder.any_update:
@@ -440,11 +459,11 @@ class Attached:
 
         None after the last gradient, whose waiting is recorded as a whole, and outside training.
         """
-        if self.communication.computed is not None:
+        if self.communication.computed is not None or self.inside == EVALUATION:
             return None
-        if self.where is BETWEEN and (self.inside or self.since_pass == EVALUATES):
-            return None
-        return self.where
+        if self.inside or self.turns.stepping:
+            return self.inside or "optimizer"
+        return None if self.since_pass == EVALUATES else BETWEEN
 
 
 def _optimizers(count: int) -> str:

@@ -139,7 +139,7 @@ def _batches(attached: Attached, iterators: Any) -> list[Undo]:
                 attached.ask()
             except Exception as error:
                 attached.failed(error)
-            inside, attached.inside = attached.inside, True  # modules that transform samples are no forward pass
+            inside, attached.inside = attached.inside, "data"  # modules that transform samples are no forward pass
             try:
                 batch = original(self)
             except StopIteration:
@@ -184,7 +184,7 @@ def _backward(torch: Any, attached: Observer) -> list[Undo]:
         def _engine_run_backward(roots: Any, *arguments: Any, **words: Any) -> Any:
             if is_traced() or not attached.active or getattr(compiler, "_is_compiling_flag", False) or current() != main:
                 return original(roots, *arguments, **words)
-            begun = attached.backward(roots, bool(words.get("accumulate_grad")))
+            begun = attached.backward(roots, words.get("accumulate_grad", False))
             try:
                 return original(roots, *arguments, **words)
             finally:
@@ -218,10 +218,7 @@ def _optimizers(torch: Any, attached: Attached) -> list[Undo]:
 
         return __init__
 
-    hooks = (
-        optimizers.register_optimizer_step_pre_hook(updates.before_step),
-        optimizers.register_optimizer_step_post_hook(updates.after_step),
-    )
+    hooks = (optimizers.register_optimizer_step_pre_hook(updates.step), optimizers.register_optimizer_step_post_hook(updates.stepped))
     return [*(hook.remove for hook in hooks), _replace(optimizers.Optimizer, "__init__", init)]
 
 

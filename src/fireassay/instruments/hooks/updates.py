@@ -9,7 +9,6 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING, Any
 
-from fireassay.instruments.hooks.communication_waits import BETWEEN
 from fireassay.instruments.hooks.live_optimizers import shared_parameters
 from fireassay.instruments.hooks.passes import REQUESTED, UPDATED
 from fireassay.steps.events import MADE, STEP, STEPPED, UPDATE
@@ -40,20 +39,10 @@ class Updates:
         if not passes.known_model:
             passes.begin_with(optimizer)
         watch = attached.recorder.model.current
-        if attached.updates and watch is not None and not shared_parameters(optimizer, watch.model):
+        if attached.updated_at is not None and watch is not None and not shared_parameters(optimizer, watch.model):
             attached.communication.evidence.settle(watch)  # of another model, since the first may be dropped
             watch.release()
         attached.append((MADE, attached.now()))
-
-    def before_step(self, optimizer: Any, arguments: Any, words: Any) -> None:
-        """Torch's hook: an optimizer is about to step."""
-        attached = self._attached
-        if not attached.active or (self._thread() != self._known_thread and not self._counts(optimizer, arguments, words)):
-            return
-        try:
-            self.step(optimizer)
-        except Exception as error:
-            attached.failed(error)
 
     def _counts(self, optimizer: Any, arguments: Any, words: Any) -> bool:
         """True if the step is an update: until the main thread has trained, it may only create the optimizer's state."""
@@ -75,39 +64,35 @@ class Updates:
             self._attached.failed(RuntimeError("optimizers step in several threads, so updates cannot be assigned to steps"))
         return self._threads == 1
 
-    def after_step(self, optimizer: Any, _: Any, __: Any) -> None:
-        """Torch's hook: it has stepped."""
-        attached, dry = self._attached, self._dry
-        if dry and dry[-1] is optimizer:
-            dry.pop()
-        elif attached.active:
-            try:
-                self.stepped(optimizer)
-            except Exception as error:
-                attached.failed(error)
-
-    def step(self, optimizer: Any) -> None:
-        """An optimizer begins to step; nested in another's step, it is part of that."""
+    def step(self, optimizer: Any, arguments: Any = None, words: Any = None) -> None:
+        """An optimizer begins to step; nested in another's step, it is part of that. Torch's hook gives its arguments."""
         attached = self._attached
-        attached.entered = attached.used() if attached.timing else 0
-        key, turns = id(optimizer), attached.turns
-        turns.stepping.append(key)
-        if len(turns.stepping) > 1:
-            turns.nests(key)
-            attached.append((STEP, attached.now(), key))
+        if not attached.active or (
+            self._thread() != self._known_thread and arguments is not None and not self._counts(optimizer, arguments, words)
+        ):
             return
-        if not attached.begun:
-            attached.open()
-        attached.passes.took_loss, attached.updated, attached.where = False, True, "optimizer"
-        if turns.stepped:
-            self._steps_too(key)
-        if attached.since_pass:
-            attached.since_pass = REQUESTED  # what was evaluated before an update is in that step
-        if attached.named is not None:
-            attached.named["optimizer"].__enter__()
-        attached.append((STEP, attached.now(), key))
-        if attached.entered:
-            attached.cost_ns += attached.used() - attached.entered
+        try:
+            attached.entered = attached.used() if attached.timing else 0
+            key, turns = id(optimizer), attached.turns
+            if turns.stepping:
+                turns.stepping.append(key)
+                turns.nests(key)
+                attached.append((STEP, attached.now(), key))
+                return
+            turns.stepping.append(key)
+            if not attached.begun:
+                attached.open()
+            if turns.stepped:
+                self._steps_too(key)
+            if attached.since_pass:
+                attached.since_pass = REQUESTED  # what was evaluated before an update is in that step
+            if attached.named is not None:
+                attached.named["optimizer"].__enter__()
+            attached.append((STEP, attached.now(), key))
+            if attached.entered:
+                attached.cost_ns += attached.used() - attached.entered
+        except Exception as error:
+            attached.failed(error)
 
     def _steps_too(self, key: int) -> None:
         """Another optimizer, or the same, has stepped in the current step."""
@@ -120,25 +105,33 @@ class Updates:
             turns.stepped.clear()  # its cycle begins
         if turns.may_have_ended is not None:
             attached.goes_on()
-        attached.updated = True
 
-    def stepped(self, optimizer: Any) -> None:
+    def stepped(self, optimizer: Any, arguments: Any = None, words: Any = None) -> None:
         """The optimizer has stepped, or skipped its step for gradients that were not finite."""
         attached, turns = self._attached, self._attached.turns
-        now = attached.now()
-        entered = attached.used() if attached.timing else 0
-        attached.append((STEPPED, now))
-        if turns.stepping:
-            turns.stepping.pop()
+        if not attached.active or (self._dry and self._is_dry_over(optimizer)):
+            return
+        try:
+            now = attached.now()
+            entered = attached.used() if attached.timing else 0
+            attached.append((STEPPED, now))
             if turns.stepping:
-                return
-        turns.stepped[id(optimizer)] = None
-        attached.updates, attached.passed, attached.where, attached.since_pass = True, False, BETWEEN, UPDATED
-        attached.updated_at, attached.blocked_ns = now, attached.calls.blocked_ns
-        if attached.named is not None:
-            attached.named["optimizer"].__exit__(None, None, None)
-        if entered:
-            attached.cost_ns += attached.used() - entered
+                turns.stepping.pop()
+                if turns.stepping:
+                    return
+            turns.stepped[id(optimizer)] = None
+            attached.passed, attached.since_pass = False, UPDATED
+            attached.updated_at, attached.blocked_ns = now, attached.calls.blocked_ns
+            if attached.named is not None:
+                attached.named["optimizer"].__exit__(None, None, None)
+            if entered:
+                attached.cost_ns += attached.used() - entered
+        except Exception as error:
+            attached.failed(error)
+
+    def _is_dry_over(self, optimizer: Any) -> bool:
+        """True if the step only created the optimizer's state."""
+        return self._dry[-1] is optimizer and self._dry.pop() is optimizer
 
 
 def _is_dry(optimizer: Any, closure: bool) -> bool:
