@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from fireassay.steps.reading import covered
+from fireassay.steps.evaluations import covered
 
 if TYPE_CHECKING:
     from fireassay.instruments.hooks.collective_calls import Call

@@ -90,6 +90,7 @@ class Attached:
         "requests",
         "since_pass",
         "sources",
+        "steady",
         "step",
         "stepped",
         "storages",
@@ -119,6 +120,7 @@ class Attached:
         self.optimizer_hooks = Updates(self)
         self.made, self.step, self.stepped = self.optimizer_hooks.made, self.optimizer_hooks.step, self.optimizer_hooks.stepped
         self.outermost = Outermost(torch, self)
+        self.steady = False  # a forward pass needs no decision but whether it trains
         self.optimizers = LiveOptimizers()  # those that the hooks have seen
         recorder.model.optimizers = self.optimizers
         self.communication = ExposedCommunication(torch, recorder, now, self.phase, self.failed)
@@ -200,13 +202,13 @@ class Attached:
     def items(self) -> float | None:
         """Units of work in the current step."""
         self.read()
-        return self.reader.items
+        return self.reader.current.items
 
     @property
     def batches(self) -> int:
         """Batches used in the current step."""
         self.read()
-        return self.reader.batches
+        return self.reader.current.batches
 
     @property
     def passes_read(self) -> int:
@@ -368,8 +370,13 @@ class Attached:
             recorder.end_if_limited()
         self._count_cost(step, unwatched)
         self._plain_until = 0 if self._differs() else recorder.plain_until(step)
+        self.check_steady()
         if self.turn_observer is not None:
             self.turn_observer.ended()
+
+    def check_steady(self) -> None:
+        """Note whether forward passes need no decision but whether they train."""
+        self.steady = self.requests and self.passes.known_model and self.named is None and not self.outermost.searches
 
     def _differs(self) -> bool:
         """True if more happens at the end of each step than its event says."""
