@@ -35,7 +35,7 @@ class Watcher(Protocol):
     """Receives the calls of outermost modules."""
 
     active: bool  # anything is recorded
-    inside: bool  # a pass
+    inside: str  # the pass under way
 
     @property
     def passes_read(self) -> int:

@@ -35,7 +35,7 @@ from fireassay.instruments.hooks.watched_steps import LOGGED_EVERY
 from fireassay.instruments.recorder import values
 from fireassay.instruments.recorder.recorder import Recorder
 from fireassay.steps import events
-from fireassay.steps.events import ASK, ASK_TURN, GOT, RAN_OUT, SKIPPED, TURN, Event
+from fireassay.steps.events import ASK, ASK_TURN, GOT, RAN_OUT, SKIPPED, TURN, Event, Fetched
 from fireassay.steps.reading import Steps
 
 
@@ -293,7 +293,7 @@ class Attached:
             items = shape[0]  # of the usual batch
         elif (items := values.batch_items(content)) is None and ids is not None:  # for any result of the script's own collate function
             items = len(ids)
-        batch = (items, ids, source, source or iterator, [])
+        batch: Fetched = (items, ids, source, source or iterator, [])
         self.storages.add(batch, content)
         self.append((GOT, now, batch))
         if entered:
