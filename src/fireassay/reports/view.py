@@ -1,6 +1,6 @@
 """What is in the tree from which every report is made?  Frozen rows with their text.
 
-Raw values stay next to their text for JSON, Excel and charts.
+Raw values stay next to their text for JSON, Excel and charts. What only some pages show is computed when one shows it.
 """
 
 from __future__ import annotations
@@ -11,25 +11,27 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from fireassay.estimates.estimate import Estimate, Value
-from fireassay.estimates.format import Shown
-from fireassay.frames.evaluation.flipped import Flip
-from fireassay.frames.links.network_probe import Network
-from fireassay.frames.links.pairs import Pairs
+from fireassay.estimates.format import Scale, Shown, scale_for, show
 from fireassay.frames.record_data import RecordData
 from fireassay.metrics.metric import ALL
 from fireassay.metrics.metric import Shown as Placement
-from fireassay.reports.load import Load
 from fireassay.reports.metric_tables import MetricColumn, MetricTable
 from fireassay.reports.spent import Spent, spent
 from fireassay.reports.words import WHOLE
 from fireassay.spec.kind import Kind
-from fireassay.spec.sections.collectives import Cell as CollectiveCell
-from fireassay.verdict.artifact import ArtifactField
-from fireassay.verdict.hoefler_belli import Rule
 from fireassay.verdict.types import DIMENSIONS, DimensionResult, Finding, GateResult, LayerResult, Recommendation, Status
 
 if TYPE_CHECKING:
     import polars as pl
+
+    from fireassay.frames.evaluation.flipped import Flip
+    from fireassay.frames.links.network_probe import Network
+    from fireassay.frames.links.pairs import Pairs
+    from fireassay.reports.load import Load
+    from fireassay.spec.sections.collectives import Cell as CollectiveCell
+    from fireassay.verdict.artifact import ArtifactField
+    from fireassay.verdict.hoefler_belli import Rule
+    from fireassay.verdict.judge import Judgement
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,19 +65,34 @@ class VectorRow:
 
 @dataclass(frozen=True, kw_only=True)
 class MetricRow:
-    """A metric with its value per configuration key, or under ALL."""
+    """A metric with its value per configuration key, or under ALL, in one scale; computed when it is shown."""
 
     name: str
     title: str
     dimension: str
     unit: str  # as in the record
-    shown_unit: str  # as in this row: "ms", "%"
     better: str
     formula: str
     primary: bool
-    cells: Mapping[str, Shown]
+    values: Callable[[], Mapping[str, Value]] = field(repr=False, compare=False)
+    work: str = "items"  # names an item of work
     tool: str = ""  # the load generator that defines it so; empty for a definition of ours
     shown: tuple[Placement, ...] = ()  # the tables that it asks for
+
+    @cached_property
+    def scale(self) -> Scale:
+        """The scale of all values."""
+        return scale_for(self.unit, (value.value for value in self.values().values() if isinstance(value, Estimate)), self.work)
+
+    @cached_property
+    def cells(self) -> Mapping[str, Shown]:
+        """The values as text."""
+        return {key: show(value, self.scale) for key, value in self.values().items()}
+
+    @property
+    def shown_unit(self) -> str:
+        """The unit as in this row: "ms", "%"."""
+        return self.scale.label
 
     @property
     def known(self) -> bool:
@@ -207,10 +224,8 @@ class View:
     environment: tuple[EnvironmentGroup, ...]
     conditions: tuple[Fact, ...]
     overhead: tuple[tuple[str, Shown], ...]  # the instrument's own cost, per configuration or for the whole experiment
-    # `rules`, computed only if shown
-    answers: Callable[[], tuple[Rule, ...]] = field(repr=False, compare=False)
-    artifact: tuple[ArtifactField, ...]  # the fields of a paper's artifact checklist
     measured: RecordData = field(repr=False, compare=False)  # from which charts draw
+    judgement: Judgement = field(repr=False, compare=False)
     efficiency_gate: float | None
     quality_metric: str | None
     quality_margin: float | None
@@ -258,7 +273,16 @@ class View:
     @cached_property
     def rules(self) -> tuple[Rule, ...]:
         """The twelve rules of Hoefler and Belli, answered."""
-        return self.answers()
+        from fireassay.verdict.hoefler_belli import checklist  # deferred: most pages show none of them
+
+        return checklist(self.measured, self.judgement)
+
+    @cached_property
+    def artifact(self) -> tuple[ArtifactField, ...]:
+        """The fields of a paper's artifact checklist."""
+        from fireassay.verdict.artifact import artifact  # deferred likewise
+
+        return artifact(self.measured)
 
     @property
     def questions(self) -> Mapping[str, str]:

@@ -20,9 +20,9 @@ from fireassay.kinds.serving.sentence import sentence
 from fireassay.metrics.metric import Results
 from fireassay.metrics.serving.latency import E2E_P50, E2E_P95, E2E_P99, TTFT_P95, TTFT_P99
 from fireassay.verdict.artifact import environment_facts
-from fireassay.verdict.headline import in_words, recommended
 from fireassay.verdict.judge import Judgement
 from fireassay.verdict.judging import NO_ENVIRONMENT, Evidence, Judging, Methods, RuleAnswer, admissible, forced
+from fireassay.verdict.phrases import in_words
 from fireassay.verdict.types import Recommendation, Status
 
 
@@ -117,7 +117,7 @@ def headline(measured: RecordData, judgement: Judgement) -> str:
         values = judgement.results.get(metric, {})
         known = [name for name in measured.configurations if isinstance(values.get(name), Estimate)]
         if known:
-            pick = recommended(judgement)
+            pick = judgement.verdict.recommended
             name = pick if pick in known else known[-1]
             return f"{in_words(values[name], unit)}{f' at {name}' if len(values) > 1 else ''}"
     return ""

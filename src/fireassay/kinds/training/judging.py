@@ -16,9 +16,9 @@ from fireassay.kinds.training.recommendation import recommend, standing
 from fireassay.kinds.training.sentence import sentence
 from fireassay.spec.plan import configuration_name
 from fireassay.verdict.dimensions import dimensions
-from fireassay.verdict.headline import in_words, recommended
 from fireassay.verdict.judge import Judgement
 from fireassay.verdict.judging import Evidence, Judging, admissible, forced
+from fireassay.verdict.phrases import in_words
 from fireassay.verdict.types import Recommendation, Status
 
 
@@ -51,7 +51,7 @@ JUDGING = Judging(dimensions=dimensions, recommend=recommend, status=status, sen
 def headline(measured: RecordData, judgement: Judgement) -> str:
     """ "3.58 [3.50, 3.66] times at 4", "keep 1 worker"; undecided: the speedup of the largest worker count."""
     workers = dict(zip(measured.configurations, measured.levels, strict=True))
-    pick = None if judgement.verdict.status == "INCONCLUSIVE" else recommended(judgement)
+    pick = None if judgement.verdict.status == "INCONCLUSIVE" else judgement.verdict.recommended
     if pick == measured.base and len(workers) > 1:
         return f"keep {count(workers[pick], 'workers')}"
     speedups = judgement.results.get("speedup", {})

@@ -10,7 +10,7 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from fireassay.estimates.estimate import Estimate
 from fireassay.estimates.format import Scale, show
@@ -25,8 +25,10 @@ from fireassay.reports.charts.model import Chart, Drawn, Key, Panel, Point, name
 from fireassay.reports.charts.model import Line as Path
 from fireassay.reports.charts.of_view import absence, common_scale, estimates, in_words
 from fireassay.reports.charts.points import PLAIN, ends, has_interval, point
-from fireassay.reports.pages.comparison_view import ComparisonView
 from fireassay.reports.view import Column, MetricRow, View
+
+if TYPE_CHECKING:
+    from fireassay.reports.pages.comparison_view import ComparisonView
 
 
 @dataclass(frozen=True, kw_only=True)
