@@ -5,18 +5,21 @@ Raw values stay next to their text for JSON, Excel and charts. What only some pa
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+import polars as pl
+
 from fireassay.estimates.estimate import Estimate, Value
 from fireassay.estimates.format import Scale, Shown, scale_for, show
 from fireassay.frames.record_data import RecordData
+from fireassay.frames.training.rank_time import CATEGORIES
 from fireassay.metrics.metric import ALL
 from fireassay.metrics.metric import Shown as Placement
+from fireassay.metrics.training.faults import partition
 from fireassay.reports.metric_tables import MetricColumn, MetricTable
-from fireassay.reports.spent import Spent, spent
 from fireassay.reports.words import WHOLE
 from fireassay.spec.kind import Kind
 from fireassay.verdict.types import DIMENSIONS, DimensionResult, Finding, GateResult, LayerResult, Recommendation, Status
@@ -454,3 +457,28 @@ class EvaluationRows:
     power: tuple[PowerRow, ...] = ()  # of tasks whose items are right or wrong, each a unit of its own
     items: pl.DataFrame | None = None  # every answer with its texts and scores, for a workbook
     chances: Mapping[str, float] = field(default_factory=dict)  # task -> score of guessing, where it is known
+
+
+@dataclass(frozen=True, kw_only=True)
+class Spent:
+    """Use of rank-seconds in a configuration's launches of one role: shares by category, summing to 1."""
+
+    configuration: str
+    role: str  # timed or fault
+    launches: int
+    rank_s: float
+    shares: Mapping[str, float]
+
+
+def spent(measured: RecordData) -> Iterator[Spent]:
+    """By role and configuration; nothing if no rank marks its steps."""
+    if measured.table("steps").height == 0:
+        return
+    for role in ("timed", "fault"):
+        sums = partition(measured, role).group_by("configuration").agg(pl.len(), pl.col(list(CATEGORIES)).sum())
+        by_name = {row["configuration"]: row for row in sums.iter_rows(named=True)}
+        for name in (name for name in measured.configurations if name in by_name):
+            row = by_name[name]
+            if (whole := sum(row[category] for category in CATEGORIES)) > 0:
+                shares = {category: row[category] / whole for category in CATEGORIES}
+                yield Spent(configuration=name, role=role, launches=row["len"], rank_s=whole, shares=shares)

@@ -26,8 +26,7 @@ from fireassay.reports.charts.model import REST, WHOLE, Axis, Bar, Chart, Charts
 from fireassay.reports.charts.model import Line as Path
 from fireassay.reports.charts.of_view import absence, common_scale, course, estimates, in_words, interval_key, workbook
 from fireassay.reports.charts.points import Swatch, bar_key, has_interval, level_point, point, scaled, stacked
-from fireassay.reports.spent import Spent
-from fireassay.reports.view import Column, MetricRow, View
+from fireassay.reports.view import Column, MetricRow, Spent, View
 from fireassay.reports.words import NO_OPERATOR
 from fireassay.units import NS_PER_S
 
