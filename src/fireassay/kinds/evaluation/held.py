@@ -9,9 +9,10 @@ Missing items may be those that would have changed the decision.  So it is made 
 candidate wrong and the reference right; degraded: the other way round).  A decision that does not survive is INCONCLUSIVE, and so is held
 of items that could not have shown a loss.
 
-Can these items show a loss at all?  At chance a candidate has nothing to lose, and where both sides have the highest score on every item the
-items are too easy to tell them apart (assay sensitivity, ICH E10): held would say nothing.  Chance is quality.chance, else what the metric knows (0 for a correlation), else
-what the task knows, else the share of right choices of a multiple-choice item, else the lower end of the score's scale.
+Can these items show a loss at all?  At chance a candidate has nothing to lose, and where both sides have the highest score on every item
+the items are too easy to tell them apart (assay sensitivity, ICH E10): held would say nothing.  Chance is quality.chance, else what the
+metric knows (0 for a correlation), else what the task knows, else the share of right choices of a multiple-choice item, else the lower end
+of the score's scale.
 Cannot tell: the chance level of a task whose choices stand in its prompts, unless quality.chance gives it.
 
 Would the rule have seen a loss among these items?  A gate that cannot fail proves nothing (assay sensitivity, ICH E10).
