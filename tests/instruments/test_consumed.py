@@ -587,7 +587,7 @@ def test_what_is_known_of_batches_does_not_pile_up(script: Script) -> None:
             script.train(x)
     script.attached.read()
     known = script.attached.storages
-    assert len(known._pieces) <= known._sweep <= 128
+    assert len(known.pieces) <= known.max_pieces <= 128
     assert len(script.attached.reader.order.queues) < 64
     script.close()
 
