@@ -73,7 +73,7 @@ class Steps:
         self._stack: list[int] = []  # open phases, innermost last
         self._mark = 0  # when the innermost open phase last started
         self._paused = 0
-        self._asked: int | None = None  # when the current batch was requested
+        self._requested_at: int | None = None  # when the current batch was requested
         self._evaluating: int | None = None  # start of the current pass without gradients
         self._stepping: list[int] = []  # optimizers that are stepping now, nested
         self.passed = False  # a forward pass with gradients since an optimizer stepped
@@ -89,7 +89,7 @@ class Steps:
 
     def _readers(self) -> tuple[Callable[[Event], None], ...]:
         by_kind = {
-            events.ASK: self._ask,
+            events.ASK: self._request,
             events.GOT: self._got,
             events.SKIPPED: self._skipped,
             events.RAN_OUT: self._ran_out,
@@ -109,7 +109,7 @@ class Steps:
             events.BEGIN: self._begins,
             events.WITHDRAW: self._withdraw,
             events.TURN: self._turn,
-            events.ASK_TURN: self._ask_turn,
+            events.ASK_TURN: self._request_turn,
             events.PAUSE: self._pauses_now,
             events.RESUME: self._resume,
             events.SET_ASIDE: self._sets_aside,
@@ -163,21 +163,21 @@ class Steps:
         self.settled, self.derived = 0, False
         self.order.worked = False
         self._opened()
-        if self._asked is not None:
-            self._asked = begin
+        if self._requested_at is not None:
+            self._requested_at = begin
         if second is not None:
             self.begin, self.current = end, second
             self.order.worked, self.derived = worked, derived
             self._feed_withheld()
 
-    def _ask_turn(self, event: Event) -> None:
+    def _request_turn(self, event: Event) -> None:
         now = event[1]
-        self._ask(event)
+        self._request(event)
         if self._part is not None:
             self._goes_on(event)
         self._finish(now, self.current.pause, None)
         self.step += 1
-        self._asked = self.begin = now
+        self._requested_at = self.begin = now
         self.settled, self.derived, self.order.worked = 0, False, False
         self._opened()
 
@@ -264,26 +264,26 @@ class Steps:
 
     # ------------------------------------------------------------------ data
 
-    def _ask(self, event: Event) -> None:
+    def _request(self, event: Event) -> None:
         now = self.now = event[1]
         self.requests = True
         if self._stepping:
             self._stepping.clear()  # a failed step has not reported its end
         if self.evaluations.ns:
             self.evaluations.request(now)
-        self._asked = now
+        self._requested_at = now
 
     def _got(self, event: Event) -> None:
         _, now, fetched = event
         items, ids, source, key, read_as = fetched
         batch = Batch(None if items is None else float(items), ids, source, key)
         read_as.append(batch)
-        begin, self._asked = self._asked, None
+        begin, self._requested_at = self._requested_at, None
         if begin is None:
             return
         ns = batch.ns = now - begin
         batch.begin = begin
-        if source is not None and source.tells:
+        if source is not None and source.has_ids:
             source.left -= 1
             if not source.left:
                 self._source_ended(source, now)
@@ -297,16 +297,16 @@ class Steps:
         event[2].left -= 1
 
     def _lost(self, event: Event) -> None:
-        event[2].tells = False
+        event[2].has_ids = False
 
     def _gone(self, event: Event) -> None:
         event[2].gone = True
 
     def _ran_out(self, event: Event) -> None:
         _, now, key, source = event
-        if self._asked is not None and self.evaluations.since is None:
-            self.current.wait(now - self._asked)
-        self._asked = None
+        if self._requested_at is not None and self.evaluations.since is None:
+            self.current.wait(now - self._requested_at)
+        self._requested_at = None
         if source is not None:
             self._source_ended(source, now)
         self.order.ran_out(key)

@@ -253,7 +253,7 @@ class Attached:
 
     # ------------------------------------------------------------------ data
 
-    def ask(self) -> None:
+    def request(self) -> None:
         """A batch is requested."""
         now, turns, recorder = self.now(), self.turns, self.recorder
         self.entered = self.used() if self.timing else 0
@@ -390,7 +390,7 @@ class Attached:
             or self.calls.seen
         )
 
-    def look_closer(self) -> None:
+    def expect_work(self) -> None:
         """Something is due when the current step ends."""
         self._plain_until = 0
 
@@ -459,7 +459,7 @@ class Attached:
             recorder.costs(cost + recorder.written_ns / steps, steps)
         if communication.reducers:
             recorder.launch.cost("ddp_logging_every", LOGGED_EVERY, "steps")
-        communication.tell_parallelism()
+        communication.record_parallelism()
 
     def phase(self) -> str | None:
         """The current phase for communication time.

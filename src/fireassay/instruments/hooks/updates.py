@@ -34,7 +34,7 @@ class Updates:
         attached, passes = self._attached, self._attached.passes
         attached.outermost.search_again()
         attached.turns.made(id(optimizer))
-        attached.look_closer()
+        attached.expect_work()
         attached.optimizers.add(optimizer)
         if not passes.known_model:
             passes.begin_with(optimizer)

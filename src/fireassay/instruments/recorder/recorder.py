@@ -17,7 +17,7 @@ Errors: an error in here is printed once on stderr and ends the recording, never
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from types import MappingProxyType, TracebackType
 from typing import Any, Self
@@ -27,7 +27,7 @@ from fireassay.instruments.recorder.cuda_events import CudaPhases, Later, uses_c
 from fireassay.instruments.recorder.inactive import Batch, PhaseName, RandomState
 from fireassay.instruments.recorder.launch_end import say, why_unseen
 from fireassay.instruments.recorder.phases import NAMES, OPTIMIZER, Times
-from fireassay.instruments.recorder.profiler import Profiled, asked_of
+from fireassay.instruments.recorder.profiler import Profiled, requested_profile
 from fireassay.instruments.recorder.recorder_state import NOTHING, Communication, Hooks, RecorderState
 from fireassay.instruments.recorder.shield import shielded
 from fireassay.instruments.recorder.step_iterator import Pause, Steps
@@ -375,7 +375,7 @@ class Recorder(RecorderState):
             self._saved_after = steps
             self._sink.checkpoint(steps)
         self._saved = True
-        self.look_closer()
+        self.expect_work()
 
     def _finished(self) -> int:
         """Steps finished; the current step counts once its optimizer is done."""
@@ -431,7 +431,7 @@ class Recorder(RecorderState):
 
     def counts_work(self, environ: Mapping[str, str]) -> None:
         """Count the FLOPs of the first step, and profile some later ones, if the launch requests it."""
-        request = asked_of(environ)
+        request = requested_profile(environ)
         if request is not None:
             self._profiled = Profiled(request, self.rank, self.event)
         if environ.get("FIREASSAY_FLOPS") == "1":

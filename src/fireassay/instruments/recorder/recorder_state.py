@@ -71,7 +71,7 @@ class Hooks(Protocol):
     def set_aside(self, ns: int, since: int | None = None) -> None:
         """Exclude other work from the current step; `since`: the start of a reported pause."""
 
-    def look_closer(self) -> None:
+    def expect_work(self) -> None:
         """Something is due when the current step ends."""
 
     def silence(self) -> None:
@@ -176,11 +176,11 @@ class RecorderState(Probe, ABC):
         """Batches used in the current step, if hooks see them."""
         return 0 if self._hooks is None else self._hooks.batches
 
-    def look_closer(self) -> None:
+    def expect_work(self) -> None:
         """Something is due when the current step ends."""
         self._busy = True
         if self._hooks is not None:
-            self._hooks.look_closer()
+            self._hooks.expect_work()
 
     def _stop_phases(self) -> None:
         """Training pauses."""

@@ -56,7 +56,7 @@ class Sink(Protocol):
         """Write the rows taken so far."""
         ...
 
-    def before_flush(self, tell: Callable[[], None]) -> None:
+    def before_flush(self, deliver: Callable[[], None]) -> None:
         """Register a callback to run before each flush, in any thread, since rows may be held back."""
         ...
 
@@ -134,14 +134,14 @@ class MemorySink:
     def saving(self, begun: bool) -> None:
         """Ignored in memory."""
 
-    def before_flush(self, tell: Callable[[], None]) -> None:
+    def before_flush(self, deliver: Callable[[], None]) -> None:
         """Register a callback."""
-        self.held_back.append(tell)
+        self.held_back.append(deliver)
 
     def flush(self) -> None:
         """Ask for the rows held back; all stay in memory."""
-        for tell in self.held_back:
-            tell()
+        for deliver in self.held_back:
+            deliver()
 
     def flush_cpu_ns(self) -> int | None:
         """Nothing is flushed."""
