@@ -9,12 +9,10 @@ import os
 import socket
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
-
-Fold = Callable[[Sequence[tuple[Any, ...]]], Mapping[str, list[tuple[Any, ...]]]]  # as in `record/writer.py`
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,10 +32,6 @@ class Sink(Protocol):
 
     def append(self, table: str, row: tuple[Any, ...]) -> None:
         """Take one row."""
-        ...
-
-    def folded(self, fold: Fold) -> Callable[[tuple[Any, ...]], None]:
-        """A function that takes raw rows; `fold` turns them into table rows when they are written."""
         ...
 
     def step(self, steps: int, now_ns: int) -> None:
@@ -82,8 +76,7 @@ class LaunchSink:
         name = f"rank={rank}.inc={incarnation}.pid={pid}"
         self._writer = StreamWriter(folder, name, flush_s=flush_s, on_error=progress.error)
         self._clocks = tuple(filter(None, map(_cpu_clock, set(threading.enumerate()) - before)))
-        self.append, self.folded = self._writer.append, self._writer.folded
-        self.flush = self._writer.flush
+        self.append, self.flush = self._writer.append, self._writer.flush
         self.before_flush = self._writer.before_writing
         self.step = progress.step
         self.checkpoint = progress.checkpoint
@@ -114,14 +107,6 @@ class MemorySink:
     def append(self, table: str, row: tuple[Any, ...]) -> None:
         """Take one row."""
         self.rows.append((table, row))
-
-    def folded(self, fold: Fold) -> Callable[[tuple[Any, ...]], None]:
-        """A function that takes raw rows."""
-
-        def append(raw: tuple[Any, ...]) -> None:
-            self.rows.extend((table, row) for table, rows in fold((raw,)).items() for row in rows)
-
-        return append
 
     def step(self, steps: int, now_ns: int) -> None:
         """Report the number of steps finished."""
