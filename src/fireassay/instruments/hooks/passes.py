@@ -48,26 +48,6 @@ MAY_EVALUATE: Final = (UNTRAINED, EVALUATES)
 class Passes:
     """Records the passes, and decides which module is the trained model."""
 
-    __slots__ = (
-        "_attached",
-        "_end",
-        "_ends",
-        "_first_module",
-        "_gradients",
-        "_loss_after",
-        "_only_evaluates",
-        "_sequence",
-        "_storages",
-        "_tensor",
-        "_trained_ids",
-        "_under_way",
-        "_untrained",
-        "_without_step",
-        "known_model",
-        "open",
-        "scales",
-    )
-
     def __init__(self, torch: Any, attached: Attached, storages: Storages) -> None:
         self._attached, self._storages = attached, storages
         self._tensor, self._gradients, self._sequence = torch.Tensor, torch.is_grad_enabled, torch._C._autograd._get_sequence_nr

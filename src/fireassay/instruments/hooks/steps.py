@@ -315,6 +315,7 @@ class Attached:
     # ------------------------------------------------------------------ steps
 
     def open(self) -> None:
+        """Begin the first step."""
         self.begun = True
         self.calls.outside()
         begin = self.recorder.begin_outside()

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 class Updates:
     """Records the steps of optimizers."""
 
-    __slots__ = ("_attached", "_dry", "_known_thread", "_local", "_thread", "_threads")
-
     def __init__(self, attached: Attached) -> None:
         self._attached, self._thread = attached, threading.get_ident
         self._dry: list[Any] = []  # the optimizer that steps only to create its state
