@@ -34,8 +34,7 @@ from fireassay.quality.sandbox.probing import examined
 from fireassay.quality.sandbox.process import slowness
 from fireassay.quality.sandbox.tiers import NAMES, Tier
 from fireassay.quality.tasks.humaneval import FORMAT
-from fireassay.stats.intervals.item_means import of_items
-from fireassay.stats.pass_at_k import Solved, of_problems, pass_at_k
+from fireassay.stats.intervals.item_means import Solved, of_items, of_problems, pass_at_k
 from tests.quality.sandbox.hostile import HOSTILE, TEST
 from tests.quality.sandbox.test_hostile import left_over
 

@@ -47,6 +47,7 @@ FAMILIES = {
     "verdict.claims.audits": "AUDITS",
     "traffic.tasks": "TASKS",
     "quality.scoring.metrics": "METRICS",
+    "verdict.gates": "GATES",
     "quality.scoring.extractors": "EXTRACTORS",
 }
 FOLDERS = frozenset({"kinds"})  # a plug-in is a folder, whose `__init__` defines the constant

@@ -174,7 +174,7 @@ VERB = Verb(
 '''
 AUDIT_FILE = '''"""Does the record's name bring bad luck?"""
 
-from fireassay.verdict.audits.support.audit import Audit
+from fireassay.verdict.audits.audit import Audit
 from fireassay.verdict.types import Finding
 
 
@@ -187,7 +187,7 @@ AUDIT = Audit(name="omen", question="Does the name bring bad luck?", examine=exa
 '''
 GATE_FILE = '''"""Is the configuration odd?"""
 
-from fireassay.verdict.gates.support.gate import Gate
+from fireassay.verdict.gates.gate import Gate
 from fireassay.verdict.types import GateResult
 
 

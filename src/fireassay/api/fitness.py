@@ -11,8 +11,8 @@ from typing import Any
 from fireassay import __version__
 from fireassay.clock import SystemClock
 from fireassay.errors import RecordError
+from fireassay.frames.per_launch import counted, per_launch
 from fireassay.frames.record_data import from_record
-from fireassay.frames.trials import counted, per_launch
 from fireassay.record.reader import open_record
 from fireassay.runners.calibration import client, machine
 from fireassay.runners.calibration.client import ClientCalibration

@@ -21,7 +21,6 @@ import polars as pl
 from fireassay.estimates.estimate import Absent, Value
 from fireassay.estimates.format import count
 from fireassay.estimates.over_launches import exact, positive
-from fireassay.frames.links.bandwidth import algbw, alpha_beta, busbw
 from fireassay.frames.links.collective_calls import (
     CELL,
     HOW,
@@ -34,6 +33,7 @@ from fireassay.frames.links.collective_calls import (
     ranks_of,
     timed_loops,
 )
+from fireassay.frames.links.network_probe import algbw, alpha_beta, busbw
 from fireassay.frames.links.pairs import farthest
 from fireassay.frames.record_data import RecordData
 from fireassay.metrics.metric import Metric, Results

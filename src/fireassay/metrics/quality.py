@@ -19,8 +19,8 @@ import polars as pl
 from fireassay.estimates.estimate import Absent, Estimate, Value
 from fireassay.estimates.format import count
 from fireassay.estimates.over_launches import no_launch, of_interval
-from fireassay.frames.ended_launches import ended_words
 from fireassay.frames.record_data import RecordData
+from fireassay.frames.record_tables import ended_words
 from fireassay.frames.scores import clusters_of, labels_words, undeclared
 from fireassay.metrics.metric import WORKLOADS, Metric, Results, each
 from fireassay.spec.experiment import Quality
@@ -117,7 +117,7 @@ QUALITY = Metric(
     formula="mean over held-out examples of the score",
     compute=_quality,
     about=WORKLOADS,
-    asked=lambda measured: not measured.kind.judges_quality,
+    requested=lambda measured: not measured.kind.judges_quality,
     primary=True,
     question="How good is the result on the held-out examples?",
     caveat="It says nothing about uses that these examples do not represent.",
@@ -225,7 +225,7 @@ QUALITY_DIFFERENCE = Metric(
     formula="mean over blocks and examples of score(p) - score(base); bounds one-sided",
     compute=each(_difference_of),
     about=WORKLOADS,
-    asked=lambda measured: not measured.kind.judges_quality,
+    requested=lambda measured: not measured.kind.judges_quality,
     primary=True,
     question="Was quality held, compared with the base configuration?",
     caveat="Examples without a cluster are taken as independent.  No significant difference is no evidence that quality was held.",

@@ -9,8 +9,8 @@ from collections.abc import Mapping, Sequence
 
 from fireassay.estimates.estimate import Absent, Estimate
 from fireassay.estimates.format import show
-from fireassay.frames.ended_launches import ended_words
 from fireassay.frames.record_data import RecordData
+from fireassay.frames.record_tables import ended_words
 from fireassay.metrics.metric import Results
 from fireassay.metrics.training.correctness import REPLICAS_AGREE, SAMPLES_DUPLICATED, SAMPLES_LOST
 from fireassay.verdict.judging import Evidence, Vector

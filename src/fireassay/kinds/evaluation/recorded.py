@@ -2,7 +2,7 @@
 changed, and pass@k for every wanted k.
 
 pass@k: how often is at least one of k programs right?  Programs of one problem, in the same launch or in others, are its samples; the
-estimate and its bounds are those of `fireassay.stats.pass_at_k`.  Fewer than k judged programs of some problem leave it unmeasured:
+estimate and its bounds are those of `fireassay.stats.intervals.item_means`.  Fewer than k judged programs of some problem leave it unmeasured:
 another set of problems is another score.
 Robustness: the worst score over an item and its changed variants, as HELM's, averaged over the items of which every variant was scored;
 subgroups tell what each change costs by itself.  Cannot tell: changes of the meaning; scores that are no mean over items, or of which
@@ -24,17 +24,23 @@ import polars as pl
 from fireassay.estimates.estimate import Absent, Value
 from fireassay.estimates.format import count
 from fireassay.estimates.over_launches import no_launch
-from fireassay.frames.evaluation.confidences import Confidences, choices_were_rated, confidences
-from fireassay.frames.evaluation.item_scores import ItemScores, deciding, identity, item_scores
+from fireassay.frames.evaluation.item_scores import (
+    Confidences,
+    ItemScores,
+    choices_were_rated,
+    confidences,
+    deciding,
+    identity,
+    item_scores,
+)
 from fireassay.frames.record_data import RecordData
 from fireassay.kinds.evaluation import metrics
 from fireassay.kinds.evaluation.metrics import SCORED, over_items
 from fireassay.metrics.metric import Metric, OfRecord, each
-from fireassay.quality.scoring.metrics.programs import METRIC as PASSED
+from fireassay.quality.scoring.metrics.words import PASS_AT_1
 from fireassay.stats.calibration import brier, calibration_error
 from fireassay.stats.intervals.intervals import Interval
-from fireassay.stats.intervals.item_means import of_items
-from fireassay.stats.pass_at_k import Solved, of_problems
+from fireassay.stats.intervals.item_means import Solved, of_items, of_problems
 
 FIRST_PASS = 1800  # before the scores of texts
 FIRST_CALIBRATION = 2050
@@ -48,7 +54,7 @@ def passes(measured: RecordData) -> Mapping[str, Metric]:
     """pass@k for each k above 1 that was asked for; none without judged programs."""
     evaluation = measured.experiment.evaluation
     asked = sorted({k for k in evaluation.k if k > 1}) if evaluation is not None and measured.foreign is None else []
-    if not asked or measured.table("scores").filter(pl.col("metric") == PASSED.name).height == 0:
+    if not asked or measured.table("scores").filter(pl.col("metric") == PASS_AT_1.name).height == 0:
         return {}
     return {f"pass_at_{k}": _pass(k, FIRST_PASS + place) for place, k in enumerate(asked)}
 
@@ -62,7 +68,7 @@ def _pass(k: int, rank: int) -> Metric:
         compute=each(partial(_passed, k=k)),
         primary=True,
         question=f"How often is at least one of {k} programs right?",
-        caveat=PASSED.caveat,
+        caveat=PASS_AT_1.caveat,
         rank=rank,
     )
 
@@ -71,7 +77,7 @@ def _passed(measured: RecordData, configuration: str, *, k: int) -> Value:
     launches = measured.timed.filter(pl.col("configuration") == configuration).select("launch")
     if launches.height == 0:
         return no_launch(configuration)
-    scores = measured.table("scores").filter((pl.col("metric") == PASSED.name) & pl.col("score").is_not_null())
+    scores = measured.table("scores").filter((pl.col("metric") == PASS_AT_1.name) & pl.col("score").is_not_null())
     folded = scores.join(launches, on="launch", how="semi").group_by("task", "item").agg(pl.len(), pl.col("score").sum().alias("right"))
     problems = [Solved(samples=samples, right=round(right)) for _, _, samples, right in folded.sort("task", "item").iter_rows()]
     fewest = min((solved.samples for solved in problems), default=0)

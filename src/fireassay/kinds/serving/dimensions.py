@@ -14,7 +14,7 @@ from fireassay.metrics.serving.faults import ERROR_RATE
 from fireassay.metrics.serving.latency import E2E_P50
 from fireassay.metrics.serving.throughput import OUTPUT_THROUGHPUT, REQUEST_THROUGHPUT
 from fireassay.verdict.evidence.answer_agreement import Agreement, agreements, graded
-from fireassay.verdict.gates.support.gate import MIN_LAUNCHES, too_few
+from fireassay.verdict.gates.gate import MIN_LAUNCHES, too_few
 from fireassay.verdict.judging import Evidence, Vector
 from fireassay.verdict.types import DimensionResult, Finding, GateResult, Status
 

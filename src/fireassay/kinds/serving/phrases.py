@@ -8,8 +8,7 @@ from typing import Final
 from fireassay.estimates.estimate import Absent, Estimate
 from fireassay.estimates.format import Scale, Shown, show
 from fireassay.frames.record_data import RecordData
-from fireassay.metrics.cost import COST
-from fireassay.metrics.energy import ENERGY
+from fireassay.metrics.cost import COST, ENERGY
 from fireassay.metrics.metric import Results
 from fireassay.metrics.serving.cost import (
     COST_PER_GOOD_TOKEN,

@@ -17,7 +17,7 @@ import polars as pl
 
 from fireassay.estimates.estimate import Value
 from fireassay.frames.record_data import RecordData
-from fireassay.frames.serving.objectives import no_objectives
+from fireassay.frames.serving.outages import no_objectives
 from fireassay.metrics.serving.objectives import capacity_of
 from fireassay.spec.plan import Configuration
 

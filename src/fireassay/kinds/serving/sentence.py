@@ -12,9 +12,8 @@ from fireassay.kinds.serving.phrases import COSTS, ENERGIES, at, is_known, numbe
 from fireassay.kinds.serving.recommendation import groups_of
 from fireassay.metrics.metric import Results
 from fireassay.metrics.serving.objectives import SLO_ATTAINMENT
-from fireassay.verdict.imported import origin
 from fireassay.verdict.judging import RESULT_GATES, Evidence
-from fireassay.verdict.phrases import launch_words, machine_words
+from fireassay.verdict.phrases import launch_words, machine_words, origin
 from fireassay.verdict.types import DIMENSIONS, DimensionResult, Finding, GateResult, Recommendation, Verdict
 
 NOTHING_ASKED: Final = "no objective was requested, so there is nothing to pass: measured validly"

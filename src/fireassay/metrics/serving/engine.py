@@ -15,7 +15,7 @@ import polars as pl
 from fireassay.estimates.estimate import Absent, Value
 from fireassay.frames.record_data import RecordData
 from fireassay.metrics.metric import Metric, Results
-from fireassay.metrics.serving.support.rates import quotients, windows
+from fireassay.metrics.serving.pooled import quotients, windows
 from fireassay.units import FRACTION, RATIO, REQUESTS
 
 ENGINE = partial(Metric, dimension="performance", about=("serving",))

@@ -16,10 +16,10 @@ import polars as pl
 from fireassay.estimates.estimate import Absent, Value
 from fireassay.estimates.over_launches import of_interval
 from fireassay.frames.record_data import RecordData
-from fireassay.frames.serving.objectives import load_points, no_objectives
+from fireassay.frames.serving.outages import load_points, no_objectives
 from fireassay.frames.serving.requests import ENDED
 from fireassay.metrics.metric import ALL, Metric, Results
-from fireassay.metrics.serving.support.rates import per_second, shares, tally, within
+from fireassay.metrics.serving.pooled import per_second, shares, tally, within
 from fireassay.spec.plan import Configuration
 from fireassay.stats.intervals.intervals import Interval
 from fireassay.stats.models.capacity import capacity

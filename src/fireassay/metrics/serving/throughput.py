@@ -19,8 +19,7 @@ from fireassay.estimates.format import count
 from fireassay.frames.record_data import RecordData
 from fireassay.frames.serving.requests import ENDED
 from fireassay.metrics.metric import Metric, Need, Results
-from fireassay.metrics.serving.support.percentiles import spread
-from fireassay.metrics.serving.support.rates import per_second, quotients, tally, windows, within
+from fireassay.metrics.serving.pooled import per_second, quotients, spread, tally, windows, within
 from fireassay.stats.models.queueing import little
 from fireassay.units import FRACTION, NS_PER_S, PER_SECOND, RATIO, REQUESTS, TOKENS
 

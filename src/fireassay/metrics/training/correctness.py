@@ -17,11 +17,11 @@ import polars as pl
 
 from fireassay.estimates.estimate import Absent, Value
 from fireassay.estimates.over_launches import average, exact, no_launch
-from fireassay.frames.ended_launches import not_to_its_end
 from fireassay.frames.record_data import RecordData, effective_steps
+from fireassay.frames.record_tables import not_to_its_end
 from fireassay.frames.training.correctness.first_gradients import Compared, worst
-from fireassay.frames.training.correctness.hashed_state import hashes
 from fireassay.frames.training.correctness.sample_ledger import NO_WHOLE_EPOCH, Epoch, epochs, no_ledger, weights
+from fireassay.frames.training.parallel_evidence import hashes
 from fireassay.frames.training.parallelism import Claim, absent
 from fireassay.frames.training.work import loss_curves
 from fireassay.metrics.metric import Metric, Results

@@ -20,6 +20,7 @@ from fireassay.estimates.over_launches import average, exact, no_launch, of_inte
 from fireassay.frames.clock_offsets import on_one_clock
 from fireassay.frames.costs import NO_PRICES, energy_method, no_energy, usd_per_worker_second
 from fireassay.frames.record_data import RecordData
+from fireassay.frames.record_tables import once_per_record
 from fireassay.frames.training.rank_time import CATEGORIES, HELD_UP
 from fireassay.frames.training.rank_time import partition as of_ranks
 from fireassay.frames.training.recovery import (
@@ -31,10 +32,10 @@ from fireassay.frames.training.recovery import (
     recoveries,
     strikes,
     struck_launches,
+    unknown_progress,
     unrecovered,
     unstruck,
 )
-from fireassay.frames.training.unknown_progress import unknown_progress
 from fireassay.frames.training.work import MARK_STEPS
 from fireassay.metrics.metric import Metric, Results
 from fireassay.stats.intervals.means import quotient
@@ -154,15 +155,12 @@ STEPS_LOST = measure(
 )
 
 
+@once_per_record
 def partition(measured: RecordData, role: str) -> pl.DataFrame:
     """(launch, configuration, workers, block, wall_s, one column of rank-seconds per category) of a role's launches.
 
     `timed`: the successful ones; `fault`: those in which a fault struck. See `fireassay.frames.training.rank_time`. Memoised.
     """
-    return measured.once(f"partition {role}", lambda data: _partition(data, role))
-
-
-def _partition(measured: RecordData, role: str) -> pl.DataFrame:
     launches = _launches(measured, role)
     wall = ((pl.col("end_ns") - pl.col("begin_ns")) / NS_PER_S).alias("wall_s")
     base = launches.select("launch", "configuration", "workers", "block", wall)

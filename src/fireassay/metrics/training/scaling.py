@@ -19,19 +19,26 @@ from fireassay.estimates.estimate import Absent, Estimate, Value
 from fireassay.estimates.format import count, given
 from fireassay.estimates.over_launches import exact, no_launch, of_interval, transform
 from fireassay.frames.per_launch import in_blocks
-from fireassay.frames.record_data import RecordData
+from fireassay.frames.record_data import RecordData, same_total
 from fireassay.frames.training.communication.communication_model import NEXT, POINTS, model, of_model
 from fireassay.frames.training.communication.communication_model import refusal as of_miss
 from fireassay.frames.training.parallelism import absent
-from fireassay.frames.training.scaling_mode import same_total
 from fireassay.frames.training.scaling_points import bounded, chosen, estimate, laws_of, of_parameter, refusal, throughputs, usl
 from fireassay.frames.training.work import seconds_per_work, time_basis, wall_per_work, wall_seconds
 from fireassay.metrics.metric import ALL, Metric, Results
 from fireassay.stats.intervals.intervals import paired_log_ratio
 from fireassay.stats.models.communication_wall import Curve, predict
-from fireassay.stats.models.scaling import amdahl_fit, amdahl_fit_interval, ceiling, gustafson, karp_flatt
 from fireassay.stats.models.scaling_laws import Refused, fit
-from fireassay.stats.models.scaling_predictions import held_out, peak, relative_curve
+from fireassay.stats.models.scaling_predictions import (
+    amdahl_fit,
+    amdahl_fit_interval,
+    ceiling,
+    gustafson,
+    held_out,
+    karp_flatt,
+    peak,
+    relative_curve,
+)
 from fireassay.stats.models.scaling_predictions import predict as by_law
 from fireassay.units import FRACTION, RATIO, WORKERS
 

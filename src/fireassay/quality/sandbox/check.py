@@ -91,14 +91,14 @@ def _checked(program: Program, setting: Setting) -> CodeResult:
 def _relayed(program: Program, run: _Run) -> _End:
     """Carry calls and answers until the test says how it ended."""
     while True:
-        told = run.trusted()
-        if "args" in told:
-            run.send("check", run.ask(_question(told)))
-        elif "broken" in told:
-            return _End("sandbox_error", f"the test itself failed: {_words(told['broken'])}")
-        elif "failed" in told:
-            return _End("failed", _why(program.test, told))
-        elif "passed" not in told:
+        reply = run.trusted()
+        if "args" in reply:
+            run.send("check", run.ask(_question(reply)))
+        elif "broken" in reply:
+            return _End("sandbox_error", f"the test itself failed: {_words(reply['broken'])}")
+        elif "failed" in reply:
+            return _End("failed", _why(program.test, reply))
+        elif "passed" not in reply:
             return _End("sandbox_error", "the test said nothing")
         elif run.calls == 0:
             return _End("sandbox_error", f"the test never called {program.entry_point}")
@@ -106,24 +106,24 @@ def _relayed(program: Program, run: _Run) -> _End:
             return _End("passed", "")
 
 
-def _question(told: Mapping[str, Any]) -> dict[str, Any]:
+def _question(reply: Mapping[str, Any]) -> dict[str, Any]:
     try:
-        return {name: encode(decode(told.get(name))) for name in ("args", "kwargs")}
+        return {name: encode(decode(reply.get(name))) for name in ("args", "kwargs")}
     except (Untransferable, RecursionError):
         raise _End("sandbox_error", "the test passed what is no value") from None
 
 
-def _words(told: Any) -> str:
+def _words(reply: Any) -> str:
     """Name and text of an error, on one line and without control characters."""
-    parts = told if isinstance(told, list) else []
+    parts = reply if isinstance(reply, list) else []
     return one_line(": ".join(str(part)[:TEXT] for part in parts if part))
 
 
-def _why(test: str, told: Mapping[str, Any]) -> str:
+def _why(test: str, reply: Mapping[str, Any]) -> str:
     lines = test.splitlines()
-    line = told.get("line")
+    line = reply.get("line")
     where = f" at {lines[line - 1].strip()!r}" if isinstance(line, int) and 0 < line <= len(lines) else ""
-    return f"{_words(told['failed'])}{where}"
+    return f"{_words(reply['failed'])}{where}"
 
 
 class _Run:
@@ -148,9 +148,9 @@ class _Run:
     def begin(self, job: Mapping[str, Any]) -> None:
         """Have the candidate define its function."""
         self.send("candidate", job)
-        told = self._candidates()
-        if told != {"ready": True}:
-            raise _End("failed", _words(_error(told.get("error"))))
+        reply = self._candidates()
+        if reply != {"ready": True}:
+            raise _End("failed", _words(_error(reply.get("error"))))
 
     def ask(self, question: Mapping[str, Any]) -> dict[str, Any]:
         """One call: {"value": ...} or {"error": [name, text]}, checked and rebuilt."""
@@ -173,12 +173,12 @@ class _Run:
         if text is None:
             raise _End("crash", "")  # `finish` says how
         try:
-            told = json.loads(text)
+            reply = json.loads(text)
         except (ValueError, RecursionError):
-            told = None
-        if not isinstance(told, dict):
+            reply = None
+        if not isinstance(reply, dict):
             raise _End("crash", "its answer is no message")
-        return told
+        return reply
 
     def trusted(self) -> dict[str, Any]:
         """The test's next message."""
@@ -186,12 +186,12 @@ class _Run:
         if text is None:
             raise _End("sandbox_error", "")
         try:
-            told = json.loads(text)
+            reply = json.loads(text)
         except (ValueError, RecursionError):
-            told = None
-        if not isinstance(told, dict):
+            reply = None
+        if not isinstance(reply, dict):
             raise _End("sandbox_error", "the test broke the protocol")
-        return told
+        return reply
 
     def _line(self, role: str) -> bytes | None:
         """The next line of a sandbox; None: it has ended."""
@@ -249,10 +249,10 @@ class _Run:
         self.close()
 
 
-def _error(told: Any) -> list[str]:
+def _error(reply: Any) -> list[str]:
     """Name and text of an error that untrusted code sent."""
-    if isinstance(told, list) and len(told) == 2 and all(isinstance(part, str) for part in told):
-        return [part[:TEXT] for part in told]
+    if isinstance(reply, list) and len(reply) == 2 and all(isinstance(part, str) for part in reply):
+        return [part[:TEXT] for part in reply]
     raise _End("crash", "its answer is no error")
 
 

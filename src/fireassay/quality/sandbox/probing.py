@@ -19,7 +19,7 @@ from fireassay.quality.sandbox.tiers import NAMES, Name, Tier
 LOOK_S: Final = 120.0
 
 
-# Answers of `launcher.look` without which nothing is run.
+# Answers of `launcher.examine` without which nothing is run.
 SAFE: Final[dict[str, Any]] = {
     "uid": NOBODY,
     "capabilities": False,
@@ -76,5 +76,5 @@ def _version() -> str:
     path = shutil.which("bwrap")
     if path is None:
         raise EnvironmentLacks("bubblewrap: bwrap is not on the PATH")
-    told = subprocess.run([path, "--version"], capture_output=True, text=True, check=False, timeout=60).stdout.split()
-    return told[-1] if told else "unknown"
+    words = subprocess.run([path, "--version"], capture_output=True, text=True, check=False, timeout=60).stdout.split()
+    return words[-1] if words else "unknown"

@@ -217,12 +217,12 @@ def turn(sandboxes: list[Sandbox], wait_s: float) -> None:
 def _ended(report: bytes) -> Ended:
     """The first report of pid 1, or of what failed before the worker began."""
     try:
-        told = json.loads(report.partition(b"\n")[0])
+        facts = json.loads(report.partition(b"\n")[0])
     except ValueError:
         return Ended()
-    if "setup" in told:
-        return Ended(setup=": ".join(told["setup"]))
-    return Ended(status=told["status"], cpu_s=told["cpu_s"])
+    if "setup" in facts:
+        return Ended(setup=": ".join(facts["setup"]))
+    return Ended(status=facts["status"], cpu_s=facts["cpu_s"])
 
 
 SLOWEST: Final = 64.0  # times

@@ -20,31 +20,31 @@ FIELDS: Final = ("question", "choices", "answer", *own_task.BESIDE)
 
 def read(path: Path, given: Mapping[str, files.Option]) -> tuple[Task, ...]:
     """The questions of a file; `shots_from`: the file beside it with the examples."""
-    asked = files.checked("choices", given, OPTIONS, CHOICES)
+    chosen = files.checked("choices", given, OPTIONS, CHOICES)
     text = files.read(path)
-    digests, before, shots = {text.name: text.sha256}, "", int(asked["shots"])
+    digests, before, shots = {text.name: text.sha256}, "", int(chosen["shots"])
     if shots:
-        if not asked["shots_from"]:
+        if not chosen["shots_from"]:
             raise files.wrong("evaluation.task_options.shots_from", "nothing", "the file with the examples")
-        train = files.examples(path.parent / str(asked["shots_from"]), shots)
+        train = files.examples(path.parent / str(chosen["shots_from"]), shots)
         digests[train.name] = train.sha256
-        before = prompts.head([_example(row, str(asked["variant"])) for row in files.json_lines(train)], shots, train.name)
-    examples = [_example(row, str(asked["variant"])) for row in files.json_lines(text)]
+        before = prompts.head([_example(row, str(chosen["variant"])) for row in files.json_lines(train)], shots, train.name)
+    examples = [_example(row, str(chosen["variant"])) for row in files.json_lines(text)]
     prompts.distinct(examples, text.name)
-    generation = asked["variant"] == "generation"
+    generation = chosen["variant"] == "generation"
     task = Task(
         name=path.stem,
         items=tuple(prompts.item(example, before) for example in examples),
         metrics=("exact_match",) if generation else ("acc", "acc_norm"),
         method="generation" if generation else "loglikelihood",
         extractor="choice_letter" if generation else "whole",
-        max_tokens=int(asked["max_tokens"]),
-        template=f"{before}{{question}}\n" + ("" if asked["variant"] == "text" else "{letter}. {choice}\n") + "Answer:",
+        max_tokens=int(chosen["max_tokens"]),
+        template=f"{before}{{question}}\n" + ("" if chosen["variant"] == "text" else "{letter}. {choice}\n") + "Answer:",
         shots=shots,
         chance=prompts.guess(examples),
         files=digests,
         cluster="cluster" if any(example.cluster for example in examples) else "",
-        options=asked,
+        options=chosen,
     )
     return (task,)
 

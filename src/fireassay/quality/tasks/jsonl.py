@@ -17,11 +17,11 @@ ROLES: Final = ("system", "user", "assistant")
 
 def read(path: Path, given: Mapping[str, files.Option]) -> tuple[Task, ...]:
     """The prompts of a file, as they are; `metrics` names scores, separated by commas."""
-    asked = files.checked("jsonl", given, OPTIONS, {})
+    chosen = files.checked("jsonl", given, OPTIONS, {})
     text = files.read(path)
     examples = [_example(row) for row in files.json_lines(text)]
     prompts.distinct(examples, text.name)
-    metrics = files.listed(asked["metrics"])
+    metrics = files.listed(chosen["metrics"])
     if not metrics:
         raise files.wrong("evaluation.task_options.metrics", "nothing", "at least one score, as exact_match")
     task = Task(
@@ -29,13 +29,13 @@ def read(path: Path, given: Mapping[str, files.Option]) -> tuple[Task, ...]:
         items=tuple(prompts.item(example) for example in examples),
         metrics=metrics,
         method="generation",
-        extractor=str(asked["extractor"]),
-        stop=(str(asked["stop"]),) if asked["stop"] else (),
-        max_tokens=int(asked["max_tokens"]),
+        extractor=str(chosen["extractor"]),
+        stop=(str(chosen["stop"]),) if chosen["stop"] else (),
+        max_tokens=int(chosen["max_tokens"]),
         template="{prompt}",
         files={text.name: text.sha256},
         cluster="cluster" if any(example.cluster for example in examples) else "",
-        options=asked,
+        options=chosen,
     )
     return (task,)
 

@@ -22,7 +22,7 @@ from fireassay.metrics.training.lost_time import LOST_COMPUTING, LOST_TRANSFER
 from fireassay.metrics.training.ranks import STRAGGLER_WAIT
 from fireassay.stats.intervals.means import quotient
 from fireassay.units import FRACTION, SECONDS
-from fireassay.verdict.audits.support.audit import TRAINING, Audit
+from fireassay.verdict.audits.audit import TRAINING, Audit
 from fireassay.verdict.audits.training.timing import slow_ranks
 from fireassay.verdict.conditions.sources.environment import usable
 from fireassay.verdict.evidence.affected import MIN_SHARE, gain_words, share

@@ -8,11 +8,10 @@ import polars as pl
 
 from fireassay.estimates.estimate import Absent, Estimate
 from fireassay.estimates.format import count, number, show
-from fireassay.frames.links.bandwidth import busbw
-from fireassay.frames.links.network_probe import BACK, by, grown, hosts, lacks, readings, ways
+from fireassay.frames.links.network_probe import BACK, busbw, by, grown, hosts, lacks, readings, ways
 from fireassay.frames.record_data import RecordData
 from fireassay.metrics.metric import Results
-from fireassay.verdict.audits.support.audit import Audit
+from fireassay.verdict.audits.audit import Audit
 from fireassay.verdict.types import Finding, Severity
 
 # ---- collective data ----

@@ -8,17 +8,16 @@ from typing import Final
 
 from fireassay.estimates.estimate import Absent, Estimate
 from fireassay.estimates.format import count, percent, reading, show
-from fireassay.frames.record_data import RecordData
+from fireassay.frames.record_data import TOLERANCE, RecordData, items_per_step
 from fireassay.frames.training.communication.communication_model import Wall, model
 from fireassay.frames.training.parallelism import parallelism, why_not
-from fireassay.frames.training.scaling_mode import TOLERANCE, items_per_step
 from fireassay.metrics.metric import ALL, Results
 from fireassay.spec.plan import configuration_name
 from fireassay.stats.models.communication_wall import Division, Limit, divide, trend
 from fireassay.stats.models.scaling_predictions import FARTHEST, WORST_MISS
 from fireassay.units import SECONDS
+from fireassay.verdict.audits.audit import TRAINING, Audit
 from fireassay.verdict.audits.bottlenecks import examine_processors as sharing
-from fireassay.verdict.audits.support.audit import TRAINING, Audit
 from fireassay.verdict.types import Finding
 
 # ---- scaling mode ----

@@ -26,7 +26,7 @@ import polars as pl
 from fireassay.estimates.format import count, given
 from fireassay.frames.record_data import RecordData, effective_steps
 from fireassay.frames.training.correctness.first_gradients import First, firsts, laters
-from fireassay.frames.training.correctness.hashed_state import hashes
+from fireassay.frames.training.parallel_evidence import hashes
 
 MANY: Final = 3  # parameters named in a finding
 DIGITS: Final = 8  # hex digits of a parameter's hash

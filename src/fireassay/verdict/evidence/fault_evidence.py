@@ -15,9 +15,9 @@ import polars as pl
 from fireassay.estimates.format import count, given
 from fireassay.frames.record_data import RecordData, effective_steps
 from fireassay.frames.training.correctness.first_gradients import Compared, First, compared, firsts, laters
-from fireassay.frames.training.correctness.hashed_state import hashes
 from fireassay.frames.training.correctness.later_gradients import clipped_apart
 from fireassay.frames.training.correctness.sample_ledger import Epoch, epochs, weights
+from fireassay.frames.training.parallel_evidence import hashes
 from fireassay.verdict.evidence.divergence import SYNCHRONISE, Cause, cause, of_settings, settings_apart
 from fireassay.verdict.types import Finding, Severity
 
@@ -53,7 +53,7 @@ class Evidence:
     compared: tuple[Compared, ...]
 
 
-def look(measured: RecordData) -> Evidence:
+def collect(measured: RecordData) -> Evidence:
     """Collect the evidence that the diagnoses need."""
     return Evidence(
         measured=measured,

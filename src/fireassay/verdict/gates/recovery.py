@@ -19,7 +19,7 @@ from fireassay.frames.record_data import RecordData
 from fireassay.frames.training.recovery import strikes
 from fireassay.metrics.metric import EVERYTHING, WORKLOADS, Results
 from fireassay.metrics.serving.faults import RECOVERY_TIME, REQUESTS_LOST, SLO_AFTER, SLO_BEFORE, SLO_DURING
-from fireassay.verdict.gates.support.gate import Gate
+from fireassay.verdict.gates.gate import Gate
 from fireassay.verdict.types import GateResult, Status
 
 

@@ -20,6 +20,7 @@ from fireassay.estimates.estimate import Absent, Estimate
 from fireassay.estimates.format import reading
 from fireassay.frames.per_launch import in_blocks
 from fireassay.frames.record_data import RecordData
+from fireassay.frames.record_tables import once_per_record
 from fireassay.frames.training.communication.links import Demand, Links, demand, links, transfers
 from fireassay.frames.training.communication.watched_steps import watched
 from fireassay.frames.training.work import time_basis
@@ -168,12 +169,9 @@ class HeldOut:
         return self.rest.fitted.middle.speedup(self.workers)
 
 
+@once_per_record
 def held_out(measured: RecordData) -> HeldOut | Absent:
     """Fit without the largest worker count, and predict it. Memoised."""
-    return measured.once("held_out", _held_out)
-
-
-def _held_out(measured: RecordData) -> HeldOut | Absent:
     full = model(measured)
     if isinstance(full, Absent):
         return full

@@ -17,7 +17,7 @@ from fireassay.kinds.evaluation.held import held
 from fireassay.kinds.evaluation.sensitivity import at_ceiling, at_floor
 from fireassay.metrics.metric import Results
 from fireassay.quality.scoring.likelihoods import METHOD
-from fireassay.verdict.audits.support.audit import Audit
+from fireassay.verdict.audits.audit import Audit
 from fireassay.verdict.types import Finding
 
 # ---- degenerate answers ----

@@ -6,15 +6,14 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from fireassay.estimates.format import bracketed, count, given, reading, with_interval
-from fireassay.frames.evaluation.confidences import choices_were_rated, confidences
-from fireassay.frames.evaluation.divergence import TailKL
-from fireassay.frames.evaluation.forced import Side, doubted, floor_of, sides
+from fireassay.frames.evaluation.forced import Side, TailKL, doubted, floor_of, sides
+from fireassay.frames.evaluation.item_scores import choices_were_rated, confidences
 from fireassay.frames.record_data import RecordData
 from fireassay.kinds.evaluation.imported import reported
 from fireassay.metrics.metric import Results
 from fireassay.stats.calibration import reliability
 from fireassay.units import SCORE
-from fireassay.verdict.audits.support.audit import Audit
+from fireassay.verdict.audits.audit import Audit
 from fireassay.verdict.types import Finding, Severity
 
 # ---- corrupt engine ----
@@ -46,7 +45,7 @@ def examine_corrupt_engine(measured: RecordData, _: Results) -> Iterator[Finding
     """One finding for each engine or replica that is not merely rounded, and one if the comparison failed.
 
     Every engine scored the same texts.  Rounding moves all tokens alike, a wrong weight few of them far: the tail of the KL divergence then
-    is many times its median (`fireassay.frames.evaluation.divergence`).  Another number format is a note, another checkpoint a warning:
+    is many times its median (`fireassay.frames.evaluation.forced`).  Another number format is a note, another checkpoint a warning:
     both may be meant. Where no other side is close to the reference, and several are far from it at the same tokens, the reference is
     named; where one is, either may be wrong.
     """

@@ -18,7 +18,7 @@ from functools import cache
 from itertools import islice
 from typing import Final
 
-from fireassay.quality.scoring.extractors.support import mentions
+from fireassay.quality.scoring.extractors.support import visible
 from fireassay.quality.scoring.extractors.support.visible import NO_ANSWER, Span, extractor, lines
 from fireassay.quality.scoring.items import Extraction
 
@@ -64,7 +64,7 @@ def _patterns(count: int) -> _Patterns:
 
 def _stated(text: str, part: Span, like: _Patterns) -> Iterator[Found]:
     """Every explicit statement of one letter."""
-    for at in mentions.statements(text, part):
+    for at in visible.statements(text, part):
         letter = like.here.match(text, at, part[1])
         if letter is not None and _alone(text, letter, part[1], like):
             yield letter.start("letter"), "stated"
@@ -135,12 +135,12 @@ def _choice_letter(text: str, part: Span, choices: Sequence[str]) -> Extraction:
 
 def _choice_text(text: str, part: Span, choices: Sequence[str]) -> Extraction:
     """NO_ANSWER if no choice is named, and if several are and none is stated as the answer."""
-    words = {plain: plain for choice in choices if (plain := choice.strip()) and len(plain) <= mentions.MAX_CHOICE}
-    return mentions.find(text, part, words) if words else NO_ANSWER
+    words = {plain: plain for choice in choices if (plain := choice.strip()) and len(plain) <= visible.MAX_CHOICE}
+    return visible.find(text, part, words) if words else NO_ANSWER
 
 
 EXTRACTORS = (
     extractor("choice_letter", "the letter of a choice", _choice_letter),
     extractor("choice_text", "the text of a choice", _choice_text),
-    extractor("yes_no", "yes or no", lambda text, part, _: mentions.find(text, part, YES_NO)),
+    extractor("yes_no", "yes or no", lambda text, part, _: visible.find(text, part, YES_NO)),
 )

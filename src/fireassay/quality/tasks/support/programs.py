@@ -22,7 +22,7 @@ def task(
     template: str = "",
 ) -> Task:
     """The file's problems as one task. Raises SpecError: the file cannot be read, or a line is no problem."""
-    asked = files.checked(name, given, OPTIONS, {})
+    chosen = files.checked(name, given, OPTIONS, {})
     file = files.read(path)
     items = tuple(map(item, files.json_lines(file)))
     prompts.distinct(items, file.name)
@@ -33,10 +33,10 @@ def task(
         method="code",
         extractor="code",
         stop=stop,
-        max_tokens=int(asked["max_tokens"]),
+        max_tokens=int(chosen["max_tokens"]),
         template=template,
         files={file.name: file.sha256},
-        options=asked,
+        options=chosen,
     )
 
 

@@ -14,7 +14,7 @@ from fireassay.metrics.metric import EVERYTHING, Results
 from fireassay.spec.plan import plan
 from fireassay.stats.groups.launch_groups import SURE, Groups, groups, unseen_share
 from fireassay.units import FRACTION
-from fireassay.verdict.audits.support.audit import Audit
+from fireassay.verdict.audits.audit import Audit
 from fireassay.verdict.comparison.rules import deciding_metrics
 from fireassay.verdict.evidence.affected import in_launches
 from fireassay.verdict.types import Finding

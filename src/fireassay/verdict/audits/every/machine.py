@@ -8,14 +8,14 @@ from typing import Final
 
 import polars as pl
 
-from fireassay.estimates.format import asked, count, given, number, reading
+from fireassay.estimates.format import count, given, limit_text, number, reading
 from fireassay.frames.noise import Limit, fold, limits, sentinel_words, slow
 from fireassay.frames.record_data import RecordData
 from fireassay.frames.training.work import seconds_per_work, time_basis, wall_per_work
 from fireassay.metrics.metric import EVERYTHING, Results
 from fireassay.stats.series.trend import Trend, trend
 from fireassay.units import FRACTION, NS_PER_S, SECONDS
-from fireassay.verdict.audits.support.audit import Audit
+from fireassay.verdict.audits.audit import Audit
 from fireassay.verdict.evidence.sent_requests import main, seconds
 from fireassay.verdict.types import Finding
 
@@ -69,7 +69,7 @@ def _contention_over(noise: pl.DataFrame, limit: Limit) -> Finding | None:
         return None
     most = reading(float(disturbed[limit.column].max()), FRACTION, beside=(limit.most,))  # type: ignore[arg-type]
     words = limit.words.format(value=f"up to {most}")
-    allowed = f"at most {asked(limit.most, FRACTION)} are allowed"
+    allowed = f"at most {limit_text(limit.most, FRACTION)} are allowed"
     return Finding(limit.rule, "warning", None, f"{words}; {allowed}; {_contention_which(disturbed, noise)}", limit.remedy)
 
 

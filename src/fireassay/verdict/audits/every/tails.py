@@ -13,7 +13,7 @@ from fireassay.estimates.format import count
 from fireassay.frames.record_data import RecordData
 from fireassay.metrics.metric import EVERYTHING, WORKLOADS, Results
 from fireassay.stats.intervals.quantiles import least_two_sided
-from fireassay.verdict.audits.support.audit import Audit
+from fireassay.verdict.audits.audit import Audit
 from fireassay.verdict.evidence.sent_requests import main, seconds
 from fireassay.verdict.types import Finding
 

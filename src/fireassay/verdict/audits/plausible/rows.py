@@ -13,8 +13,8 @@ from fireassay.record.sealing.seal import plan_signature
 from fireassay.record.tables import TABLES
 from fireassay.spec.plan import plan
 from fireassay.units import NS_PER_S
+from fireassay.verdict.audits.audit import Audit
 from fireassay.verdict.audits.every.record import is_simulated
-from fireassay.verdict.audits.support.audit import Audit
 from fireassay.verdict.evidence.impossible_rows import FOREIGN, blind, ended, impossible, snapshots
 from fireassay.verdict.types import Finding
 

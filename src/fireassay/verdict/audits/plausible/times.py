@@ -9,7 +9,7 @@ import polars as pl
 from fireassay.frames.record_data import RecordData
 from fireassay.metrics.metric import EVERYTHING, Results
 from fireassay.units import NS_PER_S
-from fireassay.verdict.audits.support.audit import Audit
+from fireassay.verdict.audits.audit import Audit
 from fireassay.verdict.evidence.impossible_rows import (
     FOREIGN,
     WORKER,

@@ -11,9 +11,9 @@ import polars as pl
 
 from fireassay.estimates.format import count, percent
 from fireassay.frames.record_data import RecordData
-from fireassay.frames.serving.stamp_uncertainty import TEXT
+from fireassay.frames.serving.requests import TEXT
 from fireassay.metrics.metric import Results
-from fireassay.verdict.audits.support.audit import SERVING, Audit
+from fireassay.verdict.audits.audit import SERVING, Audit
 from fireassay.verdict.evidence.affected import by_configuration, in_launches, some
 from fireassay.verdict.evidence.answer_agreement import GRADES, Agreement, agreements
 from fireassay.verdict.evidence.sent_requests import main, planned, requests_of, serving_of

@@ -13,7 +13,7 @@ from fireassay.frames.record_data import RecordData
 from fireassay.metrics.metric import Results
 from fireassay.printable import one_line
 from fireassay.units import NS_PER_S, SECONDS
-from fireassay.verdict.audits.support.audit import SERVING, Audit
+from fireassay.verdict.audits.audit import SERVING, Audit
 from fireassay.verdict.evidence.affected import by_configuration, in_launches, most
 from fireassay.verdict.evidence.sent_requests import main, number, requests_of, serving_of
 from fireassay.verdict.types import Finding
@@ -283,7 +283,7 @@ def examine_stamps(measured: RecordData, _: Results) -> tuple[Finding, ...]:
     """At most one finding per configuration and latency, and one note on unknown uncertainty.
 
     A chunk's timestamp may be late: several packets in one read share the last one's, and a process that was asleep, stopped or busy reads
-    late. Each timestamp therefore carries how much earlier the chunk may have arrived (`fireassay.frames.serving.stamp_uncertainty`).
+    late. Each timestamp therefore carries how much earlier the chunk may have arrived (`fireassay.frames.serving.requests`).
     INVALID in at least half of a configuration's launches, a warning in fewer:
 
         p99 of a latency's uncertainty > max(serving.client.most_uncertainty x its median, serving.client.free_uncertainty_s)

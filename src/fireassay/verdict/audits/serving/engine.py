@@ -13,7 +13,7 @@ from fireassay.metrics.metric import Results
 from fireassay.printable import one_line
 from fireassay.spec.plan import targets_of
 from fireassay.units import NS_PER_S, SECONDS
-from fireassay.verdict.audits.support.audit import SERVING, Audit
+from fireassay.verdict.audits.audit import SERVING, Audit
 from fireassay.verdict.evidence.affected import by_configuration, in_launches, most
 from fireassay.verdict.evidence.sent_requests import main, number, requests_of, seconds, serving_of
 from fireassay.verdict.types import Finding

@@ -18,10 +18,10 @@ from fireassay.metrics.serving.objectives import GOODPUT
 from fireassay.metrics.serving.throughput import OUTPUT_THROUGHPUT
 from fireassay.stats.models.queueing import TOLERANCE
 from fireassay.units import NS_PER_S, SECONDS
-from fireassay.verdict.audits.support.audit import SERVING, Audit
+from fireassay.verdict.audits.audit import SERVING, Audit
 from fireassay.verdict.evidence.affected import by_configuration, in_launches, most
 from fireassay.verdict.evidence.sent_requests import begins, length_ns, planned, requests_of, serving_of
-from fireassay.verdict.gates import objectives
+from fireassay.verdict.gates.limits import OBJECTIVES
 from fireassay.verdict.types import Finding
 
 # ---- littles law ----
@@ -305,7 +305,7 @@ def examine_silent_slo(measured: RecordData, results: Results) -> Iterator[Findi
     missed, or broken by a published number. Records of training have one objective, the deadline, checked by the gate `deadline`; loads
     have those of [serving.objectives], checked by the gate `objectives`. Source: MLPerf Inference rules, server scenario.
     """
-    for result in objectives.GATE.check(measured, results) if _served(measured) else ():
+    for result in OBJECTIVES.check(measured, results) if _served(measured) else ():
         name = result.configuration
         rate = results.get(OUTPUT_THROUGHPUT.name, {}).get(name)
         if result.status == "FAIL" and isinstance(rate, Estimate):
@@ -318,7 +318,7 @@ def examine_silent_slo(measured: RecordData, results: Results) -> Iterator[Findi
 
 def _served(measured: RecordData) -> bool:
     """True if the gate `objectives` applies."""
-    return measured.kind.concerns(objectives.GATE.about)
+    return measured.kind.concerns(OBJECTIVES.about)
 
 
 def blind_silent_slo(measured: RecordData, _: Results) -> str | None:

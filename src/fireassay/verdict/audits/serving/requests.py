@@ -11,9 +11,9 @@ import polars as pl
 
 from fireassay.estimates.format import count, given, percent
 from fireassay.frames.record_data import RecordData
-from fireassay.frames.serving.stamp_uncertainty import TEXT, first_of, last_of
+from fireassay.frames.serving.requests import TEXT, first_of, last_of
 from fireassay.metrics.metric import Results
-from fireassay.verdict.audits.support.audit import SERVING, Audit
+from fireassay.verdict.audits.audit import SERVING, Audit
 from fireassay.verdict.evidence.affected import by_configuration, in_launches
 from fireassay.verdict.evidence.impossible_rows import backwards, blind, ended, impossible, in_launch, overlapping
 from fireassay.verdict.evidence.sent_requests import begins, lengths, main, planned, requests_of, serving_of

@@ -14,12 +14,12 @@ from fireassay.frames.record_data import RecordData
 from fireassay.metrics.metric import Results
 from fireassay.spec.rules.serving import WITHOUT_TEXT
 from fireassay.spec.sections.mlperf import SAMPLES, SECONDS, requirements
-from fireassay.stats.models.early_stopping import floor, least_passes
+from fireassay.stats.models.queueing import floor, least_passes
 from fireassay.units import NS_PER_S
-from fireassay.verdict.audits.support.audit import SERVING, Audit
+from fireassay.verdict.audits.audit import SERVING, Audit
 from fireassay.verdict.evidence.affected import by_configuration
 from fireassay.verdict.evidence.sent_requests import main, serving_of
-from fireassay.verdict.imported import titled
+from fireassay.verdict.phrases import titled
 from fireassay.verdict.types import Finding, Severity
 
 # ---- mlperf ----

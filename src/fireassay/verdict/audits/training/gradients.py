@@ -14,12 +14,12 @@ from fireassay.estimates.estimate import Absent, Estimate, Value
 from fireassay.estimates.format import count, given, show
 from fireassay.frames.record_data import RecordData, effective_steps
 from fireassay.frames.training.correctness.first_gradients import worst
-from fireassay.frames.training.correctness.hashed_state import hashes
+from fireassay.frames.training.parallel_evidence import hashes
 from fireassay.frames.training.parallelism import why_not
 from fireassay.metrics.metric import Results
-from fireassay.verdict.audits.support.audit import TRAINING, Audit
+from fireassay.verdict.audits.audit import TRAINING, Audit
 from fireassay.verdict.evidence.affected import by_configuration
-from fireassay.verdict.evidence.training_faults import diagnose
+from fireassay.verdict.evidence.gradient_faults import diagnose
 from fireassay.verdict.types import Finding
 
 # ---- losses ----
@@ -103,7 +103,7 @@ def examine_gradients(measured: RecordData, _: Results) -> tuple[Finding, ...]:
 
     Agreement between ranks is not enough: of eight faults injected into DDP, seven left all ranks' gradients bitwise equal, and equal loss
     curves hid a gradient with a 75 % error. Only a comparison with one worker shows them. Faults explained by an earlier layer (lost
-    samples, another start) are not repeated; order: `fireassay.verdict.evidence.training_faults`. Shards of a model (FSDP2) are combined
+    samples, another start) are not repeated; order: `fireassay.verdict.evidence.gradient_faults`. Shards of a model (FSDP2) are combined
     first. In sampled later steps only a wrong factor, and clipping before averaging, are detected.
 
     Cannot tell: faults that begin after the first step and turn the gradient; errors within rounding (in bfloat16, a mean of means over

@@ -14,7 +14,7 @@ from fireassay.frames.training.flops import source
 from fireassay.frames.training.lost_time import SavingWait, saving_waits
 from fireassay.metrics.metric import Results
 from fireassay.units import SECONDS
-from fireassay.verdict.audits.support.audit import TRAINING, Audit
+from fireassay.verdict.audits.audit import TRAINING, Audit
 from fireassay.verdict.evidence.affected import MIN_SHARE, by_configuration
 from fireassay.verdict.types import Finding
 

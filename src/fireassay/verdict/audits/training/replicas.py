@@ -8,18 +8,16 @@ from typing import Final
 import polars as pl
 
 from fireassay.estimates.format import count, given
-from fireassay.frames.record_data import RecordData, effective_steps
-from fireassay.frames.training.correctness.hashed_state import hashes
+from fireassay.frames.record_data import TOLERANCE, RecordData, effective_steps, items_per_step
+from fireassay.frames.training.parallel_evidence import hashes
 from fireassay.frames.training.parallelism import DECLARE, WORDS, Parallelism, parallelism, why_not
-from fireassay.frames.training.scaling_mode import TOLERANCE, items_per_step
 from fireassay.metrics.metric import Results
 from fireassay.spec.plan import configuration_name
 from fireassay.stats.groups.gradient_difference import ratio_name
-from fireassay.verdict.audits.support.audit import TRAINING, Audit
+from fireassay.verdict.audits.audit import TRAINING, Audit
 from fireassay.verdict.evidence.affected import by_configuration
 from fireassay.verdict.evidence.divergence import cause
-from fireassay.verdict.evidence.gradient_faults import legitimate
-from fireassay.verdict.evidence.training_faults import diagnose
+from fireassay.verdict.evidence.gradient_faults import diagnose, legitimate
 from fireassay.verdict.types import Finding
 
 # ---- replicas ----
@@ -41,7 +39,7 @@ def examine_replicas(measured: RecordData, _: Results) -> Iterator[Finding]:
     Different at step 0: a replica started from other parameters (another seed, no broadcast). Equal at first and different later:
     `fireassay.verdict.evidence.divergence` finds the cause. Equal until a fault and different after the restart (fault launches only): not
     every rank resumed from the same checkpoint. The first match names the fault. Gradients that differ between ranks in the first step are
-    more specific (`fireassay.verdict.evidence.training_faults`).
+    more specific (`fireassay.verdict.evidence.gradient_faults`).
 
     Checked after 0, 1, 2, 4, 8, ... steps and at the end. Cannot tell: the exact step of a later divergence, only the check that found it;
     nor replicas that diverge and are made equal again between checks (periodic averaging).

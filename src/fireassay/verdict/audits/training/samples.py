@@ -9,13 +9,13 @@ from dataclasses import dataclass
 import polars as pl
 
 from fireassay.estimates.format import count, given
-from fireassay.frames.ended_launches import ended
 from fireassay.frames.record_data import RecordData, portions
+from fireassay.frames.record_tables import ended
 from fireassay.frames.training.correctness.sample_ledger import Epoch, epochs, known_samples, shares, shuffled_alike
 from fireassay.frames.training.parallelism import why_not
 from fireassay.metrics.metric import Results
-from fireassay.verdict.audits.support.audit import TRAINING, Audit
-from fireassay.verdict.evidence.training_faults import diagnose
+from fireassay.verdict.audits.audit import TRAINING, Audit
+from fireassay.verdict.evidence.gradient_faults import diagnose
 from fireassay.verdict.types import Finding, Severity
 
 # ---- samples ----

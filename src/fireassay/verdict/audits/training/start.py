@@ -14,7 +14,7 @@ import polars as pl
 from fireassay.estimates.format import count
 from fireassay.frames.record_data import RecordData
 from fireassay.metrics.metric import Results
-from fireassay.verdict.audits.support.audit import TRAINING, Audit
+from fireassay.verdict.audits.audit import TRAINING, Audit
 from fireassay.verdict.types import Finding, Severity
 
 # ---- contaminated start ----

@@ -21,7 +21,7 @@ from fireassay.stats.groups.clocks import MIN_PINGS
 from fireassay.stats.groups.stragglers import Excess, Search
 from fireassay.stats.intervals.intervals import Interval, mean_t
 from fireassay.units import SECONDS
-from fireassay.verdict.audits.support.audit import TRAINING, Audit
+from fireassay.verdict.audits.audit import TRAINING, Audit
 from fireassay.verdict.evidence.affected import gain_words, in_launches, most
 from fireassay.verdict.types import Finding, Severity
 

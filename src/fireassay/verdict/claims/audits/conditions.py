@@ -8,7 +8,7 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from fireassay.estimates.format import count, given
-from fireassay.verdict.claims.claim_audit import ClaimAudit
+from fireassay.verdict.claims.claim import ClaimAudit
 from fireassay.verdict.claims.claimed_numbers import found, speeds, unsaid
 from fireassay.verdict.claims.stated import kinds
 from fireassay.verdict.claims.stated.gains import gain, is_efficiency, same_quantity

@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING
 
 from fireassay.estimates.format import given
 from fireassay.verdict.audits.training.timing import SYNCHRONISATION_REMEDY
-from fireassay.verdict.claims.claim_audit import ClaimAudit
+from fireassay.verdict.claims.claim import ClaimAudit
 from fireassay.verdict.claims.claimed_numbers import found, speeds, unsaid
-from fireassay.verdict.claims.stated.kinds import is_collective, is_rate, is_serving, is_wait
-from fireassay.verdict.claims.stated.names import has_word
+from fireassay.verdict.claims.stated.kinds import has_word, is_collective, is_rate, is_serving, is_wait
 from fireassay.verdict.claims.stated.objective import Evidence, evidence, limit_of, limited, same_unit
 from fireassay.verdict.types import Finding
 

@@ -6,12 +6,21 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
 from fireassay.estimates.format import count, given
-from fireassay.verdict.claims.claim_audit import ClaimAudit
+from fireassay.verdict.claims.claim import ClaimAudit
 from fireassay.verdict.claims.claimed_numbers import found
 from fireassay.verdict.claims.stated import kinds
 from fireassay.verdict.claims.stated.gains import LESS, MAX_AS_RATIO, base_workers, efficiency_as_said, gain, is_efficiency, workers_factor
-from fireassay.verdict.claims.stated.kinds import is_quality, is_relative, is_speed, is_wait, unit_of
-from fireassay.verdict.claims.stated.names import LEVELS, has_word, metric_name, statistic
+from fireassay.verdict.claims.stated.kinds import (
+    LEVELS,
+    has_word,
+    is_quality,
+    is_relative,
+    is_speed,
+    is_wait,
+    metric_name,
+    statistic,
+    unit_of,
+)
 from fireassay.verdict.claims.stated.objective import limited, same_unit
 from fireassay.verdict.claims.stated.scores import confusion, is_bounded, of_number
 from fireassay.verdict.claims.stated.units import Unit, convertible, difference, parse, part_of

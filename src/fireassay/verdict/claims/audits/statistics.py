@@ -7,15 +7,14 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
 from fireassay.estimates.format import count, given
-from fireassay.stats.comparing.tango import zero_flip_bound
+from fireassay.stats.comparing.noninferiority import zero_flip_bound
 from fireassay.stats.intervals.quantiles import least_two_sided
 from fireassay.verdict.audits.every.launches import LAUNCHES_ENOUGH
 from fireassay.verdict.audits.every.tails import PERCENTILE_TRIALS_CONFIDENCE
-from fireassay.verdict.claims.claim_audit import ClaimAudit
+from fireassay.verdict.claims.claim import ClaimAudit
 from fireassay.verdict.claims.claimed_numbers import found, improved, unsaid
 from fireassay.verdict.claims.claimed_numbers import found as said_wrong
-from fireassay.verdict.claims.stated.kinds import is_quality, is_relative, is_share, is_wait, lower_is_better
-from fireassay.verdict.claims.stated.names import metric_name, statistic
+from fireassay.verdict.claims.stated.kinds import is_quality, is_relative, is_share, is_wait, lower_is_better, metric_name, statistic
 from fireassay.verdict.claims.stated.scores import confusion, direction_contradicts, is_proportion, lower_score_is_better, of_number, scale
 from fireassay.verdict.types import Finding
 

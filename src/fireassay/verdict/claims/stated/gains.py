@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
 from fireassay.verdict.claims.stated import kinds
-from fireassay.verdict.claims.stated.names import has_word, metric_name, statistic, words
+from fireassay.verdict.claims.stated.kinds import has_word, metric_name, statistic, words
 from fireassay.verdict.claims.stated.units import convertible, parse
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal
 
 from fireassay.verdict.claims.stated import kinds
-from fireassay.verdict.claims.stated.names import LEVELS, has_word, metric_name, statistic, statistic_in
+from fireassay.verdict.claims.stated.kinds import LEVELS, has_word, metric_name, statistic, statistic_in
 from fireassay.verdict.claims.stated.units import convertible, parse
 
 if TYPE_CHECKING:

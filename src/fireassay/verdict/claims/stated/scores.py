@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, Literal
 
-from fireassay.verdict.claims.stated.kinds import BOUNDED, PROPORTIONS, WORSE_IF_HIGHER
-from fireassay.verdict.claims.stated.names import has_word
+from fireassay.verdict.claims.stated.kinds import BOUNDED, PROPORTIONS, WORSE_IF_HIGHER, has_word
 from fireassay.verdict.claims.stated.units import parse
 
 if TYPE_CHECKING:

@@ -1,6 +1,6 @@
 """What must a gate's file declare?
 
-One file holds one `GATE`; its stem is the gate's name. A gate compares an estimate with a threshold fixed before the run. PASS and FAIL
+A file holds a family, `GATES`, or one `GATE` named after it. A gate compares an estimate with a threshold fixed before the run. PASS and FAIL
 need the whole interval on one side of the threshold; an interval that straddles it is INCONCLUSIVE.
 """
 
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from fireassay.estimates.estimate import Absent, Value
-from fireassay.estimates.format import asked, count, show
+from fireassay.estimates.format import count, limit_text, show
 from fireassay.frames.record_data import RecordData
 from fireassay.metrics.metric import LAUNCHED, Results
 from fireassay.verdict.types import GateResult, Status
@@ -34,7 +34,7 @@ def threshold(gate: str, configuration: str, title: str, value: Value, bound: fl
     if isinstance(value, Absent):
         status: Status = "NOT_MEASURED" if value.reason in ("not_measured", "not_applicable") else "INCONCLUSIVE"
         return GateResult(gate=gate, configuration=configuration, status=status, sentence=f"{title}: {value.detail}")
-    limit, shown = asked(bound, value.unit), show(value, beside=(bound,))
+    limit, shown = limit_text(bound, value.unit), show(value, beside=(bound,))
     status = _status(value.low, value.high, bound, side)
     few = value.n_launches < MIN_LAUNCHES and value.confidence < 1.0  # two launches may agree by chance
     if few:

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fireassay.estimates.estimate import Absent, Estimate, Reason
-from fireassay.verdict.gates.support.gate import threshold
+from fireassay.verdict.gates.gate import threshold
 
 Side = Literal["at least", "at most"]
 

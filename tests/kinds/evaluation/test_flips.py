@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from fireassay.kinds.evaluation.gates.flips import GATE
+from fireassay.kinds.evaluation.gates import FLIPS
 from fireassay.verdict.judge import judge
 from tests.answered import rows, scored
 
@@ -30,10 +30,10 @@ def test_an_equal_mean_hides_no_flips(each: int, status: str, tmp_path: Path) ->
 
 
 def test_without_a_cap_nothing_is_decided(tmp_path: Path) -> None:
-    assert GATE.check(scored(tmp_path, {"a": rows(BEFORE), "b": rows(swapped(40))}, margin=0.1), {}) == ()
+    assert FLIPS.check(scored(tmp_path, {"a": rows(BEFORE), "b": rows(swapped(40))}, margin=0.1), {}) == ()
 
 
 def test_the_reference_against_itself_is_named(tmp_path: Path) -> None:
     twice = [row for first, second in zip(rows(BEFORE), rows(swapped(10)), strict=True) for row in (first, second)]
-    (result,) = GATE.check(scored(tmp_path, {"a": twice, "b": rows(BEFORE)}, margin=0.1, most_flips=0.5), {})
+    (result,) = FLIPS.check(scored(tmp_path, {"a": twice, "b": rows(BEFORE)}, margin=0.1, most_flips=0.5), {})
     assert result.sentence.endswith("at most 50 % may; the reference's own answers in 5 %")
