@@ -40,7 +40,7 @@ PLUG_INS: dict[str, str] = {
 }
 # Folders whose plug-ins are sorted into subfolders; elsewhere a subfolder is a separate package.
 SORTED = frozenset({"metrics", "verdict.audits"})
-# Folders in which each file defines a family: a tuple of named plug-ins.
+# Folders in which each file defines a family: a tuple or list of named plug-ins.
 FAMILIES = {
     "metrics": "METRICS",
     "verdict.audits": "AUDITS",
@@ -150,7 +150,7 @@ def _members(package: str) -> dict[str, tuple[str, Any]]:
 
 
 def _several(value: Any) -> tuple[Any, ...]:
-    return value if isinstance(value, tuple) else (value,)
+    return tuple(value) if isinstance(value, tuple | list) else (value,)
 
 
 def _twice(package: str, name: str, where: str) -> Exception:

@@ -169,7 +169,7 @@ def once_per_record(fold: Callable[Concatenate[R, P], T]) -> Callable[Concatenat
     """Memoise a function of a record, once for each set of its other arguments, which are hashable."""
 
     @wraps(fold)
-    def kept(measured: R, *arguments: P.args, **words: P.kwargs) -> T:
+    def kept(measured: R, /, *arguments: P.args, **words: P.kwargs) -> T:
         key = (fold.__module__, fold.__qualname__, arguments, tuple(sorted(words.items())))
         return measured.once(key, lambda data: fold(data, *arguments, **words))
 

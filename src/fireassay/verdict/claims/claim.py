@@ -17,7 +17,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, TypeVar
 
 from fireassay import catalog
 from fireassay.verdict.audits.audit import Audit
@@ -28,12 +28,16 @@ if TYPE_CHECKING:
     from fireassay.spec.claim import Claim
 
 
+ClaimCheck = Callable[["Claim"], Iterable[Finding]]
+C = TypeVar("C", bound=ClaimCheck)
+
+
 @dataclass(frozen=True)
 class ClaimAudit:
     """An audit of claims: its name, check and question."""
 
     name: str
-    claim: Callable[[Claim], Iterable[Finding]]
+    claim: ClaimCheck
     question: str = ""  # empty: as in the audit of records
     title: str = ""  # likewise
 
@@ -43,8 +47,18 @@ class ClaimAudit:
         return self.title or self.name.replace("_", " ")
 
 
-if TYPE_CHECKING:
-    from fireassay.spec.claim import Claim
+class ClaimAudits(list[ClaimAudit]):
+    """The audits of a file, each declared above the function that makes it."""
+
+    def add(self, name: str, question: str = "", title: str = "") -> Callable[[C], C]:
+        """Declare the audit that a function makes."""
+
+        def declare(claim: C) -> C:
+            self.append(ClaimAudit(name, claim, question, title))
+            return claim
+
+        return declare
+
 
 Soundness = Literal["sound", "unsound", "cannot be judged"]
 MAX_NAMED = 4  # pitfalls in the sentence

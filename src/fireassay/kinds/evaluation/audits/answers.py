@@ -17,8 +17,11 @@ from fireassay.kinds.evaluation.held import held
 from fireassay.kinds.evaluation.sensitivity import at_ceiling, at_floor
 from fireassay.metrics.metric import Results
 from fireassay.quality.scoring.likelihoods import METHOD
-from fireassay.verdict.audits.audit import Audit
+from fireassay.verdict.audits.audit import Audits
 from fireassay.verdict.types import Finding
+
+AUDITS = Audits(about=("evaluation",))
+
 
 # ---- degenerate answers ----
 
@@ -82,6 +85,11 @@ class Degenerate:
         return FIND if replace(self, cut=0).worst >= 1.0 else LONGER
 
 
+@AUDITS.add(
+    "degenerate_answers",
+    "Are the answers texts at all, or loops, one text for every item, or pieces cut at the token limit?",
+    title="answers that are loops, alike or cut",
+)
 def examine_degenerate(measured: RecordData, _: Results) -> Iterator[Finding]:
     """One finding for each configuration, with its worst task.
 
@@ -174,6 +182,7 @@ EMPTY_REPLIES_REMEDY = (
 )
 
 
+@AUDITS.add("empty_replies", "Did a harness score replies without any text, which may be failures?", title="empty replies counted as wrong")
 def examine_empty_replies(measured: RecordData, _: Results) -> Iterator[Finding]:
     """One finding for each configuration with empty replies.
 
@@ -204,6 +213,7 @@ def examine_empty_replies(measured: RecordData, _: Results) -> Iterator[Finding]
 UNANSWERED_REMEDY = "find out why they failed, then evaluate again"
 
 
+@AUDITS.add("unanswered_items", "Were so many items not answered that the score says little?", title="failures counted as answers")
 def examine_unanswered(measured: RecordData, _: Results) -> Iterator[Finding]:
     """One finding for each configuration with failures.
 
@@ -264,6 +274,7 @@ EASY: Final = (
 INSENSITIVE_FEW: Final = "evaluate more items, or items that the reference answers better, or choose a narrower margin"
 
 
+@AUDITS.add("insensitive_items", "Can these items show a loss of quality at all?", title="items that cannot show a loss")
 def examine_insensitive(measured: RecordData, _: Results) -> Iterator[Finding]:
     """Per task one finding on the reference, or one on each side that was not shown to be able to lose.
 
@@ -294,35 +305,3 @@ def _insensitive_of(measured: RecordData, configuration: str, task: str, metric:
         return why, EASY
     made = next((found.control for found in held(measured, configuration) if found.task == task), None)
     return (made.why, INSENSITIVE_FEW) if made is not None and made.why else None
-
-
-AUDITS = (
-    Audit(
-        "degenerate_answers",
-        "Are the answers texts at all, or loops, one text for every item, or pieces cut at the token limit?",
-        examine_degenerate,
-        title="answers that are loops, alike or cut",
-        about=("evaluation",),
-    ),
-    Audit(
-        "empty_replies",
-        "Did a harness score replies without any text, which may be failures?",
-        examine_empty_replies,
-        title="empty replies counted as wrong",
-        about=("evaluation",),
-    ),
-    Audit(
-        "unanswered_items",
-        "Were so many items not answered that the score says little?",
-        examine_unanswered,
-        title="failures counted as answers",
-        about=("evaluation",),
-    ),
-    Audit(
-        "insensitive_items",
-        "Can these items show a loss of quality at all?",
-        examine_insensitive,
-        title="items that cannot show a loss",
-        about=("evaluation",),
-    ),
-)

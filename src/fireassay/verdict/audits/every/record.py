@@ -17,15 +17,19 @@ from fireassay.estimates.estimate import Absent
 from fireassay.estimates.format import count
 from fireassay.frames.record_data import RecordData
 from fireassay.frames.scores import at_floor
-from fireassay.metrics.metric import EVERYTHING, WORKLOADS, Results
+from fireassay.metrics.metric import EVERYTHING, LAUNCHED, WORKLOADS, Results
 from fireassay.metrics.quality import scores_of
-from fireassay.verdict.audits.audit import Audit
+from fireassay.verdict.audits.audit import Audits
 from fireassay.verdict.gates import quality
 from fireassay.verdict.types import QUALITY_AT_FLOOR, Finding
+
+AUDITS = Audits(about=WORKLOADS)
+
 
 # ---- construct mismatch ----
 
 
+@AUDITS.add("construct_mismatch", "Do the numbers come from the same runs, seeds and splits?", title="construct mismatch")
 def examine_construct_mismatch(measured: RecordData, _: Results) -> tuple[Finding, ...]:
     """Blocks with several seeds; configurations scored on other examples than the base.
 
@@ -73,6 +77,7 @@ def _splits(measured: RecordData) -> list[Finding]:
 FACTS = ("launcher", "engine", "host")  # of a placement; processors and devices follow from the worker count
 
 
+@AUDITS.add("apples_to_oranges", "Do the two sides differ in anything other than what is studied?", title="apples to oranges")
 def examine_apples_to_oranges(measured: RecordData, _: Results) -> tuple[Finding, ...]:
     """A warning if configurations ran on other hosts, launchers or engines than their worker counts explain.
 
@@ -111,6 +116,7 @@ def _placements(measured: RecordData) -> Iterator[tuple[str, str, str]]:
 # ---- sealed ----
 
 
+@AUDITS.add("sealed", "Is this record complete and sealed?", title="incomplete record", about=EVERYTHING)
 def examine_sealed(measured: RecordData, _: Results) -> tuple[Finding, ...]:
     """One finding for an interrupted, failed or unsealed record.
 
@@ -147,6 +153,7 @@ def is_simulated(measured: RecordData) -> bool:
     return steps.height > 0 and steps["method"][0] == RUNNER
 
 
+@AUDITS.add("simulated", "Were these times measured at all?", title="simulation instead of measurement", about=LAUNCHED)
 def examine_simulated(measured: RecordData, _: Results) -> tuple[Finding, ...]:
     """One finding that makes a simulated record invalid.
 
@@ -163,6 +170,7 @@ def examine_simulated(measured: RecordData, _: Results) -> tuple[Finding, ...]:
 # ---- instrument errors ----
 
 
+@AUDITS.add("instrument_errors", "Did the instrument itself lose data?", title="measurements lost by the instrument", about=EVERYTHING)
 def examine_instrument_errors(measured: RecordData, _: Results) -> Iterator[Finding]:
     """One finding for disabled probes, one for dropped rows, in launches whose numbers count.
 
@@ -212,6 +220,9 @@ def _where(events: pl.DataFrame) -> str:
 # ---- quality unmeasured ----
 
 
+@AUDITS.add(
+    "quality_unmeasured", "Was quality measured in the timed launches, and did it hold?", title="quality not measured in the same launch"
+)
 def examine_quality_unmeasured(measured: RecordData, _: Results) -> tuple[Finding, ...]:
     """Nothing: a record's quality is that of its timed launches.
 
@@ -223,6 +234,7 @@ def examine_quality_unmeasured(measured: RecordData, _: Results) -> tuple[Findin
     return ()
 
 
+@AUDITS.blind("quality_unmeasured")
 def blind_quality_unmeasured(measured: RecordData, results: Results) -> str | None:
     """Blind without a score."""
     value = results.get("quality", {}).get(measured.base)
@@ -232,6 +244,7 @@ def blind_quality_unmeasured(measured: RecordData, results: Results) -> str | No
 # ---- quality loss ----
 
 
+@AUDITS.add("quality_loss", "Which configurations gave a worse model?", title="worse model")
 def examine_quality_loss(measured: RecordData, results: Results) -> tuple[Finding, ...]:
     """One warning per configuration shown to be worse than the margin allows.
 
@@ -253,6 +266,7 @@ QUALITY_AT_FLOOR_REMEDY: Final = (
 )
 
 
+@AUDITS.add("quality_at_floor", "Is the reference's quality high enough to show a loss?", title="reference at its floor")
 def examine_quality_at_floor(measured: RecordData, _: Results) -> tuple[Finding, ...]:
     """At most one finding, on the base.
 
@@ -280,46 +294,3 @@ def _unanswered(measured: RecordData) -> str | None:
     if requests.height == 0 or requests.filter((pl.col("status") == "ok") & pl.col("text").is_not_null()).height:
         return None
     return f"none of {count(requests.height, 'questions')} was answered with text"
-
-
-AUDITS = (
-    Audit("sealed", "Is this record complete and sealed?", examine_sealed, title="incomplete record", about=EVERYTHING),
-    Audit("simulated", "Were these times measured at all?", examine_simulated, title="simulation instead of measurement"),
-    Audit(
-        "instrument_errors",
-        "Did the instrument itself lose data?",
-        examine_instrument_errors,
-        title="measurements lost by the instrument",
-        about=EVERYTHING,
-    ),
-    Audit(
-        "construct_mismatch",
-        "Do the numbers come from the same runs, seeds and splits?",
-        examine_construct_mismatch,
-        title="construct mismatch",
-        about=WORKLOADS,
-    ),
-    Audit(
-        "apples_to_oranges",
-        "Do the two sides differ in anything other than what is studied?",
-        examine_apples_to_oranges,
-        title="apples to oranges",
-        about=WORKLOADS,
-    ),
-    Audit(
-        "quality_unmeasured",
-        "Was quality measured in the timed launches, and did it hold?",
-        examine_quality_unmeasured,
-        title="quality not measured in the same launch",
-        about=WORKLOADS,
-        blind=blind_quality_unmeasured,
-    ),
-    Audit("quality_loss", "Which configurations gave a worse model?", examine_quality_loss, title="worse model", about=WORKLOADS),
-    Audit(
-        "quality_at_floor",
-        "Is the reference's quality high enough to show a loss?",
-        examine_quality_at_floor,
-        title="reference at its floor",
-        about=WORKLOADS,
-    ),
-)

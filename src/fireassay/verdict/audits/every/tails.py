@@ -13,9 +13,12 @@ from fireassay.estimates.format import count
 from fireassay.frames.record_data import RecordData
 from fireassay.metrics.metric import EVERYTHING, WORKLOADS, Results
 from fireassay.stats.intervals.quantiles import least_two_sided
-from fireassay.verdict.audits.audit import Audit
+from fireassay.verdict.audits.audit import Audits
 from fireassay.verdict.evidence.sent_requests import main, seconds
 from fireassay.verdict.types import Finding
+
+AUDITS = Audits(about=WORKLOADS)
+
 
 # ---- tail blindness ----
 
@@ -56,6 +59,7 @@ TRIALS: Final = (
 )
 
 
+@AUDITS.add("tail_blindness", "Does a mean or a median hide a heavy tail?", title="tail-latency blindness")
 def examine_tail_blindness(measured: RecordData, _: Results) -> Iterator[Finding]:
     """A warning per configuration with a heavy tail of steps, or answers, in most launches.
 
@@ -89,6 +93,7 @@ def _trials(measured: RecordData) -> Trials:
     return next(trials for trials in TRIALS if measured.kind.concerns(trials.about))
 
 
+@AUDITS.blind("tail_blindness")
 def blind_tail_blindness(measured: RecordData, _: Results) -> str | None:
     """Blind with too few steps."""
     if _tail_blindness_shares(measured).height:
@@ -107,6 +112,7 @@ TAILS = {  # metrics of a record
 }
 
 
+@AUDITS.add("percentile_trials", "Are there enough trials for the percentile?", title="too few trials for the percentile")
 def examine_percentile_trials(measured: RecordData, results: Results) -> tuple[Finding, ...]:
     """Percentiles shown with too few trials.
 
@@ -128,6 +134,7 @@ def examine_percentile_trials(measured: RecordData, results: Results) -> tuple[F
     )
 
 
+@AUDITS.blind("percentile_trials")
 def blind_percentile_trials(measured: RecordData, results: Results) -> str | None:
     """Blind if all tail percentiles were omitted or not requested."""
     values = [value for metric in TAILS for value in results.get(metric, {}).values()]
@@ -135,23 +142,3 @@ def blind_percentile_trials(measured: RecordData, results: Results) -> str | Non
         return None
     why = next((value.detail for value in values if isinstance(value, Absent)), "no steps or requests were timed")
     return f"no tail percentile is shown: {why}"
-
-
-AUDITS = (
-    Audit(
-        "tail_blindness",
-        "Does a mean or a median hide a heavy tail?",
-        examine_tail_blindness,
-        title="tail-latency blindness",
-        about=WORKLOADS,
-        blind=blind_tail_blindness,
-    ),
-    Audit(
-        "percentile_trials",
-        "Are there enough trials for the percentile?",
-        examine_percentile_trials,
-        title="too few trials for the percentile",
-        about=WORKLOADS,
-        blind=blind_percentile_trials,
-    ),
-)

@@ -13,10 +13,13 @@ from fireassay.record.sealing.seal import plan_signature
 from fireassay.record.tables import TABLES
 from fireassay.spec.plan import plan
 from fireassay.units import NS_PER_S
-from fireassay.verdict.audits.audit import Audit
+from fireassay.verdict.audits.audit import Audits
 from fireassay.verdict.audits.every.record import is_simulated
 from fireassay.verdict.evidence.impossible_rows import FOREIGN, blind, ended, impossible, snapshots
 from fireassay.verdict.types import Finding
+
+AUDITS = Audits(about=EVERYTHING)
+
 
 # ---- copied rows ----
 
@@ -30,6 +33,7 @@ TIMED: Final = {
 }
 
 
+@AUDITS.add("copied_rows", "Do any launches repeat another launch's times?", title="copied launches")
 def examine_copied_rows(measured: RecordData, _: Results) -> tuple[Finding, ...]:
     """At most one finding per table.
 
@@ -58,6 +62,7 @@ def _copies(measured: RecordData, table: str) -> Iterator[Finding]:
             return
 
 
+@AUDITS.blind("copied_rows")
 def blind_copied_rows(measured: RecordData, _: Results) -> str | None:
     """Blind with a single launch."""
     if measured.foreign is not None:
@@ -84,6 +89,7 @@ LATE_S: Final = 60.0  # allowance for the last reading after the last launch's e
 METERED: Final = ("cpu", "launch", "coordinator", "meter", "cgroup", "memory", "io", "tcp", "workers")
 
 
+@AUDITS.add("counter_readings", "Can the counters have been read as recorded?", title="impossible counter readings")
 def examine_counter_readings(measured: RecordData, _: Results) -> tuple[Finding, ...]:
     """At most one finding per rule.
 
@@ -157,6 +163,7 @@ def _outside(measured: RecordData) -> tuple[Finding, ...]:
     )
 
 
+@AUDITS.blind("counter_readings")
 def blind_counter_readings(measured: RecordData, _: Results) -> str | None:
     """Blind without counters."""
     if measured.foreign is not None:
@@ -169,6 +176,7 @@ def blind_counter_readings(measured: RecordData, _: Results) -> str | None:
 ROW_COUNTS_OF_RANKS = ("steps", "samples", "fingerprints", "gradients", "collectives", "communication", "inventory", "waits")
 
 
+@AUDITS.add("row_counts", "Do the row counts agree with the plan and the launches?", title="impossible row counts", blind=blind)
 def examine_row_counts(measured: RecordData, _: Results) -> tuple[Finding, ...]:
     """At most one finding per rule and table.
 
@@ -254,31 +262,3 @@ def _plan(measured: RecordData) -> tuple[Finding, ...]:
         both.filter(pl.col("_reported") != pl.col("_planned")),
         "it is {_reported}; slot {slot} of the plan is {_planned}",
     )
-
-
-AUDITS = (
-    Audit(
-        "copied_rows",
-        "Do any launches repeat another launch's times?",
-        examine_copied_rows,
-        title="copied launches",
-        about=EVERYTHING,
-        blind=blind_copied_rows,
-    ),
-    Audit(
-        "counter_readings",
-        "Can the counters have been read as recorded?",
-        examine_counter_readings,
-        title="impossible counter readings",
-        about=EVERYTHING,
-        blind=blind_counter_readings,
-    ),
-    Audit(
-        "row_counts",
-        "Do the row counts agree with the plan and the launches?",
-        examine_row_counts,
-        title="impossible row counts",
-        about=EVERYTHING,
-        blind=blind,
-    ),
-)

@@ -9,7 +9,7 @@ import polars as pl
 from fireassay.frames.record_data import RecordData
 from fireassay.metrics.metric import EVERYTHING, Results
 from fireassay.units import NS_PER_S
-from fireassay.verdict.audits.audit import Audit
+from fireassay.verdict.audits.audit import Audits
 from fireassay.verdict.evidence.impossible_rows import (
     FOREIGN,
     WORKER,
@@ -24,6 +24,9 @@ from fireassay.verdict.evidence.impossible_rows import (
     processors,
 )
 from fireassay.verdict.types import Finding
+
+AUDITS = Audits(about=EVERYTHING)
+
 
 # ---- order of times ----
 
@@ -45,6 +48,7 @@ DURATIONS: Final = {"steps": (*ORDER_OF_TIMES_PHASES, "checkpoint_ns"), "collect
 WAIT_FOR_ALL: Final = ("all_reduce", "all_gather", "reduce_scatter", "all_to_all")
 
 
+@AUDITS.add("order_of_times", "Are a record's times possible?", title="impossible times", blind=blind)
 def examine_order_of_times(measured: RecordData, _: Results) -> tuple[Finding, ...]:
     """At most one finding per rule.
 
@@ -176,6 +180,7 @@ FINE_NS: Final = 50_000
 COARSE_NS: Final = 1_000_000  # values that are all multiples of it come from a tick counter
 
 
+@AUDITS.add("processor_time", "Was more processor time used than the machine has?", title="impossible processor time")
 def examine_processor_time(measured: RecordData, _: Results) -> tuple[Finding, ...]:
     """At most one finding for commands, one for functions, one for launches.
 
@@ -241,6 +246,7 @@ def _processor_time_launches(measured: RecordData, count: int) -> tuple[Finding,
     )
 
 
+@AUDITS.blind("processor_time")
 def blind_processor_time(measured: RecordData, _: Results) -> str | None:
     """Blind without the processor count or any processor times."""
     if measured.foreign is not None:
@@ -249,18 +255,3 @@ def blind_processor_time(measured: RecordData, _: Results) -> str | None:
         return "the record does not say how many processors the machine has"
     counted = measured.table("telemetry").filter(pl.col("counter") == "cpu_time").height + _trials(measured).height
     return None if counted else "no processor time was counted"
-
-
-AUDITS = (
-    Audit(
-        "order_of_times", "Are a record's times possible?", examine_order_of_times, title="impossible times", about=EVERYTHING, blind=blind
-    ),
-    Audit(
-        "processor_time",
-        "Was more processor time used than the machine has?",
-        examine_processor_time,
-        title="impossible processor time",
-        about=EVERYTHING,
-        blind=blind_processor_time,
-    ),
-)

@@ -18,11 +18,14 @@ from fireassay.metrics.serving.objectives import GOODPUT
 from fireassay.metrics.serving.throughput import OUTPUT_THROUGHPUT
 from fireassay.stats.models.queueing import TOLERANCE
 from fireassay.units import NS_PER_S, SECONDS
-from fireassay.verdict.audits.audit import SERVING, Audit
+from fireassay.verdict.audits.audit import SERVING, Audits
 from fireassay.verdict.evidence.affected import by_configuration, in_launches, most
 from fireassay.verdict.evidence.sent_requests import begins, length_ns, planned, requests_of, serving_of
 from fireassay.verdict.gates.limits import OBJECTIVES
 from fireassay.verdict.types import Finding
+
+AUDITS = Audits(about=SERVING)
+
 
 # ---- littles law ----
 
@@ -58,6 +61,7 @@ class LittleFlow:
         return min(abs(self.residual), abs(unexplained)) > TOLERANCE
 
 
+@AUDITS.add("littles_law", "Are the requests, their rate and their times consistent?", title="inconsistent rates and times")
 def examine_little(measured: RecordData, _: Results) -> tuple[Finding, ...]:
     """At most one finding per configuration for the law and one for a growing queue.
 
@@ -154,6 +158,7 @@ def _in_flight(begin_s: NDArray[np.float64], end_s: NDArray[np.float64], first: 
     return float(np.clip(np.minimum(end_s, last) - np.maximum(begin_s, first), 0.0, None).sum()) / (last - first)
 
 
+@AUDITS.blind("littles_law")
 def blind_little(measured: RecordData, _: Results) -> str | None:
     """Blind with windows too short for the law."""
     flows = list(little_fold(measured))
@@ -183,6 +188,7 @@ class Silence:
     usual_s: float
 
 
+@AUDITS.add("stall", "Was there a time without data from any replica?", title="stalled engine")
 def examine_stall(measured: RecordData, _: Results) -> tuple[Finding, ...]:
     """One warning per configuration with a stall: the longest, and the number of stalls.
 
@@ -288,6 +294,7 @@ def _empty(bins: NDArray[np.int64], begin: NDArray[np.int64], end: NDArray[np.in
             yield max(first, int(waiting.min())), last
 
 
+@AUDITS.blind("stall")
 def blind_stall(measured: RecordData, _: Results) -> str | None:
     """Blind with too few requests."""
     sent = requests_of(measured, "sent_ns").filter(pl.col("sent_ns").is_not_null() & (pl.col("phase") != "cold"))
@@ -298,6 +305,12 @@ def blind_stall(measured: RecordData, _: Results) -> str | None:
 # ---- silent slo ----
 
 
+@AUDITS.add(
+    "silent_slo",
+    "Was the throughput reached while the service objective was broken?",
+    title="silent violation of the objective",
+    about=WORKLOADS,
+)
 def examine_silent_slo(measured: RecordData, results: Results) -> Iterator[Finding]:
     """Nothing for training; for a load, throughput reached while its objectives were broken.
 
@@ -321,31 +334,9 @@ def _served(measured: RecordData) -> bool:
     return measured.kind.concerns(OBJECTIVES.about)
 
 
+@AUDITS.blind("silent_slo")
 def blind_silent_slo(measured: RecordData, _: Results) -> str | None:
     """Blind without an objective."""
     if _served(measured):
         return None if serving_of(measured).objectives.any else "no objective was set (serving.objectives)"
     return None if measured.experiment.gates.deadline_s is not None else "no objective was set (gates.deadline_s)"
-
-
-AUDITS = (
-    Audit(
-        "littles_law",
-        "Are the requests, their rate and their times consistent?",
-        examine_little,
-        title="inconsistent rates and times",
-        about=SERVING,
-        blind=blind_little,
-    ),
-    Audit(
-        "stall", "Was there a time without data from any replica?", examine_stall, title="stalled engine", about=SERVING, blind=blind_stall
-    ),
-    Audit(
-        "silent_slo",
-        "Was the throughput reached while the service objective was broken?",
-        examine_silent_slo,
-        title="silent violation of the objective",
-        about=WORKLOADS,
-        blind=blind_silent_slo,
-    ),
-)

@@ -11,14 +11,17 @@ from fireassay.estimates.format import count, given
 from fireassay.frames.record_data import TOLERANCE, RecordData, effective_steps, items_per_step
 from fireassay.frames.training.parallel_evidence import hashes
 from fireassay.frames.training.parallelism import DECLARE, WORDS, Parallelism, parallelism, why_not
-from fireassay.metrics.metric import Results
+from fireassay.metrics.metric import LAUNCHED, Results
 from fireassay.spec.plan import configuration_name
 from fireassay.stats.groups.gradient_difference import ratio_name
-from fireassay.verdict.audits.audit import TRAINING, Audit
+from fireassay.verdict.audits.audit import TRAINING, Audits
 from fireassay.verdict.evidence.affected import by_configuration
 from fireassay.verdict.evidence.divergence import cause
 from fireassay.verdict.evidence.gradient_faults import diagnose, legitimate
 from fireassay.verdict.types import Finding
+
+AUDITS = Audits(about=TRAINING)
+
 
 # ---- replicas ----
 
@@ -33,6 +36,7 @@ REPLICAS_RULES = (
 )
 
 
+@AUDITS.add("replicas", "Did all replicas hold the same parameters?", title="diverged replicas", about=LAUNCHED)
 def examine_replicas(measured: RecordData, _: Results) -> Iterator[Finding]:
     """One finding per configuration with differing replicas.
 
@@ -88,6 +92,7 @@ OF_REPLICAS: Final = (
 TRAINING_STATE_RULES = ("same_random_numbers", "random_numbers_differ")
 
 
+@AUDITS.add("training_state", "Do RNG and optimizer states match where they must?", title="random numbers and optimizer states")
 def examine_training_state(measured: RecordData, _: Results) -> tuple[Finding, ...]:
     """Findings per configuration.
 
@@ -183,6 +188,7 @@ def _training_state_first(measured: RecordData, apart: pl.DataFrame) -> Iterator
 MODES_RULE = "mode_differs_by_rank"
 
 
+@AUDITS.add("modes", "Did all ranks train in the same mode?", title="a rank in another mode")
 def examine_modes(measured: RecordData, _: Results) -> tuple[Finding, ...]:
     """One finding per configuration with a rank in another mode.
 
@@ -218,6 +224,7 @@ def _modes_finding(measured: RecordData, name: str, rows: pl.DataFrame) -> Findi
 JUDGED_ALL = ("data", "sharded")
 
 
+@AUDITS.add("parallelism", "Is the training distributed, and as declared?", title="nothing distributed")
 def examine_parallelism(measured: RecordData, _: Results) -> tuple[Finding, ...]:
     """At most one finding per configuration, and a note for each parallelism not shared by all.
 
@@ -274,30 +281,10 @@ def _note(layout: Parallelism) -> Finding:
     return Finding("parallelism_recognised", "note", None, evidence, f"nothing is wrong; if this is not the case, {DECLARE}")
 
 
+@AUDITS.blind("parallelism")
 def blind_parallelism(measured: RecordData, _: Results) -> str | None:
     """A record without evidence is taken to be data-parallel."""
     several = [name for name, level in zip(measured.configurations, measured.levels, strict=True) if level > 1]
     if several and all(parallelism(measured, name).by == "assumed" for name in several):
         return "the record does not say how the training is distributed over its ranks"
     return None
-
-
-AUDITS = (
-    Audit("replicas", "Did all replicas hold the same parameters?", examine_replicas, title="diverged replicas"),
-    Audit(
-        "training_state",
-        "Do RNG and optimizer states match where they must?",
-        examine_training_state,
-        title="random numbers and optimizer states",
-        about=TRAINING,
-    ),
-    Audit("modes", "Did all ranks train in the same mode?", examine_modes, title="a rank in another mode", about=TRAINING),
-    Audit(
-        "parallelism",
-        "Is the training distributed, and as declared?",
-        examine_parallelism,
-        title="nothing distributed",
-        about=TRAINING,
-        blind=blind_parallelism,
-    ),
-)

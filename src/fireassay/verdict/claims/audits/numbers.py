@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
 from fireassay.estimates.format import count, given
-from fireassay.verdict.claims.claim import ClaimAudit
+from fireassay.verdict.claims.claim import ClaimAudits
 from fireassay.verdict.claims.claimed_numbers import found
 from fireassay.verdict.claims.stated import kinds
 from fireassay.verdict.claims.stated.gains import LESS, MAX_AS_RATIO, base_workers, efficiency_as_said, gain, is_efficiency, workers_factor
@@ -29,6 +29,8 @@ from fireassay.verdict.types import Finding
 if TYPE_CHECKING:
     from fireassay.spec.claim import Claim, Number
 
+AUDITS = ClaimAudits()
+
 
 # ---- arithmetic ----
 
@@ -37,6 +39,7 @@ CENTRAL: Final = (None, "ratio", "mean", "median", "p50", "single")
 ARITHMETIC_REMEDY: Final = "publish numbers from the same launches, each derived once from the raw measurements"
 
 
+@AUDITS.add("arithmetic", "Are the published numbers contradictory or impossible?", title="contradictory numbers")
 def claim_arithmetic(said: Claim) -> tuple[Finding, ...]:
     """Contradictions and impossible values.
 
@@ -211,6 +214,7 @@ def _close(first: float, other: float) -> bool:
 # ---- units ----
 
 
+@AUDITS.add("units", "Do the units fit the numbers and one another?", title="confused units")
 def claim_units(said: Claim) -> tuple[Finding, ...]:
     """Units that do not fit.
 
@@ -307,6 +311,7 @@ def _of_the_limit(said: Claim) -> list[Finding]:
 RATIO_SUMMARY_REMEDY = "publish the times of every workload on both sides, or the total work over the total time"
 
 
+@AUDITS.add("ratio_summary", "Were ratios averaged?", title="summary of ratios")
 def claim_ratio_summary(said: Claim) -> tuple[Finding, ...]:
     """Means without a meaning.
 
@@ -334,6 +339,7 @@ def _summary(number: Number) -> list[Finding]:
 # ---- absolute base ----
 
 
+@AUDITS.add("absolute_base", "What is the ratio relative to, and what is the number's unit?", title="base not given in absolute terms")
 def claim_absolute_base(said: Claim) -> Iterator[Finding]:
     """Ratios without the base's own value, numbers without a unit.
 
@@ -366,16 +372,3 @@ def _is_the_base(said: Claim, number: Number, other: Number) -> bool:
     if few is not None and number.workers is not None and few != number.workers:
         return other.workers == few and other.of in (None, number.of)
     return number.of is not None and other.of not in (None, number.of)
-
-
-AUDITS = (
-    ClaimAudit("arithmetic", claim_arithmetic, "Are the published numbers contradictory or impossible?", title="contradictory numbers"),
-    ClaimAudit("units", claim_units, "Do the units fit the numbers and one another?", title="confused units"),
-    ClaimAudit("ratio_summary", claim_ratio_summary, "Were ratios averaged?", title="summary of ratios"),
-    ClaimAudit(
-        "absolute_base",
-        claim_absolute_base,
-        "What is the ratio relative to, and what is the number's unit?",
-        title="base not given in absolute terms",
-    ),
-)
