@@ -20,8 +20,7 @@ from fireassay.runners.calibration.machine import MachineExamination
 from fireassay.runners.experiment.progress import RunProgress
 from fireassay.stats.comparing.aa_test import MIN_LAUNCHES, alike
 from fireassay.stats.series.trend import drift, memory
-from fireassay.verdict.fitness.client import examine_client
-from fireassay.verdict.fitness.machine import examine, whole
+from fireassay.verdict.fitness import examine, examine_client, whole
 
 Result = dict[str, Any]  # the content to store: numbers, and each check with its verdict
 

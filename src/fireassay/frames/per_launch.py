@@ -1,11 +1,11 @@
-"""What does a launch say about the time of one call?
+"""How do values per launch become one estimate per configuration, or values per block?
+
+What does a launch say about the time of one call?
 
 A trial counts if it came after the requested warm-up, and after the warm-up detected in its launch's own series
 (`fireassay.stats.series.steady_state`, from `MIN_SERIES` trials on). A series that slows down or keeps changing has no
 warm-up to exclude: all of it counts, and the report names its launch. Slow trials are never dropped: outliers are flagged
 (`outliers`), and the median of a launch includes them.
-
-How do values per launch become one estimate per configuration, or values per block?
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def per_launch(rows: pl.DataFrame, column: str, aggregate: str) -> pl.DataFrame:
 
 
 def from_frame(
-    measured: RecordData, values: pl.DataFrame, *, unit: str, aggregate: str, name: str, missing: str, trials: str
+    measured: RecordData, values: pl.DataFrame, *, unit: str, aggregate: str, name: str, missing: str, trials: str = ""
 ) -> dict[str, Value]:
     """One estimate per configuration from a frame (launch, value[, trials]); positive values, Student t on their logs.
 

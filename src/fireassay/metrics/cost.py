@@ -40,7 +40,6 @@ def _cost(measured: RecordData, _: Results) -> Mapping[str, Value]:
         launch_usd(measured.timed, price),
         unit=USD,
         name="cost",
-        trials="",
         missing="no launch ended",
         aggregate="workers x price x wall time",
     )
@@ -74,7 +73,6 @@ def _per_item(measured: RecordData, _: Results) -> Mapping[str, Value]:
         ratio.select("launch", (pl.col("value") / pl.col("work")).alias("value")),
         unit=USD_PER_ITEM,
         name="cost_per_item",
-        trials="",
         missing=UNCOUNTED,
         aggregate="cost / useful work",
     )
@@ -220,7 +218,6 @@ def _useful_work(measured: RecordData, _: Results) -> Mapping[str, Value]:
         work_per_launch(measured),
         unit=COUNT,
         name="useful_work",
-        trials="",
         missing=UNCOUNTED,
         aggregate="declared work, else the items of the steps that counted",
     )
@@ -252,7 +249,6 @@ def _energy(measured: RecordData, _: Results) -> Mapping[str, Value]:
         launch_joules(measured),
         unit=JOULES,
         name=f"energy|method:{method}",
-        trials="",
         missing=f"no {method} energy reading in these launches",
         aggregate="MODELLED, not measured: watts per worker x time" if method == "modelled" else "sum of hardware counters",
     )
@@ -284,7 +280,6 @@ def _energy_per_item(measured: RecordData, _: Results) -> Mapping[str, Value]:
         launch_joules(measured).join(work, on="launch").select("launch", (pl.col("value") / pl.col("work")).alias("value")),
         unit=JOULES_PER_ITEM,
         name=f"energy_per_item|method:{method}",
-        trials="",
         aggregate="MODELLED joules / useful work" if method == "modelled" else "counted joules / useful work",
         missing=UNCOUNTED,
     )

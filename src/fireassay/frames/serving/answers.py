@@ -13,7 +13,7 @@ What is each request's number by each other tool's definition (`fireassay.metric
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 import polars as pl
@@ -21,12 +21,10 @@ import polars.selectors as cs
 from numpy.typing import NDArray
 
 from fireassay import catalog
+from fireassay.quality.scoring.text_metric import TextMetric
+from fireassay.spec.experiment import Experiment
 from fireassay.spec.rules.quality import scores_of_a_load
 from fireassay.units import NS_PER_S
-
-if TYPE_CHECKING:
-    from fireassay.quality.scoring.text_metric import TextMetric
-    from fireassay.spec.experiment import Experiment
 
 PLAIN: Final = ("exact_match", "accuracy")
 CONTAINS: Final = "contains"

@@ -37,12 +37,14 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
-from fireassay.spec.sections.serving import Serving
+from fireassay.spec.experiment import Experiment
+from fireassay.spec.sections.serving import Objectives, Serving
 from fireassay.units import NS_PER_S
 
 TEXT: Final = (1, 2, 3)  # kinds of token-bearing chunks: content, reasoning, tool call (fireassay.record.tables)
@@ -89,12 +91,6 @@ def _at(index: pl.Expr) -> pl.Expr:
     """The uncertainty of a chunk, in seconds."""
     return pl.col("chunk_uncertainty_ns").list.get(index, null_on_oob=True) / NS_PER_S
 
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from fireassay.spec.experiment import Experiment
-    from fireassay.spec.sections.serving import Objectives
 
 CLOSED: Final = ("closed", "single_stream", "multi_stream")  # a request is due when the one before it has ended
 UNUSED: Final = ("chunk_ns", "chunk_kind", "chunk_chars", "chunk_uncertainty_ns", "logprobs", "text", "reasoning")  # large

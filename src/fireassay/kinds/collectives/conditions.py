@@ -10,9 +10,9 @@ import polars as pl
 
 from fireassay.frames.record_data import RecordData
 from fireassay.metrics.metric import Results
+from fireassay.verdict.conditions import imported
 from fireassay.verdict.conditions.condition import Condition, Read
 from fireassay.verdict.conditions.declare import EVENTS, IMPORT, identity
-from fireassay.verdict.conditions.sources import imported
 
 
 def engine(key: str) -> Read:

@@ -14,11 +14,11 @@ from fireassay.frames.record_data import RecordData
 from fireassay.metrics.metric import Results
 from fireassay.spec.plan import targets_of
 from fireassay.spec.sections.serving import Serving, Target
+from fireassay.verdict.conditions import imported
 from fireassay.verdict.conditions.condition import Condition, Read, agree_on_common, equal, overlap
 from fireassay.verdict.conditions.declare import BEFORE, IMPORT, SPEC, condition, context, identity
-from fireassay.verdict.conditions.sources import imported
-from fireassay.verdict.conditions.sources.environment import seen
-from fireassay.verdict.conditions.sources.experiment import NOT_ASKED
+from fireassay.verdict.conditions.environment import seen
+from fireassay.verdict.conditions.experiment import NOT_ASKED
 
 ITEMS = "the items of the evaluation"
 _identity = partial(identity, about=("serving",))

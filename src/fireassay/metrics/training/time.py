@@ -161,9 +161,7 @@ THROUGHPUT = measure(
 
 
 def _wall_time(measured: RecordData, _: Results) -> Mapping[str, Value]:
-    return from_frame(
-        measured, wall_seconds(measured), unit=SECONDS, name="wall_time", missing="no launch ended", trials="", aggregate="whole launch"
-    )
+    return from_frame(measured, wall_seconds(measured), unit=SECONDS, name="wall_time", missing="no launch ended", aggregate="whole launch")
 
 
 WALL_TIME = measure(
@@ -192,7 +190,6 @@ def _overhead(measured: RecordData, _: Results) -> Mapping[str, Value]:
         share.filter(pl.col("value") > 0),
         unit=FRACTION,
         name="instrument_overhead",
-        trials="",
         missing="no steps were recorded to compare it with",
         aggregate="slowest rank's self-measured cost per step / median step time",
     )

@@ -24,7 +24,7 @@ from fireassay.stats.intervals.means import quotient
 from fireassay.units import FRACTION, SECONDS
 from fireassay.verdict.audits.audit import TRAINING, Audits
 from fireassay.verdict.audits.training.timing import slow_ranks
-from fireassay.verdict.conditions.sources.environment import usable
+from fireassay.verdict.conditions.environment import usable
 from fireassay.verdict.evidence.affected import MIN_SHARE, gain_words, share
 from fireassay.verdict.types import Finding
 

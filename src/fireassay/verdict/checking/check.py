@@ -128,37 +128,20 @@ def alone(record: Side, place: str, left_out: int = 0) -> Check:
     are = "is" if left_out == 1 else "are"
     more = f"; {count(left_out, 'earlier records')} there {are} not comparable (see `assay compare`)" if left_out else ""
     sentence = f"INCONCLUSIVE: {place} has no earlier record comparable with {record.label}{more}."
-    return Check(
-        state="inconclusive",
-        design="none",
-        baseline="",
-        record=record.label,
-        rows=(),
-        confirmation="not needed",
-        mismatches=(),
-        refused=(),
-        gaps=_gaps(record),
-        notes=(),
-        exploratory=False,
-        sentence=sentence,
-    )
+    return Check(state="inconclusive", record=record.label, gaps=_gaps(record), sentence=sentence)
 
 
 def _started(comparison: Comparison, baseline: Side, record: Side) -> Check:
     """An empty check, already decided if nothing can be compared."""
     empty = Check(
         state="pass",
-        design="none",
         baseline=baseline.label,
         record=record.label,
-        rows=(),
-        confirmation="not needed",
         mismatches=comparison.mismatches,
         refused=comparison.refused,
         gaps=_gaps(record),
         notes=comparison.notes,
         exploratory=comparison.state == "exploratory",
-        sentence="",
     )
     for side in (record, baseline):
         if side.measured.timed.height == 0:

@@ -17,18 +17,15 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, TypeVar
+from typing import Literal, TypeVar
 
 from fireassay import catalog
+from fireassay.spec.claim import Claim
 from fireassay.verdict.audits.audit import Audit
 from fireassay.verdict.pitfalls import GRAVE, Pitfall, ordered, pitfall
 from fireassay.verdict.types import Finding
 
-if TYPE_CHECKING:
-    from fireassay.spec.claim import Claim
-
-
-ClaimCheck = Callable[["Claim"], Iterable[Finding]]
+ClaimCheck = Callable[[Claim], Iterable[Finding]]
 C = TypeVar("C", bound=ClaimCheck)
 
 

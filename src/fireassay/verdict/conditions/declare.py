@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from fireassay.verdict.conditions import environment, experiment
 from fireassay.verdict.conditions.condition import Condition, Read, absolute, relative
-from fireassay.verdict.conditions.sources import environment, experiment
 
 SPEC = "experiment.toml"
 BEFORE = "environment.before"

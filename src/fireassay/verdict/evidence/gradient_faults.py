@@ -91,7 +91,6 @@ def scaled(evidence: Evidence, name: str) -> Diagnosis | None:
     return Diagnosis(
         fault="gradient_scaled",
         layer="gradient",
-        severity="fail",
         evidence=f"the gradient of step {compared.first.step} of launch {compared.first.launch} is {given(scale, digits=6)} times one worker's"
         f"{f', which is {called}' if called else ''}, and points the same way (1 - cos = {compared.difference.turn:.1e}, in {compared.precision})",
         remedy=AVERAGE_ONCE,
@@ -139,7 +138,6 @@ def other_gradient(evidence: Evidence, name: str) -> Diagnosis | None:
         return Diagnosis(
             fault="unequal_shards",
             layer="ledger",
-            severity="fail",
             evidence=f"{numbers}; {unequal}",
             remedy="divide the sum of the losses by all ranks' items / workers, not by this rank's items",
         )

@@ -24,7 +24,7 @@ from typing import Any
 
 import numpy as np
 
-from fireassay.quality.scoring.support.options import PLAIN, by_item, plain_options, text
+from fireassay.quality.scoring.options import PLAIN, by_item, plain_options, text
 from fireassay.quality.scoring.text_metric import Array, Options, Prepared, TextMetric, Whole
 
 COLUMNS = ("right", "label", "answer")

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from fireassay.errors import EnvironmentLacks
-from fireassay.quality.scoring.support.options import choice, flag, whole
+from fireassay.quality.scoring.options import choice, flag, whole
 from fireassay.quality.scoring.text_metric import Array, Options, Prepared, TextMetric
 
 BATCH = 512

@@ -19,7 +19,7 @@ from typing import NoReturn
 import numpy as np
 
 from fireassay.errors import refuse
-from fireassay.quality.scoring.support.options import PLAIN, by_item, flag, plain_options, squad_options, yes
+from fireassay.quality.scoring.options import PLAIN, by_item, flag, plain_options, squad_options, yes
 from fireassay.quality.scoring.text_metric import Options, Prepared, TextMetric
 
 

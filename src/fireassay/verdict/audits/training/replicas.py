@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Final
 
 import polars as pl
@@ -52,7 +53,7 @@ def examine_replicas(measured: RecordData, _: Results) -> Iterator[Finding]:
     for name, named in diagnose(measured).items():
         apart = compared.filter((pl.col("configuration") == name) & ~pl.col("agree")).sort("incarnation", "launch", "step")
         if named is not None and named.fault in REPLICAS_RULES:
-            yield Finding(named.fault, named.severity, name, f"{named.evidence}{_replicas_launches(apart)}", named.remedy)
+            yield replace(named, evidence=f"{named.evidence}{_replicas_launches(apart)}").finding(name)
         elif apart.height and not why_not(measured, name, "replicas"):
             yield _replicas_finding(measured, name, apart)
 
@@ -76,7 +77,7 @@ def _replicas_finding(measured: RecordData, configuration: str, apart: pl.DataFr
         remedy = "load the same checkpoint on every rank before the model is wrapped, or broadcast it after loading"
         return Finding("replicas_differ_after_restart", "fail", configuration, evidence, remedy)
     reason = cause(measured, launch, step)
-    return Finding(reason.fault, "fail", configuration, f"{reason.evidence}{_replicas_launches(apart)}", reason.remedy)
+    return replace(reason, evidence=f"{reason.evidence}{_replicas_launches(apart)}").finding(configuration)
 
 
 # ---- training state ----

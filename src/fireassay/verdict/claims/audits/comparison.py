@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from fireassay.estimates.format import count, given
 from fireassay.frames.record_data import TOLERANCE
+from fireassay.spec.claim import Claim, Number
 from fireassay.verdict.claims.claim import ClaimAudits
 from fireassay.verdict.claims.claimed_numbers import differences, folded, found, is_studied, listed, studied, unsaid
 from fireassay.verdict.claims.claimed_numbers import found as said_wrong
 from fireassay.verdict.claims.stated.gains import base_workers, efficiency, pairs, workers_factor
 from fireassay.verdict.claims.stated.kinds import is_cost, is_energy, is_quality, is_relative, metric_name, statistic
 from fireassay.verdict.types import Finding
-
-if TYPE_CHECKING:
-    from fireassay.spec.claim import Claim, Number
 
 AUDITS = ClaimAudits()
 

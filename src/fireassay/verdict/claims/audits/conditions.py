@@ -5,18 +5,16 @@ from __future__ import annotations
 import itertools
 import math
 import re
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from fireassay.estimates.format import count, given
+from fireassay.spec.claim import Claim, Interval, Number
 from fireassay.verdict.claims.claim import ClaimAudits
 from fireassay.verdict.claims.claimed_numbers import found, speeds, unsaid
 from fireassay.verdict.claims.stated import kinds
 from fireassay.verdict.claims.stated.gains import gain, is_efficiency, same_quantity
 from fireassay.verdict.claims.stated.kinds import is_cost, is_energy, is_wait
 from fireassay.verdict.types import Finding
-
-if TYPE_CHECKING:
-    from fireassay.spec.claim import Claim, Interval, Number
 
 AUDITS = ClaimAudits()
 

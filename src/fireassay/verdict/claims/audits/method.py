@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
 
 from fireassay.estimates.format import given
+from fireassay.spec.claim import Claim, Number, Objective
 from fireassay.verdict.audits.training.timing import SYNCHRONISATION_REMEDY
 from fireassay.verdict.claims.claim import ClaimAudits
 from fireassay.verdict.claims.claimed_numbers import found, speeds, unsaid
 from fireassay.verdict.claims.stated.kinds import has_word, is_collective, is_rate, is_serving, is_wait
 from fireassay.verdict.claims.stated.objective import Evidence, evidence, limit_of, limited, same_unit
 from fireassay.verdict.types import Finding
-
-if TYPE_CHECKING:
-    from fireassay.spec.claim import Claim, Number, Objective
 
 AUDITS = ClaimAudits()
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from fireassay.estimates.format import count, given
+from fireassay.spec.claim import Claim, Number
 from fireassay.verdict.claims.claim import ClaimAudits
 from fireassay.verdict.claims.claimed_numbers import found
 from fireassay.verdict.claims.stated import kinds
@@ -21,13 +22,9 @@ from fireassay.verdict.claims.stated.kinds import (
     statistic,
     unit_of,
 )
-from fireassay.verdict.claims.stated.objective import limited, same_unit
-from fireassay.verdict.claims.stated.scores import confusion, is_bounded, of_number
+from fireassay.verdict.claims.stated.objective import confusion, is_bounded, limited, of_number, same_unit
 from fireassay.verdict.claims.stated.units import Unit, convertible, difference, parse, part_of
 from fireassay.verdict.types import Finding
-
-if TYPE_CHECKING:
-    from fireassay.spec.claim import Claim, Number
 
 AUDITS = ClaimAudits()
 

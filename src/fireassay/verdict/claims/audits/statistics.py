@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from fireassay.estimates.format import count, given
+from fireassay.spec.claim import Claim, ClaimedQuality, Number
 from fireassay.stats.comparing.noninferiority import zero_flip_bound
 from fireassay.stats.intervals.quantiles import least_two_sided
 from fireassay.verdict.audits.every.launches import LAUNCHES_ENOUGH
@@ -15,11 +16,15 @@ from fireassay.verdict.claims.claim import ClaimAudits
 from fireassay.verdict.claims.claimed_numbers import found, improved, unsaid
 from fireassay.verdict.claims.claimed_numbers import found as said_wrong
 from fireassay.verdict.claims.stated.kinds import is_quality, is_relative, is_share, is_wait, lower_is_better, metric_name, statistic
-from fireassay.verdict.claims.stated.scores import confusion, direction_contradicts, is_proportion, lower_score_is_better, of_number, scale
+from fireassay.verdict.claims.stated.objective import (
+    confusion,
+    direction_contradicts,
+    is_proportion,
+    lower_score_is_better,
+    of_number,
+    scale,
+)
 from fireassay.verdict.types import Finding
-
-if TYPE_CHECKING:
-    from fireassay.spec.claim import Claim, ClaimedQuality, Number
 
 AUDITS = ClaimAudits()
 

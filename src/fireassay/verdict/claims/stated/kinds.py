@@ -11,13 +11,10 @@ from __future__ import annotations
 
 import re
 from functools import cache
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from fireassay.spec.claim import Claim, Number
 from fireassay.verdict.claims.stated.units import Unit, parse
-
-if TYPE_CHECKING:
-    from fireassay.spec.claim import Number
-
 
 LEVELS: Final = {"min": 0.0, "p50": 0.50, "median": 0.50, "p90": 0.90, "p95": 0.95, "p99": 0.99, "p999": 0.999, "max": 1.0}
 IN_NAMES: Final = (  # first match wins
@@ -77,9 +74,6 @@ def metric_name(text: str) -> str:
     name = re.sub(r"(^|_)(tail|lower|higher|faster|better|reduced|improved)(?=_|$)", "", name).strip("_") or name
     return next((short for pattern, short in SYNONYMS if re.fullmatch(pattern, name)), name)
 
-
-if TYPE_CHECKING:
-    from fireassay.spec.claim import Claim, Number
 
 CHANGES: Final = words(
     "speedup speed_up efficienc faster slower improvement gain reduction saving saved acceleration increase decrease slowdown overhead "

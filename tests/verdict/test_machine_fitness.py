@@ -8,7 +8,7 @@ import pytest
 
 from fireassay.stats.comparing.aa_test import Alike, Rate
 from fireassay.stats.series.trend import Drift
-from fireassay.verdict.fitness.machine import Check, examine, whole
+from fireassay.verdict.fitness import Check, examine, whole
 
 RATE = Rate(value=0.0, low=0.0, high=0.4, comparisons=944, windows=6)
 GOOD = Alike(

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from fireassay.errors import SpecError
 from fireassay.spec.timings import Timing, Timings, parse_timings, read_timings
-from fireassay.verdict.claims.rubric.rubric import rubric
-from fireassay.verdict.claims.rubric.types import Limits, Rubric
+from fireassay.verdict.claims.rubric import rubric
+from fireassay.verdict.claims.rubric_types import Limits, Rubric
 
 
 @pytest.fixture

@@ -45,7 +45,7 @@ from fireassay.stats.models.scaling_predictions import (
     peak,
     predict,
 )
-from fireassay.verdict.claims.rubric.types import Fit, Gustafson, LawRow, Limits, Mode, Pick, Predicted, Rubric, RubricRow, Scaling
+from fireassay.verdict.claims.rubric_types import Fit, Gustafson, LawRow, Limits, Mode, Pick, Predicted, Rubric, RubricRow, Scaling
 
 
 def fitted(base: Timing, rows: Sequence[Timing], speedups: Sequence[float], kept: Sequence[bool], *, superlinear: bool) -> Fit | None:

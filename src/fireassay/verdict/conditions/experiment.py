@@ -7,7 +7,7 @@ from typing import Any, Final
 from fireassay.frames.record_data import RecordData
 from fireassay.metrics.metric import Results
 from fireassay.verdict.conditions.condition import Read
-from fireassay.verdict.conditions.sources.environment import seen
+from fireassay.verdict.conditions.environment import seen
 
 NOT_ASKED: Final = "not asked for"
 

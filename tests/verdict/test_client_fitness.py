@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from fireassay.verdict.fitness.client import examine_client, inadmissible
-from fireassay.verdict.fitness.machine import whole
+from fireassay.verdict.fitness import examine_client, inadmissible, whole
 
 GOOD = {"p50": 0.05, "p99": 0.4, "max": 3.0}
 CEILING: dict[str, Any] = {
