@@ -47,8 +47,8 @@ from fireassay.frames.training.correctness.later_gradients import Later, compare
 from fireassay.frames.training.correctness.sample_ledger import shares
 from fireassay.frames.training.parallelism import Claim, why_not
 from fireassay.stats.groups.gradient_difference import Part, compare, ratio_name, tolerance
+from fireassay.verdict.evidence.divergence import Diagnosis
 from fireassay.verdict.evidence.fault_evidence import (
-    Diagnosis,
     Evidence,
     averaged_later,
     clipped_before_reduction,
