@@ -27,12 +27,10 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from fireassay.errors import EnvironmentLacks
-from fireassay.quality.sandbox.check import Program, check_program, program
-from fireassay.quality.sandbox.outcomes import Limits
-from fireassay.quality.sandbox.pool import check_all
+from fireassay.quality.sandbox.check import Program, check_all, check_program, program
 from fireassay.quality.sandbox.probing import examined
 from fireassay.quality.sandbox.process import slowness
-from fireassay.quality.sandbox.tiers import NAMES, Tier
+from fireassay.quality.sandbox.tiers import NAMES, Limits, Tier
 from fireassay.quality.tasks.humaneval import FORMAT
 from fireassay.stats.intervals.item_means import Solved, of_items, of_problems, pass_at_k
 from tests.quality.sandbox.hostile import HOSTILE, TEST

@@ -206,7 +206,7 @@ GATE = Gate(name="oddity", question="Is the configuration odd?", check=check)
 '''
 SCORE_FILE = '''"""How much shorter is an answer than its reference?"""
 
-from fireassay.quality.scoring.support.options import by_item
+from fireassay.quality.scoring.text_metric import by_item
 from fireassay.quality.scoring.text_metric import Prepared, TextMetric
 
 

@@ -45,7 +45,7 @@ sys.addaudithook(refuse)
 from fireassay.cli import main
 from fireassay.quality.sandbox.check import program
 from fireassay.quality.sandbox.check import check_program
-from fireassay.quality.sandbox.outcomes import Limits
+from fireassay.quality.sandbox.tiers import Limits
 from fireassay.quality.sandbox.probing import probe
 from fireassay.quality.tasks import gsm8k, humaneval
 

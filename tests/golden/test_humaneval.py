@@ -7,9 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from fireassay.quality.sandbox.check import program
-from fireassay.quality.sandbox.outcomes import Limits
-from fireassay.quality.sandbox.pool import check_all
+from fireassay.quality.sandbox.check import check_all, program
+from fireassay.quality.sandbox.tiers import Limits
 from fireassay.quality.tasks.humaneval import FORMAT
 from tests.golden.humaneval.make import changed
 from tests.quality.sandbox.available import tier

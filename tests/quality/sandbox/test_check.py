@@ -8,10 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from fireassay.quality.sandbox.check import Program, check_program, program
-from fireassay.quality.sandbox.outcomes import Limits
-from fireassay.quality.sandbox.pool import check_all
-from fireassay.quality.sandbox.tiers import Name
+from fireassay.quality.sandbox.check import Program, check_all, check_program, program
+from fireassay.quality.sandbox.tiers import Limits, Name
 from fireassay.quality.tasks.humaneval import FORMAT
 from tests.quality.sandbox.available import TIERS, tier
 from tests.quality.sandbox.hostile import TEST

@@ -10,7 +10,7 @@ import pytest
 
 from fireassay.errors import SpecError
 from fireassay.quality.sandbox.check import check_program, program
-from fireassay.quality.sandbox.outcomes import Limits
+from fireassay.quality.sandbox.tiers import Limits
 from fireassay.quality.tasks.mbpp import FORMAT
 from tests.quality.sandbox.available import tier
 

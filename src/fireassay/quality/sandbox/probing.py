@@ -12,9 +12,8 @@ from typing import Any, Final
 from fireassay.errors import EnvironmentLacks
 from fireassay.quality.sandbox import seccomp
 from fireassay.quality.sandbox.inside.kernel import NOBODY
-from fireassay.quality.sandbox.outcomes import Limits
 from fireassay.quality.sandbox.process import Sandbox
-from fireassay.quality.sandbox.tiers import NAMES, Name, Tier
+from fireassay.quality.sandbox.tiers import NAMES, Limits, Name, Tier
 
 LOOK_S: Final = 120.0
 

@@ -25,8 +25,7 @@ from types import TracebackType
 from typing import Any, Final, Self
 
 from fireassay.quality.sandbox import inside
-from fireassay.quality.sandbox.outcomes import Limits
-from fireassay.quality.sandbox.tiers import Tier, command, plan
+from fireassay.quality.sandbox.tiers import Limits, Tier, command, plan
 
 MARK: Final = "FIREASSAY_SANDBOX"  # in the environment of every process, so that one left over could be found
 PIECE: Final = 65536

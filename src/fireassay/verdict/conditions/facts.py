@@ -1,9 +1,15 @@
-"""Which facts about the work follow from the raw rows and from the signatures of the estimates?"""
+"""Which facts about the work follow from the raw rows and from the signatures of the estimates?
+
+Which conditions does the experiment set?
+
+Which program measured, what do its numbers mean, and does it name its hardware?
+"""
 
 from __future__ import annotations
 
 import hashlib
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, Final
 
 import polars as pl
 
@@ -12,6 +18,7 @@ from fireassay.frames.record_data import RecordData
 from fireassay.frames.training.correctness.sample_ledger import known_samples
 from fireassay.metrics.metric import Results
 from fireassay.verdict.conditions.condition import Read
+from fireassay.verdict.conditions.environment import seen
 
 
 def fingerprint(what: str) -> Read:
@@ -94,3 +101,86 @@ def sentinel(measured: RecordData, _: Results) -> Any:
     """Median time of the coordinator's fixed work around each launch, seconds."""
     rows = measured.table("telemetry").filter(pl.col("device") == "sentinel")
     return rows["value"].median() if rows.height else None
+
+
+NOT_ASKED: Final = "not asked for"
+
+
+def of(*path: str) -> Read:
+    """A key of the experiment; "not asked for" if unset."""
+
+    def read(measured: RecordData, _: Results) -> Any:
+        value: Any = measured.experiment
+        for key in path:
+            value = getattr(value, key, None)
+            if value is None:
+                return NOT_ASKED
+        return list(value) if isinstance(value, tuple) else value
+
+    return read
+
+
+def script(measured: RecordData, _: Results) -> Any:
+    """The script's name, if its content was not recorded (the digest says more); for a load the engine's address."""
+    if measured.kind.sends_requests:
+        return NOT_ASKED
+    return None if seen(measured, "script", "sha256") else measured.experiment.workload.script
+
+
+def prices(measured: RecordData, _: Results) -> Any:
+    prices = measured.experiment.prices
+    return NOT_ASKED if prices is None else prices.model_dump(mode="json", by_alias=True)
+
+
+def levels(measured: RecordData, _: Results) -> Any:
+    return list(measured.configurations)
+
+
+def base(measured: RecordData, _: Results) -> Any:
+    """The base of speedups; a load has none, nor has an evaluation."""
+    return measured.base if measured.kind.speeds_up else NOT_ASKED
+
+
+def ending(measured: RecordData, _: Results) -> str:
+    """When a launch ends: after a number of steps, or when its script does."""
+    steps = measured.experiment.workload.every_step
+    return "with the script" if steps is None else f"after {steps} steps"
+
+
+OURS: Final[Mapping[str, str]] = {  # assay's values for what an imported record says of its tool (importers)
+    "tool": "assay",
+    "clock": "scheduled",
+    "first_token": "the first chunk with text: content, reasoning or a tool call",
+    "end": "the last chunk with text",
+    "tokens": "the server's usage, else the tokenizer",
+    "connection": "kept alive; a new one is set up inside of the latency",
+    "stamps": "monotonic, at the socket read, before parsing",
+    "left_out": "nothing",
+    "environment": "recorded",
+}
+
+
+def meaning(key: str) -> Read:
+    """The tool and the meaning of its numbers; equal for all of our own records of loads."""
+
+    def read(measured: RecordData, _: Results) -> Any:
+        foreign = measured.foreign
+        if not measured.kind.sends_requests:
+            return None
+        if foreign is None:
+            return OURS[key]
+        return foreign.get(key) if key in ("tool", "clock") else (foreign.get("meanings") or {}).get(key)
+
+    return read
+
+
+def unseen(subject: str) -> Read:
+    """An imported file does not name its hardware; two unknown machines never count as the same."""
+
+    def read(measured: RecordData, _: Results) -> Any:
+        foreign = measured.foreign
+        if measured.kind.name != subject:
+            return None
+        return OURS["environment"] if foreign is None else f"not said by {foreign.get('file')} ({str(foreign.get('sha256'))[:8]})"
+
+    return read

@@ -19,8 +19,7 @@ from typing import NoReturn
 import numpy as np
 
 from fireassay.errors import refuse
-from fireassay.quality.scoring.options import PLAIN, by_item, flag, plain_options, squad_options, yes
-from fireassay.quality.scoring.text_metric import Options, Prepared, TextMetric
+from fireassay.quality.scoring.text_metric import PLAIN, Options, Prepared, TextMetric, by_item, flag, plain_options, squad_options, yes
 
 
 def prepare_exact_match(options: Options) -> Prepared:
