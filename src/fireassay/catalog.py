@@ -49,6 +49,7 @@ FAMILIES = {
     "quality.scoring.metrics": "METRICS",
     "verdict.gates": "GATES",
     "quality.scoring.extractors": "EXTRACTORS",
+    "quality.tasks": "FORMATS",
 }
 FOLDERS = frozenset({"kinds"})  # a plug-in is a folder, whose `__init__` defines the constant
 OF_KINDS = frozenset({"metrics", "verdict.audits", "verdict.gates"})  # the folder of a kind may hold some

@@ -29,7 +29,7 @@ def refused(measured: RecordData) -> Absent | None:
     """Why there is no time of a call at all."""
     if measured.table("trials").height or measured.kind.times_calls:
         return None
-    return Absent(reason="not_applicable", detail=NOT_TIMED)
+    return Absent("not_applicable", NOT_TIMED)
 
 
 def asked_to_count(measured: RecordData) -> pl.DataFrame:
@@ -90,7 +90,7 @@ def from_frame(
         if not launches:
             estimates[configuration] = no_launch(configuration)
         elif not present:
-            estimates[configuration] = Absent(reason="not_measured", detail=missing)
+            estimates[configuration] = Absent("not_measured", missing)
         elif (refused := no_logarithm(numbers, name)) is not None:
             estimates[configuration] = refused
         else:

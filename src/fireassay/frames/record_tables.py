@@ -195,4 +195,4 @@ def not_to_its_end(measured: RecordTables, configuration: str, lacking: str) -> 
     launches = measured.timed.filter(pl.col("configuration") == configuration)["launch"].to_list()
     if not launches or not set(launches) <= ended(measured):
         return None
-    return Absent(reason="not_measured", detail=f"every launch was {ended_words(measured)}: {lacking}")
+    return Absent("not_measured", f"every launch was {ended_words(measured)}: {lacking}")

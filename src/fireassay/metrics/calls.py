@@ -91,8 +91,7 @@ def _unless_below(value: Value, floor: float | None) -> Value:
     """Linux includes the memory of the spawning process in a command's: exec keeps the high-water mark."""
     if floor is None or not isinstance(value, Estimate) or value.value > NEAR_FLOOR * floor:
         return value
-    detail = f"at most {reading(floor, BYTES)}, the memory of assay's starter itself"
-    return Absent(reason="not_measured", detail=detail)
+    return Absent("not_measured", f"at most {reading(floor, BYTES)}, the memory of assay's starter itself")
 
 
 TRIAL_MEMORY = Metric(

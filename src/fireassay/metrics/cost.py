@@ -28,7 +28,7 @@ from fireassay.metrics.metric import ALL, EVERYTHING, Metric, Results
 from fireassay.units import COUNT, ITEMS_PER_USD, JOULES, JOULES_PER_ITEM, USD, USD_PER_ITEM, USD_PER_STEP
 
 measure = partial(Metric, better="lower", dimension="cost")
-FREE = Absent(reason="undefined", detail="the price is 0 dollars per worker-hour")
+FREE = Absent("undefined", "the price is 0 dollars per worker-hour")
 
 
 def _cost(measured: RecordData, _: Results) -> Mapping[str, Value]:

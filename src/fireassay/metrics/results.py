@@ -28,10 +28,8 @@ from fireassay.frames.serving.requests import WINDOW
 from fireassay.metrics.metric import Metric, Need, OfRecord, Results
 
 WHOLE: Final = "all requests of the imported file, for it has no measured window"
-PROFILED: Final = Absent(reason="not_measured", detail="this record only profiles; no launch was timed: use `assay run`")
-NOT_STREAMED: Final = Absent(
-    reason="not_applicable", detail="answers were not streamed (serving.stream = false), so no chunk has a time of its own"
-)
+PROFILED: Final = Absent("not_measured", "this record only profiles; no launch was timed: use `assay run`")
+NOT_STREAMED: Final = Absent("not_applicable", "answers were not streamed (serving.stream = false), so no chunk has a time of its own")
 BEHIND_A_SERVER: Final = "the answers came from a server, which does not report it; a model in this process does (backend process)"
 
 
@@ -85,8 +83,7 @@ OF_OURS: Final[Mapping[Need, Callable[[RecordData], Absent | None]]] = {"chunks"
 
 
 def _only_totals(title: str) -> Absent:
-    message = f"the imported file of {title} has totals only, no requests; its own numbers are shown with ours"
-    return Absent(reason="not_measured", detail=message)
+    return Absent("not_measured", f"the imported file of {title} has totals only, no requests; its own numbers are shown with ours")
 
 
 def _window(measured: RecordData, _: Metric) -> Absent | None:
@@ -95,8 +92,8 @@ def _window(measured: RecordData, _: Metric) -> Absent | None:
     sampled = measured.foreign.get("times") == "sampled"
     why = "keeps only a sample of its requests" if sampled else "does not say when its requests were sent"
     return Absent(
-        reason="not_measured",
-        detail=f"the imported file of {measured.foreign.get('title')} {why}, so there is no measured window and no rate; its own numbers "
+        "not_measured",
+        f"the imported file of {measured.foreign.get('title')} {why}, so there is no measured window and no rate; its own numbers "
         f"are shown",
     )
 
@@ -105,7 +102,7 @@ def _due_times(measured: RecordData, _: Metric) -> Absent | None:
     if measured.foreign is None or measured.foreign.get("clock") == "scheduled":
         return None
     message = f"the imported file of {measured.foreign.get('title')} does not say when requests were due, only when they were sent"
-    return Absent(reason="not_measured", detail=message)
+    return Absent("not_measured", message)
 
 
 def _own_chunk_kinds(measured: RecordData, metric: Metric) -> Absent | None:
@@ -114,16 +111,16 @@ def _own_chunk_kinds(measured: RecordData, metric: Metric) -> Absent | None:
     message = (
         f"imported from {measured.foreign.get('title')}: another tool's definition needs the kinds of chunks, which only our own log has"
     )
-    return Absent(reason="not_applicable", detail=message)
+    return Absent("not_applicable", message)
 
 
 def _connections(measured: RecordData, _: Metric) -> Absent | None:
     title = measured.foreign.get("title") if measured.foreign is not None else ""
-    return Absent(reason="not_measured", detail=f"the imported file of {title} does not say how long connections took to set up")
+    return Absent("not_measured", f"the imported file of {title} does not say how long connections took to set up")
 
 
 def _in_process(_: RecordData, __: Metric) -> Absent | None:
-    return Absent(reason="not_applicable", detail=BEHIND_A_SERVER)
+    return Absent("not_applicable", BEHIND_A_SERVER)
 
 
 OF_IMPORTS: Final[Mapping[Need, Callable[[RecordData, Metric], Absent | None]]] = {

@@ -96,10 +96,10 @@ def medians(measured: RecordData, host: str, counter: str, *, unit: str, name: s
     """Student t on the logarithms of each round's median."""
     rows = readings(measured, host, counter)
     if rows.height == 0:
-        return Absent(reason="not_measured", detail=missing)
+        return Absent("not_measured", missing)
     values = rows.group_by("block", maintain_order=True).agg(pl.col("value").median())["value"].to_list()
     if min(values) <= 0:
-        return Absent(reason="undefined", detail=f"{counter} was 0 in a round")
+        return Absent("undefined", f"{counter} was 0 in a round")
     return positive(values, measured.confidence, unit=unit, aggregate="median of the round", name=name, n_trials=rows.height)
 
 

@@ -46,12 +46,10 @@ from fireassay.stats.models.capacity import Point
 from fireassay.units import FRACTION, NS_PER_S, SECONDS
 
 NO_OBJECTIVES = Absent(
-    reason="not_measured",
-    detail="the experiment has no objectives for its requests; add serving.objectives, for example ttft_s = 0.5 and tpot_s = 0.05",
+    "not_measured", "the experiment has no objectives for its requests; add serving.objectives, for example ttft_s = 0.5 and tpot_s = 0.05"
 )
 NEED_CHUNKS = Absent(
-    reason="not_applicable",
-    detail="serving.objectives needs times of single tokens, but answers were not streamed (serving.stream = false)",
+    "not_applicable", "serving.objectives needs times of single tokens, but answers were not streamed (serving.stream = false)"
 )
 
 
@@ -80,8 +78,8 @@ def uncounted(measured: RecordData) -> Absent | None:
     if not unknown:
         return None
     return Absent(
-        reason="not_measured",
-        detail=f"serving.objectives needs a time per token, but the server sent no usage for {count(unknown, 'answers')}; "
+        "not_measured",
+        f"serving.objectives needs a time per token, but the server sent no usage for {count(unknown, 'answers')}; "
         "set the model's tokenizer (serving.tokenizer)",
     )
 
@@ -97,7 +95,7 @@ def load_points(measured: RecordData, configurations: Sequence[Configuration]) -
     ]
 
 
-NO_FAULT: Final = Absent(reason="not_measured", detail="no fault struck under this load; add [[faults]] for it")
+NO_FAULT: Final = Absent("not_measured", "no fault struck under this load; add [[faults]] for it")
 MIN_REQUESTS: Final = 10  # requests in a window
 RARE: Final = 1e-3  # share of undisturbed windows that may lie outside
 
@@ -231,17 +229,16 @@ def recovered_s(outage: Outage, confidence: float) -> float | Absent:
     total = outage.before.height
     later = outage.requests.filter(pl.col("due") >= outage.fault_ns).sort("due")
     if total == 0:
-        return Absent(reason="insufficient", detail="no request ended before the fault; let it strike later (faults[].at_s)")
+        return Absent("insufficient", "no request ended before the fault; let it strike later (faults[].at_s)")
     rate = total * NS_PER_S / max(1, outage.fault_ns - outage.begin_ns)
     size = max(MIN_REQUESTS, math.ceil(rate))
     least = clopper_pearson(float(outage.before["good"].sum()), float(total), confidence).low
     allowed = _allowed(size, 1.0 - least)
     if later.height < size or allowed >= size:
-        detail = "too few requests around the fault to see a change of attainment; use a higher rate or a longer load"
-        return Absent(reason="insufficient", detail=detail)
+        return Absent("insufficient", "too few requests around the fault to see a change of attainment; use a higher rate or a longer load")
     index = recovered(~later["good"].to_numpy(), size, allowed)
     if index is None:
-        return Absent(reason="undefined", detail="the attainment had not recovered when the load ended; let the load run longer")
+        return Absent("undefined", "the attainment had not recovered when the load ended; let the load run longer")
     if index == 0:
         return 0.0
     after_s = float(later["due"][index] - outage.fault_ns) / NS_PER_S
@@ -306,7 +303,7 @@ def _seconds(measured: RecordData, name: str, how: str, spans: Sequence[float | 
 def between(begin_ns: int | None, end_ns: int | None, missing: str) -> float | Absent:
     """Seconds between two instants, or why not."""
     if begin_ns is None or end_ns is None:
-        return Absent(reason="undefined", detail=missing)
+        return Absent("undefined", missing)
     return (end_ns - begin_ns) / NS_PER_S
 
 
@@ -318,7 +315,7 @@ def attainment(measured: RecordData, name: str, part: Callable[[Outage], pl.Data
             return why
         parts = [rows["good"] for outage in struck if (rows := part(outage)).height]
         if not parts:
-            return Absent(reason="insufficient", detail=f"no request was due {when} the fault")
+            return Absent("insufficient", f"no request was due {when} the fault")
         met, totals = [float(good.sum()) for good in parts], [float(len(good)) for good in parts]
         return of_interval(
             share(met, totals, measured.confidence),
@@ -343,7 +340,7 @@ def rate(measured: RecordData, name: str, unit: str, how: str) -> dict[str, Valu
             return why
         lasting = [outage for outage in struck if outage.back_ns > outage.fault_ns]
         if not lasting:
-            return Absent(reason="insufficient", detail="the fault struck at the end of the load; let it strike sooner (faults[].at_s)")
+            return Absent("insufficient", "the fault struck at the end of the load; let it strike sooner (faults[].at_s)")
         during_outages = [outage.during.filter(pl.col("due") >= outage.fault_ns) for outage in lasting]
         good = [float(rows["good"].sum()) for rows in during_outages]
         lengths = [(outage.back_ns - outage.fault_ns) / NS_PER_S for outage in lasting]

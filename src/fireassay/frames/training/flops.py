@@ -304,4 +304,4 @@ def _unknown(measured: RecordData, device: str, precision: str | None) -> str:
 def absent(amounts: Iterable[Amount], otherwise: str = NOTHING_SAID) -> Absent:
     """Why there is no number, from the first launch that gives a reason."""
     first = next((amount for amount in amounts if amount.why), None)
-    return Absent(reason="not_measured", detail=otherwise) if first is None else Absent(reason=first.reason, detail=first.why)
+    return Absent("not_measured", otherwise) if first is None else Absent(reason=first.reason, detail=first.why)

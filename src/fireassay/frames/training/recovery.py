@@ -59,7 +59,7 @@ def unknown_progress(measured: RecordData) -> Mapping[int, Absent]:
         if why:
             reasons.setdefault(
                 int(str(launch)),
-                Absent(reason="not_measured", detail=f"the step at which the job continued after the restart is unknown: {why}; {TO_DO}"),
+                Absent("not_measured", f"the step at which the job continued after the restart is unknown: {why}; {TO_DO}"),
             )
     return reasons
 
@@ -78,12 +78,10 @@ def _why(resumed: pl.DataFrame, before: int) -> str:
     return ""
 
 
-NO_FAULT = Absent(reason="not_measured", detail="no fault launch of this configuration; add [[faults]] for it")
-NOT_RECOVERED = Absent(reason="undefined", detail="the job did not train again after the fault; the launches table says why")
-OUTLIVED = Absent(
-    reason="not_applicable", detail="the job survived the fault without a restart; training_goodput_fault and cost_lost show its cost"
-)
-ONE_WORKER = Absent(reason="not_applicable", detail="a single worker has no peer whose stop would show when the engine noticed")
+NO_FAULT = Absent("not_measured", "no fault launch of this configuration; add [[faults]] for it")
+NOT_RECOVERED = Absent("undefined", "the job did not train again after the fault; the launches table says why")
+OUTLIVED = Absent("not_applicable", "the job survived the fault without a restart; training_goodput_fault and cost_lost show its cost")
+ONE_WORKER = Absent("not_applicable", "a single worker has no peer whose stop would show when the engine noticed")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -228,11 +226,7 @@ def duration_metric(
             refused = next((why for strike in of_configuration if (why := _refused(strike, begin(strike), end(strike)))), "")
             spans = [(strike.launch, span) for strike in of_configuration if (span := _span(begin(strike), end(strike))) is not None]
             values[configuration] = (
-                Absent(reason="refused", detail=refused)
-                if refused
-                else _seconds(measured, name, spans, how)
-                if spans
-                else unrecovered(of_configuration)
+                Absent("refused", refused) if refused else _seconds(measured, name, spans, how) if spans else unrecovered(of_configuration)
             )
     return values
 

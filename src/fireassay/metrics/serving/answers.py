@@ -23,8 +23,7 @@ from fireassay.units import COUNT, FRACTION
 
 ANSWERS = partial(Metric, dimension="correctness", about=("serving",))
 NO_CANARIES: Final = Absent(
-    reason="not_measured",
-    detail="no request carried a nonce, or answers were not kept; set serving.correctness.canaries and client.keep_text",
+    "not_measured", "no request carried a nonce, or answers were not kept; set serving.correctness.canaries and client.keep_text"
 )
 
 

@@ -28,7 +28,7 @@ from fireassay.metrics.metric import Metric, Need, Results
 from fireassay.metrics.serving.pooled import quotients, windows, within
 from fireassay.units import JOULES_PER_REQUEST, JOULES_PER_TOKEN, TOKENS_PER_USD, USD_PER_REQUEST, USD_PER_TOKEN
 
-FREE = Absent(reason="undefined", detail="the price is 0 dollars per worker-hour")
+FREE = Absent("undefined", "the price is 0 dollars per worker-hour")
 
 
 def dollars_per(measured: RecordData, amount: pl.DataFrame, *, unit: str, name: str, aggregate: str, missing: str) -> dict[str, Value]:

@@ -167,7 +167,7 @@ def _defined(rank: int, quantity: str, tool: str, formula: str, peculiar: str) -
 MIN_S: Final = 600.0
 PERCENTILES: Final = {"single_stream": 0.90, "multi_stream": 0.99, "server": 0.99}
 NO_TAIL: Final = Absent(
-    reason="not_applicable", detail='not a scenario of MLPerf with a tail; arrivals.process = "single_stream", "multi_stream" or "server"'
+    "not_applicable", 'not a scenario of MLPerf with a tail; arrivals.process = "single_stream", "multi_stream" or "server"'
 )
 
 

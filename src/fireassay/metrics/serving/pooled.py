@@ -71,11 +71,11 @@ def nothing(measured: RecordData, configuration: str, missing: str) -> Absent:
     windows = measured.served.windows.filter(pl.col("launch").is_in(launches.to_list()))
     if not measured.timeless and windows["seconds"].null_count() == windows.height:
         return Absent(
-            reason="insufficient",
-            detail="no request became due after the warm-up (in a closed loop: after the first wave had ended); increase "
+            "insufficient",
+            "no request became due after the warm-up (in a closed loop: after the first wave had ended); increase "
             "serving.arrivals.duration_s",
         )
-    return Absent(reason="not_measured", detail=missing)
+    return Absent("not_measured", missing)
 
 
 def spread(evenly: int) -> str:

@@ -38,7 +38,7 @@ def _exposed(measured: RecordData, configuration: str) -> Value:
     if method is None:
         ran = configuration in measured.timed["configuration"]
         reason = "; ".join((_why_none(measured, configuration), *undecided(measured, configuration)))
-        return Absent(reason="not_measured", detail=reason) if ran else no_launch(configuration)
+        return Absent("not_measured", reason) if ran else no_launch(configuration)
     others = {name: value for name, value in by_method(measured, configuration).items() if isinstance(value, Estimate)}
     chosen = others.pop(method)
     rest = ", ".join(f"{name} {value.value * 1e3:.4g} ms" for name, value in others.items())
@@ -203,16 +203,16 @@ def _calibrated(measured: RecordData, launches: pl.DataFrame, configuration: str
     rows = launches.filter(pl.col("configuration") == configuration)
     if rows.height == 0:
         requested = measured.experiment.workload.calibrate_communication > 0
-        return Absent(reason="not_measured", detail=FAILED if requested else NOT_ASKED)
+        return Absent("not_measured", FAILED if requested else NOT_ASKED)
     listed = inventory(measured, configuration)
     if listed is not None and listed.unseen and listed.seen is not None:
-        return Absent(reason="not_measured", detail=UNMATCHED.format(listed=listed.calls, seen=listed.seen))
+        return Absent("not_measured", UNMATCHED.format(listed=listed.calls, seen=listed.seen))
     present = rows.filter(pl.col("value").is_not_null())
     doubts = tuple(undecided(measured, configuration)) if "exposed_s" in of else ()
     if present.height == 0:
         lacking = [text for key, text in _LACKING.items() if key in of and not rows[key].count()]
         reasons = [*doubts, *(text for text in lacking if not doubts or text != _LACKING["exposed_s"])]
-        return Absent(reason="not_measured", detail="; ".join(reasons or [UNPAIRED]))
+        return Absent("not_measured", "; ".join(reasons or [UNPAIRED]))
     values = present["value"].to_list()
     below = sum(value < 0.0 for value in values) / len(values)
     notes = (f"{CLAMPED[True]} in {below:.1%} of them",) if below else ()

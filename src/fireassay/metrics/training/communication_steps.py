@@ -32,7 +32,7 @@ UNSEEN: Final = (
     "torch's flight recorder lists {listed:.3g} collectives a step but the hooks saw {seen:.3g}: the others have no time, so any "
     "total would be too small; profile some steps: assay profile"
 )
-ONE: Final = Absent(reason="not_applicable", detail="a single worker does not communicate")
+ONE: Final = Absent("not_applicable", "a single worker does not communicate")
 
 
 def of_several(measured: RecordData, value: Callable[[str], Value]) -> Mapping[str, Value]:
@@ -60,9 +60,9 @@ def _number(measured: RecordData, joined: pl.DataFrame, configuration: str, word
     present = rows.filter(pl.col("value").is_not_null())
     listed = inventory(measured, configuration)
     if listed is not None and listed.unseen and listed.seen is not None:
-        return Absent(reason="not_measured", detail=UNSEEN.format(listed=listed.calls, seen=listed.seen))
+        return Absent("not_measured", UNSEEN.format(listed=listed.calls, seen=listed.seen))
     if present.height == 0:
-        return Absent(reason="not_measured", detail=missing if rows["steps"].count() else NOT_SEEN)
+        return Absent("not_measured", missing if rows["steps"].count() else NOT_SEEN)
     unseen = int(present["unseen"].sum())
     left_out = f"; {unseen} calls whose end was not seen are left out" if unseen else ""
     return averaged(
@@ -202,10 +202,10 @@ def _volume_of(measured: RecordData, joined: pl.DataFrame, configuration: str) -
             f"that the hooks saw; {_listed_beside(measured, configuration, listed)}",
         )
     if known.height and listed is not None and listed.nbytes is None:
-        return Absent(reason="not_measured", detail=UNSIZED.format(listed=listed.calls, seen=listed.seen or 0.0))
+        return Absent("not_measured", UNSIZED.format(listed=listed.calls, seen=listed.seen or 0.0))
     if listed is None or listed.nbytes is None:
         reason = why_none(measured, configuration)
-        return Absent(reason="not_measured", detail=f"{NOT_SEEN}{f'; nor by torch itself: {reason}' if reason else ''}")
+        return Absent("not_measured", f"{NOT_SEEN}{f'; nor by torch itself: {reason}' if reason else ''}")
     left = f", of which the hooks saw {listed.seen:.3g}" if listed.seen is not None else ""
     return average(
         listed.nbytes,

@@ -24,7 +24,7 @@ from fireassay.units import BYTES, FLOP, FLOP_PER_S, FRACTION
 measure = partial(Metric, dimension="performance", about=("training",))
 
 SCHEMA = {"launch": pl.Int32, "value": pl.Float64}
-BY_FORMULA = Absent(reason="not_applicable", detail='a formula does not include recomputation; flops.convention = "counter" counts it')
+BY_FORMULA = Absent("not_applicable", 'a formula does not include recomputation; flops.convention = "counter" counts it')
 PEAK_WORDS = {"datasheet": "published", "measured": "measured", "given": "given"}
 NO_DEVICE = "no rank used a device through torch.cuda, or none finished"
 

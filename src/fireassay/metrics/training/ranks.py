@@ -36,7 +36,7 @@ UNSEEN = (
     "no launch recorded how long its ranks waited for communication; run the script without its own marks (assay attaches itself), or "
     "record its collectives"
 )
-ONE_HOST = Absent(reason="not_applicable", detail="all workers ran on one host, which has one clock")
+ONE_HOST = Absent("not_applicable", "all workers ran on one host, which has one clock")
 
 
 def _waiting(measured: RecordData, _: Results) -> Mapping[str, Value]:
@@ -55,7 +55,7 @@ def _waiting(measured: RecordData, _: Results) -> Mapping[str, Value]:
         aggregate="mean over steady steps and ranks of the time until the slowest rank was ready",
     )
     alone = {item.name for item in measured.varied if item.workers == 1}
-    return {name: Absent(reason="not_applicable", detail=ONE_RANK) if name in alone else value for name, value in values.items()}
+    return {name: Absent("not_applicable", ONE_RANK) if name in alone else value for name, value in values.items()}
 
 
 STRAGGLER_WAIT = Metric(
@@ -80,7 +80,7 @@ def _excess(measured: RecordData, _: Results) -> Mapping[str, Value]:
     for item in measured.varied:
         members = [launch for launch in launches if launch.configuration == item.name]
         if item.workers == 1:
-            values[item.name] = Absent(reason="not_applicable", detail=ONE_RANK)
+            values[item.name] = Absent("not_applicable", ONE_RANK)
         elif members:
             values[item.name] = average(  # it may be 0
                 [share(launch) for launch in members],
@@ -91,7 +91,7 @@ def _excess(measured: RecordData, _: Results) -> Mapping[str, Value]:
                 n_trials=sum(len(launch.step_s) for launch in members),
             )
         else:
-            values[item.name] = Absent(reason="not_measured", detail=UNSEEN) if item.name in timed else no_launch(item.name)
+            values[item.name] = Absent("not_measured", UNSEEN) if item.name in timed else no_launch(item.name)
     return values
 
 
@@ -143,7 +143,7 @@ def _bound(name: str, clocks: list[HostClock] | None, value: Value) -> Value:
         return ONE_HOST
     unknown = next((clock for clock in clocks if not clock.known), None)
     if unknown is not None:
-        return Absent(reason="not_measured", detail=f"the clock of {unknown.host} in launch {unknown.launch}: {unknown.trouble}")
+        return Absent("not_measured", f"the clock of {unknown.host} in launch {unknown.launch}: {unknown.trouble}")
     return value
 
 
@@ -194,7 +194,7 @@ def _estimate(measured: RecordData, medians: Mapping[int, Mapping[str, Any]], co
     rows = [medians[launch] for launch, _ in launches if launch in medians]
     present = [row for row in rows if row[f"{phase}_s"] is not None]
     if not present:
-        return Absent(reason="not_measured", detail=missing)
+        return Absent("not_measured", missing)
     result = average(  # phases may be 0, so no logarithm
         [row[f"{phase}_s"] for row in present],
         measured.confidence,

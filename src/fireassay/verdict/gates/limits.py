@@ -17,8 +17,8 @@ from fireassay.verdict.evidence.sent_requests import serving_of
 from fireassay.verdict.gates.gate import Gate, threshold
 from fireassay.verdict.types import GateResult
 
-NO_COST = Absent(reason="not_measured", detail="the cost of a run was not computed")
-NO_ATTAINMENT = Absent(reason="not_measured", detail="the share of requests within the objectives was not computed")
+NO_COST = Absent("not_measured", "the cost of a run was not computed")
+NO_ATTAINMENT = Absent("not_measured", "the share of requests within the objectives was not computed")
 
 
 def check_deadline(measured: RecordData, results: Results) -> tuple[GateResult, ...]:

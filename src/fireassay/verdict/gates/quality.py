@@ -25,7 +25,7 @@ from fireassay.units import SCORE
 from fireassay.verdict.gates.gate import MIN_LAUNCHES, Gate, too_few
 from fireassay.verdict.types import GateResult, Status
 
-NOT_COMPUTED = Absent(reason="not_measured", detail="quality was not computed")
+NOT_COMPUTED = Absent("not_measured", "quality was not computed")
 
 
 def check(measured: RecordData, results: Results) -> tuple[GateResult, ...]:

@@ -71,7 +71,7 @@ def _least(before: Estimate) -> float:
 
 
 CLEARLY = 0.1
-NOT_COMPUTED = Absent(reason="not_measured", detail="the recovery was not computed")
+NOT_COMPUTED = Absent("not_measured", "the recovery was not computed")
 SHARES = {SLO_BEFORE.name: "before", SLO_DURING.name: "during", SLO_AFTER.name: "after"}
 
 

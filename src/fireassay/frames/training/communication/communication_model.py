@@ -125,7 +125,7 @@ def wall(measured: RecordData, levels: Sequence[int] | None = None) -> Wall | Ab
         return link
     blocks, times = _times(measured, chosen)
     if not blocks:
-        return Absent(reason="insufficient", detail="no block holds a launch of every configuration")
+        return Absent("insufficient", "no block holds a launch of every configuration")
     seen = _seen(measured, chosen)
     weak = measured.mode == "weak"
     hidden = max((item.hidden_s * (1 if weak else level) for level, item in seen.items()), default=0.0)
@@ -177,9 +177,7 @@ def held_out(measured: RecordData) -> HeldOut | Absent:
         return full
     levels = full.levels[:-1]
     if len(levels) < MIN_POINTS:
-        return Absent(
-            reason="insufficient", detail=f"predicting the largest worker count needs at least {MIN_POINTS} smaller ones, not {len(levels)}"
-        )
+        return Absent("insufficient", f"predicting the largest worker count needs at least {MIN_POINTS} smaller ones, not {len(levels)}")
     rest = wall(measured, levels)
     if isinstance(rest, Absent):
         return rest
@@ -203,8 +201,8 @@ def refusal(measured: RecordData) -> Absent | None:
     if abs(miss) <= WORST_MISS:
         return None
     return Absent(
-        reason="refused",
-        detail=f"fitted without {held.workers} workers, the model of communication misses them by {abs(miss):.0%}, more than {WORST_MISS:.0%}",
+        "refused",
+        f"fitted without {held.workers} workers, the model of communication misses them by {abs(miss):.0%}, more than {WORST_MISS:.0%}",
     )
 
 
@@ -239,14 +237,14 @@ def of_model(
 def _refusal(measured: RecordData, levels: Sequence[int]) -> Absent | None:
     if measured.table("collectives").height == 0:
         return Absent(
-            reason="not_measured",
-            detail="no collective was timed, so communication looks like serial work; let assay record the script's collectives "
+            "not_measured",
+            "no collective was timed, so communication looks like serial work; let assay record the script's collectives "
             "(workload.attach), and set measure.communication = true",
         )
     if len(levels) < MIN_POINTS:
-        return Absent(reason="insufficient", detail=f"serial work and communication need at least {MIN_POINTS} worker counts")
+        return Absent("insufficient", f"serial work and communication need at least {MIN_POINTS} worker counts")
     if time_basis(measured) != "step":
-        return Absent(reason="not_applicable", detail="the model needs step times, but no steps were recorded (or scaling.time is wall)")
+        return Absent("not_applicable", "the model needs step times, but no steps were recorded (or scaling.time is wall)")
     return _mixed(measured, levels)
 
 
@@ -262,10 +260,7 @@ def _mixed(measured: RecordData, levels: Sequence[int]) -> Absent | None:
     if high - low <= SAME_WORK * high:
         return None
     unit = "a worker" if weak else "a step"
-    return Absent(
-        reason="refused",
-        detail=f"the work of {unit} differs between worker counts ({low:g} to {high:g} items): no one curve describes them",
-    )
+    return Absent("refused", f"the work of {unit} differs between worker counts ({low:g} to {high:g} items): no one curve describes them")
 
 
 def _times(measured: RecordData, levels: Sequence[int]) -> tuple[list[int], np.typing.NDArray[np.float64]]:

@@ -138,7 +138,7 @@ def links(found: pl.DataFrame, levels: Sequence[int], wanted: str) -> Links | Ab
         if found.height == 0
         else (f"the recorded collectives have too few different sizes to separate latency from bandwidth ({MIN_SIZES} are needed)")
     )
-    return Absent(reason="not_measured", detail=f"{why}; set measure.communication = true, which sweeps their sizes in separate launches")
+    return Absent("not_measured", f"{why}; set measure.communication = true, which sweeps their sizes in separate launches")
 
 
 def _fit(rows: pl.DataFrame) -> Affine | None:
@@ -204,7 +204,7 @@ def _by_parameters(measured: RecordData, launches: pl.Expr | pl.Series) -> Deman
     )
     if not rows.height:
         detail = "neither the collectives of a step nor the number of parameters was recorded, so the traffic of a step is unknown"
-        return Absent(reason="not_measured", detail=detail)
+        return Absent("not_measured", detail)
     many = float(np.median(rows["value"].to_numpy()))
     return _all_reduced(many * PARAMETER_BYTES, f"{many:,.0f} parameters, assumed float32")
 

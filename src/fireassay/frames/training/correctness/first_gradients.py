@@ -165,8 +165,8 @@ def worst(measured: RecordData, configuration: str) -> Compared | Absent:
     if known:
         return max(known, key=lambda comparison: comparison.difference.error if comparison.difference is not None else 0.0)
     if comparisons:
-        return Absent(reason="insufficient", detail=comparisons[0].reason)
-    return Absent(reason="not_measured", detail=NO_GRADIENTS)
+        return Absent("insufficient", comparisons[0].reason)
+    return Absent("not_measured", NO_GRADIENTS)
 
 
 # ---- one launch ------------------------------------------------------------------------------------------------------

@@ -34,8 +34,8 @@ from fireassay.frames.record_data import RecordData, by_launch, effective_steps
 from fireassay.frames.record_tables import ended, once_per_record
 from fireassay.frames.training.recovery import unknown_progress
 
-NO_LEDGER = Absent(reason="not_measured", detail="the script reported no sample ids; call probe.samples(ids) in every step")
-NO_WHOLE_EPOCH = Absent(reason="insufficient", detail="the run ended within its first epoch, so lost samples are unknown")
+NO_LEDGER = Absent("not_measured", "the script reported no sample ids; call probe.samples(ids) in every step")
+NO_WHOLE_EPOCH = Absent("insufficient", "the run ended within its first epoch, so lost samples are unknown")
 SHUFFLED: Final = 0.2  # of the ids are smaller than their predecessor
 MIN_IDS: Final = 8  # ids of a rank, to recognise an order
 
@@ -102,7 +102,7 @@ def no_ledger(measured: RecordData, configuration: str) -> Absent:
     if launches.height == 0:
         return NO_LEDGER
     reason = json.loads(launches["detail"][0])["reason"]
-    return Absent(reason="not_measured", detail=f"the samples of its steps are unknown: {reason}; call probe.samples(ids) in every step")
+    return Absent("not_measured", f"the samples of its steps are unknown: {reason}; call probe.samples(ids) in every step")
 
 
 def _left_out(base: pl.DataFrame, size: int, stopped: dict[int, int]) -> int:

