@@ -20,7 +20,7 @@ from fireassay.estimates.format import count, reading
 from fireassay.frames import noise
 from fireassay.frames.record_data import RecordData, from_record
 from fireassay.frames.training.profile_summary import summary
-from fireassay.metrics.results import LazyResults
+from fireassay.metrics.results import LazyResults, deciding_metrics
 from fireassay.record.reader import open_record
 from fireassay.runners.experiment.context import Advice
 from fireassay.runners.experiment.progress import Look
@@ -28,7 +28,6 @@ from fireassay.spec.experiment import Experiment
 from fireassay.stats.comparing.multiplicity import FIRST_ANALYSIS, GROWTH, analysis_confidence, narrow_enough, next_analysis
 from fireassay.stats.intervals.intervals import Interval
 from fireassay.units import FRACTION
-from fireassay.verdict.comparison.rules import deciding_metrics
 
 
 def advice() -> Advice:

@@ -26,6 +26,7 @@ from fireassay.frames.record_tables import once_per_record
 from fireassay.frames.serving.outages import no_objectives
 from fireassay.frames.serving.requests import WINDOW
 from fireassay.metrics.metric import Metric, Need, OfRecord, Results
+from fireassay.spec.kind import Kind
 
 WHOLE: Final = "all requests of the imported file, for it has no measured window"
 PROFILED: Final = Absent("not_measured", "this record only profiles; no launch was timed: use `assay run`")
@@ -180,7 +181,14 @@ class LazyResults(Mapping[str, Mapping[str, Value]]):
 @once_per_record
 def about(measured: RecordData) -> Mapping[str, Metric]:
     """The metrics defined for this record."""
-    every: Mapping[str, Metric] = catalog.load_all("metrics")
+    every: Mapping[str, Metric] = catalog.load_all("metrics", measured.kind.unconcerned)
     known = {name: metric for name, metric in every.items() if measured.kind.concerns(metric.about) and metric.requested(measured)}
     of_record: OfRecord | None = catalog.part("kinds", measured.kind.name, "recorded", "OF_RECORD", None)
     return known if of_record is None else {**known, **of_record(measured)}
+
+
+def deciding_metrics(kind: Kind) -> tuple[str, ...]:
+    """Metrics by which records of this kind are compared, in order of preference."""
+    metrics: Mapping[str, Metric] = catalog.load_all("metrics", kind.unconcerned)
+    declared = sorted((metric.decides, name) for name, metric in metrics.items() if metric.decides and kind.concerns(metric.about))
+    return tuple(name for _, name in declared)

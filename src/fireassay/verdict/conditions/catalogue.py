@@ -21,9 +21,8 @@ from typing import Final
 
 from fireassay import catalog
 from fireassay.metrics.metric import LAUNCHED
-from fireassay.verdict.comparison.types import ConditionClass
 from fireassay.verdict.conditions import environment, facts
-from fireassay.verdict.conditions.condition import Condition, agree_on_common, overlap, relative
+from fireassay.verdict.conditions.condition import Condition, ConditionClass, agree_on_common, overlap, relative
 from fireassay.verdict.conditions.declare import BEFORE, SPEC, apart, condition, context, hardware, identity, within
 
 MEMORY: Final = 0.05  # largest relative difference of sizes on one machine: kernels reserve some memory

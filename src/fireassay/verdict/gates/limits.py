@@ -12,7 +12,6 @@ from fireassay.estimates.estimate import Absent, Value
 from fireassay.estimates.format import percent
 from fireassay.frames.record_data import RecordData
 from fireassay.metrics.metric import EVERYTHING, Results
-from fireassay.metrics.serving.objectives import SLO_ATTAINMENT
 from fireassay.verdict.evidence.sent_requests import serving_of
 from fireassay.verdict.gates.gate import Gate, threshold
 from fireassay.verdict.types import GateResult
@@ -69,7 +68,7 @@ def check_objectives(measured: RecordData, results: Results) -> tuple[GateResult
     wanted = serving_of(measured).objectives
     if not wanted.any:
         return ()
-    shares = results.get(SLO_ATTAINMENT.name, {})
+    shares = results.get("slo_attainment", {})
     return tuple(
         threshold("objectives", name, "requests within the objectives", shares.get(name, NO_ATTAINMENT), wanted.attainment, "at least")
         for name in measured.configurations

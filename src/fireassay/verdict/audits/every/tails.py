@@ -1,4 +1,4 @@
-"""Are tails shown, from enough trials?"""
+"""Are tails shown, from enough trials, and was a rate reached within the objectives?"""
 
 from __future__ import annotations
 
@@ -9,12 +9,13 @@ from typing import Final
 import polars as pl
 
 from fireassay.estimates.estimate import Absent, Estimate
-from fireassay.estimates.format import count
+from fireassay.estimates.format import count, show
 from fireassay.frames.record_data import RecordData
 from fireassay.metrics.metric import EVERYTHING, WORKLOADS, Results
 from fireassay.stats.intervals.quantiles import least_two_sided
 from fireassay.verdict.audits.audit import Audits
-from fireassay.verdict.evidence.sent_requests import main, seconds
+from fireassay.verdict.evidence.sent_requests import main, seconds, serving_of
+from fireassay.verdict.gates.limits import OBJECTIVES
 from fireassay.verdict.types import Finding
 
 AUDITS = Audits(about=WORKLOADS)
@@ -142,3 +143,38 @@ def blind_percentile_trials(measured: RecordData, results: Results) -> str | Non
         return None
     why = next((value.detail for value in values if isinstance(value, Absent)), "no steps or requests were timed")
     return f"no tail percentile is shown: {why}"
+
+
+# ---- silent slo ----
+
+
+@AUDITS.add("silent_slo", "Was the throughput reached while the service objective was broken?", title="silent violation of the objective")
+def examine_silent_slo(measured: RecordData, results: Results) -> Iterator[Finding]:
+    """Nothing for training; for a load, throughput reached while its objectives were broken.
+
+    Throughput can be bought with latency; only throughput within the objective (goodput) can be delivered. Claims: an objective stated as
+    missed, or broken by a published number. Records of training have one objective, the deadline, checked by the gate `deadline`; loads
+    have those of [serving.objectives], checked by the gate `objectives`. Source: MLPerf Inference rules, server scenario.
+    """
+    for result in OBJECTIVES.check(measured, results) if _served(measured) else ():
+        name = result.configuration
+        rate = results.get("output_throughput", {}).get(name)
+        if result.status == "FAIL" and isinstance(rate, Estimate):
+            good = results.get("goodput", {}).get(name)
+            left = f", of which goodput is {show(good, work='requests').full}" if isinstance(good, Estimate) else ""
+            evidence = f"{show(rate, work='tokens').full} were reached while the objectives were broken: {result.sentence}{left}"
+            remedy = "quote the goodput, or the throughput at the largest load that meets the objectives"
+            yield Finding("objectives_broken", "note", name, evidence, remedy)
+
+
+def _served(measured: RecordData) -> bool:
+    """True if the gate `objectives` applies."""
+    return measured.kind.concerns(OBJECTIVES.about)
+
+
+@AUDITS.blind("silent_slo")
+def blind_silent_slo(measured: RecordData, _: Results) -> str | None:
+    """Blind without an objective."""
+    if _served(measured):
+        return None if serving_of(measured).objectives.any else "no objective was set (serving.objectives)"
+    return None if measured.experiment.gates.deadline_s is not None else "no objective was set (gates.deadline_s)"
