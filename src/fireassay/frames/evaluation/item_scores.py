@@ -70,15 +70,15 @@ def foreign_scores(measured: RecordData) -> tuple[str, ...]:
 
 
 def _foreign(measured: RecordData, name: str) -> TextMetric:
-    told = ((measured.foreign or {}).get("scores") or {}).get(name) or {}
+    reported = ((measured.foreign or {}).get("scores") or {}).get(name) or {}
     tool = str((measured.foreign or {}).get("title") or "another program")
-    ratio = told.get("form") == "ratio"
+    ratio = reported.get("form") == "ratio"
     scores = measured.table("scores").filter(pl.col("metric") == name)["score"]
     within = bool(scores.is_between(0.0, 1.0).all())  # nulls are ignored
     return TextMetric(
         name=name,
         title=name,
-        better="lower" if told.get("better") == "lower" else "higher",
+        better="lower" if reported.get("better") == "lower" else "higher",
         scale=(0.0, 1.0) if within else (-math.inf, math.inf),
         prepare=_never,
         statistics=("sum", "count") if ratio else ("score",),
@@ -141,9 +141,9 @@ def item_scores(measured: RecordData, configuration: str, task: str, metric: str
 
 def _item_scores(measured: RecordData, configuration: str, task: str, name: str) -> ItemScores:
     metric, keys = metric_of(measured, name), ["launch", "task", "item", "repetition"]
-    asked = answers_of(measured, configuration).filter(pl.col("task") == task).select(*keys, "cluster", "weight")
+    answers = answers_of(measured, configuration).filter(pl.col("task") == task).select(*keys, "cluster", "weight")
     scored = measured.table("scores").filter((pl.col("metric") == name) & pl.col("score").is_not_null())
-    answered = asked.join(scored.select(*keys, "statistics"), on=keys, how="left")
+    answered = answers.join(scored.select(*keys, "statistics"), on=keys, how="left")
     if metric.whole is not None:
         answered = _wholes(answered, metric.whole)
     width = 1 if metric.whole is not None else len(metric.statistics)
@@ -165,7 +165,7 @@ def _item_scores(measured: RecordData, configuration: str, task: str, name: str)
         weights=folded["weight"].to_numpy(),
         clusters=tuple(folded["cluster"].to_list()),
         repetitions=int(folded["repetitions"].max() or 0),  # type: ignore[arg-type]
-        launches=asked["launch"].n_unique(),
+        launches=answers["launch"].n_unique(),
         unscored=answered["item"].n_unique() - folded.height,
     )
 

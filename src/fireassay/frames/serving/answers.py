@@ -87,8 +87,8 @@ def strangers(tables: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
         return rows.select("launch", "request").clear()
     answers = rows.filter(pl.col("text").is_not_null())
     held = answers.select("launch", "request", pl.col("text").str.extract_many(every, overlapping=True).alias("nonce"))
-    met = held.explode("nonce").drop_nulls("nonce").unique().join(nonces.rename({"request": "owner"}), on=["launch", "nonce"])
-    leaked = met.join(nonces.rename({"nonce": "own"}), on=["launch", "request"], how="left")
+    joined = held.explode("nonce").drop_nulls("nonce").unique().join(nonces.rename({"request": "owner"}), on=["launch", "nonce"])
+    leaked = joined.join(nonces.rename({"nonce": "own"}), on=["launch", "request"], how="left")
     within_own = pl.col("own").fill_null("").str.contains(pl.col("nonce"), literal=True)
     return (
         leaked.filter((pl.col("owner") != pl.col("request")) & ~within_own).select("launch", "request").unique().sort("launch", "request")

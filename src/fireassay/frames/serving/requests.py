@@ -259,8 +259,8 @@ def _fold(
         gaps.append(spans["gap_s"].to_numpy())
         unsure.append(spans["gap_uncertainty_s"].to_numpy())
         totals.append(_tokens(flagged, chunks, begin, end))
-    met = pl.concat(folded).with_columns(met=pl.col("ok") & _meets(serving.objectives))
-    return met, _totals(totals, window), (gaps, unsure)
+    judged = pl.concat(folded).with_columns(met=pl.col("ok") & _meets(serving.objectives))
+    return judged, _totals(totals, window), (gaps, unsure)
 
 
 def _durations(flagged: pl.DataFrame, chunks: pl.DataFrame) -> pl.DataFrame:

@@ -378,8 +378,8 @@ def _forgotten(known: Facts) -> Parallelism | None:
 
 
 def _apart(known: Facts) -> Parallelism | None:
-    met = known.rejoined and known.samples != "same"  # by unrecorded means
-    if met or known.moved >= CARRIES_SOME or known.in_forward or known.peers or known.reported["models"] < known.workers:
+    equalised = known.rejoined and known.samples != "same"  # by unrecorded means
+    if equalised or known.moved >= CARRIES_SOME or known.in_forward or known.peers or known.reported["models"] < known.workers:
         return None
     return _is(
         "none",

@@ -122,9 +122,9 @@ def _written(measured: RecordData) -> list[str]:
 
 def _degenerate_of(measured: RecordData, configuration: str, task: str) -> Degenerate | None:
     """None of fewer than `DEGENERATE_MIN_ANSWERS` answers."""
-    asked = answers_of(measured, configuration).filter((pl.col("task") == task) & (pl.col("outcome") == "ok"))
+    answers = answers_of(measured, configuration).filter((pl.col("task") == task) & (pl.col("outcome") == "ok"))
     stripped = pl.col("text").str.strip_chars()
-    first = asked.sort("launch", "repetition").unique("item", keep="first", maintain_order=True)
+    first = answers.sort("launch", "repetition").unique("item", keep="first", maintain_order=True)
     every = first.with_columns(stripped.alias("stripped"))
     first = every.filter(pl.col("stripped").str.len_chars() > 0)
     if every.height < DEGENERATE_MIN_ANSWERS:
@@ -192,16 +192,16 @@ def examine_empty_replies(measured: RecordData, _: Results) -> Iterator[Finding]
     assert evaluation is not None
     for configuration, empty in (foreign.get("empty") or {}).items():
         number = sum(empty.values())
-        asked = answers_of(measured, configuration).height
+        total = answers_of(measured, configuration).height
         if not number or configuration not in measured.configurations:
             continue
-        too_many = number > evaluation.most_failed * asked
+        too_many = number > evaluation.most_failed * total
         limit = f", more than {percent(evaluation.most_failed)}" if too_many else ""
         yield Finding(
             rule="empty_replies",
             severity="invalid" if too_many else "warning",
             configuration=configuration,
-            evidence=f"{number:,} of {count(asked, 'replies')} are empty{limit}, and {foreign.get('title')} scored them: it gives a failed "
+            evidence=f"{number:,} of {count(total, 'replies')} are empty{limit}, and {foreign.get('title')} scored them: it gives a failed "
             "request no other mark",
             remedy=EMPTY_REPLIES_REMEDY,
         )
@@ -222,17 +222,17 @@ def examine_unanswered(measured: RecordData, _: Results) -> Iterator[Finding]:
     evaluation = measured.experiment.evaluation
     assert evaluation is not None
     for configuration in measured.configurations:
-        asked = answers_of(measured, configuration)
-        failed = asked.filter(pl.col("outcome") != "ok")
+        answers = answers_of(measured, configuration)
+        failed = answers.filter(pl.col("outcome") != "ok")
         if failed.height == 0:
             continue
-        too_many = failed.height > evaluation.most_failed * asked.height
+        too_many = failed.height > evaluation.most_failed * answers.height
         yield Finding(
             rule="unanswered_items",
             severity="invalid" if too_many else "warning",
             configuration=configuration,
-            evidence=f"{failed.height:,} of {count(asked.height, 'items')} were not answered ({_kinds(failed)})"
-            f"{_allowed(evaluation.most_failed) if too_many else ''}{_bounds(measured, configuration, asked.height)}",
+            evidence=f"{failed.height:,} of {count(answers.height, 'items')} were not answered ({_kinds(failed)})"
+            f"{_allowed(evaluation.most_failed) if too_many else ''}{_bounds(measured, configuration, answers.height)}",
             remedy=UNANSWERED_REMEDY,
         )
 
@@ -246,7 +246,7 @@ def _allowed(most: float) -> str:
     return f", more than {percent(most)}"
 
 
-def _bounds(measured: RecordData, configuration: str, asked: int) -> str:
+def _bounds(measured: RecordData, configuration: str, total: int) -> str:
     """The score if every missing item had the lowest, or the highest score."""
     names = requested(measured)
     scored = [item_scores(measured, configuration, task, names[0]) for task in tasks(measured)] if names else []
@@ -254,11 +254,11 @@ def _bounds(measured: RecordData, configuration: str, asked: int) -> str:
         return ""
     (scores,) = scored
     low, high = scores.metric.scale
-    left = max(0, asked - len(scores.items))
+    left = max(0, total - len(scores.items))
     if not high - low < float("inf"):
         return ""
     total = float(scores.rows[:, 0].sum())
-    return f"; {scored[0].metric.title} lies between {(total + left * low) / asked:.3f} and {(total + left * high) / asked:.3f} whatever they were"
+    return f"; {scored[0].metric.title} lies between {(total + left * low) / total:.3f} and {(total + left * high) / total:.3f} whatever they were"
 
 
 # ---- insensitive items ----

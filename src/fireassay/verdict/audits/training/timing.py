@@ -306,15 +306,15 @@ def examine_host_clocks(measured: RecordData, _: Results) -> tuple[Finding, ...]
 
 
 def _host_clocks_finding(name: str, clock: HostClock) -> Finding:
-    looked = clock.looks >= MIN_PINGS
-    severity: Severity = "warning" if looked else "note"
+    measured_enough = clock.looks >= MIN_PINGS
+    severity: Severity = "warning" if measured_enough else "note"
     evidence = f"times of {clock.host} cannot be compared with other hosts' in launch {clock.launch}: {clock.trouble}"
     remedy = (
         "check whether a host was suspended, moved or restarted during the launch"
-        if looked
+        if measured_enough
         else "make rank 0's port reachable from the other hosts (a helper thread contacts it at MASTER_ADDR), and let runs last a few seconds"
     )
-    return Finding("clocks_disagree" if looked else "clocks_unknown", severity, name, evidence, remedy)
+    return Finding("clocks_disagree" if measured_enough else "clocks_unknown", severity, name, evidence, remedy)
 
 
 @AUDITS.blind("host_clocks")
