@@ -246,7 +246,7 @@ def _allowed(most: float) -> str:
     return f", more than {percent(most)}"
 
 
-def _bounds(measured: RecordData, configuration: str, total: int) -> str:
+def _bounds(measured: RecordData, configuration: str, replies: int) -> str:
     """The score if every missing item had the lowest, or the highest score."""
     names = requested(measured)
     scored = [item_scores(measured, configuration, task, names[0]) for task in tasks(measured)] if names else []
@@ -254,11 +254,11 @@ def _bounds(measured: RecordData, configuration: str, total: int) -> str:
         return ""
     (scores,) = scored
     low, high = scores.metric.scale
-    left = max(0, total - len(scores.items))
+    left = max(0, replies - len(scores.items))
     if not high - low < float("inf"):
         return ""
     total = float(scores.rows[:, 0].sum())
-    return f"; {scored[0].metric.title} lies between {(total + left * low) / total:.3f} and {(total + left * high) / total:.3f} whatever they were"
+    return f"; {scored[0].metric.title} lies between {(total + left * low) / replies:.3f} and {(total + left * high) / replies:.3f} whatever they were"
 
 
 # ---- insensitive items ----
