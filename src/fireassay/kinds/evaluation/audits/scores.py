@@ -10,7 +10,7 @@ from fireassay.frames.evaluation.confidences import choices_were_rated, confiden
 from fireassay.frames.evaluation.divergence import TailKL
 from fireassay.frames.evaluation.forced import Side, doubted, floor_of, sides
 from fireassay.frames.record_data import RecordData
-from fireassay.kinds.evaluation.imported import reported
+from fireassay.kinds.evaluation.recorded import reported
 from fireassay.metrics.metric import Results
 from fireassay.stats.calibration import reliability
 from fireassay.units import SCORE
