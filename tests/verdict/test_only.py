@@ -15,7 +15,7 @@ from fireassay.reports.view import View
 from fireassay.spec.experiment import Experiment, Gates, Verdict
 from fireassay.spec.load import from_mapping
 from fireassay.spec.rules.notes import notes
-from fireassay.verdict.judge import Judgement
+from fireassay.verdict.judge import Judgement, judge
 from tests.handmade import Handmade
 from tests.reports.written import written
 from tests.verdict.making import good, judged, wrong
@@ -73,6 +73,17 @@ def test_reports_start_with_what_was_asked_about() -> None:
     page = written(view, "html")
     head = page[page.index("<h1") : page.index("</section>")]  # the first screen
     assert not any(word in head.lower() for word in ("correctness", "cost and energy", "reliability"))
+
+
+def test_a_metric_that_the_answer_does_not_show_is_not_computed() -> None:
+    measured = asked("performance").measured()
+    view = build(measured, judge(measured))
+    written(view, "terminal", full=False)
+    known: dict[str, Any] = measured.once("results", lambda _: {})
+    left = [row for row in view.metrics if row.name not in known]
+    assert left != []
+    assert {row.dimension for row in left}.isdisjoint({"performance"})
+    assert all(row.cells for row in left)  # computed now
 
 
 def test_a_result_that_is_wrong_counts_and_is_shown_whatever_was_asked_about() -> None:
