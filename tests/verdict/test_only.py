@@ -15,7 +15,7 @@ from fireassay.reports.view import View
 from fireassay.spec.experiment import Experiment, Gates, Verdict
 from fireassay.spec.load import from_mapping
 from fireassay.spec.rules.notes import notes
-from fireassay.verdict.judge import Judgement, judge
+from fireassay.verdict.judge import Judgement
 from tests.handmade import Handmade
 from tests.reports.written import written
 from tests.verdict.making import good, judged, wrong
@@ -76,10 +76,9 @@ def test_reports_start_with_what_was_asked_about() -> None:
 
 
 def test_a_metric_that_the_answer_does_not_show_is_not_computed() -> None:
-    measured = asked("performance").measured()
-    view = build(measured, judge(measured))
+    view, judgement = shown(asked("performance"))
     written(view, "terminal", full=False)
-    known: dict[str, Any] = measured.once("results", lambda _: {})
+    known = set(vars(judgement.results)["_known"])
     left = [row for row in view.metrics if row.name not in known]
     assert left != []
     assert {row.dimension for row in left}.isdisjoint({"performance"})
