@@ -20,10 +20,10 @@ from fireassay.metrics.serving.latency import SEND_LAG
 from fireassay.reports import load, metric_tables
 from fireassay.reports.build_view import QUALITY, KindView
 from fireassay.reports.charts import loads
+from fireassay.reports.charts.evaluation import quality
 from fireassay.reports.charts.load_timeline import load_timeline
 from fireassay.reports.charts.of_view import Draw
 from fireassay.reports.charts.percentiles import percentiles
-from fireassay.reports.charts.quality import quality
 from fireassay.reports.page import Answer, Blocks, Bullet, Cell, Prose, Role, Section
 from fireassay.reports.pages import questions, record
 from fireassay.reports.pages.record_sheets import sheets
