@@ -78,7 +78,7 @@ class Kind:
     def unconcerned(self) -> frozenset[str]:
         """The kinds whose folders hold no metric, audit or gate about records of this one: a judge need not load them."""
         near = {self.name, *self.about}
-        return frozenset(catalog.names("kinds")) - near - (set() if near.isdisjoint(LAUNCHED) else set(LAUNCHED))
+        return frozenset(catalog.names("kinds")) - (near if near.isdisjoint(LAUNCHED) else near | {*LAUNCHED})
 
 
 @cache
