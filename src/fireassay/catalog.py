@@ -2,7 +2,8 @@
 
 The file's stem is the plug-in's name in specs, records, reports, docs and tests.  Every plug-in file of a folder defines one constant,
 named after the folder (`launchers/` -> `LAUNCHER`), whose `.name` equals the stem; a file in a folder of families (`metrics/` -> `METRICS`)
-defines several, whose members have their own names.  A file without the constant is a helper.  There is no registry: a new file in the folder is a new plug-in.
+defines several, whose members have their own names.  A file without the constant is a helper.  There is no registry: a new file in the folder
+is a new plug-in.  What is below a folder named after a kind is about records of that kind alone, and not loaded for others (`training`: calls too).
 Third parties add theirs through the entry-point group `fireassay.<folder>` (`fireassay.metrics`); each entry point refers to such a constant.
 """
 

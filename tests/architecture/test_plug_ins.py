@@ -10,6 +10,7 @@ import pytest
 
 from fireassay import catalog
 from fireassay.metrics.metric import LAST, Metric
+from fireassay.spec.kind import kinds
 from tests.architecture.conftest import Run
 from tests.docs.blocks import blocks
 from tests.tiers import some
@@ -118,6 +119,18 @@ def test_what_is_planted_is_a_flag_of_the_command_line(
     result = python(code, package_copy)
     assert all(flag in result.stdout for flag in flags)
     assert result.returncode == 0
+
+
+def test_a_judge_needs_no_folder_of_a_kind_that_a_record_does_not_concern() -> None:
+    lost = [
+        (kind.name, package, name)
+        for kind in kinds()
+        for package in sorted(catalog.OF_KINDS)
+        for name, plug_in in catalog.load_all(package).items()
+        if kind.concerns(plug_in.about) and name not in catalog.load_all(package, kind.unconcerned)
+    ]
+    assert lost == []
+    assert "output_throughput" not in catalog.load_all("metrics", next(kind for kind in kinds() if kind.trains).unconcerned)
 
 
 def test_no_plug_in_is_found_under_two_names() -> None:

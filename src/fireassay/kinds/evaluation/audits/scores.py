@@ -9,7 +9,7 @@ from fireassay.estimates.format import bracketed, count, given, reading, with_in
 from fireassay.frames.evaluation.forced import Side, TailKL, doubted, floor_of, sides
 from fireassay.frames.evaluation.item_scores import choices_were_rated, confidences
 from fireassay.frames.record_data import RecordData
-from fireassay.kinds.evaluation.imported import reported
+from fireassay.kinds.evaluation.recorded import reported
 from fireassay.metrics.metric import Results
 from fireassay.stats.calibration import reliability
 from fireassay.units import SCORE
