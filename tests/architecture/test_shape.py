@@ -16,8 +16,6 @@ pytestmark = pytest.mark.slow
 
 MAX_LINES = 500  # of a file
 MAX_PARAMETERS = 8  # of a function, without self, cls, *arguments and **words
-# One class each, whose methods are what hooks call or events mean: a call more would cost every step a microsecond (decision 0064). To be parted.
-LONG = {"instruments/hooks/steps.py": 720, "instruments/recorder/recorder.py": 560, "steps/reading.py": 620}
 MAX_MODULES = 25  # of a folder, without its `__init__`
 
 
@@ -40,7 +38,7 @@ def parameters(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
 
 def test_no_file_is_longer_than_500_lines(files: list[Path], repository: Path) -> None:
     lines = {path.relative_to(repository / "src" / "fireassay").as_posix(): len(path.read_text().splitlines()) for path in files}
-    assert {name: count for name, count in lines.items() if count > LONG.get(name, MAX_LINES)} == {}
+    assert {name: count for name, count in lines.items() if count > MAX_LINES} == {}
 
 
 def test_no_function_has_more_than_8_parameters(files: list[Path]) -> None:

@@ -46,7 +46,7 @@ class RecordData:
         self.attached = Attached(torch, self.recorder, self.clock.now_ns)
         monkeypatch.setattr(attach, "_current", self.attached)
         monkeypatch.setattr(training_pauses, "now", self.clock.now_ns)
-        self.attached.ask()
+        self.attached.request()
 
     def wait(self, ms: int) -> None:
         self.clock.sleep(ms / 1000)
@@ -62,7 +62,7 @@ class RecordData:
         optimizer = object()
         self.attached.step(optimizer)
         self.attached.stepped(optimizer)
-        self.attached.ask()
+        self.attached.request()
         return self.of("steps")[-1]
 
 
@@ -170,7 +170,7 @@ def test_a_checkpoint_after_an_evaluation_is_taken_off_the_step_once(measured: R
     saving = measured.clock.now_ns()
     measured.wait(12)
     attached.saved(saving, measured.clock.now_ns())
-    attached.ask()
+    attached.request()
     measured.wait(1)
     attached.batch_ready(loader, [torch.zeros(2, 1)])
     attached.forward(model)

@@ -50,7 +50,7 @@ class Script:
         self.optimizer, self.model = object(), torch.nn.Linear(1, 1)
 
     def batch(self, iterator: object) -> None:
-        self.attached.ask()
+        self.attached.request()
         self.attached.batch_ready(iterator, self.torch.ones(4, 1))
 
     def look(self, *, training: bool = True, gradients: bool = False) -> None:
@@ -207,12 +207,12 @@ def test_a_batch_of_the_scripts_own_shape_is_as_much_work_as_it_has_samples() ->
     from fireassay.instruments.hooks.sample_sources import Source
 
     class Iterator:
-        _assay_source = Source(key=(0, 3), tells=True, left=2)
+        _assay_source = Source(key=(0, 3), has_ids=True, left=2)
         _assay_ids = iter([[2, 0], [1]]).__next__
 
     script = Script()
     for rows in (["a", "b"], ["c"]):
-        script.attached.ask()
+        script.attached.request()
         script.attached.batch_ready(Iterator, {"names": rows, "x": script.torch.ones(len(rows), 1)})
         script.look(gradients=True)
         script.learn()
@@ -324,7 +324,7 @@ def test_a_held_out_batch_between_the_gradients_and_the_update_is_set_aside_in_t
             script.batch(held_out)
             script.look(training=False)
         if batches == 2:  # until it has run out
-            script.attached.ask()
+            script.attached.request()
             script.attached.ran_out(held_out)
         script.update(2)
     script.close()
@@ -404,7 +404,7 @@ def test_an_evaluation_of_a_batch_that_was_asked_for_a_step_ago_is_no_longer_tha
         script.batch(loader)
         script.look(gradients=True)
         script.derive()
-        script.attached.ask()
+        script.attached.request()
         script.clock.sleep(0.001)
         script.attached.batch_ready(held_out, script.torch.ones(4, 1))
         script.update(2)
@@ -427,7 +427,7 @@ def test_an_evaluation_in_the_body_of_a_loop_takes_no_batch_from_the_training() 
             for _ in range(2):
                 script.batch(held_out)
                 script.look(training=False)
-            script.attached.ask()
+            script.attached.request()
             script.attached.ran_out(held_out)
         script.look(gradients=True)
         script.learn()

@@ -148,7 +148,7 @@ def test_rows_that_are_kept_back_are_written_with_the_next_flush(tmp_path: Path)
     sink = LaunchSink(tmp_path / "launch=0", identity, flush_s=3600.0)
     recorder = Recorder(identity, sink)
     pending = Pending(recorder, lambda error: pytest.fail(str(error)))
-    recorder.before_flush(pending.tell)
+    recorder.before_flush(pending.record)
     for step in range(3):
         pending.add(StepCommunication(step, [], 5, 7, {"backward": 2}, {"backward": 5}, waiting_seen=True))
     folder = tmp_path / "launch=0"
@@ -172,7 +172,7 @@ def test_a_step_is_told_once_whoever_asks_and_after_so_many_steps_by_itself() ->
     assert sink.rows == []
     add(MANY - 1)
     assert len(sink.of("communication")) == 2 * MANY
-    asking = [threading.Thread(target=pending.tell) for _ in range(4)]
+    asking = [threading.Thread(target=pending.record) for _ in range(4)]
     for step in range(MANY, 2 * MANY - 1):
         add(step)
     for one in asking:

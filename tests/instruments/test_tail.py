@@ -31,7 +31,7 @@ def test_waiting_inside_of_the_tail_is_not_counted_again() -> None:
         clock.sleep(ms / 1000)
         attached.calls.blocked_ns += ms * MS
 
-    attached.ask()
+    attached.request()
     loss = (weight * 2).sum()
     weight.register_hook(lambda _: (waited(2), engine.queue_callback(lambda: waited(5)), None)[-1])
     attached.backward((loss,), True)
@@ -40,7 +40,7 @@ def test_waiting_inside_of_the_tail_is_not_counted_again() -> None:
     optimizer = object()
     attached.step(optimizer)
     attached.stepped(optimizer)
-    attached.ask()
+    attached.request()
     rows = [dict(zip(COMMUNICATION.column_names, row, strict=True)) for row in sink.of("communication")]
     assert {row["method"]: row["exposed_ns"] for row in rows} == {"engine": 5 * MS, "group": 7 * MS}
 
@@ -56,14 +56,14 @@ def test_a_script_whose_collectives_are_not_seen_is_not_told_to_expose_none() ->
     attached = Attached(torch, Recorder(identity, sink, now=clock.now_ns), clock.now_ns)
     attached.communication.others = True
     weight, optimizer = torch.ones(1, requires_grad=True), object()
-    attached.ask()
+    attached.request()
     loss = (weight * 2).sum()
     attached.backward((loss,), True)
     loss.backward()
     attached.backwarded()
     attached.step(optimizer)
     attached.stepped(optimizer)
-    attached.ask()
+    attached.request()
     assert sink.of("communication") == []
     assert sink.of("waits") == []
     assert len(sink.of("steps")) == 1
@@ -80,10 +80,10 @@ def test_what_interrupts_the_hook_behind_a_backward_pass_is_no_waiting_of_that_p
     attached = Attached(torch, Recorder(identity, sink, now=clock.now_ns), clock.now_ns)
     attached.communication.others = True
     attached.calls.seen = True
-    attached.calls.look = lambda: clock.sleep(0.012)  # type: ignore[method-assign]
+    attached.calls.collect = lambda: clock.sleep(0.012)  # type: ignore[method-assign]
     engine = torch.autograd.Variable._execution_engine  # type: ignore[attr-defined]
     weight, optimizer = torch.ones(1, requires_grad=True), object()
-    attached.ask()
+    attached.request()
     loss = (weight * 2).sum()
     weight.register_hook(lambda _: engine.queue_callback(lambda: clock.sleep(0.005)))
     attached.backward((loss,), True)
@@ -91,6 +91,6 @@ def test_what_interrupts_the_hook_behind_a_backward_pass_is_no_waiting_of_that_p
     attached.backwarded()
     attached.step(optimizer)
     attached.stepped(optimizer)
-    attached.ask()
+    attached.request()
     waited = [row for row in sink.of("waits") if "backward" in row]
     assert [row[-1] for row in waited] == [5 * MS]

@@ -3,7 +3,6 @@
 `append` adds a tuple to a list; a daemon thread turns each table's rows into one Arrow record batch and passes it to the
 kernel in one unbuffered write, every `flush_s`.  Data in the kernel survive the process, so a killed process loses at most
 what it measured since its last flush, and leaves at most one truncated message at the end of a stream.
-Raw rows that stand for rows of several tables are expanded by that thread (`folded`).
 Every string is searched for secrets before it is written (`cleaned_batch`).
 Cannot guarantee timely flushes on a machine that does not schedule the thread.
 Source: https://arrow.apache.org/docs/format/Columnar.html#ipc-streaming-format
@@ -19,7 +18,7 @@ import sys
 import threading
 import weakref
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -39,7 +38,6 @@ ROWS_KEPT = 100_000  # per table; more pending rows mean that the disk does not 
 PATIENCE_S = 1.0  # how long an append waits, once, for a stalled disk before rows are dropped
 
 Row = tuple[Any, ...]
-Fold = Callable[[Sequence[Row]], Mapping[str, list[Row]]]  # raw rows -> rows of each table
 
 
 class _Nowhere(list[Row]):
@@ -61,7 +59,6 @@ class StreamWriter:
         self._folder, self._writer, self._on_error = folder, writer, on_error
         self._buffers: dict[str, list[Row]] = {name: [] for name in TABLES}
         self._batches: deque[tuple[str, pa.RecordBatch]] = deque()  # pending, ready to write
-        self._raw: list[_Raw] = []
         self._streams: dict[str, _Stream] = {}
         self._before: list[Callable[[], None]] = []  # sources with rows not yet appended
         self._lock = threading.Lock()
@@ -92,13 +89,6 @@ class StreamWriter:
         rows.append(row)
         if len(rows) > ROWS_KEPT:
             self._relieve(rows)
-
-    def folded(self, fold: Fold) -> Callable[[Row], None]:
-        """A function that takes a raw row, which stands for rows of several tables; the writing thread expands it."""
-        self._raw.append(raw := _Raw(fold, self._relieve))
-        if self._closed:
-            raw.rows = _Nowhere()
-        return raw.append
 
     def append_batch(self, table: str, batch: pa.RecordBatch) -> None:
         """Take rows as a record batch of the table, from a caller with too many for tuples."""
@@ -176,21 +166,12 @@ class StreamWriter:
         while self._batches:
             self._put(*self._batches[0])
             self._batches.popleft()  # only after the write, as below
-        for raw in self._raw:
-            self._fold(raw)
         for table, rows in self._buffers.items():
             while waiting := min(len(rows), ROWS_PER_BATCH):
                 self._write(table, rows[:waiting])
                 del rows[:waiting]  # only after the write: an exception (Ctrl-C) loses none; concurrent appends go to the end
         if self.dropped > self._told:
             self._tell_of_dropped_rows()
-
-    def _fold(self, raw: _Raw) -> None:
-        rows = raw.rows
-        while waiting := min(len(rows), ROWS_PER_BATCH):
-            for table, folded in raw.fold(rows[:waiting]).items():
-                self._buffers[table].extend(folded)
-            del rows[:waiting]
 
     def _tell_of_dropped_rows(self) -> None:
         """Note in the record that rows are missing, so that an audit can detect it."""
@@ -245,8 +226,6 @@ class StreamWriter:
         self._buffers = dict.fromkeys(TABLES, _Nowhere())
         self._batches = deque(maxlen=0)
         self._before = []
-        for raw in self._raw:
-            raw.rows = _Nowhere()
         for stream in self._streams.values():
             stream.close()
         self._streams = {}
@@ -264,21 +243,6 @@ class StreamWriter:
         # Never use the parent's lock or event: another thread may have held it at the fork.
         self._lock, self._holder = threading.Lock(), None
         self._let_go()
-
-
-class _Raw:
-    """Raw rows that stand for rows of several tables."""
-
-    __slots__ = ("_relieve", "fold", "rows")
-
-    def __init__(self, fold: Fold, relieve: Callable[[list[Row]], None]) -> None:
-        self.fold, self._relieve, self.rows = fold, relieve, list[Row]()
-
-    def append(self, row: Row) -> None:
-        rows = self.rows
-        rows.append(row)
-        if len(rows) > ROWS_KEPT:
-            self._relieve(rows)
 
 
 class _Stream:

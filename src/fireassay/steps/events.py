@@ -55,7 +55,7 @@ class Source:
     """The data set that an iterator reads, in one of its epochs."""
 
     key: tuple[int, int | None]  # of the data set; its size
-    tells: bool  # its indices identify samples
+    has_ids: bool  # its indices identify samples
     left: int  # batches until its end: a script that counts batches does not request another
     indexed: bool = False  # its indices are those of the data set's samples, in any selection
     loader: int = 0

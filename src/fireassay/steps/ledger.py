@@ -36,7 +36,7 @@ class Ledger:
 
     def used(self, source: Source) -> int | None:
         """The ledger's epoch for a batch of this source; None if it is not in the ledger."""
-        if not source.tells:
+        if not source.has_ids:
             return None
         if source.epoch is None:
             source.epoch = self._epochs[source.key] = self._epochs.get(source.key, -1) + 1

@@ -50,7 +50,7 @@ class Order:
         self.feeds: set[Any] = set()  # iterators whose batches were trained on
         self._many_feeds = self._many_queues = 64
         self.passing: list[Pass] = []  # forward passes with gradients since the last backward pass
-        self._looked: list[Batch] = []  # without gradients, before the pass
+        self._evaluated: list[Batch] = []  # without gradients, before the pass
         self.worked = False  # a module received a batch, or a possible one, in the current step
         self._last: Queue | None = None  # the queue last matched by order
         self._ahead: set[Any] = set()  # data sets whose loaders prefetch, confirmed by a whole epoch
@@ -107,7 +107,7 @@ class Order:
         """The unused batches."""
         return (batch for queue in self.queues.values() for batch in queue.waiting)
 
-    def _met(self, batch: Batch) -> None:
+    def _use(self, batch: Batch) -> None:
         """The batch was passed to a module: no longer unused."""
         key = batch.key
         queue = self.queues.get(key)
@@ -127,22 +127,22 @@ class Order:
 
     # ------------------------------------------------------------------ passes
 
-    def looks(self, matches: Sequence[Match], unknown: bool) -> list[Batch]:
+    def evaluates(self, matches: Sequence[Match], unknown: bool) -> list[Batch]:
         """The batches passed to a call without gradients and not trained on before."""
         for batch, _ in matches:
-            self._met(batch)
+            self._use(batch)
         if matches or not unknown:
             return [batch for batch, _ in matches if not batch.trained]
-        return self._take(self._looked_into())
+        return self._take(self._evaluated_iterators())
 
-    def looked(self, batches: Sequence[Batch]) -> None:
+    def add_evaluated(self, batches: Sequence[Batch]) -> None:
         """Note batches used without gradients before the current pass: they may be trained on."""
-        self._looked.extend(batches)
+        self._evaluated.extend(batches)
 
     def passes(self, matches: Sequence[Match], unknown: bool, begin: int) -> None:
         """A module is called with gradients."""
         for batch, rows in matches:
-            self._met(batch)
+            self._use(batch)
             if self.passing:
                 self._give_back(batch)
             self.passing.append((batch, rows, begin, False))
@@ -152,7 +152,7 @@ class Order:
             self._suppose(begin)
 
     def _suppose(self, begin: int) -> None:
-        examined, self._looked = self._looked, []
+        examined, self._evaluated = self._evaluated, []
         next_batches = self._take(self._trained_by_order()) if self.fresh else self._next_of_group()
         for batch in (*examined, *next_batches):
             self.passing.append((batch, None, begin, True))
@@ -172,8 +172,8 @@ class Order:
                 return []
             self._suppose(0)
         passing, self.passing = self.passing, []
-        if self._looked:
-            self._looked = []
+        if self._evaluated:
+            self._evaluated = []
         if reached is not None and len({id(item[0]) for item in passing}) > 1:
             passing = self._reached(reached, passing)
         for item in passing:
@@ -193,7 +193,7 @@ class Order:
 
     # ------------------------------------------------------------------ by order
 
-    def _looked_into(self) -> list[Any]:
+    def _evaluated_iterators(self) -> list[Any]:
         """The iterators that an evaluation reads, if several are in use.
 
         A loop's own batch was requested before an evaluation in its body and is trained on afterwards, so an iterator that feeds the

@@ -56,8 +56,8 @@ class Evaluation:
 class Overlap:
     """How training and evaluations use the data of this process."""
 
-    def __init__(self, tell: Callable[[str, Evaluation], None]) -> None:
-        self._tell = tell
+    def __init__(self, record: Callable[[str, Evaluation], None]) -> None:
+        self._record = record
         self.below: dict[int, Rows] = {}
         self._alive: dict[int, Callable[[], bool]] = {}
         self._many = FEW  # number at which dead ones are removed
@@ -80,7 +80,7 @@ class Overlap:
         if len(rows.pending) >= KEPT:
             rows.note()
 
-    def looked(self, batches: Iterable[Batch]) -> None:
+    def evaluated(self, batches: Iterable[Batch]) -> None:
         """These batches were evaluated, not trained on."""
         for batch in batches:
             if batch.evaluated and batch.ids is not None and batch.source is not None:
@@ -104,7 +104,7 @@ class Overlap:
             key = (source.name, evaluation.same)
             number = self._passes[key] = self._passes.get(key, 0) + 1
             if number <= EVERY_PASS or not number & (number - 1):
-                self._tell(source.name, evaluation)
+                self._record(source.name, evaluation)
                 self._last.pop(key, None)
             else:
                 self._last[key] = evaluation
@@ -119,7 +119,7 @@ class Overlap:
         """Record the remaining evaluations."""
         self.ended()
         for (name, _), evaluation in self._last.items():
-            self._tell(name, evaluation)
+            self._record(name, evaluation)
         self._last.clear()
 
     def _rows(self, view: Any) -> Rows:

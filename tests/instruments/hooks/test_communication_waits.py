@@ -30,10 +30,10 @@ class Rig:
 def test_asking_is_the_time_of_the_call_without_its_wait() -> None:
     """A call of 100 ns that waits 70 of them inside."""
     rig = Rig()
-    rig.waits.asks()
+    rig.waits.begin_request()
     rig.ns = 100
     rig.waits.waited(70)
-    rig.waits.asked()
+    rig.waits.end_request()
     assert rig.taken() == {"backward": (30, 70)}
     assert rig.taken() == {}, "a step's times are taken once"
 
@@ -43,10 +43,10 @@ def test_a_call_inside_of_a_call_is_a_part_of_it() -> None:
     rig = Rig()
     for ns in (0, 10, 20):
         rig.ns = ns
-        rig.waits.asks()
+        rig.waits.begin_request()
     for ns in (30, 40, 50):
         rig.ns = ns
-        rig.waits.asked()
+        rig.waits.end_request()
     assert rig.taken() == {"backward": (50, 0)}
 
 
@@ -62,10 +62,10 @@ def test_in_no_phase_nothing_is_told() -> None:
     """After the last gradient, which is told as a whole, and in an evaluation."""
     rig = Rig()
     rig.phase = ""
-    rig.waits.asks()
+    rig.waits.begin_request()
     rig.ns = 9
     rig.waits.waited(4)
-    rig.waits.asked()
+    rig.waits.end_request()
     assert rig.taken() == {}
 
 
@@ -73,9 +73,9 @@ def test_other_threads_are_not_looked_at() -> None:
     rig = Rig()
 
     def ask() -> None:
-        rig.waits.asks()
+        rig.waits.begin_request()
         rig.ns = 100
-        rig.waits.asked()
+        rig.waits.end_request()
 
     other = threading.Thread(target=ask)
     other.start()

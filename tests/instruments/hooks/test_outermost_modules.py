@@ -97,6 +97,7 @@ def added_calls(hooked: Hooked, models: list[Any]) -> list[int]:
             sys.setprofile(None)
         return found[0]
 
+    models[0](x)  # an input that came from no loader: the last batches are looked for once
     measured = [calls(model) for model in models]
     hooked.close()
     return [one - calls(model) for one, model in zip(measured, models, strict=True)]

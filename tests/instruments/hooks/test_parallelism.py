@@ -22,7 +22,7 @@ def evidence() -> Evidence:
 
 def test_without_a_group_nobody_met() -> None:
     own = evidence()
-    own.met(0)
+    own.note_ranks(0)
     assert own.detail(None, [])["group"] == 0
 
 
@@ -35,7 +35,7 @@ def test_an_engine_that_does_not_count_tells_the_group_all_the_same() -> None:
         is_available=lambda: True, is_initialized=lambda: True, get_world_size=lambda: 4, group=SimpleNamespace(WORLD=world)
     )
     own = Evidence(SimpleNamespace(distributed=distributed))
-    own.met(0)
+    own.note_ranks(0)
     assert own.detail(None, []) | {"group": 4, "engine": []} == own.detail(None, [])
 
 

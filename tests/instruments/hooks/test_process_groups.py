@@ -47,7 +47,7 @@ def test_a_late_callback_does_not_make_a_collective_longer(clock: FakeClock) -> 
     noted(None, calls, call, SimpleNamespace(get_future=lambda: future))
     clock.sleep(0.005)
     future.complete = True
-    calls.look()
+    calls.collect()
     clock.sleep(0.020)
     future.callbacks[0](future)
     (found,) = calls.taken()

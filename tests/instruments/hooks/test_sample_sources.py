@@ -75,16 +75,16 @@ def test_the_size_is_told_only_when_an_epoch_was_read_to_its_end(torch: Any) -> 
 
 @pytest.mark.parametrize("shuffle", [True, False])
 def test_torchs_own_samplers_name_samples(torch: Any, shuffle: bool) -> None:
-    from fireassay.instruments.hooks.sample_sources import tells_ids
+    from fireassay.instruments.hooks.sample_sources import gives_ids
 
     data = list(range(8))
-    assert tells_ids(torch, loader(torch, data, shuffle=shuffle))
+    assert gives_ids(torch, loader(torch, data, shuffle=shuffle))
     shards = torch.utils.data.DistributedSampler(data, num_replicas=2, rank=0, shuffle=shuffle)
-    assert tells_ids(torch, loader(torch, data, sampler=shards))
+    assert gives_ids(torch, loader(torch, data, sampler=shards))
 
 
 def test_samplers_that_repeat_or_leave_out_do_not(torch: Any) -> None:
-    from fireassay.instruments.hooks.sample_sources import tells_ids
+    from fireassay.instruments.hooks.sample_sources import gives_ids
 
     tools, data = torch.utils.data, list(range(8))
     wrong = (
@@ -94,8 +94,8 @@ def test_samplers_that_repeat_or_leave_out_do_not(torch: Any) -> None:
         tools.WeightedRandomSampler([1.0] * 8, 8),
         tools.SubsetRandomSampler([1, 2]),
     )
-    assert not any(tells_ids(torch, loader(torch, data, sampler=sampler)) for sampler in wrong)
-    assert not tells_ids(torch, tools.DataLoader(data, batch_size=None))
+    assert not any(gives_ids(torch, loader(torch, data, sampler=sampler)) for sampler in wrong)
+    assert not gives_ids(torch, tools.DataLoader(data, batch_size=None))
 
     class Stream(tools.IterableDataset):  # type: ignore[misc, name-defined]
         def __iter__(self) -> Any:
@@ -105,13 +105,13 @@ def test_samplers_that_repeat_or_leave_out_do_not(torch: Any) -> None:
             raise NotImplementedError
 
     streamed = loader(torch, Stream())
-    assert not tells_ids(torch, streamed)
+    assert not gives_ids(torch, streamed)
     assert (found := Found(torch)).used(found.opened(streamed)) is None
 
 
 def test_a_loader_that_goes_on_in_the_middle_of_an_epoch_tells_no_samples(torch: Any) -> None:
     """torchdata's StatefulDataLoader has samplers of its own, by the same names, and skips what it gave before it was given a state."""
-    from fireassay.instruments.hooks.sample_sources import tells_ids
+    from fireassay.instruments.hooks.sample_sources import gives_ids
 
     class StatefulDataLoader(torch.utils.data.DataLoader):  # type: ignore[misc]
         __module__ = "torchdata.stateful_dataloader.stateful_dataloader"
@@ -125,8 +125,8 @@ def test_a_loader_that_goes_on_in_the_middle_of_an_epoch_tells_no_samples(torch:
 
     data = list(range(8))
     loader = StatefulDataLoader(data, batch_size=4, sampler=RandomSampler(data))
-    assert tells_ids(torch, loader)
+    assert gives_ids(torch, loader)
     loader.next_iter_state = {"_num_yielded": 1}
-    assert not tells_ids(torch, loader)
-    assert not tells_ids(torch, StatefulDataLoader(data, batch_size=4, sampler=RandomSampler(data, replacement=True)))
-    assert not tells_ids(torch, StatefulDataLoader(data, batch_size=4, sampler=OneOfSomebodysOwn(data)))
+    assert not gives_ids(torch, loader)
+    assert not gives_ids(torch, StatefulDataLoader(data, batch_size=4, sampler=RandomSampler(data, replacement=True)))
+    assert not gives_ids(torch, StatefulDataLoader(data, batch_size=4, sampler=OneOfSomebodysOwn(data)))

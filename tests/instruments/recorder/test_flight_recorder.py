@@ -64,7 +64,7 @@ def flights(*steps: tuple[int, float, float], workers: int = 2, set_by: int = 0)
 def test_a_call_belongs_to_the_step_in_which_it_was_made_and_one_outside_to_none() -> None:
     """Before the first step, in each of two, between them (a checkpoint's), after the last."""
     torch = torch_of(*(entry(n, at) for n, at in enumerate((1, 11, 12, 21, 31, 41))))
-    rows, told = flights((7, 10, 20), (8, 30, 40)).told(torch, {}) or ([], {})
+    rows, told = flights((7, 10, 20), (8, 30, 40)).listing(torch, {}) or ([], {})
     assert rows == [(7, "0", "all_reduce", "float32", 2, 2, 96, None), (8, "0", "all_reduce", "float32", 2, 1, 48, None)]
     assert told == {"version": "2.10", "entries": 6, "in_steps": 3, "lost": False, "absent": ""}
 
@@ -72,14 +72,14 @@ def test_a_call_belongs_to_the_step_in_which_it_was_made_and_one_outside_to_none
 def test_a_step_of_which_the_ring_has_lost_calls_is_left_out() -> None:
     """Its oldest call is the 500th: others of the same step may have been before it."""
     torch = torch_of(entry(500, 15), entry(501, 31))
-    rows, told = flights((7, 10, 20), (8, 30, 40)).told(torch, {}) or ([], {})
+    rows, told = flights((7, 10, 20), (8, 30, 40)).listing(torch, {}) or ([], {})
     assert [row[0] for row in rows] == [8]
     assert told["lost"]
 
 
 def test_ncclts_durations_are_summed_where_all_are_there_and_absent_where_one_is_not() -> None:
     torch = torch_of(entry(0, 11, duration_ms=1.5), entry(1, 12, duration_ms=0.25), entry(2, 31, duration_ms=2.0), entry(3, 32))
-    rows, _ = flights((7, 10, 20), (8, 30, 40)).told(torch, {}) or ([], {})
+    rows, _ = flights((7, 10, 20), (8, 30, 40)).listing(torch, {}) or ([], {})
     assert [row[-1] for row in rows] == [1_750_000, None]
 
 
@@ -132,13 +132,13 @@ def test_what_is_not_known_is_absent() -> None:
     ids=["off", "empty", "too large", "clock set"],
 )
 def test_nothing_is_told_of_it_but_why(torch: Any, environ: dict[str, str], set_by: int, why: str) -> None:
-    rows, told = flights((7, 10, 20), set_by=set_by).told(torch, environ) or ([], {"absent": ""})
+    rows, told = flights((7, 10, 20), set_by=set_by).listing(torch, environ) or ([], {"absent": ""})
     assert rows == []
     assert why in told["absent"]
 
 
 def test_of_a_process_that_never_had_a_group_nothing_is_said() -> None:
-    assert flights((7, 10, 20)).told(torch_of(pg_config={}), {}) is None
+    assert flights((7, 10, 20)).listing(torch_of(pg_config={}), {}) is None
 
 
 def test_an_error_of_the_recorder_is_a_reason() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from fireassay.estimates.estimate import Absent, Estimate, Value
-from fireassay.frames.training.correctness.first_gradients import firsts
+from fireassay.frames.training.correctness.first_gradients import First, Gradient, firsts
 from fireassay.metrics.training.correctness import GRADIENT_ERROR, GRADIENT_SCALE
 from fireassay.spec.experiment import Scaling
 from tests.handmade import Handmade
@@ -133,6 +133,12 @@ def test_replicas_of_a_part_count_once_and_are_compared() -> None:
 def test_a_sharded_model_that_began_otherwise_or_lacks_a_part_is_not_compared() -> None:
     assert "other parameters" in absence(sharded([(0, [3.0, 0.0], -3), (1, [0.0, 4.0], -5)])).detail
     assert absence(sharded([(0, [3.0, 0.0], -3), (0, [3.0, 0.0], -3)])).detail == "not all parts of w were kept"
+
+
+def test_parts_with_norms_and_without_sums_give_a_whole_norm() -> None:
+    of_rank = {rank: {"weight": Gradient(norm=norm, sums=(), part=rank, parts=2)} for rank, norm in enumerate((3.0, 4.0))}
+    first = First(launch=0, configuration="workers=2", workers=2, block=0, step=0, precision="float32", of_rank=of_rank)
+    assert first.own == {"weight": Gradient(norm=5.0, sums=())}
 
 
 def idle(*, begun: int = -4, of_alone: float | None = None) -> Value:

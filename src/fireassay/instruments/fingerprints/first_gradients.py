@@ -25,14 +25,14 @@ from fireassay.instruments.fingerprints import model_hash
 from fireassay.instruments.fingerprints.gradient_sketch import of_model
 from fireassay.instruments.hooks.optimizer_watch import OptimizerWatch
 
-Tell = Callable[[Iterable[tuple[str, Any]], str | None], None]  # the named gradients, and their precision if it is not their type's
+Record = Callable[[Iterable[tuple[str, Any]], str | None], None]  # the named gradients, and their precision if it is not their type's
 
 
 class FirstGradients:
     """Waits for the first step of an optimizer that trains the model, records its gradients, and removes itself."""
 
-    def __init__(self, torch: Any, model: Any, tell: Tell, met: Callable[[Any], object]) -> None:
-        self._torch, self._model, self._tell, self._met = torch, model, tell, met
+    def __init__(self, torch: Any, model: Any, record: Record, on_optimizer: Callable[[Any], object]) -> None:
+        self._torch, self._model, self._record, self._on_optimizer = torch, model, record, on_optimizer
         self.recorded = False
         self.over = False  # no longer waiting
         self._less = self._autocast()  # the model may be watched from inside an autocast
@@ -47,23 +47,23 @@ class FirstGradients:
         self._calls.leave()
         self._steps.leave()
 
-    def tell(self) -> None:
+    def record(self) -> None:
         """Record the gradients now, once."""
         if not self.recorded:
             self.recorded = True
-            self._tell(of_model(self._model), self._precision())
+            self._record(of_model(self._model), self._precision())
 
     def _stepping(self, optimizer: Any, _: Any, __: Any) -> None:
         if self.over or self._torch.compiler.is_compiling() or not self._steps.trained_by(optimizer):
             return
         self.over = True  # torch is iterating over the hooks: this one is removed later
         self._calls.leave()
-        self.tell()
-        self._met(optimizer)
+        self.record()
+        self._on_optimizer(optimizer)
 
     def _clipping(self, parameters: Any, *_: Any, **__: Any) -> None:
         if not self.recorded and self._steps.trains([parameters] if hasattr(parameters, "grad") else parameters):
-            self.tell()
+            self.record()
 
     def _casting(self, autocast: Any) -> None:
         if getattr(autocast, "_enabled", False):
@@ -88,7 +88,7 @@ class FirstGradients:
         return bool(self._torch.backends.cuda.matmul.allow_tf32 or (convolves and self._torch.backends.cudnn.allow_tf32))
 
 
-def wait_for(model: Any, tell: Tell, met: Callable[[Any], object]) -> FirstGradients | None:
+def wait_for(model: Any, record: Record, on_optimizer: Callable[[Any], object]) -> FirstGradients | None:
     """Start waiting; None without torch."""
     torch = sys.modules.get("torch")
-    return None if torch is None or not hasattr(torch, "optim") else FirstGradients(torch, model, tell, met)
+    return None if torch is None or not hasattr(torch, "optim") else FirstGradients(torch, model, record, on_optimizer)

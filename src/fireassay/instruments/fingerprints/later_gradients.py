@@ -60,11 +60,11 @@ def _chosen(seed: int, step: int) -> int:
 class LaterSteps:
     """Waits, in chosen steps, for an optimizer that trains the model."""
 
-    def __init__(self, torch: Any, model: Any, seed: int, look: Callable[[Any, list[Clip]], None]) -> None:
-        """`look(optimizer, clips)` is called just before the optimizer steps."""
+    def __init__(self, torch: Any, model: Any, seed: int, examine: Callable[[Any, list[Clip]], None]) -> None:
+        """`examine(optimizer, clips)` is called just before the optimizer steps."""
         self.next = NEVER  # the next chosen step
         self.gradients_since: int | None = None  # the step of the first gradients; later ones are recorded too
-        self._seed, self._look = seed, look
+        self._seed, self._examine = seed, examine
         self.armed = True
         self._clips: list[Clip] = []
         self._watch = OptimizerWatch(torch, model)
@@ -82,7 +82,7 @@ class LaterSteps:
         self.armed, self.next = True, NEVER
         self._clips = []
 
-    def looked(self, step: int) -> None:
+    def examined(self, step: int) -> None:
         """The current step was sampled."""
         self.armed = False
         self.next = following(self._seed, step)
@@ -91,7 +91,7 @@ class LaterSteps:
         if self._compiling() or not self.armed or not self._watch.trained_by(optimizer):
             return
         clips, self._clips = self._clips, []
-        self._look(optimizer, clips)
+        self._examine(optimizer, clips)
 
     def _clipping(self, parameters: Any, max_norm: Any = None, total_norm: Any = None, *_: Any, **__: Any) -> None:
         if not self.armed or len(self._clips) >= CLIPS or hasattr(total_norm, "to_local"):
@@ -100,10 +100,10 @@ class LaterSteps:
             self._clips.append((float(total_norm), float(max_norm)))
 
 
-def wait_for(model: Any, seed: int, look: Callable[[Any, list[Clip]], None]) -> LaterSteps | None:
+def wait_for(model: Any, seed: int, examine: Callable[[Any, list[Clip]], None]) -> LaterSteps | None:
     """Start waiting; None without torch."""
     torch = sys.modules.get("torch")
-    return None if torch is None or not hasattr(torch, "optim") else LaterSteps(torch, model, seed, look)
+    return None if torch is None or not hasattr(torch, "optim") else LaterSteps(torch, model, seed, examine)
 
 
 # ---- recorded values

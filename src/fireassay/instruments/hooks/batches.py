@@ -9,13 +9,14 @@ Cannot tell: the rows of a non-contiguous slice (then the whole batch counts).
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 from weakref import ref
 
 from fireassay.steps.events import Fetched
 
 MAX_TENSORS: Final = 8  # in a batch or a call
+MAX_UNINDEXED: Final = 64  # batches
 MAX_SHARED: Final = 4096  # batches that are views of one storage
 Match = tuple[Fetched, range | None]
 # A tensor of a batch: the batch, its storage (weakly), shape, address, bytes of an element, whether it is contiguous.
@@ -29,31 +30,51 @@ class Storages:
 
     def __init__(self, torch: Any) -> None:
         self._tensor = torch.Tensor
+        # the first tensor of the batch that came last, weakly, and what a call that gets it matches
+        self.newest: tuple[Callable[[], Any], Sequence[Match], bool] = (_no_tensor, (), False)
+        self._unindexed: list[tuple[Fetched, tuple[Any, ...]]] = []  # batches and their tensors, weakly, until one may be asked for
         # by the id of the storage's object, which torch keeps as long as the storage
         self.pieces: dict[int, Piece] = {}
         self.max_pieces = 64  # before expired ones are dropped
 
     def add(self, batch: Fetched, content: Any) -> None:
-        """Index a batch's tensors."""
-        kind, pieces = type(content), self.pieces
-        if not ((kind is list or kind is tuple) and len(content) == 1 and type(content[0]) is self._tensor):
-            content = tensors(content, self._tensor)
-        for tensor in content:
-            try:
-                storage = tensor.untyped_storage()
-                piece = (batch, ref(storage), tensor.shape, tensor.data_ptr(), tensor.element_size(), tensor.is_contiguous())
-            except (RuntimeError, NotImplementedError):  # sparse, or without storage
-                continue
-            key = id(storage)
-            known = pieces.get(key)
-            if known is None or known[STORAGE]() is None:
-                pieces[key] = piece
-            else:
-                self._share(key, known, piece)
+        """Note a batch's tensors."""
+        kind = type(content)
+        try:
+            references = tuple(map(ref, content if kind is list or kind is tuple else tensors(content, self._tensor)))
+        except TypeError:  # a list in a list, strings, numbers
+            references = tuple(map(ref, tensors(content, self._tensor)))
+        if references:
+            self.newest = (references[0], ((batch, None),), False)
+            self._unindexed.append((batch, references))
+            if len(self._unindexed) > MAX_UNINDEXED:
+                self._unindexed = [one for one in self._unindexed if any(reference() is not None for reference in one[1])]
+                if len(self._unindexed) > MAX_UNINDEXED // 2:  # the script keeps them
+                    self._index()
+
+    def _index(self) -> None:
+        unindexed, self._unindexed = self._unindexed, []
+        for batch, references in unindexed:
+            for reference in references[:MAX_TENSORS]:
+                if isinstance(tensor := reference(), self._tensor):
+                    self._index_tensor(batch, tensor)
+        pieces = self.pieces
         if len(pieces) > self.max_pieces:
             for key in [key for key, piece in pieces.items() if piece[STORAGE]() is None]:
                 del pieces[key]
             self.max_pieces = max(64, 2 * len(pieces))
+
+    def _index_tensor(self, batch: Fetched, tensor: Any) -> None:
+        try:
+            storage = tensor.untyped_storage()
+            piece = (batch, ref(storage), tensor.shape, tensor.data_ptr(), tensor.element_size(), tensor.is_contiguous())
+        except (RuntimeError, NotImplementedError):  # sparse, or without storage
+            return
+        known = self.pieces.get(key := id(storage))
+        if known is None or known[STORAGE]() is None:
+            self.pieces[key] = piece
+        else:
+            self._share(key, known, piece)
 
     def _share(self, key: int, known: Piece, piece: Piece) -> None:
         """Several batches may be views of one storage."""
@@ -66,6 +87,8 @@ class Storages:
 
     def matches(self, inputs: Any) -> tuple[Sequence[Match], bool]:
         """(batches passed to a call, whether it may also receive an unidentifiable one)."""
+        if self._unindexed:
+            self._index()
         found: list[Match] = []
         computed = first = True
         for tensor in tensors(inputs, self._tensor):
@@ -89,6 +112,10 @@ class Storages:
             if piece is None or tensor.numel() > piece[SHAPE].numel():
                 return None
         return piece[BATCH], _rows(piece, tensor)
+
+
+def _no_tensor() -> None:
+    """No tensor."""
 
 
 def _rows(piece: Piece, tensor: Any) -> range | None:

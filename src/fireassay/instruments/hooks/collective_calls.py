@@ -75,7 +75,7 @@ class Calls:
             call = self.begun(name, size, op, tensors)
             self.under_way.any = True
             call.begin = begin = self.now()
-            waits.asks(begin)
+            waits.begin_request(begin)
         except Exception as error:
             self.under_way.any = False
             self.failed(error)
@@ -87,7 +87,7 @@ class Calls:
             raise
         finally:
             requested_ns = self.now()
-            waits.asked(requested_ns)
+            waits.end_request(requested_ns)
             self.under_way.any = False
             self.own_ns += begin - entered + self.now() - requested_ns
 
@@ -98,7 +98,7 @@ class Calls:
             if len(tensors) != 1 or (tensor := tensors[0]).is_cuda or self.waits.nested:
                 return None
             if self.first is not None:
-                self.asked_first()
+                self.first_requested()
             number = self._numbers.get(name, 0)
             self._numbers[name] = number + 1
             self.reduced_bytes += tensor.nbytes
@@ -113,7 +113,7 @@ class Calls:
             self.failed(error)
             return None
 
-    def asked_first(self) -> None:
+    def first_requested(self) -> None:
         """A reducer requests a collective: run the callback for the first request of a backward pass."""
         first, self.first = self.first, None
         if first is None:
@@ -125,13 +125,13 @@ class Calls:
         except Exception as error:
             self.failed(error)
 
-    def asked_steadily(self, call: Call, work: Any) -> None:
+    def requested_steadily(self, call: Call, work: Any) -> None:
         """The engine has accepted the call."""
         requested_ns = self.now()
         try:
-            self.waits.asking("backward", requested_ns - call.begin)
+            self.waits.add_request("backward", requested_ns - call.begin)
             call.future = future = work.get_future()
-            future.add_done_callback(functools.partial(self.told, call))
+            future.add_done_callback(functools.partial(self.completed, call))
             self.own_ns += self.now() - requested_ns
         except RuntimeError:  # this engine does not report completion
             call.timed = False
@@ -207,7 +207,7 @@ class Calls:
             call.end = self.now()
         call.future = None
 
-    def told(self, call: Call, _: Any) -> None:
+    def completed(self, call: Call, _: Any) -> None:
         """The same, from the completing thread: kept short, since the script's thread may need the GIL."""
         if call.end is None and call.timed:
             call.end = self.now()
@@ -217,7 +217,7 @@ class Calls:
             self._threads.add(thread)
             _keep_thread()
 
-    def look(self) -> None:
+    def collect(self) -> None:
         """Cap the end of completed calls at now: their callbacks may still wait for the GIL."""
         for call in tuple(self._open):
             if call.end is not None:
@@ -269,7 +269,7 @@ class Calls:
 
     def taken(self, *, everything: bool = False) -> list[Call]:
         """The completed calls in order of creation; at the end, all calls."""
-        self.look()
+        self.collect()
         waiting, calls = deque[Call](), []
         while self._open:
             call = self._open.popleft()

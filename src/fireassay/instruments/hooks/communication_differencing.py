@@ -69,7 +69,7 @@ class _Turns:
 
     def __init__(self, torch: Any, attached: Attached, recorder: Recorder) -> None:
         self._torch, self._attached, self._recorder = torch, attached, recorder
-        self._free = self._told = self._over = False
+        self._free = self._noted = self._over = False
         self._optimizers: dict[int, Any] = {}
         self._saved: list[tuple[Any, Any]] = []  # tensor, saved value
         self._before: list[Call] = []  # collectives of the previous step
@@ -83,8 +83,8 @@ class _Turns:
         """True if this forward pass belongs to an unsynchronised step; the first of a step marks it."""
         if not self._free or not self._torch.is_grad_enabled() or model.static_graph:
             return False
-        if not self._told and self._recorder.active:
-            self._told = True
+        if not self._noted and self._recorder.active:
+            self._noted = True
             self._recorder.communicated("unsynchronised")
         return True
 
@@ -98,7 +98,7 @@ class _Turns:
         if self._over or not self._recorder.active:
             return
         begin = self._recorder.now()
-        before, self._free, self._told = self._free, is_free(self._recorder.step_number), False
+        before, self._free, self._noted = self._free, is_free(self._recorder.step_number), False
         if before == self._free:
             return
         try:
@@ -147,7 +147,7 @@ class _Replay:
         """Request all of them at once, as a backward pass does; only if every rank can."""
         distributed, now = self._torch.distributed, self._recorder.now
         replayed = [call for call in calls if call.op != "barrier"]
-        requests = [self._asking(call) for call in replayed]
+        requests = [self._request_of(call) for call in replayed]
         replayable = self._torch.tensor([float(bool(replayed) and None not in requests)], device="cuda" if self._cuda else "cpu")
         world, agreed = distributed.group.WORLD, distributed.AllreduceOptions()
         agreed.reduceOp = distributed.ReduceOp.MIN
@@ -165,9 +165,9 @@ class _Replay:
             self._still()
             end = now()
             if not warm:
-                self._tell(rows, end - begin)
+                self._record(rows, end - begin)
 
-    def _tell(self, rows: list[tuple[Call, int, int | None]], whole: int) -> None:
+    def _record(self, rows: list[tuple[Call, int, int | None]], whole: int) -> None:
         calls = self._attached.calls
         for call, begin, end in rows:
             again = replace(call, number=calls.next_number(call.group), step=None, begin=begin, end=end, blocked=None)
@@ -182,7 +182,7 @@ class _Replay:
         if self._cuda:
             self._torch.cuda.synchronize()
 
-    def _asking(self, call: Call) -> Callable[[], Any] | None:
+    def _request_of(self, call: Call) -> Callable[[], Any] | None:
         """A function that requests the same call again, with the same size and type; None if it cannot be replayed."""
         torch, distributed = self._torch, self._torch.distributed
         dtype = getattr(torch, call.dtype, None)

@@ -31,7 +31,7 @@ class Waits:
         self._where: str | None = None
         self._main = threading.main_thread().ident
 
-    def asks(self, now: int | None = None) -> None:
+    def begin_request(self, now: int | None = None) -> None:
         """A request for a collective begins, from the script or on its behalf."""
         if threading.get_ident() != self._main:
             return
@@ -39,7 +39,7 @@ class Waits:
         if self._depth == 1:
             self._since, self._inside, self._where = now or self._now(), 0, self._phase()
 
-    def asked(self, now: int | None = None) -> None:
+    def end_request(self, now: int | None = None) -> None:
         """The request has returned."""
         if threading.get_ident() != self._main:
             return
@@ -52,7 +52,7 @@ class Waits:
         """True if a request is in progress."""
         return self._depth > 0
 
-    def asking(self, phase: str, ns: int) -> None:
+    def add_request(self, phase: str, ns: int) -> None:
         """Add a request that was not nested and did not wait."""
         self.asked_ns[phase] += ns
 

@@ -49,7 +49,7 @@ class DataBelow:
         if known is None or known[0]() is not data:
             if (reference := _weakly(data)) is None:
                 return None
-            known = self._views[id(data)] = (reference, self._look_below(data))
+            known = self._views[id(data)] = (reference, self._find_below(data))
             self._sweep()
         return known[1]
 
@@ -59,7 +59,7 @@ class DataBelow:
             self._below = {key: below for key, below in self._below.items() if below[1]()}
             self._many = 2 * (len(self._views) + len(self._below)) + FEW
 
-    def _look_below(self, data: Any) -> View | None:
+    def _find_below(self, data: Any) -> View | None:
         tools, maps = self._tools, []
         while type(data) is tools.Subset:
             maps.append(data.indices)

@@ -12,7 +12,7 @@ from typing import Any, Final
 from fireassay.instruments.hooks.collective_calls import Call, Calls
 from fireassay.instruments.hooks.communication_waits import Waits
 from fireassay.instruments.hooks.parallelism import KIND, Evidence
-from fireassay.instruments.hooks.step_communication import Pending, StepCommunication, tell
+from fireassay.instruments.hooks.step_communication import Pending, StepCommunication, write
 from fireassay.instruments.hooks.watched_steps import LOGGED_EVERY, WatchedSteps
 from fireassay.instruments.recorder.recorder import Recorder
 from fireassay.steps.events import NOT_WATCHED
@@ -45,7 +45,7 @@ class ExposedCommunication:
         self._logged: dict[int, int] = {}  # reducer -> passes before the first step, according to its log
         self.by_reducer = _ByReducer(self)
         self.pending = Pending(recorder, failed)
-        recorder.before_flush(self.pending.tell)
+        recorder.before_flush(self.pending.record)
         self.hear(self.watched_steps.calls)
 
     def hear(self, calls: Calls) -> None:
@@ -74,7 +74,7 @@ class ExposedCommunication:
         calls = self.calls
         if hook is self.by_reducer and self.computed is not None:
             calls.steady = None
-            calls.look()
+            calls.collect()
         elif hook is not None:
             hook.remove()
             calls.first = None
@@ -83,7 +83,7 @@ class ExposedCommunication:
                     self.computed, self._blocked_then = ended, calls.blocked_ns
                 else:
                     self._tail_missed = True
-            calls.look()
+            calls.collect()
         if self.computed is None:
             return
         tail, self.computed = ended - self.computed, None
@@ -108,7 +108,7 @@ class ExposedCommunication:
         distributed = self._torch.distributed
         ready = distributed.is_available() and distributed.is_initialized()
         self.others = bool(ready and distributed.get_world_size() > 1)
-        self.evidence.met(self._recorder.step_number, counts=not self.watched_steps.missed)
+        self.evidence.note_ranks(self._recorder.step_number, counts=not self.watched_steps.missed)
 
     @property
     def any(self) -> bool:
@@ -141,7 +141,7 @@ class ExposedCommunication:
     def reduces(self, reducer: Any) -> None:
         """Use the runtime log of a new DistributedDataParallel."""
         self.reducers.append(reducer)
-        self._recorder.look_closer()
+        self._recorder.expect_work()
         self._log(self._recorder.step_number)
 
     def _log(self, step: int) -> None:
@@ -162,7 +162,7 @@ class ExposedCommunication:
         """A step is over, and the next begins; returns its exposed nanoseconds, or `NOT_WATCHED`."""
         watched, usual = not self.calls.unwatched, False
         if watched:
-            exposed = self.tell(step)
+            exposed = self.record_step(step)
         else:
             exposed, usual = NOT_WATCHED, self.watched_steps.goes_on(step)
             if not usual:
@@ -176,7 +176,7 @@ class ExposedCommunication:
 
     def end_marked(self, step: int) -> int | None:
         """A step that the script marks is over; all of them are watched. Returns its exposed nanoseconds."""
-        exposed = self.tell(step)
+        exposed = self.record_step(step)
         if self.reducers:
             self._log(step + 1)
         return exposed
@@ -187,19 +187,19 @@ class ExposedCommunication:
         if self.calls.unwatched:
             self.pass_over(step)
             return NOT_WATCHED
-        return self.tell(step)
+        return self.record_step(step)
 
     def close(self) -> None:
         """The process ends: record the calls still pending."""
         self.calls.wanted = False
-        self.pending.tell()
+        self.pending.record()
         self.record(everything=True)
 
-    def tell_parallelism(self) -> None:
+    def record_parallelism(self) -> None:
         """Record the evidence of the parallelism."""
         recorder = self._recorder
         if recorder.active and recorder.workers > 1:
-            self.evidence.met(recorder.step_number, counts=not self.watched_steps.missed)
+            self.evidence.note_ranks(recorder.step_number, counts=not self.watched_steps.missed)
             recorder.event(KIND, self._now(), detail=self.evidence.detail(recorder.model.current, self.reducers))
 
     def record(self, *, everything: bool = False) -> None:
@@ -207,17 +207,17 @@ class ExposedCommunication:
         for call in self.calls.taken(everything=everything):
             self._recorder.collective(call, "", "host")
 
-    def tell(self, step: int) -> int | None:
+    def record_step(self, step: int) -> int | None:
         """Record the collectives since the last step, and return the exposed time; a pending call waits for the next."""
         logged = self._is_logged(step)
         if not logged and self.tail_ns is not None and (calls := self.calls.over_now()):
             return self._keep_communication(step, calls)
         communication = self._communication(step)
         known = communication.tail is not None or any(call.step is not None for call in communication.calls)
-        self.pending.tell()
-        tell(self._recorder, communication)
+        self.pending.record()
+        write(self._recorder, communication)
         if logged:
-            self._tell_log(step)
+            self._record_log(step)
         return communication.exposed if known else None
 
     def _keep_communication(self, step: int, calls: list[Call]) -> int | None:
@@ -234,7 +234,7 @@ class ExposedCommunication:
         if self.calls.open:
             self.record()
         if self._is_logged(step):
-            self._tell_log(step)
+            self._record_log(step)
 
     def _is_logged(self, step: int) -> bool:
         return bool(self.reducers) and (step % LOGGED_EVERY == 1 or 1 <= step <= LOGGED_ANYHOW)
@@ -255,7 +255,7 @@ class ExposedCommunication:
         self._tail_missed = False
         return StepCommunication(step, calls, tail, exposed, asking, waiting, not self._recorder.on_gpu)
 
-    def _tell_log(self, step: int) -> None:
+    def _record_log(self, step: int) -> None:
         """Record DistributedDataParallel's log of the previous step, which is assembled when the next forward pass begins.
 
         It covers one pass: steps with several are left out.

@@ -114,4 +114,4 @@ class Marked:
         self.communication.close()
         if self._own and self.calls.seen:
             self.recorder.costs(self.recorder.cost_ns + median(self._own), len(self._own))
-        self.communication.tell_parallelism()
+        self.communication.record_parallelism()

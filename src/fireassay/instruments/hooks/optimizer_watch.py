@@ -29,10 +29,10 @@ class OptimizerWatch:
         while self._undo:
             self._undo.pop()()
 
-    def watch_steps(self, look: Callable[[Any, Any, Any], None]) -> None:
-        """Call `look` before every optimizer's step."""
+    def watch_steps(self, callback: Callable[[Any, Any, Any], None]) -> None:
+        """Call `callback` before every optimizer's step."""
         optimizers = importlib.import_module("torch.optim.optimizer")  # the package hides it
-        hook = optimizers.register_optimizer_step_pre_hook(look)
+        hook = optimizers.register_optimizer_step_pre_hook(callback)
 
         def undo() -> None:
             if _in_a_step():  # a disabled hook stays
@@ -42,32 +42,32 @@ class OptimizerWatch:
 
         self._undo.append(undo)
 
-    def watch_calls(self, owner: Any, name: str, look: Callable[..., None]) -> None:
-        """Call `look` with the arguments of every call of a function, before it runs.
+    def watch_calls(self, owner: Any, name: str, callback: Callable[..., None]) -> None:
+        """Call `callback` with the arguments of every call of a function, before it runs.
 
         The function is patched once; watchers may leave at any time.
         """
         original = getattr(owner, name, None)
         if original is None:
             return
-        looks: list[Callable[..., None]] | None = getattr(original, "_assay_looks", None)
-        if looks is None:
-            looks = []
-            setattr(owner, name, self._looked_at(original, looks))
-        looks.append(look)
-        self._undo.append(functools.partial(_leave, owner, name, looks, look))
+        callbacks: list[Callable[..., None]] | None = getattr(original, "_assay_looks", None)
+        if callbacks is None:
+            callbacks = []
+            setattr(owner, name, self._observed(original, callbacks))
+        callbacks.append(callback)
+        self._undo.append(functools.partial(_leave, owner, name, callbacks, callback))
 
-    def _looked_at(self, original: Any, looks: list[Callable[..., None]]) -> Any:
+    def _observed(self, original: Any, callbacks: list[Callable[..., None]]) -> Any:
         is_compiling = self._torch.compiler.is_compiling
 
         @functools.wraps(original)
         def watched(*arguments: Any, **words: Any) -> Any:
             if not is_compiling():
-                for look in tuple(looks):
-                    look(*arguments, **words)
+                for callback in tuple(callbacks):
+                    callback(*arguments, **words)
             return original(*arguments, **words)
 
-        watched._assay_looks, watched._assay_original = looks, original  # type: ignore[attr-defined]
+        watched._assay_looks, watched._assay_original = callbacks, original  # type: ignore[attr-defined]
         return watched
 
     def trains(self, parameters: Iterable[Any]) -> bool:
@@ -83,10 +83,10 @@ def _nothing(_: Any, __: Any, ___: Any) -> None:
     """Replaces a removed hook."""
 
 
-def _leave(owner: Any, name: str, looks: list[Callable[..., None]], look: Callable[..., None]) -> None:
-    looks.remove(look)
+def _leave(owner: Any, name: str, callbacks: list[Callable[..., None]], callback: Callable[..., None]) -> None:
+    callbacks.remove(callback)
     ours = getattr(owner, name, None)
-    if not looks and getattr(ours, "_assay_looks", None) is looks:
+    if not callbacks and getattr(ours, "_assay_looks", None) is callbacks:
         original = ours._assay_original  # type: ignore[union-attr]
         setattr(owner, name, original)
 

@@ -35,11 +35,14 @@ class Watcher(Protocol):
     """Receives the calls of outermost modules."""
 
     active: bool  # anything is recorded
-    inside: bool  # a pass
+    inside: str  # the pass under way
 
     @property
     def passes_read(self) -> int:
         """Calls of outermost modules so far."""
+
+    def check_steady(self) -> None:
+        """The search has begun or ended."""
 
     def forward(self, module: Any, inputs: Any = ...) -> bool:
         """The outermost module is called; whether its end is recorded too."""
@@ -91,6 +94,7 @@ class Outermost:
         if self._base.__call__ is self._original:
             self._base.__call__ = self._scanning_call
         self.searches = self._base.__call__ is self._scanning_call
+        self.attached.check_steady()
 
     def search_again(self) -> None:
         """Something may have changed: scan, within the budget."""
@@ -102,6 +106,7 @@ class Outermost:
         if self._base.__call__ is self._scanning_call:
             self._base.__call__ = self._original
         self.searches = False
+        self.attached.check_steady()
 
     def examine(self, owner: Any) -> None:
         """An instance of this class is called outermost."""

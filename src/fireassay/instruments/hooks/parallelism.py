@@ -46,7 +46,7 @@ class Evidence:
         self._sharing = 0  # number of shards of the sampler
         self._p2p: set[int] = set()  # steps with batches of point-to-point calls
 
-    def met(self, step: int, *, counts: bool = True) -> None:
+    def note_ranks(self, step: int, *, counts: bool = True) -> None:
         """Check whether the process group exists; errors count as no. `counts`: every engine call was recorded."""
         with suppress(Exception):
             self._rpc = self._rpc or bool(self._torch._C._distributed_rpc._is_current_rpc_agent_set())

@@ -12,7 +12,7 @@ from bisect import bisect_right
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
-from fireassay.instruments.hooks.batches import BATCH, SHAPE, STORAGE, Storages
+from fireassay.instruments.hooks.batches import Storages
 from fireassay.instruments.hooks.live_optimizers import shared_parameters, trained_parameters
 from fireassay.instruments.hooks.turns import Pass
 from fireassay.steps.events import (
@@ -56,10 +56,8 @@ class Passes:
         "_gradients",
         "_loss_after",
         "_only_evaluates",
-        "_pieces",
         "_sequence",
         "_storages",
-        "_strided",
         "_tensor",
         "_trained_ids",
         "_under_way",
@@ -71,7 +69,7 @@ class Passes:
     )
 
     def __init__(self, torch: Any, attached: Attached, storages: Storages) -> None:
-        self._attached, self._storages, self._pieces, self._strided = attached, storages, storages.pieces, torch.strided
+        self._attached, self._storages = attached, storages
         self._tensor, self._gradients, self._sequence = torch.Tensor, torch.is_grad_enabled, torch._C._autograd._get_sequence_nr
         self.open: list[Event] = []  # forward passes with gradients since the last backward pass
         self._ends: list[Any] = []  # their sequence numbers at the end, without the last one's
@@ -97,26 +95,17 @@ class Passes:
         """The outermost module is called. Whether its end is recorded too."""
         attached = self._attached
         try:
-            attached.inside, flags = "forward", COUNTED
-            if attached.outermost.searches:
-                attached.outermost.examine(type(module))
-            if not self._gradients() or not (module.training or attached.recorder.on_gpu):
-                flags = self._may_train_by(module)
-            elif attached.turns.stepped or not self.known_model or not attached.requests:
-                self._trains_by(module)
-            else:  # nothing to decide
-                attached.since_pass, attached.passed = SETTLED, True
-            piece = None
-            if type(inputs) is tuple and len(inputs) == 1 and type(tensor := inputs[0]) is self._tensor and tensor.layout is self._strided:
-                storage = tensor.untyped_storage()  # the usual call: the model's, with a whole batch
-                piece = self._pieces.get(id(storage))
-            if piece is not None and piece[STORAGE]() is storage and piece[SHAPE] == tensor.shape:
-                found, unknown = ((piece[BATCH], None),), False
+            attached.inside = "forward"
+            if attached.steady and self._gradients() and module.training and not attached.turns.stepped:
+                flags, attached.since_pass, attached.passed = COUNTED, SETTLED, True
             else:
-                found, unknown = self._storages.matches(inputs)
+                flags = self._decide(module)
+            tensor, found, unknown = self._storages.newest
+            if len(inputs) != 1 or type(inputs) is not tuple or (given := inputs[0]) is None or tensor() is not given:
+                found, unknown = self._storages.matches(inputs)  # unusual: not the whole batch that came last
             if attached.named is not None and not self._only_evaluates:
                 attached.named["forward"].__enter__()
-            if flags & COUNTS and (found or unknown):
+            if (found or unknown) and flags & COUNTS:
                 event = (FORWARD, attached.now(), flags, found, unknown, self._sequence(), id(module))
                 if self.open:
                     self._ends.append(self._end)
@@ -129,6 +118,19 @@ class Passes:
         except Exception as error:
             attached.failed(error)
             return False
+
+    def _decide(self, module: Any) -> int:
+        """What the call of a module means for the training; returns its flags."""
+        attached = self._attached
+        if attached.outermost.searches:
+            attached.outermost.examine(type(module))
+        if not self._gradients() or not (module.training or attached.recorder.on_gpu):
+            return self._may_train_by(module)
+        if attached.turns.stepped or not self.known_model or not attached.requests:
+            self._trains_by(module)
+        else:
+            attached.since_pass, attached.passed = SETTLED, True
+        return COUNTED
 
     def _may_train_by(self, module: Any) -> int:
         """A pass without gradients, or in evaluation mode; returns its flags."""
@@ -223,7 +225,7 @@ class Passes:
         attached, module = self._attached, self._first_module()
         attached.read()
         if attached.begun and not (attached.reader.derived or attached.requests):
-            attached.begun = False  # the first step has not begun with them
+            attached.begun, attached.since_pass = False, UPDATED  # the first step has not begun with them
             attached.recorder.withdraw()
             attached.append((WITHDRAW, attached.now()))
         elif module is not None and (count := trained_parameters(optimizer)) and count <= shared_parameters(optimizer, module):
@@ -264,7 +266,7 @@ class Passes:
             attached.inside, roots, hook = self._under_way.pop()
             if attached.named is not None:
                 attached.named["backward"].__exit__(None, None, None)
-            if hook is not None or attached.communication.computed is not None:
+            if attached.communication.others and (hook is not None or attached.communication.computed is not None):
                 attached.communication.end_pass(hook, "backward", now)
             if roots is not None and len(roots) == 1 and not self._under_way:
                 root = roots[0]

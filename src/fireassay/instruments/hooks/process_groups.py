@@ -87,7 +87,7 @@ def _timed_class(torch: Any) -> Any:
             calls, request = self._calls, getattr(self._inner, method)
             if calls.under_way.any or not calls.taking:
                 return request(*arguments, **words)
-            calls.asked_first()
+            calls.first_requested()
             tensors = arguments[min(largest, len(arguments) - 1)] if arguments else ()
             call, work = calls.made(self._name, self._size, op, tensors, request, arguments, words)
             calls.reduces(call)
@@ -121,7 +121,7 @@ def _timed_class(torch: Any) -> Any:
             except BaseException:
                 call.timed = False
                 raise
-            calls.asked_steadily(call, work)
+            calls.requested_steadily(call, work)
             return work
 
         return allreduce
@@ -174,7 +174,7 @@ def _noted(calls: Calls, call: Call, work: Any) -> None:
         call.timed = False
         return
     call.future = future
-    future.add_done_callback(functools.partial(calls.told, call))
+    future.add_done_callback(functools.partial(calls.completed, call))
     calls.own_ns += calls.now() - begin
 
 

@@ -29,12 +29,12 @@ class Sources:
         """A loader is iterated over."""
         data = loader.dataset
         key = (id(data), _size(data))
-        tells = key[1] is not None and tells_ids(self._torch, loader)
+        has_ids = key[1] is not None and gives_ids(self._torch, loader)
         source = Source(
             key,
-            tells,
-            len(loader) if tells else 0,
-            indexed=tells or _is_indexed(self._torch, loader),
+            has_ids,
+            len(loader) if has_ids else 0,
+            indexed=has_ids or _is_indexed(self._torch, loader),
             loader=id(loader),
             name=_name(key[1], data),
             opened=self._now(),
@@ -96,7 +96,7 @@ def _size(dataset: Any) -> int | None:
         return None
 
 
-def tells_ids(torch: Any, loader: Any) -> bool:
+def gives_ids(torch: Any, loader: Any) -> bool:
     """True if the batches' indices identify samples, each of which an epoch should use once.
 
     torchdata's StatefulDataLoader has equivalent samplers; with a state it resumes in the middle of an epoch and draws indices that it

@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from fireassay.steps.reading import covered
+from fireassay.steps.evaluations import covered
 
 if TYPE_CHECKING:
     from fireassay.instruments.hooks.collective_calls import Call
@@ -43,21 +43,21 @@ class Pending:
         """Add a completed steady step."""
         self._steps.append(communication)
         if len(self._steps) >= MANY:
-            self.tell()
+            self.record()
 
-    def tell(self) -> None:
+    def record(self) -> None:
         """Build the rows of all of them. Thread-safe: each step is taken once."""
         steps = self._steps
         try:
             while steps:
-                tell(self._recorder, steps.popleft())
+                write(self._recorder, steps.popleft())
         except IndexError:  # another thread has taken the last
             return
         except Exception as error:
             self._failed(error)
 
 
-def tell(recorder: Recorder, communication: StepCommunication) -> None:
+def write(recorder: Recorder, communication: StepCommunication) -> None:
     """Write the rows of a step; the same for steady and other steps."""
     append, key, step, tail = recorder.append, recorder.key, communication.step, communication.tail
     for call in communication.calls:

@@ -35,7 +35,7 @@ from fireassay.instruments.hooks.watched_steps import LOGGED_EVERY
 from fireassay.instruments.recorder import values
 from fireassay.instruments.recorder.recorder import Recorder
 from fireassay.steps import events
-from fireassay.steps.events import ASK, ASK_TURN, GOT, RAN_OUT, SKIPPED, TURN, Event
+from fireassay.steps.events import ASK, ASK_TURN, GOT, RAN_OUT, SKIPPED, TURN, Event, Fetched
 from fireassay.steps.reading import Steps
 
 
@@ -90,6 +90,7 @@ class Attached:
         "requests",
         "since_pass",
         "sources",
+        "steady",
         "step",
         "stepped",
         "storages",
@@ -119,6 +120,7 @@ class Attached:
         self.optimizer_hooks = Updates(self)
         self.made, self.step, self.stepped = self.optimizer_hooks.made, self.optimizer_hooks.step, self.optimizer_hooks.stepped
         self.outermost = Outermost(torch, self)
+        self.steady = False  # a forward pass needs no decision but whether it trains
         self.optimizers = LiveOptimizers()  # those that the hooks have seen
         recorder.model.optimizers = self.optimizers
         self.communication = ExposedCommunication(torch, recorder, now, self.phase, self.failed)
@@ -200,13 +202,13 @@ class Attached:
     def items(self) -> float | None:
         """Units of work in the current step."""
         self.read()
-        return self.reader.items
+        return self.reader.current.items
 
     @property
     def batches(self) -> int:
         """Batches used in the current step."""
         self.read()
-        return self.reader.batches
+        return self.reader.current.batches
 
     @property
     def passes_read(self) -> int:
@@ -251,7 +253,7 @@ class Attached:
 
     # ------------------------------------------------------------------ data
 
-    def ask(self) -> None:
+    def request(self) -> None:
         """A batch is requested."""
         now, turns, recorder = self.now(), self.turns, self.recorder
         self.entered = self.used() if self.timing else 0
@@ -291,7 +293,7 @@ class Attached:
             items = shape[0]  # of the usual batch
         elif (items := values.batch_items(content)) is None and ids is not None:  # for any result of the script's own collate function
             items = len(ids)
-        batch = (items, ids, source, source or iterator, [])
+        batch: Fetched = (items, ids, source, source or iterator, [])
         self.storages.add(batch, content)
         self.append((GOT, now, batch))
         if entered:
@@ -368,8 +370,13 @@ class Attached:
             recorder.end_if_limited()
         self._count_cost(step, unwatched)
         self._plain_until = 0 if self._differs() else recorder.plain_until(step)
+        self.check_steady()
         if self.turn_observer is not None:
             self.turn_observer.ended()
+
+    def check_steady(self) -> None:
+        """Note whether forward passes need no decision but whether they train."""
+        self.steady = self.requests and self.passes.known_model and self.named is None and not self.outermost.searches
 
     def _differs(self) -> bool:
         """True if more happens at the end of each step than its event says."""
@@ -383,7 +390,7 @@ class Attached:
             or self.calls.seen
         )
 
-    def look_closer(self) -> None:
+    def expect_work(self) -> None:
         """Something is due when the current step ends."""
         self._plain_until = 0
 
@@ -452,7 +459,7 @@ class Attached:
             recorder.costs(cost + recorder.written_ns / steps, steps)
         if communication.reducers:
             recorder.launch.cost("ddp_logging_every", LOGGED_EVERY, "steps")
-        communication.tell_parallelism()
+        communication.record_parallelism()
 
     def phase(self) -> str | None:
         """The current phase for communication time.

@@ -136,7 +136,7 @@ def _batches(attached: Attached, iterators: Any) -> list[Undo]:
                 attached.shielded(lost, self)
                 return original(self)
             try:
-                attached.ask()
+                attached.request()
             except Exception as error:
                 attached.failed(error)
             inside, attached.inside = attached.inside, "data"  # modules that transform samples are no forward pass
@@ -340,11 +340,11 @@ def _waiting(torch: Any, attached: Observer) -> list[Undo]:
         def register_comm_hook(self: Any, state: Any, hook: Any) -> None:
             @functools.wraps(hook)  # its annotations are checked
             def hooked(*arguments: Any) -> Any:
-                calls.waits.asks()
+                calls.waits.begin_request()
                 try:
                     return hook(*arguments)
                 finally:
-                    calls.waits.asked()
+                    calls.waits.end_request()
 
             original(self, state, hooked)
 

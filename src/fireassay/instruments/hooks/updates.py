@@ -34,7 +34,7 @@ class Updates:
         attached, passes = self._attached, self._attached.passes
         attached.outermost.search_again()
         attached.turns.made(id(optimizer))
-        attached.look_closer()
+        attached.expect_work()
         attached.optimizers.add(optimizer)
         if not passes.known_model:
             passes.begin_with(optimizer)
@@ -80,11 +80,11 @@ class Updates:
                 attached.append((STEP, attached.now(), key))
                 return
             turns.stepping.append(key)
-            if not attached.begun:
-                attached.open()
             if turns.stepped:
                 self._steps_too(key)
             if attached.since_pass:
+                if not attached.begun:
+                    attached.open()
                 attached.since_pass = REQUESTED  # what was evaluated before an update is in that step
             if attached.named is not None:
                 attached.named["optimizer"].__enter__()
@@ -115,9 +115,9 @@ class Updates:
             now = attached.now()
             entered = attached.used() if attached.timing else 0
             attached.append((STEPPED, now))
-            if turns.stepping:
-                turns.stepping.pop()
-                if turns.stepping:
+            if stepping := turns.stepping:
+                stepping.pop()
+                if stepping:
                     return
             turns.stepped[id(optimizer)] = None
             attached.passed, attached.since_pass = False, UPDATED

@@ -147,7 +147,7 @@ class Asking:
     def __init__(self, path: Path, address: str, take: Take, now: Now = time.monotonic_ns) -> None:
         self._path, self._address, self._take, self._now = path, address, take, now
         self._over = threading.Event()
-        self._thread = threading.Thread(target=self._ask, name="assay-clock-asks", daemon=True)
+        self._thread = threading.Thread(target=self._ping, name="assay-clock-asks", daemon=True)
         self._thread.start()
 
     def close(self) -> None:
@@ -156,7 +156,7 @@ class Asking:
         if self._thread is not threading.current_thread():
             self._thread.join(PATIENCE_S)
 
-    def _ask(self) -> None:
+    def _ping(self) -> None:
         with suppress(OSError, ValueError, KeyError):
             contact = self._contact()
             if contact is None:

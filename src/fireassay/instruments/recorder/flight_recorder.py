@@ -95,7 +95,7 @@ class Flights:
         self._steps: deque[tuple[int, int, int]] = deque(maxlen=STEPS)
         self.ended = self._steps.append  # (step, begin, end); bound directly to save a call per step
 
-    def told(self, torch: Any, environ: Mapping[str, str]) -> tuple[list[tuple[Any, ...]], dict[str, Any]] | None:
+    def listing(self, torch: Any, environ: Mapping[str, str]) -> tuple[list[tuple[Any, ...]], dict[str, Any]] | None:
         """(step, group, op, dtype, size, calls, bytes, total_ns) per kind of call and step, and details; None without communication."""
         contents = list(_read(torch, environ))
         if not contents:
@@ -252,6 +252,6 @@ def read_at_end(flights: Flights, torch: Any) -> tuple[list[tuple[Any, ...]], di
     if distributed is None or not distributed.is_available():
         return None
     try:
-        return flights.told(torch, os.environ)
+        return flights.listing(torch, os.environ)
     except Exception as error:
         return [], {"version": "", "entries": 0, "in_steps": 0, "lost": False, "absent": f"{type(error).__name__}: {error}"}

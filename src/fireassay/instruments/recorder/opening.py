@@ -37,7 +37,7 @@ def open_recorder(folder: str, environ: Mapping[str, str], *, on_close: Callable
     recorder.counts_work(environ)
     recorder.limit = limit_from(environ, Path(folder), recorder, identity.incarnation)
     recorder.begin(cost, steps)
-    recorder.launch.looks_at_clocks(Path(folder), environ)
+    recorder.launch.compare_clocks(Path(folder), environ)
     atexit.register(_end_at_exit, recorder)
     os._exit = _ending_first(recorder, os._exit)  # type: ignore[assignment]
     return recorder

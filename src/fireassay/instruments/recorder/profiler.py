@@ -84,7 +84,7 @@ class Profiled:
         try:
             self._profiler.step()
             if self._seen >= self._settings["wait"] + self._settings["warm_up"] + self._settings["active"]:
-                self._tell()
+                self._record()
         except Exception as error:
             self._give_up(error)
 
@@ -92,11 +92,11 @@ class Profiled:
         """The process ends: keep the window's contents."""
         if not self._told:
             try:
-                self._tell()
+                self._record()
             except Exception as error:
                 self._give_up(error)
 
-    def _tell(self) -> None:
+    def _record(self) -> None:
         self._told = True
         if self._profiler is not None:
             self._profiler.stop()
@@ -214,7 +214,7 @@ def _now() -> int:
     return time.monotonic_ns()
 
 
-def asked_of(environ: Mapping[str, str]) -> dict[str, Any] | None:
+def requested_profile(environ: Mapping[str, str]) -> dict[str, Any] | None:
     """The launch's profiling settings; None if it is not profiled."""
     text = environ.get("FIREASSAY_PROFILE")
     return dict(json.loads(text)) if text else None

@@ -7,8 +7,7 @@ Saving or loading a checkpoint and evaluating inside a step are pauses: their ti
 subtract from the step's time; events say which kind it was. (Ending the step at the evaluation would lose the training of a script
 that evaluates first and marks no phases.)
 A loop left early (break, exception): its last step counts if its optimizer phase ran, or, in a script without phases, if anything was
-marked in it and the script went on. The loop cannot tell while an exception unwinds, so the step's row is held back until a loop or
-a pause begins or the recording ends.
+marked in it and the script went on (`held_step`).
 
 Time: `time.monotonic_ns` is called directly, not through `fireassay.clock`, because here an extra call per reading would be part of the
 measurement. It is the same clock.
@@ -18,7 +17,7 @@ Errors: an error in here is printed once on stderr and ends the recording, never
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from types import MappingProxyType, TracebackType
 from typing import Any, Self
@@ -26,9 +25,9 @@ from typing import Any, Self
 from fireassay.instruments.recorder import values as _values
 from fireassay.instruments.recorder.cuda_events import CudaPhases, Later, uses_cuda
 from fireassay.instruments.recorder.inactive import Batch, PhaseName, RandomState
-from fireassay.instruments.recorder.launch_end import listed_by_torch, say, why_unseen
+from fireassay.instruments.recorder.launch_end import say, why_unseen
 from fireassay.instruments.recorder.phases import NAMES, OPTIMIZER, Times
-from fireassay.instruments.recorder.profiler import Profiled, asked_of
+from fireassay.instruments.recorder.profiler import Profiled, requested_profile
 from fireassay.instruments.recorder.recorder_state import NOTHING, Communication, Hooks, RecorderState
 from fireassay.instruments.recorder.shield import shielded
 from fireassay.instruments.recorder.step_iterator import Pause, Steps
@@ -178,10 +177,10 @@ class Recorder(RecorderState):
             self._phases.finish((step,))
         self._phases.clear()
         if self._work is not None:
-            self._work.tell(step, self._hooks.items)
+            self._work.end_step(step, self._hooks.items)
         if self._profiled is not None:
             self._profiled.over()
-        self._tell_first(step, begin, end)
+        self._record_first(step, begin, end)
         if self._later is not None:
             self._later.poll()
 
@@ -190,34 +189,6 @@ class Recorder(RecorderState):
         self._in_step = False
         if self._work is not None:
             self._named = self._work.withdraw(self._named)
-
-    @shielded
-    def unknown_samples(self, reason: str) -> None:
-        """The samples of this launch are unknown."""
-        self.event("samples_unknown", self._now(), step=self.step_number, detail={"reason": reason})
-
-    def communicated(
-        self,
-        method: str,
-        *,
-        total: int | None = None,
-        exposed: int | None = None,
-        compute: int | None = None,
-        nbytes: int | None = None,
-        ago: int = 0,
-    ) -> None:
-        """Record the communication of the current step, or of an earlier one, by one method."""
-        self._append("communication", (*self._key, self.step_number - ago, method, total, exposed, compute, nbytes))
-
-    def collective(self, call: Any, phase: str, method: str) -> None:
-        """Record a finished collective."""
-        where = (call.group, call.number, call.step)
-        what = (call.op, call.size, call.nbytes, call.dtype, phase, None, call.begin, call.end, call.blocked)
-        self._append("collectives", (*self._key, *where, *what, None, None, method))
-
-    def before_flush(self, tell: Callable[[], None]) -> None:
-        """Register a callback that delivers held-back rows before a flush."""
-        self._sink.before_flush(tell)
 
     def attach_communication(self, communication: Communication) -> None:
         """Attach an observer of communication to a script that marks its steps."""
@@ -248,19 +219,16 @@ class Recorder(RecorderState):
             self._end_step(self.ends_at or self._now())
         elif not failed and not self._marks_optimizer and (self._touched or any(self._phases.seen)):
             now = self._now()
-            self._held = (self.step_number, self.begin_ns, now)
+            self._held.bounds = (self.step_number, self.begin_ns, now)
             self._end_step(now)
         self._in_step = False
 
     def _release(self) -> None:
         """The script went on after leaving the loop: its last step counts."""
-        if self._held is None:
-            return
-        last_step, self._held = self._held, None
-        for row in self._held_rows:
-            self._append("steps", row)
-        self._held_rows.clear()
-        self._tell_step(*last_step)
+        if (bounds := self._held.bounds) is not None:
+            for row in self._held.release():
+                self._append("steps", row)
+            self._record_end(*bounds)
 
     def _end_step(self, end: int) -> None:
         step = self.step_number
@@ -273,19 +241,19 @@ class Recorder(RecorderState):
             self._flights.ended((step, self.begin_ns, end))
         self._phases.finish((step, self.begin_ns, end, self._data, self._pause, self._exposed, self._items))
         if self._work is not None:
-            self._work.tell(step, self._items)
+            self._work.end_step(step, self._items)
         if self._profiled is not None:
             self._profiled.over()
-        if self._held is None:
-            self._tell_step(step, self.begin_ns, end)
+        if self._held.bounds is None:
+            self._record_end(step, self.begin_ns, end)
         if self._later is not None:
             self._later.poll()
 
-    def _tell_step(self, step: int, begin: int, end: int) -> None:
+    def _record_end(self, step: int, begin: int, end: int) -> None:
         self.report_step(step + 1, end)
-        self._tell_first(step, begin, end)
+        self._record_first(step, begin, end)
 
-    def _tell_first(self, step: int, begin: int, end: int) -> None:
+    def _record_first(self, step: int, begin: int, end: int) -> None:
         if not self._first_step_seen:
             self._first_step_seen = True
             self.event("first_step", begin, end - begin, step=step)
@@ -295,9 +263,7 @@ class Recorder(RecorderState):
             self.rows.timed(fields[0], times, method)
             return
         row = (*self._key, *fields[:4], *times, *fields[4:], method)
-        if self._held is not None and self._held[0] == fields[0]:
-            self._held_rows.append(row)
-        else:
+        if not self._held.keeps(fields[0], row):
             self._append("steps", row)
 
     def _choose_phases(self) -> bool:
@@ -409,7 +375,7 @@ class Recorder(RecorderState):
             self._saved_after = steps
             self._sink.checkpoint(steps)
         self._saved = True
-        self.look_closer()
+        self.expect_work()
 
     def _finished(self) -> int:
         """Steps finished; the current step counts once its optimizer is done."""
@@ -447,25 +413,14 @@ class Recorder(RecorderState):
         self, id: Any, score: Any, *, prediction: Any = None, target: Any = None, metric: str = "accuracy", cluster: Any = None
     ) -> None:
         """See `Probe.example`."""
-        text = _values.as_text
-        row = (metric, str(text(id)), text(prediction), text(target), _values.as_number(score), text(cluster))
-        self._append("examples", (*self._key, *row))
+        self._append("examples", (*self._key, *_values.example_row(id, score, prediction, target, metric, cluster)))
 
     @shielded
     def examples(
         self, ids: Any, scores: Any, *, predictions: Any = None, targets: Any = None, metric: str = "accuracy", cluster: Any = None
     ) -> None:
         """See `Probe.examples`."""
-        ids = _values.as_list(ids)
-        clusters = [cluster] * len(ids) if isinstance(cluster, str | int) else cluster
-        columns = [
-            _values.as_list(column) if column is not None else [None] * len(ids) for column in (scores, predictions, targets, clusters)
-        ]
-        # Check before the first write: a part of a held-out set must not be taken for the whole.
-        if any(len(column) != len(ids) for column in columns):
-            lengths = ", ".join(str(len(column)) for column in columns)
-            raise ValueError(f"{len(ids)} ids, but {lengths} scores, predictions, targets, clusters; give as many of each")
-        for id, score, prediction, target, group in zip(ids, *columns, strict=True):
+        for id, score, prediction, target, group in _values.aligned(ids, scores, predictions, targets, cluster):
             self.example(id, score, prediction=prediction, target=target, metric=metric, cluster=group)
 
     # ------------------------------------------------------------------ start and end
@@ -476,7 +431,7 @@ class Recorder(RecorderState):
 
     def counts_work(self, environ: Mapping[str, str]) -> None:
         """Count the FLOPs of the first step, and profile some later ones, if the launch requests it."""
-        request = asked_of(environ)
+        request = requested_profile(environ)
         if request is not None:
             self._profiled = Profiled(request, self.rank, self.event)
         if environ.get("FIREASSAY_FLOPS") == "1":
@@ -507,8 +462,8 @@ class Recorder(RecorderState):
         self.leave(self._loop, failed=error is not None)
         if error is None:
             self._release()
-        elif self._held is not None:  # closing cut that step short: drop its row
-            self.step_number = self._held[0]
+        elif self._held.bounds is not None:  # closing cut that step short: drop its row
+            self.step_number = self._held.bounds[0]
         if self._communication is not None:
             self._communication.close()
         if self._profiled is not None:
@@ -517,20 +472,12 @@ class Recorder(RecorderState):
         if self._later is not None:
             self._later.drain()
         self.rows.close()
-        flushed = self._sink.flush_cpu_ns()
-        if flushed is not None:
-            self.launch.cost("flush_cpu", flushed, "ns")
-        self.launch.cost("hash_total", self.model.hash_ns, "ns")
-        self.launch.tell_memory()
-        if (listing := listed_by_torch(self._flights)) is not None:
-            rows, inventory = listing
-            for row in rows:
-                self._append("inventory", (*self._key, *row))
-            self.event("flight_recorder", self._now(), value=float(inventory["entries"]), detail=inventory)
+        self.launch.record_resources(self._sink.flush_cpu_ns(), self.model.hash_ns)
+        self.launch.record_torch_list(self._flights, self.event)
         if not self._first_step_seen and (why := why_unseen()) is not None:
             self.event("steps_unseen", self._now(), detail={"why": why})
         self.event("worker_end", self._now(), step=self.step_number, detail={"error": error} if error else {})
-        self.launch.last_look()
+        self.launch.last_comparison()
         self._stop()
 
     def _stop(self) -> None:

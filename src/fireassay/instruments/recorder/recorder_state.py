@@ -16,10 +16,12 @@ from typing import Any, Protocol
 from fireassay.instruments.recorder import values as _values
 from fireassay.instruments.recorder.cuda_events import CudaPhases, Later
 from fireassay.instruments.recorder.flight_recorder import Flights
+from fireassay.instruments.recorder.held_step import HeldStep
 from fireassay.instruments.recorder.inactive import Probe
 from fireassay.instruments.recorder.launch_end import Append, LaunchEnd, say
 from fireassay.instruments.recorder.phases import NAMES, HostPhases, Times
 from fireassay.instruments.recorder.profiler import Profiled
+from fireassay.instruments.recorder.shield import shielded
 from fireassay.instruments.recorder.sink import Identity, Sink
 from fireassay.instruments.recorder.step_limit import StepLimit
 from fireassay.instruments.recorder.step_rows import StepRows
@@ -69,7 +71,7 @@ class Hooks(Protocol):
     def set_aside(self, ns: int, since: int | None = None) -> None:
         """Exclude other work from the current step; `since`: the start of a reported pause."""
 
-    def look_closer(self) -> None:
+    def expect_work(self) -> None:
         """Something is due when the current step ends."""
 
     def silence(self) -> None:
@@ -118,8 +120,7 @@ class RecorderState(Probe, ABC):
         self._loop = 0  # number of the current `steps` loop
         self._epoch = 0
         self._in_step = False
-        self._held: tuple[int, int, int] | None = None  # a step that a failure may have cut short: number, begin, end
-        self._held_rows: list[tuple[Any, ...]] = []
+        self._held = HeldStep()
         self._saved = False  # whether a checkpoint was saved since the last step ended
         self._saved_after: int | None = None  # number of steps at the last save
         self._touched = False  # whether samples or log were called in the current step
@@ -175,11 +176,11 @@ class RecorderState(Probe, ABC):
         """Batches used in the current step, if hooks see them."""
         return 0 if self._hooks is None else self._hooks.batches
 
-    def look_closer(self) -> None:
+    def expect_work(self) -> None:
         """Something is due when the current step ends."""
         self._busy = True
         if self._hooks is not None:
-            self._hooks.look_closer()
+            self._hooks.expect_work()
 
     def _stop_phases(self) -> None:
         """Training pauses."""
@@ -227,6 +228,34 @@ class RecorderState(Probe, ABC):
         launch, rank, incarnation = self._key
         host, text = self._identity.host, json.dumps(dict(detail))
         self._append("events", (launch, ns, duration, host, rank, incarnation, kind, step, value, text))
+
+    @shielded
+    def unknown_samples(self, reason: str) -> None:
+        """The samples of this launch are unknown."""
+        self.event("samples_unknown", self._now(), step=self.step_number, detail={"reason": reason})
+
+    def communicated(
+        self,
+        method: str,
+        *,
+        total: int | None = None,
+        exposed: int | None = None,
+        compute: int | None = None,
+        nbytes: int | None = None,
+        ago: int = 0,
+    ) -> None:
+        """Record the communication of the current step, or of an earlier one, by one method."""
+        self._append("communication", (*self._key, self.step_number - ago, method, total, exposed, compute, nbytes))
+
+    def collective(self, call: Any, phase: str, method: str) -> None:
+        """Record a finished collective."""
+        where = (call.group, call.number, call.step)
+        what = (call.op, call.size, call.nbytes, call.dtype, phase, None, call.begin, call.end, call.blocked)
+        self._append("collectives", (*self._key, *where, *what, None, None, method))
+
+    def before_flush(self, deliver: Callable[[], None]) -> None:
+        """Register a callback that delivers held-back rows before a flush."""
+        self._sink.before_flush(deliver)
 
     @contextmanager
     def set_aside_hashing(self) -> Iterator[None]:

@@ -9,12 +9,10 @@ import os
 import socket
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
-
-Fold = Callable[[Sequence[tuple[Any, ...]]], Mapping[str, list[tuple[Any, ...]]]]  # as in `record/writer.py`
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,10 +34,6 @@ class Sink(Protocol):
         """Take one row."""
         ...
 
-    def folded(self, fold: Fold) -> Callable[[tuple[Any, ...]], None]:
-        """A function that takes raw rows; `fold` turns them into table rows when they are written."""
-        ...
-
     def step(self, steps: int, now_ns: int) -> None:
         """Report the number of steps finished."""
         ...
@@ -56,7 +50,7 @@ class Sink(Protocol):
         """Write the rows taken so far."""
         ...
 
-    def before_flush(self, tell: Callable[[], None]) -> None:
+    def before_flush(self, deliver: Callable[[], None]) -> None:
         """Register a callback to run before each flush, in any thread, since rows may be held back."""
         ...
 
@@ -82,8 +76,7 @@ class LaunchSink:
         name = f"rank={rank}.inc={incarnation}.pid={pid}"
         self._writer = StreamWriter(folder, name, flush_s=flush_s, on_error=progress.error)
         self._clocks = tuple(filter(None, map(_cpu_clock, set(threading.enumerate()) - before)))
-        self.append, self.folded = self._writer.append, self._writer.folded
-        self.flush = self._writer.flush
+        self.append, self.flush = self._writer.append, self._writer.flush
         self.before_flush = self._writer.before_writing
         self.step = progress.step
         self.checkpoint = progress.checkpoint
@@ -115,14 +108,6 @@ class MemorySink:
         """Take one row."""
         self.rows.append((table, row))
 
-    def folded(self, fold: Fold) -> Callable[[tuple[Any, ...]], None]:
-        """A function that takes raw rows."""
-
-        def append(raw: tuple[Any, ...]) -> None:
-            self.rows.extend((table, row) for table, rows in fold((raw,)).items() for row in rows)
-
-        return append
-
     def step(self, steps: int, now_ns: int) -> None:
         """Report the number of steps finished."""
         self.steps = steps
@@ -134,14 +119,14 @@ class MemorySink:
     def saving(self, begun: bool) -> None:
         """Ignored in memory."""
 
-    def before_flush(self, tell: Callable[[], None]) -> None:
+    def before_flush(self, deliver: Callable[[], None]) -> None:
         """Register a callback."""
-        self.held_back.append(tell)
+        self.held_back.append(deliver)
 
     def flush(self) -> None:
         """Ask for the rows held back; all stay in memory."""
-        for tell in self.held_back:
-            tell()
+        for deliver in self.held_back:
+            deliver()
 
     def flush_cpu_ns(self) -> int | None:
         """Nothing is flushed."""

@@ -67,7 +67,7 @@ class WorkOfAStep:
         plain, self._plain = self._plain, None
         return named if plain is None else plain
 
-    def tell(self, step: int, items: float | None) -> None:
+    def end_step(self, step: int, items: float | None) -> None:
         """The step has ended."""
         self.step_over, self._step, self._items = self._plain is not None, step, items
 

@@ -5,7 +5,7 @@ Duck-typed: importing torch or numpy here would break the probe's promise of low
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 
@@ -103,3 +103,24 @@ def _flat(values: list[Any]) -> Iterable[Any]:
             yield value.item()
         else:
             yield value
+
+
+def example_row(id: Any, score: Any, prediction: Any, target: Any, metric: str, cluster: Any) -> tuple[Any, ...]:
+    """A row of the table `examples`, without its key."""
+    return metric, str(as_text(id)), as_text(prediction), as_text(target), as_number(score), as_text(cluster)
+
+
+def aligned(ids: Any, scores: Any, predictions: Any, targets: Any, cluster: Any) -> Iterator[tuple[Any, ...]]:
+    """The examples' columns, one example after the other; a single cluster is that of all.
+
+    Raises:
+        ValueError: a column is shorter or longer than the ids.
+    """
+    ids = as_list(ids)
+    clusters = [cluster] * len(ids) if isinstance(cluster, str | int) else cluster
+    columns = [as_list(column) if column is not None else [None] * len(ids) for column in (scores, predictions, targets, clusters)]
+    # Check before the first write: a part of a held-out set must not be taken for the whole.
+    if any(len(column) != len(ids) for column in columns):
+        lengths = ", ".join(str(len(column)) for column in columns)
+        raise ValueError(f"{len(ids)} ids, but {lengths} scores, predictions, targets, clusters; give as many of each")
+    return zip(ids, *columns, strict=True)

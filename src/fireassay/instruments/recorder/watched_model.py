@@ -41,7 +41,7 @@ class Current(Protocol):
     def fail(self, error: Exception, where: str = ...) -> None:
         """End the recording, not the training."""
 
-    def look_closer(self) -> None:
+    def expect_work(self) -> None:
         """Something is due when the current step ends."""
 
     def set_aside_hashing(self) -> AbstractContextManager[None]:
@@ -123,7 +123,7 @@ class WatchedModel:
         """See `Probe.watch`."""
         self.leave()
         staged = model_hash.is_called_as_a_stage()
-        self._recorder.look_closer()
+        self._recorder.expect_work()
         watch = self.watching = model_hash.Watch(model, staged=staged, optimizers=self.optimizers)
         self._fingerprint("parameters", value=float(watch.parameters))
         for what, number in zip(("random_layers", "batch_layers"), model_hash.layers(model), strict=True):
@@ -133,7 +133,7 @@ class WatchedModel:
         self._asks_sending = self._recorder.workers > 1
         if watch.staged:  # a pipeline stage is not a replica
             return
-        self.later_steps = later_gradients.wait_for(model, self._recorder.seed, self._look_at_step)
+        self.later_steps = later_gradients.wait_for(model, self._recorder.seed, self._examine_step)
         if self._incarnation == 0:  # a resumed run has no first gradient
             self.first_gradients = _first_gradients.wait_for(model, self._keep_first_gradients, watch.trained_by)
 
@@ -164,21 +164,21 @@ class WatchedModel:
         later.arm()
 
     @shielded
-    def _look_at_step(self, optimizer: Any, clips: list[later_gradients.Clip]) -> None:
+    def _examine_step(self, optimizer: Any, clips: list[later_gradients.Clip]) -> None:
         """Record the current step's training inputs, just before the optimizer steps."""
         later, watch = self.later_steps, self.current
         if later is None or watch is None:
             return
-        later.looked(self._recorder.step_number)
-        self._recorder.look_closer()
+        later.examined(self._recorder.step_number)
+        self._recorder.expect_work()
         with self._recorder.set_aside_hashing():
             try:
-                self._tell_later(later, watch, optimizer, clips)
+                self._record_later(later, watch, optimizer, clips)
             except Exception as error:
                 self._leave_later_steps()
                 say(f"later steps are not compared between ranks: {type(error).__name__}: {error}")
 
-    def _tell_later(
+    def _record_later(
         self, later: later_gradients.LaterSteps, watch: model_hash.Watch, optimizer: Any, clips: list[later_gradients.Clip]
     ) -> None:
         training, mode = later_gradients.mode_of(watch.model)
