@@ -22,8 +22,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from fireassay.stats.comparing.noninferiority import crossed
-from fireassay.stats.comparing.tango import tango_z
+from fireassay.stats.comparing.noninferiority import crossed, tango_z
 from fireassay.stats.intervals.intervals import log_t, t_quantile
 from fireassay.stats.series.steady_state import steady_state
 

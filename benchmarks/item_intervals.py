@@ -23,9 +23,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from fireassay.stats.calibration import calibration_error
-from fireassay.stats.intervals import item_bootstrap, item_means
-from fireassay.stats.intervals.item_bootstrap import Items
+from fireassay.stats import calibration
+from fireassay.stats.calibration import Items, calibration_error
+from fireassay.stats.intervals import item_means
 
 Array = NDArray[np.float64]
 LOW, HIGH = 93.5, 96.5
@@ -64,7 +64,7 @@ def main() -> int:
         one
         for setting in SETTINGS
         for size in sizes
-        if not setting.clustered or size // CLUSTER >= item_bootstrap.MIN_CLUSTERS
+        if not setting.clustered or size // CLUSTER >= calibration.MIN_CLUSTERS
         for one in row(setting, size, experiments, asked.draws, seed)
     ]
     broken = [words for words, promised in rows if not promised]
@@ -111,7 +111,7 @@ def interval(setting: Setting, rng: np.random.Generator, size: int, draws: int, 
         of_mean = item_means.of_items(rows[:, 0], weights, labels, (0.0, 1.0), CONFIDENCE)
         return of_mean.low, of_mean.high
     items = Items(weights=weights, clusters=labels)
-    found = item_bootstrap.of_score(lambda drawn: fold(drawn @ rows), items, CONFIDENCE, draws=draws, seed=number)
+    found = calibration.of_score(lambda drawn: fold(drawn @ rows), items, CONFIDENCE, draws=draws, seed=number)
     return found.low, found.high
 
 

@@ -24,8 +24,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from fireassay.stats.comparing.noninferiority import crossed, largest_change
-from fireassay.stats.comparing.tango import flips_lower
+from fireassay.stats.comparing.noninferiority import crossed, flips_lower, largest_change
 from fireassay.stats.intervals.intervals import t_quantile
 
 Array = NDArray[np.float64]

@@ -24,8 +24,7 @@ from fireassay.errors import EnvironmentLacks
 from fireassay.faults import slow
 from fireassay.frames.record_data import RecordData, from_record
 from fireassay.frames.training.rank_time import HELD_UP, partition
-from fireassay.frames.training.recovery import recoveries
-from fireassay.frames.training.unknown_progress import unknown_progress
+from fireassay.frames.training.recovery import recoveries, unknown_progress
 from fireassay.record.reader import open_record
 from fireassay.runners.experiment.run import run
 from fireassay.spec.load import from_mapping

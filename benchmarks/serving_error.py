@@ -36,7 +36,7 @@ from fireassay.instruments.reference_server.settings import Settings
 from fireassay.record.machine import Machine, cpu_ticks
 from fireassay.runners.calibration.client import STREAMS, TOKENS, ceiling, error_at
 from fireassay.runners.calibration.client_drill import DISTURBANCES
-from fireassay.verdict.fitness.client import WITHIN, inadmissible
+from fireassay.verdict.fitness import WITHIN, inadmissible
 
 P50_MS, P99_MS = 0.2, 1.0
 FOREIGN = 0.15  # cores of other programs: more, and the run says nothing

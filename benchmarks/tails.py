@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from fireassay.stats.intervals.intervals import order_ranks, t_quantile
 from fireassay.stats.intervals.quantiles import Tail, cluster_woodruff
-from fireassay.stats.models.early_stopping import dropped
+from fireassay.stats.models.queueing import dropped
 
 Array = NDArray[np.float64]
 WARM_UP = 4000

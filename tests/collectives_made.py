@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from fireassay.estimates.estimate import Estimate, Value
-from fireassay.frames.links import bandwidth
+from fireassay.frames.links import network_probe
 from fireassay.frames.links.collective_calls import asked_cells
 from fireassay.frames.record_data import RecordData
 from fireassay.record.tables import TABLES
@@ -110,7 +110,7 @@ class Made:
         for cell in asked:
             if cell.op in self.unsupported:
                 continue
-            truth = bandwidth.predicted(cell.op, cell.workers, cell.nbytes, self.alpha, self.beta) or self.alpha
+            truth = network_probe.predicted(cell.op, cell.workers, cell.nbytes, self.alpha, self.beta) or self.alpha
             for loop in range(LOOPS + 1):  # the first warms up, and takes ten times as long
                 each = truth * 2.718281828 ** (numbers.gauss(0.0, self.noise) + luck) * (10.0 if loop == 0 else 1.0)
                 slowest = numbers.randrange(cell.workers)

@@ -28,10 +28,11 @@ from fireassay.spec import schema
 from fireassay.spec.experiment import Experiment
 from fireassay.spec.keys import keys as every_key
 from fireassay.stats.intervals import means
-from fireassay.verdict.audits.support.audit import Audit
-from fireassay.verdict.claims.claim_audit import ClaimAudit
+from fireassay.verdict.audits.audit import Audit
+from fireassay.verdict.claims.claim import ClaimAudit
 from fireassay.verdict.comparison import comparability
 from fireassay.verdict.conditions import catalogue
+from fireassay.verdict.gates.gate import Gate
 
 FOLDER = Path(__file__).resolve().parents[1] / "docs" / "reference"
 DIMENSIONS = {
@@ -63,6 +64,13 @@ def text_block(text: str) -> str:
 def module_words(package: str, name: str) -> str:
     """The docstring of a plug-in's file."""
     return docstring(catalog.module(package, name))
+
+
+def gate_words(gate: Gate) -> str:
+    """A gate's question and what its function says; of a file with one gate, what the file says."""
+    of_file = docstring(gate.check.__module__)
+    alone = hasattr(importlib.import_module(gate.check.__module__), "GATE")
+    return of_file if alone else blocks([gate.question, inspect.cleandoc(gate.check.__doc__ or "")])
 
 
 def docstring(module: str) -> str:
@@ -160,7 +168,7 @@ def verdict() -> str:
     """The audits and the gates, in the words of their files."""
     every = catalog.load_all("verdict.claims.audits") | catalog.load_all("verdict.audits")
     audits = [f"### {name}\n\n{audit_words(audit)}" for name, audit in sorted(every.items())]
-    gates = [f"### {name}\n\n{module_words('verdict.gates', name)}" for name in catalog.names("verdict.gates")]
+    gates = [f"### {name}\n\n{gate_words(gate)}" for name, gate in sorted(catalog.load_all("verdict.gates").items())]
     return page(
         "Verdict",
         "src/fireassay/verdict",

@@ -2,7 +2,8 @@
 
 The file's stem is the plug-in's name in specs, records, reports, docs and tests.  Every plug-in file of a folder defines one constant,
 named after the folder (`launchers/` -> `LAUNCHER`), whose `.name` equals the stem; a file in a folder of families (`metrics/` -> `METRICS`)
-defines several, whose members have their own names.  A file without the constant is a helper.  There is no registry: a new file in the folder is a new plug-in.
+defines several, whose members have their own names.  A file without the constant is a helper.  There is no registry: a new file in the folder
+is a new plug-in.  What is below a folder named after a kind is about records of that kind alone, and not loaded for others (`training`: calls too).
 Third parties add theirs through the entry-point group `fireassay.<folder>` (`fireassay.metrics`); each entry point refers to such a constant.
 """
 
@@ -40,14 +41,16 @@ PLUG_INS: dict[str, str] = {
 }
 # Folders whose plug-ins are sorted into subfolders; elsewhere a subfolder is a separate package.
 SORTED = frozenset({"metrics", "verdict.audits"})
-# Folders in which each file defines a family: a tuple of named plug-ins.
+# Folders in which each file defines a family: a tuple or list of named plug-ins.
 FAMILIES = {
     "metrics": "METRICS",
     "verdict.audits": "AUDITS",
     "verdict.claims.audits": "AUDITS",
     "traffic.tasks": "TASKS",
     "quality.scoring.metrics": "METRICS",
+    "verdict.gates": "GATES",
     "quality.scoring.extractors": "EXTRACTORS",
+    "quality.tasks": "FORMATS",
 }
 FOLDERS = frozenset({"kinds"})  # a plug-in is a folder, whose `__init__` defines the constant
 OF_KINDS = frozenset({"metrics", "verdict.audits", "verdict.gates"})  # the folder of a kind may hold some
@@ -149,7 +152,7 @@ def _members(package: str, besides: frozenset[str] = frozenset()) -> dict[str, t
 
 
 def _several(value: Any) -> tuple[Any, ...]:
-    return value if isinstance(value, tuple) else (value,)
+    return tuple(value) if isinstance(value, tuple | list) else (value,)
 
 
 def _twice(package: str, name: str, where: str) -> Exception:

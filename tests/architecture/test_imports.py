@@ -22,7 +22,7 @@ PLANTED = (  # file, what is added to it, the contract that this breaks
     ("spec/plan.py", "def late():\n    from fireassay.record import tables", "Imports point downwards"),
     ("api/record.py", "def late():\n    import fireassay.cli.support.output", "Imports point downwards"),
     ("metrics/metric.py", "import time", "Judging looks at no clock"),
-    ("metrics/needs.py", "def late():\n    import time", "Judging looks at no clock"),
+    ("metrics/results.py", "def late():\n    import time", "Judging looks at no clock"),
     ("stats/intervals/intervals.py", "def late():\n    from subprocess import run", "Judging looks at no clock"),
     ("verdict/types.py", "def late():\n    import fireassay.launchers", "Judging does not see measuring"),
     ("launchers/support/base.py", "def late():\n    import fireassay.verdict.types", "Measuring does not see judging"),

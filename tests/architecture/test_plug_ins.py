@@ -10,6 +10,7 @@ import pytest
 
 from fireassay import catalog
 from fireassay.metrics.metric import LAST, Metric
+from fireassay.spec.kind import kinds
 from tests.architecture.conftest import Run
 from tests.docs.blocks import blocks
 from tests.tiers import some
@@ -120,6 +121,18 @@ def test_what_is_planted_is_a_flag_of_the_command_line(
     assert result.returncode == 0
 
 
+def test_a_judge_needs_no_folder_of_a_kind_that_a_record_does_not_concern() -> None:
+    lost = [
+        (kind.name, package, name)
+        for kind in kinds()
+        for package in sorted(catalog.OF_KINDS)
+        for name, plug_in in catalog.load_all(package).items()
+        if kind.concerns(plug_in.about) and name not in catalog.load_all(package, kind.unconcerned)
+    ]
+    assert lost == []
+    assert "output_throughput" not in catalog.load_all("metrics", next(kind for kind in kinds() if kind.trains).unconcerned)
+
+
 def test_no_plug_in_is_found_under_two_names() -> None:
     for package in catalog.PLUG_INS:
         found = catalog.load_all(package)
@@ -175,7 +188,7 @@ VERB = Verb(
 '''
 AUDIT_FILE = '''"""Does the record's name bring bad luck?"""
 
-from fireassay.verdict.audits.support.audit import Audit
+from fireassay.verdict.audits.audit import Audit
 from fireassay.verdict.types import Finding
 
 
@@ -195,7 +208,7 @@ AUDITS = (
 '''
 GATE_FILE = '''"""Is the configuration odd?"""
 
-from fireassay.verdict.gates.support.gate import Gate
+from fireassay.verdict.gates.gate import Gate
 from fireassay.verdict.types import GateResult
 
 
@@ -207,7 +220,7 @@ GATE = Gate(name="oddity", question="Is the configuration odd?", check=check)
 '''
 SCORE_FILE = '''"""How much shorter is an answer than its reference?"""
 
-from fireassay.quality.scoring.support.options import by_item
+from fireassay.quality.scoring.text_metric import by_item
 from fireassay.quality.scoring.text_metric import Prepared, TextMetric
 
 

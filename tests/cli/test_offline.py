@@ -45,9 +45,10 @@ sys.addaudithook(refuse)
 from fireassay.cli import main
 from fireassay.quality.sandbox.check import program
 from fireassay.quality.sandbox.check import check_program
-from fireassay.quality.sandbox.outcomes import Limits
+from fireassay.quality.sandbox.tiers import Limits
 from fireassay.quality.sandbox.probing import probe
-from fireassay.quality.tasks import gsm8k, humaneval
+from fireassay.quality.tasks import gsm8k
+from fireassay.quality.tasks.programs import HUMANEVAL
 
 codes = {}
 for metric, margin in (("f1", "0.25"), ("rouge_l", "0.25"), ("bleu", "25")):
@@ -61,7 +62,7 @@ codes["compare"] = main(["compare", *sides, "--margin", "0.25"])
 codes["report"] = main(["report", sides[0], "--full"])
 codes["verify"] = main(["verify", sides[0]])
 (sums,) = gsm8k.FORMAT.read(Path("gsm8k.jsonl"), {**gsm8k.FORMAT.options, "shots": 0})
-(programs,) = humaneval.FORMAT.read(Path("humaneval.jsonl"), dict(humaneval.FORMAT.options))
+(programs,) = HUMANEVAL.read(Path("humaneval.jsonl"), dict(HUMANEVAL.options))
 verdicts = [check_program(program(item, item.references[0]), Limits(), probe()).outcome for item in programs.items]
 Path("said.json").write_text(json.dumps({"codes": codes, "items": len(sums.items), "verdicts": verdicts, "opened": opened}))
 """

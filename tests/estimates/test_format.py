@@ -9,7 +9,7 @@ from hypothesis import given as drawn
 from hypothesis import strategies as st
 
 from fireassay.estimates.estimate import Absent, Estimate
-from fireassay.estimates.format import asked, count, given, number, percent, reading, scale_for, show
+from fireassay.estimates.format import count, given, limit_text, number, percent, reading, scale_for, show
 
 
 def made(value: float, low: float, high: float, unit: str = "ratio", *, k: int = 5, confidence: float = 0.95) -> Estimate:
@@ -71,7 +71,7 @@ def test_the_limit_is_compared_in_the_units_of_the_value() -> None:
     """A wall time of 999.9997 ms against a deadline of 1 s; an efficiency of 69.996 % against 0.7."""
     assert show(made(0.9999997, 0.98, 1.02, "s"), beside=(1.0,)).text == "999.9997 ms"
     assert show(made(0.69996, 0.6, 0.8, "fraction"), beside=(0.7,)).text == "69.996 %"
-    assert [asked(0.7, "fraction"), asked(1.5, "s"), asked(0.25, "USD"), asked(0.71234567, "fraction")] == [
+    assert [limit_text(0.7, "fraction"), limit_text(1.5, "s"), limit_text(0.25, "USD"), limit_text(0.71234567, "fraction")] == [
         "70 %",
         "1.5 s",
         "$0.25",

@@ -19,7 +19,7 @@ from fireassay.kinds.training.layers import layers
 from fireassay.record.reader import open_record
 from fireassay.spec.experiment import Quality
 from fireassay.spec.load import load
-from fireassay.verdict.evidence.training_faults import diagnose
+from fireassay.verdict.evidence.gradient_faults import diagnose
 from fireassay.verdict.judge import examine, judge
 from fireassay.verdict.judging import Evidence
 from fireassay.verdict.types import Finding

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fireassay.estimates.estimate import Absent, Estimate
-from fireassay.frames.ended_launches import ended, ended_words
+from fireassay.frames.record_tables import ended, ended_words
 from fireassay.frames.training.correctness.sample_ledger import epochs
 from tests.handmade import Handmade
 from tests.metrics.narrow import absence, estimated

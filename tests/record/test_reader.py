@@ -7,6 +7,7 @@ import os
 from pathlib import Path
 
 import polars as pl
+import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -15,7 +16,7 @@ from fireassay.clock import FakeClock
 from fireassay.errors import RecordError
 from fireassay.record.folder import create
 from fireassay.record.lookup import resolve
-from fireassay.record.reader import open_record
+from fireassay.record.reader import MIGRATED, open_record
 from fireassay.record.tables import FORMAT_VERSION, TABLES
 from fireassay.record.writer import StreamWriter
 from tests.record.making import experiment, launch_row, sealed, step_row, unfinished
@@ -283,3 +284,10 @@ def test_an_interrupted_launch_row_is_read_like_any_other(tmp_path: Path) -> Non
     folder.writer(0).append("launches", launch_row(0, status="aborted"))
     folder.finish("interrupted")
     assert open_record(folder.path).table("launches")["status"].to_list() == ["aborted"]
+
+
+def test_migrations_change_no_table_that_is_read_as_todays(repository: Path) -> None:
+    steps = open_record(repository / "tests" / "records" / "good")._migrations  # of the first format
+    assert len(steps) == FORMAT_VERSION - 1
+    table = pa.table({"launch": pa.array([0, 1], pa.int32())})
+    assert [name for name in set(TABLES) - set(MIGRATED) for step in steps if step.table(name, lambda _: table) is not table] == []

@@ -17,7 +17,7 @@ from fireassay.spec.load import from_mapping, load, read, to_toml
 from fireassay.spec.rules.experiment import MIN_LAUNCHES
 from fireassay.spec.rules.notes import notes
 from fireassay.spec.sections.workload import Workload
-from fireassay.verdict.gates.support import gate
+from fireassay.verdict.gates import gate
 from tests.spec.making import SMALLEST, experiments, smallest, written
 
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fireassay.stats.pass_at_k import Solved, of_problems, pass_at_k
+from fireassay.stats.intervals.item_means import Solved, of_problems, pass_at_k
 
 
 @given(st.integers(1, 9).flatmap(lambda n: st.tuples(st.just(n), st.integers(0, n), st.integers(1, n))))

@@ -14,7 +14,7 @@ from typing import Any
 from fireassay.estimates.estimate import Estimate
 from fireassay.spec.experiment import Quality
 from fireassay.spec.plan import configuration_name
-from fireassay.verdict.audits.support.audit import Audit
+from fireassay.verdict.audits.audit import Audit
 from fireassay.verdict.judge import examine
 from fireassay.verdict.types import GateResult
 from tests.handmade import Handmade

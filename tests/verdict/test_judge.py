@@ -15,7 +15,7 @@ from fireassay.errors import EnvironmentLacks
 from fireassay.estimates.estimate import Estimate
 from fireassay.frames.record_data import RecordData
 from fireassay.metrics.metric import ALL
-from fireassay.metrics.needs import values as needs
+from fireassay.metrics.results import values as needs
 from fireassay.spec.experiment import Gates, Quality, Scaling
 from fireassay.spec.experiment import Verdict as Requested
 from fireassay.verdict.judge import Judgement, check, examine, examined, judge

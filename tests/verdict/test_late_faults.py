@@ -17,7 +17,7 @@ from fireassay.frames.record_data import RecordData
 from fireassay.frames.training.correctness.later_gradients import compared_later
 from fireassay.kinds.training.layers import layers
 from fireassay.verdict.evidence import gradient_faults
-from fireassay.verdict.evidence.training_faults import diagnose
+from fireassay.verdict.evidence.gradient_faults import diagnose
 from fireassay.verdict.judge import examine
 from fireassay.verdict.judging import Evidence
 from fireassay.verdict.types import Finding

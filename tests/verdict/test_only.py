@@ -75,6 +75,16 @@ def test_reports_start_with_what_was_asked_about() -> None:
     assert not any(word in head.lower() for word in ("correctness", "cost and energy", "reliability"))
 
 
+def test_a_metric_that_the_answer_does_not_show_is_not_computed() -> None:
+    view, judgement = shown(asked("performance"))
+    written(view, "terminal", full=False)
+    known = set(vars(judgement.results)["_known"])
+    left = [row for row in view.metrics if row.name not in known]
+    assert left != []
+    assert {row.dimension for row in left}.isdisjoint({"performance"})
+    assert all(row.cells for row in left)  # computed now
+
+
 def test_a_result_that_is_wrong_counts_and_is_shown_whatever_was_asked_about() -> None:
     made = asked("performance")
     made.rows["samples"] = [row for row in made.rows["samples"] if row[1] == 0]

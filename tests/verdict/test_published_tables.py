@@ -8,8 +8,8 @@ import pytest
 
 from fireassay.errors import Problem, SpecError
 from fireassay.spec.timings import Stated, parse_timings, with_tolerance
-from fireassay.verdict.claims.rubric.rubric import rubric
-from fireassay.verdict.claims.rubric.types import Limits, Rubric
+from fireassay.verdict.claims.rubric import rubric
+from fireassay.verdict.claims.rubric_types import Limits, Rubric
 
 # github.com/mvsjober/ml-benchmarks, results.md: several series in one table
 MAHTI = """\

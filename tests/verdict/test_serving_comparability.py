@@ -16,7 +16,7 @@ from fireassay.verdict.comparison.comparability import differences, refusing, un
 from fireassay.verdict.comparison.compare import compare
 from fireassay.verdict.comparison.types import Side
 from fireassay.verdict.conditions.catalogue import CONDITIONS
-from fireassay.verdict.conditions.sources.imported import OURS
+from fireassay.verdict.conditions.facts import OURS
 from fireassay.verdict.judge import judge
 from tests.serving_made import simulated
 from tests.tiers import some

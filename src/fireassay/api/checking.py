@@ -13,8 +13,7 @@ from fireassay.api.sides import Watch, comparable, refuse_itself, side, sides, u
 from fireassay.errors import Interrupted, RecordError
 from fireassay.record.store import is_address, shown_url
 from fireassay.runners.experiment.progress import RunProgress
-from fireassay.verdict.checking.check import alone, check, check_history
-from fireassay.verdict.checking.confirmation import confirm, unconfirmed
+from fireassay.verdict.checking.check import alone, check, check_history, confirm, unconfirmed
 from fireassay.verdict.checking.history import in_order
 from fireassay.verdict.checking.types import STATES, Check
 from fireassay.verdict.comparison.compare import compare

@@ -11,8 +11,8 @@ from typing import Any
 from fireassay import __version__
 from fireassay.clock import SystemClock
 from fireassay.errors import RecordError
+from fireassay.frames.per_launch import counted, per_launch
 from fireassay.frames.record_data import from_record
-from fireassay.frames.trials import counted, per_launch
 from fireassay.record.reader import open_record
 from fireassay.runners.calibration import client, machine
 from fireassay.runners.calibration.client import ClientCalibration
@@ -20,8 +20,7 @@ from fireassay.runners.calibration.machine import MachineExamination
 from fireassay.runners.experiment.progress import RunProgress
 from fireassay.stats.comparing.aa_test import MIN_LAUNCHES, alike
 from fireassay.stats.series.trend import drift, memory
-from fireassay.verdict.fitness.client import examine_client
-from fireassay.verdict.fitness.machine import examine, whole
+from fireassay.verdict.fitness import examine, examine_client, whole
 
 Result = dict[str, Any]  # the content to store: numbers, and each check with its verdict
 

@@ -20,7 +20,7 @@ from fireassay import catalog
 from fireassay.api.experiment_run import run
 from fireassay.errors import Interrupted, WorkloadError
 from fireassay.estimates.format import count, number, reading
-from fireassay.frames.serving.stamp_uncertainty import TEXT
+from fireassay.frames.serving.requests import TEXT
 from fireassay.record.lookup import record_folders
 from fireassay.record.reader import open_record
 from fireassay.reports.pages.serving_check import Line

@@ -49,7 +49,7 @@ class Estimate:
         return cls(value=interval.value, low=interval.low, high=interval.high, **fields)
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Absent:
     """Not measured, with the reason and what would be needed."""
 

@@ -220,7 +220,7 @@ def reading(value: float | None, unit: str, scale: Scale | None = None, *, besid
     return dressed(written(rounded(shown, decimals, way, [limit * fitting.factor for limit in beside])), fitting)
 
 
-def asked(value: float, unit: str, work: str = "items") -> str:
+def limit_text(value: float, unit: str, work: str = "items") -> str:
     """A given limit, unrounded, with its unit: "70 %", "1.5 s", "$0.25"."""
     fitting = scale_for(unit, (value,), work)
     return dressed(written(Decimal(f"{value * fitting.factor:.12g}")), fitting)

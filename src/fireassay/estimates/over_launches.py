@@ -26,7 +26,7 @@ from fireassay.units import FRACTION, SECONDS
 
 def no_launch(configuration: str) -> Absent:
     """No timed launch of this configuration succeeded."""
-    return Absent(reason="not_measured", detail=f"no timed launch of {configuration} succeeded; the launches table says why")
+    return Absent("not_measured", f"no timed launch of {configuration} succeeded; the launches table says why")
 
 
 def no_logarithm(values: Sequence[float], name: str) -> Absent | None:
@@ -35,8 +35,7 @@ def no_logarithm(values: Sequence[float], name: str) -> Absent | None:
     if bad == 0 or not any(values):
         return None
     metric_name = name.partition("|")[0]
-    detail = f"{bad} of {len(values)} launches give 0 or less for {metric_name}, which is impossible; inspect their rows"
-    return Absent(reason="refused", detail=detail)
+    return Absent("refused", f"{bad} of {len(values)} launches give 0 or less for {metric_name}, which is impossible; inspect their rows")
 
 
 def positive(values: Sequence[float], confidence: float, *, unit: str, aggregate: str, name: str, n_trials: int) -> Estimate:
@@ -144,7 +143,7 @@ def tail_value(series: Series, p: float, name: str, confidence: float, things: s
     if tail.insufficient and few and carried(tail, series):
         return _from_launches(tail, series, name, things, unit)
     if tail.insufficient:
-        return Absent(reason="insufficient", detail=f"{tail.insufficient} (a trial is a {things.removesuffix('s')})")
+        return Absent("insufficient", f"{tail.insufficient} (a trial is a {things.removesuffix('s')})")
     return Estimate.of(
         tail,
         unit=unit,

@@ -24,6 +24,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from fireassay.frames.record_data import RecordData
+from fireassay.frames.record_tables import once_per_record
 from fireassay.stats.groups.clocks import MIN_PINGS, Drift, Offset, Ping, linear_drift
 
 Array = NDArray[np.float64]
@@ -83,12 +84,9 @@ class HostClock:
         return shift, max(*ends, *(offset.bound for offset in grid_offsets))
 
 
+@once_per_record
 def clock_offsets(measured: RecordData) -> Mapping[tuple[int, str], HostClock]:
     """(launch, host) -> clock, for every host on which a worker began. Memoised."""
-    return measured.once("clock offsets", _clock_offsets)
-
-
-def _clock_offsets(measured: RecordData) -> Mapping[tuple[int, str], HostClock]:
     begun = hosts_of(measured).sort("launch").partition_by("launch", maintain_order=True)
     return {(clock.launch, clock.host): clock for hosts in begun for clock in _of_launch(measured, hosts)}
 
@@ -165,12 +163,9 @@ class OneClock:
     troubles: Mapping[int, str]  # launch -> why its hosts' times cannot be compared; they are unchanged
 
 
+@once_per_record
 def on_one_clock(measured: RecordData) -> OneClock:
     """For frames that compare times across workers and with the coordinator, over all launches. Memoised."""
-    return measured.once("on one clock", _on_one_clock)
-
-
-def _on_one_clock(measured: RecordData) -> OneClock:
     hosts = measured.table("events").group_by("launch").agg(pl.col("host").n_unique().alias("hosts"))
     several = sorted(hosts.filter(pl.col("hosts") > 1)["launch"].to_list())
     alignments = {launch: aligned(measured, launch) for launch in several}

@@ -14,7 +14,7 @@ from fireassay.estimates.estimate import Absent
 from fireassay.frames.record_data import RecordData
 from fireassay.units import SECONDS_PER_HOUR
 
-NO_PRICES = Absent(reason="not_measured", detail="the experiment gives no prices; add [prices] usd_per_worker_hour, date and source")
+NO_PRICES = Absent("not_measured", "the experiment gives no prices; add [prices] usd_per_worker_hour, date and source")
 
 
 def usd_per_worker_second(measured: RecordData) -> float | None:
@@ -46,10 +46,10 @@ def launch_joules(measured: RecordData) -> pl.DataFrame:
 def no_energy(measured: RecordData) -> Absent:
     """Why there are no joules, as the instrument reported it."""
     if measured.experiment.energy.source == "none":
-        return Absent(reason="not_measured", detail='the experiment requests no energy (energy.source = "none")')
+        return Absent("not_measured", 'the experiment requests no energy (energy.source = "none")')
     energy = measured.before.get("energy")
     reason = energy.get("absent") if isinstance(energy, dict) else None
-    return Absent(reason="not_measured", detail=str(reason or "no energy counter was readable on this machine (RAPL, NVML)"))
+    return Absent("not_measured", str(reason or "no energy counter was readable on this machine (RAPL, NVML)"))
 
 
 def _readings(measured: RecordData) -> pl.DataFrame:

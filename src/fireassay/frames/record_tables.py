@@ -2,23 +2,41 @@
 
 Pure: built from frames; it never opens a file. Also memoises frames derived from them. A launch is *timed* if its role is timed
 and its status is ok.
+
+Which launches were ended after a requested number of steps, and what can they not show?
+
+`workload.steps` ends a job early: its last epoch is cut and there is no final model. Values that need a whole job are absent
+for that reason, never a loss or a worse quality. The workers report that they reached the number (event `steps_reached`); a
+script that stopped earlier by itself counts as complete.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
-from typing import Any, Self, TypeVar
+from functools import cached_property, wraps
+from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 
 import polars as pl
 
-from fireassay.frames.training.effective_steps import effective_steps
+from fireassay.estimates.estimate import Absent
+from fireassay.estimates.format import count
 from fireassay.spec.experiment import Experiment
 from fireassay.spec.kind import Kind, kind_of
 from fireassay.spec.plan import Configuration, configuration_name, configurations
 
+
+def effective_steps(steps: pl.DataFrame) -> pl.DataFrame:
+    """Each rank's steps as they finally counted: the last version of a step repeated after a restart."""
+    if steps.height == 0 or steps["incarnation"].max() == 0:
+        return steps
+    last = pl.col("incarnation").max().over("launch", "step")
+    return steps.filter(pl.col("incarnation") == last)
+
+
 T = TypeVar("T")
+P = ParamSpec("P")
+R = TypeVar("R", bound="RecordTables")
 
 
 @dataclass(frozen=True)
@@ -136,12 +154,45 @@ class RecordTables:
         return effective_steps(self.tables["steps"])
 
     @cached_property
-    def _kept(self) -> dict[str, Any]:
+    def _kept(self) -> dict[Hashable, Any]:
         return {}
 
-    def once(self, name: str, fold: Callable[[Self], T]) -> T:
+    def once(self, key: Hashable, fold: Callable[[Self], T]) -> T:
         """Memoise a derived frame that several metrics share."""
-        if name not in self._kept:
-            self._kept[name] = fold(self)
-        frame: T = self._kept[name]
+        if key not in self._kept:
+            self._kept[key] = fold(self)
+        frame: T = self._kept[key]
         return frame
+
+
+def once_per_record(fold: Callable[Concatenate[R, P], T]) -> Callable[Concatenate[R, P], T]:
+    """Memoise a function of a record, once for each set of its other arguments, which are hashable."""
+
+    @wraps(fold)
+    def kept(measured: R, /, *arguments: P.args, **words: P.kwargs) -> T:
+        key = (fold.__module__, fold.__qualname__, arguments, tuple(sorted(words.items())))
+        return measured.once(key, lambda data: fold(data, *arguments, **words))
+
+    return kept
+
+
+@once_per_record
+def ended(measured: RecordTables) -> frozenset[int]:
+    """The launches that were ended after their steps."""
+    return frozenset(measured.table("events").filter(pl.col("kind") == "steps_reached")["launch"].to_list())
+
+
+def ended_words(measured: RecordTables) -> str:
+    """The requested number of steps: "ended after 200 steps as requested, after 20 to warm up"; "" if no launch was ended."""
+    workload = measured.experiment.workload
+    if workload.steps is None or not ended(measured):
+        return ""
+    return f"ended after {count(workload.steps, 'steps')} as requested, after {workload.warm_up_steps} to warm up"
+
+
+def not_to_its_end(measured: RecordTables, configuration: str, lacking: str) -> Absent | None:
+    """Why a configuration's launches do not show this; None if any of them ran to completion."""
+    launches = measured.timed.filter(pl.col("configuration") == configuration)["launch"].to_list()
+    if not launches or not set(launches) <= ended(measured):
+        return None
+    return Absent("not_measured", f"every launch was {ended_words(measured)}: {lacking}")

@@ -31,8 +31,7 @@ def clusters_of(scores: pl.DataFrame, examples: Sequence[str]) -> list[str | Non
     twice = known.filter(pl.col("example").is_duplicated()).sort("example", "cluster")
     if twice.height:
         example, *others = twice["example"][0], *twice.filter(pl.col("example") == twice["example"][0])["cluster"]
-        detail = f"example {example} was scored in the clusters {' and '.join(others)}; use the same one everywhere"
-        return Absent(reason="refused", detail=detail)
+        return Absent("refused", f"example {example} was scored in the clusters {' and '.join(others)}; use the same one everywhere")
     labels = dict(known.iter_rows())
     return [labels.get(example) for example in examples]
 
@@ -42,8 +41,8 @@ def undeclared(clusters: Labels, declared: str) -> Absent | None:
     if not declared or any(label is not None for label in clusters):
         return None
     return Absent(
-        reason="refused",
-        detail=f"quality.cluster says that examples share {declared!r}, but no score has one; call probe.examples(..., cluster=...), or "
+        "refused",
+        f"quality.cluster says that examples share {declared!r}, but no score has one; call probe.examples(..., cluster=...), or "
         f"remove the key",
     )
 

@@ -1,7 +1,7 @@
 """How long does a call take, in wall and processor time, and how much memory?
 
 A call is a start of a command or a call of a function. A launch's value aggregates its counted trials, without warm-up
-(`fireassay.frames.trials`); the interval is Student t on the logs of the launch values. Processor time and memory of a command are those
+(`fireassay.frames.per_launch`); the interval is Student t on the logs of the launch values. Processor time and memory of a command are those
 of wait4(2).
 """
 
@@ -15,9 +15,8 @@ import polars as pl
 
 from fireassay.estimates.estimate import Absent, Estimate, Value
 from fireassay.estimates.format import reading
-from fireassay.frames.per_launch import from_frame
+from fireassay.frames.per_launch import counted, from_frame, per_launch, refused
 from fireassay.frames.record_data import RecordData
-from fireassay.frames.trials import counted, per_launch, refused
 from fireassay.metrics.metric import Metric, Results
 from fireassay.units import BYTES, SECONDS
 
@@ -92,8 +91,7 @@ def _unless_below(value: Value, floor: float | None) -> Value:
     """Linux includes the memory of the spawning process in a command's: exec keeps the high-water mark."""
     if floor is None or not isinstance(value, Estimate) or value.value > NEAR_FLOOR * floor:
         return value
-    detail = f"at most {reading(floor, BYTES)}, the memory of assay's starter itself"
-    return Absent(reason="not_measured", detail=detail)
+    return Absent("not_measured", f"at most {reading(floor, BYTES)}, the memory of assay's starter itself")
 
 
 TRIAL_MEMORY = Metric(

@@ -21,7 +21,6 @@ import polars as pl
 from fireassay.estimates.estimate import Absent, Value
 from fireassay.estimates.format import count
 from fireassay.estimates.over_launches import exact, positive
-from fireassay.frames.links.bandwidth import algbw, alpha_beta, busbw
 from fireassay.frames.links.collective_calls import (
     CELL,
     HOW,
@@ -34,6 +33,7 @@ from fireassay.frames.links.collective_calls import (
     ranks_of,
     timed_loops,
 )
+from fireassay.frames.links.network_probe import algbw, alpha_beta, busbw
 from fireassay.frames.links.pairs import farthest
 from fireassay.frames.record_data import RecordData
 from fireassay.metrics.metric import Metric, Results
@@ -113,13 +113,13 @@ def _fits(measured: RecordData) -> Mapping[str, Mapping[int, Affine] | Absent]:
 def _fit(measured: RecordData, members: list[Cell], values: Mapping[str, pl.DataFrame]) -> Mapping[int, Affine] | Absent:
     known = [cell for cell in members if values[cell.name].height]
     if members[0].ranks == 1:
-        return Absent(reason="not_applicable", detail="a group of one rank has no link")
+        return Absent("not_applicable", "a group of one rank has no link")
     if not known:
         return missing(measured, members[0])
     if len(known) < ENOUGH_SIZES or known[-1].nbytes < MIN_RANGE * known[0].nbytes:
         return Absent(
-            reason="insufficient",
-            detail=f"{count(len(known), 'sizes')} from {known[0].nbytes} to {known[-1].nbytes} bytes; a fixed part and a part per byte need "
+            "insufficient",
+            f"{count(len(known), 'sizes')} from {known[0].nbytes} to {known[-1].nbytes} bytes; a fixed part and a part per byte need "
             f"{ENOUGH_SIZES} sizes over a factor of {MIN_RANGE:g} (--sizes 1K:16M)",
         )
     series: dict[int, list[tuple[int, float]]] = {}
@@ -128,7 +128,7 @@ def _fit(measured: RecordData, members: list[Cell], values: Mapping[str, pl.Data
             series.setdefault(block, []).append((cell.nbytes, value))
     complete = {block: points for block, points in sorted(series.items()) if len(points) == len(known)}
     if not complete:
-        return Absent(reason="insufficient", detail="no launch has a time at every size")
+        return Absent("insufficient", "no launch has a time at every size")
     return {block: affine_fit(*map(list, zip(*points, strict=True))) for block, points in complete.items()}
 
 
@@ -170,14 +170,14 @@ def _unseen(members: list[Cell], fitted: Mapping[int, Affine], needs: tuple[Part
     }
     if "growing" in needs and shares["growing"] < MIN_SEEN:
         return Absent(
-            reason="insufficient",
-            detail=f"in some launch the time does not grow with the size up to {last} bytes: use larger sizes, or leave the machine to "
+            "insufficient",
+            f"in some launch the time does not grow with the size up to {last} bytes: use larger sizes, or leave the machine to "
             "the experiment",
         )
     if "fixed" in needs and shares["fixed"] < MIN_SEEN:
         return Absent(
-            reason="insufficient",
-            detail=f"in some launch even {first} bytes take no fixed time: use smaller sizes, or leave the machine to the experiment",
+            "insufficient",
+            f"in some launch even {first} bytes take no fixed time: use smaller sizes, or leave the machine to the experiment",
         )
     return None
 
@@ -276,7 +276,7 @@ def _wrong_calls(measured: RecordData, cell: Cell, wrong: int, checked: int, lau
     if launches == 0:
         return missing(measured, cell)
     if checked == 0:
-        return Absent(reason="not_measured", detail="no rank checked the data of the timed calls")
+        return Absent("not_measured", "no rank checked the data of the timed calls")
     how = f"every result of {checked} timed calls compared with what it must be"
     return exact(float(wrong), unit=COUNT, name="collective_errors", n_launches=launches, n_trials=checked, how=how)
 

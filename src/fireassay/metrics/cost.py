@@ -2,6 +2,11 @@
 
 Cost is workers x price x wall time, including start-up, evaluation and failed time. The price is an input with its date and
 source. Useful work is what finally counted (`fireassay.frames.training.work`).
+
+How many joules does a run and an item take?
+
+Joules of all counters (RAPL packages and DRAM, NVML GPUs) between the first and last reading of a launch. A modelled estimate exists
+only on request and is marked in its method and signature.
 """
 
 from __future__ import annotations
@@ -15,15 +20,15 @@ import polars as pl
 
 from fireassay.estimates.estimate import Absent, Estimate, Value
 from fireassay.estimates.over_launches import exact, transform
-from fireassay.frames.costs import NO_PRICES, launch_usd, usd_per_worker_second
+from fireassay.frames.costs import NO_PRICES, energy_method, launch_joules, launch_usd, no_energy, usd_per_worker_second
 from fireassay.frames.per_launch import from_frame
 from fireassay.frames.record_data import RecordData
 from fireassay.frames.training.work import UNCOUNTED, work_per_launch
 from fireassay.metrics.metric import ALL, EVERYTHING, Metric, Results
-from fireassay.units import COUNT, ITEMS_PER_USD, USD, USD_PER_ITEM, USD_PER_STEP
+from fireassay.units import COUNT, ITEMS_PER_USD, JOULES, JOULES_PER_ITEM, USD, USD_PER_ITEM, USD_PER_STEP
 
 measure = partial(Metric, better="lower", dimension="cost")
-FREE = Absent(reason="undefined", detail="the price is 0 dollars per worker-hour")
+FREE = Absent("undefined", "the price is 0 dollars per worker-hour")
 
 
 def _cost(measured: RecordData, _: Results) -> Mapping[str, Value]:
@@ -35,7 +40,6 @@ def _cost(measured: RecordData, _: Results) -> Mapping[str, Value]:
         launch_usd(measured.timed, price),
         unit=USD,
         name="cost",
-        trials="",
         missing="no launch ended",
         aggregate="workers x price x wall time",
     )
@@ -69,7 +73,6 @@ def _per_item(measured: RecordData, _: Results) -> Mapping[str, Value]:
         ratio.select("launch", (pl.col("value") / pl.col("work")).alias("value")),
         unit=USD_PER_ITEM,
         name="cost_per_item",
-        trials="",
         missing=UNCOUNTED,
         aggregate="cost / useful work",
     )
@@ -215,7 +218,6 @@ def _useful_work(measured: RecordData, _: Results) -> Mapping[str, Value]:
         work_per_launch(measured),
         unit=COUNT,
         name="useful_work",
-        trials="",
         missing=UNCOUNTED,
         aggregate="declared work, else the items of the steps that counted",
     )
@@ -233,4 +235,69 @@ USEFUL_WORK = measure(
     caveat="The denominator of cost and energy per item; a step done again after a restart counts once.",
     rank=556,
 )
-METRICS = (COST, COST_PER_ITEM, ITEMS_PER_DOLLAR, COST_PER_STEP, COST_PER_EFFECTIVE_WORK, COST_TOTAL, USEFUL_WORK)
+
+
+# ---- energy ----
+
+
+def _energy(measured: RecordData, _: Results) -> Mapping[str, Value]:
+    method = energy_method(measured)
+    if method is None:
+        return dict.fromkeys(measured.configurations, no_energy(measured))
+    return from_frame(
+        measured,
+        launch_joules(measured),
+        unit=JOULES,
+        name=f"energy|method:{method}",
+        missing=f"no {method} energy reading in these launches",
+        aggregate="MODELLED, not measured: watts per worker x time" if method == "modelled" else "sum of hardware counters",
+    )
+
+
+ENERGY = Metric(
+    name="energy",
+    title="Energy of a run",
+    unit=JOULES,
+    kind="cost",
+    better="lower",
+    dimension="cost",
+    formula="sum over devices of the energy counter over the launch",
+    compute=_energy,
+    about=EVERYTHING,
+    question="How many joules does one run use?",
+    caveat="Counters measure whole devices, including other programs' use.",
+    rank=580,
+)
+
+
+def _energy_per_item(measured: RecordData, _: Results) -> Mapping[str, Value]:
+    method = energy_method(measured)
+    if method is None:
+        return dict.fromkeys(measured.configurations, no_energy(measured))
+    work = work_per_launch(measured).rename({"value": "work"}).filter(pl.col("work") > 0)
+    return from_frame(
+        measured,
+        launch_joules(measured).join(work, on="launch").select("launch", (pl.col("value") / pl.col("work")).alias("value")),
+        unit=JOULES_PER_ITEM,
+        name=f"energy_per_item|method:{method}",
+        aggregate="MODELLED joules / useful work" if method == "modelled" else "counted joules / useful work",
+        missing=UNCOUNTED,
+    )
+
+
+ENERGY_PER_ITEM = Metric(
+    name="energy_per_item",
+    title="Energy of an item",
+    unit=JOULES_PER_ITEM,
+    kind="rate",
+    better="lower",
+    dimension="cost",
+    formula="energy / useful work",
+    compute=_energy_per_item,
+    question="How many joules does one unit of useful work use, start-up included?",
+    caveat="Counters measure whole devices, including other programs' use.",
+    rank=581,
+)
+
+
+METRICS = (COST, COST_PER_ITEM, ITEMS_PER_DOLLAR, COST_PER_STEP, COST_PER_EFFECTIVE_WORK, COST_TOTAL, USEFUL_WORK, ENERGY, ENERGY_PER_ITEM)

@@ -56,11 +56,11 @@ class Metric:
     formula: str  # one line
     compute: Callable[[RecordData, Results], Mapping[str, Value]]
     about: tuple[str, ...] = LAUNCHED  # the kinds of records it is computed for
-    asked: Callable[[RecordData], bool] = lambda _: True  # whether the experiment asked for it; else it is neither computed nor missing
+    requested: Callable[[RecordData], bool] = lambda _: True  # whether the experiment asked for it; else it is neither computed nor missing
     primary: bool = False  # shown in the vector table of every report
     question: str = ""  # the first sentence of its entry in the metric dictionary
     caveat: str = ""  # what it cannot tell
-    needs: frozenset[Need] = frozenset()  # checked by `fireassay.metrics.needs` before `compute`
+    needs: frozenset[Need] = frozenset()  # checked by `fireassay.metrics.results` before `compute`
     shown: tuple[Shown, ...] = ()  # of third parties: the tables of `reports.metric_tables` that have a column for it
     decides: int = 0  # its priority as a comparison's metric, from 1; 0: it never decides
     tool: str = ""  # the tool with this definition; empty: ours

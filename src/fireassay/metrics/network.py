@@ -83,7 +83,7 @@ def _lost(measured: RecordData, host: str) -> Value:
                 n_trials=number,
                 how=f"counted over {number} echoes",
             )
-    return Absent(reason="not_measured", detail=why_not(measured, host, "ping", "connect"))
+    return Absent("not_measured", why_not(measured, host, "ping", "connect"))
 
 
 ECHOES_LOST = measure(

@@ -19,8 +19,8 @@ import polars as pl
 from fireassay.estimates.estimate import Absent, Estimate, Value
 from fireassay.estimates.format import count
 from fireassay.estimates.over_launches import no_launch, of_interval
-from fireassay.frames.ended_launches import ended_words
 from fireassay.frames.record_data import RecordData
+from fireassay.frames.record_tables import ended_words
 from fireassay.frames.scores import clusters_of, labels_words, undeclared
 from fireassay.metrics.metric import WORKLOADS, Metric, Results, each
 from fireassay.spec.experiment import Quality
@@ -30,10 +30,9 @@ from fireassay.stats.intervals.bounded_mean import lower, upper
 from fireassay.stats.intervals.intervals import Interval, t_quantile
 from fireassay.units import SCORE
 
-NOT_ASKED = Absent(reason="not_measured", detail="the experiment names no quality metric; add [quality] metric and margin")
+NOT_ASKED = Absent("not_measured", "the experiment names no quality metric; add [quality] metric and margin")
 NO_REFERENCE = Absent(
-    reason="not_measured",
-    detail="no answer to a prompt with a reference answer was kept; set serving.prompts.answer_field and client.keep_text",
+    "not_measured", "no answer to a prompt with a reference answer was kept; set serving.prompts.answer_field and client.keep_text"
 )
 
 
@@ -56,14 +55,14 @@ def scores_of(measured: RecordData, configuration: str) -> pl.DataFrame:
 def missing_scores(measured: RecordData) -> Absent:
     """Why there is no score: nothing reported, or reported under other names."""
     if words := ended_words(measured):
-        return Absent(reason="not_measured", detail=f"launches were {words}: quality is that of a finished training")
+        return Absent("not_measured", f"launches were {words}: quality is that of a finished training")
     metric = measured.experiment.quality.metric if measured.experiment.quality else ""
     if measured.kind.sends_requests and metric in scores_of_a_load():
         return NO_REFERENCE
     reported = sorted(measured.table("examples")["metric"].unique().to_list())
     if reported:
-        return Absent(reason="not_measured", detail=f"no score named {metric!r} was reported; reported: {', '.join(reported)}")
-    return Absent(reason="not_measured", detail="the script scored no held-out examples; call probe.examples(ids, scores)")
+        return Absent("not_measured", f"no score named {metric!r} was reported; reported: {', '.join(reported)}")
+    return Absent("not_measured", "the script scored no held-out examples; call probe.examples(ids, scores)")
 
 
 def _mean_score(measured: RecordData, configuration: str) -> Value:
@@ -73,7 +72,7 @@ def _mean_score(measured: RecordData, configuration: str) -> Value:
     if scored.height == 0:
         return missing_scores(measured)
     if not scored["score"].is_finite().all():
-        return Absent(reason="refused", detail="a score is not a finite number; fix the score that the script reports")
+        return Absent("refused", "a score is not a finite number; fix the score that the script reports")
     examples = scored.group_by("example").agg(pl.col("score").mean()).sort("example")
     clusters = clusters_of(scored, examples["example"].to_list())
     if isinstance(clusters, Absent):
@@ -117,7 +116,7 @@ QUALITY = Metric(
     formula="mean over held-out examples of the score",
     compute=_quality,
     about=WORKLOADS,
-    asked=lambda measured: not measured.kind.judges_quality,
+    requested=lambda measured: not measured.kind.judges_quality,
     primary=True,
     question="How good is the result on the held-out examples?",
     caveat="It says nothing about uses that these examples do not represent.",
@@ -140,7 +139,7 @@ def decide(measured: RecordData, configuration: str) -> Decision | Absent:
     if quality is None:
         return NOT_ASKED
     if configuration == measured.base:
-        return Absent(reason="not_applicable", detail="this is the reference that the others are compared with")
+        return Absent("not_applicable", "this is the reference that the others are compared with")
     return measured.once(f"quality_difference {configuration}", lambda _: _decided(measured, quality, configuration))
 
 
@@ -178,18 +177,16 @@ def paired(measured: RecordData, configuration: str) -> Pairs | Absent:
 def _unpairable(measured: RecordData, configuration: str, pairs: pl.DataFrame, blocks: int) -> Absent | None:
     """Why the scores cannot be compared example by example; None if they can."""
     if pairs.height == 0:
-        return Absent(reason="insufficient", detail=f"no block holds scores of both {measured.base} and {configuration}")
+        return Absent("insufficient", f"no block holds scores of both {measured.base} and {configuration}")
     missing = pl.col("score").is_null() | pl.col("reference").is_null()
     gaps = pairs.group_by("example").agg((pl.len() < blocks).or_(missing.any()).alias("gap")).filter("gap").height
     if gaps:
-        message = f"{gaps} of {pairs['example'].n_unique()} examples lack a score in some launch; score all in every launch"
-        return Absent(reason="refused", detail=message)
+        return Absent("refused", f"{gaps} of {pairs['example'].n_unique()} examples lack a score in some launch; score all in every launch")
     odd = pairs.filter(~(pl.col("score") - pl.col("reference")).is_finite()).height
     if odd:
-        message = f"{count(odd, 'scores')} are not finite numbers; fix the score that the script reports"
-        return Absent(reason="refused", detail=message)
+        return Absent("refused", f"{count(odd, 'scores')} are not finite numbers; fix the score that the script reports")
     if pairs["example"].n_unique() < 2:
-        return Absent(reason="insufficient", detail="one example carries no interval; score at least 2, better hundreds")
+        return Absent("insufficient", "one example carries no interval; score at least 2, better hundreds")
     return None
 
 
@@ -225,7 +222,7 @@ QUALITY_DIFFERENCE = Metric(
     formula="mean over blocks and examples of score(p) - score(base); bounds one-sided",
     compute=each(_difference_of),
     about=WORKLOADS,
-    asked=lambda measured: not measured.kind.judges_quality,
+    requested=lambda measured: not measured.kind.judges_quality,
     primary=True,
     question="Was quality held, compared with the base configuration?",
     caveat="Examples without a cluster are taken as independent.  No significant difference is no evidence that quality was held.",

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 MAX_EXPERIMENT: Final = inside.MIB
+MIGRATED: Final = ("answers", "arrivals", "examples", "requests")  # tables that a migration changes; the others are today's
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,7 +55,7 @@ class Record:
         """
         import polars as pl
 
-        if self.sealed and not self._migrations:  # fast path for large records: no second copy in Arrow
+        if self.sealed and not self._migrates(name):  # fast path for large records: no second copy in Arrow
             frame = read_frame(self.path, self._parts(name), name)
             refuse_gaps(self.path, name, frame.null_count().row(0, named=True))
             return frame
@@ -64,7 +65,10 @@ class Record:
 
     def holds(self, name: str) -> bool:
         """True if a table has rows. Raises like `table`."""
-        return bool(self._parts(name)) if self.sealed and not self._migrations else self.arrow(name).num_rows > 0
+        return bool(self._parts(name)) if self.sealed and not self._migrates(name) else self.arrow(name).num_rows > 0
+
+    def _migrates(self, name: str) -> bool:
+        return bool(self._migrations) and name in MIGRATED
 
     def arrow(self, name: str) -> pa.Table:
         """One table as Arrow, ordered. Raises like `table`."""
@@ -108,7 +112,7 @@ class Record:
 
     def _read_sealed(self, name: str) -> pa.Table | None:
         parts = self._parts(name)
-        return read_arrow(self.path, parts, name, todays=not self._migrations) if parts else None
+        return read_arrow(self.path, parts, name, todays=not self._migrates(name)) if parts else None
 
     def _parts(self, name: str) -> list[str]:
         """The table's sealed files, by launch."""

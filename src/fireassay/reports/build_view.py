@@ -17,9 +17,9 @@ import polars as pl
 from fireassay import catalog
 from fireassay.estimates.estimate import Absent, Value
 from fireassay.estimates.format import Shown, count, given, percent, reading, show
-from fireassay.frames.ended_launches import ended_words
 from fireassay.frames.noise import disturbances
 from fireassay.frames.record_data import RecordData
+from fireassay.frames.record_tables import ended_words
 from fireassay.metrics.metric import Metric
 from fireassay.metrics.training.time import INSTRUMENT_OVERHEAD
 from fireassay.reports.pages import profile
@@ -41,8 +41,7 @@ from fireassay.reports.view import (
 from fireassay.reports.words import SEVERITIES, STATUS_WORDS, WHOLE, place_of
 from fireassay.spec.experiment import Experiment
 from fireassay.units import NS_PER_S
-from fireassay.verdict.imported import titled
-from fireassay.verdict.phrases import launch_words
+from fireassay.verdict.phrases import launch_words, titled
 from fireassay.verdict.types import DIMENSIONS, Finding, GateResult, LayerResult, Recommendation, Status
 
 if TYPE_CHECKING:

@@ -77,8 +77,8 @@ class Kind:
     @property
     def unconcerned(self) -> frozenset[str]:
         """The kinds whose folders hold no metric, audit or gate about records of this one: a judge need not load them."""
-        near = {self.name, *self.about, *(LAUNCHED if self.name in LAUNCHED else ())}
-        return frozenset(catalog.names("kinds")) - near
+        near = {self.name, *self.about}
+        return frozenset(catalog.names("kinds")) - (near if near.isdisjoint(LAUNCHED) else near | {*LAUNCHED})
 
 
 @cache

@@ -111,19 +111,24 @@ def _grouping(experiment: Experiment, task: Asked) -> Grouping | None:
     return Grouping(size=size, largest=largest, correlation=experiment.evaluation.alike, uneven=task.uneven)
 
 
-def sentences(told: EvaluationPlan) -> tuple[str, ...]:
+def sentences(whole: EvaluationPlan) -> tuple[str, ...]:
     """The plan in words, before the first request."""
-    tokens = f"at most {told.most_tokens:,} tokens of answers" if told.most_tokens else "nothing is generated"
-    times = f", each item {told.repetitions:,} times a side" if told.repetitions > 1 else ""
-    planned = [task for task in told.tasks if task.power is not None]
+    tokens = f"at most {whole.most_tokens:,} tokens of answers" if whole.most_tokens else "nothing is generated"
+    times = f", each item {whole.repetitions:,} times a side" if whole.repetitions > 1 else ""
+    prompts = f"{whole.characters:,} characters of prompts (about {round(whole.characters / PER_TOKEN):,} tokens)"
+    planned = [task for task in whole.tasks if task.power is not None]
     words = [
-        f"{count(told.requests, 'requests')}{times}, {told.characters:,} characters of prompts (about {round(told.characters / PER_TOKEN):,} tokens), {tokens}",
-        *(() if told.usd_per_hour is None else (f"${told.usd_per_hour:g} for each hour and replica; the progress says how long it takes",)),
-        *(f"{task.asked.task}: {task.asked.sample}" for task in told.tasks if task.asked.sample),
-        *(_words(task, told.margin or 0.0) for task in planned),
-        *(_unplanned(task, told.margin) for task in told.tasks if task.asked.unplanned and told.margin is not None),
+        f"{count(whole.requests, 'requests')}{times}, {prompts}, {tokens}",
+        *(
+            ()
+            if whole.usd_per_hour is None
+            else (f"${whole.usd_per_hour:g} for each hour and replica; the progress says how long it takes",)
+        ),
+        *(f"{task.asked.task}: {task.asked.sample}" for task in whole.tasks if task.asked.sample),
+        *(_words(task, whole.margin or 0.0) for task in planned),
+        *(_unplanned(task, whole.margin) for task in whole.tasks if task.asked.unplanned and whole.margin is not None),
     ]
-    if told.kept:
+    if whole.kept:
         words.append(KEPT)
     if len(planned) > 1:
         together = math.prod(task.power.power for task in planned if task.power is not None)
@@ -147,20 +152,20 @@ def _words(task: TaskPlan, margin: float) -> str:
     )
 
 
-def refusals(experiment: Experiment, told: EvaluationPlan) -> tuple[Problem, ...]:
+def refusals(experiment: Experiment, whole: EvaluationPlan) -> tuple[Problem, ...]:
     """Why nothing is sent: the margin is smaller than the items can show; none with `explore`."""
     evaluation = experiment.evaluation
     if evaluation is None or evaluation.explore:
         return ()
     return tuple(
-        _refused(_no_room(task, told.margin or 0.0), f"a margin up to {given(float(f'{task.asked.room / CONTROL:.3g}'))}", "Narrow it")
-        for task in told.tasks
-        if told.margin is not None and CONTROL * told.margin > task.asked.room * (1.0 + 1e-9)
+        _refused(_no_room(task, whole.margin or 0.0), f"a margin up to {given(float(f'{task.asked.room / CONTROL:.3g}'))}", "Narrow it")
+        for task in whole.tasks
+        if whole.margin is not None and CONTROL * whole.margin > task.asked.room * (1.0 + 1e-9)
     ) or tuple(
         _refused(
-            _words(task, told.margin or 0.0), "a margin that the items can show", f"Widen it, ask more items, {_flips(evaluation.flips)}"
+            _words(task, whole.margin or 0.0), "a margin that the items can show", f"Widen it, ask more items, {_flips(evaluation.flips)}"
         )
-        for task in told.short
+        for task in whole.short
     )
 
 

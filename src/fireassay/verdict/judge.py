@@ -17,10 +17,10 @@ from fireassay.frames.record_data import RecordData
 from fireassay.metrics.metric import Metric, Results
 from fireassay.metrics.results import LazyResults
 from fireassay.spec.kind import EVERY
-from fireassay.verdict.audits.support.audit import Audit
-from fireassay.verdict.gates.support.gate import Gate
-from fireassay.verdict.imported import unexamined
+from fireassay.verdict.audits.audit import Audit
+from fireassay.verdict.gates.gate import Gate
 from fireassay.verdict.judging import Evidence, Judging
+from fireassay.verdict.phrases import unexamined
 from fireassay.verdict.types import Finding, GateResult, Verdict
 
 

@@ -6,6 +6,10 @@ they draw from this evidence. Pure.
 Which statuses hold for a record as a whole, whatever it measured?
 
 May a configuration be recommended?
+
+How does each configuration stand in each of the four dimensions?
+
+A dimension that was not measured is NOT_MEASURED, with the reason; it is never left out.
 """
 
 from __future__ import annotations
@@ -14,8 +18,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
+from fireassay.estimates.estimate import Absent, Estimate
+from fireassay.estimates.format import show
 from fireassay.frames.record_data import RecordData
+from fireassay.frames.record_tables import ended_words
 from fireassay.metrics.metric import Results
+from fireassay.metrics.training.correctness import REPLICAS_AGREE, SAMPLES_DUPLICATED, SAMPLES_LOST
 from fireassay.verdict.types import DimensionResult, Finding, GateResult, LayerResult, Recommendation, Status, Verdict
 
 Vector = Mapping[str, Mapping[str, DimensionResult]]  # configuration -> dimension -> result
@@ -89,3 +97,100 @@ def admissible(configuration: str, findings: Sequence[Finding], gates: Sequence[
     if "FAIL" in statuses:
         return "FAIL"
     return "INCONCLUSIVE" if statuses & {"INCONCLUSIVE", "NOT_MEASURED"} else "PASS"
+
+
+def dimensions(evidence: Evidence) -> Vector:
+    """configuration -> dimension -> status and sentence."""
+    measured, results, findings, gates = evidence.data, evidence.results, evidence.findings, evidence.gates
+    return {
+        name: {
+            "correctness": _correctness(measured, results, name, findings, _gates_of(gates, name)),
+            "performance": _performance(measured, results, name, findings, _gates_of(gates, name)),
+            "cost": _cost(measured, results, name, _gates_of(gates, name)),
+            "reliability": _reliability(measured, results, name, _gates_of(gates, name)),
+        }
+        for name in measured.configurations
+    }
+
+
+def _gates_of(gates: Sequence[GateResult], configuration: str) -> dict[str, GateResult]:
+    return {gate.gate: gate for gate in gates if gate.configuration == configuration}
+
+
+def _correctness(
+    measured: RecordData, results: Results, name: str, findings: Sequence[Finding], gates: Mapping[str, GateResult]
+) -> DimensionResult:
+    wrong = [f for f in findings if f.configuration == name and f.severity == "fail"]
+    if wrong:
+        return DimensionResult(status="FAIL", sentence="; ".join(f"{f.rule}: {f.evidence}" for f in wrong))
+    checked = _integrity(results, name)
+    if "quality" not in gates:
+        return DimensionResult(status="NOT_MEASURED", sentence=f"quality was not measured; {checked}")
+    return DimensionResult(status=gates["quality"].status, sentence=f"{gates['quality'].sentence}; {checked}")
+
+
+def _integrity(results: Results, name: str) -> str:
+    """Other correctness checks, made and missing."""
+    lost, twice, agree = (results[key][name] for key in (SAMPLES_LOST.name, SAMPLES_DUPLICATED.name, REPLICAS_AGREE.name))
+    parts = []
+    if isinstance(lost, Estimate) and isinstance(twice, Estimate):
+        parts.append("every sample used once per epoch")
+    else:
+        parts.append("samples not checked")
+    if isinstance(agree, Estimate):
+        parts.append(f"replicas equal at {show(agree).text} of the hashed steps")
+    elif agree.reason != "not_applicable":
+        parts.append("replicas not checked")
+    gradient = results.get("gradient_error", {}).get(name)
+    if isinstance(gradient, Estimate):
+        parts.append(f"first gradient within {gradient.value:.1e} of one worker's")
+    return ", ".join(parts)
+
+
+def _performance(
+    measured: RecordData, results: Results, name: str, findings: Sequence[Finding], gates: Mapping[str, GateResult]
+) -> DimensionResult:
+    speedup = results["speedup"][name]
+    if isinstance(speedup, Absent):
+        return DimensionResult(status="NOT_MEASURED", sentence=speedup.detail)
+    bad = [f for f in findings if f.configuration == name and f.severity == "invalid"]
+    if bad:
+        return DimensionResult(status="INVALID", sentence="; ".join(f.evidence for f in bad))
+    base = name == measured.base  # its efficiency is 1 by definition, its deadline is a gate like any other
+    relevant = [gates[key] for key in ("efficiency", "deadline") if key in gates and not (base and key == "efficiency")]
+    words = [_base_time(results, name) if base else f"speedup {show(speedup).full}", *(g.sentence for g in relevant)]
+    return DimensionResult(status=_worst([gate.status for gate in relevant]), sentence="; ".join(words))
+
+
+def _base_time(results: Results, name: str) -> str:
+    if isinstance(call := results["trial_time"][name], Estimate):
+        return f"time of a call {show(call).full}"
+    time = results["step_time"][name]
+    if isinstance(time, Absent):
+        return f"the base: wall time {show(results['wall_time'][name]).full}"
+    return f"the base: step time {show(time).full}"
+
+
+def _cost(measured: RecordData, results: Results, name: str, gates: Mapping[str, GateResult]) -> DimensionResult:
+    cost, energy = results["cost"][name], results["energy"][name]
+    joules = f"energy {show(energy).full}" if isinstance(energy, Estimate) else "energy not measured"
+    if isinstance(cost, Absent):
+        status: Status = "PASS" if isinstance(energy, Estimate) else "NOT_MEASURED"
+        return DimensionResult(status=status, sentence=f"cost: {cost.detail}; {joules}")
+    if "budget" in gates:
+        return DimensionResult(status=gates["budget"].status, sentence=f"{gates['budget'].sentence}; {joules}")
+    ended = ended_words(measured)
+    return DimensionResult(status="PASS", sentence=f"{show(cost).full} a {f'launch, {ended}' if ended else 'run'}; {joules}")
+
+
+def _reliability(measured: RecordData, results: Results, name: str, gates: Mapping[str, GateResult]) -> DimensionResult:
+    if "recovery" in gates:
+        return DimensionResult(status=gates["recovery"].status, sentence=gates["recovery"].sentence)
+    value = results["recovery_time"][name]
+    detail = value.detail if isinstance(value, Absent) else "no fault launch ended"
+    return DimensionResult(status="NOT_MEASURED", sentence=detail)
+
+
+def _worst(statuses: Sequence[Status]) -> Status:
+    order: tuple[Status, ...] = ("INVALID", "FAIL", "INCONCLUSIVE", "NOT_MEASURED")
+    return next((status for status in order if status in statuses), "PASS")

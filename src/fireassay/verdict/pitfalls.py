@@ -13,9 +13,9 @@ from typing import Literal, Protocol
 from fireassay import catalog
 from fireassay.frames.record_data import RecordData
 from fireassay.metrics.results import LazyResults
-from fireassay.verdict.audits.support.audit import Audit
-from fireassay.verdict.imported import unexamined
+from fireassay.verdict.audits.audit import Audit
 from fireassay.verdict.judge import examined
+from fireassay.verdict.phrases import unexamined
 from fireassay.verdict.types import Finding
 
 State = Literal["fallen into", "not examined", "clear"]

@@ -36,7 +36,7 @@ from fireassay.stats.comparing.multiplicity import analysis_confidence, expected
 from fireassay.stats.comparing.noninferiority import items_needed, items_needed_without_flips
 from fireassay.stats.intervals.intervals import t_quantile
 from fireassay.stats.intervals.quantiles import least_two_sided
-from fireassay.stats.series.repetition import components, optimal_counts
+from fireassay.stats.series.normality import components, optimal_counts
 from fireassay.units import NS_PER_S
 
 SUPPOSED_SPREADS = (0.01, 0.02, 0.05)  # of launches, without an earlier record

@@ -52,11 +52,11 @@ class AgreementRow:
     title: str
     configuration: str
     agreement: Agreement
-    decides: bool
-    first: Value | None
-    second: Value | None
-    difference: Difference | None
-    launches_needed: int | None
+    decides: bool = True
+    first: Value | None = None
+    second: Value | None = None
+    difference: Difference | None = None
+    launches_needed: int | None = None
     sentence: str
 
 
@@ -224,18 +224,7 @@ def _first_position(unlike: pl.DataFrame, positions: int) -> str:
 
 
 def _plain(metric: str, title: str, at: str, agreement: Agreement, sentence: str, *, decides: bool = True) -> AgreementRow:
-    return AgreementRow(
-        metric=metric,
-        title=title,
-        configuration=at,
-        agreement=agreement,
-        decides=decides,
-        first=None,
-        second=None,
-        difference=None,
-        launches_needed=None,
-        sentence=sentence,
-    )
+    return AgreementRow(metric=metric, title=title, configuration=at, agreement=agreement, decides=decides, sentence=sentence)
 
 
 # ---- verdict ---------------------------------------------------------------------------------------------------------

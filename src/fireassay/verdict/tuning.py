@@ -16,12 +16,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Literal
+from typing import Final, Literal
 
 import polars as pl
 
 from fireassay.estimates.estimate import Estimate
 from fireassay.estimates.format import bracketed, given
+from fireassay.frames.record_data import RecordData
+from fireassay.spec.experiment import Experiment
 from fireassay.spec.sections.tune import (
     TODAY,
     Choice,
@@ -38,10 +40,6 @@ from fireassay.spec.sections.tune import (
 )
 from fireassay.verdict.comparison.compare import compare
 from fireassay.verdict.comparison.types import Change, Comparison, Side
-
-if TYPE_CHECKING:
-    from fireassay.frames.record_data import RecordData
-    from fireassay.spec.experiment import Experiment
 
 SAME_WORK: Final = 0.005  # relative tolerance on the items of a launch: the last batch may be partial
 MAX_NAMED: Final = 5  # arms named in a sentence

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fireassay.frames.evaluation.divergence import TailKL, tail_kl
+from fireassay.frames.evaluation.forced import TailKL, tail_kl
 from tests.instruments import byte_models
 
 Array = NDArray[np.float64]

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fireassay.frames.evaluation.divergence import TailKL, nature_of, tail_kl
+from fireassay.frames.evaluation.forced import TailKL, nature_of, tail_kl
 from fireassay.quality.scoring.likelihoods import kl_at_least
 from tests.frames.evaluation import teacher_forcing as beds
 from tests.frames.evaluation.teacher_forcing import kl_of

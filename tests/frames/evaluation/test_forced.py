@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fireassay.frames.evaluation.divergence import tail_kl
-from fireassay.frames.evaluation.forced import Side, doubted
+from fireassay.frames.evaluation.forced import Side, doubted, tail_kl
 
 PROFILE = np.random.default_rng(1).pareto(0.5, 400)  # few tokens are far
 OTHER = np.random.default_rng(2).pareto(0.5, 400)

@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import pytest
 
-from fireassay.frames.links.bandwidth import OPERATIONS, WHOLE, alpha_beta, busbw, factor, predicted
+from fireassay.frames.links.network_probe import OPERATIONS, WHOLE, alpha_beta, busbw, factor, predicted
 from fireassay.stats.models.affine_fit import affine_fit
 
 # nccl-tests src/*.cu, *GetBw, copied by hand: the numerator over n, and whether S is that of all ranks

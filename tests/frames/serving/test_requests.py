@@ -195,7 +195,7 @@ def test_folding_slice_by_slice_changes_nothing(monkeypatch: pytest.MonkeyPatch,
     whole = made.measured()
     expected, peers = whole.served, whole.peers
     monkeypatch.setattr("fireassay.frames.serving.requests.SLICE", few)
-    monkeypatch.setattr("fireassay.frames.serving.other_tools.SLICE", few)
+    monkeypatch.setattr("fireassay.frames.serving.answers.SLICE", few)
     again = made.measured()
     found = again.served
     for one, other in ((found.requests, expected.requests), (found.windows, expected.windows), (again.peers, peers)):

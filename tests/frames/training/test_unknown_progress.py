@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fireassay.estimates.estimate import Absent
-from fireassay.frames.training.unknown_progress import unknown_progress
+from fireassay.frames.training.recovery import unknown_progress
 from fireassay.metrics.training.correctness import SAMPLES_LOST
 from fireassay.metrics.training.faults import (
     COST_LOST,

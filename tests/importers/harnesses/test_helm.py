@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from fireassay.errors import SpecError
-from fireassay.kinds.evaluation.imported import reported
+from fireassay.kinds.evaluation.recorded import reported
 from fireassay.verdict.judge import judge
 from tests.importers.harnesses.helm_runs import helm_run
 from tests.importers.harnesses.read_back import LOGS, imported, nothing_left, scores

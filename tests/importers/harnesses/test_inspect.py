@@ -13,7 +13,7 @@ import pytest
 
 from fireassay.errors import SpecError
 from fireassay.frames.record_data import RecordData
-from fireassay.kinds.evaluation.imported import reported
+from fireassay.kinds.evaluation.recorded import reported
 from fireassay.verdict.judge import judge
 from tests.importers.harnesses.read_back import LOGS, imported, nothing_left, scores
 

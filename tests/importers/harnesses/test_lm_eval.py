@@ -16,7 +16,7 @@ import pytest
 from fireassay.errors import SpecError
 from fireassay.estimates.estimate import Estimate
 from fireassay.frames.record_data import RecordData
-from fireassay.kinds.evaluation.imported import reported
+from fireassay.kinds.evaluation.recorded import reported
 from fireassay.verdict.judge import Judgement, judge
 from tests.importers.harnesses.read_back import LOGS, Scores, imported, nothing_left, scores
 

@@ -18,7 +18,7 @@ from fireassay.record.reader import open_record
 from fireassay.record.sealing.verify import verify
 from fireassay.record.tables import arrow_schema
 from fireassay.verdict.conditions.catalogue import CONDITIONS
-from fireassay.verdict.conditions.sources.imported import OURS
+from fireassay.verdict.conditions.facts import OURS
 from tests.importers.reading import foreign, imported, measured, one, requests
 from tests.importers.samples import (
     SUMMARY,

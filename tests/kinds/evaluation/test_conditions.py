@@ -16,7 +16,7 @@ import pytest
 
 from fireassay import catalog
 from fireassay.cli import main
-from fireassay.quality.sandbox.outcomes import Limits
+from fireassay.quality.sandbox.tiers import Limits
 from fireassay.runners.evaluating import code
 from fireassay.runners.experiment.run import run
 from fireassay.spec.load import from_mapping

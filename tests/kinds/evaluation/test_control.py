@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from fireassay import catalog
 from fireassay.estimates.estimate import Absent
 from fireassay.frames.evaluation.item_scores import ItemScores, Paired, metric_named
-from fireassay.kinds.evaluation.gates.held import GATE
+from fireassay.kinds.evaluation.gates import HELD
 from fireassay.kinds.evaluation.held import DRAWS, FEWER, Chance, Control, Rule, control, held
 from fireassay.quality.scoring.text_metric import TextMetric
 from fireassay.stats.comparing.item_power import Grouping, item_power
@@ -167,7 +167,7 @@ def test_held_without_room_for_3_margins_is_undecided_and_says_so(tmp_path: Path
     (found,) = held(measured, "answers=b")
     assert not isinstance(found.decision, Absent)
     assert (found.decision.verdict, found.decision.items_needed) == ("INCONCLUSIVE", None)
-    (result,) = GATE.check(measured, {})
+    (result,) = HELD.check(measured, {})
     assert result.status == "INCONCLUSIVE"
     assert "the reference leads nothing right by 0.05 only: a loss of 3 margins, 0.06, cannot occur" in result.sentence
     (finding,) = catalog.load("verdict.audits", "insensitive_items").examine(measured, {})

@@ -6,7 +6,7 @@ import pytest
 
 from fireassay.estimates.estimate import Estimate
 from fireassay.kinds.evaluation.evaluation_rows import _change, rows
-from fireassay.kinds.evaluation.gates.held import words
+from fireassay.kinds.evaluation.gates import words
 from fireassay.kinds.evaluation.held import Held
 from fireassay.reports.page import number, one_line
 from fireassay.spec.experiment import Quality

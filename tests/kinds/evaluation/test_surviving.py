@@ -8,10 +8,9 @@ from pathlib import Path
 import pytest
 
 from fireassay.estimates.estimate import Absent
-from fireassay.kinds.evaluation.gates.held import GATE
+from fireassay.kinds.evaluation.gates import HELD
 from fireassay.kinds.evaluation.held import Held, held, held_between
-from fireassay.stats.comparing.noninferiority import Decision
-from fireassay.stats.comparing.tango import flips_lower
+from fireassay.stats.comparing.noninferiority import Decision, flips_lower
 from tests.answered import rows, scored
 
 Answers = Sequence[str | None]
@@ -48,7 +47,7 @@ def test_held_that_missing_items_could_undo_is_undecided(side: str, tmp_path: Pa
     assert found.decision.verdict == "INCONCLUSIVE"
     assert found.opposed.estimate == pytest.approx(-20 / 400)
     assert found.decision.items_needed is None  # more items do not bring the missing ones back
-    (result,) = GATE.check(measured, {})
+    (result,) = HELD.check(measured, {})
     assert result.status == "INCONCLUSIVE"
     assert "held only if the 20 missing items do not matter; with the 20 items missing against it −0.050" in result.sentence
 

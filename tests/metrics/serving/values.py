@@ -5,7 +5,7 @@ from __future__ import annotations
 from fireassay import catalog
 from fireassay.estimates.estimate import Absent, Estimate, Value
 from fireassay.frames.record_data import RecordData
-from fireassay.metrics import needs
+from fireassay.metrics import results
 from fireassay.metrics.metric import Metric
 from tests.metrics.narrow import absence, estimated
 from tests.serving_made import ServingMade
@@ -14,7 +14,7 @@ from tests.serving_made import ServingMade
 def values_of(metric: Metric | str, record: ServingMade | RecordData) -> dict[str, Value]:
     """By configuration, its needs checked."""
     declared = catalog.load("metrics", metric) if isinstance(metric, str) else metric
-    return dict(needs.values(declared, record.measured() if isinstance(record, ServingMade) else record, {}))
+    return dict(results.values(declared, record.measured() if isinstance(record, ServingMade) else record, {}))
 
 
 def estimate(metric: Metric | str, record: ServingMade | RecordData, configuration: str = "rate=1") -> Estimate:

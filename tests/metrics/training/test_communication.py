@@ -12,7 +12,7 @@ from fireassay.estimates.estimate import Absent, Estimate
 from fireassay.frames.training.communication.step_communication import METHODS
 from fireassay.metrics.training.communication import COMM_EXPOSED, COMM_TO_COMPUTE, OVERLAP, by_method
 from fireassay.metrics.training.communication_steps import COMM_TOTAL
-from fireassay.metrics.training.phases import BACKWARD_TIME, DATA_TIME, FORWARD_TIME, OPTIMIZER_TIME, UNKNOWN_TIME
+from fireassay.metrics.training.ranks import BACKWARD_TIME, DATA_TIME, FORWARD_TIME, OPTIMIZER_TIME, UNKNOWN_TIME
 from fireassay.metrics.training.time import STEP_TIME
 from tests.handmade import Handmade
 from tests.metrics.communication_made import calls, ms, told

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fireassay.estimates.estimate import Absent, Value
-from fireassay.metrics.training.communication_calibrated import COMM_ALONE, COMM_CONTENTION, COMM_HIDDEN
+from fireassay.metrics.training.communication import COMM_ALONE, COMM_CONTENTION, COMM_HIDDEN
 from tests.handmade import Handmade
 from tests.metrics.communication_made import calls, told
 from tests.metrics.narrow import absence, estimated

@@ -8,8 +8,7 @@ from fireassay.estimates.estimate import Absent, Value
 from fireassay.frames.training.communication.links import demand
 from fireassay.frames.training.communication.listed_collectives import inventory
 from fireassay.metrics.training.communication import COMM_EXPOSED
-from fireassay.metrics.training.communication_steps import COMM_TOTAL, COMM_TRANSFER
-from fireassay.metrics.training.communication_volume import COMM_VOLUME
+from fireassay.metrics.training.communication_steps import COMM_TOTAL, COMM_TRANSFER, COMM_VOLUME
 from tests.handmade import Handmade
 from tests.metrics.communication_made import calls, ms
 from tests.metrics.narrow import absence, estimated

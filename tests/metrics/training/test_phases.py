@@ -6,7 +6,7 @@ import pytest
 
 from fireassay.estimates.estimate import Absent
 from fireassay.metrics.metric import Metric
-from fireassay.metrics.training.phases import BACKWARD_TIME, DATA_TIME, FORWARD_TIME, OPTIMIZER_TIME, UNKNOWN_TIME
+from fireassay.metrics.training.ranks import BACKWARD_TIME, DATA_TIME, FORWARD_TIME, OPTIMIZER_TIME, UNKNOWN_TIME
 from tests.handmade import Handmade
 from tests.metrics.narrow import estimated
 

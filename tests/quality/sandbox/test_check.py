@@ -8,11 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from fireassay.quality.sandbox.check import Program, check_program, program
-from fireassay.quality.sandbox.outcomes import Limits
-from fireassay.quality.sandbox.pool import check_all
-from fireassay.quality.sandbox.tiers import Name
-from fireassay.quality.tasks.humaneval import FORMAT
+from fireassay.quality.sandbox.check import Program, check_all, check_program, program
+from fireassay.quality.sandbox.tiers import Limits, Name
+from fireassay.quality.tasks.programs import HUMANEVAL
 from tests.quality.sandbox.available import TIERS, tier
 from tests.quality.sandbox.hostile import TEST
 
@@ -160,7 +158,7 @@ def packaged() -> Path:
 @pytest.mark.deep
 @pytest.mark.slow
 def test_the_164_problems_load_and_only_right_solutions_pass() -> None:
-    (task,) = FORMAT.read(packaged(), FORMAT.options)
+    (task,) = HUMANEVAL.read(packaged(), HUMANEVAL.options)
     assert len(task.items) == 164
     right = [program(item, item.references[0]) for item in task.items]
     nothing = [replace(one, code=f"def {one.entry_point}(*arguments):\n    return None\n") for one in right]

@@ -9,11 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from fireassay.quality.sandbox.check import Program
-from fireassay.quality.sandbox.outcomes import Limits
-from fireassay.quality.sandbox.pool import check_all
+from fireassay.quality.sandbox.check import Program, check_all
 from fireassay.quality.sandbox.process import MARK
-from fireassay.quality.sandbox.tiers import Name, Tier
+from fireassay.quality.sandbox.tiers import Limits, Name, Tier
 from tests.quality.sandbox.available import TIERS, tier
 from tests.quality.sandbox.hostile import HOSTILE, TEST
 

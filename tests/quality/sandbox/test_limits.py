@@ -7,7 +7,7 @@ from dataclasses import fields, replace
 import pytest
 
 from fireassay.errors import SpecError
-from fireassay.quality.sandbox.outcomes import Limits
+from fireassay.quality.sandbox.tiers import Limits
 
 
 def test_the_signature_names_every_limit() -> None:

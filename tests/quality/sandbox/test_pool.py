@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from fireassay.quality.sandbox.check import Program
-from fireassay.quality.sandbox.outcomes import Limits
-from fireassay.quality.sandbox.pool import check_all
-from fireassay.quality.sandbox.tiers import signature
+from fireassay.quality.sandbox.check import Program, check_all
+from fireassay.quality.sandbox.tiers import Limits, signature
 from tests.quality.sandbox.available import tier
 from tests.quality.sandbox.hostile import TEST
 

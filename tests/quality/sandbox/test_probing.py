@@ -17,7 +17,7 @@ import pytest
 from fireassay.errors import EnvironmentLacks
 from fireassay.quality.sandbox import probing, process, tiers
 from fireassay.quality.sandbox.check import Program, check_program
-from fireassay.quality.sandbox.outcomes import Limits
+from fireassay.quality.sandbox.tiers import Limits
 from tests.limits import PROCESS_S
 from tests.quality.sandbox.available import TIERS, tier
 

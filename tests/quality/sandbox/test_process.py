@@ -11,9 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from fireassay.quality.sandbox.outcomes import Limits
 from fireassay.quality.sandbox.process import Sandbox, turn
-from fireassay.quality.sandbox.tiers import Name
+from fireassay.quality.sandbox.tiers import Limits, Name
 from tests.limits import PROCESS_S
 from tests.quality.sandbox.available import TIERS, tier
 
@@ -23,7 +22,7 @@ SLEEPS = "import os, time\ndef add(a, b):\n    os.fork()\n    time.sleep(3600)\n
 PARENT = """
 import sys, time
 from fireassay.quality.sandbox.check import Program, check_program
-from fireassay.quality.sandbox.outcomes import Limits
+from fireassay.quality.sandbox.tiers import Limits
 from fireassay.quality.sandbox.probing import examined
 tier = examined(sys.argv[1])
 print("ready", flush=True)

@@ -11,7 +11,7 @@ import pytest
 
 from fireassay.errors import SpecError
 from fireassay.quality.scoring.likelihoods import right_choices
-from fireassay.quality.tasks.continuations import FORMAT
+from fireassay.quality.tasks.choices import CONTINUATIONS
 
 
 def written(folder: Path, *rows: Any) -> Path:
@@ -24,7 +24,7 @@ def test_a_given_text_is_the_only_choice(tmp_path: Path) -> None:
     path = written(
         tmp_path, {"prompt": "2+2= ", "continuation": " 4\n", "id": 9, "cluster": "sums"}, "", {"prompt": "a", "continuation": "b"}
     )
-    (task,) = FORMAT.read(path, {})
+    (task,) = CONTINUATIONS.read(path, {})
     assert [(item.id, item.prompt, item.choices, right_choices(item)) for item in task.items] == [
         ("9", "2+2= ", (" 4\n",), ("0",)),
         ("2", "a", ("b",), ("0",)),
@@ -38,7 +38,7 @@ def test_a_given_text_is_the_only_choice(tmp_path: Path) -> None:
     [([" 3", " 4"], 1, "1"), ([" 3", " 4"], "4", "1"), ([" 1", " 0"], 1, "1"), ([" 1", " 0"], "1", "0"), ([" B", " A"], 0, "0")],
 )
 def test_a_label_is_an_index_or_a_text(choices: list[str], label: object, right: str, tmp_path: Path) -> None:
-    (task,) = FORMAT.read(written(tmp_path, {"prompt": "q", "choices": choices, "label": label}), {})
+    (task,) = CONTINUATIONS.read(written(tmp_path, {"prompt": "q", "choices": choices, "label": label}), {})
     assert right_choices(task.items[0]) == (right,)
     assert task.metrics == ("acc", "acc_norm")
 
@@ -65,4 +65,4 @@ GOOD = {"prompt": "q", "continuation": " a"}
 )
 def test_an_invalid_line_is_named(rows: tuple[Any, ...], words: str, tmp_path: Path) -> None:
     with pytest.raises(SpecError, match=f"(?s){words}"):
-        FORMAT.read(written(tmp_path, *rows), {})
+        CONTINUATIONS.read(written(tmp_path, *rows), {})

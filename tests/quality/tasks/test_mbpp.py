@@ -10,8 +10,8 @@ import pytest
 
 from fireassay.errors import SpecError
 from fireassay.quality.sandbox.check import check_program, program
-from fireassay.quality.sandbox.outcomes import Limits
-from fireassay.quality.tasks.mbpp import FORMAT
+from fireassay.quality.sandbox.tiers import Limits
+from fireassay.quality.tasks.programs import MBPP
 from tests.quality.sandbox.available import tier
 
 ROW: dict[str, Any] = {
@@ -30,7 +30,7 @@ def written(folder: Path, *rows: Any) -> Path:
 
 
 def test_a_problem_is_an_item_with_a_check(tmp_path: Path) -> None:
-    (task,) = FORMAT.read(written(tmp_path, ROW, {**ROW, "task_id": 4, "prompt": "Other words."}), FORMAT.options)
+    (task,) = MBPP.read(written(tmp_path, ROW, {**ROW, "task_id": 4, "prompt": "Other words."}), MBPP.options)
     first, second = task.items
     assert (first.id, first.entry_point) == ("3", "similar")
     assert first.prompt == (
@@ -43,7 +43,7 @@ def test_a_problem_is_an_item_with_a_check(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("answer", "outcome"), [(ROW["code"], "passed"), ("def similar(a, b):\n    return ()\n", "failed")])
 def test_the_asserts_decide(tmp_path: Path, answer: str, outcome: str) -> None:
-    (task,) = FORMAT.read(written(tmp_path, ROW), FORMAT.options)
+    (task,) = MBPP.read(written(tmp_path, ROW), MBPP.options)
     assert check_program(program(task.items[0], answer), Limits(), tier("unshare")).outcome == outcome
 
 
@@ -60,4 +60,4 @@ def test_the_asserts_decide(tmp_path: Path, answer: str, outcome: str) -> None:
 )
 def test_a_wrong_line_is_named(tmp_path: Path, change: dict[str, Any], found: str) -> None:
     with pytest.raises(SpecError, match=f"mbpp.jsonl, line 1: found {found}"):
-        FORMAT.read(written(tmp_path, {**ROW, **change}), FORMAT.options)
+        MBPP.read(written(tmp_path, {**ROW, **change}), MBPP.options)

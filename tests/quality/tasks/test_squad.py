@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from fireassay.quality.scoring.support.options import squad as normalised
+from fireassay.quality.scoring.text_metric import squad as normalised
 from tests.quality.scoring.metrics.squad import ITEMS
 from tests.quality.scoring.scored import items
 from tests.quality.tasks.made import refused, tasks, write

@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from fireassay.estimates.estimate import Estimate
-from fireassay.kinds.serving import sheets
+from fireassay.kinds.serving import tables
 from fireassay.reports.metric_tables import WORKBOOK
 from fireassay.reports.view import View
 from tests.reports.conftest import EVIL
@@ -105,7 +105,7 @@ def test_answers_that_came_whole_have_no_speed_and_break_no_workbook(load: View)
 
 @pytest.mark.slow
 def test_what_is_left_out_is_said(load: View, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sheets, "MAX_ROWS", 10)
+    monkeypatch.setattr(tables, "MAX_ROWS", 10)
     assert load.serving is not None
     rows = list(opened(load)["Requests"].iter_rows(values_only=True))
     assert len(rows) == 12

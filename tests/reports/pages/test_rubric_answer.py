@@ -9,8 +9,8 @@ import pytest
 from fireassay.reports.page import Figure, Table
 from fireassay.reports.pages.rubric import MAX_ROWS, page
 from fireassay.spec.timings import parse_timings, read_timings
-from fireassay.verdict.claims.rubric.rubric import rubric
-from fireassay.verdict.claims.rubric.types import Limits, Rubric
+from fireassay.verdict.claims.rubric import rubric
+from fireassay.verdict.claims.rubric_types import Limits, Rubric
 from tests.reports.pages.screens import EVIL, flat, harmless, screen
 
 

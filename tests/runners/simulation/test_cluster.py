@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from fireassay.frames.links.bandwidth import predicted
+from fireassay.frames.links.network_probe import predicted
 from fireassay.runners.simulated import Cluster, simulate
 from fireassay.stats.groups.stragglers import slowest_of
 

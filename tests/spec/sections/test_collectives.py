@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fireassay.frames.links import bandwidth
+from fireassay.frames.links import network_probe
 from fireassay.spec.sections.collectives import OPERATIONS, WHOLE, Collectives, cell, cells, one_size, sizes_of
 
 
@@ -29,8 +29,8 @@ def test_a_range_goes_up_by_its_factor() -> None:
 
 
 def test_operations_are_those_that_bandwidths_are_defined_for() -> None:
-    assert set(OPERATIONS) == set(bandwidth.OPERATIONS)
-    assert set(WHOLE) == set(bandwidth.WHOLE)
+    assert set(OPERATIONS) == set(network_probe.OPERATIONS)
+    assert set(WHOLE) == set(network_probe.WHOLE)
 
 
 @pytest.mark.parametrize("op", OPERATIONS)

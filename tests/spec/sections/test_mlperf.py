@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fireassay.spec.sections.mlperf import CONFIDENCE, requirements, shortfalls, validity
-from fireassay.stats.models import early_stopping
+from fireassay.stats.models import queueing
 
 SCENARIOS = ("single_stream", "multi_stream", "server", "offline")
 
@@ -15,11 +15,11 @@ def test_counts_are_those_of_the_early_stopping_rule() -> None:
         asked = requirements(process)
         assert asked is not None
         assert asked.percentile is not None
-        assert asked.queries == early_stopping.floor(asked.percentile)
+        assert asked.queries == queueing.floor(asked.percentile)
     server = requirements("server")
     assert server is not None
-    assert server.queries == early_stopping.least_passes(0, 0.99)
-    assert early_stopping.CONFIDENCE == CONFIDENCE
+    assert server.queries == queueing.least_passes(0, 0.99)
+    assert queueing.CONFIDENCE == CONFIDENCE
 
 
 @pytest.mark.parametrize("process", SCENARIOS)

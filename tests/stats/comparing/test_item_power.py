@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from fireassay.stats.comparing.item_power import Grouping, design_effect, item_power
-from fireassay.stats.comparing.noninferiority import of_items
-from fireassay.stats.comparing.tango import flips_lower
+from fireassay.stats.comparing.noninferiority import flips_lower, of_items
 
 Draw = Callable[[np.random.Generator, int], tuple[np.ndarray, Sequence[int] | None, np.ndarray | None]]
 

@@ -14,13 +14,14 @@ from fireassay.stats.comparing.noninferiority import (
     Launches,
     crossed,
     decision,
+    flips_lower,
     items_needed,
     items_needed_without_flips,
     largest_change,
     of_items,
     units_of,
+    zero_flip_bound,
 )
-from fireassay.stats.comparing.tango import flips_lower, zero_flip_bound
 from fireassay.stats.intervals import bounded_mean
 from tests.tiers import some
 

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import optimize, stats
 
-from fireassay.stats.comparing.tango import flips_lower, tango_lower, tango_z, zero_flip_bound
+from fireassay.stats.comparing.noninferiority import flips_lower, tango_lower, tango_z, zero_flip_bound
 
 # (b, c, n, margin): p of Tango's test, to the printed digit (quality.md 3.4 and 9.1)
 VECTORS = {

@@ -7,7 +7,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fireassay.stats.groups.interval_union import both, length, union, within, without
+from fireassay.frames.training.communication.kernel_trace import both, length, union, within, without
 
 INTERVALS = st.lists(st.tuples(st.integers(0, 40), st.integers(0, 40)), max_size=12)
 

@@ -9,8 +9,8 @@ import pytest
 from numpy.typing import NDArray
 from scipy.stats import bootstrap
 
-from fireassay.stats.intervals import item_bootstrap
-from fireassay.stats.intervals.item_bootstrap import Items, Resampled, of_score
+from fireassay.stats import calibration
+from fireassay.stats.calibration import Items, Resampled, of_score
 from fireassay.stats.intervals.item_means import Weighted, of_units
 
 Array = NDArray[np.float64]
@@ -37,7 +37,7 @@ def test_it_is_scipys_bca_where_levels_are_hardly_widened_and_the_mean_is_skewed
 def test_equal_seeds_give_equal_draws_however_many_are_held_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
     values = np.random.default_rng(2).normal(size=37)
     whole = of_score(mean_of(values), even(37), 0.9, draws=500, seed=4)
-    monkeypatch.setattr(item_bootstrap, "AT_ONCE", 37 * 7)
+    monkeypatch.setattr(calibration, "AT_ONCE", 37 * 7)
     assert of_score(mean_of(values), even(37), 0.9, draws=500, seed=4) == whole
     assert of_score(mean_of(values), even(37), 0.9, draws=500, seed=5) != whole
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binomtest
 
-from fireassay.stats.intervals.proportions import clopper_pearson, share
+from fireassay.stats.intervals.means import clopper_pearson, share
 
 
 def test_no_failure_in_three_launches_is_no_certainty() -> None:

@@ -18,7 +18,7 @@ from hypothesis import strategies as some
 from fireassay.runners.simulated import Cluster, simulate
 from fireassay.stats.models.affine_fit import Affine, affine_fit
 from fireassay.stats.models.communication_wall import Curve, divide, fit, parameter, predict, trend
-from fireassay.stats.models.scaling import amdahl_fit, amdahl_speedup, gustafson
+from fireassay.stats.models.scaling_predictions import amdahl_fit, amdahl_speedup, gustafson
 
 CLUSTER = Cluster(step_s=1.0, serial=0.03, alpha_s=2e-5, beta_s=8e-10, gradient=1e8, buckets=10)
 LEVELS = (1, 2, 4, 8, 16)

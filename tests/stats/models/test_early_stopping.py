@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from fireassay.stats.models.early_stopping import dropped, early_stopping_estimate, floor, least_passes
+from fireassay.stats.models.queueing import dropped, early_stopping_estimate, floor, least_passes
 
 
 @pytest.mark.parametrize(("over", "passes"), [(0, 459), (1, 661), (2, 836), (5, 1302), (10, 2000), (100, 12_471)])

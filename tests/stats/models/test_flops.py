@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from fireassay.stats.models.flops import Attention, FeedForward, megatron, megatron_2021, palm, torchtitan
+from fireassay.frames.training.flops import Attention, FeedForward, megatron, megatron_2021, palm, torchtitan
 
 A100, H100, TPU_V4 = 312e12, 989e12, 275e12
 LLAMA3_8B = 8_030_261_248  # parameters; its embedding has 128,256 x 4,096 of them

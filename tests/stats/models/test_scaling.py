@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from fireassay.stats.models.scaling import (
+from fireassay.stats.models.scaling_predictions import (
     amdahl_fit,
     amdahl_fit_interval,
     amdahl_speedup,

@@ -8,7 +8,7 @@ import warnings
 import numpy as np
 import pytest
 
-from fireassay.stats.series.repetition import components, optimal_counts
+from fireassay.stats.series.normality import components, optimal_counts
 
 # T3: the worked example of libkalibera's tests, in two and in three levels, and its planning example
 THREE = [[[9, 5], [8, 3]], [[10, 6], [7, 11]], [[1, 12], [2, 4]]]

@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from fireassay.verdict.checking.check import check, check_history
-from fireassay.verdict.checking.confirmation import confirm, unconfirmed
+from fireassay.verdict.checking.check import check, check_history, confirm, unconfirmed
 from fireassay.verdict.checking.history import in_order
 from fireassay.verdict.checking.types import STATES, Check
 from fireassay.verdict.comparison.compare import compare

@@ -12,8 +12,8 @@ from dataclasses import replace
 import pytest
 
 from fireassay.frames.record_data import RecordData
-from fireassay.verdict.evidence.fault_evidence import Diagnosis
-from fireassay.verdict.evidence.training_faults import diagnose
+from fireassay.verdict.evidence.divergence import Diagnosis
+from fireassay.verdict.evidence.gradient_faults import diagnose
 from tests.tiers import some
 from tests.verdict.training_simulated import RIGHT, Simulation, Trainer, contiguous, one_dropped, one_twice, padded, skewed
 

@@ -6,7 +6,7 @@ import pytest
 
 from fireassay.estimates.estimate import Absent, Estimate, Value
 from fireassay.spec.sections.serving import Objectives
-from fireassay.verdict.gates.objectives import GATE
+from fireassay.verdict.gates.limits import OBJECTIVES
 from tests.handmade import Handmade
 from tests.serving_made import ServingMade
 
@@ -28,7 +28,7 @@ def attained(value: float, low: float, high: float, launches: int = 5) -> Estima
 def checked(value: Value | None, *, objectives: Objectives | None = None) -> list[tuple[str, str]]:
     made = ServingMade(rate=(5.0,), objectives=objectives or Objectives(ttft_s=0.5))
     results = {} if value is None else {"slo_attainment": {"rate=5": value}}
-    return [(one.status, one.sentence) for one in GATE.check(made.measured(), results)]
+    return [(one.status, one.sentence) for one in OBJECTIVES.check(made.measured(), results)]
 
 
 @pytest.mark.parametrize(
@@ -55,4 +55,4 @@ def test_the_share_is_the_experiments() -> None:
 
 def test_without_objectives_and_without_a_load_there_is_no_gate() -> None:
     assert checked(attained(0.95, 0.93, 0.97), objectives=Objectives()) == []
-    assert not Handmade().measured().kind.concerns(GATE.about)
+    assert not Handmade().measured().kind.concerns(OBJECTIVES.about)

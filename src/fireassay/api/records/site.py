@@ -34,7 +34,7 @@ from fireassay.reports.pages import comparison, history
 from fireassay.reports.pages.comparison_view import build
 from fireassay.reports.pages.record_list import Listed
 from fireassay.reports.site import index, side_by_side
-from fireassay.reports.site.inserted import Way, with_ways
+from fireassay.reports.site.index import Way, with_ways
 from fireassay.verdict.checking.history import histories, worth_showing
 from fireassay.verdict.comparison.compare import compare
 

@@ -18,7 +18,7 @@ from fireassay.cli.support.output import JSON
 from fireassay.cli.support.settings import USED
 from fireassay.clock import SystemClock
 from fireassay.errors import refuse
-from fireassay.estimates.format import asked, count, duration, given, percent
+from fireassay.estimates.format import count, duration, given, limit_text, percent
 from fireassay.printable import say
 from fireassay.runners.experiment.progress import planned_seconds
 from fireassay.spec.experiment import Experiment
@@ -157,7 +157,7 @@ def _objectives(serving: Serving) -> str:
     limits = serving.objectives.limits
     if not limits:
         return "none: --slo ttft=0.5 says what a good request is"
-    words = " and ".join(f"{name} ≤ {asked(limit, SECONDS)}" for name, limit in limits.items())
+    words = " and ".join(f"{name} ≤ {limit_text(limit, SECONDS)}" for name, limit in limits.items())
     return f"{words}, for {percent(serving.objectives.attainment, 6)} of the requests (--attainment)"
 
 
@@ -170,8 +170,8 @@ def _gates(experiment: Experiment) -> Iterator[str]:
     gates = experiment.gates
     limits = (
         ("efficiency at least", gates.efficiency, given),
-        ("deadline", gates.deadline_s, lambda limit: asked(limit, SECONDS)),
-        ("budget", gates.budget_usd, lambda limit: asked(limit, USD)),
+        ("deadline", gates.deadline_s, lambda limit: limit_text(limit, SECONDS)),
+        ("budget", gates.budget_usd, lambda limit: limit_text(limit, USD)),
         ("required workers", gates.required_workers, str),
     )
     return (f"{name} {words(limit)}" for name, limit, words in limits if limit is not None)
@@ -179,7 +179,9 @@ def _gates(experiment: Experiment) -> Iterator[str]:
 
 def _price(experiment: Experiment, what: str) -> str:
     prices = experiment.prices
-    return f"none: --price, in dollars per {what}-hour" if prices is None else f"{asked(prices.usd_per_worker_hour, USD)} per {what}-hour"
+    return (
+        f"none: --price, in dollars per {what}-hour" if prices is None else f"{limit_text(prices.usd_per_worker_hour, USD)} per {what}-hour"
+    )
 
 
 def _order(experiment: Experiment, *, full: bool) -> Iterator[str]:

@@ -71,7 +71,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _run(arguments: argparse.Namespace) -> int:
-    from fireassay.reports.pages.import_result import page
+    from fireassay.reports.pages.record_list import page
 
     with bar("importing") as advance:
         imported = _imported(arguments, advance)

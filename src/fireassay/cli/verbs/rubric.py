@@ -15,7 +15,7 @@ from fireassay.errors import Problem, SpecError
 
 if TYPE_CHECKING:
     from fireassay.spec.timings import Stated
-    from fireassay.verdict.claims.rubric.types import Limits, Rubric
+    from fireassay.verdict.claims.rubric_types import Limits, Rubric
 
 DESCRIPTION = """\
 Judge a table of timings or throughputs measured elsewhere: speedup, efficiency, the serial fraction
@@ -69,7 +69,7 @@ MAX_EFFICIENCY = 2.0  # above it, the value is probably in percent
 def _run(arguments: argparse.Namespace) -> int:
     from fireassay.reports.pages.rubric import page
     from fireassay.spec.timings import read_timings, with_tolerance
-    from fireassay.verdict.claims.rubric.rubric import rubric
+    from fireassay.verdict.claims.rubric import rubric
 
     limits, requested, predict_at = _limits(arguments)
     timings, tolerance = with_tolerance(read_timings(arguments.table, asked=requested), arguments.tolerance)
@@ -82,7 +82,7 @@ def _run(arguments: argparse.Namespace) -> int:
 def _limits(arguments: argparse.Namespace) -> tuple[Limits, Stated, float | None]:
     """The flags' numbers. Raises SpecError with every wrong one."""
     from fireassay.spec.timings import Stated
-    from fireassay.verdict.claims.rubric.types import Limits
+    from fireassay.verdict.claims.rubric_types import Limits
 
     problems: list[Problem] = []
 

@@ -75,14 +75,14 @@ def _flipped(reference: tuple[RecordData, str], candidate: tuple[RecordData, str
         sign = 1.0 if pairs.reference.metric.better == "higher" else -1.0
         for index in np.flatnonzero(first != second):
             key = (task, pairs.reference.items[index])
-            asked = before.get(key, {})
+            earlier = before.get(key, {})
             yield Flip(
                 task=task,
                 item=key[1],
                 side=side,
-                prompt=asked.get("prompt") or "",
-                reference=" | ".join(json.loads(asked.get("references") or "[]")),
-                before=asked.get("text") or "",
+                prompt=earlier.get("prompt") or "",
+                reference=" | ".join(json.loads(earlier.get("references") or "[]")),
+                before=earlier.get("text") or "",
                 after=after.get(key, {}).get("text") or "",
                 score_before=float(first[index]),
                 score_after=float(second[index]),
@@ -164,9 +164,9 @@ def between(before: Answers, after: Answers, task: str, metric: str) -> Flips | 
 
 def _counted(measured: RecordData, configuration: str, task: str, metric: str) -> pl.DataFrame:
     """How often each item got each score."""
-    asked = answers_of(measured, configuration).filter(pl.col("task") == task).select(*KEYS, "cluster", "weight")
+    answers = answers_of(measured, configuration).filter(pl.col("task") == task).select(*KEYS, "cluster", "weight")
     scored = measured.table("scores").filter((pl.col("metric") == metric) & pl.col("score").is_not_null())
-    joined = asked.join(scored.select(*KEYS, "score"), on=KEYS)
+    joined = answers.join(scored.select(*KEYS, "score"), on=KEYS)
     counted = joined.group_by("item", "score").agg(pl.len(), pl.col("cluster", "weight").first())
     return counted.with_columns(pl.col("len").cast(pl.Int64))
 

@@ -4,10 +4,13 @@ A repetition (another answer to the same item, in the same launch or in another)
 An item without a score in any repetition is left out of a mean, and counted by `unscored`.
 A record imported from another harness holds that harness's scores: they are means over items (or a ratio of sums) under their own names,
 whatever our score of that name is, on the scale 0 to 1 if none was seen outside of it, else on an unknown one.
+
+How sure was the model of its choice, and was it right?  The softmax over the log probabilities of an item's choices.
 """
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -19,6 +22,7 @@ import polars as pl
 
 from fireassay import catalog
 from fireassay.frames.record_data import RecordData
+from fireassay.quality.scoring.likelihoods import METHOD, of_text
 from fireassay.quality.scoring.text_metric import Array, Options, Prepared, TextMetric, Whole
 
 Answers = tuple[RecordData, str]  # those of a configuration of a record
@@ -66,15 +70,15 @@ def foreign_scores(measured: RecordData) -> tuple[str, ...]:
 
 
 def _foreign(measured: RecordData, name: str) -> TextMetric:
-    told = ((measured.foreign or {}).get("scores") or {}).get(name) or {}
+    reported = ((measured.foreign or {}).get("scores") or {}).get(name) or {}
     tool = str((measured.foreign or {}).get("title") or "another program")
-    ratio = told.get("form") == "ratio"
+    ratio = reported.get("form") == "ratio"
     scores = measured.table("scores").filter(pl.col("metric") == name)["score"]
     within = bool(scores.is_between(0.0, 1.0).all())  # nulls are ignored
     return TextMetric(
         name=name,
         title=name,
-        better="lower" if told.get("better") == "lower" else "higher",
+        better="lower" if reported.get("better") == "lower" else "higher",
         scale=(0.0, 1.0) if within else (-math.inf, math.inf),
         prepare=_never,
         statistics=("sum", "count") if ratio else ("score",),
@@ -137,9 +141,9 @@ def item_scores(measured: RecordData, configuration: str, task: str, metric: str
 
 def _item_scores(measured: RecordData, configuration: str, task: str, name: str) -> ItemScores:
     metric, keys = metric_of(measured, name), ["launch", "task", "item", "repetition"]
-    asked = answers_of(measured, configuration).filter(pl.col("task") == task).select(*keys, "cluster", "weight")
+    answers = answers_of(measured, configuration).filter(pl.col("task") == task).select(*keys, "cluster", "weight")
     scored = measured.table("scores").filter((pl.col("metric") == name) & pl.col("score").is_not_null())
-    answered = asked.join(scored.select(*keys, "statistics"), on=keys, how="left")
+    answered = answers.join(scored.select(*keys, "statistics"), on=keys, how="left")
     if metric.whole is not None:
         answered = _wholes(answered, metric.whole)
     width = 1 if metric.whole is not None else len(metric.statistics)
@@ -161,7 +165,7 @@ def _item_scores(measured: RecordData, configuration: str, task: str, name: str)
         weights=folded["weight"].to_numpy(),
         clusters=tuple(folded["cluster"].to_list()),
         repetitions=int(folded["repetitions"].max() or 0),  # type: ignore[arg-type]
-        launches=asked["launch"].n_unique(),
+        launches=answers["launch"].n_unique(),
         unscored=answered["item"].n_unique() - folded.height,
     )
 
@@ -213,3 +217,41 @@ def _only(scores: ItemScores, items: set[str]) -> ItemScores:
         launches=scores.launches,
         unscored=scores.unscored,
     )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Confidences:
+    """Of each item with several choices: the probability of the chosen one, whether it is right, and its cluster."""
+
+    stated: Array  # [items]
+    right: Array  # [items], 0 or 1
+    clusters: tuple[str | None, ...]
+
+    @property
+    def labels(self) -> tuple[str | None, ...] | None:
+        """The clusters; None if no item has one."""
+        return None if all(label is None for label in self.clusters) else self.clusters
+
+
+def choices_were_rated(measured: RecordData) -> bool:
+    """True if any task was answered by log probabilities of choices."""
+    return any(facts.get("method") == METHOD for facts in identity(measured).values())
+
+
+def confidences(measured: RecordData, configuration: str) -> Confidences:
+    """The first repetition of every item of tasks of choices."""
+    rated = [name for name, facts in identity(measured).items() if facts.get("method") == METHOD]
+    rows = answers_of(measured, configuration).filter(
+        pl.col("task").is_in(rated) & (pl.col("outcome") == "ok") & pl.col("text").is_not_null()
+    )
+    first = rows.sort("launch").unique(["task", "item"], keep="first", maintain_order=True)
+    stated, right, clusters = [], [], []
+    for text, references, cluster in first.select("text", "references", "cluster").iter_rows():
+        logprobs = np.array([choice.logprob for choice in of_text(text)])
+        odds = np.exp(logprobs - logprobs.max())
+        odds /= odds.sum()
+        if len(odds) > 1:
+            stated.append(float(odds.max()))
+            right.append(float(str(int(np.argmax(odds))) in json.loads(references)))
+            clusters.append(cluster)
+    return Confidences(stated=np.array(stated), right=np.array(right), clusters=tuple(clusters))

@@ -23,7 +23,7 @@ Worst = Callable[[Array], Array]
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Asked:
+class _Item:
     """What an item brings along wherever it was asked."""
 
     cluster: str | None
@@ -46,14 +46,14 @@ class MissingItems:
 
 def missing(before: Answers, after: Answers, task: str, metric: str) -> MissingItems:
     """The items of a task that one side or both did not score; sides of one record or of two."""
-    asked = [_asked(*side, task) for side in (before, after)]
+    sides = [_items(*side, task) for side in (before, after)]
     scored = [set(item_scores(*side, task, metric).items) for side in (before, after)]
     undefined = {
         item
-        for item in asked[0].keys() & asked[1].keys()
-        if not any(item in side for side in scored) and all(s[item].answered for s in asked)
+        for item in sides[0].keys() & sides[1].keys()
+        if not any(item in side for side in scored) and all(s[item].answered for s in sides)
     }
-    every = (asked[0].keys() | asked[1].keys()) - undefined
+    every = (sides[0].keys() | sides[1].keys()) - undefined
     reference, candidate = (tuple(sorted(every - side)) for side in scored)
     return MissingItems(reference=reference, candidate=candidate)
 
@@ -72,7 +72,7 @@ def opposed(before: Answers, after: Answers, task: str, metric: str, *, held: bo
         return None
     worst, best = score.scale if score.better == "higher" else score.scale[::-1]
     ends = (best, worst) if held else (worst, best)
-    known = {**_asked(*after, task), **_asked(*before, task)}
+    known = {**_items(*after, task), **_items(*before, task)}
     gaps = (lacking.reference, lacking.candidate)
     filled = [np.full((len(gap), side.rows.shape[1]), end) for side, gap, end in zip(sides, gaps, ends, strict=True)]
     reference, candidate = (_filled(side, gap, rows, known) for side, gap, rows in zip(sides, gaps, filled, strict=True))
@@ -88,12 +88,12 @@ def _of_rows(reference: ItemScores, candidate: ItemScores, lacking: MissingItems
         return None
     place = {item: index for index, item in enumerate(full.items)}
     at = [place[item] for item in gap]
-    known = {item: _Asked(cluster=full.clusters[place[item]], weight=float(full.weights[place[item]]), answered=False) for item in gap}
+    known = {item: _Item(cluster=full.clusters[place[item]], weight=float(full.weights[place[item]]), answered=False) for item in gap}
     made = _filled(short, gap, worst(full.rows)[at], known)
     return Paired(reference=full, candidate=made, left=0) if held else Paired(reference=made, candidate=full, left=0)
 
 
-def _filled(side: ItemScores, gap: tuple[str, ...], filled: Array, known: Mapping[str, _Asked]) -> ItemScores:
+def _filled(side: ItemScores, gap: tuple[str, ...], filled: Array, known: Mapping[str, _Item]) -> ItemScores:
     """A side with the rows `filled` for the items it lacks, in the order of ids."""
     items = (*side.items, *gap)
     rows = np.concatenate([side.rows, filled])
@@ -109,7 +109,7 @@ def _filled(side: ItemScores, gap: tuple[str, ...], filled: Array, known: Mappin
     )
 
 
-def _asked(measured: RecordData, configuration: str, task: str) -> Mapping[str, _Asked]:
+def _items(measured: RecordData, configuration: str, task: str) -> Mapping[str, _Item]:
     """item -> what is known of it."""
     folded = (
         answers_of(measured, configuration)
@@ -117,4 +117,4 @@ def _asked(measured: RecordData, configuration: str, task: str) -> Mapping[str, 
         .group_by("item")
         .agg(pl.col("cluster").first(), pl.col("weight").first(), (pl.col("outcome") == "ok").any().alias("answered"))
     )
-    return {item: _Asked(cluster=cluster, weight=weight, answered=answered) for item, cluster, weight, answered in folded.iter_rows()}
+    return {item: _Item(cluster=cluster, weight=weight, answered=answered) for item, cluster, weight, answered in folded.iter_rows()}

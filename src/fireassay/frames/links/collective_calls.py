@@ -150,9 +150,7 @@ def missing(measured: RecordData, cell: Cell) -> Absent:
     if measured.timed.filter(pl.col("configuration") == name).height == 0:
         return no_launch(name)
     if why := unsupported(measured).get((cell.op, cell.place, cell.workers)):
-        return Absent(
-            reason="not_applicable", detail=f"{measured.experiment.collectives_requested.backend} does not offer {cell.op}: {why}"
-        )
+        return Absent("not_applicable", f"{measured.experiment.collectives_requested.backend} does not offer {cell.op}: {why}")
     cell_loops = timed_loops(measured).filter(
         (pl.col("op") == cell.op)
         & (pl.col("workers") == cell.workers)
@@ -161,8 +159,8 @@ def missing(measured: RecordData, cell: Cell) -> Absent:
     )
     if cell_loops.height:
         wrong = int(cell_loops["wrong"].sum())
-        return Absent(reason="refused", detail=f"{count(wrong, 'timed calls')} returned wrong data; a wrong result has no speed")
-    return Absent(reason="not_measured", detail="no loop was finished by every rank")
+        return Absent("refused", f"{count(wrong, 'timed calls')} returned wrong data; a wrong result has no speed")
+    return Absent("not_measured", "no loop was finished by every rank")
 
 
 def unsupported(measured: RecordData) -> dict[tuple[str, str, int], str]:
@@ -211,4 +209,4 @@ def a_group_of_one(cell: Cell) -> Absent | None:
     """Bandwidths describe links, and a single rank has none."""
     if cell.ranks > 1:
         return None
-    return Absent(reason="not_applicable", detail="one rank sends nothing, so there is no bandwidth")
+    return Absent("not_applicable", "one rank sends nothing, so there is no bandwidth")

@@ -102,7 +102,7 @@ def matrix(measured: RecordData, configuration: str) -> Matrix | Absent:
     launches = measured.timed.filter(pl.col("configuration") == configuration).sort("block")
     rows = values.join(launches.select("launch", "block"), on="launch").sort("block")
     if rows.height == 0:
-        return Absent(reason="not_measured", detail=NO_PAIRS)
+        return Absent("not_measured", NO_PAIRS)
     links = tuple(_links(rows, measured.confidence))
     ranks = int(launches["workers"][0])
     complete = {link.pair for link in links if isinstance(link.latency, Estimate) and isinstance(link.bandwidth, Estimate)}
@@ -181,7 +181,7 @@ def _links(values: pl.DataFrame, confidence: float) -> Iterator[Link]:
 def _value(values: Sequence[float | None], confidence: float, unit: str, name: str, trials: int, how: str) -> Value:
     known = [value for value in values if value is not None]
     if len(known) < len(values):
-        return Absent(reason="undefined", detail="the larger message took no longer than the smaller one: use larger ones (--matrix 64M)")
+        return Absent("undefined", "the larger message took no longer than the smaller one: use larger ones (--matrix 64M)")
     return over_launches.positive(known, confidence, unit=unit, aggregate=how, name=name, n_trials=trials)
 
 
@@ -211,7 +211,7 @@ def farthest(measured: RecordData, of_pairs: pl.Expr, *, unit: str, name: str, a
     """One number per launch over all its pairs; not applicable if no pairs were requested."""
     values = per_pair(measured)
     if values.height == 0:
-        absent = Absent(reason="not_applicable", detail=NO_PAIRS)
+        absent = Absent("not_applicable", NO_PAIRS)
         return dict.fromkeys(measured.configurations, absent)
     launch_values = values.group_by("launch").agg(of_pairs.alias("value"), pl.col("exchanges").sum())
     return per_launch.from_frame(

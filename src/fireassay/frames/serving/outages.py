@@ -15,6 +15,10 @@ The timeline of every fault launch, shared by the reliability metrics:
   evaluated in windows of m requests by due time, m being the arrivals per second before, at least 10; a window is outside if its
   number of misses has a probability below 1/1000 at the lower end of that interval. Recovery is when the first request was due
   after the last miss of the last window outside. Without a window outside, the attainment never left: 0 s.
+
+Do the requests have objectives, and can they be judged?
+
+What share of the requests met their objectives, per load and launch?
 """
 
 from __future__ import annotations
@@ -31,17 +35,67 @@ import polars as pl
 from numpy.typing import NDArray
 
 from fireassay.estimates.estimate import Absent, Value
-from fireassay.estimates.format import reading
+from fireassay.estimates.format import count, reading
 from fireassay.estimates.over_launches import average, exact, of_interval, positive
 from fireassay.frames.record_data import RecordData
-from fireassay.frames.serving.objectives import uncounted
 from fireassay.frames.training.recovery import struck_launches
+from fireassay.spec.plan import Configuration
 from fireassay.stats.intervals.intervals import Interval
-from fireassay.stats.intervals.means import quotient
-from fireassay.stats.intervals.proportions import clopper_pearson, share
+from fireassay.stats.intervals.means import clopper_pearson, quotient, share
+from fireassay.stats.models.capacity import Point
 from fireassay.units import FRACTION, NS_PER_S, SECONDS
 
-NO_FAULT: Final = Absent(reason="not_measured", detail="no fault struck under this load; add [[faults]] for it")
+NO_OBJECTIVES = Absent(
+    "not_measured", "the experiment has no objectives for its requests; add serving.objectives, for example ttft_s = 0.5 and tpot_s = 0.05"
+)
+NEED_CHUNKS = Absent(
+    "not_applicable", "serving.objectives needs times of single tokens, but answers were not streamed (serving.stream = false)"
+)
+
+
+def no_objectives(measured: RecordData) -> Absent | None:
+    """Why there are no objectives; None if there are."""
+    serving = measured.experiment.serving
+    if serving is None or not serving.objectives.any:
+        return NO_OBJECTIVES
+    objectives = serving.objectives
+    chunked = (objectives.ttft_s, objectives.ttft_visible_s, objectives.tpot_s, objectives.itl_s)
+    if not serving.stream and any(value is not None for value in chunked):
+        return NEED_CHUNKS
+    return uncounted(measured)
+
+
+def uncounted(measured: RecordData) -> Absent | None:
+    """Why a required time per token is unknown for some answer; None if it is known, or not required.
+
+    An answer of one chunk has no time between tokens, however many it contains; one of several chunks could have any.
+    """
+    serving = measured.experiment.serving
+    if serving is None or (serving.objectives.tpot_s is None and serving.objectives.itl_s is None):
+        return None
+    open_ = pl.col("counted") & pl.col("ok") & pl.col("tokens").is_null() & (pl.col("text_chunks") > 1)
+    unknown = measured.served.requests.filter(open_).height
+    if not unknown:
+        return None
+    return Absent(
+        "not_measured",
+        f"serving.objectives needs a time per token, but the server sent no usage for {count(unknown, 'answers')}; "
+        "set the model's tokenizer (serving.tokenizer)",
+    )
+
+
+def load_points(measured: RecordData, configurations: Sequence[Configuration]) -> list[Point]:
+    """A point per launch: its load, and how many of its counted requests met every objective."""
+    loads = {configuration.name: float(configuration.load) for configuration in configurations if configuration.load is not None}
+    rows = measured.counted_requests.filter(pl.col("configuration").is_in(list(loads)))
+    per_launch = rows.group_by("launch", "configuration", "block").agg(pl.col("met").sum(), pl.len().alias("total")).sort("launch")
+    return [
+        Point(load=loads[row["configuration"]], hits=float(row["met"]), total=float(row["total"]), block=row["block"])
+        for row in per_launch.to_dicts()
+    ]
+
+
+NO_FAULT: Final = Absent("not_measured", "no fault struck under this load; add [[faults]] for it")
 MIN_REQUESTS: Final = 10  # requests in a window
 RARE: Final = 1e-3  # share of undisturbed windows that may lie outside
 
@@ -175,17 +229,16 @@ def recovered_s(outage: Outage, confidence: float) -> float | Absent:
     total = outage.before.height
     later = outage.requests.filter(pl.col("due") >= outage.fault_ns).sort("due")
     if total == 0:
-        return Absent(reason="insufficient", detail="no request ended before the fault; let it strike later (faults[].at_s)")
+        return Absent("insufficient", "no request ended before the fault; let it strike later (faults[].at_s)")
     rate = total * NS_PER_S / max(1, outage.fault_ns - outage.begin_ns)
     size = max(MIN_REQUESTS, math.ceil(rate))
     least = clopper_pearson(float(outage.before["good"].sum()), float(total), confidence).low
     allowed = _allowed(size, 1.0 - least)
     if later.height < size or allowed >= size:
-        detail = "too few requests around the fault to see a change of attainment; use a higher rate or a longer load"
-        return Absent(reason="insufficient", detail=detail)
+        return Absent("insufficient", "too few requests around the fault to see a change of attainment; use a higher rate or a longer load")
     index = recovered(~later["good"].to_numpy(), size, allowed)
     if index is None:
-        return Absent(reason="undefined", detail="the attainment had not recovered when the load ended; let the load run longer")
+        return Absent("undefined", "the attainment had not recovered when the load ended; let the load run longer")
     if index == 0:
         return 0.0
     after_s = float(later["due"][index] - outage.fault_ns) / NS_PER_S
@@ -250,7 +303,7 @@ def _seconds(measured: RecordData, name: str, how: str, spans: Sequence[float | 
 def between(begin_ns: int | None, end_ns: int | None, missing: str) -> float | Absent:
     """Seconds between two instants, or why not."""
     if begin_ns is None or end_ns is None:
-        return Absent(reason="undefined", detail=missing)
+        return Absent("undefined", missing)
     return (end_ns - begin_ns) / NS_PER_S
 
 
@@ -262,7 +315,7 @@ def attainment(measured: RecordData, name: str, part: Callable[[Outage], pl.Data
             return why
         parts = [rows["good"] for outage in struck if (rows := part(outage)).height]
         if not parts:
-            return Absent(reason="insufficient", detail=f"no request was due {when} the fault")
+            return Absent("insufficient", f"no request was due {when} the fault")
         met, totals = [float(good.sum()) for good in parts], [float(len(good)) for good in parts]
         return of_interval(
             share(met, totals, measured.confidence),
@@ -287,7 +340,7 @@ def rate(measured: RecordData, name: str, unit: str, how: str) -> dict[str, Valu
             return why
         lasting = [outage for outage in struck if outage.back_ns > outage.fault_ns]
         if not lasting:
-            return Absent(reason="insufficient", detail="the fault struck at the end of the load; let it strike sooner (faults[].at_s)")
+            return Absent("insufficient", "the fault struck at the end of the load; let it strike sooner (faults[].at_s)")
         during_outages = [outage.during.filter(pl.col("due") >= outage.fault_ns) for outage in lasting]
         good = [float(rows["good"].sum()) for rows in during_outages]
         lengths = [(outage.back_ns - outage.fault_ns) / NS_PER_S for outage in lasting]

@@ -5,6 +5,22 @@ times the mean items of its steady steps over the items of that step (the same b
 token times the tokens of a step.
 Peak of a launch: the sum over its devices. The peak of a device that multiplies in several precisions takes each at its own
 peak: F / sum(F_p / P_p). Two ranks on one GPU share one peak.
+
+How many floating-point operations does a model need per training token?
+
+Four published conventions.  A multiply-add is 2 operations; the backward pass is twice the forward pass.  Per token, with N
+parameters, L layers, H heads of size Q, hidden size h, sequence length T and vocabulary V:
+
+    palm           6 N + 12 L H Q T                                 all parameters, full attention
+    torchtitan     6 (N - N_embedding) + 6 L H (d_qk + d_v) T       without the embedding table, full attention
+    megatron       12 L h^2 ((1 + G/H + T/(2h)) r + g F/h + V/(2Lh))   half of the attention (causal); r = H Q/h
+    megatron_2021  72 L h^2 (1 + T/(6h) + V/(12 L h)); with full activation recomputation 96 and V/(16 L h)
+
+F is the width of the feed-forward layer, g is 3/2 if gated (SwiGLU), else 1, and G the number of key/value groups.
+The same model and speed give different numbers under each; never compare across conventions.
+Sources: Chowdhery et al., PaLM, arXiv 2204.02311, appendix B; torchtitan `models/utils.py`; Megatron-LM `training/training.py`;
+Narayanan et al., arXiv 2104.04473, equation 3 and its appendix.
+Cannot tell: inactive experts (mixture of experts), padding, or what a script really computes; count operations for that.
 """
 
 from __future__ import annotations
@@ -18,9 +34,52 @@ import polars as pl
 
 from fireassay.estimates.estimate import Absent, Reason
 from fireassay.frames.record_data import RecordData
+from fireassay.frames.record_tables import once_per_record
 from fireassay.spec.peaks import QUANTISED, TERA, knows, peak_of
 from fireassay.spec.sections.flops import Flops
-from fireassay.stats.models.flops import Attention, FeedForward, megatron, megatron_2021, palm, torchtitan
+
+
+def palm(*, parameters: float, layers: int, heads: int, head_dim: int, sequence: int) -> float:
+    """Operations per token by PaLM, appendix B."""
+    return 6.0 * parameters + 12.0 * layers * heads * head_dim * sequence
+
+
+def torchtitan(*, parameters: float, embedding_parameters: float, layers: int, heads: int, sequence: int, qk_dim: int, v_dim: int) -> float:
+    """Operations per token by torchtitan; equals PaLM if `qk_dim` = `v_dim` and the embedding has no parameters."""
+    return 6.0 * (parameters - embedding_parameters) + 6.0 * layers * heads * (qk_dim + v_dim) * sequence
+
+
+@dataclass(frozen=True, kw_only=True)
+class Attention:
+    """The shape of one layer's attention."""
+
+    heads: int
+    head_dim: int
+    groups: int  # of keys and values
+
+
+@dataclass(frozen=True, kw_only=True)
+class FeedForward:
+    """The shape of one layer's feed-forward part."""
+
+    width: int
+    gated: bool  # as in SwiGLU
+
+
+def megatron(*, layers: int, hidden: int, attention: Attention, feed_forward: FeedForward, vocabulary: int, sequence: int) -> float:
+    """Operations per token by Megatron-LM: half of the attention products, as the mask is causal."""
+    ratio = attention.heads * attention.head_dim / hidden
+    attending = (1.0 + attention.groups / attention.heads + sequence / (2.0 * hidden)) * ratio
+    feeding = feed_forward.width / hidden * (1.5 if feed_forward.gated else 1.0)
+    return 12.0 * layers * hidden**2 * (attending + feeding + vocabulary / (2.0 * layers * hidden))
+
+
+def megatron_2021(*, layers: int, hidden: int, vocabulary: int, sequence: int, recomputed: bool = False) -> float:
+    """Operations per token by the Megatron paper of 2021; `recomputed`: with full activation recomputation, as in the paper."""
+    passes = 96.0 if recomputed else 72.0
+    logits = 16.0 if recomputed else 12.0
+    return passes * layers * hidden**2 * (1.0 + sequence / (6.0 * hidden) + vocabulary / (logits * layers * hidden))
+
 
 NOTHING_SAID: Final = (
     "nothing was counted: torch ran no recorded step of the script, or flops.convention is none. Declare a formula instead: "
@@ -33,7 +92,7 @@ Best = Mapping[tuple[str, str, int | None], float]  # device, precision, threads
 
 
 @dataclass(frozen=True, kw_only=True)
-class Told:
+class Report:
     """A rank's report on its first step."""
 
     launch: int
@@ -52,17 +111,14 @@ class Amount:
     reason: Reason = "not_measured"
 
 
-def told(measured: RecordData) -> Mapping[int, tuple[Told, ...]]:
+@once_per_record
+def reports(measured: RecordData) -> Mapping[int, tuple[Report, ...]]:
     """launch -> the report of each of its ranks, from the last start; timed launches only."""
-    return measured.once("flops told", _told)
-
-
-def _told(measured: RecordData) -> dict[int, tuple[Told, ...]]:
     events = measured.table("events").filter(pl.col("kind") == "flops")
     events = events.join(measured.timed.select("launch"), on="launch", how="semi").sort("launch", "rank", "incarnation")
-    last: dict[int, dict[int, Told]] = {}
+    last: dict[int, dict[int, Report]] = {}
     for row in events.select("launch", "rank", "host", "value", "detail").iter_rows():
-        report = Told(launch=row[0], rank=row[1], host=row[2], flops=row[3], detail=json.loads(row[4]))
+        report = Report(launch=row[0], rank=row[1], host=row[2], flops=row[3], detail=json.loads(row[4]))
         last.setdefault(report.launch, {})[report.rank] = report
     return {launch: tuple(ranks.values()) for launch, ranks in last.items()}
 
@@ -106,10 +162,10 @@ def of_steps(measured: RecordData, *, with_recomputed: bool = False) -> dict[int
         return _by_formula(measured)
     workers = dict(measured.timed.select("launch", "workers").iter_rows())
     items = measured.once("items of steady steps", _items)
-    return {launch: _sum(ranks, workers[launch], items, again=with_recomputed) for launch, ranks in told(measured).items()}
+    return {launch: _sum(ranks, workers[launch], items, again=with_recomputed) for launch, ranks in reports(measured).items()}
 
 
-def _sum(ranks: tuple[Told, ...], workers: int, items: Mapping[tuple[int, int], float], *, again: bool) -> Amount:
+def _sum(ranks: tuple[Report, ...], workers: int, items: Mapping[tuple[int, int], float], *, again: bool) -> Amount:
     if len(ranks) < workers:
         return Amount(value=None, why=f"only {len(ranks)} of {workers} ranks counted their first step")
     total = 0.0
@@ -152,9 +208,9 @@ def _by_formula(measured: RecordData) -> dict[int, Amount]:
 def peaks(measured: RecordData) -> dict[int, Amount]:
     """launch -> peak operations per second of all its devices together."""
     workers = dict(measured.timed.select("launch", "workers").iter_rows())
-    reports = told(measured)
-    best = _best(report for ranks in reports.values() for report in ranks)
-    return {launch: _peak(measured, ranks, workers[launch], best) for launch, ranks in reports.items()}
+    every = reports(measured)
+    best = _best(report for ranks in every.values() for report in ranks)
+    return {launch: _peak(measured, ranks, workers[launch], best) for launch, ranks in every.items()}
 
 
 def source(measured: RecordData) -> str:
@@ -167,11 +223,11 @@ def precisions(measured: RecordData) -> tuple[str, ...]:
     declared = measured.experiment.flops.precision
     if declared is not None:
         return (declared,)
-    parts = (part for ranks in told(measured).values() for report in ranks for part in report.detail.get("by", ()))
+    parts = (part for ranks in reports(measured).values() for report in ranks for part in report.detail.get("by", ()))
     return tuple(sorted({str(part["precision"]) for part in parts}))
 
 
-def _peak(measured: RecordData, ranks: tuple[Told, ...], workers: int, best: Best) -> Amount:
+def _peak(measured: RecordData, ranks: tuple[Report, ...], workers: int, best: Best) -> Amount:
     if len(ranks) < workers:
         return Amount(value=None, why=f"only {len(ranks)} of {workers} ranks reported their device")
     devices: dict[tuple[str, str], float] = {}
@@ -185,7 +241,7 @@ def _peak(measured: RecordData, ranks: tuple[Told, ...], workers: int, best: Bes
     return Amount(value=sum(devices.values())) if devices else Amount(value=None, why="no rank reported its device")
 
 
-def _by_device(report: Told, declared: str | None) -> dict[str, list[dict[str, Any]]]:
+def _by_device(report: Report, declared: str | None) -> dict[str, list[dict[str, Any]]]:
     """device -> its parts {name, precision, flops}; without counts, the device with the declared precision."""
     parts = report.detail.get("by") or [{**device, "precision": declared, "flops": 1} for device in report.detail.get("devices", ())]
     threads = {measured_peak["device"]: measured_peak.get("threads") for measured_peak in report.detail.get("peaks") or ()}
@@ -220,7 +276,7 @@ def _speed(measured: RecordData, best: Best, part: Mapping[str, Any]) -> float |
     return None if peak is None else peak.flops_per_s
 
 
-def _best(ranks: Iterable[Told]) -> dict[tuple[str, str, int | None], float]:
+def _best(ranks: Iterable[Report]) -> dict[tuple[str, str, int | None], float]:
     """(name of a device, precision, threads of a processor) -> the fastest product of any rank in any launch.
 
     A peak belongs to the device, not to a launch; but a rank's processor counts as many cores as it has threads.
@@ -248,4 +304,4 @@ def _unknown(measured: RecordData, device: str, precision: str | None) -> str:
 def absent(amounts: Iterable[Amount], otherwise: str = NOTHING_SAID) -> Absent:
     """Why there is no number, from the first launch that gives a reason."""
     first = next((amount for amount in amounts if amount.why), None)
-    return Absent(reason="not_measured", detail=otherwise) if first is None else Absent(reason=first.reason, detail=first.why)
+    return Absent("not_measured", otherwise) if first is None else Absent(reason=first.reason, detail=first.why)

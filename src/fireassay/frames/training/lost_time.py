@@ -30,6 +30,7 @@ from typing import Final
 import polars as pl
 
 from fireassay.frames.record_data import RecordData
+from fireassay.frames.record_tables import once_per_record
 from fireassay.units import NS_PER_S
 
 PHASES: Final = ("data", "forward", "backward", "optimizer")
@@ -44,12 +45,9 @@ class StepParts:
     parts: Mapping[str, float | None]
 
 
+@once_per_record
 def step_parts(measured: RecordData) -> Mapping[int, StepParts]:
     """launch -> the parts of its step, for timed launches with steady steps. Memoised."""
-    return measured.once("step parts", _step_parts)
-
-
-def _step_parts(measured: RecordData) -> Mapping[int, StepParts]:
     if not measured.steady_steps.height:
         return {}
     exposed, transfer = _exposed(measured), _transfer(measured)
@@ -136,12 +134,9 @@ class SavingWait:
     share: float  # of the others' steps
 
 
+@once_per_record
 def saving_waits(measured: RecordData) -> Mapping[str, SavingWait]:
     """By configuration, if some ranks save and others do not."""
-    return measured.once("saving waits", _saving_waits)
-
-
-def _saving_waits(measured: RecordData) -> dict[str, SavingWait]:
     beside = pl.col("detail").str.json_path_match("$.beside").is_not_null()
     reported = measured.table("events").filter((pl.col("kind") == "checkpoint_save") & ~beside)
     launches = measured.timed.filter(pl.col("workers") > 1).select("launch", "configuration", "workers")

@@ -7,6 +7,8 @@ and whether they used the same samples.
 
 A step *carries gradients* if its sums over ranks move at least `CARRIES` of the bytes of the model's gradients (half precision moves half),
 or its gathers exactly those of all ranks, which an evaluation's gathers rarely match by chance.
+
+At which checks was the hashed state (parameters or other) the same on all ranks?
 """
 
 from __future__ import annotations
@@ -14,15 +16,38 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import Any, Final, Literal
 
 import polars as pl
 
-from fireassay.frames.training.correctness.hashed_state import hashes
-
-if TYPE_CHECKING:
-    from fireassay.frames.record_tables import RecordTables
+from fireassay.frames.record_tables import RecordTables, effective_steps, once_per_record
 from fireassay.frames.training.communication.watched_steps import all_watched
+
+
+@once_per_record
+def hashes(measured: RecordTables, *, role: str = "timed", what: str = "parameter_hash") -> pl.DataFrame:
+    """(launch, configuration, workers, step, incarnation, ranks, agree, different, text) of every hashed step reported by all
+    ranks: whether their hashes are equal, the number of different ones, and the first rank's."""
+    rows = effective_steps(measured.table("fingerprints").filter(pl.col("what") == what))
+    launches = measured.table("launches").filter((pl.col("role") == role) & (pl.col("status") == "ok"))
+    # A rank with several models has several hashes per step: their set is compared.
+    of_rank = rows.lazy().group_by("launch", "step", "rank").agg(pl.col("incarnation").max(), pl.col("text").unique().sort())
+    return (
+        of_rank.with_columns(pl.col("text").list.join(" "))
+        .group_by("launch", "step")
+        .agg(
+            pl.col("incarnation").max(),
+            pl.col("rank").n_unique().alias("ranks"),
+            (pl.col("text").n_unique() == 1).alias("agree"),
+            pl.col("text").n_unique().alias("different"),
+            pl.col("text").sort_by("rank").first(),
+        )
+        .join(launches.lazy().select("launch", "configuration", "workers"), on="launch")
+        .filter(pl.col("ranks") == pl.col("workers"))
+        .sort("launch", "step")
+        .collect()
+    )
+
 
 KIND: Final = "parallelism"  # of the event
 CARRIES: Final = 0.4
@@ -32,7 +57,7 @@ SUMMING: Final = ("all_reduce", "reduce", "reduce_scatter", "broadcast")
 GATHERING: Final = ("all_gather", "gather")
 AVERAGES: Final = 0.9
 EXACT: Final = 0.01
-LOOKED_AT: Final = 16  # steps whose samples are compared
+MAX_COMPARED: Final = 16  # steps whose samples are compared
 SAME_LOSS: Final = 1e-9  # relative
 Likeness = Literal["same", "different", "partly", "unknown"]
 
@@ -43,7 +68,7 @@ class Facts:
 
     workers: int
     group: int  # ranks of the largest group; 0: no group
-    told: Mapping[str, Any]  # from the event, over all ranks
+    reported: Mapping[str, Any]  # from the event, over all ranks
     steps: int  # with recorded communication
     of_steps: str  # the same in words
     training: int  # ranks that made steps
@@ -97,8 +122,8 @@ def _facts(measured: RecordTables, launch: int, workers: int, details: list[dict
     carrying = tuple(carries["step"].sort().to_list())
     return Facts(
         workers=workers,
-        group=max(merged["group"], _met(rows["collectives"])),
-        told=merged,
+        group=max(merged["group"], _largest_group(rows["collectives"])),
+        reported=merged,
         steps=steps,
         of_steps=f"{steps} {'steps' if steps == every else 'watched steps'}",
         training=rows["steps"]["rank"].n_unique(),
@@ -119,7 +144,7 @@ def _facts(measured: RecordTables, launch: int, workers: int, details: list[dict
     )
 
 
-def _met(calls: pl.DataFrame) -> int:
+def _largest_group(calls: pl.DataFrame) -> int:
     """Ranks of the largest group with a call: the group itself may be destroyed before a check."""
     return max((int(size) for size in calls["size"].unique() if size is not None and size > 1), default=0)
 
@@ -218,7 +243,7 @@ def _likeness(rows: Mapping[str, pl.DataFrame], merged: Mapping[str, Any], start
 
 def _kinds(samples: pl.DataFrame, workers: int) -> int | None:
     """Number of different sets of samples that the ranks used in the first steps; None unless every rank reported its own."""
-    first = samples.filter((pl.col("incarnation") == 0) & (pl.col("step") < pl.col("step").min() + LOOKED_AT))
+    first = samples.filter((pl.col("incarnation") == 0) & (pl.col("step") < pl.col("step").min() + MAX_COMPARED))
     of_rank = first.explode("ids").select("rank", "step", "ids").unique().sort("rank", "step", "ids").partition_by("rank")
     if len(of_rank) < workers:
         return None

@@ -26,15 +26,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import TYPE_CHECKING, Final, Literal
+from typing import Final, Literal
 
 import polars as pl
 
 from fireassay.estimates.estimate import Absent
+from fireassay.frames.record_tables import RecordTables
 from fireassay.frames.training.parallel_evidence import Facts, Likeness, facts
-
-if TYPE_CHECKING:
-    from fireassay.frames.record_tables import RecordTables
 
 Kind = Literal["data", "sharded", "tensor", "pipeline", "local_sgd", "mixed", "none"]
 Claim = Literal["replicas", "gradients", "samples", "random numbers", "loss", "speedup"]
@@ -256,26 +254,26 @@ def _ranks(known: Facts, number: int) -> str:
 
 
 def _staged(known: Facts) -> Parallelism | None:
-    if not known.told["stage"]:
+    if not known.reported["stage"]:
         return None
-    beside = [word for key, word in (("ddp", "DistributedDataParallel"), ("fsdp", "FSDP"), ("dtensor", "DTensor")) if known.told[key]]
+    beside = [word for key, word in (("ddp", "DistributedDataParallel"), ("fsdp", "FSDP"), ("dtensor", "DTensor")) if known.reported[key]]
     if beside:
         return _is("mixed", f"stages of torch's pipeline, with {' and '.join(beside)}")
     return _is("pipeline", "stages of torch's pipeline")
 
 
 def _fully_sharded(known: Facts) -> Parallelism | None:
-    ranks, mesh = known.told["fsdp"], known.told["dtensor"]
+    ranks, mesh = known.reported["fsdp"], known.reported["dtensor"]
     if not ranks:
         return None
-    if ranks < known.workers or mesh > ranks or known.told["layers"]:
+    if ranks < known.workers or mesh > ranks or known.reported["layers"]:
         return _is("mixed", f"FSDP over {_ranks(known, ranks)}, and another parallelism over the others")
     return _is("sharded", f"FSDP over {_ranks(known, ranks)}")
 
 
 def _split(known: Facts) -> Parallelism | None:
-    mesh, wrapped = known.told["dtensor"], max(known.told["ddp"], default=0)
-    layers = known.told["layers"] if known.start == "different" and wrapped < known.workers else []
+    mesh, wrapped = known.reported["dtensor"], max(known.reported["ddp"], default=0)
+    layers = known.reported["layers"] if known.start == "different" and wrapped < known.workers else []
     if not mesh and not layers:
         return None
     description = f"parameters that are DTensors, sharded over {_ranks(known, mesh)}" if mesh else f"layers called {', '.join(layers)}"
@@ -288,20 +286,20 @@ def _exchanging(known: Facts) -> Parallelism | None:
     """All-to-all rules out data parallelism: the exchanged values come from parts of the model that other ranks lack."""
     if not known.often(known.exchanges):
         return None
-    wrapped = max(known.told["ddp"], default=0)
+    wrapped = max(known.reported["ddp"], default=0)
     beside = f", with {DDP} over {_ranks(known, wrapped)}" if wrapped > 1 else ""
     return _is("mixed", f"all-to-all in {known.exchanges} of {known.of_steps}{beside}")
 
 
 def _wrapped(known: Facts) -> Parallelism | None:
-    ranks = max(known.told["ddp"], default=0)
+    ranks = max(known.reported["ddp"], default=0)
     if ranks < 2:
         return None
     evidence = f"{DDP} over {_ranks(known, ranks)}"
-    if any("localsgd" in hook.casefold() for hook in known.told["ddp_hooks"]):
-        return _is("local_sgd", f"{evidence} with {', '.join(known.told['ddp_hooks'])}")
-    if known.told["ddp_ignored"]:
-        return _is("mixed", f"{evidence}, which leaves {known.told['ddp_ignored']} parameters and buffers to each rank")
+    if any("localsgd" in hook.casefold() for hook in known.reported["ddp_hooks"]):
+        return _is("local_sgd", f"{evidence} with {', '.join(known.reported['ddp_hooks'])}")
+    if known.reported["ddp_ignored"]:
+        return _is("mixed", f"{evidence}, which leaves {known.reported['ddp_ignored']} parameters and buffers to each rank")
     if ranks < known.workers:
         return _is("mixed", evidence)
     # averaged at intervals, with `no_sync` in between: a step that only reduces gradients again does not make replicas equal
@@ -310,8 +308,8 @@ def _wrapped(known: Facts) -> Parallelism | None:
 
 
 def _strangers(known: Facts) -> Parallelism | None:
-    models = max(known.told["models"], 0 if known.group else known.training)
-    if known.group > 1 or known.told["libraries"] or models < known.workers:
+    models = max(known.reported["models"], 0 if known.group else known.training)
+    if known.group > 1 or known.reported["libraries"] or models < known.workers:
         return None
     evidence = "no process group was created" if known.group == 0 else "every worker's process group is its own"
     return _is("none", f"{evidence}, so that each of {known.workers} workers trains by itself", alone=True)
@@ -324,7 +322,7 @@ def _agreeing(known: Facts) -> Parallelism | None:
 
 
 def _piped(known: Facts) -> Parallelism | None:
-    if not known.often(known.peers) or known.start != "different" or known.told["models"] < known.workers:
+    if not known.often(known.peers) or known.start != "different" or known.reported["models"] < known.workers:
         return None
     if known.carrying:
         return _is("mixed", "point-to-point calls, and collectives as large as the gradients")
@@ -345,7 +343,7 @@ def _averaged(known: Facts) -> Parallelism | None:
         not steps
         or not known.averaging
         or min(gaps, default=2) < 2
-        or known.told["shapes"] > 1
+        or known.reported["shapes"] > 1
         or known.stayed  # between two averages replicas diverge
         or known.met_again is False
     ):
@@ -356,15 +354,15 @@ def _averaged(known: Facts) -> Parallelism | None:
 
 
 def _reduced(known: Facts) -> Parallelism | None:
-    if not known.often(len(known.carrying)) or known.told["shapes"] > 1:
+    if not known.often(len(known.carrying)) or known.reported["shapes"] > 1:
         return None
     return _is("data", f"collectives as large as the gradients in {len(known.carrying)} of {known.of_steps}")
 
 
 def _blind(known: Facts) -> Parallelism | None:
     """The rules after this one rest on nothing being moved, which needs recorded communication."""
-    if known.told["libraries"]:
-        return _unknown(f"{' and '.join(known.told['libraries'])} may communicate, which is not recorded")
+    if known.reported["libraries"]:
+        return _unknown(f"{' and '.join(known.reported['libraries'])} may communicate, which is not recorded")
     if known.unseen:
         return _unknown("the ranks communicate by unrecorded calls (isend, irecv, functional collectives)")
     if known.carrying or known.outside >= 1.0:
@@ -380,8 +378,8 @@ def _forgotten(known: Facts) -> Parallelism | None:
 
 
 def _apart(known: Facts) -> Parallelism | None:
-    met = known.rejoined and known.samples != "same"  # by unrecorded means
-    if met or known.moved >= CARRIES_SOME or known.in_forward or known.peers or known.told["models"] < known.workers:
+    equalised = known.rejoined and known.samples != "same"  # by unrecorded means
+    if equalised or known.moved >= CARRIES_SOME or known.in_forward or known.peers or known.reported["models"] < known.workers:
         return None
     return _is(
         "none",

@@ -23,7 +23,7 @@ rank's time is counted twice.
 
 Source: the categories of ml-goodput-measurement (Google), which recognises a disruption only by a repeated step number.
 Everything is unknown in a launch whose hosts' clocks cannot be compared (`fireassay.frames.clock_offsets`), or whose step after a
-restart is unknown (`fireassay.frames.training.unknown_progress`).
+restart is unknown (`fireassay.frames.training.recovery`).
 Steps with unwatched communication get the shares of the rank's median watched step.
 Cannot tell: exposed communication that no instrument recorded (it is productive then), the cause of a slow step without a fault,
 one long wait in an unwatched step.
@@ -39,8 +39,7 @@ from fireassay.frames.clock_offsets import on_one_clock
 from fireassay.frames.record_data import RecordData, effective_steps, portions
 from fireassay.frames.training.communication.step_communication import waiting
 from fireassay.frames.training.communication.watched_steps import unwatched
-from fireassay.frames.training.recovery import process_began, strikes
-from fireassay.frames.training.unknown_progress import unknown_progress
+from fireassay.frames.training.recovery import process_began, strikes, unknown_progress
 
 # category -> its meaning, in report order
 CATEGORIES: Final = {
@@ -162,7 +161,7 @@ def _struck(events: pl.DataFrame, struck: pl.DataFrame) -> pl.DataFrame:
     """(launch, incarnation, since, victim, network, until, at_end, lasts): per incarnation the first fault, and when it was undone."""
     ends = (
         events.filter(pl.col("kind") == "fault_end")
-        .select("launch", pl.col("ns").alias("until"), at_end=_told("at_end").eq("true").fill_null(value=False))
+        .select("launch", pl.col("ns").alias("until"), at_end=_detail("at_end").eq("true").fill_null(value=False))
         .sort("until")
     )
     rows = struck.select(
@@ -170,13 +169,13 @@ def _struck(events: pl.DataFrame, struck: pl.DataFrame) -> pl.DataFrame:
         pl.col("incarnation").fill_null(0),
         pl.col("ns").alias("since"),
         pl.col("rank").alias("victim"),
-        network=_told("fault").is_in(NETWORK).fill_null(value=False),
+        network=_detail("fault").is_in(NETWORK).fill_null(value=False),
     ).sort("since")
     timed = rows.join_asof(ends, left_on="since", right_on="until", by="launch", strategy="forward", coalesce=False, check_sortedness=False)
     return timed.group_by(_JOB, maintain_order=True).first().with_columns(lasts=pl.col("until").is_not_null())
 
 
-def _told(name: str) -> pl.Expr:
+def _detail(name: str) -> pl.Expr:
     return pl.col("detail").str.json_path_match(f"$.{name}")
 
 

@@ -11,6 +11,13 @@ first step: joining the group, building the model, loading the checkpoint. If th
 incarnation that trained counts; earlier restarts are part of `restart`.
 A launch struck several times has a recovery per strike; if the next strike came before the lost step was reached again,
 the time until it was finally reached is part of `recompute`. A launch's number is the mean over its strikes.
+
+In which restarted launches is the step at which they continued unknown?
+
+An unmodified script does not report it: its workers recognise the restored state (event `resumed`). If they could not, if ranks
+continued from different steps, or if the state lies beyond every step that the launch had made, the lost and repeated work is
+unknown, and every number that rests on it is Absent.
+A script that marks its own steps reports the step itself (`probe.steps(start=...)`) and has no such event; its report counts.
 """
 
 from __future__ import annotations
@@ -18,6 +25,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from statistics import fmean
+from typing import Final
 
 import polars as pl
 
@@ -25,16 +33,55 @@ from fireassay.estimates.estimate import Absent, Value
 from fireassay.estimates.over_launches import average, exact, positive
 from fireassay.frames.clock_offsets import aligned
 from fireassay.frames.record_data import RecordData
-from fireassay.frames.training.unknown_progress import unknown_progress
+from fireassay.frames.record_tables import once_per_record
 from fireassay.stats.groups.clocks import too_short
 from fireassay.units import NS_PER_S, SECONDS
 
-NO_FAULT = Absent(reason="not_measured", detail="no fault launch of this configuration; add [[faults]] for it")
-NOT_RECOVERED = Absent(reason="undefined", detail="the job did not train again after the fault; the launches table says why")
-OUTLIVED = Absent(
-    reason="not_applicable", detail="the job survived the fault without a restart; training_goodput_fault and cost_lost show its cost"
+TO_DO: Final = (
+    "save and load the state, the optimizer's included, with torch.save, safetensors or torch.distributed.checkpoint, or mark the steps: "
+    "probe.steps(loader, start=step)"
 )
-ONE_WORKER = Absent(reason="not_applicable", detail="a single worker has no peer whose stop would show when the engine noticed")
+
+
+@once_per_record
+def unknown_progress(measured: RecordData) -> Mapping[int, Absent]:
+    """launch -> why the step at which it continued after a restart is unknown."""
+    resumed = measured.table("events").filter(pl.col("kind") == "resumed")
+    if resumed.height == 0:
+        return {}
+    progress = measured.table("steps").group_by("launch", "incarnation").agg(pl.col("step").max() + 1)
+    reasons: dict[int, Absent] = {}
+    for (launch, incarnation), reports in resumed.sort("launch", "incarnation", "rank").group_by(
+        "launch", "incarnation", maintain_order=True
+    ):
+        before = progress.filter((pl.col("launch") == launch) & (pl.col("incarnation") < incarnation))["step"].max()
+        why = _why(reports, int(before or 0))  # type: ignore[arg-type]
+        if why:
+            reasons.setdefault(
+                int(str(launch)),
+                Absent("not_measured", f"the step at which the job continued after the restart is unknown: {why}; {TO_DO}"),
+            )
+    return reasons
+
+
+def _why(resumed: pl.DataFrame, before: int) -> str:
+    """The inconsistency in the reports of an incarnation's ranks; `before`: steps that the launch had made."""
+    unrecognised = resumed.filter(pl.col("step").is_null())
+    if unrecognised.height:
+        reasons = unrecognised["detail"].str.json_path_match("$.why").drop_nulls().to_list()
+        return f"on rank {unrecognised['rank'][0]} {reasons[0] if reasons else 'the restored state was not recognised'}"
+    steps = resumed["step"].unique().sort().to_list()
+    if len(steps) > 1:
+        return f"its ranks continued from different steps ({', '.join(map(str, steps))})"
+    if steps[0] > before:
+        return f"it continued from step {steps[0]} but had made {before}: a state of another run"
+    return ""
+
+
+NO_FAULT = Absent("not_measured", "no fault launch of this configuration; add [[faults]] for it")
+NOT_RECOVERED = Absent("undefined", "the job did not train again after the fault; the launches table says why")
+OUTLIVED = Absent("not_applicable", "the job survived the fault without a restart; training_goodput_fault and cost_lost show its cost")
+ONE_WORKER = Absent("not_applicable", "a single worker has no peer whose stop would show when the engine noticed")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,13 +102,10 @@ class Recovery:
     unknown: Absent | None = None  # why the lost work is unknown
 
 
+@once_per_record
 def recoveries(measured: RecordData) -> tuple[Recovery, ...]:
     """Every strike, by launch and time, without launches that were interrupted and repeated, and without strikes that passed
     (`fault_end`) without a restart: they need no recovery beyond the fault itself."""
-    return measured.once("recoveries", _recoveries)
-
-
-def _recoveries(measured: RecordData) -> tuple[Recovery, ...]:
     results, unknown = [], unknown_progress(measured)
     for row in struck_launches(measured).iter_rows(named=True):
         alignment = aligned(measured, row["launch"])  # the fault is the coordinator's event, the steps are the workers'
@@ -79,12 +123,9 @@ def _recoveries(measured: RecordData) -> tuple[Recovery, ...]:
     return tuple(results)
 
 
+@once_per_record
 def struck_launches(measured: RecordData) -> pl.DataFrame:
     """The rows of the fault launches in which a fault struck; an aborted one was repeated under another number."""
-    return measured.once("struck_launches", _struck_launches)
-
-
-def _struck_launches(measured: RecordData) -> pl.DataFrame:
     launches = measured.table("launches").filter((pl.col("role") == "fault") & (pl.col("status") != "aborted"))
     return launches.join(strikes(measured), on="launch", how="semi")
 
@@ -185,11 +226,7 @@ def duration_metric(
             refused = next((why for strike in of_configuration if (why := _refused(strike, begin(strike), end(strike)))), "")
             spans = [(strike.launch, span) for strike in of_configuration if (span := _span(begin(strike), end(strike))) is not None]
             values[configuration] = (
-                Absent(reason="refused", detail=refused)
-                if refused
-                else _seconds(measured, name, spans, how)
-                if spans
-                else unrecovered(of_configuration)
+                Absent("refused", refused) if refused else _seconds(measured, name, spans, how) if spans else unrecovered(of_configuration)
             )
     return values
 

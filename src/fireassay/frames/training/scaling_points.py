@@ -46,7 +46,7 @@ def throughputs(measured: RecordData) -> Points | Absent:
     shared_blocks = sorted(set.intersection(*(set(seconds) for seconds in times.values())))
     blocks = [block for block in shared_blocks if all(0.0 < seconds[block] < math.inf for seconds in times.values())]
     if not blocks:
-        return Absent(reason="insufficient", detail="no block holds a launch of every configuration")
+        return Absent("insufficient", "no block holds a launch of every configuration")
     rows = [(level, 1.0 / seconds[block], block) for block in blocks for level, seconds in times.items()]
     workers, rates, shared = zip(*rows, strict=True)
     return points(workers, rates, blocks=shared, errors="proportional")
@@ -65,8 +65,8 @@ def usl(measured: RecordData) -> tuple[Fit, Points] | Absent:
     least = len(PARAMETERS["usl"]) + 1
     if len(data.levels) < least:
         return Absent(
-            reason="insufficient",
-            detail=f"{LAW_NAMES['usl']} has {least - 1} parameters: at least {least} worker counts can check it, not {len(data.levels)}",
+            "insufficient",
+            f"{LAW_NAMES['usl']} has {least - 1} parameters: at least {least} worker counts can check it, not {len(data.levels)}",
         )
     return (fit("usl", data, measured.confidence), data)
 

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from fireassay.estimates.over_launches import Series
 from fireassay.frames.record_data import RecordData, effective_steps
+from fireassay.frames.record_tables import once_per_record
 
 UNCOUNTED = "the script did not count its work; call probe.log(items=n) in every step or probe.useful_work(n)"
 
@@ -42,12 +43,9 @@ def time_basis(measured: RecordData) -> str:
     return "step" if len(launches) > 0 and set(launches.to_list()) <= with_steps else "wall"
 
 
+@once_per_record
 def seconds_per_work(measured: RecordData) -> pl.DataFrame:
     """(launch, value): median steady step time / items per step; / `declared_work` if not every launch counts items."""
-    return measured.once("seconds per work", _seconds_per_work)
-
-
-def _seconds_per_work(measured: RecordData) -> pl.DataFrame:
     steps = measured.steady_steps.join(measured.timed.select("launch", "workers"), on="launch")
     per_item = steps["items"].null_count() == 0 if steps.height else False
     work = pl.col("items").median() if per_item else declared_work(measured).first()

@@ -11,9 +11,8 @@ from fireassay.estimates.format import count, percent, show
 from fireassay.frames.record_data import RecordData
 from fireassay.metrics.metric import Results
 from fireassay.verdict.artifact import environment_facts
-from fireassay.verdict.dimensions import dimensions
-from fireassay.verdict.gates.support.gate import MIN_LAUNCHES, too_few
-from fireassay.verdict.judging import NO_ENVIRONMENT, Evidence, Judging, Methods, RuleAnswer, forced, nothing_to_pick
+from fireassay.verdict.gates.gate import MIN_LAUNCHES, too_few
+from fireassay.verdict.judging import NO_ENVIRONMENT, Evidence, Judging, Methods, RuleAnswer, dimensions, forced, nothing_to_pick
 from fireassay.verdict.types import Recommendation, Status, Verdict
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any, Final
 
 from fireassay.estimates.estimate import Absent, Value
@@ -42,8 +43,7 @@ def _fields(view: View, measured: RecordData, judgement: Judgement) -> Mapping[s
     """All metrics of calls are primary: a single command has no speedup, and the wall time of a round is no result."""
     results = of_calls(judgement.results)
     metrics = tuple(
-        replace(metric_row(judgement.metrics[name], lambda values=values: values, "calls"), primary=True)
-        for name, values in results.items()
+        replace(metric_row(judgement.metrics[name], partial(results.__getitem__, name), "calls"), primary=True) for name in results
     )
     labels = {column.key: column.label for column in view.columns}
     return {"metrics": metrics, "overhead": overhead(metrics, labels), "timing": _facts(measured, judgement)}

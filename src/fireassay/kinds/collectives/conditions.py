@@ -10,9 +10,9 @@ import polars as pl
 
 from fireassay.frames.record_data import RecordData
 from fireassay.metrics.metric import Results
+from fireassay.verdict.conditions import facts
 from fireassay.verdict.conditions.condition import Condition, Read
 from fireassay.verdict.conditions.declare import EVENTS, IMPORT, identity
-from fireassay.verdict.conditions.sources import imported
 
 
 def engine(key: str) -> Read:
@@ -42,7 +42,7 @@ def requested(key: str) -> Read:
 _identity = partial(identity, about=("collectives",))
 
 CONDITIONS: Final[tuple[Condition, ...]] = (
-    _identity("collectives.machine", "another machine or network gives another result", imported.unseen("collectives"), IMPORT),
+    _identity("collectives.machine", "another machine or network gives another result", facts.unseen("collectives"), IMPORT),
     _identity("collectives.backend", "each backend has its own algorithms and transports", engine("backend"), EVENTS),
     _identity("collectives.convention", "busbw is comparable only under one definition", engine("convention"), EVENTS, absent="note"),
     _identity("collectives.interface", "another network has another speed", engine("interface"), EVENTS, absent="note"),

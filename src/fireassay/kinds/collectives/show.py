@@ -33,7 +33,7 @@ from fireassay.reports.pages.results import results
 from fireassay.reports.view import Fact, View
 from fireassay.reports.words import UNSAID
 from fireassay.spec.sections.collectives import Cell
-from fireassay.verdict.gates.support.gate import MIN_LAUNCHES
+from fireassay.verdict.gates.gate import MIN_LAUNCHES
 from fireassay.verdict.judge import Judgement
 
 LEFT_OUT: Final = ("Scaling", "Quality", "Gates", "Faults")  # conditions that collectives do not have

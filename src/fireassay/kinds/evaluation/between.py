@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from fireassay.kinds.evaluation.gates.flips import of_sides
-from fireassay.kinds.evaluation.gates.held import status_of, words
+from fireassay.kinds.evaluation.gates import of_sides, status_of, words
 from fireassay.kinds.evaluation.held import Held, held_between
 from fireassay.verdict.comparison.groups import Group, ItemQuality, Quality
 from fireassay.verdict.comparison.groups import Held as Word

@@ -87,7 +87,7 @@ def _metric(name: str, rank: int, title: str, unit: str, formula: str, of: Of) -
         formula=formula,
         compute=each(lambda measured, configuration: _of(measured, configuration, of, smallest)),
         about=ABOUT,
-        asked=lambda measured: bool(sides(measured)),
+        requested=lambda measured: bool(sides(measured)),
         primary=False,
         question=f"{title}: how large, against the reference?",
         caveat="A distance of distributions, not quality.",

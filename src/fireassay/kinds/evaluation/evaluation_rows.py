@@ -12,14 +12,25 @@ import polars as pl
 
 from fireassay.estimates.estimate import Absent, Estimate, Value
 from fireassay.estimates.format import show
-from fireassay.frames.evaluation.confidences import Confidences, choices_were_rated, confidences
 from fireassay.frames.evaluation.flipped import flipped, flips, in_turn
 from fireassay.frames.evaluation.forced import doubted
 from fireassay.frames.evaluation.forced import sides as forced_sides
-from fireassay.frames.evaluation.item_scores import ItemScores, answers_of, deciding, item_scores, metrics_of, paired, requested, tasks
+from fireassay.frames.evaluation.item_scores import (
+    Confidences,
+    ItemScores,
+    answers_of,
+    choices_were_rated,
+    confidences,
+    deciding,
+    item_scores,
+    metrics_of,
+    paired,
+    requested,
+    tasks,
+)
 from fireassay.frames.record_data import RecordData
 from fireassay.kinds.evaluation.audits.scores import OF_REFERENCE, WORDS
-from fireassay.kinds.evaluation.gates.held import status_of, words
+from fireassay.kinds.evaluation.gates import status_of, words
 from fireassay.kinds.evaluation.held import Held, chance_of, held
 from fireassay.kinds.evaluation.metrics import of_task
 from fireassay.kinds.evaluation.recorded import calibrations

@@ -13,7 +13,7 @@ from fireassay.estimates.estimate import Absent, Estimate
 from fireassay.estimates.format import count, show
 from fireassay.frames.evaluation.item_scores import metric_of, requested
 from fireassay.frames.record_data import RecordData
-from fireassay.kinds.evaluation.gates.held import status_of
+from fireassay.kinds.evaluation.gates import status_of
 from fireassay.kinds.evaluation.held import held, lowest
 from fireassay.metrics.cost import COST
 from fireassay.metrics.metric import Results

@@ -36,7 +36,7 @@ from fireassay.frames.record_data import RecordData
 from fireassay.kinds.evaluation.diverging import DIVERGING
 from fireassay.metrics.metric import Metric, each
 from fireassay.quality.scoring.text_metric import TextMetric
-from fireassay.stats.intervals import item_bootstrap
+from fireassay.stats import calibration
 from fireassay.stats.intervals.intervals import Interval
 from fireassay.stats.intervals.item_means import METHOD, is_share, of_items, wilson
 from fireassay.units import FRACTION, SCORE
@@ -74,15 +74,15 @@ def _how(scores: ItemScores) -> str:
 
 
 def _of_corpus(scores: ItemScores, confidence: float, draws: int, seed: int) -> Value:
-    items = item_bootstrap.Items(weights=scores.weights, clusters=scores.labels)
-    found = item_bootstrap.of_score(lambda weights: scores.metric.weighted(scores.rows, weights), items, confidence, draws=draws, seed=seed)
+    items = calibration.Items(weights=scores.weights, clusters=scores.labels)
+    found = calibration.of_score(lambda weights: scores.metric.weighted(scores.rows, weights), items, confidence, draws=draws, seed=seed)
     if math.isnan(found.value):
         why = f": {scores.metric.undefined}" if scores.metric.undefined else ""
         return Absent(reason="undefined", detail=f"{scores.metric.title} is undefined for these items{why}")
     if found.reason:
         return Absent(reason="insufficient", detail=f"{scores.metric.title} is {found.value:.4g}, without an interval: {found.reason}")
     interval = Interval(value=found.value, low=found.low, high=found.high)
-    return _estimate(scores, interval, confidence, f"{count(len(scores.items), 'items')}: {item_bootstrap.METHOD}, {draws:,} draws")
+    return _estimate(scores, interval, confidence, f"{count(len(scores.items), 'items')}: {calibration.METHOD}, {draws:,} draws")
 
 
 def _estimate(scores: ItemScores, interval: Interval, confidence: float, method: str) -> Estimate:
@@ -147,7 +147,7 @@ def _own(rank: int, name: str) -> Metric:
     return _metric(rank, metric_named(name), lambda measured: measured.foreign is None and name in requested(measured))
 
 
-def _metric(rank: int, score: TextMetric, asked: Callable[[RecordData], bool]) -> Metric:
+def _metric(rank: int, score: TextMetric, requested: Callable[[RecordData], bool]) -> Metric:
     name = score.name
     return SCORED(
         name=name,
@@ -155,7 +155,7 @@ def _metric(rank: int, score: TextMetric, asked: Callable[[RecordData], bool]) -
         better=score.better,
         formula="mean over items of the score" if not score.corpus else "function of the sums over items",
         compute=each(lambda measured, configuration: score_of(measured, configuration, name)),
-        asked=asked,
+        requested=requested,
         primary=True,
         question=f"What is {score.title} of the answers?",
         caveat=score.caveat,
@@ -165,36 +165,36 @@ def _metric(rank: int, score: TextMetric, asked: Callable[[RecordData], bool]) -
 
 
 def _share_of(measured: RecordData, configuration: str, which: Callable[[pl.DataFrame], int]) -> Value:
-    asked = answers_of(measured, configuration)
-    if asked.height == 0:
+    answers = answers_of(measured, configuration)
+    if answers.height == 0:
         return no_launch(configuration)
-    if which is cut and asked["finish_reason"].null_count() == asked.height:
+    if which is cut and answers["finish_reason"].null_count() == answers.height:
         return Absent(reason="not_measured", detail="how the answers ended was not reported")
-    interval = wilson(float(which(asked)), float(asked.height), measured.confidence)
+    interval = wilson(float(which(answers)), float(answers.height), measured.confidence)
     return over_items(
         interval,
         measured.confidence,
-        asked.height,
-        method=f"share of {count(asked.height, 'answers')}: Wilson's interval",
+        answers.height,
+        method=f"share of {count(answers.height, 'answers')}: Wilson's interval",
         signature="share of answers|ci:wilson|v:1",
         unit=FRACTION,
-        launches=asked["launch"].n_unique(),
+        launches=answers["launch"].n_unique(),
     )
 
 
-def unanswered(asked: pl.DataFrame) -> int:
+def unanswered(answers: pl.DataFrame) -> int:
     """How many were never answered: failed requests, missing answers."""
-    return asked.filter(pl.col("outcome") != "ok").height
+    return answers.filter(pl.col("outcome") != "ok").height
 
 
-def without_answer(asked: pl.DataFrame) -> int:
+def without_answer(answers: pl.DataFrame) -> int:
     """How many were answered with a text in which no answer was found."""
-    return asked.filter((pl.col("outcome") == "ok") & pl.col("answer").is_null()).height
+    return answers.filter((pl.col("outcome") == "ok") & pl.col("answer").is_null()).height
 
 
-def cut(asked: pl.DataFrame) -> int:
+def cut(answers: pl.DataFrame) -> int:
     """How many ended because of the token limit."""
-    return asked.filter(pl.col("finish_reason") == "length").height
+    return answers.filter(pl.col("finish_reason") == "length").height
 
 
 def _of_answers(name: str, rank: int, title: str, which: Callable[[pl.DataFrame], int], formula: str, caveat: str) -> Metric:

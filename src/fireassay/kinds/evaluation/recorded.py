@@ -1,8 +1,9 @@
-"""Which metrics has only this record?  Scores of another harness, calibration where choices were rated, robustness where questions were
-changed, and pass@k for every wanted k.
+"""Which metrics has only this record, and what did the harness report of the items that it scored?
+
+Scores of another harness, calibration where choices were rated, robustness where questions were changed, and pass@k for every wanted k.
 
 pass@k: how often is at least one of k programs right?  Programs of one problem, in the same launch or in others, are its samples; the
-estimate and its bounds are those of `fireassay.stats.pass_at_k`.  Fewer than k judged programs of some problem leave it unmeasured:
+estimate and its bounds are those of `fireassay.stats.intervals.item_means`.  Fewer than k judged programs of some problem leave it unmeasured:
 another set of problems is another score.
 Robustness: the worst score over an item and its changed variants, as HELM's, averaged over the items of which every variant was scored;
 subgroups tell what each change costs by itself.  Cannot tell: changes of the meaning; scores that are no mean over items, or of which
@@ -16,7 +17,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import polars as pl
@@ -24,17 +25,23 @@ import polars as pl
 from fireassay.estimates.estimate import Absent, Value
 from fireassay.estimates.format import count
 from fireassay.estimates.over_launches import no_launch
-from fireassay.frames.evaluation.confidences import Confidences, choices_were_rated, confidences
-from fireassay.frames.evaluation.item_scores import ItemScores, deciding, identity, item_scores
+from fireassay.frames.evaluation.item_scores import (
+    Confidences,
+    ItemScores,
+    choices_were_rated,
+    confidences,
+    deciding,
+    identity,
+    item_scores,
+)
 from fireassay.frames.record_data import RecordData
 from fireassay.kinds.evaluation import metrics
 from fireassay.kinds.evaluation.metrics import SCORED, over_items
 from fireassay.metrics.metric import Metric, OfRecord, each
-from fireassay.quality.scoring.metrics.programs import METRIC as PASSED
+from fireassay.quality.scoring.metrics.words import PASS_AT_1
 from fireassay.stats.calibration import brier, calibration_error
 from fireassay.stats.intervals.intervals import Interval
-from fireassay.stats.intervals.item_means import of_items
-from fireassay.stats.pass_at_k import Solved, of_problems
+from fireassay.stats.intervals.item_means import Solved, of_items, of_problems
 
 FIRST_PASS = 1800  # before the scores of texts
 FIRST_CALIBRATION = 2050
@@ -48,7 +55,7 @@ def passes(measured: RecordData) -> Mapping[str, Metric]:
     """pass@k for each k above 1 that was asked for; none without judged programs."""
     evaluation = measured.experiment.evaluation
     asked = sorted({k for k in evaluation.k if k > 1}) if evaluation is not None and measured.foreign is None else []
-    if not asked or measured.table("scores").filter(pl.col("metric") == PASSED.name).height == 0:
+    if not asked or measured.table("scores").filter(pl.col("metric") == PASS_AT_1.name).height == 0:
         return {}
     return {f"pass_at_{k}": _pass(k, FIRST_PASS + place) for place, k in enumerate(asked)}
 
@@ -62,7 +69,7 @@ def _pass(k: int, rank: int) -> Metric:
         compute=each(partial(_passed, k=k)),
         primary=True,
         question=f"How often is at least one of {k} programs right?",
-        caveat=PASSED.caveat,
+        caveat=PASS_AT_1.caveat,
         rank=rank,
     )
 
@@ -71,7 +78,7 @@ def _passed(measured: RecordData, configuration: str, *, k: int) -> Value:
     launches = measured.timed.filter(pl.col("configuration") == configuration).select("launch")
     if launches.height == 0:
         return no_launch(configuration)
-    scores = measured.table("scores").filter((pl.col("metric") == PASSED.name) & pl.col("score").is_not_null())
+    scores = measured.table("scores").filter((pl.col("metric") == PASS_AT_1.name) & pl.col("score").is_not_null())
     folded = scores.join(launches, on="launch", how="semi").group_by("task", "item").agg(pl.len(), pl.col("score").sum().alias("right"))
     problems = [Solved(samples=samples, right=round(right)) for _, _, samples, right in folded.sort("task", "item").iter_rows()]
     fewest = min((solved.samples for solved in problems), default=0)
@@ -215,3 +222,70 @@ def _of_record(measured: RecordData) -> Mapping[str, Metric]:
 
 
 OF_RECORD: Final[OfRecord] = _of_record
+
+
+# ---- what an imported file reports -----------------------------------------------------------------------------------
+
+
+EQUAL: Final = 1e-9  # of the number, or of 1 if it is smaller
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reported:
+    """A number of the harness beside ours; ours is None where we have none."""
+
+    configuration: str
+    task: str
+    name: str
+    theirs: float
+    ours: float | None
+    same: bool  # whether the definitions are equal
+
+    @property
+    def differs(self) -> bool:
+        """True if it contradicts the items' scores."""
+        return self.same and (self.ours is None or not abs(self.ours - self.theirs) <= EQUAL * max(1.0, abs(self.theirs)))
+
+
+def reported(measured: RecordData) -> tuple[Reported, ...]:
+    """Every number over items that the harness reported."""
+    return measured.once("reported totals", lambda data: tuple(_reported(data)))
+
+
+def _reported(measured: RecordData) -> Iterator[Reported]:
+    for entry in (measured.foreign or {}).get("reported") or ():
+        if isinstance(entry, Mapping) and isinstance(entry.get("value"), int | float):
+            configuration, task = str(entry.get("configuration")), str(entry.get("task"))
+            yield Reported(
+                configuration=configuration,
+                task=task,
+                name=str(entry.get("name")),
+                theirs=float(entry["value"]),
+                ours=_ours(measured, configuration, task, entry),
+                same=bool(entry.get("same")),
+            )
+
+
+def _ours(measured: RecordData, configuration: str, task: str, entry: Mapping[str, Any]) -> float | None:
+    """The same number from the items' scores."""
+    if not entry.get("score"):
+        return None
+    scores = item_scores(measured, configuration, task, str(entry["score"]))
+    keep = _of_group(measured, task, scores, entry.get("group") or {})
+    rows = scores.rows[keep]
+    if len(rows) < 1 or (entry.get("of") == "stderr" and len(rows) < 2):
+        return None
+    if entry.get("of") == "stderr":
+        return float(np.std(rows[:, 0], ddof=1)) / math.sqrt(len(rows))
+    value = scores.metric.score(rows)
+    return value if math.isfinite(value) else None
+
+
+def _of_group(measured: RecordData, task: str, scores: ItemScores, group: Mapping[str, str]) -> np.ndarray:
+    """Which items are in the group."""
+    if not group:
+        return np.ones(len(scores.items), dtype=bool)
+    asked = measured.table("answers").filter(pl.col("task") == task).unique("item")
+    kept = asked.filter(*(pl.col("groups").str.json_path_match(f"$.{name}") == label for name, label in group.items()))
+    wanted = set(kept["item"].to_list())
+    return np.array([item in wanted for item in scores.items], dtype=bool)

@@ -16,8 +16,8 @@ from fireassay.frames.evaluation.item_scores import identity, requested, tasks
 from fireassay.frames.record_data import RecordData
 from fireassay.kinds.evaluation import tables
 from fireassay.kinds.evaluation.evaluation_rows import rows
-from fireassay.kinds.evaluation.imported import reported
 from fireassay.kinds.evaluation.metrics import NO_ANSWER
+from fireassay.kinds.evaluation.recorded import reported
 from fireassay.kinds.evaluation.tables import SAID, WORSE, of
 from fireassay.metrics.cost import COST
 from fireassay.metrics.serving.throughput import OUTPUT_THROUGHPUT, REQUEST_THROUGHPUT

@@ -15,7 +15,7 @@ from fireassay.estimates.format import count, show
 from fireassay.frames.links.network_probe import BACK, hosts
 from fireassay.frames.record_data import RecordData
 from fireassay.metrics.metric import Results
-from fireassay.verdict.gates.support.gate import MIN_LAUNCHES, too_few
+from fireassay.verdict.gates.gate import MIN_LAUNCHES, too_few
 from fireassay.verdict.judging import Evidence, Judging, forced, nothing_to_pick
 from fireassay.verdict.phrases import launch_words, machine_words
 from fireassay.verdict.types import DimensionResult, Finding, Recommendation, Status

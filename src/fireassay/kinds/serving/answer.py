@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Final
 
 from fireassay.estimates.estimate import Absent, Estimate
-from fireassay.estimates.format import Scale, asked, count, given, percent, reading, show
+from fireassay.estimates.format import Scale, count, given, limit_text, percent, reading, show
 from fireassay.kinds.serving.brief import PRICES, STREAMED, YIELDS, known, latencies, load_name, recommended, unit
 from fireassay.metrics.metric import ALL
 from fireassay.metrics.serving.answers import ANSWERS_IDENTICAL, CROSS_TALK
@@ -71,7 +71,7 @@ def record_line(view: View) -> str:
 
 def objectives_words(view: View) -> str:
     """ "TTFT ≤ 500 ms and TPOT ≤ 20 ms"; "every gate" without objectives."""
-    limits = [f"{name} ≤ {asked(limit, SECONDS)}" for name, limit in view.load.limits.items()]
+    limits = [f"{name} ≤ {limit_text(limit, SECONDS)}" for name, limit in view.load.limits.items()]
     return " and ".join(limits) or "every gate"
 
 

@@ -14,11 +14,11 @@ from fireassay.frames.record_data import RecordData
 from fireassay.metrics.metric import Results
 from fireassay.spec.plan import targets_of
 from fireassay.spec.sections.serving import Serving, Target
+from fireassay.verdict.conditions import facts
 from fireassay.verdict.conditions.condition import Condition, Read, agree_on_common, equal, overlap
 from fireassay.verdict.conditions.declare import BEFORE, IMPORT, SPEC, condition, context, identity
-from fireassay.verdict.conditions.sources import imported
-from fireassay.verdict.conditions.sources.environment import seen
-from fireassay.verdict.conditions.sources.experiment import NOT_ASKED
+from fireassay.verdict.conditions.environment import seen
+from fireassay.verdict.conditions.facts import NOT_ASKED
 
 ITEMS = "the items of the evaluation"
 _identity = partial(identity, about=("serving",))
@@ -205,22 +205,22 @@ _condition = partial(_setting, condition)
 _context = partial(_setting, context)
 
 CONDITIONS: Final[tuple[Condition, ...]] = (
-    _identity("foreign.tool", "every load generator has its own client, window and definitions", imported.meaning("tool"), IMPORT),
+    _identity("foreign.tool", "every load generator has its own client, window and definitions", facts.meaning("tool"), IMPORT),
     _identity(
         "foreign.clock",
         "latency from sending hides waiting in the client; latency from the due time does not",
-        imported.meaning("clock"),
+        facts.meaning("clock"),
         IMPORT,
     ),
-    _identity("foreign.first_token", "an empty role chunk comes before the first token", imported.meaning("first_token"), IMPORT),
-    _identity("foreign.end", "the usage chunk and the end mark come after the last token", imported.meaning("end"), IMPORT),
+    _identity("foreign.first_token", "an empty role chunk comes before the first token", facts.meaning("first_token"), IMPORT),
+    _identity("foreign.end", "the usage chunk and the end mark come after the last token", facts.meaning("end"), IMPORT),
     _identity(
-        "foreign.tokens", "counts by a server, by a tokenizer and of chunks are different quantities", imported.meaning("tokens"), IMPORT
+        "foreign.tokens", "counts by a server, by a tokenizer and of chunks are different quantities", facts.meaning("tokens"), IMPORT
     ),
-    _identity("foreign.connection", "a new connection takes its time before the request does", imported.meaning("connection"), IMPORT),
-    _identity("foreign.stamps", "a time taken after parsing is later, and a wall clock can be set", imported.meaning("stamps"), IMPORT),
-    _identity("foreign.left_out", "percentiles without the slowest requests are lower", imported.meaning("left_out"), IMPORT),
-    _identity("foreign.environment", "another machine, accelerator or engine gives another result", imported.unseen("serving"), IMPORT),
+    _identity("foreign.connection", "a new connection takes its time before the request does", facts.meaning("connection"), IMPORT),
+    _identity("foreign.stamps", "a time taken after parsing is later, and a wall clock can be set", facts.meaning("stamps"), IMPORT),
+    _identity("foreign.left_out", "percentiles without the slowest requests are lower", facts.meaning("left_out"), IMPORT),
+    _identity("foreign.environment", "another machine, accelerator or engine gives another result", facts.unseen("serving"), IMPORT),
     _of_load("serving.task", "each task is different work"),
     _of_load("serving.model", "another model is different work"),
     _of_load(

@@ -24,7 +24,7 @@ import polars as pl
 from fireassay.estimates.estimate import Absent, Estimate, Value
 from fireassay.estimates.format import Scale, count, show
 from fireassay.frames.record_data import RecordData
-from fireassay.frames.serving.objectives import no_objectives
+from fireassay.frames.serving.outages import no_objectives
 from fireassay.kinds.serving.sentence import COSTS, SPEEDS, Group, dimensions, gated, groups_of, sentence, shown, unmeasured, worth
 from fireassay.metrics.metric import Results
 from fireassay.metrics.serving.latency import E2E_P50, E2E_P95, E2E_P99, TTFT_P95, TTFT_P99

@@ -8,8 +8,7 @@ from typing import Final
 from fireassay.estimates.estimate import Absent, Estimate
 from fireassay.estimates.format import Scale, Shown, count, given, number, show
 from fireassay.frames.record_data import RecordData
-from fireassay.metrics.cost import COST
-from fireassay.metrics.energy import ENERGY
+from fireassay.metrics.cost import COST, ENERGY
 from fireassay.metrics.metric import Results
 from fireassay.metrics.serving.answers import ANSWERS_IDENTICAL, CANARIES_ANSWERED
 from fireassay.metrics.serving.cost import (
@@ -26,10 +25,9 @@ from fireassay.metrics.serving.objectives import GOODPUT, SLO_ATTAINMENT
 from fireassay.metrics.serving.throughput import ACHIEVED_RATE, INPUT_THROUGHPUT, OFFERED_RATE, OUTPUT_THROUGHPUT, REQUEST_THROUGHPUT
 from fireassay.spec.plan import Configuration
 from fireassay.verdict.evidence.answer_agreement import Agreement, agreements, graded
-from fireassay.verdict.gates.support.gate import MIN_LAUNCHES, too_few
-from fireassay.verdict.imported import origin
+from fireassay.verdict.gates.gate import MIN_LAUNCHES, too_few
 from fireassay.verdict.judging import RESULT_GATES, Evidence, Vector
-from fireassay.verdict.phrases import launch_words, machine_words
+from fireassay.verdict.phrases import launch_words, machine_words, origin
 from fireassay.verdict.types import DIMENSIONS, DimensionResult, Finding, GateResult, Recommendation, Status, Verdict
 
 NOTHING_ASKED: Final = "no objective was requested, so there is nothing to pass: measured validly"

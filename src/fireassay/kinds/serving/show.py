@@ -15,16 +15,15 @@ from fireassay.estimates.format import Shown, show
 from fireassay.frames.record_data import RecordData
 from fireassay.kinds.serving import a_or_b, tables, words
 from fireassay.kinds.serving import answer as of_load
-from fireassay.kinds.serving import sheets as load_sheets
 from fireassay.kinds.serving.brief import brief
 from fireassay.metrics.serving.latency import SEND_LAG
 from fireassay.reports import load, metric_tables
 from fireassay.reports.build_view import QUALITY, KindView
 from fireassay.reports.charts import loads
+from fireassay.reports.charts.evaluation import quality
 from fireassay.reports.charts.load_timeline import load_timeline
 from fireassay.reports.charts.of_view import Draw
 from fireassay.reports.charts.percentiles import percentiles
-from fireassay.reports.charts.quality import quality
 from fireassay.reports.page import Answer, Blocks, Bullet, Cell, Prose, Role, Section
 from fireassay.reports.pages import questions, record
 from fireassay.reports.pages.record_sheets import sheets
@@ -181,7 +180,7 @@ def page(view: View) -> tuple[Section, ...]:
         *record.how(view, COLUMNS),
         *(a_or_b.brief(view, rivals) if rivals else brief(view)),
         *question_sections(view, COLUMNS),
-        *sheets(view, load_sheets.sheets(view), load_sheets.launches, loads.in_cells),
+        *sheets(view, tables.sheets(view), tables.launches, loads.in_cells),
         *results(view, PAPER),
     )
 

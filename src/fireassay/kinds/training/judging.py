@@ -21,14 +21,13 @@ from types import MappingProxyType
 
 from fireassay.estimates.estimate import Absent, Estimate
 from fireassay.estimates.format import count, given, number, show
-from fireassay.frames.ended_launches import ended_words
 from fireassay.frames.record_data import RecordData
+from fireassay.frames.record_tables import ended_words
 from fireassay.kinds.training.layers import layers
 from fireassay.metrics.metric import Results
 from fireassay.spec.plan import configuration_name
-from fireassay.verdict.dimensions import dimensions
 from fireassay.verdict.judge import Judgement
-from fireassay.verdict.judging import RESULT_GATES, Evidence, Judging, Vector, admissible, forced
+from fireassay.verdict.judging import RESULT_GATES, Evidence, Judging, Vector, admissible, dimensions, forced
 from fireassay.verdict.phrases import in_words, launch_words, machine_words
 from fireassay.verdict.types import DIMENSIONS, DimensionResult, Finding, GateResult, Recommendation, Status, Verdict
 

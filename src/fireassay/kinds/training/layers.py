@@ -7,7 +7,7 @@
     D trajectory  non-finite losses; the last losses against the base's: advice, since equal curves hide wrong gradients
                   (docs/definitions.md)
 
-A layer that was not run says what it would need.  Faults are named by `fireassay.verdict.evidence.training_faults`.
+A layer that was not run says what it would need.  Faults are named by `fireassay.verdict.evidence.gradient_faults`.
 """
 
 from __future__ import annotations
@@ -22,14 +22,13 @@ from fireassay.estimates.estimate import Absent, Estimate, Value
 from fireassay.estimates.format import count, given, show
 from fireassay.frames.record_data import RecordData
 from fireassay.frames.training.correctness.first_gradients import Compared, compared, worst
-from fireassay.frames.training.correctness.hashed_state import hashes
+from fireassay.frames.training.parallel_evidence import hashes
 from fireassay.frames.training.parallelism import Claim, why_not
 from fireassay.metrics.metric import Results
 from fireassay.metrics.training.correctness import SAMPLE_WEIGHT_ERROR, SAMPLES_DUPLICATED, SAMPLES_LOST
 from fireassay.stats.groups.gradient_difference import tolerance
 from fireassay.verdict.evidence.fault_evidence import averaged_later
-from fireassay.verdict.evidence.gradient_faults import is_scaled, legitimate
-from fireassay.verdict.evidence.training_faults import diagnose
+from fireassay.verdict.evidence.gradient_faults import diagnose, is_scaled, legitimate
 from fireassay.verdict.judging import Evidence, Layers
 from fireassay.verdict.types import Finding, LayerResult, LayerState
 

@@ -15,11 +15,11 @@ from fireassay.kinds.training.answer import brief, decomposition, studied
 from fireassay.metrics.cost import COST
 from fireassay.metrics.training.faults import TIMELINE
 from fireassay.reports.charts import scaling, steps
+from fireassay.reports.charts.evaluation import quality
 from fireassay.reports.charts.faults import faults
 from fireassay.reports.charts.launches import launch_order, launch_timeline
 from fireassay.reports.charts.model import Charts
 from fireassay.reports.charts.of_view import Draw, over_workers
-from fireassay.reports.charts.quality import quality
 from fireassay.reports.charts.ranks import ranks, step_timeline
 from fireassay.reports.charts.scaling import communication_model, speedup
 from fireassay.reports.charts.steps import cost_time, paid_time, phases, profile

@@ -18,13 +18,12 @@ from fireassay.estimates.over_launches import exact, no_launch
 from fireassay.frames.record_data import RecordData
 from fireassay.frames.serving.answers import answered, repeated, strangers
 from fireassay.metrics.metric import Metric, Results
-from fireassay.metrics.serving.support.rates import shares, tally
+from fireassay.metrics.serving.pooled import shares, tally
 from fireassay.units import COUNT, FRACTION
 
 ANSWERS = partial(Metric, dimension="correctness", about=("serving",))
 NO_CANARIES: Final = Absent(
-    reason="not_measured",
-    detail="no request carried a nonce, or answers were not kept; set serving.correctness.canaries and client.keep_text",
+    "not_measured", "no request carried a nonce, or answers were not kept; set serving.correctness.canaries and client.keep_text"
 )
 
 

@@ -15,11 +15,11 @@ import polars as pl
 from fireassay.estimates.estimate import Absent, Value
 from fireassay.frames.record_data import RecordData
 from fireassay.metrics.metric import Metric, Results
-from fireassay.metrics.serving.support.rates import quotients, windows
+from fireassay.metrics.serving.pooled import quotients, windows
 from fireassay.units import FRACTION, RATIO, REQUESTS
 
 ENGINE = partial(Metric, dimension="performance", about=("serving",))
-ROUTED: Final = Absent(reason="not_measured", detail="a router distributes the requests, and which replica got which was not recorded")
+ROUTED: Final = Absent("not_measured", "a router distributes the requests, and which replica got which was not recorded")
 NOT_SCRAPED: Final = "the engine's own counters were not read; set serving.targets[].metrics, for example http://127.0.0.1:8000/metrics"
 BETWEEN: Final = "It cannot tell what happened between two readings."
 

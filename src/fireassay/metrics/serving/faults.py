@@ -18,10 +18,9 @@ import polars as pl
 from fireassay.estimates.estimate import Absent, Estimate, Value
 from fireassay.estimates.over_launches import average, exact
 from fireassay.frames.record_data import RecordData
-from fireassay.frames.serving.objectives import uncounted
-from fireassay.frames.serving.outages import NO_FAULT, Outage, attainment, between, outages, rate, recovered_s, seconds
+from fireassay.frames.serving.outages import NO_FAULT, Outage, attainment, between, outages, rate, recovered_s, seconds, uncounted
 from fireassay.metrics.metric import Metric, Results
-from fireassay.metrics.serving.support.rates import shares, tally
+from fireassay.metrics.serving.pooled import shares, tally
 from fireassay.units import FRACTION, PER_SECOND, REQUESTS, SECONDS
 
 RELIABILITY = partial(Metric, dimension="reliability", about=("serving",))

@@ -1,7 +1,7 @@
 """How long do users wait, by quantity and percentile?
 
 Percentiles are over the answered requests due in the measured window, pooled over launches
-(`fireassay.metrics.serving.support.percentiles`), and absent if there are too few. The clock starts when a request was due, in a closed
+(`fireassay.metrics.serving.pooled`), and absent if there are too few. The clock starts when a request was due, in a closed
 loop when it was sent, so that a stall cannot hide the requests it delayed (coordinated omission: Tene, "How NOT to Measure Latency",
 2013). The first token is the first chunk with text: content, reasoning or a tool call; an empty role chunk is no token. Tokens are
 counted by the server's usage, otherwise by the tokenizer.
@@ -9,7 +9,7 @@ counted by the server's usage, otherwise by the tokenizer.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, Final
@@ -22,12 +22,10 @@ from fireassay.estimates.estimate import Absent, Estimate, Value
 from fireassay.estimates.over_launches import tail_value
 from fireassay.frames.per_launch import from_frame
 from fireassay.frames.record_data import RecordData
-from fireassay.frames.serving.requests import WINDOW
-from fireassay.frames.serving.stamp_uncertainty import UNKNOWN
+from fireassay.frames.serving.requests import UNKNOWN, WINDOW
 from fireassay.metrics.metric import Metric, Need, Results
-from fireassay.metrics.needs import BEHIND_A_SERVER
-from fireassay.metrics.serving.support.percentiles import ANSWERED, NO_COUNT, NO_TEXT, gap_percentile, in_series, nothing, percentile
-from fireassay.metrics.serving.support.rates import quotients, tally
+from fireassay.metrics.results import BEHIND_A_SERVER
+from fireassay.metrics.serving.pooled import ANSWERED, NO_COUNT, NO_TEXT, gap_percentile, in_series, nothing, percentile, quotients, tally
 from fireassay.units import FRACTION, NS_PER_S, SECONDS
 
 CHUNKS: Final[frozenset[Need]] = frozenset({"chunks"})
@@ -35,85 +33,101 @@ LATENCY = partial(Metric, unit=SECONDS, kind="level", better="lower", dimension=
 ASIDE: Final = {50: "as a rule", 95: "one request in twenty aside", 99: "one request in a hundred aside"}
 
 
-def of_requests(name: str, p: int, column: str, missing: str, only: pl.Expr = ANSWERED, **declared: Any) -> Metric:
+def percentile_metric(
+    stem: str,
+    p: int,
+    quantile: Callable[[RecordData, float, str], Mapping[str, Value]],
+    *,
+    title: str,
+    formula: str,
+    question: str,
+    **declared: Any,
+) -> Metric:
+    """The p-th percentile of a quantity; `quantile` computes it, given p / 100 and the metric's name. A question ends with how many are aside."""
+    name = f"{stem}_p{p}"
+    return LATENCY(
+        name=name,
+        title=f"{title}, p{p}",
+        formula=f"{p / 100:g}-quantile of {formula}",
+        question=question if question.endswith("?") else f"{question}, {ASIDE[p]}?",
+        compute=lambda measured, _: quantile(measured, p / 100, name),
+        **declared,
+    )
+
+
+def of_requests(stem: str, p: int, column: str, missing: str, only: pl.Expr = ANSWERED, **declared: Any) -> Metric:
     """A percentile of a column of `Served.requests`."""
 
-    def compute(measured: RecordData, _: Results) -> Mapping[str, Value]:
-        return percentile(measured, column, p / 100, name=name, missing=missing, only=only)
+    def quantile(measured: RecordData, share: float, name: str) -> Mapping[str, Value]:
+        return percentile(measured, column, share, name=name, missing=missing, only=only)
 
-    return LATENCY(name=name, compute=compute, **declared)
+    return percentile_metric(stem, p, quantile, **declared)
+
+
+def percentiles(
+    stem: str, column: str, missing: str, *, rank: int, primary: Container[int], decides: int = 0, **declared: Any
+) -> Iterator[Metric]:
+    """p50, p95 and p99 of a column, of which the p95 `decides` and some are primary."""
+    for index, p in enumerate(ASIDE):
+        yield of_requests(stem, p, column, missing, rank=rank + index, primary=p in primary, decides=decides if p == 95 else 0, **declared)
 
 
 # ---- quantity x percentile ---------------------------------------------------------------------------------------
 
 
-TTFT_P50, TTFT_P95, TTFT_P99 = (
-    of_requests(
-        f"ttft_p{p}",
-        p,
-        "ttft_s",
-        NO_TEXT,
-        title=f"Time to first token, p{p}",
-        formula=f"{p / 100:g}-quantile of first chunk with text (content, reasoning or tool call) - start",
-        question=f"How long does a user wait for the first token, {ASIDE[p]}?",
-        caveat="It does not separate queueing from prefill.",
-        primary=True,
-        needs=CHUNKS,
-        rank=320 + index,
-        decides={95: 4}.get(p, 0),
-    )
-    for index, p in enumerate(ASIDE)
+TTFT_P50, TTFT_P95, TTFT_P99 = percentiles(
+    "ttft",
+    "ttft_s",
+    NO_TEXT,
+    title="Time to first token",
+    formula="first chunk with text (content, reasoning or tool call) - start",
+    question="How long does a user wait for the first token",
+    caveat="It does not separate queueing from prefill.",
+    primary=ASIDE,
+    needs=CHUNKS,
+    rank=320,
+    decides=4,
 )
-TPOT_P50, TPOT_P95, TPOT_P99 = (
-    of_requests(
-        f"tpot_p{p}",
-        p,
-        "tpot_s",
-        NO_COUNT,
-        title=f"Time per output token, p{p}",
-        formula=f"{p / 100:g}-quantile of (last token - first token) / (output tokens - those of the first chunk)",
-        question=f"How fast do the tokens after the first arrive, {ASIDE[p]}?",
-        caveat="A mean over the answer: it hides bursts, which itl_p99 shows. Undefined for an answer of one token.",
-        primary=p == 50,
-        needs=CHUNKS,
-        rank=325 + index,
-    )
-    for index, p in enumerate(ASIDE)
+TPOT_P50, TPOT_P95, TPOT_P99 = percentiles(
+    "tpot",
+    "tpot_s",
+    NO_COUNT,
+    title="Time per output token",
+    formula="(last token - first token) / (output tokens - those of the first chunk)",
+    question="How fast do the tokens after the first arrive",
+    caveat="A mean over the answer: it hides bursts, which itl_p99 shows. Undefined for an answer of one token.",
+    primary=(50,),
+    needs=CHUNKS,
+    rank=325,
 )
-E2E_P50, E2E_P95, E2E_P99 = (
-    of_requests(
-        f"e2e_p{p}",
-        p,
-        "e2e_s",
-        "no request in the measured window was answered",
-        title=f"End-to-end latency, p{p}",
-        formula=f"{p / 100:g}-quantile of last token - start",
-        question=f"How long does a user wait for the whole answer, {ASIDE[p]}?",
-        caveat="It depends on the length of the answers: compare equal lengths only. An answer without tokens (an embedding) ends when it "
-        "is complete.",
-        primary=p != 50,
-        rank=331 + index,
-        decides={95: 5}.get(p, 0),
-    )
-    for index, p in enumerate(ASIDE)
+E2E_P50, E2E_P95, E2E_P99 = percentiles(
+    "e2e",
+    "e2e_s",
+    "no request in the measured window was answered",
+    title="End-to-end latency",
+    formula="last token - start",
+    question="How long does a user wait for the whole answer",
+    caveat="It depends on the length of the answers: compare equal lengths only. An answer without tokens (an embedding) ends when it "
+    "is complete.",
+    primary=(95, 99),
+    rank=331,
+    decides=5,
 )
-
-
-def _gaps(p: int, aside: str, rank: int) -> Metric:
-    def compute(measured: RecordData, _: Results) -> Mapping[str, Value]:
-        return gap_percentile(measured, p / 100, name=f"itl_p{p}")
-
-    return LATENCY(
-        name=f"itl_p{p}",
-        title=f"Inter-token latency, p{p}",
-        formula=f"{p / 100:g}-quantile of gaps between chunks / tokens of the later chunk",
+ITL_P50, ITL_P99 = (
+    percentile_metric(
+        "itl",
+        p,
+        gap_percentile,
+        title="Inter-token latency",
+        formula="gaps between chunks / tokens of the later chunk",
         question=f"How long are the pauses between two tokens of an answer, {aside}?",
         caveat="A chunk's tokens: one where there are as many chunks as tokens, else the tokenizer's count, else an even share of the "
         "answer's (the method says how many answers that was). It cannot tell in which order the tokens of a chunk were made.",
-        compute=compute,
         needs=CHUNKS,
         rank=rank,
     )
+    for p, aside, rank in ((50, "as a rule", 329), (99, "one in a hundred aside", 330))
+)
 
 
 # ---- how exact the times are -------------------------------------------------------------------------------------
@@ -121,15 +135,15 @@ def _gaps(p: int, aside: str, rank: int) -> Metric:
 
 def _uncertainty(stem: str, quantity: str, formula: str, words: str, rank: int, **declared: Any) -> Metric:
     return of_requests(
-        f"{stem}_uncertainty_p99",
+        f"{stem}_uncertainty",
         99,
         f"{stem}_uncertainty_s",
         UNKNOWN,
-        title=f"Uncertainty of {stem.upper()}, p99",
-        formula=f"0.99-quantile of {formula}",
-        question=f"How uncertain is the {quantity}, one request in a hundred aside?",
+        title=f"Uncertainty of {stem.upper()}",
+        formula=formula,
+        question=f"How uncertain is the {quantity}",
         caveat=f"{words}, and the audit stamp_uncertainty judges by how much. It cannot tell by how much a time is off, only by how much "
-        "at most (`fireassay.frames.serving.stamp_uncertainty`).",
+        "at most (`fireassay.frames.serving.requests`).",
         rank=rank,
         **declared,
     )
@@ -164,39 +178,39 @@ UNCERTAINTIES: Final = (
 # ---- first tokens of other kinds ---------------------------------------------------------------------------------
 
 TTFT_VISIBLE: Final = of_requests(
-    "ttft_visible_p50",
+    "ttft_visible",
     50,
     "ttft_visible_s",
     "no answer had any text besides reasoning",
-    title="Time to first visible token, p50",
-    formula="0.5-quantile of first text that is not reasoning - start",
-    question="How long does a user wait for the first text that is not reasoning, as a rule?",
+    title="Time to first visible token",
+    formula="first text that is not reasoning - start",
+    question="How long does a user wait for the first text that is not reasoning",
     caveat="Content and tool calls are visible. For a model that does not reason it equals ttft_p50. An answer of reasoning alone has "
     "none, so it does not show how many never produced visible text.",
     needs=CHUNKS,
     rank=324,
 )
 STEP_TTFT: Final = of_requests(
-    "step_ttft_p50",
+    "step_ttft",
     50,
     "ttft_s",
     "no request in the measured window follows another in its conversation; set serving.prompts.turns or tool_steps",
     ANSWERED & (pl.col("turn") > 0),
-    title="Time to first token of later steps, p50",
-    formula="0.5-quantile of first chunk with text - start, turns above 0",
-    question="How long does a later step of a conversation or of a tool session wait for its first token, as a rule?",
+    title="Time to first token of later steps",
+    formula="first chunk with text - start, turns above 0",
+    question="How long does a later step of a conversation or of a tool session wait for its first token",
     caveat="Excludes the user's pause, tool or retrieval before the step. Shorter than ttft_p50 if the engine caches prefixes, otherwise "
     "longer, since the context has grown.",
     needs=CHUNKS,
     rank=338,
 )
 TTFT_SENT: Final = of_requests(
-    "ttft_sent_p99",
+    "ttft_sent",
     99,
     "ttft_sent_s",
     NO_TEXT,
-    title="Time to first token from sending, p99",
-    formula="0.99-quantile of first chunk with text - sent",
+    title="Time to first token from sending",
+    formula="first chunk with text - sent",
     question="What would the p99 of the time to the first token be, had the clock started when the request was sent?",
     caveat="Read it with ttft_p99, never instead of it: the difference is waiting in the client, and a clock that starts at sending hides "
     "the requests that a stall delayed.",
@@ -318,28 +332,28 @@ TOOL_SHARE: Final = Metric(
 # ---- parts of a request ------------------------------------------------------------------------------------------
 
 SEND_LAG: Final = of_requests(
-    "send_lag_p99",
+    "send_lag",
     99,
     "lag_s",
     "no request in the measured window was sent",
     pl.col("sent_ns").is_not_null(),
-    title="Send lag, p99",
-    formula="0.99-quantile of sent - scheduled - connection set-up",
-    question="How late was the client, one request in a hundred aside?",
+    title="Send lag",
+    formula="sent - scheduled - connection set-up",
+    question="How late was the client",
     caveat="Over all requests that were due in the measured window and were sent, whatever became of them; the audit send_lag invalidates "
     "a record in which it is too large. Requests that were never sent have no lag: the ledger counts them.",
     needs=frozenset({"due_times"}),
     rank=340,
 )
 CONNECT_TIME: Final = of_requests(
-    "connect_time_p50",
+    "connect_time",
     50,
     "connect_s",
     "every request in the measured window reused a connection",
     pl.col("connect_s").is_not_null(),
-    title="Connection set-up, p50",
-    formula="0.5-quantile of the set-up of new connections",
-    question="How long does setting up a connection take, as a rule?",
+    title="Connection set-up",
+    formula="the set-up of new connections",
+    question="How long does setting up a connection take",
     caveat="TLS included. Part of ttft and e2e, because the user waits for it; shown separately, because it belongs to the network. "
     "Requests on a reused connection have none.",
     needs=frozenset({"connections"}),
@@ -347,11 +361,11 @@ CONNECT_TIME: Final = of_requests(
 )
 
 
-def _inside(name: str, column: str, rank: int, **declared: Any) -> Metric:
+def _inside(stem: str, column: str, **declared: Any) -> Metric:
     """The median time of an in-process model (backend `process`) before its first token; servers do not report it."""
 
-    def compute(measured: RecordData, _: Results) -> Mapping[str, Value]:
-        values = percentile(measured, column, 0.5, name=name, missing="no answer reports it", only=pl.col(column).is_not_null())
+    def quantile(measured: RecordData, share: float, name: str) -> Mapping[str, Value]:
+        values = percentile(measured, column, share, name=name, missing="no answer reports it", only=pl.col(column).is_not_null())
         serving = measured.experiment.serving
         if serving is not None and any(target.backend == "process" for target in serving.targets):
             return values
@@ -361,7 +375,7 @@ def _inside(name: str, column: str, rank: int, **declared: Any) -> Metric:
         }
 
     caveat = "Part of ttft and e2e. Known only if the model runs in this process; a server does not report it."
-    return LATENCY(name=name, compute=compute, caveat=caveat, needs=frozenset({"in_process"}), rank=rank, **declared)
+    return percentile_metric(stem, 50, quantile, caveat=caveat, needs=frozenset({"in_process"}), **declared)
 
 
 METRICS = (
@@ -375,8 +389,8 @@ METRICS = (
     TPOT_P50,
     TPOT_P95,
     TPOT_P99,
-    _gaps(50, "as a rule", 329),
-    _gaps(99, "one in a hundred aside", 330),
+    ITL_P50,
+    ITL_P99,
     E2E_P50,
     E2E_P95,
     E2E_P99,
@@ -386,19 +400,19 @@ METRICS = (
     SEND_LAG,
     CONNECT_TIME,
     _inside(
-        "tokenize_time_p50",
+        "tokenize_time",
         "tokenize_s",
-        361,
-        title="Tokenising the prompt, p50",
-        formula="0.5-quantile of the time to turn a prompt into tokens",
-        question="How long does tokenising a prompt take, chat template included, as a rule?",
+        title="Tokenising the prompt",
+        formula="the time to turn a prompt into tokens",
+        question="How long does tokenising a prompt take, chat template included",
+        rank=361,
     ),
     _inside(
-        "prefill_time_p50",
+        "prefill_time",
         "prefill_s",
-        362,
-        title="Prefill, p50",
-        formula="0.5-quantile of the time from the prompt's tokens to the first token of the answer",
-        question="How long does the first pass over a prompt take, as a rule?",
+        title="Prefill",
+        formula="the time from the prompt's tokens to the first token of the answer",
+        question="How long does the first pass over a prompt take",
+        rank=362,
     ),
 )

@@ -16,10 +16,10 @@ import polars as pl
 from fireassay.estimates.estimate import Absent, Value
 from fireassay.estimates.over_launches import of_interval
 from fireassay.frames.record_data import RecordData
-from fireassay.frames.serving.objectives import load_points, no_objectives
+from fireassay.frames.serving.outages import load_points, no_objectives
 from fireassay.frames.serving.requests import ENDED
 from fireassay.metrics.metric import ALL, Metric, Results
-from fireassay.metrics.serving.support.rates import per_second, shares, tally, within
+from fireassay.metrics.serving.pooled import per_second, shares, tally, within
 from fireassay.spec.plan import Configuration
 from fireassay.stats.intervals.intervals import Interval
 from fireassay.stats.models.capacity import capacity
@@ -27,7 +27,7 @@ from fireassay.units import FRACTION, PER_SECOND
 
 MAX_ATTAINMENT: Final = 1.0 - 1e-9  # an attainment of 1 requires every request; no finite sample can show it
 STREAMS: Final = "streams"
-NO_LOADS: Final = Absent(reason="not_applicable", detail="the load was not varied; give serving.rate or serving.concurrency several values")
+NO_LOADS: Final = Absent("not_applicable", "the load was not varied; give serving.rate or serving.concurrency several values")
 OBJECTIVES = partial(Metric, better="higher", dimension="performance", about=("serving",), primary=True)
 
 
@@ -72,10 +72,10 @@ def capacity_of(measured: RecordData, curve: Sequence[Configuration]) -> Value:
     target = min(serving.objectives.attainment, MAX_ATTAINMENT)
     points = load_points(measured, curve)
     if not points:
-        return Absent(reason="not_measured", detail="no request was due in a measured window")
+        return Absent("not_measured", "no request was due in a measured window")
     crossing = capacity(points, target, measured.confidence)
     if crossing.refused:
-        return Absent(reason="insufficient", detail=crossing.refused)
+        return Absent("insufficient", crossing.refused)
     estimate = of_interval(
         Interval(value=crossing.value, low=crossing.low, high=crossing.high),
         [],

@@ -31,8 +31,8 @@ from fireassay.estimates.estimate import Absent, Estimate, Value
 from fireassay.frames.per_launch import from_frame
 from fireassay.frames.record_data import RecordData
 from fireassay.metrics.metric import Metric, Need, Results
-from fireassay.metrics.serving.support.rates import quotients, tally
-from fireassay.stats.models.early_stopping import early_stopping_estimate, floor
+from fireassay.metrics.serving.pooled import quotients, tally
+from fireassay.stats.models.queueing import early_stopping_estimate, floor
 from fireassay.units import SECONDS
 
 OF_A_TOOL = partial(Metric, unit=SECONDS, kind="level", better="lower", dimension="performance", about=("serving",))
@@ -133,7 +133,7 @@ DEFINITIONS: Final = (  # quantity, tool, formula, peculiarity
 
 
 def _defined(rank: int, quantity: str, tool: str, formula: str, peculiar: str) -> Metric:
-    """The mean of a column of `fireassay.frames.serving.other_tools`, in seconds; for gaps: over the column that counts them."""
+    """The mean of a column of `fireassay.frames.serving.answers`, in seconds; for gaps: over the column that counts them."""
     name, title, (called, reporter) = f"{quantity}_{tool}", QUANTITIES[quantity], TOOLS[tool]
     weight = pl.col(f"gaps_{tool}") if name in GAPS else None
     over = "requests" if weight is None else "gaps"
@@ -167,7 +167,7 @@ def _defined(rank: int, quantity: str, tool: str, formula: str, peculiar: str) -
 MIN_S: Final = 600.0
 PERCENTILES: Final = {"single_stream": 0.90, "multi_stream": 0.99, "server": 0.99}
 NO_TAIL: Final = Absent(
-    reason="not_applicable", detail='not a scenario of MLPerf with a tail; arrivals.process = "single_stream", "multi_stream" or "server"'
+    "not_applicable", 'not a scenario of MLPerf with a tail; arrivals.process = "single_stream", "multi_stream" or "server"'
 )
 
 
@@ -224,7 +224,7 @@ MLPERF_TAIL: Final = OF_A_TOOL(
     formula="early-stopping estimate of the scenario's percentile, per launch",
     question="Which tail latency would MLPerf's LoadGen report for these scenarios?",
     caveat="The p90 of end-to-end latency in single_stream, the p99 in multi_stream (a query ends with its last sample) and in server, at "
-    "confidence 0.99 (`fireassay.stats.models.early_stopping`); offline has no tail. It takes queries as independent, which served queries are "
+    "confidence 0.99 (`fireassay.stats.models.queueing`); offline has no tail. It takes queries as independent, which served queries are "
     "not, and says nothing of launches: e2e_p99 with its interval between launches is our own. The method says whether LoadGen's least "
     "duration of 600 s was kept.",
     compute=_mlperf_tail,

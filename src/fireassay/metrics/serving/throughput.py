@@ -19,15 +19,14 @@ from fireassay.estimates.format import count
 from fireassay.frames.record_data import RecordData
 from fireassay.frames.serving.requests import ENDED
 from fireassay.metrics.metric import Metric, Need, Results
-from fireassay.metrics.serving.support.percentiles import spread
-from fireassay.metrics.serving.support.rates import per_second, quotients, tally, windows, within
+from fireassay.metrics.serving.pooled import per_second, quotients, spread, tally, windows, within
 from fireassay.stats.models.queueing import little
 from fireassay.units import FRACTION, NS_PER_S, PER_SECOND, RATIO, REQUESTS, TOKENS
 
 WINDOW: Final[frozenset[Need]] = frozenset({"window"})
 THROUGHPUT = partial(Metric, dimension="performance", about=("serving",))
 RATE = partial(THROUGHPUT, unit=PER_SECOND, kind="rate", needs=WINDOW)
-NO_TOKENS: Final = Absent(reason="not_applicable", detail="the answers hold no tokens: embeddings and scores have none")
+NO_TOKENS: Final = Absent("not_applicable", "the answers hold no tokens: embeddings and scores have none")
 NO_COUNT: Final = "their token counts are unknown: the server sends no usage; set the model's tokenizer (serving.tokenizer)"
 
 
@@ -68,8 +67,8 @@ def _uncounted(measured: RecordData, configuration: str) -> Absent | None:
     if not unknown:
         return None
     return Absent(
-        reason="not_measured",
-        detail=f"the server sent no usage for {count(unknown, 'answers')}, so their token counts are unknown; set the model's "
+        "not_measured",
+        f"the server sent no usage for {count(unknown, 'answers')}, so their token counts are unknown; set the model's "
         "tokenizer (serving.tokenizer)",
     )
 
@@ -103,8 +102,7 @@ def _tokens_in(measured: RecordData, _: Results) -> Mapping[str, Value]:
 
 
 UNCOUNTED_PROMPTS: Final = Absent(
-    reason="not_measured",
-    detail="the token counts of some prompts are unknown: the server sent no usage; set the model's tokenizer (serving.tokenizer)",
+    "not_measured", "the token counts of some prompts are unknown: the server sent no usage; set the model's tokenizer (serving.tokenizer)"
 )
 INPUT_THROUGHPUT: Final = RATE(
     name="input_throughput",

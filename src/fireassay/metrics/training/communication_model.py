@@ -82,11 +82,11 @@ def _fastest(measured: RecordData, _: Results) -> Mapping[str, Value]:
     if isinstance(fitted, Absent):
         return {ALL: fitted}
     if measured.mode == "weak":
-        return {ALL: Absent(reason="not_applicable", detail="in weak scaling no step gets shorter")}
+        return {ALL: Absent("not_applicable", "in weak scaling no step gets shorter")}
     middle = fitted.fitted.middle.fastest()
     every = [curve.fastest() for fit in (fitted.fitted, *fitted.others) for curve in fit.curves]
     if middle is None or any(best is None for best in every):
-        return {ALL: Absent(reason="undefined", detail=f"by the model a step gets shorter with every worker, up to {FARTHEST:,.0f}")}
+        return {ALL: Absent("undefined", f"by the model a step gets shorter with every worker, up to {FARTHEST:,.0f}")}
     logs = parameter(fitted.fitted, measured.confidence, lambda curve: math.log(curve.fastest() or 1), fitted.others)
     low, high = (0.0, math.inf) if math.isinf(logs.high) else (math.exp(logs.low), math.exp(logs.high))
     interval = Interval(value=float(middle), low=max(1.0, min(low, middle)), high=max(high, middle))
@@ -136,7 +136,7 @@ def _serial_fraction(measured: RecordData, _: Results) -> Mapping[str, Value]:
     if isinstance(fitted, Absent):
         return {ALL: fitted}
     if measured.mode == "weak":
-        return {ALL: Absent(reason="not_applicable", detail="in weak scaling serial and parallel work look alike")}
+        return {ALL: Absent("not_applicable", "in weak scaling serial and parallel work look alike")}
     # Fits of blocks may be negative: clipping them would bias the mean of a small fraction and hide its scatter.
     interval = parameter(fitted.fitted, measured.confidence, lambda curve: curve.free, fitted.others)
     clipped = replace(interval, value=_share(interval.value))

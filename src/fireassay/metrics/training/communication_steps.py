@@ -3,6 +3,10 @@
 Per rank and step, mean over ranks; a launch's value is the median over its steady steps. One worker does not communicate;
 unrecorded values are absent with their reason. Transfer is the minimum over ranks, as in TraceLens: it compares durations only, so
 that the ranks' clocks need not agree.
+
+How many bytes does a rank communicate in a step?
+
+Bytes are counted as in nccl-tests' `GetBw`. DDP sends gradients once, FSDP parameters three times (Zhao 2023).
 """
 
 from __future__ import annotations
@@ -14,12 +18,12 @@ from typing import Final
 import polars as pl
 
 from fireassay.estimates.estimate import Absent, Value
-from fireassay.estimates.over_launches import averaged, no_launch
+from fireassay.estimates.over_launches import average, averaged, no_launch
 from fireassay.frames.record_data import RecordData
-from fireassay.frames.training.communication.listed_collectives import inventory
+from fireassay.frames.training.communication.listed_collectives import Inventory, inventory, why_none
 from fireassay.frames.training.communication.watched_steps import named
 from fireassay.metrics.metric import Metric, Results
-from fireassay.units import NS_PER_S, SECONDS
+from fireassay.units import BYTES, NS_PER_S, SECONDS
 
 NOT_SEEN: Final = "no collective was recorded in its steps (workload.attach = false records none)"
 NO_END: Final = "its collectives have no recorded end, as on a GPU; profile some steps: assay profile"
@@ -28,7 +32,7 @@ UNSEEN: Final = (
     "torch's flight recorder lists {listed:.3g} collectives a step but the hooks saw {seen:.3g}: the others have no time, so any "
     "total would be too small; profile some steps: assay profile"
 )
-ONE: Final = Absent(reason="not_applicable", detail="a single worker does not communicate")
+ONE: Final = Absent("not_applicable", "a single worker does not communicate")
 
 
 def of_several(measured: RecordData, value: Callable[[str], Value]) -> Mapping[str, Value]:
@@ -56,9 +60,9 @@ def _number(measured: RecordData, joined: pl.DataFrame, configuration: str, word
     present = rows.filter(pl.col("value").is_not_null())
     listed = inventory(measured, configuration)
     if listed is not None and listed.unseen and listed.seen is not None:
-        return Absent(reason="not_measured", detail=UNSEEN.format(listed=listed.calls, seen=listed.seen))
+        return Absent("not_measured", UNSEEN.format(listed=listed.calls, seen=listed.seen))
     if present.height == 0:
-        return Absent(reason="not_measured", detail=missing if rows["steps"].count() else NOT_SEEN)
+        return Absent("not_measured", missing if rows["steps"].count() else NOT_SEEN)
     unseen = int(present["unseen"].sum())
     left_out = f"; {unseen} calls whose end was not seen are left out" if unseen else ""
     return averaged(
@@ -167,4 +171,73 @@ COMM_TOTAL, COMM_TRANSFER, COMM_WAIT = (
     for rank, (part, title, formula, words, missing, question, caveat) in enumerate(STEP_NUMBERS, 1450)
 )
 
-METRICS = (COMM_TOTAL, COMM_TRANSFER, COMM_WAIT)
+
+UNSIZED: Final = (
+    "torch's flight recorder lists {listed:.3g} collectives a step, of which the hooks saw {seen:.3g}: the bytes of the others are unknown, since "
+    "the list has a type of unknown size"
+)
+
+
+def _volume(measured: RecordData, _: Results) -> Mapping[str, Value]:
+    """From the hooks, otherwise from torch's own list."""
+    calls = measured.communicated.calls.group_by("launch", "step").agg(pl.col("bytes").mean())
+    per_launch = calls.group_by("launch").agg(pl.col("bytes").median(), pl.len().alias("steps"))
+    joined = measured.timed.join(per_launch, on="launch", how="left").sort("block")
+    return of_several(measured, lambda configuration: _volume_of(measured, joined, configuration))
+
+
+def _volume_of(measured: RecordData, joined: pl.DataFrame, configuration: str) -> Value:
+    rows = joined.filter(pl.col("configuration") == configuration)
+    if rows.height == 0:
+        return no_launch(configuration)
+    listed, known = inventory(measured, configuration), rows.filter(pl.col("bytes").is_not_null())
+    if known.height and (listed is None or not listed.unseen):
+        return average(
+            known["bytes"].to_list(),
+            measured.confidence,
+            unit=BYTES,
+            name="comm_volume|by:hooks",
+            n_trials=int(known["steps"].sum()),
+            aggregate=f"median over {named(measured, known)} of the mean over ranks of the bytes of the collectives "
+            f"that the hooks saw; {_listed_beside(measured, configuration, listed)}",
+        )
+    if known.height and listed is not None and listed.nbytes is None:
+        return Absent("not_measured", UNSIZED.format(listed=listed.calls, seen=listed.seen or 0.0))
+    if listed is None or listed.nbytes is None:
+        reason = why_none(measured, configuration)
+        return Absent("not_measured", f"{NOT_SEEN}{f'; nor by torch itself: {reason}' if reason else ''}")
+    left = f", of which the hooks saw {listed.seen:.3g}" if listed.seen is not None else ""
+    return average(
+        listed.nbytes,
+        measured.confidence,
+        unit=BYTES,
+        name="comm_volume|by:flight_recorder",
+        n_trials=listed.steps,
+        aggregate=f"median over its last steps of the mean over ranks of the bytes that torch's flight recorder lists: {listed.words}{left}",
+    )
+
+
+def _listed_beside(measured: RecordData, configuration: str, listed: Inventory | None) -> str:
+    if listed is not None:
+        return f"torch's flight recorder lists no others: {listed.words}"
+    reason = why_none(measured, configuration)
+    return f"torch's flight recorder cannot be compared{f': {reason}' if reason else ''}"
+
+
+COMM_VOLUME = Metric(
+    name="comm_volume",
+    title="Communicated bytes",
+    unit=BYTES,
+    kind="count",
+    better="neither",
+    dimension="performance",
+    about=("training",),
+    formula="median over steps of the mean over ranks of the bytes of its collectives",
+    compute=_volume,
+    question="How many bytes does a rank send into the collectives of a step?",
+    caveat="Not what went over a link: a ring all_reduce moves 2 (n - 1) / n of it.",
+    rank=1459,
+)
+
+
+METRICS = (COMM_TOTAL, COMM_TRANSFER, COMM_WAIT, COMM_VOLUME)

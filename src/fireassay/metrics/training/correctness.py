@@ -17,28 +17,25 @@ import polars as pl
 
 from fireassay.estimates.estimate import Absent, Value
 from fireassay.estimates.over_launches import average, exact, no_launch
-from fireassay.frames.ended_launches import not_to_its_end
 from fireassay.frames.record_data import RecordData, effective_steps
+from fireassay.frames.record_tables import not_to_its_end
 from fireassay.frames.training.correctness.first_gradients import Compared, worst
-from fireassay.frames.training.correctness.hashed_state import hashes
 from fireassay.frames.training.correctness.sample_ledger import NO_WHOLE_EPOCH, Epoch, epochs, no_ledger, weights
+from fireassay.frames.training.parallel_evidence import hashes
 from fireassay.frames.training.parallelism import Claim, absent
 from fireassay.frames.training.work import loss_curves
 from fireassay.metrics.metric import Metric, Results
 from fireassay.units import COUNT, FRACTION, RATIO
 
 measure = partial(Metric, kind="ratio", better="lower", dimension="correctness")
-REFERENCE = Absent(reason="not_applicable", detail="this is the reference")
-NOT_FINITE = Absent(reason="undefined", detail="a first loss is not a finite number")
-NO_GRADIENT = Absent(reason="undefined", detail="one worker's gradient is zero or not finite")
-NO_HASHES = Absent(reason="not_measured", detail="no parameters were hashed; call probe.watch(model)")
+REFERENCE = Absent("not_applicable", "this is the reference")
+NOT_FINITE = Absent("undefined", "a first loss is not a finite number")
+NO_GRADIENT = Absent("undefined", "one worker's gradient is zero or not finite")
+NO_HASHES = Absent("not_measured", "no parameters were hashed; call probe.watch(model)")
 SHARDED = Absent(
-    reason="not_applicable",
-    detail="ranks hold parts of the parameters, or stages of a pipeline: neither they nor the replicas of one part are compared",
+    "not_applicable", "ranks hold parts of the parameters, or stages of a pipeline: neither they nor the replicas of one part are compared"
 )
-NO_DENOMINATORS = Absent(
-    reason="not_measured", detail="the script did not report the divisor of its losses; call probe.log(denominator=...)"
-)
+NO_DENOMINATORS = Absent("not_measured", "the script did not report the divisor of its losses; call probe.log(denominator=...)")
 LAST_STEPS: Final = 10
 LOSS: Final = "loss"  # a unit
 
@@ -71,7 +68,7 @@ def _first_loss(measured: RecordData, first: pl.DataFrame, base: pl.DataFrame, n
     pairs = first.filter(pl.col("configuration") == name).join(base, on=["block", "step"])
     pairs = pairs.filter(pl.col("reference") != 0.0)
     if pairs.height == 0:
-        return Absent(reason="not_measured", detail="no loss was reported; call probe.log(loss=loss)")
+        return Absent("not_measured", "no loss was reported; call probe.log(loss=loss)")
     if not (pairs["loss"].is_finite() & pairs["reference"].is_finite()).all():
         return NOT_FINITE
     deviation = ((pairs["loss"] - pairs["reference"]) / pairs["reference"]).abs().max()
@@ -113,13 +110,13 @@ def _last_losses(measured: RecordData, curves: pl.DataFrame, reference: pl.DataF
         return no_launch(name)
     pairs = curves.filter(pl.col("configuration") == name).join(reference, on=["block", "step"])
     if pairs.height == 0:
-        return Absent(reason="not_measured", detail="no loss was reported on both sides; call probe.log(loss=loss)")
+        return Absent("not_measured", "no loss was reported on both sides; call probe.log(loss=loss)")
     last = pairs.sort("block", "step").group_by("block", maintain_order=True).tail(LAST_STEPS)
     broken = last.filter(~(pl.col("loss").is_finite() & pl.col("reference").is_finite()))
     if broken.height:  # leaving these out would judge a broken training by the losses before it broke
         since = min(broken["step"].to_list())
         detail = f"{broken.height} of the {last.height} last common losses are no finite numbers, the first at step {since}"
-        return Absent(reason="undefined", detail=detail)
+        return Absent("undefined", detail)
     per_block = last.group_by("block").agg((pl.col("loss") - pl.col("reference")).mean().alias("d")).sort("block")
     return average(
         per_block["d"].to_list(),
@@ -195,7 +192,7 @@ def _replicas_agree(measured: RecordData, _: Results) -> Mapping[str, Value]:
 
 def _agreement(measured: RecordData, rows: pl.DataFrame, level: int, name: str) -> Value:
     if level == 1:
-        return Absent(reason="not_applicable", detail="one worker has no replica to agree with")
+        return Absent("not_applicable", "one worker has no replica to agree with")
     if (reason := absent(measured, name, "replicas")) is not None:
         return reason
     if rows.height == 0:

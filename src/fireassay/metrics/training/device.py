@@ -24,7 +24,7 @@ from fireassay.units import BYTES, FLOP, FLOP_PER_S, FRACTION
 measure = partial(Metric, dimension="performance", about=("training",))
 
 SCHEMA = {"launch": pl.Int32, "value": pl.Float64}
-BY_FORMULA = Absent(reason="not_applicable", detail='a formula does not include recomputation; flops.convention = "counter" counts it')
+BY_FORMULA = Absent("not_applicable", 'a formula does not include recomputation; flops.convention = "counter" counts it')
 PEAK_WORDS = {"datasheet": "published", "measured": "measured", "given": "given"}
 NO_DEVICE = "no rank used a device through torch.cuda, or none finished"
 
@@ -36,7 +36,6 @@ def _flops_per_step(measured: RecordData, _: Results) -> Mapping[str, Value]:
         measured,
         pl.DataFrame(rows, schema=SCHEMA, orient="row"),
         unit=FLOP,
-        trials="",
         name=f"flops_per_step|conv:{convention}",
         missing=absent(amounts.values()).detail,
         aggregate=f"operations of a step of all ranks, convention {convention}",
@@ -63,7 +62,6 @@ def _achieved_flops(measured: RecordData, _: Results) -> Mapping[str, Value]:
         measured,
         pl.DataFrame(list(_speeds(measured, amounts).items()), schema=SCHEMA, orient="row"),
         unit=FLOP_PER_S,
-        trials="",
         name=f"achieved_flops|conv:{convention}",
         missing=absent(amounts.values()).detail,
         aggregate=f"operations of the steady steps, convention {convention}, / their time",
@@ -108,7 +106,6 @@ def _share_of_peak(measured: RecordData, amounts: Mapping[int, Amount], name: st
         measured,
         pl.DataFrame(shares, schema=SCHEMA, orient="row"),
         unit=FRACTION,
-        trials="",
         missing=missing.detail,
         name=f"{name}|conv:{convention}|peak:{origin}|in:{types}",
         aggregate=f"operations per second, convention {convention}, / the {PEAK_WORDS[origin]} peak of its devices in {types}",
@@ -156,7 +153,7 @@ HFU = measure(
 def _peak_memory(measured: RecordData, _: Results, *, counter: str, name: str, missing: str, of: str) -> Mapping[str, Value]:
     readings = measured.table("telemetry").filter(pl.col("counter") == counter)
     largest = readings.group_by("launch").agg(pl.col("value").max())
-    return from_frame(measured, largest, unit=BYTES, name=name, trials="", missing=missing, aggregate=f"largest rank's {of}")
+    return from_frame(measured, largest, unit=BYTES, name=name, missing=missing, aggregate=f"largest rank's {of}")
 
 
 MEMORIES = (  # name, title, formula, counter, of, why there is none, question, caveat

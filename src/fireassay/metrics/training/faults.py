@@ -20,6 +20,7 @@ from fireassay.estimates.over_launches import average, exact, no_launch, of_inte
 from fireassay.frames.clock_offsets import on_one_clock
 from fireassay.frames.costs import NO_PRICES, energy_method, no_energy, usd_per_worker_second
 from fireassay.frames.record_data import RecordData
+from fireassay.frames.record_tables import once_per_record
 from fireassay.frames.training.rank_time import CATEGORIES, HELD_UP
 from fireassay.frames.training.rank_time import partition as of_ranks
 from fireassay.frames.training.recovery import (
@@ -31,17 +32,17 @@ from fireassay.frames.training.recovery import (
     recoveries,
     strikes,
     struck_launches,
+    unknown_progress,
     unrecovered,
     unstruck,
 )
-from fireassay.frames.training.unknown_progress import unknown_progress
 from fireassay.frames.training.work import MARK_STEPS
 from fireassay.metrics.metric import Metric, Results
 from fireassay.stats.intervals.means import quotient
 from fireassay.units import COUNT, FRACTION, JOULES, NS_PER_S, SECONDS, STEPS, USD
 
 measure = partial(Metric, better="lower", dimension="reliability")
-NO_STEPS = Absent(reason="not_measured", detail=MARK_STEPS)
+NO_STEPS = Absent("not_measured", MARK_STEPS)
 LOST = ("detect", "restart", "reload", "recompute", HELD_UP)
 MIN_PERIODS: Final = 3  # readings of the energy counters while the job was broken
 COST_HOW = "lost rank-seconds x price of a worker"
@@ -154,15 +155,12 @@ STEPS_LOST = measure(
 )
 
 
+@once_per_record
 def partition(measured: RecordData, role: str) -> pl.DataFrame:
     """(launch, configuration, workers, block, wall_s, one column of rank-seconds per category) of a role's launches.
 
     `timed`: the successful ones; `fault`: those in which a fault struck. See `fireassay.frames.training.rank_time`. Memoised.
     """
-    return measured.once(f"partition {role}", lambda data: _partition(data, role))
-
-
-def _partition(measured: RecordData, role: str) -> pl.DataFrame:
     launches = _launches(measured, role)
     wall = ((pl.col("end_ns") - pl.col("begin_ns")) / NS_PER_S).alias("wall_s")
     base = launches.select("launch", "configuration", "workers", "block", wall)
@@ -190,8 +188,8 @@ def _productive(measured: RecordData, parts: pl.DataFrame, marked: set[int], rol
         return no_launch(configuration) if role == "timed" else NO_FAULT
     rows = rows.filter(pl.col("launch").is_in(list(marked)) & (pl.col("wall_s") > 0.0))  # a skipped launch took no time
     if rows.height == 0:
-        return Absent(reason="not_measured", detail=MARK_STEPS)
-    refused = {launch: Absent(reason="refused", detail=why) for launch, why in on_one_clock(measured).troubles.items()}
+        return Absent("not_measured", MARK_STEPS)
+    refused = {launch: Absent("refused", why) for launch, why in on_one_clock(measured).troubles.items()}
     troubles = dict(unknown_progress(measured)) | refused  # such a launch is all unknown, which is not a goodput of 0
     rows, apart = rows.filter(~pl.col("launch").is_in(list(troubles))), rows
     if rows.height == 0:
@@ -281,7 +279,7 @@ def _unexplained(measured: RecordData) -> Mapping[int, Absent]:
     stepped = set(measured.table("steps")["launch"].unique().to_list())
     unmarked = {launch: NO_STEPS for launch in struck_launches(measured)["launch"].to_list() if launch not in stepped}
     troubles = on_one_clock(measured).troubles
-    refused = {launch: Absent(reason="refused", detail=why) for launch, why in troubles.items()}
+    refused = {launch: Absent("refused", why) for launch, why in troubles.items()}
     return {**unmarked, **unknown_progress(measured), **refused}
 
 
@@ -369,8 +367,7 @@ def _energy_lost(measured: RecordData, _: Results) -> Mapping[str, Value]:
         how=ENERGY_HOW,
     )
     short = Absent(
-        reason="insufficient",
-        detail=f"the job was broken for fewer than {MIN_PERIODS} readings of the energy counters; lower energy.sample_every_s",
+        "insufficient", f"the job was broken for fewer than {MIN_PERIODS} readings of the energy counters; lower energy.sample_every_s"
     )
     broken = set(lost["configuration"].to_list()) - set(known["configuration"].to_list())
     return {name: short if name in broken else value for name, value in values.items()}

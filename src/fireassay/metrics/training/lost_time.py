@@ -20,15 +20,11 @@ from fireassay.frames.training.work import MARK_STEPS
 from fireassay.metrics.metric import Metric, Results
 from fireassay.units import SECONDS
 
-BASE: Final = Absent(reason="not_applicable", detail="this is the base, which loses nothing against itself")
-NO_SPLIT: Final = Absent(
-    reason="not_applicable", detail="the work of a step is neither fixed in total nor per worker, so no split is perfect"
-)
-ENTANGLED: Final = Absent(
-    reason="not_measured", detail="exposed communication was not measured, so computing and communication are one part"
-)
-UNKNOWN: Final = Absent(reason="not_measured", detail="some steps lack this part; mark the steps: for batch in probe.steps(loader)")
-NO_PARTNER: Final = Absent(reason="insufficient", detail="no block has steady steps of both the base and this configuration")
+BASE: Final = Absent("not_applicable", "this is the base, which loses nothing against itself")
+NO_SPLIT: Final = Absent("not_applicable", "the work of a step is neither fixed in total nor per worker, so no split is perfect")
+ENTANGLED: Final = Absent("not_measured", "exposed communication was not measured, so computing and communication are one part")
+UNKNOWN: Final = Absent("not_measured", "some steps lack this part; mark the steps: for batch in probe.steps(loader)")
+NO_PARTNER: Final = Absent("insufficient", "no block has steady steps of both the base and this configuration")
 NAMES: Final[Mapping[str, str]] = {  # of the parts where they are summed up
     "computing": "computing that did not shrink",
     "transfer": "exposed transfer",
@@ -118,7 +114,7 @@ def _lost(measured: RecordData, configuration: str, part: str, ratio: float | No
     if not measured.timed_by_block.get(configuration):
         return no_launch(configuration)
     if not step_parts(measured):
-        return Absent(reason="not_measured", detail=MARK_STEPS)
+        return Absent("not_measured", MARK_STEPS)
     pairs = _pairs(measured, configuration)
     if not pairs:
         return NO_PARTNER
@@ -145,7 +141,7 @@ def _unexplained(measured: RecordData, results: Results) -> Mapping[str, Value]:
 def _rest(results: Results, base: str, configuration: str, between: Value, ratio: float) -> Value:
     whole, whole_base = results["step_time"].get(configuration), results["step_time"].get(base)
     if isinstance(between, Absent) or not isinstance(whole, Estimate) or not isinstance(whole_base, Estimate):
-        return between if isinstance(between, Absent) else Absent(reason="not_measured", detail=MARK_STEPS)
+        return between if isinstance(between, Absent) else Absent("not_measured", MARK_STEPS)
     found = [results[f"lost_{part}"][configuration] for part, *_ in LOST]
     rest = whole.value - whole_base.value * ratio - sum(value.value for value in found if isinstance(value, Estimate))
     shift = rest - between.value

@@ -2,11 +2,21 @@
 
 A rank's time: the step without waiting for communication (`fireassay.frames.training.rank_phases`), from durations on one host only,
 so that clock offsets do not matter. Half of a round trip bounds the offset between two clocks (RFC 5905).
+
+How long is each phase of a step?
+
+Each phase is that of the slowest rank of a step; a launch's value is the median over its steady steps. Phases and the unknown
+rest add up to the step.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
+from dataclasses import replace
+from functools import partial
+from itertools import chain
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -17,6 +27,7 @@ from fireassay.frames.clock_offsets import HostClock, clock_offsets
 from fireassay.frames.per_launch import from_frame
 from fireassay.frames.record_data import RecordData
 from fireassay.frames.training.rank_phases import ONE_RANK, Own, own_times
+from fireassay.frames.training.work import MARK_STEPS
 from fireassay.metrics.metric import Metric, Results
 from fireassay.stats.groups.stragglers import beyond_others, lost_waiting
 from fireassay.units import FRACTION, NS_PER_S, SECONDS
@@ -25,7 +36,7 @@ UNSEEN = (
     "no launch recorded how long its ranks waited for communication; run the script without its own marks (assay attaches itself), or "
     "record its collectives"
 )
-ONE_HOST = Absent(reason="not_applicable", detail="all workers ran on one host, which has one clock")
+ONE_HOST = Absent("not_applicable", "all workers ran on one host, which has one clock")
 
 
 def _waiting(measured: RecordData, _: Results) -> Mapping[str, Value]:
@@ -44,7 +55,7 @@ def _waiting(measured: RecordData, _: Results) -> Mapping[str, Value]:
         aggregate="mean over steady steps and ranks of the time until the slowest rank was ready",
     )
     alone = {item.name for item in measured.varied if item.workers == 1}
-    return {name: Absent(reason="not_applicable", detail=ONE_RANK) if name in alone else value for name, value in values.items()}
+    return {name: Absent("not_applicable", ONE_RANK) if name in alone else value for name, value in values.items()}
 
 
 STRAGGLER_WAIT = Metric(
@@ -69,7 +80,7 @@ def _excess(measured: RecordData, _: Results) -> Mapping[str, Value]:
     for item in measured.varied:
         members = [launch for launch in launches if launch.configuration == item.name]
         if item.workers == 1:
-            values[item.name] = Absent(reason="not_applicable", detail=ONE_RANK)
+            values[item.name] = Absent("not_applicable", ONE_RANK)
         elif members:
             values[item.name] = average(  # it may be 0
                 [share(launch) for launch in members],
@@ -80,7 +91,7 @@ def _excess(measured: RecordData, _: Results) -> Mapping[str, Value]:
                 n_trials=sum(len(launch.step_s) for launch in members),
             )
         else:
-            values[item.name] = Absent(reason="not_measured", detail=UNSEEN) if item.name in timed else no_launch(item.name)
+            values[item.name] = Absent("not_measured", UNSEEN) if item.name in timed else no_launch(item.name)
     return values
 
 
@@ -132,7 +143,7 @@ def _bound(name: str, clocks: list[HostClock] | None, value: Value) -> Value:
         return ONE_HOST
     unknown = next((clock for clock in clocks if not clock.known), None)
     if unknown is not None:
-        return Absent(reason="not_measured", detail=f"the clock of {unknown.host} in launch {unknown.launch}: {unknown.trouble}")
+        return Absent("not_measured", f"the clock of {unknown.host} in launch {unknown.launch}: {unknown.trouble}")
     return value
 
 
@@ -151,4 +162,65 @@ CLOCK_BOUND = Metric(
     rank=1492,
 )
 
-METRICS = (STRAGGLER_WAIT, SLOWEST_RANK_EXCESS, CLOCK_BOUND)
+
+NO_LOADER = "no wait for a DataLoader was recorded, and the script did not mark its steps; iterate over probe.steps(loader)"
+UNMARKED = 'the script did not mark this phase; use: with probe.phase("{phase}")'
+NOT_ALL_OF_IT = "Under DDP and FSDP the backward pass contains communication; it is not a communication time."
+PHASES = (  # phase, title, question, caveat, why there is none
+    ("data", "Waiting for data", "How long does a step wait for its batch?", "A prefetching loader hides the cost of loading.", NO_LOADER),
+    ("forward", "Forward pass", "How long is the forward pass?", NOT_ALL_OF_IT, UNMARKED),
+    ("backward", "Backward pass", "How long is the backward pass, with the communication that overlaps it?", NOT_ALL_OF_IT, UNMARKED),
+    ("optimizer", "Optimizer step", "How long does the optimizer step take?", NOT_ALL_OF_IT, UNMARKED),
+    ("unknown", "Rest of the step", "How much of a step belongs to no marked phase?", "It is the step less the marked phases.", MARK_STEPS),
+)
+
+
+def _phase_time(measured: RecordData, _: Results, *, phase: str, missing: str) -> Mapping[str, Value]:
+    medians = measured.once("phase medians", _medians)
+    return {name: _estimate(measured, medians, name, phase, missing) for name in measured.configurations}
+
+
+def _medians(measured: RecordData) -> dict[int, dict[str, Any]]:
+    """launch -> its row (data_s, data_steps, ...): each phase's median over the steady steps, and the number of steps with it."""
+    expressions = [(pl.col(f"{phase}_s").median(), pl.col(f"{phase}_s").count().alias(f"{phase}_steps")) for phase, *_ in PHASES]
+    rows = measured.steady_steps.group_by("launch").agg(*chain.from_iterable(expressions))
+    return {row["launch"]: row for row in rows.iter_rows(named=True)}
+
+
+def _estimate(measured: RecordData, medians: Mapping[int, Mapping[str, Any]], configuration: str, phase: str, missing: str) -> Value:
+    launches = measured.timed_by_block.get(configuration, ())
+    if not launches:
+        return no_launch(configuration)
+    rows = [medians[launch] for launch, _ in launches if launch in medians]
+    present = [row for row in rows if row[f"{phase}_s"] is not None]
+    if not present:
+        return Absent("not_measured", missing)
+    result = average(  # phases may be 0, so no logarithm
+        [row[f"{phase}_s"] for row in present],
+        measured.confidence,
+        unit=SECONDS,
+        name=f"{phase}_time",
+        aggregate=f"median over steady steps of the slowest rank's {phase} phase",
+        n_trials=sum(row[f"{phase}_steps"] for row in present),
+    )
+    # The rest is negative if the marked phases exceed their step: that must stay visible.
+    return replace(result, low=max(result.low, 0.0)) if result.value >= 0.0 and math.isfinite(result.low) else result
+
+
+DATA_TIME, FORWARD_TIME, BACKWARD_TIME, OPTIMIZER_TIME, UNKNOWN_TIME = PHASE_TIMES = tuple(
+    Metric(
+        name=f"{phase}_time",
+        title=title,
+        unit=SECONDS,
+        kind="cost",
+        better="lower",
+        dimension="performance",
+        formula=f"median over steps of the slowest rank's {phase} phase",
+        compute=partial(_phase_time, phase=phase, missing=missing.format(phase=phase)),
+        question=question,
+        caveat=caveat,
+        rank=rank,
+    )
+    for rank, (phase, title, question, caveat, missing) in enumerate(PHASES, 1400)
+)
+METRICS = (STRAGGLER_WAIT, SLOWEST_RANK_EXCESS, CLOCK_BOUND, *PHASE_TIMES)

@@ -19,19 +19,26 @@ from fireassay.estimates.estimate import Absent, Estimate, Value
 from fireassay.estimates.format import count, given
 from fireassay.estimates.over_launches import exact, no_launch, of_interval, transform
 from fireassay.frames.per_launch import in_blocks
-from fireassay.frames.record_data import RecordData
+from fireassay.frames.record_data import RecordData, same_total
 from fireassay.frames.training.communication.communication_model import NEXT, POINTS, model, of_model
 from fireassay.frames.training.communication.communication_model import refusal as of_miss
 from fireassay.frames.training.parallelism import absent
-from fireassay.frames.training.scaling_mode import same_total
 from fireassay.frames.training.scaling_points import bounded, chosen, estimate, laws_of, of_parameter, refusal, throughputs, usl
 from fireassay.frames.training.work import seconds_per_work, time_basis, wall_per_work, wall_seconds
 from fireassay.metrics.metric import ALL, Metric, Results
 from fireassay.stats.intervals.intervals import paired_log_ratio
 from fireassay.stats.models.communication_wall import Curve, predict
-from fireassay.stats.models.scaling import amdahl_fit, amdahl_fit_interval, ceiling, gustafson, karp_flatt
 from fireassay.stats.models.scaling_laws import Refused, fit
-from fireassay.stats.models.scaling_predictions import held_out, peak, relative_curve
+from fireassay.stats.models.scaling_predictions import (
+    amdahl_fit,
+    amdahl_fit_interval,
+    ceiling,
+    gustafson,
+    held_out,
+    karp_flatt,
+    peak,
+    relative_curve,
+)
 from fireassay.stats.models.scaling_predictions import predict as by_law
 from fireassay.units import FRACTION, RATIO, WORKERS
 
@@ -62,10 +69,9 @@ def _paired(measured: RecordData, values: pl.DataFrame, configuration: str, basi
         how = f"1 by definition: this is the base, {basis} time"
         return exact(1.0, unit=RATIO, name=name, n_launches=len(times), n_trials=len(times), how=how)
     if not blocks:
-        return Absent(reason="insufficient", detail=f"no block holds a launch of both {measured.base} and {configuration}")
+        return Absent("insufficient", f"no block holds a launch of both {measured.base} and {configuration}")
     if not all(0.0 < value < math.inf for value in (*base.values(), *times.values())):
-        detail = f"a {basis} time of 0 or less, or without work, which is impossible; check the rows"
-        return Absent(reason="refused", detail=detail)
+        return Absent("refused", f"a {basis} time of 0 or less, or without work, which is impossible; check the rows")
     return of_interval(
         paired_log_ratio([base[b] for b in blocks], [times[b] for b in blocks], measured.confidence),
         [base[b] / times[b] for b in blocks],
@@ -81,7 +87,7 @@ def _paired(measured: RecordData, values: pl.DataFrame, configuration: str, basi
 def _no_times(measured: RecordData, configuration: str, basis: str) -> Absent:
     if measured.timed.filter(pl.col("configuration") == configuration).height == 0:
         return no_launch(configuration)
-    return Absent(reason="not_measured", detail=f'no {basis} times of {configuration}; mark the steps or use scaling.time = "wall"')
+    return Absent("not_measured", f'no {basis} times of {configuration}; mark the steps or use scaling.time = "wall"')
 
 
 SPEEDUP = measure(
@@ -130,7 +136,7 @@ EFFICIENCY = measure(
 def _speedup_wall(measured: RecordData, _: Results) -> Mapping[str, Value]:
     """Only for runs with the same work: strong scaling, or epochs of the same data."""
     if measured.mode == "weak" and not (measured.experiment.scaling.mode == "auto" and same_total(measured.global_steps, measured.timed)):
-        absent_value = Absent(reason="not_applicable", detail="in weak scaling the runs do different amounts of work")
+        absent_value = Absent("not_applicable", "in weak scaling the runs do different amounts of work")
         return dict.fromkeys(measured.configurations, absent_value)
     values = wall_seconds(measured)
     return {name: _paired(measured, values, name, "wall", "speedup_wall") for name in measured.configurations}
@@ -156,7 +162,7 @@ def _serial_fraction(measured: RecordData, results: Results) -> Mapping[str, Val
     above = [level for level in measured.levels if level > 1]
     speedups = _speedups_per_block(measured, above)
     if not speedups:
-        return {ALL: Absent(reason="insufficient", detail="no block holds a launch of every configuration")}
+        return {ALL: Absent("insufficient", "no block holds a launch of every configuration")}
     fits = [amdahl_fit(above, row) for row in speedups]  # the dots in the charts
     levels = sum(1 for value in results["speedup"].values() if isinstance(value, Estimate))
     return {
@@ -175,11 +181,11 @@ def _serial_fraction(measured: RecordData, results: Results) -> Mapping[str, Val
 
 def _no_amdahl(measured: RecordData) -> Absent | None:
     if measured.experiment.base_level != 1:
-        return Absent(reason="not_applicable", detail="Amdahl's law needs speedups over one worker")
+        return Absent("not_applicable", "Amdahl's law needs speedups over one worker")
     if measured.mode == "weak":
-        return Absent(reason="not_applicable", detail="Amdahl's law describes strong scaling")
+        return Absent("not_applicable", "Amdahl's law describes strong scaling")
     if len(measured.levels) < 2:
-        return Absent(reason="insufficient", detail="a fit needs at least one worker count besides the base")
+        return Absent("insufficient", "a fit needs at least one worker count besides the base")
     return None
 
 
@@ -213,7 +219,7 @@ def _ceiling(_: RecordData, results: Results) -> Mapping[str, Value]:
     if isinstance(serial, Absent):
         return {ALL: serial}
     if serial.value <= 0.0:
-        return {ALL: Absent(reason="undefined", detail="the fitted serial fraction is not positive: the data show no ceiling")}
+        return {ALL: Absent("undefined", "the fitted serial fraction is not positive: the data show no ceiling")}
     return {ALL: transform(serial, ceiling, unit=RATIO, name="amdahl_ceiling", how="1/s")}
 
 
@@ -299,14 +305,14 @@ USL_PEAK = measure(
 
 def _scaled_speedup(measured: RecordData) -> Value:
     if measured.mode != "weak":
-        return Absent(reason="not_applicable", detail="Gustafson's law describes weak scaling")
+        return Absent("not_applicable", "Gustafson's law describes weak scaling")
     if measured.experiment.base_level != 1:
-        return Absent(reason="not_applicable", detail="Gustafson's law needs a base of one worker")
+        return Absent("not_applicable", "Gustafson's law needs a base of one worker")
     data = throughputs(measured)
     if isinstance(data, Absent):
         return data
     if len(data.workers) - data.spent < 3:
-        return Absent(reason="insufficient", detail="a fit with an interval needs more worker counts or blocks")
+        return Absent("insufficient", "a fit with an interval needs more worker counts or blocks")
     law, p = fit("gustafson", data, measured.confidence), data.levels[-1]
     serial = law.parameter("serial")
     ends = (gustafson(serial.value, p), gustafson(serial.high, p), gustafson(serial.low, p))
@@ -373,13 +379,13 @@ def _karp_flatt(measured: RecordData, results: Results) -> Mapping[str, Value]:
 
 def _fraction_at(base: int, level: int, speedup: Value) -> Value:
     if base != 1:
-        return Absent(reason="not_applicable", detail="defined only for speedups over one worker")
+        return Absent("not_applicable", "defined only for speedups over one worker")
     if level == 1:
-        return Absent(reason="not_applicable", detail="undefined at one worker")
+        return Absent("not_applicable", "undefined at one worker")
     if isinstance(speedup, Absent):
         return speedup
     if speedup.low <= 0.0:
-        return Absent(reason="insufficient", detail="one block does not bound the speedup; use at least 2 launches")
+        return Absent("insufficient", "one block does not bound the speedup; use at least 2 launches")
     return transform(speedup, partial(karp_flatt, p=level), unit=FRACTION, name="karp_flatt", how="(1/S - 1/p) / (1 - 1/p)")
 
 
@@ -412,12 +418,12 @@ def _predicted_speedup(measured: RecordData) -> Value:
 
 def _predicted_by_law(measured: RecordData, why: Absent) -> Value:
     if measured.experiment.base_level != 1:
-        return Absent(reason="not_applicable", detail="a prediction needs a base of one worker")
+        return Absent("not_applicable", "a prediction needs a base of one worker")
     data = throughputs(measured)
     if isinstance(data, Absent):
         return data
     if len(data.levels) < POINTS:
-        return Absent(reason="refused", detail=f"{len(data.levels)} worker counts, fewer than {POINTS}, and {why.detail}")
+        return Absent("refused", f"{len(data.levels)} worker counts, fewer than {POINTS}, and {why.detail}")
     law = chosen(measured, data)
     if isinstance(law, Refused):
         return refusal(law)

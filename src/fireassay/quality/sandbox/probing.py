@@ -12,14 +12,13 @@ from typing import Any, Final
 from fireassay.errors import EnvironmentLacks
 from fireassay.quality.sandbox import seccomp
 from fireassay.quality.sandbox.inside.kernel import NOBODY
-from fireassay.quality.sandbox.outcomes import Limits
 from fireassay.quality.sandbox.process import Sandbox
-from fireassay.quality.sandbox.tiers import NAMES, Name, Tier
+from fireassay.quality.sandbox.tiers import NAMES, Limits, Name, Tier
 
 LOOK_S: Final = 120.0
 
 
-# Answers of `launcher.look` without which nothing is run.
+# Answers of `launcher.examine` without which nothing is run.
 SAFE: Final[dict[str, Any]] = {
     "uid": NOBODY,
     "capabilities": False,
@@ -76,5 +75,5 @@ def _version() -> str:
     path = shutil.which("bwrap")
     if path is None:
         raise EnvironmentLacks("bubblewrap: bwrap is not on the PATH")
-    told = subprocess.run([path, "--version"], capture_output=True, text=True, check=False, timeout=60).stdout.split()
-    return told[-1] if told else "unknown"
+    words = subprocess.run([path, "--version"], capture_output=True, text=True, check=False, timeout=60).stdout.split()
+    return words[-1] if words else "unknown"

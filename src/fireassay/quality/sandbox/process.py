@@ -25,8 +25,7 @@ from types import TracebackType
 from typing import Any, Final, Self
 
 from fireassay.quality.sandbox import inside
-from fireassay.quality.sandbox.outcomes import Limits
-from fireassay.quality.sandbox.tiers import Tier, command, plan
+from fireassay.quality.sandbox.tiers import Limits, Tier, command, plan
 
 MARK: Final = "FIREASSAY_SANDBOX"  # in the environment of every process, so that one left over could be found
 PIECE: Final = 65536
@@ -217,12 +216,12 @@ def turn(sandboxes: list[Sandbox], wait_s: float) -> None:
 def _ended(report: bytes) -> Ended:
     """The first report of pid 1, or of what failed before the worker began."""
     try:
-        told = json.loads(report.partition(b"\n")[0])
+        facts = json.loads(report.partition(b"\n")[0])
     except ValueError:
         return Ended()
-    if "setup" in told:
-        return Ended(setup=": ".join(told["setup"]))
-    return Ended(status=told["status"], cpu_s=told["cpu_s"])
+    if "setup" in facts:
+        return Ended(setup=": ".join(facts["setup"]))
+    return Ended(status=facts["status"], cpu_s=facts["cpu_s"])
 
 
 SLOWEST: Final = 64.0  # times

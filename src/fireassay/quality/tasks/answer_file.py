@@ -72,7 +72,7 @@ def _pair(row: files.SourceRow, fields: Fields) -> tuple[Item, str | None]:
 
 
 def _weight(row: files.SourceRow, name: str) -> float:
-    files.value(row, name)  # a weight that is asked for stands in every row
+    files.value(row, name)  # a weight that is given stands in every row
     return weight_of(row, name)
 
 

@@ -2,7 +2,7 @@
 
     name = "capitals"
     data = "capitals.jsonl"            # relative to this file
-    template = "Q: What is the capital of {country}?\\nA:"
+    template = "Q: What is the capital of {country}?\nA:"
     extractor = "first_line"
     metrics = ["exact_match"]
     [fields]
@@ -10,6 +10,8 @@
     cluster = "continent"
 
 Every key is in `quality/tasks/support/own_task.py`.  In a template only fields of the row are filled in.
+
+Which prompts does an own file hold?  JSONL: prompt or messages, reference or references, and optionally id, cluster, groups, weight.
 """
 
 from __future__ import annotations
@@ -133,10 +135,87 @@ def _shown(own: OwnTask, references: tuple[str, ...], texts: tuple[str, ...]) ->
     return texts[int(references[0])] if own.method == "loglikelihood" else references[0]
 
 
-FORMAT = Format(
+OWN_FILE = Format(
     name="file",
     title="own task",
     layout="a TOML file with name, data, template, metrics, extractor and [fields]",
     read=read,
     options=OPTIONS,
 )
+
+
+# ---- JSON lines ----
+
+JSONL_OPTIONS: Final[Mapping[str, files.Option]] = {"metrics": "exact_match", "extractor": "whole", "max_tokens": 256, "stop": ""}
+FIELDS: Final = ("prompt", "messages", "reference", "references", *own_task.BESIDE)
+ROLES: Final = ("system", "user", "assistant")
+
+
+def read_jsonl(path: Path, given: Mapping[str, files.Option]) -> tuple[Task, ...]:
+    """The prompts of a file, as they are; `metrics` names scores, separated by commas."""
+    chosen = files.checked("jsonl", given, JSONL_OPTIONS, {})
+    text = files.read(path)
+    examples = [_jsonl_example(row) for row in files.json_lines(text)]
+    prompts.distinct(examples, text.name)
+    metrics = files.listed(chosen["metrics"])
+    if not metrics:
+        raise files.wrong("evaluation.task_options.metrics", "nothing", "at least one score, as exact_match")
+    task = Task(
+        name=path.stem,
+        items=tuple(prompts.item(example) for example in examples),
+        metrics=metrics,
+        method="generation",
+        extractor=str(chosen["extractor"]),
+        stop=(str(chosen["stop"]),) if chosen["stop"] else (),
+        max_tokens=int(chosen["max_tokens"]),
+        template="{prompt}",
+        files={text.name: text.sha256},
+        cluster="cluster" if any(example.cluster for example in examples) else "",
+        options=chosen,
+    )
+    return (task,)
+
+
+def _jsonl_example(row: files.SourceRow) -> Example:
+    own_task.known(row, FIELDS)
+    if ("messages" in row.values) == ("prompt" in row.values):
+        found = "both prompt and messages" if "prompt" in row.values else "neither prompt nor messages"
+        raise files.wrong(row.where, found, "one of the two")
+    if ("references" in row.values) == ("reference" in row.values):
+        found = "both reference and references" if "reference" in row.values else "neither reference nor references"
+        raise files.wrong(row.where, found, "one of the two")
+    messages = _messages(row) if "messages" in row.values else ()
+    return Example(
+        id=own_task.id_of(row),
+        prompt="" if messages else files.text_of(row, "prompt"),
+        answer="",
+        references=files.texts_of(row, "references" if "references" in row.values else "reference"),
+        cluster=own_task.label_of(row),
+        groups=own_task.groups_of(row),
+        weight=own_task.weight_of(row),
+        messages=messages,
+    )
+
+
+def _messages(row: files.SourceRow) -> tuple[Mapping[str, str], ...]:
+    messages = files.value(row, "messages")
+    proper = (
+        isinstance(messages, list)
+        and messages
+        and all(
+            isinstance(one, dict) and one.get("role") in ROLES and isinstance(one.get("content"), str) and len(one) == 2 for one in messages
+        )
+    )
+    if not proper:
+        raise files.wrong(row.where, f"{files.shown(messages)} in 'messages'", f"a list of {{role, content}}; roles: {', '.join(ROLES)}")
+    return tuple(messages)
+
+
+JSONL = Format(
+    name="jsonl",
+    title="own prompts",
+    layout="a JSONL file with prompt or messages, reference or references, and optionally id, cluster, groups, weight",
+    read=read_jsonl,
+    options=JSONL_OPTIONS,
+)
+FORMATS = (OWN_FILE, JSONL)

@@ -16,7 +16,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-from fireassay.quality.scoring.extractors.support.numbers import normalised
+from fireassay.quality.scoring.extractors.numbers import normalised
 from fireassay.quality.scoring.items import Format, Task
 from fireassay.quality.tasks.support import classes, files, prompts
 from fireassay.quality.tasks.support.classes import Kind, Read
@@ -83,43 +83,43 @@ KINDS: Final = (
 
 def read(path: Path, given: Mapping[str, files.Option]) -> tuple[Task, ...]:
     """The tasks of GLUE's folder, or of one task's; MNLI is two, except for its training files."""
-    asked = files.checked("glue", given, OPTIONS, CHOICES)
+    chosen = files.checked("glue", given, OPTIONS, CHOICES)
     return tuple(
-        _task(kind, home, stem, asked)
-        for kind, home in classes.homes("GLUE", path, KINDS, asked["task"])
-        for stem in (kind.files if asked["split"] != "train" else ("{split}",))
+        _task(kind, home, stem, chosen)
+        for kind, home in classes.homes("GLUE", path, KINDS, chosen["task"])
+        for stem in (kind.files if chosen["split"] != "train" else ("{split}",))
     )
 
 
-def _task(kind: Kind, home: Path, stem: str, asked: Mapping[str, files.Option]) -> Task:
+def _task(kind: Kind, home: Path, stem: str, chosen: Mapping[str, files.Option]) -> Task:
     digests: dict[str, str] = {}
-    before, shots = "", int(asked["shots"])
+    before, shots = "", int(chosen["shots"])
     if shots:
-        train, _ = _examples(kind, home, "train", asked, digests)
+        train, _ = _examples(kind, home, "train", chosen, digests)
         before = prompts.head(train, shots, f"{kind.folder}/train.tsv")
-    examples, skipped = _examples(kind, home, stem.format(split=asked["split"]), asked, digests)
+    examples, skipped = _examples(kind, home, stem.format(split=chosen["split"]), chosen, digests)
     end = stem.removeprefix("{split}")
     made = Read(name=f"glue/{kind.name}{end}", examples=examples, digests=digests, before=before, skipped=skipped)
-    return _similarity(classes.task(kind, made, asked), asked) if not kind.labels else classes.task(kind, made, asked)
+    return _similarity(classes.task(kind, made, chosen), chosen) if not kind.labels else classes.task(kind, made, chosen)
 
 
 def _examples(
-    kind: Kind, home: Path, stem: str, asked: Mapping[str, files.Option], digests: dict[str, str]
+    kind: Kind, home: Path, stem: str, chosen: Mapping[str, files.Option], digests: dict[str, str]
 ) -> tuple[Sequence[Example], int]:
     name = f"{kind.folder}/{stem}.tsv"
-    text = files.examples(home / f"{stem}.tsv", int(asked["shots"]) if stem == "train" else 0, name)
+    text = files.examples(home / f"{stem}.tsv", int(chosen["shots"]) if stem == "train" else 0, name)
     digests[name] = text.sha256
     examples, skipped = [], 0
     # CoLA's test file, alone of CoLA's, has a header.
     for row in files.tabbed(text, kind.columns if not text.text.startswith("index\t") else ()):
         if isinstance(row, files.Broken):
             skipped += 1
-            if asked["broken_rows"] == "refuse":
+            if chosen["broken_rows"] == "refuse":
                 fix = "Use broken_rows = skip, as the public reader does; the number of skipped rows is recorded."
                 raise files.wrong(row.where, row.found, "one value per column, separated by tabs", fix)
             continue
         key = str(row.number)
-        examples.append(classes.example(kind, row, str(asked["form"]), key) if kind.labels else _scored(kind, row, key))
+        examples.append(classes.example(kind, row, str(chosen["form"]), key) if kind.labels else _scored(kind, row, key))
     if not examples:
         raise files.wrong(name, "no row", "at least one")
     return examples, skipped
@@ -138,9 +138,9 @@ def _scored(kind: Kind, row: files.SourceRow, key: str) -> Example:
     return Example(id=key, prompt=kind.prompt(row), answer=f" {label}", references=(normalised(str(label)) or str(label),))
 
 
-def _similarity(task: Task, asked: Mapping[str, files.Option]) -> Task:
+def _similarity(task: Task, chosen: Mapping[str, files.Option]) -> Task:
     """STS-B: the answer is a number, which is no choice."""
-    if asked["form"] == "choices":
+    if chosen["form"] == "choices":
         fix = "Name the other tasks: task = cola,sst2,mrpc,qqp,mnli,qnli,rte,wnli."
         raise files.wrong("evaluation.task_options.form", "choices for stsb, whose labels are numbers", "generation", fix)
     return replace(task, extractor="first_number")

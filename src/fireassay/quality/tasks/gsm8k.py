@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-from fireassay.quality.scoring.extractors.support.numbers import normalised
+from fireassay.quality.scoring.extractors.numbers import normalised
 from fireassay.quality.scoring.items import Format, Task
 from fireassay.quality.tasks.support import files, prompts
 from fireassay.quality.tasks.support.prompts import Example
@@ -31,27 +31,27 @@ _ANNOTATION: Final = re.compile(r"<<[^<>\n]{0,200}>>")
 
 def read(path: Path, given: Mapping[str, files.Option]) -> tuple[Task, ...]:
     """The problems of a file, or of test.jsonl in a folder."""
-    asked = files.checked("gsm8k", given, OPTIONS, CHOICES)
+    chosen = files.checked("gsm8k", given, OPTIONS, CHOICES)
     test = path / "test.jsonl" if path.is_dir() else path
-    text, shots = files.read(test), int(asked["shots"])
+    text, shots = files.read(test), int(chosen["shots"])
     digests, before = {text.name: text.sha256}, ""
     if shots:
-        train = files.examples(test.parent / str(asked["shots_from"]), shots)
+        train = files.examples(test.parent / str(chosen["shots_from"]), shots)
         digests[train.name] = train.sha256
-        before = prompts.head([_example(row, bool(asked["calculator"])) for row in files.json_lines(train)], shots, train.name)
-    examples = [_example(row, bool(asked["calculator"])) for row in files.json_lines(text)]
+        before = prompts.head([_example(row, bool(chosen["calculator"])) for row in files.json_lines(train)], shots, train.name)
+    examples = [_example(row, bool(chosen["calculator"])) for row in files.json_lines(text)]
     task = Task(
         name="gsm8k",
         items=tuple(prompts.item(example, before) for example in examples),
         metrics=("exact_match",),
         method="generation",
-        extractor=str(asked["extractor"]),
+        extractor=str(chosen["extractor"]),
         stop=("Question:", "</s>", "<|im_end|>"),
-        max_tokens=int(asked["max_tokens"]),
+        max_tokens=int(chosen["max_tokens"]),
         template=before + TEMPLATE,
         shots=shots,
         files=digests,
-        options=asked,
+        options=chosen,
     )
     return (task,)
 

@@ -56,36 +56,36 @@ LETTERS: Final = "ABCD"
 
 def read(path: Path, given: Mapping[str, files.Option]) -> tuple[Task, ...]:
     """One task of all subjects, or of those that `subjects` names, in alphabetical order."""
-    asked = files.checked("mmlu", given, OPTIONS, CHOICES)
+    chosen = files.checked("mmlu", given, OPTIONS, CHOICES)
     digests: dict[str, str] = {}
     items: list[Item] = []
     heads: list[str] = []
-    for subject in _subjects(path, asked):
+    for subject in _subjects(path, chosen):
         before = INTRODUCTION.format(subject=subject.replace("_", " "))
-        if shots := int(asked["shots"]):
-            before += prompts.head(_examples(path, subject, "dev", asked, digests), shots, f"dev/{subject}_dev.csv")
+        if shots := int(chosen["shots"]):
+            before += prompts.head(_examples(path, subject, "dev", chosen, digests), shots, f"dev/{subject}_dev.csv")
         heads.append(before)
-        items += [prompts.item(example, before) for example in _examples(path, subject, str(asked["split"]), asked, digests)]
-    generation = asked["variant"] == "generation"
+        items += [prompts.item(example, before) for example in _examples(path, subject, str(chosen["split"]), chosen, digests)]
+    generation = chosen["variant"] == "generation"
     task = Task(
         name="mmlu",
         items=tuple(items),
         metrics=("exact_match",) if generation else ("acc", "acc_norm"),
         method="generation" if generation else "loglikelihood",
         extractor="choice_letter" if generation else "whole",
-        max_tokens=int(asked["max_tokens"]),
-        template="".join(heads) + _asked("{question}", ("{A}", "{B}", "{C}", "{D}"), asked),
-        shots=int(asked["shots"]),
+        max_tokens=int(chosen["max_tokens"]),
+        template="".join(heads) + _question_text("{question}", ("{A}", "{B}", "{C}", "{D}"), chosen),
+        shots=int(chosen["shots"]),
         chance=0.25,
         files=digests,
         cluster="subject",
-        options=asked,
+        options=chosen,
     )
     return (task,)
 
 
-def _subjects(path: Path, asked: Mapping[str, files.Option]) -> Sequence[str]:
-    split = str(asked["split"])
+def _subjects(path: Path, chosen: Mapping[str, files.Option]) -> Sequence[str]:
+    split = str(chosen["split"])
     folder, end = path / split, f"_{split}.csv"
     if not folder.is_dir():
         raise files.wrong(
@@ -94,7 +94,7 @@ def _subjects(path: Path, asked: Mapping[str, files.Option]) -> Sequence[str]:
     known = sorted(file.name.removesuffix(end) for file in folder.iterdir() if file.name.endswith(end))
     if not known:
         raise files.wrong(str(folder), f"no file that ends with {end}", f"<subject>{end}, as anatomy{end}")
-    wanted = files.listed(asked["subjects"]) or known
+    wanted = files.listed(chosen["subjects"]) or known
     for subject in wanted:
         if subject not in known:
             where = "evaluation.task_options.subjects"
@@ -104,23 +104,23 @@ def _subjects(path: Path, asked: Mapping[str, files.Option]) -> Sequence[str]:
     return sorted(set(wanted))
 
 
-def _examples(path: Path, subject: str, split: str, asked: Mapping[str, files.Option], digests: dict[str, str]) -> list[Example]:
+def _examples(path: Path, subject: str, split: str, chosen: Mapping[str, files.Option], digests: dict[str, str]) -> list[Example]:
     name = f"{split}/{subject}_{split}.csv"
-    text = files.examples(path / name, int(asked["shots"]) if split == "dev" else 0, name)
+    text = files.examples(path / name, int(chosen["shots"]) if split == "dev" else 0, name)
     digests[name] = text.sha256
-    return [_example(row, subject, asked) for row in files.table(text, header=COLUMNS)]
+    return [_example(row, subject, chosen) for row in files.table(text, header=COLUMNS)]
 
 
-def _example(row: files.SourceRow, subject: str, asked: Mapping[str, files.Option]) -> Example:
+def _example(row: files.SourceRow, subject: str, chosen: Mapping[str, files.Option]) -> Example:
     answer = str(row.values["answer"]).strip()
     if len(answer) != 1 or answer not in LETTERS:
         fix = "The layout has no header line; remove it." if row.number == 1 and answer.lower() == "answer" else ""
         raise files.wrong(f"{row.where}, column 6", shown(answer), "A, B, C or D", fix)
     texts = tuple(files.text_of(row, letter).strip() for letter in LETTERS)
-    right, variant = LETTERS.index(answer), asked["variant"]
+    right, variant = LETTERS.index(answer), chosen["variant"]
     return Example(
         id=f"{subject}/{row.number}",
-        prompt=_asked(files.text_of(row, "question").strip(), texts, asked),
+        prompt=_question_text(files.text_of(row, "question").strip(), texts, chosen),
         answer=f" {texts[right] if variant == 'text' else answer}",
         references=(answer if variant == "generation" else str(right),),
         choices=tuple(f" {text}" for text in (texts if variant == "text" else LETTERS)),
@@ -129,8 +129,8 @@ def _example(row: files.SourceRow, subject: str, asked: Mapping[str, files.Optio
     )
 
 
-def _asked(question: str, texts: Sequence[str], asked: Mapping[str, files.Option]) -> str:
-    listed = "" if asked["variant"] == "text" else "".join(f"{letter}. {text}\n" for letter, text in zip(LETTERS, texts, strict=True))
+def _question_text(question: str, texts: Sequence[str], chosen: Mapping[str, files.Option]) -> str:
+    listed = "" if chosen["variant"] == "text" else "".join(f"{letter}. {text}\n" for letter, text in zip(LETTERS, texts, strict=True))
     return f"{question}\n{listed}Answer:"
 
 

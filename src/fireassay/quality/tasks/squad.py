@@ -25,17 +25,17 @@ RULE: Final = f"If the background does not answer the question, the answer is: {
 
 def read(path: Path, given: Mapping[str, files.Option]) -> tuple[Task, ...]:
     """The questions of a file in its order; `shots_from`: the file beside it with the examples."""
-    asked = files.checked("squad", given, OPTIONS, CHOICES)
+    chosen = files.checked("squad", given, OPTIONS, CHOICES)
     text = files.read(path)
     digests = {text.name: text.sha256}
-    examples = _examples(text, str(asked["cluster"]))
+    examples = _examples(text, str(chosen["cluster"]))
     prompts.distinct(examples, text.name)
     some = any(example.groups for example in examples)
-    before, shots = RULE if some else "", int(asked["shots"])
+    before, shots = RULE if some else "", int(chosen["shots"])
     if shots:
-        if not asked["shots_from"]:
+        if not chosen["shots_from"]:
             raise files.wrong("evaluation.task_options.shots_from", "nothing", "the file with the examples, as train-v1.1.json")
-        train = files.examples(path.parent / str(asked["shots_from"]), shots)
+        train = files.examples(path.parent / str(chosen["shots_from"]), shots)
         digests[train.name] = train.sha256
         before += prompts.head(_examples(train, "paragraph"), shots, train.name)
     task = Task(
@@ -45,12 +45,12 @@ def read(path: Path, given: Mapping[str, files.Option]) -> tuple[Task, ...]:
         method="generation",
         extractor="first_line",
         stop=("\n",),
-        max_tokens=int(asked["max_tokens"]),
+        max_tokens=int(chosen["max_tokens"]),
         template=before + _prompt("{title}", "{context}", "{question}"),
         shots=shots,
         files=digests,
-        cluster=str(asked["cluster"]),
-        options={**asked, **({f"{metric}.none": NONE for metric in METRICS} if some else {})},
+        cluster=str(chosen["cluster"]),
+        options={**chosen, **({f"{metric}.none": NONE for metric in METRICS} if some else {})},
     )
     return (task,)
 

@@ -159,15 +159,15 @@ def _of_multirc(kind: Kind, row: files.SourceRow, form: str) -> Iterator[Example
 
 
 def _of_copa(kind: Kind, row: files.SourceRow, form: str) -> Example:
-    premise, asked = files.text_of(row, "premise").strip(), files.text_of(row, "question")
-    if asked not in _CONNECTORS:
-        raise files.wrong(row.where, f"{files.shown(asked)} in 'question'", "cause or effect", files.did_you_mean(asked, _CONNECTORS))
+    premise, relation = files.text_of(row, "premise").strip(), files.text_of(row, "question")
+    if relation not in _CONNECTORS:
+        raise files.wrong(row.where, f"{files.shown(relation)} in 'question'", "cause or effect", files.did_you_mean(relation, _CONNECTORS))
     texts = [files.text_of(row, name).strip() for name in ("choice1", "choice2")]
     if form == "generation":
-        prompt = f"{premise}\n{_COPA_ASKED[asked]}\nA. {texts[0]}\nB. {texts[1]}\nAnswer:"
+        prompt = f"{premise}\n{_COPA_ASKED[relation]}\nA. {texts[0]}\nB. {texts[1]}\nAnswer:"
         choices: tuple[str, ...] = (" A", " B")
     else:
-        prompt = f"{premise[:-1]} {_CONNECTORS[asked]}"
+        prompt = f"{premise[:-1]} {_CONNECTORS[relation]}"
         choices = tuple(f" {text[0].lower()}{text[1:]}" for text in texts)
     label = row.values.get("label")
     plain = classes.example(replace(kind, prompt=lambda _: prompt), row, form, files.text_of(row, "idx"))
@@ -193,9 +193,9 @@ def _of_record(row: files.SourceRow, form: str) -> Iterator[Example]:
                 query.where, "no field 'answers': the labels of this split are hidden", "a split with labels", "Use split = val."
             )
         answers = tuple(dict.fromkeys(files.text_of(one, "text") for one in _parts(query, "answers")))
-        asked, name = files.text_of(query, "query"), f"{key}/{files.text_of(query, 'idx')}"
+        question, name = files.text_of(query, "query"), f"{key}/{files.text_of(query, 'idx')}"
         if form == "generation":
-            prompt = f"{before}\n{asked}\nQuestion: Who or what is @placeholder?\nAnswer:"
+            prompt = f"{before}\n{question}\nQuestion: Who or what is @placeholder?\nAnswer:"
             yield Example(id=name, prompt=prompt, answer=f" {answers[0]}" if answers else "", references=answers, cluster=key)
             continue
         right = tuple(str(index) for index, entity in enumerate(entities) if entity in answers)
@@ -203,7 +203,7 @@ def _of_record(row: files.SourceRow, form: str) -> Iterator[Example]:
             raise files.wrong(
                 query.where, "answers that are none of the passage's entities", "one of them at least", "Use form = generation."
             )
-        choices = tuple(f"  - {asked}".replace("@placeholder", entity) for entity in entities)
+        choices = tuple(f"  - {question}".replace("@placeholder", entity) for entity in entities)
         yield Example(id=name, prompt=before, answer=choices[int(right[0])], references=right, choices=choices, cluster=key)
 
 
@@ -214,33 +214,33 @@ CLUSTERS: Final = {"multirc": "passage", "record": "passage", "boolq": "passage"
 
 def read(path: Path, given: Mapping[str, files.Option]) -> tuple[Task, ...]:
     """The tasks of SuperGLUE's folder, or of one task's."""
-    asked = files.checked("superglue", given, OPTIONS, CHOICES)
-    return tuple(_task(kind, home, asked) for kind, home in classes.homes("SuperGLUE", path, KINDS, asked["task"]))
+    chosen = files.checked("superglue", given, OPTIONS, CHOICES)
+    return tuple(_task(kind, home, chosen) for kind, home in classes.homes("SuperGLUE", path, KINDS, chosen["task"]))
 
 
-def _task(kind: Kind, home: Path, asked: Mapping[str, files.Option]) -> Task:
+def _task(kind: Kind, home: Path, chosen: Mapping[str, files.Option]) -> Task:
     digests: dict[str, str] = {}
-    before, shots = "", int(asked["shots"])
+    before, shots = "", int(chosen["shots"])
     if shots:
-        before = prompts.head(_read(kind, home, "train", asked, digests), shots, f"{kind.folder}/train.jsonl")
-    examples = _read(kind, home, str(asked["split"]), asked, digests)
+        before = prompts.head(_read(kind, home, "train", chosen, digests), shots, f"{kind.folder}/train.jsonl")
+    examples = _read(kind, home, str(chosen["split"]), chosen, digests)
     made = Read(name=f"superglue/{kind.name}", examples=examples, digests=digests, before=before, cluster=CLUSTERS.get(kind.name, ""))
-    task = classes.task(kind, made, asked)
+    task = classes.task(kind, made, chosen)
     if kind.called("record"):
-        if asked["form"] == "choices":
+        if chosen["form"] == "choices":
             return replace(task, metrics=("accuracy",), chance=prompts.guess(examples))
         return replace(task, extractor="first_line", stop=("\n",), max_tokens=32)
-    if kind.called("copa") and asked["form"] == "generation":
+    if kind.called("copa") and chosen["form"] == "generation":
         return replace(task, extractor="choice_letter")
     return task
 
 
-def _read(kind: Kind, home: Path, split: str, asked: Mapping[str, files.Option], digests: dict[str, str]) -> list[Example]:
+def _read(kind: Kind, home: Path, split: str, chosen: Mapping[str, files.Option], digests: dict[str, str]) -> list[Example]:
     split = split if split == "train" else kind.files[0].format(split=split)  # a diagnostic is one file
     name = f"{kind.folder}/{split}.jsonl"
-    text = files.examples(home / f"{split}.jsonl", int(asked["shots"]) if split == "train" else 0, name)
+    text = files.examples(home / f"{split}.jsonl", int(chosen["shots"]) if split == "train" else 0, name)
     digests[name] = text.sha256
-    examples = [example for row in files.json_lines(text) for example in examples_of(kind, row, str(asked["form"]))]
+    examples = [example for row in files.json_lines(text) for example in examples_of(kind, row, str(chosen["form"]))]
     if not examples:
         raise files.wrong(name, "no question", "at least one")
     prompts.distinct(examples, name)

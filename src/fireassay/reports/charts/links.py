@@ -16,7 +16,7 @@ from typing import Final
 
 from fireassay.estimates.estimate import Estimate, Value
 from fireassay.estimates.format import Scale, count, number, scale_for, size_words
-from fireassay.frames.links.bandwidth import busbw, predicted
+from fireassay.frames.links.network_probe import busbw, predicted
 from fireassay.frames.links.pairs import BYTES_PER_SECOND, Classes, Link, Matrix
 from fireassay.metrics.collectives import BUSBW
 from fireassay.reports.charts.axes import log_ticks, ticks

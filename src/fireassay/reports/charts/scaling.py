@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from fireassay.estimates.estimate import Absent, Estimate
-from fireassay.estimates.format import Scale, asked, count, show
+from fireassay.estimates.format import Scale, count, limit_text, show
 from fireassay.frames.record_data import RecordData
 from fireassay.frames.training.communication.communication_model import POINTS as LEAST_COUNTS
 from fireassay.frames.training.communication.communication_model import HeldOut, Wall, held_out, model, refusal
@@ -42,9 +42,8 @@ from fireassay.reports.view import Column, MetricRow, View
 from fireassay.stats.intervals.intervals import Interval
 from fireassay.stats.models.communication_wall import Curve
 from fireassay.stats.models.communication_wall import predict as predict_wall
-from fireassay.stats.models.scaling import amdahl_speedup
 from fireassay.stats.models.scaling_laws import LAW_NAMES, Refused
-from fireassay.stats.models.scaling_predictions import FARTHEST, predict, relative_curve
+from fireassay.stats.models.scaling_predictions import FARTHEST, amdahl_speedup, predict, relative_curve
 
 CURVE_POINTS: Final = 60  # per part of a fitted curve
 FIT_POINTS: Final = 40
@@ -121,7 +120,7 @@ def _speedup(view: View, row: MetricRow, speedups: Mapping[str, Estimate], law: 
 def _efficiency(view: View, efficiencies: Mapping[str, Estimate]) -> Panel:
     y = linear(0, max(top_of(efficiencies.values(), 100.0, 1.04), 108.0))
     gate = view.efficiency_gate
-    below = [] if gate is None else [Area(high=gate * 100.0, role="fail", text=f"below the gate of {asked(gate, 'fraction')}")]
+    below = [] if gate is None else [Area(high=gate * 100.0, role="fail", text=f"below the gate of {limit_text(gate, 'fraction')}")]
     marks = (*below, *_levels(view, efficiencies, PERCENT))
     return Panel(x=worker_axis(view), y=y, marks=marks, height=HEIGHT, title="efficiency, % of ideal", view="Efficiency")
 
@@ -154,7 +153,7 @@ def _key(view: View, speedups: Mapping[str, Estimate], panels: list[Panel], law:
     }
     keys = [*interval_key(speedups.values(), view, "mean", "ink"), *dot_key(dots, "one block"), *of_marks(models, panels)]
     if view.efficiency_gate is not None:
-        keys.append(Key(mark="band", role="fail", text=f"below the gate of {asked(view.efficiency_gate, 'fraction')} efficiency"))
+        keys.append(Key(mark="band", role="fail", text=f"below the gate of {limit_text(view.efficiency_gate, 'fraction')} efficiency"))
     return tuple(keys)
 
 

@@ -19,7 +19,7 @@ from fireassay.frames.training.rank_phases import BETWEEN
 from fireassay.frames.training.rank_time import CATEGORIES
 from fireassay.metrics.cost import COST
 from fireassay.metrics.training.communication import COMM_EXPOSED
-from fireassay.metrics.training.phases import BACKWARD_TIME, DATA_TIME, FORWARD_TIME, OPTIMIZER_TIME, UNKNOWN_TIME
+from fireassay.metrics.training.ranks import BACKWARD_TIME, DATA_TIME, FORWARD_TIME, OPTIMIZER_TIME, UNKNOWN_TIME
 from fireassay.metrics.training.time import STEP_TIME, WALL_TIME
 from fireassay.reports.charts.axes import linear, rows_axis, spanned, top_of
 from fireassay.reports.charts.model import REST, WHOLE, Axis, Bar, Chart, Charts, Course, Drawn, Key, Panel, Point, named

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from fireassay.estimates.estimate import Estimate, Value
-from fireassay.estimates.format import asked, count, show
+from fireassay.estimates.format import count, limit_text, show
 from fireassay.reports.answering import (
     brief_sections,
     change_estimate,
@@ -136,7 +136,7 @@ def _headline(check: Check) -> str:
         return _bare(check.sentence if row is None else row.sentence, check)
     claim = ""
     if check.state == "pass" and row.margin is not None:
-        claim = f"; a regression of {asked(row.margin, FRACTION)} is excluded"
+        claim = f"; a regression of {limit_text(row.margin, FRACTION)} is excluded"
     also = f"; and {count(len(rows) - 1, 'others')}" if len(rows) > 1 and check.state == "regression" else ""
     return f"{row.title.lower()} {difference_text(difference)} at {row.configuration}{claim}{also}"
 
@@ -195,7 +195,7 @@ def _mark(row: CheckRow) -> Mark:
 
 
 def _tile(row: CheckRow) -> Tile:
-    margin = f", margin {asked(row.margin, FRACTION)}" if row.margin is not None else ""
+    margin = f", margin {limit_text(row.margin, FRACTION)}" if row.margin is not None else ""
     text = f"at {row.configuration}{margin}" if _is_ratio(row) else shortened(row.sentence.partition(";")[0])
     return change_tile(row.title, _mark(row), _percent(row) if _is_ratio(row) else None, text)
 

@@ -1,6 +1,7 @@
-"""What does the page of a list of records show?
+"""What do the pages of a list of records and of an import show?
 
-A row per record, the problem of each damaged one, and how many records there are.
+A row per record, the problem of each damaged one, and how many records there are; of an import the source of each record, contradictions in
+it, and the facts that it lacks.
 """
 
 from __future__ import annotations
@@ -94,3 +95,36 @@ def _case(row: Listed) -> Case:
 def _page(source: str, *blocks: Block, cases: tuple[Case, ...] = ()) -> Page:
     section = Section(key="records", title="", content=blocks)
     return Page(title=f"Records in {one_line(source)}", sections=(section,), cases=cases, properties={"verb": "list"})
+
+
+# ---- an import -------------------------------------------------------------------------------------------------------
+
+
+CONFIGURATIONS: Final = 6  # named in the sentence
+FAILURES: Final = {"requests": "failed", "answers": "not answered"}
+
+
+def page(source: str, records: Sequence[Mapping[str, Any]]) -> Page:
+    """The page of the records made from one file or folder, with the keys of their JSON."""
+    sections = (
+        Section(key=f"record-{number}", title=one_line(record["path"].rpartition("/")[2]), content=_blocks(record))
+        for number, record in enumerate(records, 1)
+    )
+    return Page(
+        title=f"Import of {one_line(source)}",
+        sections=tuple(sections),
+        footer=tuple(one_line(f"record: {record['path']}") for record in records),
+        properties={"verb": "import"},
+    )
+
+
+def _blocks(record: Mapping[str, Any]) -> tuple[Block, ...]:
+    failure = FAILURES.get(record["unit"], "with wrong data")
+    totals = f"{count(record['requests'], record['unit'])} ({record['failed']:,} {failure})"
+    contents = totals if record["has_requests"] else "totals only, no requests"
+    more = " ..." if len(record["configurations"]) > CONFIGURATIONS else ""
+    configurations = ", ".join(record["configurations"][:CONFIGURATIONS]) + more
+    sentence = f"imported from {record['title']}: {contents} in {count(record['launches'], 'launches')} of {configurations}"
+    pairs = [("contradiction in the file", text) for text in record["doubts"]] + [("not in the file", text) for text in record["missing"]]
+    items = tuple(Bullet(title=title, text=one_line(text)) for title, text in pairs)
+    return (Prose(text=one_line(sentence)), *((Bullets(items=items),) if items else ()))

@@ -30,7 +30,7 @@ from fireassay.reports.page import (
 )
 
 if TYPE_CHECKING:
-    from fireassay.verdict.claims.rubric.types import Fit, Gustafson, Rubric, RubricRow, Scaling
+    from fireassay.verdict.claims.rubric_types import Fit, Gustafson, Rubric, RubricRow, Scaling
 
 EFFECTIVE = ("$/effective item", "$/effective step")  # cost divided by efficiency
 DECIDING: Final = ("seconds", "S", "E %", "quality %", "quality", "$", "$/item")

@@ -14,8 +14,8 @@ import polars as pl
 
 from fireassay.estimates.estimate import Absent, Estimate, Value
 from fireassay.estimates.format import Scale, bracketed, count, percent, reading, scale_for, show, with_interval
+from fireassay.frames.per_launch import asked_to_count, counted, outliers, states
 from fireassay.frames.record_data import RecordData
-from fireassay.frames.trials import asked_to_count, counted, outliers, states
 from fireassay.metrics.calls import TRIAL_CPU_TIME, TRIAL_MEMORY, TRIAL_TIME, starter_bytes
 from fireassay.reports.answering import noted_doubts, shortened
 from fireassay.reports.charts.model import Edge, Interval, intervals

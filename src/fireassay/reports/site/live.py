@@ -13,7 +13,7 @@ from typing import Final
 from fireassay.estimates.format import count
 from fireassay.printable import one_line
 from fireassay.reports.page import Block, Cell, Page, Prose, Section, Table, Words, heads
-from fireassay.reports.site.inserted import allowing, script
+from fireassay.reports.site.index import allowing, script
 
 KEY: Final = "running"
 

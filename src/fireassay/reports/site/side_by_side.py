@@ -15,7 +15,7 @@ from typing import Final
 
 from fireassay.printable import one_line
 from fireassay.reports.page import Page, Prose, Section
-from fireassay.reports.site.inserted import allowing, script
+from fireassay.reports.site.index import allowing, script
 
 PLACE: Final = "assay-side-by-side"  # of the table, in the page
 NOT_A_VERDICT: Final = (

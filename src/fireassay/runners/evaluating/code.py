@@ -9,11 +9,9 @@ from typing import Final
 
 from fireassay.errors import Interrupted
 from fireassay.quality.rows import PROPER, Asked
-from fireassay.quality.sandbox.check import program
-from fireassay.quality.sandbox.outcomes import Limits
-from fireassay.quality.sandbox.pool import check_all
+from fireassay.quality.sandbox.check import check_all, program
 from fireassay.quality.sandbox.probing import probe
-from fireassay.quality.sandbox.tiers import signature
+from fireassay.quality.sandbox.tiers import Limits, signature
 
 METRIC: Final = "pass_at_1"
 

@@ -22,7 +22,7 @@ from fireassay.spec.sections.flops import flops_say_enough
 if TYPE_CHECKING:
     from fireassay.spec.experiment import Experiment
 
-MIN_LAUNCHES = 3  # per configuration; gates give no verdict below it (same as fireassay.verdict.gates.support.gate)
+MIN_LAUNCHES = 3  # per configuration; gates give no verdict below it (same as fireassay.verdict.gates.gate)
 TRAININGS = ("training", "replay", "simulated")  # runners whose records are judged as trainings
 
 

@@ -1,7 +1,7 @@
 """Which collectives are timed, at which sizes, and how?
 
 The section [collectives] and what follows from it.  A size is defined as in nccl-tests (-b, -e, -f): for gathers, scatters and
-exchanges the bytes S of the whole result or input of all ranks, else those of one rank's tensor (`fireassay.frames.links.bandwidth`).
+exchanges the bytes S of the whole result or input of all ranks, else those of one rank's tensor (`fireassay.frames.links.network_probe`).
 1K is 1024 bytes, as there.  The number of elements is rounded down to the same number per rank; the record holds the bytes
 actually sent.  A *cell* is one operation at one size and one placement of its result on a number of workers, like a line of
 nccl-tests.

@@ -1,7 +1,7 @@
 """How much work does a model need, and what is the peak of its devices?
 
 The section [flops] of an experiment.  `NEEDS` lists the keys that each convention requires; the conventions themselves are in
-`fireassay.stats.models.flops`.
+`fireassay.frames.training.flops`.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Constants, and what a run falls short of.  Source: mlcommons/inference, loadgen/mlperf.conf at 001712e9;
 mlcommons/inference_policies, inference_rules.adoc, "Scenarios" and "Early stopping".  Early stopping replaces fixed query counts:
-an estimate of the p-quantile at confidence 0.99 needs h(1) + 1 queries (`fireassay.stats.models.early_stopping.floor`), and Server,
+an estimate of the p-quantile at confidence 0.99 needs h(1) + 1 queries (`fireassay.stats.models.queueing.floor`), and Server,
 which counts queries over the bound, h(0) if there are none.
 Meeting these is necessary but not sufficient for a valid run: accuracy, compliance and equipment are judged elsewhere.
 """

@@ -18,8 +18,7 @@ import math
 from dataclasses import dataclass
 from typing import Final
 
-from fireassay.stats.comparing.noninferiority import POWER, items_needed_without_flips
-from fireassay.stats.comparing.tango import flips_lower, tango_lower, zero_flip_bound
+from fireassay.stats.comparing.noninferiority import POWER, flips_lower, items_needed_without_flips, tango_lower, zero_flip_bound
 from fireassay.stats.intervals import bounded_mean
 from fireassay.stats.intervals.intervals import smallest, t_quantile
 

@@ -19,6 +19,13 @@ with the interval s_w t[h - 1] sqrt(n) / h: s_w is the standard deviation after 
 number kept of n.  Robust to load bursts that lengthen some steps, at little loss for well-behaved values. Source: Tukey & McLaughlin
 (1963); Wilcox, "Introduction to Robust Estimation", 4.3; scipy.stats.mstats.trimmed_mean_ci. Cannot tell: anything if more than a quarter
 of the values is off on one side.
+
+How far can a share be from the truth, given hits out of totals in a few independent launches?
+
+Value: sum of hits / sum of totals.  Interval: Student t over launches on the ratio (`means.quotient`), since trials within a
+launch are dependent, but never narrower than Clopper and Pearson's exact binomial interval (Biometrika 26, 1934) for independent
+trials: no failure in 1,000 requests is not certainty.  One launch is unbounded.
+Cannot tell: a bias that all launches share.
 """
 
 from __future__ import annotations
@@ -30,7 +37,7 @@ from typing import Final, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from fireassay.stats.intervals.intervals import Floats, Interval, mean_t, t_quantile
+from fireassay.stats.intervals.intervals import Floats, Interval, fraction, mean_t, t_quantile
 
 Kind = Literal["cost", "rate", "ratio", "level", "count"]
 
@@ -96,3 +103,25 @@ def trimmed_mean(values: Floats, confidence: float, *, cut: float = CUT) -> Inte
     error = float(drawn_in.std(ddof=1)) * math.sqrt(n) / len(kept)
     half = t_quantile(0.5 + confidence / 2, len(kept) - 1) * error
     return Interval(value=value, low=value - half, high=value + half)
+
+
+def share(hits: Floats, totals: Floats, confidence: float) -> Interval:
+    """The share of all trials that hit, from one (hits, total) pair per launch (both of shape [k], totals above 0); within 0..1."""
+    spread = quotient(hits, totals, confidence)
+    if not math.isfinite(spread.high):
+        return spread
+    exact = clopper_pearson(float(sum(hits)), float(sum(totals)), confidence)
+    return Interval(value=spread.value, low=max(0.0, min(spread.low, exact.low)), high=min(1.0, max(spread.high, exact.high)))
+
+
+def clopper_pearson(hits: float, total: float, confidence: float) -> Interval:
+    """Exact two-sided interval of a binomial share; `hits` of `total` independent trials."""
+    from scipy.special import betaincinv
+
+    if not 0.0 <= hits <= total or not total > 0.0:
+        raise ValueError(f"a share needs 0 <= hits <= total and a total above 0, not {hits} of {total}")
+    fraction(confidence, "confidence")
+    error = (1.0 - confidence) / 2.0
+    low = float(betaincinv(hits, total - hits + 1.0, error)) if hits > 0 else 0.0
+    high = float(betaincinv(hits + 1.0, total - hits, 1.0 - error)) if hits < total else 1.0
+    return Interval(value=hits / total, low=low, high=high)

@@ -144,8 +144,8 @@ def _refused(levels: Sequence[_Level], odds: Sequence[float], allowed: float, po
         lowest = [point for point in points if point.load == levels[0].load]
         hits, total = sum(point.hits for point in lowest), sum(point.total for point in lowest)
         if hits >= target * total:  # met, but not with half a miss more: the load has too few requests
-            met = f"{hits:g} of {total:g} requests at the lowest load, {levels[0].load:g}, meet the objectives"
-            return f"{met}, too few to exclude less than {100 * target:g} %; measure it for longer"
+            few = f"{hits:g} of {total:g} requests at the lowest load, {levels[0].load:g}, meet the objectives"
+            return f"{few}, too few to exclude less than {100 * target:g} %; measure it for longer"
         return f"even at the lowest load, {levels[0].load:g}, fewer than {100 * target:g} % of the requests meet the objectives; measure lower loads"
     if odds[-1] <= allowed:
         return (

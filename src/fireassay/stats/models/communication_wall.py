@@ -3,7 +3,7 @@
     T(p) = m(p) (A + B / p) + max(0, c(p) - H / p),    T1 = A + B,  s = A / T1            (strong scaling)
     T(p) = m(p) (A + B) + max(0, c(p) - H)             which cannot separate A from B    (weak scaling)
 
-c(p) is not fitted but predicted from the alpha and beta of the same record (`fireassay.frames.links.bandwidth`), so network time is
+c(p) is not fitted but predicted from the alpha and beta of the same record (`fireassay.frames.links.network_probe`), so network time is
 removed before the serial fraction is fitted.  H is how much computation can hide communication, in seconds of one worker (0: all
 of it is exposed); m(p) is how much slower than the mean the slowest worker is, if measured (else 1), extended to other p as the
 largest of lognormals (`fireassay.stats.groups.stragglers`).

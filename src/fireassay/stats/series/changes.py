@@ -3,12 +3,12 @@
 The history is replayed as it grew.  At each number of values m = 6, 7, ... n, the stretch of L values since the last change is
 tested for one step (`fireassay.stats.series.step_test`) of strength z.  Two bounds:
 
-    certain     z >= B(L) = 4.75 - 13/max(L, 10): at most 1 % of histories without a change EVER show one, with a look after each of
+    certain     z >= B(L) = 4.75 - 13/max(L, 10): at most 1 % of histories without a change EVER show one, with an analysis after each of
                 500 values; about 3 % of AR(1) ones with phi = 0.5.  A new stretch with its own level begins there
-    suspected   z >= S(L) = 3.85 - 3.8/sqrt(max(L, 10)): at most 1 % of histories without a change show one at a SINGLE look (3 % of
+    suspected   z >= S(L) = 3.85 - 3.8/sqrt(max(L, 10)): at most 1 % of histories without a change show one at a SINGLE analysis (3 % of
                 AR(0.5)).  It may vanish as values are added, and over many looks far more than 1 % of histories show one
 
-    p = 0.01 (z/B)^3 exp((B^2 - z^2)/2)      of a certain change, over the whole life; of a suspected one with S, at this look
+    p = 0.01 (z/B)^3 exp((B^2 - z^2)/2)      of a certain change, over the whole life; of a suspected one with S, at this analysis
 
 Later replays contain every earlier one: a certain change stays, its p only falls, and its position moves only within its
 reported span.  The form of p is Siegmund's (Annals of Probability 16, 1988) for a maximum over both ends; B and S are simulated
@@ -31,11 +31,11 @@ import numpy as np
 from fireassay.stats.comparing.multiplicity import benjamini_hochberg
 from fireassay.stats.intervals.autocorrelation import lag_one
 from fireassay.stats.intervals.intervals import Floats, fraction, t_quantile
-from fireassay.stats.series.step_test import MAD_TO_SIGMA, MAX_EARLIER, SUPPORT, Array, Noise, look, placed, supported
+from fireassay.stats.series.step_test import MAD_TO_SIGMA, MAX_EARLIER, SUPPORT, Array, Noise, placed, strongest, supported
 
 Kind = Literal["change", "suspected"]
 MIN_VALUES: Final = 10  # fewest values for a result
-FIRST: Final = 2 * SUPPORT  # values at the first look at a stretch
+FIRST: Final = 2 * SUPPORT  # values at the first analysis of a stretch
 LEVEL: Final = 0.01
 EVER: Final = (4.75, 13.0)  # of B(L)
 ONCE: Final = (3.85, 3.8)  # of S(L)
@@ -119,7 +119,7 @@ def chance_ever(z: float, n: float) -> float:
 
 
 def chance_once(z: float, n: float) -> float:
-    """Chance that a history of n values without a change shows a step of strength z at one look."""
+    """Chance that a history of n values without a change shows a step of strength z at one analysis."""
     return _chance(z, ONCE[0] - ONCE[1] / math.sqrt(max(n, MIN_VALUES)))
 
 
@@ -153,8 +153,8 @@ class _Replay:
     found: list[_Found] = field(default_factory=list)
     noise: Noise = field(default_factory=Noise)  # of completed stretches
     before: Noise = field(default_factory=Noise)  # the same, without the last one
-    clearest: float = 1.0  # p of the clearest look so far
-    suspicion: tuple[int, float] | None = None  # index and p at the last look
+    clearest: float = 1.0  # p of the clearest analysis so far
+    suspicion: tuple[int, float] | None = None  # index and p at the last analysis
     start: int = 0  # number of values read on another scale
     phi: float = 0.0
 
@@ -170,13 +170,13 @@ class _Replay:
         return self
 
     def read(self, m: int) -> None:
-        """Look at the first `m` values."""
+        """Strongest at the first `m` values."""
         if self.found:
             self._weigh(self.found[-1], m)
         self.suspicion, stretch = None, self.data[self.begin : m]
         if len(stretch) < FIRST:
             return
-        seen, worth = look(stretch, self.noise), _worth(stretch, self.noise)
+        seen, worth = strongest(stretch, self.noise), _worth(stretch, self.noise)
         self.phi = seen.phi
         p, once = chance_ever(seen.z, worth), chance_once(seen.z, worth)
         self.clearest = min(self.clearest, max(p, self.alpha))
@@ -198,7 +198,7 @@ class _Replay:
         stretch = self.data[begin:m]
         if last.earliest < last.latest:
             last.place = begin + placed(stretch, last.place - begin, last.earliest - begin, last.latest - begin)[0]
-        last.p_value = min(last.p_value, chance_ever(look(stretch, self.before).z, _worth(stretch, self.before)))
+        last.p_value = min(last.p_value, chance_ever(strongest(stretch, self.before).z, _worth(stretch, self.before)))
         self.clearest = min(self.clearest, last.p_value)
 
     def findings(self) -> Changes:

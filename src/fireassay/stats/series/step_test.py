@@ -75,7 +75,7 @@ class Noise:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Look:
+class Strongest:
     """The strongest step of a stretch."""
 
     z: float  # 0 without variation
@@ -83,13 +83,13 @@ class Look:
     phi: float
 
 
-def look(values: Array, noise: Noise = Noise()) -> Look:
+def strongest(values: Array, noise: Noise = Noise()) -> Strongest:
     """The strongest step in `values` (shape [L], L >= 6, finite)."""
     n = len(values)
     cut, scale = _cut(values)
     cut = cut - cut.mean()
     if float(np.abs(cut).max()) == 0.0:
-        return Look(z=0.0, place=n // 2, phi=0.0)
+        return Strongest(z=0.0, place=n // 2, phi=0.0)
     t = np.arange(SUPPORT, n - SUPPORT + 1)
     sums = np.abs(cut.cumsum()[SUPPORT - 1 : n - SUPPORT])
     split = int(t[int(np.argmax(sums * np.sqrt(n / (t * (n - t)))))])
@@ -100,13 +100,13 @@ def look(values: Array, noise: Noise = Noise()) -> Look:
     phi = _phi(rest, total, noise)
     variance, degrees = _variance(total, n, phi, scale, noise)
     if variance <= SAME:  # every value lies exactly on its level
-        return Look(z=math.inf, place=split, phi=phi)
+        return Strongest(z=math.inf, place=split, phi=phi)
     squares, freed = rest * rest, variance * n / total
     old = np.maximum(variance, _local(squares, t, freed))
     new = np.maximum(variance, _local(squares[::-1], n - t, freed))
     strength = sums * (n / (t * (n - t))) / np.sqrt(variance_of_difference(phi, t, n, old, new))
     best = int(np.argmax(strength))
-    return Look(z=_deviate(float(strength[best]), degrees), place=int(t[best]), phi=phi)
+    return Strongest(z=_deviate(float(strength[best]), degrees), place=int(t[best]), phi=phi)
 
 
 def variance_of_difference(phi: float, before: NDArray[np.int64], n: int, old: Array | float = 1.0, new: Array | float = 1.0) -> Array:

@@ -21,17 +21,13 @@ import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fireassay.stats.intervals.autocorrelation import lag_one
 from fireassay.stats.intervals.intervals import Floats, t_quantile
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
-
 
 MIN_VALUES: Final = 4  # fewer values give no p-value below 0.3
 MAX_EXACT: Final = 33  # without ties; for more the normal approximation is as good
@@ -67,7 +63,7 @@ def trend(positions: Sequence[float], values: Sequence[float]) -> Trend | None:
     return Trend(change=slope * (max(positions) - min(positions)), p=min(1.0, p), n=len(values))
 
 
-def _untied(values: npt.NDArray[np.float64]) -> bool:
+def _untied(values: NDArray[np.float64]) -> bool:
     return len(np.unique(values)) == len(values)
 
 
@@ -84,14 +80,14 @@ def _exact(n: int, score: int) -> float:
     return 2 * sum(orders) / math.factorial(n)
 
 
-def _normal(x: npt.NDArray[np.float64], y: npt.NDArray[np.float64], score: int) -> float:
+def _normal(x: NDArray[np.float64], y: NDArray[np.float64], score: int) -> float:
     """Two-sided p-value by the normal approximation, with ties."""
     from scipy.special import ndtr
 
     return 2.0 * float(ndtr(-abs(score) / math.sqrt(_variance(x, y))))
 
 
-def _variance(x: npt.NDArray[np.float64], y: npt.NDArray[np.float64]) -> float:
+def _variance(x: NDArray[np.float64], y: NDArray[np.float64]) -> float:
     """Variance of the score with ties, without a trend (Kendall 1970, section 4.5)."""
     n = len(x)
     ties = [np.unique(values, return_counts=True)[1].astype(np.float64) for values in (x, y)]

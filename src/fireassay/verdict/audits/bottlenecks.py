@@ -22,11 +22,14 @@ from fireassay.metrics.training.lost_time import LOST_COMPUTING, LOST_TRANSFER
 from fireassay.metrics.training.ranks import STRAGGLER_WAIT
 from fireassay.stats.intervals.means import quotient
 from fireassay.units import FRACTION, SECONDS
-from fireassay.verdict.audits.support.audit import TRAINING, Audit
+from fireassay.verdict.audits.audit import TRAINING, Audits
 from fireassay.verdict.audits.training.timing import slow_ranks
-from fireassay.verdict.conditions.sources.environment import usable
+from fireassay.verdict.conditions.environment import usable
 from fireassay.verdict.evidence.affected import MIN_SHARE, gain_words, share
 from fireassay.verdict.types import Finding
+
+AUDITS = Audits(about=TRAINING)
+
 
 # ---- bottleneck communication ----
 
@@ -48,6 +51,7 @@ WAITING_KNOB: Final = (
 )
 
 
+@AUDITS.add("bottleneck_communication", "Would better overlap or a faster network shorten the steps?", title="exposed communication")
 def examine_communication(measured: RecordData, results: Results) -> tuple[Finding, ...]:
     """At most one note per worker count and kind.
 
@@ -125,6 +129,7 @@ DATA_KNOB: Final = "more loader workers (num_workers), prefetching, data in memo
 DATA_RARE: Final = 0.5  # waiting comes in bursts if the usual step waits less than this share of the mean
 
 
+@AUDITS.add("bottleneck_data", "Would faster loading shorten the steps?", title="slow data loading")
 def examine_data(measured: RecordData, _: Results) -> tuple[Finding, ...]:
     """A note per worker count with long waits for data.
 
@@ -179,6 +184,9 @@ LAUNCHES_KNOB: Final = (
 )
 
 
+@AUDITS.add(
+    "bottleneck_launches", "Does the device idle because the processor cannot launch its kernels fast enough?", title="slow kernel launches"
+)
 def examine_launches(measured: RecordData, results: Results) -> tuple[Finding, ...]:
     """A note per configuration with idle time between short kernels.
 
@@ -226,6 +234,7 @@ FULL_KNOB = "a smaller batch with accumulation, activation checkpointing, lower 
 EMPTY_KNOB = "a larger batch per worker, if training tolerates it; `assay tune` tries it with quality held"
 
 
+@AUDITS.add("bottleneck_memory", "Does memory limit the training, or is it unused?", title="limiting or unused memory")
 def examine_memory(measured: RecordData, results: Results) -> Iterator[Finding]:
     """A warning if memory is nearly exhausted, a note if more than half of a device's is unused.
 
@@ -286,6 +295,11 @@ def _within(before: Mapping[str, Any], *path: str) -> Mapping[str, Any]:
 PROCESSORS_WORTH_SAYING = 0.1  # of the lost computing
 
 
+@AUDITS.add(
+    "bottleneck_processors",
+    "Do the workers share processors, so that computing cannot shrink any further?",
+    title="fewer processors than workers",
+)
 def examine_processors(measured: RecordData, results: Results) -> Iterator[Finding]:
     """A note per worker count with fewer processors than threads.
 
@@ -348,6 +362,7 @@ START_LEAST_SHARE, TO_FORGET = 0.20, 0.02  # of the paid time; the share that is
 START_KNOB = "longer jobs, a cache for compiled graphs and kernels, fewer imports, local data"
 
 
+@AUDITS.add("bottleneck_start", "How much of a launch passes before it trains?", title="slow start-up")
 def examine_start(measured: RecordData, _: Results) -> tuple[Finding, ...]:
     """A note per worker count with a long start.
 
@@ -385,6 +400,7 @@ UTILISATION_LOW = 0.20
 UTILISATION_KNOB = "a larger batch, lower precision, torch.compile or fused kernels; `assay profile` shows which operators take the time"
 
 
+@AUDITS.add("bottleneck_utilisation", "Do the devices reach a reasonable share of their peak?", title="low device utilisation")
 def examine_utilisation(measured: RecordData, results: Results) -> Iterator[Finding]:
     """A note per worker count with low utilisation.
 
@@ -407,44 +423,3 @@ def _gain(value: Estimate) -> str:
         return f"{given(1.0 / value.value, 3)} times as fast"
     text, ends = bracketed(1.0 / value.value, 1.0 / value.high, 1.0 / value.low)
     return f"{text} times as fast {ends}"
-
-
-AUDITS = (
-    Audit(
-        "bottleneck_communication",
-        "Would better overlap or a faster network shorten the steps?",
-        examine_communication,
-        title="exposed communication",
-        about=TRAINING,
-    ),
-    Audit("bottleneck_data", "Would faster loading shorten the steps?", examine_data, title="slow data loading", about=TRAINING),
-    Audit(
-        "bottleneck_launches",
-        "Does the device idle because the processor cannot launch its kernels fast enough?",
-        examine_launches,
-        title="slow kernel launches",
-        about=TRAINING,
-    ),
-    Audit(
-        "bottleneck_memory",
-        "Does memory limit the training, or is it unused?",
-        examine_memory,
-        title="limiting or unused memory",
-        about=TRAINING,
-    ),
-    Audit(
-        "bottleneck_processors",
-        "Do the workers share processors, so that computing cannot shrink any further?",
-        examine_processors,
-        title="fewer processors than workers",
-        about=TRAINING,
-    ),
-    Audit("bottleneck_start", "How much of a launch passes before it trains?", examine_start, title="slow start-up", about=TRAINING),
-    Audit(
-        "bottleneck_utilisation",
-        "Do the devices reach a reasonable share of their peak?",
-        examine_utilisation,
-        title="low device utilisation",
-        about=TRAINING,
-    ),
-)

@@ -8,12 +8,14 @@ import polars as pl
 
 from fireassay.estimates.estimate import Absent, Estimate
 from fireassay.estimates.format import count, number, show
-from fireassay.frames.links.bandwidth import busbw
-from fireassay.frames.links.network_probe import BACK, by, grown, hosts, lacks, readings, ways
+from fireassay.frames.links.network_probe import BACK, busbw, by, grown, hosts, lacks, readings, ways
 from fireassay.frames.record_data import RecordData
 from fireassay.metrics.metric import Results
-from fireassay.verdict.audits.support.audit import Audit
+from fireassay.verdict.audits.audit import Audits
 from fireassay.verdict.types import Finding, Severity
+
+AUDITS = Audits(about=("collectives", "training"))
+
 
 # ---- collective data ----
 
@@ -23,6 +25,7 @@ MIN_SHOWN = 1.0  # GB/s; below it, two printed decimals are too coarse
 COLLECTIVE_HERE = "sum_is_here"  # a rank that is not the root holds the sum
 
 
+@AUDITS.add("collective_data", "Did the timed collectives give correct data?", title="wrong data")
 def examine_collective(measured: RecordData, _: Results) -> tuple[Finding, ...]:
     """One finding per operation, size and kind of corruption; one for unchecked calls.
 
@@ -126,6 +129,9 @@ BUSY = 0.9  # processor utilisation
 SEGMENT = 1448  # payload bytes of a 1514-byte frame
 
 
+@AUDITS.add(
+    "network_health", "Is any link to the other hosts broken, misconfigured or slow?", title="broken or slow network", about=("network",)
+)
 def examine_network(measured: RecordData, results: Results) -> Iterator[Finding]:
     """All problems, host by host.
 
@@ -271,21 +277,3 @@ def _slower(results: Results, names: tuple[str, ...]) -> Iterator[Finding]:
                 f"to {host} {show(value).text}, to {best_host} {show(best).text}: {number(best.value / value.value, 1)} times as much",
                 f"check the cable, the switch port and the negotiated speed of {host}'s interface",
             )
-
-
-AUDITS = (
-    Audit(
-        "collective_data",
-        "Did the timed collectives give correct data?",
-        examine_collective,
-        title="wrong data",
-        about=("collectives", "training"),
-    ),
-    Audit(
-        "network_health",
-        "Is any link to the other hosts broken, misconfigured or slow?",
-        examine_network,
-        title="broken or slow network",
-        about=("network",),
-    ),
-)

@@ -8,22 +8,25 @@ from typing import Final
 
 from fireassay.estimates.estimate import Absent, Estimate
 from fireassay.estimates.format import count, percent, reading, show
-from fireassay.frames.record_data import RecordData
+from fireassay.frames.record_data import TOLERANCE, RecordData, items_per_step
 from fireassay.frames.training.communication.communication_model import Wall, model
 from fireassay.frames.training.parallelism import parallelism, why_not
-from fireassay.frames.training.scaling_mode import TOLERANCE, items_per_step
 from fireassay.metrics.metric import ALL, Results
 from fireassay.spec.plan import configuration_name
 from fireassay.stats.models.communication_wall import Division, Limit, divide, trend
 from fireassay.stats.models.scaling_predictions import FARTHEST, WORST_MISS
 from fireassay.units import SECONDS
+from fireassay.verdict.audits.audit import TRAINING, Audits
 from fireassay.verdict.audits.bottlenecks import examine_processors as sharing
-from fireassay.verdict.audits.support.audit import TRAINING, Audit
 from fireassay.verdict.types import Finding
+
+AUDITS = Audits()
+
 
 # ---- scaling mode ----
 
 
+@AUDITS.add("scaling_mode", "Does the work match strong or weak scaling?", title="strong and weak scaling confused")
 def examine_mode(measured: RecordData, results: Results) -> tuple[Finding, ...]:
     """One finding if the recorded work contradicts the declared mode.
 
@@ -76,6 +79,7 @@ def _mode_finding(measured: RecordData, level: int, per_step: float, expected: f
 BASELINE_BASE = "base_kind"  # condition of the experiment; best_serial: the base is the best program for one worker
 
 
+@AUDITS.add("weak_baseline", "Is the baseline slower than it could be?", title="weak baseline")
 def examine_baseline(measured: RecordData, results: Results) -> Iterator[Finding]:
     """A warning per configuration with superlinear speedup; one if the base had other threads.
 
@@ -106,6 +110,7 @@ def _other_work(measured: RecordData, results: Results, name: str) -> bool:
     return any(finding.configuration == name for finding in examine_mode(measured, results))
 
 
+@AUDITS.blind("weak_baseline")
 def blind_baseline(measured: RecordData, _: Results) -> str | None:
     """Blind: a record times the same script on fewer workers, not another program; a single configuration has no baseline."""
     if len(measured.levels) == 1 or str(measured.experiment.conditions.get(BASELINE_BASE, "")) == "best_serial":
@@ -140,6 +145,12 @@ WALL_REMEDIES: Final[dict[Limit, str]] = {
 }
 
 
+@AUDITS.add(
+    "communication_wall",
+    "Is the time that more workers do not shorten serial work, communication or waiting?",
+    title="serial work mistaken for communication",
+    about=TRAINING,
+)
 def examine_wall(measured: RecordData, results: Results) -> tuple[Finding, ...]:
     """The limiting part, as a note; a warning if the model misses a measured worker count.
 
@@ -234,16 +245,3 @@ def _misses(results: Results) -> tuple[Finding, ...]:
     )
     remedy = "do not rely on its predictions; sweep the links on as many workers (measure.communication = true)"
     return (Finding("communication_model_misses", "warning", None, evidence, remedy),)
-
-
-AUDITS = (
-    Audit("scaling_mode", "Does the work match strong or weak scaling?", examine_mode, title="strong and weak scaling confused"),
-    Audit("weak_baseline", "Is the baseline slower than it could be?", examine_baseline, title="weak baseline", blind=blind_baseline),
-    Audit(
-        "communication_wall",
-        "Is the time that more workers do not shorten serial work, communication or waiting?",
-        examine_wall,
-        title="serial work mistaken for communication",
-        about=TRAINING,
-    ),
-)

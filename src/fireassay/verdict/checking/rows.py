@@ -76,21 +76,7 @@ def correctness(settings: Settings) -> list[CheckRow]:
 
 def _plain_row(settings: Settings, metric: str, title: str, at: str, state: RowState, sentence: str) -> CheckRow:
     return CheckRow(
-        metric=metric,
-        title=title,
-        configuration=at,
-        state=state,
-        decides=state != "listed",
-        primary=False,
-        suspected=False,
-        better="higher",
-        baseline=None,
-        value=None,
-        difference=None,
-        p_adjusted=None,
-        margin=None,
-        launches_needed=None,
-        sentence=sentence,
+        metric=metric, title=title, configuration=at, state=state, decides=state != "listed", better="higher", sentence=sentence
     )
 
 
@@ -139,15 +125,10 @@ def _row(settings: Settings, change: Change, result: Found | None, p: float | No
         state="listed",
         decides=decides,
         primary=primary,
-        suspected=False,
         better=better,
         baseline=change.baseline,
         value=change.value,
-        difference=None,
         p_adjusted=p,
-        margin=None,
-        launches_needed=None,
-        sentence="",
     )
     if result is None:
         absent = change.value if isinstance(change.value, Absent) else change.baseline
@@ -265,15 +246,10 @@ def row_of_history(
         state="inconclusive",
         decides=primary or everything,
         primary=primary,
-        suspected=False,
         better=history.better,
-        baseline=None,
         value=last.value,
-        difference=None,
         p_adjusted=history.p_adjusted,
         margin=margin,
-        launches_needed=None,
-        sentence="",
     )
     least = max(requested.smallest_effect, comparison.floor)
     recent = _recent(history, history.certain)

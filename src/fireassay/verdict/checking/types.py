@@ -42,16 +42,16 @@ class CheckRow:
     configuration: str
     state: RowState
     decides: bool
-    primary: bool
-    suspected: bool  # supported only by launches of one day, or by fewer than 3 records
+    primary: bool = False
+    suspected: bool = False  # supported only by launches of one day, or by fewer than 3 records
     better: Better
-    baseline: Value | None
-    value: Value | None
-    difference: Difference | None
-    p_adjusted: float | None
-    margin: float | None
-    launches_needed: int | None
-    sentence: str
+    baseline: Value | None = None
+    value: Value | None = None
+    difference: Difference | None = None
+    p_adjusted: float | None = None
+    margin: float | None = None
+    launches_needed: int | None = None
+    sentence: str = ""
 
     @property
     def in_doubt(self) -> bool:
@@ -64,17 +64,17 @@ class Check:
     """The result reported to a pipeline."""
 
     state: State
-    design: Design
-    baseline: str  # label
+    design: Design = "none"
+    baseline: str = ""  # label
     record: str
-    rows: tuple[CheckRow, ...]  # deciding rows first
-    confirmation: Confirmation
-    mismatches: tuple[Mismatch, ...]
-    refused: tuple[Mismatch, ...]
-    gaps: tuple[str, ...]  # why it cannot pass even if nothing got worse
-    notes: tuple[str, ...]
-    exploratory: bool
-    sentence: str
+    rows: tuple[CheckRow, ...] = ()  # deciding rows first
+    confirmation: Confirmation = "not needed"
+    mismatches: tuple[Mismatch, ...] = ()
+    refused: tuple[Mismatch, ...] = ()
+    gaps: tuple[str, ...] = ()  # why it cannot pass even if nothing got worse
+    notes: tuple[str, ...] = ()
+    exploratory: bool = False
+    sentence: str = ""
     histories: tuple[History, ...] = ()
     suspects_from: str = ""  # label of the last record before the suspected change, if a history decides
 

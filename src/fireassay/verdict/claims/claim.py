@@ -5,23 +5,57 @@ question can also be settled by a statement. A quantity, measured on both sides 
 answer is the smallest set of quantities that gives all of them: minimum set cover, solved exactly by enumeration in order of size
 (there are few quantities); ties go to the earlier quantities of the catalogue.
 Cannot tell: whether the claim is true. A sound claim is credible as far as it was described.
+
+What must an audit of published claims declare?
+
+A file holds a family, `AUDITS`; each member asks one question about a pitfall. Its findings: invalid, fail and warning mean that the claim
+fell into the pitfall; a note means that it lacks the information to decide. An audit of records by the same name gives title and question.
 """
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import Literal, TypeVar
 
 from fireassay import catalog
-from fireassay.verdict.audits.support.audit import Audit
-from fireassay.verdict.claims.claim_audit import ClaimAudit
+from fireassay.spec.claim import Claim
+from fireassay.verdict.audits.audit import Audit
 from fireassay.verdict.pitfalls import GRAVE, Pitfall, ordered, pitfall
 from fireassay.verdict.types import Finding
 
-if TYPE_CHECKING:
-    from fireassay.spec.claim import Claim
+ClaimCheck = Callable[[Claim], Iterable[Finding]]
+C = TypeVar("C", bound=ClaimCheck)
+
+
+@dataclass(frozen=True)
+class ClaimAudit:
+    """An audit of claims: its name, check and question."""
+
+    name: str
+    claim: ClaimCheck
+    question: str = ""  # empty: as in the audit of records
+    title: str = ""  # likewise
+
+    @property
+    def called(self) -> str:
+        """The pitfall's display name."""
+        return self.title or self.name.replace("_", " ")
+
+
+class ClaimAudits(list[ClaimAudit]):
+    """The audits of a file, each declared above the function that makes it."""
+
+    def add(self, name: str, question: str = "", title: str = "") -> Callable[[C], C]:
+        """Declare the audit that a function makes."""
+
+        def declare(claim: C) -> C:
+            self.append(ClaimAudit(name, claim, question, title))
+            return claim
+
+        return declare
+
 
 Soundness = Literal["sound", "unsound", "cannot be judged"]
 MAX_NAMED = 4  # pitfalls in the sentence

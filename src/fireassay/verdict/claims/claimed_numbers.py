@@ -8,15 +8,12 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING
 
 from fireassay.estimates.format import given
+from fireassay.spec.claim import Claim, Number
 from fireassay.verdict.claims.stated.gains import COUNTS, workers_factor
 from fireassay.verdict.claims.stated.kinds import is_collective, is_cost, is_energy, is_relative, is_speed, unit_of
 from fireassay.verdict.types import Finding, Severity
-
-if TYPE_CHECKING:
-    from fireassay.spec.claim import Claim, Number
 
 SAME = {  # spellings of one value
     "float16": "fp16",

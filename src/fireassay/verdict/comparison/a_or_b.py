@@ -66,9 +66,9 @@ def a_or_b(measured: RecordData, judgement: Judgement) -> AOrB | None:
     per_replica = {name: _shared(value, _workers(measured, name)) for name, value in judgement.results[metric.name].items()}
     side = _side(measured, judgement, metric, per_replica)
     scenario, best = _scenario(measured, judgement, a, b)
-    asked = measured.experiment.serving is not None and measured.experiment.serving.objectives.any
+    has_objectives = measured.experiment.serving is not None and measured.experiment.serving.objectives.any
     common = [(load, ours, theirs) for load, ours, theirs in _common(measured, scenario, a, b)]
-    if not asked and common:
+    if not has_objectives and common:
         best = (common[-1][1], common[-1][2])
     ours, theirs = best
     pair = _changes(side, [(ours, theirs)], a, b)[0] if ours and theirs else None
@@ -78,7 +78,7 @@ def a_or_b(measured: RecordData, judgement: Judgement) -> AOrB | None:
         b=b,
         scenario=scenario,
         metric=metric.name,
-        at_objectives=asked,
+        at_objectives=has_objectives,
         best_a=ours,
         best_b=theirs,
         change=pair[0] if pair else None,

@@ -147,7 +147,6 @@ def _of_field(condition: Condition, field: str, values: Sequence[Mapping[str, An
     return Mismatch(
         field=field,
         kind=condition.kind,
-        declared=False,
         why=condition.why,
         override=f"--varying {field}, or --force",
         values=tuple(_shown(condition, field, side_values) for side_values in values),

@@ -202,8 +202,6 @@ def _nothing_in_common(sides: Sequence[Side]) -> Mismatch:
         field="configurations",
         kind="identity",
         values=tuple(compared(side.measured)[0] for side in sides),  # all of them would hide the difference
-        declared=False,
-        override="",
         refuses=True,
         why="no configuration was measured on every side",
     )
@@ -232,13 +230,7 @@ def _inadmissible(sides: Sequence[Side]) -> tuple[Mismatch, ...]:
     )
     return (
         Mismatch(
-            field="verdict.status",
-            kind="identity",
-            values=statuses,
-            declared=False,
-            override="",
-            refuses=True,
-            why=f"an inadmissible record is no evidence ({why})",
+            field="verdict.status", kind="identity", values=statuses, refuses=True, why=f"an inadmissible record is no evidence ({why})"
         ),
     )
 
@@ -280,8 +272,6 @@ def _compare(
         quality={group.label: held[group.label, deciding[0].configuration].held for group in deciding[1:]},
         confidence=rules.confidence,
         floor=rules.floor,
-        notes=(),
-        sentence="",
         equivalence=rules.equivalence,
         smallest_effect=rules.smallest_effect,
         flips=_flips(*deciding) if deciding[0].measured.kind.judges_quality else (),
@@ -328,12 +318,9 @@ def _refusal(
         refused=refused,
         primary=primary or (spec.primary if spec else "auto"),
         configuration=configuration,
-        changes=(),
         table={},
         quality={},
         confidence=base.confidence if base else 0.95,
-        floor=0.0,
-        notes=(),
         sentence=refused_sentence(sides, refused),
     )
 

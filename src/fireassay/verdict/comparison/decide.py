@@ -82,7 +82,6 @@ def _change(pair: Pair, p_adjusted: float | None, rules: Rules) -> Change:
         launches_needed=decision.launches_needed,
         primary=pair.primary,
         method=difference.method,
-        sentence="",
         occasion=occasion_of(pair.found, pair.a, pair.b, rules.varying),
     )
     return replace(change, sentence=sentence(change, pair.metric.title, pair.a.label, exploratory=rules.exploratory, why=why))
@@ -125,16 +124,7 @@ def _without(pair: Pair, rules: Rules) -> Change:
         word=pair.untested or "",
         baseline=pair.a.value(pair.metric.name),
         value=pair.b.value(pair.metric.name),
-        ratio=None,
-        low=None,
-        high=None,
-        p_value=None,
-        p_adjusted=None,
-        minimum_detectable_effect=None,
-        launches_needed=None,
         primary=pair.primary,
-        method="none",
-        sentence="",
     )
     return replace(change, sentence=sentence(change, pair.metric.title, pair.a.label, exploratory=rules.exploratory, why=pair.reason))
 

@@ -43,7 +43,7 @@ class Group:
 
     def value(self, metric: str) -> Value:
         """The metric's value at this configuration; Absent if it has none."""
-        missing = Absent(reason="not_applicable", detail=f"{metric} has no value for {self.configuration}")
+        missing = Absent("not_applicable", f"{metric} has no value for {self.configuration}")
         return self.side.judgement.results.get(metric, {}).get(self.configuration, missing)
 
     def wrong(self) -> tuple[str, ...]:

@@ -46,9 +46,9 @@ class Mismatch:
     kind: ConditionClass
     values: tuple[str, ...]  # one per side, as shown to people
     why: str  # why it matters
-    declared: bool  # studied (--varying), or follows from it
+    declared: bool = False  # studied (--varying), or follows from it
     # the flag that overrides the refusal: "--varying script" or "--force"; empty: none does
-    override: str
+    override: str = ""
     refuses: bool = False  # forbids the comparison (by its kind) unless declared
 
 
@@ -74,16 +74,16 @@ class Change:
     word: str  # as shown to people: "faster", "slower", "cheaper", "equivalent" ...
     baseline: Value
     value: Value
-    ratio: float | None  # side / baseline; None if undefined
-    low: float | None
-    high: float | None
-    p_value: float | None
-    p_adjusted: float | None  # corrected over the other metrics; the primary only over the sides
-    minimum_detectable_effect: float | None  # relative, at 80 % power; None: no effect was detectable
-    launches_needed: int | None  # per side, for a decision; None if decided or unknown
+    ratio: float | None = None  # side / baseline; None if undefined
+    low: float | None = None
+    high: float | None = None
+    p_value: float | None = None
+    p_adjusted: float | None = None  # corrected over the other metrics; the primary only over the sides
+    minimum_detectable_effect: float | None = None  # relative, at 80 % power; None: no effect was detectable
+    launches_needed: int | None = None  # per side, for a decision; None if decided or unknown
     primary: bool
-    method: str
-    sentence: str
+    method: str = "none"
+    sentence: str = ""
     occasion: Occasion | None = None  # when the two were measured; None: nothing was tested
     difference: float | None = None  # side - baseline in the metric's unit, if values of 0 or less have no ratio;
     # low, high and minimum_detectable_effect are then in that unit too
@@ -100,13 +100,13 @@ class Comparison:
     refused: tuple[Mismatch, ...]  # those that forbid the comparison
     primary: str  # metric
     configuration: str  # the deciding configuration of the primary metric
-    changes: tuple[Change, ...]  # the primary first
+    changes: tuple[Change, ...] = ()  # the primary first
     table: Mapping[str, Mapping[str, Value]]  # side label -> metric -> value at `configuration`, for a table of many
     quality: Mapping[str, str]  # side label -> HELD, DEGRADED, INCONCLUSIVE, NOT_MEASURED against the baseline
     confidence: float
-    floor: float  # smallest difference that the machines resolve, from `assay doctor`; 0: unknown
-    notes: tuple[str, ...]  # sentences on the limits of this comparison
-    sentence: str  # quotable; says "exploratory" if it is
+    floor: float = 0.0  # smallest difference that the machines resolve, from `assay doctor`; 0: unknown
+    notes: tuple[str, ...] = ()  # sentences on the limits of this comparison
+    sentence: str = ""  # quotable; says "exploratory" if it is
     equivalence: float = 0.03  # differences shown to be below this fraction are equivalent
     smallest_effect: float = 0.01  # differences up to this fraction are not worth acting on
     flips: tuple[Flip, ...] = ()  # of evaluations: the items that score otherwise than at the baseline, of every side in turn

@@ -21,9 +21,9 @@ from typing import Final
 
 from fireassay import catalog
 from fireassay.metrics.metric import LAUNCHED
+from fireassay.verdict.conditions import environment, facts
 from fireassay.verdict.conditions.condition import Condition, ConditionClass, agree_on_common, overlap, relative
 from fireassay.verdict.conditions.declare import BEFORE, SPEC, apart, condition, context, hardware, identity, within
-from fireassay.verdict.conditions.sources import environment, experiment, facts
 
 MEMORY: Final = 0.05  # largest relative difference of sizes on one machine: kernels reserve some memory
 
@@ -32,12 +32,12 @@ COMMON: Final[tuple[Condition, ...]] = (
     identity(
         "workload.script_sha256", "another program does other work", environment.of("script", "sha256"), f"{BEFORE} script", about=LAUNCHED
     ),
-    identity("workload.script", "another program does other work", experiment.script, f"{SPEC}; only where no digest was recorded"),
+    identity("workload.script", "another program does other work", facts.script, f"{SPEC}; only where no digest was recorded"),
     identity(
         "workload.arguments",
         "arguments change what the program does; the placeholders {workers}, {seed} and {launch} are compared unfilled",
     ),
-    identity("workload.steps", "a part of a job takes less time and begins colder than the whole", experiment.ending, about=("training",)),
+    identity("workload.steps", "a part of a job takes less time and begins colder than the whole", facts.ending, about=("training",)),
     identity("workload.work", "rates count this unit of work"),
     identity("workload.environment.*", "the variable changes what the program does", lambda m, _: dict(m.experiment.workload.environment)),
     identity("conditions.*", "the experiment names it as part of the workload's identity", lambda m, _: dict(m.experiment.conditions)),
@@ -45,12 +45,12 @@ COMMON: Final[tuple[Condition, ...]] = (
     identity(
         "factor.levels",
         "only configurations that both sides have can be compared",
-        experiment.levels,
+        facts.levels,
         same=overlap,
         how="at least one in common",
     ),
     identity("scaling.mode", "strong scaling fixes the whole work, weak scaling that of a worker", lambda m, _: m.mode),
-    identity("scaling.base", "speedups are relative to this configuration", experiment.base),
+    identity("scaling.base", "speedups are relative to this configuration", facts.base),
     identity("scaling.time", "a speedup of steps is not one of whole runs"),
     identity("quality.metric", "quality is judged by this score"),
     identity("quality.direction", "it determines which of two scores is better"),
@@ -180,7 +180,7 @@ COMMON: Final[tuple[Condition, ...]] = (
     context("workload.git.branch", "the script's digest decides", environment.of("workload", "git", "branch"), BEFORE),
     context("workload.git.dirty", "the script's digest decides", environment.of("workload", "git", "dirty"), BEFORE),
     context("software.python_executable", "the version decides", environment.of("software", "python", "executable"), BEFORE),
-    context("prices", "prices are inputs; where they differ, costs do too", experiment.prices),
+    context("prices", "prices are inputs; where they differ, costs do too", facts.prices),
     context("launches.seed", "it fixes order and training seeds"),
     context("launches.per_configuration", "the intervals say what it means"),
     context("gates", "a gate judges a record and changes no number", lambda m, _: m.experiment.gates.model_dump()),

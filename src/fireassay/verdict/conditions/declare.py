@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from fireassay.verdict.conditions import environment, facts
 from fireassay.verdict.conditions.condition import Condition, Read, absolute, relative
-from fireassay.verdict.conditions.sources import environment, experiment
 
 SPEC = "experiment.toml"
 BEFORE = "environment.before"
@@ -17,7 +17,7 @@ EVENTS = "table events, kind engine"
 
 
 def identity(name: str, why: str, read: Read | None = None, source: str = SPEC, **options: Any) -> Condition:
-    read = read or experiment.of(*name.split("."))
+    read = read or facts.of(*name.split("."))
     return Condition(name=name, kind="identity", why=why, read=read, source=source, **options)
 
 
@@ -32,7 +32,7 @@ def condition(name: str, why: str, read: Read | None = None, source: str = BEFOR
 
 
 def context(name: str, why: str, read: Read | None = None, source: str = SPEC, **options: Any) -> Condition:
-    read = read or experiment.of(*name.split("."))
+    read = read or facts.of(*name.split("."))
     return Condition(name=name, kind="context", why=why, read=read, source=source, how="recorded only", **options)
 
 

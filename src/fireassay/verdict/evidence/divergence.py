@@ -18,15 +18,16 @@ import hashlib
 import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Final
+from dataclasses import dataclass, replace
+from typing import Any, Final, Literal
 
 import polars as pl
 
 from fireassay.estimates.format import count, given
 from fireassay.frames.record_data import RecordData, effective_steps
 from fireassay.frames.training.correctness.first_gradients import First, firsts, laters
-from fireassay.frames.training.correctness.hashed_state import hashes
+from fireassay.frames.training.parallel_evidence import hashes
+from fireassay.verdict.types import Finding, Severity
 
 MANY: Final = 3  # parameters named in a finding
 DIGITS: Final = 8  # hex digits of a parameter's hash
@@ -34,13 +35,22 @@ STATELESS: Final = hashlib.blake2b(digest_size=16).hexdigest()  # the hash of an
 SYNCHRONISE: Final = "synchronise gradients in every optimizer step: wrap the model in DDP, and leave no_sync() before the last backward"
 
 
+Layer = Literal["ledger", "gradient", "hashes"]
+
+
 @dataclass(frozen=True, kw_only=True)
-class Cause:
-    """Why the replicas diverged."""
+class Diagnosis:
+    """A named fault of one configuration."""
 
     fault: str
     evidence: str
     remedy: str
+    layer: Layer = "hashes"
+    severity: Severity = "fail"
+
+    def finding(self, configuration: str) -> Finding:
+        """The diagnosis as a finding of an audit."""
+        return Finding(self.fault, self.severity, configuration, self.evidence, self.remedy)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,7 +68,7 @@ class Parting:
         return f"parameter hashes are equal after {count(self.equal, 'steps')} and differ after {self.step} (launch {self.launch})"
 
 
-def cause(measured: RecordData, launch: int, step: int) -> Cause:
+def cause(measured: RecordData, launch: int, step: int) -> Diagnosis:
     """Why the replicas of a launch diverged, given the number of finished steps at which the divergence was first recorded."""
     looks = hashes(measured).filter((pl.col("launch") == launch) & (pl.col("step") < step) & pl.col("agree"))
     parting = Parting(measured=measured, launch=launch, step=step, equal=int(looks["step"].max() or 0))  # type: ignore[arg-type]
@@ -66,7 +76,7 @@ def cause(measured: RecordData, launch: int, step: int) -> Cause:
         result = test(parting)
         if result is not None:
             return result
-    return Cause(fault="gradients_not_synchronised", evidence=_seen_apart(parting), remedy=SYNCHRONISE)
+    return Diagnosis(fault="gradients_not_synchronised", evidence=_seen_apart(parting), remedy=SYNCHRONISE)
 
 
 def settings_apart(measured: RecordData) -> Iterator[tuple[int, int, str, Mapping[int, Any]]]:
@@ -94,11 +104,11 @@ def _first_difference(groups: Mapping[int, Sequence[Mapping[str, Any]]]) -> tupl
     return "number of groups", {rank: len(settings) for rank, settings in groups.items()}
 
 
-def of_settings(launch: int, step: int, name: str, values: Mapping[int, Any]) -> Cause:
+def of_settings(launch: int, step: int, name: str, values: Mapping[int, Any]) -> Diagnosis:
     """The finding for settings that differ between ranks."""
     listed = ", ".join(f"{_number(value)} on {_ranks(ranks)}" for value, ranks in _grouped(values).items())
     rate = name.startswith("learning rate")
-    return Cause(
+    return Diagnosis(
         fault="learning_rate_differs_by_rank" if rate else "optimizer_settings_differ_by_rank",
         evidence=f"the {name} in step {step} of launch {launch} is {listed}",
         remedy="give every rank the same learning rate and schedule, derived from the step and not from the rank, and step the scheduler equally often on all"
@@ -126,21 +136,21 @@ def _ranks(ranks: Sequence[int]) -> str:
 # ---- the causes ------------------------------------------------------------------------------------------------------
 
 
-def _settings(parting: Parting) -> Cause | None:
+def _settings(parting: Parting) -> Diagnosis | None:
     for launch, step, name, values in settings_apart(parting.measured):
         if launch == parting.launch and step < parting.step:
             difference = of_settings(launch, step, name, values)
-            return Cause(fault=difference.fault, evidence=f"{difference.evidence}; {parting.words}", remedy=difference.remedy)
+            return replace(difference, evidence=f"{difference.evidence}; {parting.words}")
     return None
 
 
-def _states_before(parting: Parting) -> Cause | None:
+def _states_before(parting: Parting) -> Diagnosis | None:
     """Optimizer states that differ while the parameters are still equal."""
     states = _states(parting).filter((pl.col("step") <= parting.equal) & ~pl.col("agree"))
     return _restored(parting, int(states["step"][0]), "before the parameters do") if states.height else None
 
 
-def _states_after(parting: Parting) -> Cause | None:
+def _states_after(parting: Parting) -> Diagnosis | None:
     """Optimizer states that differ at the same check, with gradients known to be equal."""
     states = _states(parting).filter((pl.col("step") == parting.step) & ~pl.col("agree"))
     equal = _equal_steps(parting)
@@ -149,9 +159,9 @@ def _states_after(parting: Parting) -> Cause | None:
     return _restored(parting, parting.step, f"while the gradients of {_steps(equal)} are equal")
 
 
-def _restored(parting: Parting, step: int, when: str) -> Cause:
+def _restored(parting: Parting, step: int, when: str) -> Diagnosis:
     texts = _texts(parting, "optimizer_hash", step)
-    return Cause(
+    return Diagnosis(
         fault="optimizer_states_differ",
         evidence=f"the optimizer's state differs between ranks after {count(step, 'steps')} of launch {parting.launch}{_odd(texts)}, {when}; "
         f"{parting.words}",
@@ -159,7 +169,7 @@ def _restored(parting: Parting, step: int, when: str) -> Cause:
     )
 
 
-def _changed(parting: Parting) -> Cause | None:
+def _changed(parting: Parting) -> Diagnosis | None:
     """Equal gradients, and some trained parameters still agree; or all differ, and neither gradients nor states can be the cause."""
     equal = _equal_steps(parting)
     names, of_rank = _of_parameters(parting)
@@ -170,7 +180,7 @@ def _changed(parting: Parting) -> Cause | None:
         return None
     more = f" and {len(apart) - MANY} more" if len(apart) > MANY else ""
     odd = _odd({rank: "".join(texts) for rank, texts in of_rank.items()})
-    return Cause(
+    return Diagnosis(
         fault="parameters_changed_on_one_rank",
         evidence=f"{', '.join(apart[:MANY])}{more} of {count(len(names), 'parameters')} {'is' if len(apart) == 1 else 'are'} not the same on all ranks after "
         f"{count(parting.step, 'steps')} of launch {parting.launch}{odd}; all were after {parting.equal}, and the gradients of {_steps(equal)} are equal: "

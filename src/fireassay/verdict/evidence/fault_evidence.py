@@ -8,35 +8,17 @@ Which faults do the recorded samples and loss denominators show?
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal
 
 import polars as pl
 
 from fireassay.estimates.format import count, given
 from fireassay.frames.record_data import RecordData, effective_steps
 from fireassay.frames.training.correctness.first_gradients import Compared, First, compared, firsts, laters
-from fireassay.frames.training.correctness.hashed_state import hashes
 from fireassay.frames.training.correctness.later_gradients import clipped_apart
 from fireassay.frames.training.correctness.sample_ledger import Epoch, epochs, weights
-from fireassay.verdict.evidence.divergence import SYNCHRONISE, Cause, cause, of_settings, settings_apart
-from fireassay.verdict.types import Finding, Severity
-
-Layer = Literal["ledger", "gradient", "hashes"]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Diagnosis:
-    """A named fault of one configuration."""
-
-    fault: str
-    layer: Layer
-    severity: Severity
-    evidence: str
-    remedy: str
-
-    def finding(self, configuration: str) -> Finding:
-        """The diagnosis as a finding of an audit."""
-        return Finding(self.fault, self.severity, configuration, self.evidence, self.remedy)
+from fireassay.frames.training.parallel_evidence import hashes
+from fireassay.verdict.evidence.divergence import SYNCHRONISE, Diagnosis, cause, of_settings, settings_apart
+from fireassay.verdict.types import Severity
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,7 +35,7 @@ class Evidence:
     compared: tuple[Compared, ...]
 
 
-def look(measured: RecordData) -> Evidence:
+def collect(measured: RecordData) -> Evidence:
     """Collect the evidence that the diagnoses need."""
     return Evidence(
         measured=measured,
@@ -81,8 +63,6 @@ def other_beginning(evidence: Evidence, name: str) -> Diagnosis | None:
         return None
     return Diagnosis(
         fault="replica_seed_mismatch",
-        layer="hashes",
-        severity="fail",
         evidence=f"parameter hashes differ between ranks before the first step (launch {apart['launch'][0]})",
         remedy="give every rank the same initial parameters: the same seed, or let DDP broadcast them (init_sync=True)",
     )
@@ -101,13 +81,10 @@ def unsynchronised(evidence: Evidence, name: str) -> Diagnosis | None:
             return _unreduced(step, names)
     # sharded parameters are not compared across ranks; their optimizer settings are
     first = (int(apart["launch"][0]), int(apart["step"][0])) if apart.height else None
-    reason = _settings(evidence, name) if first is None else cause(evidence.measured, *first)
-    if reason is None:
-        return None
-    return Diagnosis(fault=reason.fault, layer="hashes", severity="fail", evidence=reason.evidence, remedy=reason.remedy)
+    return _settings(evidence, name) if first is None else cause(evidence.measured, *first)
 
 
-def _settings(evidence: Evidence, name: str) -> Cause | None:
+def _settings(evidence: Evidence, name: str) -> Diagnosis | None:
     launches = evidence.measured.timed.filter(pl.col("configuration") == name)["launch"].to_list()
     for launch, step, setting, values in settings_apart(evidence.measured):
         if launch in launches:
@@ -141,7 +118,6 @@ def _unreduced(first: First, names: tuple[str, ...]) -> Diagnosis:
         return Diagnosis(
             fault="gradients_not_synchronised",
             layer="gradient",
-            severity="fail",
             evidence=f"no gradient is the same on all ranks in step {first.step} of launch {first.launch}",
             remedy=SYNCHRONISE,
         )
@@ -149,7 +125,6 @@ def _unreduced(first: First, names: tuple[str, ...]) -> Diagnosis:
     return Diagnosis(
         fault="parameter_not_reduced",
         layer="gradient",
-        severity="fail",
         evidence=f"the gradient of {', '.join(names[:MANY])}{more} is not the same on all ranks in step {first.step} of launch {first.launch}, "
         f"those of {count(len(first.own) - len(names), 'parameters')} are",
         remedy="use every parameter in the last pass before the optimizer steps, or wrap the model with find_unused_parameters=True",
@@ -171,8 +146,6 @@ def random_states(evidence: Evidence, name: str) -> Diagnosis | None:
         row = differ.row(0, named=True)
         return Diagnosis(
             fault="random_numbers_differ",
-            layer="hashes",
-            severity="fail",
             evidence=f"random states are declared equal and differ between ranks at step {row['step']} of launch {row['launch']}",
             remedy="seed all ranks alike, and let them draw equally often",
         )
@@ -187,7 +160,6 @@ def _same_numbers(rows: pl.DataFrame, severity: Severity, why: str) -> Diagnosis
     row = rows.row(0, named=True)
     return Diagnosis(
         fault="same_random_numbers",
-        layer="hashes",
         severity=severity,
         evidence=f"random states are equal on ranks at step {row['step']} of launch {row['launch']} ({row['different']} different ones on "
         f"{row['ranks']} ranks; {why}): every rank drops the same units",
@@ -210,7 +182,6 @@ def ledger(evidence: Evidence, name: str) -> Diagnosis | None:
     return Diagnosis(
         fault="samples_duplicated_by_padding" if padding else "samples_duplicated",
         layer="ledger",
-        severity="fail",
         evidence=f"{count(twice.duplicated, 'samples')} used more than once in epoch {twice.epoch} of launch {twice.launch}",
         remedy="give the padded samples weight 0, or make the data set a multiple of the global batch"
         if padding
@@ -224,7 +195,6 @@ def _lost(evidence: Evidence, worst: Epoch) -> Diagnosis:
         return Diagnosis(
             fault="shard_read_twice",
             layer="ledger",
-            severity="fail",
             evidence=f"ranks {same[0]} and {same[1]} used the same samples in every step of epoch {worst.epoch} of launch {worst.launch}, "
             f"and {count(worst.lost, 'samples')} were used by none",
             remedy="give the sampler this worker's own rank, and set its number of replicas to the worker count",
@@ -232,7 +202,6 @@ def _lost(evidence: Evidence, worst: Epoch) -> Diagnosis:
     return Diagnosis(
         fault="samples_lost",
         layer="ledger",
-        severity="fail",
         evidence=f"{worst.lost} of {count(worst.expected, 'samples')} used by no rank in epoch {worst.epoch} of launch {worst.launch}",
         remedy="check the sharding of the sampler: every id must fall to exactly one rank, and drop_last must drop nothing",
     )
@@ -268,14 +237,12 @@ def denominators(evidence: Evidence, name: str) -> Diagnosis | None:
         return Diagnosis(
             fault="gradient_scaled",
             layer="ledger",
-            severity="fail",
             evidence=f"every rank divides its losses by {numbers}",
             remedy="average over ranks and batches exactly once: divide the sum of the losses by all ranks' items / workers",
         )
     return Diagnosis(
         fault="unequal_shards",
         layer="ledger",
-        severity="fail",
         evidence=f"rank {row['rank']} divides its losses by {numbers}",
         remedy="divide the sum of the losses by all ranks' items / workers, not by this rank's items",
     )

@@ -1,8 +1,39 @@
-"""Which faults does a gradient show when compared with one worker's or with another launch's?"""
+"""Which faults does a gradient show when compared with one worker's or with another launch's?
+
+What is wrong with a distributed training?
+
+The first known fault with evidence in the record, in this order: an earlier fault explains the later ones.
+
+| layer | evidence | name |
+|---|---|---|
+| A ledger | two ranks read the same samples while others were read by none | `shard_read_twice` |
+| A | samples that no rank used | `samples_lost` |
+| A | samples used twice: as many as padding adds, or not | `samples_duplicated_by_padding`, `samples_duplicated` |
+| A | a reported denominator that is not items / workers: each rank's own, or the same on all | `unequal_shards`, `gradient_scaled` |
+| C hashes | parameters differ before the first step | `replica_seed_mismatch` |
+| B, C | the gradients of some parameters differ between ranks | `parameter_not_reduced` |
+| B, C | the gradients of all parameters differ, in the first step or a later sampled one | `gradients_not_synchronised` |
+| C | parameters diverge later: learning rate or other settings | `learning_rate_differs_by_rank`, `optimizer_settings_differ_by_rank` |
+| C | parameters diverge later: restored states (`fireassay.verdict.evidence.divergence`) | `optimizer_states_differ` |
+| C | parameters diverge later: not by an update | `parameters_changed_on_one_rank` |
+| B | norms found by torch's clipping differ between ranks, and gradients do not | `clipped_before_reduction` |
+| C | random states equal where they should differ, or vice versa | `same_random_numbers`, `random_numbers_differ` |
+| B gradient | a multiple of one worker's gradient | `gradient_scaled`, with the factor's name |
+| B | another gradient, with unequal shards | `unequal_shards` |
+| B | nearly the gradient, with every element representable in half precision | `reduced_in_less_precision` |
+| B | another gradient | `gradient_differs` |
+| B | a multiple of one worker's gradient in a later step only | `gradient_scaled`, `clipping_differs` |
+| B | equal starts, gradients that differ by rounding | `nondeterministic_within_rounding`, no fault |
+
+Pure. Cannot tell: faults that begin after the first step and turn the gradients of all ranks alike without scaling them; wrong reports by
+the script.
+"""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterator, Mapping
+from typing import Final
 
 import numpy as np
 import polars as pl
@@ -10,11 +41,25 @@ from numpy.typing import NDArray
 
 from fireassay.estimates.format import count, given
 from fireassay.frames.record_data import RecordData
+from fireassay.frames.record_tables import once_per_record
 from fireassay.frames.training.correctness.first_gradients import Compared, First, accumulations, samples_of
 from fireassay.frames.training.correctness.later_gradients import Later, compared_later
 from fireassay.frames.training.correctness.sample_ledger import shares
+from fireassay.frames.training.parallelism import Claim, why_not
 from fireassay.stats.groups.gradient_difference import Part, compare, ratio_name, tolerance
-from fireassay.verdict.evidence.fault_evidence import Diagnosis, Evidence, averaged_later, fingerprints_of
+from fireassay.verdict.evidence.divergence import Diagnosis
+from fireassay.verdict.evidence.fault_evidence import (
+    Evidence,
+    averaged_later,
+    clipped_before_reduction,
+    collect,
+    denominators,
+    fingerprints_of,
+    ledger,
+    other_beginning,
+    random_states,
+    unsynchronised,
+)
 
 MIN_ELEMENTS = 8  # elements needed to tell the precision
 LATER = 0.05  # relative: rounding accumulated up to a later step
@@ -46,7 +91,6 @@ def scaled(evidence: Evidence, name: str) -> Diagnosis | None:
     return Diagnosis(
         fault="gradient_scaled",
         layer="gradient",
-        severity="fail",
         evidence=f"the gradient of step {compared.first.step} of launch {compared.first.launch} is {given(scale, digits=6)} times one worker's"
         f"{f', which is {called}' if called else ''}, and points the same way (1 - cos = {compared.difference.turn:.1e}, in {compared.precision})",
         remedy=AVERAGE_ONCE,
@@ -94,7 +138,6 @@ def other_gradient(evidence: Evidence, name: str) -> Diagnosis | None:
         return Diagnosis(
             fault="unequal_shards",
             layer="ledger",
-            severity="fail",
             evidence=f"{numbers}; {unequal}",
             remedy="divide the sum of the losses by all ranks' items / workers, not by this rank's items",
         )
@@ -244,3 +287,34 @@ def _between(a: First, b: First) -> float | None:
 
 def _ids(measured: RecordData, first: First) -> tuple[int, ...]:
     return tuple(samples_of(measured, [first])["ids"].to_list())
+
+
+# each test, in table order, with the property of the parallelism that it assumes
+TESTS: Final[tuple[tuple[Callable[[Evidence, str], Diagnosis | None], Claim], ...]] = (
+    (ledger, "samples"),
+    (denominators, "gradients"),
+    (other_beginning, "replicas"),
+    (unsynchronised, "replicas"),
+    (clipped_before_reduction, "gradients"),
+    (random_states, "random numbers"),
+    (scaled, "gradients"),
+    (other_gradient, "gradients"),
+    (later_gradient, "gradients"),
+    (rounding, "gradients"),
+)
+
+
+@once_per_record
+def diagnose(measured: RecordData) -> Mapping[str, Diagnosis | None]:
+    """configuration -> its first fault, or None."""
+    evidence = collect(measured)
+    return {name: next(_faults(evidence, name), None) for name in measured.configurations}
+
+
+def _faults(evidence: Evidence, name: str) -> Iterator[Diagnosis]:
+    for test, claim in TESTS:
+        if why_not(evidence.measured, name, claim):  # the assumption fails under this parallelism
+            continue
+        diagnosis = test(evidence, name)
+        if diagnosis is not None:
+            yield diagnosis

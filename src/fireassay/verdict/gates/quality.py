@@ -22,10 +22,10 @@ from fireassay.metrics.quality import decide, scores_of
 from fireassay.spec.experiment import Quality
 from fireassay.stats.comparing.noninferiority import Decision
 from fireassay.units import SCORE
-from fireassay.verdict.gates.support.gate import MIN_LAUNCHES, Gate, too_few
+from fireassay.verdict.gates.gate import MIN_LAUNCHES, Gate, too_few
 from fireassay.verdict.types import GateResult, Status
 
-NOT_COMPUTED = Absent(reason="not_measured", detail="quality was not computed")
+NOT_COMPUTED = Absent("not_measured", "quality was not computed")
 
 
 def check(measured: RecordData, results: Results) -> tuple[GateResult, ...]:

@@ -19,7 +19,7 @@ from fireassay.frames.record_data import RecordData
 from fireassay.frames.training.recovery import strikes
 from fireassay.metrics.metric import EVERYTHING, WORKLOADS, Results
 from fireassay.metrics.serving.faults import RECOVERY_TIME, REQUESTS_LOST, SLO_AFTER, SLO_BEFORE, SLO_DURING
-from fireassay.verdict.gates.support.gate import Gate
+from fireassay.verdict.gates.gate import Gate
 from fireassay.verdict.types import GateResult, Status
 
 
@@ -71,7 +71,7 @@ def _least(before: Estimate) -> float:
 
 
 CLEARLY = 0.1
-NOT_COMPUTED = Absent(reason="not_measured", detail="the recovery was not computed")
+NOT_COMPUTED = Absent("not_measured", "the recovery was not computed")
 SHARES = {SLO_BEFORE.name: "before", SLO_DURING.name: "during", SLO_AFTER.name: "after"}
 
 

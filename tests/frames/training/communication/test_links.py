@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from fireassay.estimates.estimate import Absent
-from fireassay.frames.links.bandwidth import predicted
+from fireassay.frames.links.network_probe import predicted
 from fireassay.frames.training.communication.links import BUCKET, Demand, Links, Sent, demand, links, transfers
 from fireassay.stats.models.affine_fit import Affine
 from tests.handmade import Handmade

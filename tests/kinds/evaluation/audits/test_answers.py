@@ -15,7 +15,7 @@ from fireassay import catalog
 from fireassay.frames.evaluation.item_scores import item_scores, metric_named, tasks
 from fireassay.frames.record_data import RecordData
 from fireassay.kinds.evaluation.audits.answers import loop_of
-from fireassay.kinds.evaluation.gates.held import GATE
+from fireassay.kinds.evaluation.gates import HELD
 from fireassay.kinds.evaluation.held import Chance, chance_of
 from fireassay.verdict.judge import judge
 from tests.answered import rows, scored
@@ -201,7 +201,7 @@ def test_both_sides_at_the_ceiling_are_undecided(tmp_path: Path) -> None:
     measured = pair(tmp_path, 400, 400)
     (finding,) = INSENSITIVE_ITEMS.examine(measured, {})  # type: ignore[arg-type]
     assert (finding.severity, finding.configuration) == ("warning", "answers=b")
-    (result,) = GATE.check(measured, {})  # type: ignore[arg-type]
+    (result,) = HELD.check(measured, {})  # type: ignore[arg-type]
     assert result.status == "INCONCLUSIVE"
     assert "both sides have the highest Exact match on all 400 items" in result.sentence
 
@@ -239,7 +239,7 @@ def test_a_reference_that_is_not_shown_to_beat_guessing_never_held(tmp_path: Pat
     side = rows(["yes"] * 80 + ["no"] * 200)
     measured = scored(tmp_path, {"a": side, "b": side}, margin=0.02, chance=0.25)
     assert list(INSENSITIVE_ITEMS.examine(measured, {})) == []
-    (result,) = GATE.check(measured, {})
+    (result,) = HELD.check(measured, {})
     assert result.status == "INCONCLUSIVE"
     assert "the reference is not shown to be better than guessing, 0.25" in result.sentence
 
@@ -249,7 +249,7 @@ def test_recorded_answers_that_are_all_given_again_are_held(tmp_path: Path) -> N
     side = rows(["yes"] * 400)
     measured = scored(tmp_path, {"a": side, "b": side}, margin=0.02, own_references=True)
     assert list(INSENSITIVE_ITEMS.examine(measured, {})) == []
-    (result,) = GATE.check(measured, {})
+    (result,) = HELD.check(measured, {})
     assert result.status == "PASS"
     assert "against the reference side's own answers" in result.sentence
 
@@ -257,5 +257,5 @@ def test_recorded_answers_that_are_all_given_again_are_held(tmp_path: Path) -> N
 def test_recorded_answers_that_are_too_few_or_lost_are_not_held(tmp_path: Path) -> None:
     side, lost = rows(["yes"] * 400), rows(["no"] * 40 + ["yes"] * 360)
     for name, sides, status in (("lost", {"a": side, "b": lost}, "FAIL"), ("few", {"a": side[:100], "b": side[:100]}, "INCONCLUSIVE")):
-        (result,) = GATE.check(scored(tmp_path / name, sides, margin=0.02, own_references=True), {})
+        (result,) = HELD.check(scored(tmp_path / name, sides, margin=0.02, own_references=True), {})
         assert result.status == status

@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fireassay import catalog
+from fireassay.quality.scoring.extractors.choices import field_value
+from fireassay.quality.scoring.extractors.numbers import normalised as canonical
 from fireassay.quality.scoring.extractors.numbers import unboxed
-from fireassay.quality.scoring.extractors.support import numbers
-from fireassay.quality.scoring.extractors.texts import field_value
 from fireassay.quality.scoring.items import Extraction
 from fireassay.quality.scoring.scoring import extractor
 from tests.quality.scoring.extractors.golden import ABCD, GOLDEN, TONE, Golden
@@ -54,7 +54,7 @@ def found(row: Golden, text: str) -> Extraction:
 def normalised(name: str, written: str) -> str | None:
     """What an extractor makes of the place that it found."""
     if name in ("last_number", "first_number", "hashes", "final_number"):
-        return numbers.normalised(written) or unboxed(written)
+        return canonical(written) or unboxed(written)
     if name == "boxed":
         return unboxed(written)
     if name == "json_field":
@@ -138,9 +138,9 @@ def test_every_minus_sign_is_one(value: int, sign: str) -> None:
 
 @given(value=st.fractions(0, 10**6, max_denominator=10**4))
 def test_a_fraction_is_its_decimal_number(value: object) -> None:
-    once = numbers.normalised(str(value))
+    once = canonical(str(value))
     assert once is not None
-    assert numbers.normalised(once) == once
+    assert canonical(once) == once
 
 
 @given(

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fireassay.quality.scoring.extractors.texts import STOPS
+from fireassay.quality.scoring.extractors.choices import STOPS
 from fireassay.quality.scoring.scoring import extractor
 
 FOUND = {

@@ -6,16 +6,16 @@ import numpy as np
 import pytest
 
 from fireassay.errors import SpecError
-from fireassay.quality.scoring.metrics.programs import METRIC
-from fireassay.stats.pass_at_k import Solved, pass_at_k
+from fireassay.quality.scoring.metrics.words import PASS_AT_1
+from fireassay.stats.intervals.item_means import Solved, pass_at_k
 
 
 def test_a_text_has_no_tests() -> None:
     with pytest.raises(SpecError, match="assay evaluate --task humaneval"):
-        METRIC.prepare({})
+        PASS_AT_1.prepare({})
 
 
 @pytest.mark.parametrize(("samples", "right"), [(1, 0), (1, 1), (10, 3), (200, 7)])
 def test_the_share_that_passes_is_the_unbiased_estimate(samples: int, right: int) -> None:
     rows = np.array([[right / samples]])
-    assert METRIC.score(rows) == pytest.approx(pass_at_k(Solved(samples=samples, right=right), 1))
+    assert PASS_AT_1.score(rows) == pytest.approx(pass_at_k(Solved(samples=samples, right=right), 1))

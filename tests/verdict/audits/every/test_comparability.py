@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from fireassay.verdict.audits.every import comparability as audited
+from fireassay.verdict.audits.every import record as audited
 from tests.verdict.making import change, good, judged, rules_of
 
 rules = rules_of(audited.AUDITS)

@@ -9,7 +9,7 @@ import pytest
 from fireassay import catalog
 from fireassay.estimates.estimate import Absent
 from fireassay.verdict.audits.training import samples as audited
-from fireassay.verdict.evidence.training_faults import diagnose
+from fireassay.verdict.evidence.gradient_faults import diagnose
 from tests.handmade import Handmade
 from tests.metrics.gradients_made import add
 from tests.verdict.making import EPOCH, STEPS, add_samples, change, good, judged, rules_of, wrong

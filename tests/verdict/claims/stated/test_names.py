@@ -5,8 +5,17 @@ from __future__ import annotations
 import pytest
 
 from fireassay.spec.claim import Number
-from fireassay.verdict.claims.stated.kinds import is_quality, is_rate, is_relative, is_speed, is_wait, lower_is_better, unit_of
-from fireassay.verdict.claims.stated.names import metric_name, statistic_in
+from fireassay.verdict.claims.stated.kinds import (
+    is_quality,
+    is_rate,
+    is_relative,
+    is_speed,
+    is_wait,
+    lower_is_better,
+    metric_name,
+    statistic_in,
+    unit_of,
+)
 
 
 @pytest.mark.parametrize(

@@ -20,6 +20,7 @@ from fireassay.estimates.estimate import Absent, Estimate
 from fireassay.estimates.format import reading
 from fireassay.frames.per_launch import in_blocks
 from fireassay.frames.record_data import RecordData
+from fireassay.frames.record_tables import once_per_record
 from fireassay.frames.training.communication.links import Demand, Links, demand, links, transfers
 from fireassay.frames.training.communication.watched_steps import watched
 from fireassay.frames.training.work import time_basis
@@ -124,7 +125,7 @@ def wall(measured: RecordData, levels: Sequence[int] | None = None) -> Wall | Ab
         return link
     blocks, times = _times(measured, chosen)
     if not blocks:
-        return Absent(reason="insufficient", detail="no block holds a launch of every configuration")
+        return Absent("insufficient", "no block holds a launch of every configuration")
     seen = _seen(measured, chosen)
     weak = measured.mode == "weak"
     hidden = max((item.hidden_s * (1 if weak else level) for level, item in seen.items()), default=0.0)
@@ -168,20 +169,15 @@ class HeldOut:
         return self.rest.fitted.middle.speedup(self.workers)
 
 
+@once_per_record
 def held_out(measured: RecordData) -> HeldOut | Absent:
     """Fit without the largest worker count, and predict it. Memoised."""
-    return measured.once("held_out", _held_out)
-
-
-def _held_out(measured: RecordData) -> HeldOut | Absent:
     full = model(measured)
     if isinstance(full, Absent):
         return full
     levels = full.levels[:-1]
     if len(levels) < MIN_POINTS:
-        return Absent(
-            reason="insufficient", detail=f"predicting the largest worker count needs at least {MIN_POINTS} smaller ones, not {len(levels)}"
-        )
+        return Absent("insufficient", f"predicting the largest worker count needs at least {MIN_POINTS} smaller ones, not {len(levels)}")
     rest = wall(measured, levels)
     if isinstance(rest, Absent):
         return rest
@@ -205,8 +201,8 @@ def refusal(measured: RecordData) -> Absent | None:
     if abs(miss) <= WORST_MISS:
         return None
     return Absent(
-        reason="refused",
-        detail=f"fitted without {held.workers} workers, the model of communication misses them by {abs(miss):.0%}, more than {WORST_MISS:.0%}",
+        "refused",
+        f"fitted without {held.workers} workers, the model of communication misses them by {abs(miss):.0%}, more than {WORST_MISS:.0%}",
     )
 
 
@@ -241,14 +237,14 @@ def of_model(
 def _refusal(measured: RecordData, levels: Sequence[int]) -> Absent | None:
     if measured.table("collectives").height == 0:
         return Absent(
-            reason="not_measured",
-            detail="no collective was timed, so communication looks like serial work; let assay record the script's collectives "
+            "not_measured",
+            "no collective was timed, so communication looks like serial work; let assay record the script's collectives "
             "(workload.attach), and set measure.communication = true",
         )
     if len(levels) < MIN_POINTS:
-        return Absent(reason="insufficient", detail=f"serial work and communication need at least {MIN_POINTS} worker counts")
+        return Absent("insufficient", f"serial work and communication need at least {MIN_POINTS} worker counts")
     if time_basis(measured) != "step":
-        return Absent(reason="not_applicable", detail="the model needs step times, but no steps were recorded (or scaling.time is wall)")
+        return Absent("not_applicable", "the model needs step times, but no steps were recorded (or scaling.time is wall)")
     return _mixed(measured, levels)
 
 
@@ -264,10 +260,7 @@ def _mixed(measured: RecordData, levels: Sequence[int]) -> Absent | None:
     if high - low <= SAME_WORK * high:
         return None
     unit = "a worker" if weak else "a step"
-    return Absent(
-        reason="refused",
-        detail=f"the work of {unit} differs between worker counts ({low:g} to {high:g} items): no one curve describes them",
-    )
+    return Absent("refused", f"the work of {unit} differs between worker counts ({low:g} to {high:g} items): no one curve describes them")
 
 
 def _times(measured: RecordData, levels: Sequence[int]) -> tuple[list[int], np.typing.NDArray[np.float64]]:

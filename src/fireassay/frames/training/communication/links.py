@@ -2,7 +2,7 @@
 
 Both from the same record. A collective's transfer time is the shortest over its ranks: the last to arrive does not wait. A call
 entered while an earlier one of its group was still under way counts from that one's end. With x = share S / rounds, ring
-operations of all group sizes lie on one line, T / rounds = alpha + beta x (`fireassay.frames.links.bandwidth`), fitted by relative
+operations of all group sizes lie on one line, T / rounds = alpha + beta x (`fireassay.frames.links.network_probe`), fitted by relative
 errors (`fireassay.stats.models.affine_fit`), to size sweeps outside of training if there are any, otherwise to the training's own
 calls, block by block.
 Cannot tell: which algorithm the engine used. Calls inside a training share processors and links with its computing.
@@ -18,7 +18,7 @@ import numpy as np
 import polars as pl
 
 from fireassay.estimates.estimate import Absent
-from fireassay.frames.links.bandwidth import WHOLE, rounds, share
+from fireassay.frames.links.network_probe import WHOLE, rounds, share
 from fireassay.frames.record_data import RecordData
 from fireassay.frames.training.communication.watched_steps import all_watched
 from fireassay.stats.models.affine_fit import MIN_SIZES, Affine, affine_fit
@@ -138,7 +138,7 @@ def links(found: pl.DataFrame, levels: Sequence[int], wanted: str) -> Links | Ab
         if found.height == 0
         else (f"the recorded collectives have too few different sizes to separate latency from bandwidth ({MIN_SIZES} are needed)")
     )
-    return Absent(reason="not_measured", detail=f"{why}; set measure.communication = true, which sweeps their sizes in separate launches")
+    return Absent("not_measured", f"{why}; set measure.communication = true, which sweeps their sizes in separate launches")
 
 
 def _fit(rows: pl.DataFrame) -> Affine | None:
@@ -204,7 +204,7 @@ def _by_parameters(measured: RecordData, launches: pl.Expr | pl.Series) -> Deman
     )
     if not rows.height:
         detail = "neither the collectives of a step nor the number of parameters was recorded, so the traffic of a step is unknown"
-        return Absent(reason="not_measured", detail=detail)
+        return Absent("not_measured", detail)
     many = float(np.median(rows["value"].to_numpy()))
     return _all_reduced(many * PARAMETER_BYTES, f"{many:,.0f} parameters, assumed float32")
 

@@ -19,6 +19,7 @@ from typing import Final
 import polars as pl
 
 from fireassay.frames.record_data import RecordData
+from fireassay.frames.record_tables import once_per_record
 from fireassay.frames.training.communication.step_communication import APART
 from fireassay.frames.training.communication.watched_steps import all_watched
 from fireassay.units import NS_PER_S
@@ -51,12 +52,9 @@ class Inventory:
         return f"{', '.join(parts[:-1])}{' and ' if len(parts) > 1 else ''}{parts[-1]} a step"
 
 
+@once_per_record
 def inventory(measured: RecordData, configuration: str) -> Inventory | None:
     """Torch's list for a configuration's steady steps; None if empty. Memoised."""
-    return measured.once(f"inventory {configuration}", lambda data: _inventory(data, configuration))
-
-
-def _inventory(measured: RecordData, configuration: str) -> Inventory | None:
     rows = measured.once("inventory", _rows)
     of_configuration = rows.filter(pl.col("configuration") == configuration)
     if of_configuration.height == 0:

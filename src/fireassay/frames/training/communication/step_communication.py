@@ -241,10 +241,10 @@ def _in_training(tables: Mapping[str, pl.DataFrame], steps: pl.DataFrame, steady
     """Values from the hooks for the steady steps of timed launches. Exposed time is cut to the total if that is known."""
     rows = tables["communication"].filter(pl.col("method").is_in(IN_TRAINING))
     rows = rows.join(steady, on=["launch", "step"], how="semi").sort("incarnation").unique([*_RANK_STEP, "method"], keep="last")
-    waits = rows.select(*_RANK_STEP, "method", pl.col("exposed_ns").clip(lower_bound=0), pl.col("total_ns").alias("_told")).join(
+    waits = rows.select(*_RANK_STEP, "method", pl.col("exposed_ns").clip(lower_bound=0), pl.col("total_ns").alias("_certain_or_not")).join(
         calls.select(*_RANK_STEP, "total_ns"), on=_RANK_STEP, how="left"
     )
-    waits = waits.with_columns(total_ns=pl.coalesce("total_ns", "_told"))  # if the ends of calls were not recorded
+    waits = waits.with_columns(total_ns=pl.coalesce("total_ns", "_certain_or_not"))  # if the ends of calls were not recorded
     work = _work(steps.join(rows.select(_RANK_STEP).unique(), on=_RANK_STEP, how="semi"))
     kept = pl.when(pl.col("exposed_ns").is_not_null()).then(pl.min_horizontal("exposed_ns", "total_ns"))
     joined = waits.join(work, on=_RANK_STEP, how="left").with_columns(_cut=pl.col("exposed_ns") > pl.col("total_ns"), exposed_ns=kept)
@@ -369,7 +369,7 @@ def _differences(runs: pl.DataFrame) -> pl.DataFrame:
     rows = [
         (
             launch,
-            *_told(group["_more"].drop_nulls().to_list(), group["_step"].median()),
+            *_certain_or_not(group["_more"].drop_nulls().to_list(), group["_step"].median()),
             group["_compute"].median(),
             int(group["steps"].sum()),
         )
@@ -387,7 +387,7 @@ def _differences(runs: pl.DataFrame) -> pl.DataFrame:
     return pl.DataFrame(rows, schema={name: types[name] for name in names}, orient="row")
 
 
-def _told(differences: list[float], step_s: object) -> tuple[float | None, float | None, float | None]:
+def _certain_or_not(differences: list[float], step_s: object) -> tuple[float | None, float | None, float | None]:
     """(exposed_s, unsure_s, half_s) from the differences of a launch's blocks: the first if it is certain, otherwise the second."""
     if not differences:
         return None, None, None

@@ -11,12 +11,11 @@ Source: `fireassay.instruments.hooks.watched_steps`; rows of `communication` who
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import polars as pl
 
-if TYPE_CHECKING:
-    from fireassay.frames.record_tables import RecordTables
+from fireassay.frames.record_tables import RecordTables
 
 UNWATCHED: Final = "unwatched"
 ENOUGH: Final = 16  # watched steps of a launch

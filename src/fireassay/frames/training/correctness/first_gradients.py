@@ -20,8 +20,9 @@ from numpy.typing import NDArray
 
 from fireassay.estimates.estimate import Absent
 from fireassay.frames.record_data import RecordData
-from fireassay.frames.training.correctness.hashed_state import hashes
+from fireassay.frames.record_tables import once_per_record
 from fireassay.frames.training.correctness.sample_ledger import known_samples
+from fireassay.frames.training.parallel_evidence import hashes
 from fireassay.frames.training.parallelism import absent
 from fireassay.stats.groups.gradient_difference import Difference, Part, compare, tolerance
 
@@ -127,12 +128,9 @@ def firsts(measured: RecordData) -> tuple[First, ...]:
     return tuple(_first(group) for group in joined.sort("launch", "rank", "parameter").partition_by("launch"))
 
 
+@once_per_record
 def laters(measured: RecordData) -> tuple[First, ...]:
     """The gradients of later steps checked on all ranks, by launch and step: norms, and some elements instead of the sums."""
-    return measured.once("later_gradients_kept", _laters)
-
-
-def _laters(measured: RecordData) -> tuple[First, ...]:
     rows = measured.table("gradients").filter(pl.col("incarnation") == 0)
     rows = rows.filter(pl.col("step") > pl.col("step").min().over("launch"))
     joined = rows.join(measured.timed.select("launch", "configuration", "workers", "block"), on="launch")
@@ -140,12 +138,9 @@ def _laters(measured: RecordData) -> tuple[First, ...]:
     return tuple(gradients for gradients in map(_first, parts) if len(gradients.of_rank) == gradients.workers)
 
 
+@once_per_record
 def compared(measured: RecordData) -> tuple[Compared, ...]:
     """Every launch of several workers, with its difference or the reason for having none."""
-    return measured.once("first_gradients", _every)
-
-
-def _every(measured: RecordData) -> tuple[Compared, ...]:
     every = firsts(measured)
     alone = {first.block: first for first in every if first.workers == 1}
     starts, batches = _starts(measured), _batches(measured, every)
@@ -170,8 +165,8 @@ def worst(measured: RecordData, configuration: str) -> Compared | Absent:
     if known:
         return max(known, key=lambda comparison: comparison.difference.error if comparison.difference is not None else 0.0)
     if comparisons:
-        return Absent(reason="insufficient", detail=comparisons[0].reason)
-    return Absent(reason="not_measured", detail=NO_GRADIENTS)
+        return Absent("insufficient", comparisons[0].reason)
+    return Absent("not_measured", NO_GRADIENTS)
 
 
 # ---- one launch ------------------------------------------------------------------------------------------------------
@@ -230,7 +225,7 @@ def _compared(
         reason="",
         precision=precision,
         accumulation=accumulations(measured, first),
-        by="ids" if _told(first, alone, batches) else "items",
+        by="ids" if _known_samples(first, alone, batches) else "items",
     )
 
 
@@ -255,7 +250,7 @@ def other_step(first: First, alone: First) -> str:
 
 def other_samples(measured: RecordData, first: First, alone: First, batches: Mapping[int, object]) -> str:
     """Why the samples differ from one worker's; empty if they match."""
-    if _told(first, alone, batches):
+    if _known_samples(first, alone, batches):
         same = batches[first.launch] == batches[alone.launch]
         return "" if same else "one worker's first step used other samples"
     if measured.mode != "strong":
@@ -263,7 +258,7 @@ def other_samples(measured: RecordData, first: First, alone: First, batches: Map
     return _other_amount(measured, first, alone)
 
 
-def _told(first: First, alone: First, batches: Mapping[int, object]) -> bool:
+def _known_samples(first: First, alone: First, batches: Mapping[int, object]) -> bool:
     """True if the ids of both sides' samples are known."""
     return first.launch in batches and alone.launch in batches
 

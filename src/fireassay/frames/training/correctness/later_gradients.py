@@ -23,6 +23,7 @@ import polars as pl
 
 from fireassay.estimates.format import given
 from fireassay.frames.record_data import RecordData
+from fireassay.frames.record_tables import once_per_record
 from fireassay.frames.training.correctness.first_gradients import (
     Compared,
     First,
@@ -75,12 +76,9 @@ def compared_later(measured: RecordData) -> tuple[Later, ...]:
     return measured.once("later_gradients", lambda data: tuple(_every(data)))
 
 
+@once_per_record
 def clips(measured: RecordData) -> Mapping[tuple[int, int], Mapping[int, Clip]]:
     """(launch, step) -> rank -> clipping, of timed launches in their first incarnation."""
-    return measured.once("clips", _clips)
-
-
-def _clips(measured: RecordData) -> Mapping[tuple[int, int], Mapping[int, Clip]]:
     rows = measured.table("fingerprints").filter(pl.col("what").is_in(["clip_norm", "clip_limit"]) & (pl.col("incarnation") == 0))
     reported = rows.join(measured.timed.select("launch"), on="launch", how="semi")
     kept = reported.group_by("launch", "step", "rank", "what", maintain_order=True).agg("value")

@@ -30,12 +30,12 @@ from typing import Final
 import polars as pl
 
 from fireassay.estimates.estimate import Absent
-from fireassay.frames.ended_launches import ended
 from fireassay.frames.record_data import RecordData, by_launch, effective_steps
-from fireassay.frames.training.unknown_progress import unknown_progress
+from fireassay.frames.record_tables import ended, once_per_record
+from fireassay.frames.training.recovery import unknown_progress
 
-NO_LEDGER = Absent(reason="not_measured", detail="the script reported no sample ids; call probe.samples(ids) in every step")
-NO_WHOLE_EPOCH = Absent(reason="insufficient", detail="the run ended within its first epoch, so lost samples are unknown")
+NO_LEDGER = Absent("not_measured", "the script reported no sample ids; call probe.samples(ids) in every step")
+NO_WHOLE_EPOCH = Absent("insufficient", "the run ended within its first epoch, so lost samples are unknown")
 SHUFFLED: Final = 0.2  # of the ids are smaller than their predecessor
 MIN_IDS: Final = 8  # ids of a rank, to recognise an order
 
@@ -57,32 +57,9 @@ class Epoch:
     dropped: int = 0  # left out by one worker too, because they fill no batch: not lost either
 
 
+@once_per_record
 def epochs(measured: RecordData, *, role: str = "timed") -> tuple[Epoch, ...]:
     """The epochs of all successful launches of a role."""
-    return measured.once(f"epochs {role}", lambda data: _epochs(data, role))
-
-
-def known_samples(measured: RecordData) -> pl.DataFrame:
-    """The samples of the launches whose steps' samples are known."""
-    return measured.once("known samples", lambda data: data.table("samples").join(_unknown(data), on="launch", how="anti"))
-
-
-def _unknown(measured: RecordData) -> pl.DataFrame:
-    """(launch, detail) of the launches whose steps' samples are unknown."""
-    events = measured.table("events").filter(pl.col("kind") == "samples_unknown")
-    return events.unique("launch", keep="first", maintain_order=True).select("launch", "detail")
-
-
-def no_ledger(measured: RecordData, configuration: str) -> Absent:
-    """Why a configuration has no ledger."""
-    launches = measured.timed.filter(pl.col("configuration") == configuration).join(_unknown(measured), on="launch")
-    if launches.height == 0:
-        return NO_LEDGER
-    reason = json.loads(launches["detail"][0])["reason"]
-    return Absent(reason="not_measured", detail=f"the samples of its steps are unknown: {reason}; call probe.samples(ids) in every step")
-
-
-def _epochs(measured: RecordData, role: str) -> tuple[Epoch, ...]:
     samples = known_samples(measured)
     of_unknown_progress = list(unknown_progress(measured))  # which of their steps counted is unknown
     launches = measured.table("launches").filter((pl.col("status") == "ok") & ~pl.col("launch").is_in(of_unknown_progress))
@@ -106,6 +83,26 @@ def _epochs(measured: RecordData, role: str) -> tuple[Epoch, ...]:
         _epoch(row, size, cut_short=cut.get(row["launch"]) == row["epoch"], left_out=left_out)
         for row in uses.filter(pl.col("role") == role).iter_rows(named=True)
     )
+
+
+def known_samples(measured: RecordData) -> pl.DataFrame:
+    """The samples of the launches whose steps' samples are known."""
+    return measured.once("known samples", lambda data: data.table("samples").join(_unknown(data), on="launch", how="anti"))
+
+
+def _unknown(measured: RecordData) -> pl.DataFrame:
+    """(launch, detail) of the launches whose steps' samples are unknown."""
+    events = measured.table("events").filter(pl.col("kind") == "samples_unknown")
+    return events.unique("launch", keep="first", maintain_order=True).select("launch", "detail")
+
+
+def no_ledger(measured: RecordData, configuration: str) -> Absent:
+    """Why a configuration has no ledger."""
+    launches = measured.timed.filter(pl.col("configuration") == configuration).join(_unknown(measured), on="launch")
+    if launches.height == 0:
+        return NO_LEDGER
+    reason = json.loads(launches["detail"][0])["reason"]
+    return Absent("not_measured", f"the samples of its steps are unknown: {reason}; call probe.samples(ids) in every step")
 
 
 def _left_out(base: pl.DataFrame, size: int, stopped: dict[int, int]) -> int:
@@ -229,12 +226,9 @@ def _epoch(row: dict[str, object], size: int, *, cut_short: bool, left_out: int)
 ROUNDING = 1e-15  # of all items / workers, which need not be a whole number
 
 
+@once_per_record
 def weights(measured: RecordData) -> pl.DataFrame:
     """(launch, configuration, workers, step, rank, total, denominator, off) of the reported denominators."""
-    return measured.once("sample weights", _weights)
-
-
-def _weights(measured: RecordData) -> pl.DataFrame:
     reported = measured.table("fingerprints").filter(pl.col("what") == "denominator")
     rows = effective_steps(reported).select("launch", "rank", "step", pl.col("value").alias("denominator"))
     totals = shares(measured, rows.select("launch").unique()).group_by("launch", "step").agg(pl.col("items").sum().alias("total"))

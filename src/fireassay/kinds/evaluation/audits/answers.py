@@ -16,8 +16,11 @@ from fireassay.frames.record_data import RecordData
 from fireassay.kinds.evaluation.held import at_ceiling, at_floor, held
 from fireassay.metrics.metric import Results
 from fireassay.quality.scoring.likelihoods import METHOD
-from fireassay.verdict.audits.support.audit import Audit
+from fireassay.verdict.audits.audit import Audits
 from fireassay.verdict.types import Finding
+
+AUDITS = Audits(about=("evaluation",))
+
 
 # ---- degenerate answers ----
 
@@ -81,6 +84,11 @@ class Degenerate:
         return FIND if replace(self, cut=0).worst >= 1.0 else LONGER
 
 
+@AUDITS.add(
+    "degenerate_answers",
+    "Are the answers texts at all, or loops, one text for every item, or pieces cut at the token limit?",
+    title="answers that are loops, alike or cut",
+)
 def examine_degenerate(measured: RecordData, _: Results) -> Iterator[Finding]:
     """One finding for each configuration, with its worst task.
 
@@ -114,9 +122,9 @@ def _written(measured: RecordData) -> list[str]:
 
 def _degenerate_of(measured: RecordData, configuration: str, task: str) -> Degenerate | None:
     """None of fewer than `DEGENERATE_MIN_ANSWERS` answers."""
-    asked = answers_of(measured, configuration).filter((pl.col("task") == task) & (pl.col("outcome") == "ok"))
+    answers = answers_of(measured, configuration).filter((pl.col("task") == task) & (pl.col("outcome") == "ok"))
     stripped = pl.col("text").str.strip_chars()
-    first = asked.sort("launch", "repetition").unique("item", keep="first", maintain_order=True)
+    first = answers.sort("launch", "repetition").unique("item", keep="first", maintain_order=True)
     every = first.with_columns(stripped.alias("stripped"))
     first = every.filter(pl.col("stripped").str.len_chars() > 0)
     if every.height < DEGENERATE_MIN_ANSWERS:
@@ -173,6 +181,7 @@ EMPTY_REPLIES_REMEDY = (
 )
 
 
+@AUDITS.add("empty_replies", "Did a harness score replies without any text, which may be failures?", title="empty replies counted as wrong")
 def examine_empty_replies(measured: RecordData, _: Results) -> Iterator[Finding]:
     """One finding for each configuration with empty replies.
 
@@ -183,16 +192,16 @@ def examine_empty_replies(measured: RecordData, _: Results) -> Iterator[Finding]
     assert evaluation is not None
     for configuration, empty in (foreign.get("empty") or {}).items():
         number = sum(empty.values())
-        asked = answers_of(measured, configuration).height
+        total = answers_of(measured, configuration).height
         if not number or configuration not in measured.configurations:
             continue
-        too_many = number > evaluation.most_failed * asked
+        too_many = number > evaluation.most_failed * total
         limit = f", more than {percent(evaluation.most_failed)}" if too_many else ""
         yield Finding(
             rule="empty_replies",
             severity="invalid" if too_many else "warning",
             configuration=configuration,
-            evidence=f"{number:,} of {count(asked, 'replies')} are empty{limit}, and {foreign.get('title')} scored them: it gives a failed "
+            evidence=f"{number:,} of {count(total, 'replies')} are empty{limit}, and {foreign.get('title')} scored them: it gives a failed "
             "request no other mark",
             remedy=EMPTY_REPLIES_REMEDY,
         )
@@ -203,6 +212,7 @@ def examine_empty_replies(measured: RecordData, _: Results) -> Iterator[Finding]
 UNANSWERED_REMEDY = "find out why they failed, then evaluate again"
 
 
+@AUDITS.add("unanswered_items", "Were so many items not answered that the score says little?", title="failures counted as answers")
 def examine_unanswered(measured: RecordData, _: Results) -> Iterator[Finding]:
     """One finding for each configuration with failures.
 
@@ -212,17 +222,17 @@ def examine_unanswered(measured: RecordData, _: Results) -> Iterator[Finding]:
     evaluation = measured.experiment.evaluation
     assert evaluation is not None
     for configuration in measured.configurations:
-        asked = answers_of(measured, configuration)
-        failed = asked.filter(pl.col("outcome") != "ok")
+        answers = answers_of(measured, configuration)
+        failed = answers.filter(pl.col("outcome") != "ok")
         if failed.height == 0:
             continue
-        too_many = failed.height > evaluation.most_failed * asked.height
+        too_many = failed.height > evaluation.most_failed * answers.height
         yield Finding(
             rule="unanswered_items",
             severity="invalid" if too_many else "warning",
             configuration=configuration,
-            evidence=f"{failed.height:,} of {count(asked.height, 'items')} were not answered ({_kinds(failed)})"
-            f"{_allowed(evaluation.most_failed) if too_many else ''}{_bounds(measured, configuration, asked.height)}",
+            evidence=f"{failed.height:,} of {count(answers.height, 'items')} were not answered ({_kinds(failed)})"
+            f"{_allowed(evaluation.most_failed) if too_many else ''}{_bounds(measured, configuration, answers.height)}",
             remedy=UNANSWERED_REMEDY,
         )
 
@@ -236,7 +246,7 @@ def _allowed(most: float) -> str:
     return f", more than {percent(most)}"
 
 
-def _bounds(measured: RecordData, configuration: str, asked: int) -> str:
+def _bounds(measured: RecordData, configuration: str, replies: int) -> str:
     """The score if every missing item had the lowest, or the highest score."""
     names = requested(measured)
     scored = [item_scores(measured, configuration, task, names[0]) for task in tasks(measured)] if names else []
@@ -244,11 +254,11 @@ def _bounds(measured: RecordData, configuration: str, asked: int) -> str:
         return ""
     (scores,) = scored
     low, high = scores.metric.scale
-    left = max(0, asked - len(scores.items))
+    left = max(0, replies - len(scores.items))
     if not high - low < float("inf"):
         return ""
     total = float(scores.rows[:, 0].sum())
-    return f"; {scored[0].metric.title} lies between {(total + left * low) / asked:.3f} and {(total + left * high) / asked:.3f} whatever they were"
+    return f"; {scored[0].metric.title} lies between {(total + left * low) / replies:.3f} and {(total + left * high) / replies:.3f} whatever they were"
 
 
 # ---- insensitive items ----
@@ -263,6 +273,7 @@ EASY: Final = (
 INSENSITIVE_FEW: Final = "evaluate more items, or items that the reference answers better, or choose a narrower margin"
 
 
+@AUDITS.add("insensitive_items", "Can these items show a loss of quality at all?", title="items that cannot show a loss")
 def examine_insensitive(measured: RecordData, _: Results) -> Iterator[Finding]:
     """Per task one finding on the reference, or one on each side that was not shown to be able to lose.
 
@@ -293,35 +304,3 @@ def _insensitive_of(measured: RecordData, configuration: str, task: str, metric:
         return why, EASY
     made = next((found.control for found in held(measured, configuration) if found.task == task), None)
     return (made.why, INSENSITIVE_FEW) if made is not None and made.why else None
-
-
-AUDITS = (
-    Audit(
-        "degenerate_answers",
-        "Are the answers texts at all, or loops, one text for every item, or pieces cut at the token limit?",
-        examine_degenerate,
-        title="answers that are loops, alike or cut",
-        about=("evaluation",),
-    ),
-    Audit(
-        "empty_replies",
-        "Did a harness score replies without any text, which may be failures?",
-        examine_empty_replies,
-        title="empty replies counted as wrong",
-        about=("evaluation",),
-    ),
-    Audit(
-        "unanswered_items",
-        "Were so many items not answered that the score says little?",
-        examine_unanswered,
-        title="failures counted as answers",
-        about=("evaluation",),
-    ),
-    Audit(
-        "insensitive_items",
-        "Can these items show a loss of quality at all?",
-        examine_insensitive,
-        title="items that cannot show a loss",
-        about=("evaluation",),
-    ),
-)

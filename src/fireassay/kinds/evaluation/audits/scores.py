@@ -6,16 +6,18 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from fireassay.estimates.format import bracketed, count, given, reading, with_interval
-from fireassay.frames.evaluation.confidences import choices_were_rated, confidences
-from fireassay.frames.evaluation.divergence import TailKL
-from fireassay.frames.evaluation.forced import Side, doubted, floor_of, sides
+from fireassay.frames.evaluation.forced import Side, TailKL, doubted, floor_of, sides
+from fireassay.frames.evaluation.item_scores import choices_were_rated, confidences
 from fireassay.frames.record_data import RecordData
-from fireassay.kinds.evaluation.imported import reported
+from fireassay.kinds.evaluation.recorded import reported
 from fireassay.metrics.metric import Results
 from fireassay.stats.calibration import reliability
 from fireassay.units import SCORE
-from fireassay.verdict.audits.support.audit import Audit
+from fireassay.verdict.audits.audit import Audits
 from fireassay.verdict.types import Finding, Severity
+
+AUDITS = Audits(about=("evaluation",))
+
 
 # ---- corrupt engine ----
 
@@ -42,11 +44,12 @@ def corrupt_engine_called(measured: RecordData, side: Side) -> str:
     return name if side.replica is None else f"replica {side.replica} of {name}"
 
 
+@AUDITS.add("corrupt_engine", "Does an engine compute otherwise than rounding explains?", title="an engine with a wrong weight")
 def examine_corrupt_engine(measured: RecordData, _: Results) -> Iterator[Finding]:
     """One finding for each engine or replica that is not merely rounded, and one if the comparison failed.
 
     Every engine scored the same texts.  Rounding moves all tokens alike, a wrong weight few of them far: the tail of the KL divergence then
-    is many times its median (`fireassay.frames.evaluation.divergence`).  Another number format is a note, another checkpoint a warning:
+    is many times its median (`fireassay.frames.evaluation.forced`).  Another number format is a note, another checkpoint a warning:
     both may be meant. Where no other side is close to the reference, and several are far from it at the same tokens, the reference is
     named; where one is, either may be wrong.
     """
@@ -125,6 +128,7 @@ def _corrupt_engine_missing(evidence: str) -> Finding:
 OVERCONFIDENT_MIN_ITEMS: Final = 20
 
 
+@AUDITS.add("overconfident", "Are choices that the model is sure of right as often as it says?")
 def examine_overconfident(measured: RecordData, _: Results) -> Iterator[Finding]:
     """The worst bin of each configuration, if it is off.
 
@@ -151,6 +155,11 @@ def examine_overconfident(measured: RecordData, _: Results) -> Iterator[Finding]
 REPORTED_TOTALS_REMEDY = "import the files of one run, complete and unchanged"
 
 
+@AUDITS.add(
+    "reported_totals",
+    "Do the numbers that a harness reports follow from the items that it logs?",
+    title="totals that do not follow from their items",
+)
 def examine_reported_totals(measured: RecordData, _: Results) -> Iterator[Finding]:
     """One finding for each configuration with a number that does not follow.
 
@@ -178,6 +187,7 @@ def examine_reported_totals(measured: RecordData, _: Results) -> Iterator[Findin
 FOREIGN_DOUBTS_REMEDY = "evaluate again to the end, and import the complete log"
 
 
+@AUDITS.add("foreign_doubts", "Does the log of another harness contradict itself?", title="logs that contradict themselves")
 def examine_foreign_doubts(measured: RecordData, _: Results) -> Iterator[Finding]:
     """One finding for each contradiction.
 
@@ -186,31 +196,3 @@ def examine_foreign_doubts(measured: RecordData, _: Results) -> Iterator[Finding
     """
     for sentence in (measured.foreign or {}).get("doubts") or ():
         yield Finding(rule="foreign_doubts", severity="warning", configuration=None, evidence=str(sentence), remedy=FOREIGN_DOUBTS_REMEDY)
-
-
-AUDITS = (
-    Audit(
-        "corrupt_engine",
-        "Does an engine compute otherwise than rounding explains?",
-        examine_corrupt_engine,
-        title="an engine with a wrong weight",
-        about=("evaluation",),
-    ),
-    Audit(
-        "overconfident", "Are choices that the model is sure of right as often as it says?", examine_overconfident, about=("evaluation",)
-    ),
-    Audit(
-        "reported_totals",
-        "Do the numbers that a harness reports follow from the items that it logs?",
-        examine_reported_totals,
-        title="totals that do not follow from their items",
-        about=("evaluation",),
-    ),
-    Audit(
-        "foreign_doubts",
-        "Does the log of another harness contradict itself?",
-        examine_foreign_doubts,
-        title="logs that contradict themselves",
-        about=("evaluation",),
-    ),
-)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from typing import Any, BinaryIO
 
 
-def look(kernel: Kernel, plan: dict[str, Any]) -> dict[str, Any]:
+def examine(kernel: Kernel, plan: dict[str, Any]) -> dict[str, Any]:
     """What the worker can still do, for the probe: every value must be as `probing.SAFE` says."""
     import errno
     import socket
@@ -76,7 +76,7 @@ def worker(kernel: Kernel, plan: dict[str, Any], questions: BinaryIO) -> None:
     seen: dict[str, Any] = {}
     try:
         lower_limits(kernel, plan)
-        seen = look(kernel, plan) if plan["role"] == "look" else seen
+        seen = examine(kernel, plan) if plan["role"] == "look" else seen
         filter_calls(kernel, program := plan["seccomp"])
         seen |= {"filtered": _refused(lambda: os.execv("/proc/none", ["none"]), errno.EPERM)} if seen and program else {}
     except BaseException as error:

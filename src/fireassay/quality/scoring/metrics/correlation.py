@@ -13,8 +13,7 @@ from functools import partial
 import numpy as np
 
 from fireassay.errors import refuse
-from fireassay.quality.scoring.support.options import by_item, wrong
-from fireassay.quality.scoring.text_metric import Array, Options, Prepared, TextMetric
+from fireassay.quality.scoring.text_metric import Array, Options, Prepared, TextMetric, by_item, wrong
 from fireassay.spec.explain import shown
 
 COLUMNS = ("minus_distance", "answer", "reference")

@@ -15,8 +15,7 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 
 from fireassay.errors import EnvironmentLacks
-from fireassay.quality.scoring.support.options import flag, whole, yes
-from fireassay.quality.scoring.text_metric import Array, Encoded, Encoder, Options, Prepared, TextMetric
+from fireassay.quality.scoring.text_metric import Array, Encoded, Encoder, Options, Prepared, TextMetric, flag, whole, yes
 
 BATCH = 128  # items whose vectors are held at once
 COLUMNS = ("f1", "precision", "recall")

@@ -24,8 +24,7 @@ from typing import Any
 
 import numpy as np
 
-from fireassay.quality.scoring.support.options import PLAIN, by_item, plain_options, text
-from fireassay.quality.scoring.text_metric import Array, Options, Prepared, TextMetric, Whole
+from fireassay.quality.scoring.text_metric import PLAIN, Array, Options, Prepared, TextMetric, Whole, by_item, plain_options, text
 
 COLUMNS = ("right", "label", "answer")
 

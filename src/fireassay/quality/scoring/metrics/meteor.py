@@ -17,8 +17,7 @@ import numpy as np
 
 from fireassay.errors import EnvironmentLacks
 from fireassay.quality.scoring.metrics.rouge import stemmer
-from fireassay.quality.scoring.support.options import by_item, choice, text, wrong
-from fireassay.quality.scoring.text_metric import Options, Prepared, TextMetric
+from fireassay.quality.scoring.text_metric import Options, Prepared, TextMetric, by_item, choice, text, wrong
 
 NEEDED = ("index.noun", "data.noun")  # without them a folder is no WordNet
 

@@ -17,8 +17,7 @@ from itertools import pairwise
 import numpy as np
 
 from fireassay.errors import EnvironmentLacks
-from fireassay.quality.scoring.support.options import flag, yes
-from fireassay.quality.scoring.text_metric import Array, Options, Prepared, TextMetric
+from fireassay.quality.scoring.text_metric import Array, Options, Prepared, TextMetric, flag, yes
 
 Tokens = Sequence[str]
 Tokenizer = Callable[[str], list[str]]

@@ -20,8 +20,7 @@ from typing import Any
 import numpy as np
 
 from fireassay.errors import EnvironmentLacks
-from fireassay.quality.scoring.support.options import choice, flag, whole
-from fireassay.quality.scoring.text_metric import Array, Options, Prepared, TextMetric
+from fireassay.quality.scoring.text_metric import Array, Options, Prepared, TextMetric, choice, flag, whole
 
 BATCH = 512
 ORDERS = 4

@@ -3,6 +3,10 @@
 As written, or as the evaluation scripts of SQuAD compare texts: equal once case, punctuation, articles and spacing are ignored; F1 is that of the
 two bags of words, and the best of the references counts.  A question without a reference, or with empty ones only, has no answer: there an empty
 text is right (SQuAD 2.0, `no_answer`).  Without `no_answer` (SQuAD 1.1) texts without a word have an F1 of 0.
+
+Does a program pass its tests?  Judged by the sandbox (`fireassay.quality.sandbox`), never by a text, so only tasks of code have it.
+
+Over several programs of one problem it is the share that passes, the unbiased estimate of pass@1 (Chen et al., arXiv:2107.03374).
 """
 
 from __future__ import annotations
@@ -10,11 +14,12 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Sequence
+from typing import NoReturn
 
 import numpy as np
 
-from fireassay.quality.scoring.support.options import PLAIN, by_item, flag, plain_options, squad_options, yes
-from fireassay.quality.scoring.text_metric import Options, Prepared, TextMetric
+from fireassay.errors import refuse
+from fireassay.quality.scoring.text_metric import PLAIN, Options, Prepared, TextMetric, by_item, flag, plain_options, squad_options, yes
 
 
 def prepare_exact_match(options: Options) -> Prepared:
@@ -85,6 +90,23 @@ def overlap(answer: Sequence[str], reference: Sequence[str], both_empty: float) 
     return 2.0 * precision * recall / (precision + recall), precision, recall
 
 
+def prepare_pass_at_1(_: Options) -> NoReturn:
+    """Refuse: a text has no tests."""
+    allowed = "a score of texts; programs are judged by their tests"
+    fix = "Use a task of code, as in: assay evaluate --task humaneval --data problems.jsonl"
+    raise refuse("evaluation.metrics", '"pass_at_1" for a text', allowed, fix, source="the scores")
+
+
+PASS_AT_1 = TextMetric(
+    name="pass_at_1",
+    title="pass@1",
+    better="higher",
+    scale=(0.0, 1.0),
+    prepare=prepare_pass_at_1,
+    reads="programs",
+    source="Chen et al., arXiv:2107.03374",
+    caveat="It says nothing about inputs that the tests do not try.",
+)
 METRICS = (
     TextMetric(
         name="exact_match",
@@ -130,4 +152,5 @@ METRICS = (
         source="evaluation scripts of SQuAD 1.1 and 2.0; Rajpurkar et al., 2016 and 2018",
         caveat="The order of words does not count, and words are what white space separates.",
     ),
+    PASS_AT_1,
 )

@@ -26,7 +26,7 @@ class Kind:
 
     name: str
     folder: str
-    labels: Mapping[Any, str]  # as in the file, in the official order -> the word that is asked for
+    labels: Mapping[Any, str]  # as in the file, in the official order -> the word that the prompt asks for
     metrics: tuple[str, ...]
     prompt: Callable[[files.SourceRow], str]
     template: str  # what `prompt` makes, with names of columns
@@ -79,9 +79,9 @@ def example(kind: Kind, row: files.SourceRow, form: str, key: str, cluster: str 
     )
 
 
-def task(kind: Kind, read: Read, asked: Mapping[str, files.Option]) -> Task:
-    generation = asked["form"] == "generation"
-    own: dict[str, files.Option] = {**asked, "task": kind.name, "skipped_rows": read.skipped}
+def task(kind: Kind, read: Read, chosen: Mapping[str, files.Option]) -> Task:
+    generation = chosen["form"] == "generation"
+    own: dict[str, files.Option] = {**chosen, "task": kind.name, "skipped_rows": read.skipped}
     if kind.positive:
         own["f1_binary.positive"] = kind.positive if not generation else kind.words[int(kind.positive)]
     return Task(
@@ -92,7 +92,7 @@ def task(kind: Kind, read: Read, asked: Mapping[str, files.Option]) -> Task:
         extractor="choice_text" if generation else "whole",
         max_tokens=16,
         template=f"{read.before}{kind.template}",
-        shots=int(asked["shots"]),
+        shots=int(chosen["shots"]),
         chance=prompts.guess(read.examples) if kind.metrics[0] == "accuracy" else None,
         files=read.digests,
         cluster=read.cluster,

@@ -15,15 +15,19 @@ from fireassay.metrics.results import deciding_metrics
 from fireassay.spec.plan import plan
 from fireassay.stats.groups.launch_groups import SURE, Groups, groups, unseen_share
 from fireassay.units import FRACTION
-from fireassay.verdict.audits.support.audit import Audit
+from fireassay.verdict.audits.audit import Audits
 from fireassay.verdict.evidence.affected import in_launches
 from fireassay.verdict.types import Finding
+
+AUDITS = Audits(about=EVERYTHING)
+
 
 # ---- launches ----
 
 LAUNCHES_ENOUGH = 5
 
 
+@AUDITS.add("launches", "Are there enough launches, and is each accounted for?", title="insufficient evidence")
 def examine_launches(measured: RecordData, _: Results) -> tuple[Finding, ...]:
     """Findings on too few, failed and skipped launches.
 
@@ -63,6 +67,7 @@ LAUNCH_GROUPS_RARE: Final = 0.1  # a mode with this share of launches appears am
 ADVISED: Final = 29  # ceil(ln 0.05 / ln(1 - RARE))
 
 
+@AUDITS.add("launch_groups", "Do the launches of a configuration form one group?", title="launches in two groups")
 def examine_launch_groups(measured: RecordData, results: Results) -> tuple[Finding, ...]:
     """One warning per configuration, for its clearest split.
 
@@ -130,6 +135,7 @@ WHY_NOT = {
 }
 
 
+@AUDITS.add("looks", "Were launches added until the intervals were narrow?", title="optional stopping")
 def examine_looks(measured: RecordData, _: Results) -> tuple[Finding, ...]:
     """The effect of interim analyses on the confidence level; a warning if intervals are wider than requested.
 
@@ -166,6 +172,7 @@ def _too_wide(measured: RecordData, ended: str) -> tuple[Finding, ...]:
 # ---- cherry picked ----
 
 
+@AUDITS.add("cherry_picked", "Was a favourable launch picked?", title="cherry-picked run")
 def examine_cherry_picked(measured: RecordData, _: Results) -> tuple[Finding, ...]:
     """Planned launches missing from the record; replaced launches.
 
@@ -214,23 +221,3 @@ def _replaced(measured: RecordData) -> Iterator[Finding]:
             )
             remedy = "dedicate the machine to the experiment, or report the disturbed launches as well: they are in the record"
             yield Finding("mostly_replaced", "warning", name, evidence, remedy)
-
-
-AUDITS = (
-    Audit(
-        "launches",
-        "Are there enough launches, and is each accounted for?",
-        examine_launches,
-        title="insufficient evidence",
-        about=EVERYTHING,
-    ),
-    Audit(
-        "launch_groups",
-        "Do the launches of a configuration form one group?",
-        examine_launch_groups,
-        title="launches in two groups",
-        about=EVERYTHING,
-    ),
-    Audit("looks", "Were launches added until the intervals were narrow?", examine_looks, title="optional stopping", about=EVERYTHING),
-    Audit("cherry_picked", "Was a favourable launch picked?", examine_cherry_picked, title="cherry-picked run", about=EVERYTHING),
-)

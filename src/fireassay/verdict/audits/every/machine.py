@@ -8,16 +8,19 @@ from typing import Final
 
 import polars as pl
 
-from fireassay.estimates.format import asked, count, given, number, reading
+from fireassay.estimates.format import count, given, limit_text, number, reading
 from fireassay.frames.noise import Limit, fold, limits, sentinel_words, slow
 from fireassay.frames.record_data import RecordData
 from fireassay.frames.training.work import seconds_per_work, time_basis, wall_per_work
 from fireassay.metrics.metric import EVERYTHING, Results
 from fireassay.stats.series.trend import Trend, trend
 from fireassay.units import FRACTION, NS_PER_S, SECONDS
-from fireassay.verdict.audits.support.audit import Audit
+from fireassay.verdict.audits.audit import Audits
 from fireassay.verdict.evidence.sent_requests import main, seconds
 from fireassay.verdict.types import Finding
+
+AUDITS = Audits(about=EVERYTHING)
+
 
 # ---- contention ----
 
@@ -33,6 +36,7 @@ CONTENTION_SEEN: Final = {  # source a reader expects to be monitored -> key und
 }
 
 
+@AUDITS.add("contention", "Did anything disturb the machine during the measurement?", title="disturbed machine")
 def examine_contention(measured: RecordData, _: Results) -> tuple[Finding, ...]:
     """One warning per kind of disturbance, with its launches; drift; repeated launches; unmonitored sources.
 
@@ -69,7 +73,7 @@ def _contention_over(noise: pl.DataFrame, limit: Limit) -> Finding | None:
         return None
     most = reading(float(disturbed[limit.column].max()), FRACTION, beside=(limit.most,))  # type: ignore[arg-type]
     words = limit.words.format(value=f"up to {most}")
-    allowed = f"at most {asked(limit.most, FRACTION)} are allowed"
+    allowed = f"at most {limit_text(limit.most, FRACTION)} are allowed"
     return Finding(limit.rule, "warning", None, f"{words}; {allowed}; {_contention_which(disturbed, noise)}", limit.remedy)
 
 
@@ -194,6 +198,7 @@ def _contention_reason(measured: RecordData, key: str) -> str:
 MIN_PERIODS = 20
 
 
+@AUDITS.add("energy_readings", "Are the energy readings reliable?", title="unreliable energy readings")
 def examine_energy_readings(measured: RecordData, _: Results) -> Iterator[Finding]:
     """One warning for lower bounds, one for launches too short for the sensor.
 
@@ -231,21 +236,3 @@ def _too_short(measured: RecordData, telemetry: pl.DataFrame) -> Finding | None:
 
 def _energy_readings_finding(rule: str, evidence: str, remedy: str) -> Finding:
     return Finding(rule, "warning", None, evidence, remedy)
-
-
-AUDITS = (
-    Audit(
-        "contention",
-        "Did anything disturb the machine during the measurement?",
-        examine_contention,
-        title="disturbed machine",
-        about=EVERYTHING,
-    ),
-    Audit(
-        "energy_readings",
-        "Are the energy readings reliable?",
-        examine_energy_readings,
-        title="unreliable energy readings",
-        about=EVERYTHING,
-    ),
-)

@@ -13,10 +13,13 @@ from fireassay.estimates.format import count, show
 from fireassay.frames.record_data import RecordData
 from fireassay.metrics.metric import EVERYTHING, WORKLOADS, Results
 from fireassay.stats.intervals.quantiles import least_two_sided
-from fireassay.verdict.audits.support.audit import Audit
+from fireassay.verdict.audits.audit import Audits
 from fireassay.verdict.evidence.sent_requests import main, seconds, serving_of
-from fireassay.verdict.gates import objectives
+from fireassay.verdict.gates.limits import OBJECTIVES
 from fireassay.verdict.types import Finding
+
+AUDITS = Audits(about=WORKLOADS)
+
 
 # ---- tail blindness ----
 
@@ -57,6 +60,7 @@ TRIALS: Final = (
 )
 
 
+@AUDITS.add("tail_blindness", "Does a mean or a median hide a heavy tail?", title="tail-latency blindness")
 def examine_tail_blindness(measured: RecordData, _: Results) -> Iterator[Finding]:
     """A warning per configuration with a heavy tail of steps, or answers, in most launches.
 
@@ -90,6 +94,7 @@ def _trials(measured: RecordData) -> Trials:
     return next(trials for trials in TRIALS if measured.kind.concerns(trials.about))
 
 
+@AUDITS.blind("tail_blindness")
 def blind_tail_blindness(measured: RecordData, _: Results) -> str | None:
     """Blind with too few steps."""
     if _tail_blindness_shares(measured).height:
@@ -108,6 +113,7 @@ TAILS = {  # metrics of a record
 }
 
 
+@AUDITS.add("percentile_trials", "Are there enough trials for the percentile?", title="too few trials for the percentile")
 def examine_percentile_trials(measured: RecordData, results: Results) -> tuple[Finding, ...]:
     """Percentiles shown with too few trials.
 
@@ -129,6 +135,7 @@ def examine_percentile_trials(measured: RecordData, results: Results) -> tuple[F
     )
 
 
+@AUDITS.blind("percentile_trials")
 def blind_percentile_trials(measured: RecordData, results: Results) -> str | None:
     """Blind if all tail percentiles were omitted or not requested."""
     values = [value for metric in TAILS for value in results.get(metric, {}).values()]
@@ -141,6 +148,7 @@ def blind_percentile_trials(measured: RecordData, results: Results) -> str | Non
 # ---- silent slo ----
 
 
+@AUDITS.add("silent_slo", "Was the throughput reached while the service objective was broken?", title="silent violation of the objective")
 def examine_silent_slo(measured: RecordData, results: Results) -> Iterator[Finding]:
     """Nothing for training; for a load, throughput reached while its objectives were broken.
 
@@ -148,7 +156,7 @@ def examine_silent_slo(measured: RecordData, results: Results) -> Iterator[Findi
     missed, or broken by a published number. Records of training have one objective, the deadline, checked by the gate `deadline`; loads
     have those of [serving.objectives], checked by the gate `objectives`. Source: MLPerf Inference rules, server scenario.
     """
-    for result in objectives.GATE.check(measured, results) if _served(measured) else ():
+    for result in OBJECTIVES.check(measured, results) if _served(measured) else ():
         name = result.configuration
         rate = results.get("output_throughput", {}).get(name)
         if result.status == "FAIL" and isinstance(rate, Estimate):
@@ -161,39 +169,12 @@ def examine_silent_slo(measured: RecordData, results: Results) -> Iterator[Findi
 
 def _served(measured: RecordData) -> bool:
     """True if the gate `objectives` applies."""
-    return measured.kind.concerns(objectives.GATE.about)
+    return measured.kind.concerns(OBJECTIVES.about)
 
 
+@AUDITS.blind("silent_slo")
 def blind_silent_slo(measured: RecordData, _: Results) -> str | None:
     """Blind without an objective."""
     if _served(measured):
         return None if serving_of(measured).objectives.any else "no objective was set (serving.objectives)"
     return None if measured.experiment.gates.deadline_s is not None else "no objective was set (gates.deadline_s)"
-
-
-AUDITS = (
-    Audit(
-        "tail_blindness",
-        "Does a mean or a median hide a heavy tail?",
-        examine_tail_blindness,
-        title="tail-latency blindness",
-        about=WORKLOADS,
-        blind=blind_tail_blindness,
-    ),
-    Audit(
-        "percentile_trials",
-        "Are there enough trials for the percentile?",
-        examine_percentile_trials,
-        title="too few trials for the percentile",
-        about=WORKLOADS,
-        blind=blind_percentile_trials,
-    ),
-    Audit(
-        "silent_slo",
-        "Was the throughput reached while the service objective was broken?",
-        examine_silent_slo,
-        title="silent violation of the objective",
-        about=WORKLOADS,
-        blind=blind_silent_slo,
-    ),
-)

@@ -11,17 +11,21 @@ import polars as pl
 
 from fireassay.estimates.format import count, percent
 from fireassay.frames.record_data import RecordData
-from fireassay.frames.serving.stamp_uncertainty import TEXT
+from fireassay.frames.serving.requests import TEXT
 from fireassay.metrics.metric import Results
-from fireassay.verdict.audits.support.audit import SERVING, Audit
+from fireassay.verdict.audits.audit import SERVING, Audits
 from fireassay.verdict.evidence.affected import by_configuration, in_launches, some
 from fireassay.verdict.evidence.answer_agreement import GRADES, Agreement, agreements
 from fireassay.verdict.evidence.sent_requests import main, planned, requests_of, serving_of
 from fireassay.verdict.types import Finding
 
+AUDITS = Audits(about=SERVING)
+
+
 # ---- agreement ----
 
 
+@AUDITS.add("agreement", "Do equal prompts get answers that agree as closely as required?", title="disagreeing answers")
 def examine_agreement(measured: RecordData, _: Results) -> tuple[Finding, ...]:
     """At most one finding per configuration; a note if a grade is required and no prompt was sent twice.
 
@@ -81,6 +85,7 @@ def _agreement_words(agreement: Agreement) -> str:
     return f"{agreement.differing:,} of {agreement.answers:,} answers to {again} differ, the worst: {agreement.where}"
 
 
+@AUDITS.blind("agreement")
 def blind_agreement(measured: RecordData, _: Results) -> str | None:
     """Blind if no prompt was sent twice."""
     return None if agreements(measured) else "no prompt was answered more than once (serving.correctness.identity)"
@@ -93,6 +98,7 @@ DUPLICATES_LONG: Final = 24  # characters
 DUPLICATES_MIN_ANSWERS: Final = 20  # answers
 
 
+@AUDITS.add("duplicate_answers", "Did different prompts get the same answer?", title="answers from a cache")
 def examine_duplicates(measured: RecordData, _: Results) -> Iterator[Finding]:
     """A warning per configuration with repeated answers.
 
@@ -124,6 +130,7 @@ def _answers(measured: RecordData) -> pl.DataFrame:
     return joined.with_columns(pl.col("prompt").n_unique().over("launch", "text").alias("prompts"))
 
 
+@AUDITS.blind("duplicate_answers")
 def blind_duplicates(measured: RecordData, _: Results) -> str | None:
     """Blind without answer texts."""
     return None if _answers(measured).height else f"no answer of {DUPLICATES_LONG} characters or more was kept (serving.client.keep_text)"
@@ -135,6 +142,7 @@ CROSS_TALK_SHORTEST: Final = 6  # characters; a shorter nonce could occur in any
 CROSS_TALK_FEW: Final = 0.5  # of the canaries' answers
 
 
+@AUDITS.add("cross_talk", "Did a response reach the wrong client?", title="misrouted responses")
 def examine_cross_talk(measured: RecordData, _: Results) -> tuple[Finding, ...]:
     """A failure per configuration with an answer that contains another request's nonce; notes on undetectable cases.
 
@@ -203,6 +211,7 @@ def _unanswered(measured: RecordData, answers: pl.DataFrame, nonces: pl.DataFram
         yield Finding("canaries_unanswered", "note", None, evidence, "use a model that follows instructions, or an engine's own echo")
 
 
+@AUDITS.blind("cross_talk")
 def blind_cross_talk(measured: RecordData, _: Results) -> str | None:
     """Blind unless some canary's answer returned its nonce."""
     nonces = _nonces(measured)
@@ -222,6 +231,7 @@ AS_ASKED_STREAM: Final = "their token times are unknown: TTFT is that of the who
 AS_ASKED_USAGE: Final = "do not quote token rates; set serving.tokenizer so that assay counts the tokens"
 
 
+@AUDITS.add("answers_as_asked", "Did the engine answer in the requested form?", title="answers in another form")
 def examine_as_asked(measured: RecordData, _: Results) -> Iterator[Finding]:
     """At most one finding per configuration and kind.
 
@@ -298,6 +308,7 @@ VERSION: Final = ("-", ":", "@")  # separators before a date, a version, an adap
 ANSWER_MODEL_REMEDY: Final = "name the model as the engine does (`assay load URL --check` shows how), or check where the requests go"
 
 
+@AUDITS.add("answer_model", "Did the requested model give the answers?", title="answers by another model")
 def examine_answer_model(measured: RecordData, _: Results) -> Iterator[Finding]:
     """At most one finding per configuration.
 
@@ -345,37 +356,3 @@ def a_form_of(one: str, other: str) -> bool:
 
 def _stem(name: str) -> str:
     return name.lower().rstrip("/").rsplit("/", 1)[-1]
-
-
-AUDITS = (
-    Audit(
-        "agreement",
-        "Do equal prompts get answers that agree as closely as required?",
-        examine_agreement,
-        title="disagreeing answers",
-        about=SERVING,
-        blind=blind_agreement,
-    ),
-    Audit(
-        "duplicate_answers",
-        "Did different prompts get the same answer?",
-        examine_duplicates,
-        title="answers from a cache",
-        about=SERVING,
-        blind=blind_duplicates,
-    ),
-    Audit(
-        "cross_talk",
-        "Did a response reach the wrong client?",
-        examine_cross_talk,
-        title="misrouted responses",
-        about=SERVING,
-        blind=blind_cross_talk,
-    ),
-    Audit(
-        "answers_as_asked", "Did the engine answer in the requested form?", examine_as_asked, title="answers in another form", about=SERVING
-    ),
-    Audit(
-        "answer_model", "Did the requested model give the answers?", examine_answer_model, title="answers by another model", about=SERVING
-    ),
-)

@@ -13,10 +13,13 @@ from fireassay.frames.record_data import RecordData
 from fireassay.metrics.metric import Results
 from fireassay.printable import one_line
 from fireassay.units import NS_PER_S, SECONDS
-from fireassay.verdict.audits.support.audit import SERVING, Audit
+from fireassay.verdict.audits.audit import SERVING, Audits
 from fireassay.verdict.evidence.affected import by_configuration, in_launches, most
 from fireassay.verdict.evidence.sent_requests import main, number, requests_of, serving_of
 from fireassay.verdict.types import Finding
+
+AUDITS = Audits(about=SERVING)
+
 
 # ---- client ceiling ----
 
@@ -25,6 +28,7 @@ CEILINGS: Final = {"requests": "requests_per_s", "chunks": "chunks_per_s"}  # co
 CEILING_MIN_REQUESTS: Final = 2  # requests
 
 
+@AUDITS.add("client_ceiling", "Was the load within this client's capacity on this machine?", title="load beyond the client's capacity")
 def examine_ceiling(measured: RecordData, _: Results) -> tuple[Finding, ...]:
     """A finding per configuration with a load near the ceiling; a note without a ceiling.
 
@@ -95,6 +99,7 @@ def _ceiling_near(measured: RecordData, name: str, rows: pl.DataFrame, known: Ma
         yield Finding("client_ceiling", "invalid" if above else "warning", name, evidence, remedy)
 
 
+@AUDITS.blind("client_ceiling")
 def blind_ceiling(measured: RecordData, _: Results) -> str | None:
     """Blind without a calibration."""
     return None if ceilings(measured) else "the client was never calibrated (assay doctor client)"
@@ -112,6 +117,7 @@ SEND_LAG_REMEDY: Final = (
 )
 
 
+@AUDITS.add("send_lag", "Was the server measured, or the client?", title="client-bound load")
 def examine_send_lag(measured: RecordData, _: Results) -> tuple[Finding, ...]:
     """At most one finding per configuration for the lag and one for unsent load.
 
@@ -233,6 +239,7 @@ def _send_lag_which(affected: pl.DataFrame, known: pl.DataFrame) -> str:
     return f"in {affected.height} of {count(known.height, 'launches')} ({in_launches(affected['launch'])})"
 
 
+@AUDITS.blind("send_lag")
 def blind_send_lag(measured: RecordData, _: Results) -> str | None:
     """Blind without sending times."""
     seen = send_lag_fold(measured)
@@ -244,6 +251,7 @@ def blind_send_lag(measured: RecordData, _: Results) -> str | None:
 TRANSPORT_REMEDY: Final = 'set serving.client.transport = "lean" if neither a proxy nor HTTP/2 is needed'
 
 
+@AUDITS.add("transport", "Which path did the requests take?", title="slower client path")
 def examine_transport(measured: RecordData, _: Results) -> tuple[Finding, ...]:
     """A note on the library's path; a warning for mixed paths.
 
@@ -279,11 +287,12 @@ NO_SOCKET_REMEDY: Final = (
 )
 
 
+@AUDITS.add("stamp_uncertainty", "Are token arrival times known, or only upper bounds?", title="uncertain token times")
 def examine_stamps(measured: RecordData, _: Results) -> tuple[Finding, ...]:
     """At most one finding per configuration and latency, and one note on unknown uncertainty.
 
     A chunk's timestamp may be late: several packets in one read share the last one's, and a process that was asleep, stopped or busy reads
-    late. Each timestamp therefore carries how much earlier the chunk may have arrived (`fireassay.frames.serving.stamp_uncertainty`).
+    late. Each timestamp therefore carries how much earlier the chunk may have arrived (`fireassay.frames.serving.requests`).
     INVALID in at least half of a configuration's launches, a warning in fewer:
 
         p99 of a latency's uncertainty > max(serving.client.most_uncertainty x its median, serving.client.free_uncertainty_s)
@@ -363,36 +372,8 @@ def _unknown(measured: RecordData, latencies: pl.DataFrame) -> Iterator[Finding]
         yield Finding("uncertainty_unknown", "note", None, words, remedy)
 
 
+@AUDITS.blind("stamp_uncertainty")
 def blind_stamps(measured: RecordData, _: Results) -> str | None:
     """Blind without any timestamp uncertainty."""
     latencies = stamps_fold(measured)
     return None if latencies["unsure_s"].is_not_null().any() else "the uncertainty of the answers' times is unknown"
-
-
-AUDITS = (
-    Audit(
-        "client_ceiling",
-        "Was the load within this client's capacity on this machine?",
-        examine_ceiling,
-        title="load beyond the client's capacity",
-        about=SERVING,
-        blind=blind_ceiling,
-    ),
-    Audit(
-        "send_lag",
-        "Was the server measured, or the client?",
-        examine_send_lag,
-        title="client-bound load",
-        about=SERVING,
-        blind=blind_send_lag,
-    ),
-    Audit("transport", "Which path did the requests take?", examine_transport, title="slower client path", about=SERVING),
-    Audit(
-        "stamp_uncertainty",
-        "Are token arrival times known, or only upper bounds?",
-        examine_stamps,
-        title="uncertain token times",
-        about=SERVING,
-        blind=blind_stamps,
-    ),
-)

@@ -13,10 +13,13 @@ from fireassay.metrics.metric import Results
 from fireassay.printable import one_line
 from fireassay.spec.plan import targets_of
 from fireassay.units import NS_PER_S, SECONDS
-from fireassay.verdict.audits.support.audit import SERVING, Audit
+from fireassay.verdict.audits.audit import SERVING, Audits
 from fireassay.verdict.evidence.affected import by_configuration, in_launches, most
 from fireassay.verdict.evidence.sent_requests import main, number, requests_of, seconds, serving_of
 from fireassay.verdict.types import Finding
+
+AUDITS = Audits(about=SERVING)
+
 
 # ---- replica imbalance ----
 
@@ -25,6 +28,7 @@ SLOWEST: Final = 1.5
 IMBALANCE_MIN_REQUESTS: Final = 20  # requests per replica
 
 
+@AUDITS.add("replica_imbalance", "Did the replicas share the load, and are they equally fast?", title="uneven replicas")
 def examine_imbalance(measured: RecordData, _: Results) -> tuple[Finding, ...]:
     """At most one finding per configuration and kind.
 
@@ -95,6 +99,7 @@ def _unequal(name: str, rows: pl.DataFrame) -> Iterator[Finding]:
     yield Finding("replicas_unequal", "warning", name, evidence, "check what that replica shares its processors or its device with")
 
 
+@AUDITS.blind("replica_imbalance")
 def blind_imbalance(measured: RecordData, _: Results) -> str | None:
     """Blind with one replica or too few requests."""
     return None if _imbalance_launches(measured).height else f"no launch sent {IMBALANCE_MIN_REQUESTS} requests to each of several replicas"
@@ -105,6 +110,7 @@ def blind_imbalance(measured: RecordData, _: Results) -> str | None:
 COLD_START_WORTH_SAYING: Final = 2.0
 
 
+@AUDITS.add("cold_start", "How much longer does the first request after a start take?", title="cold start")
 def examine_cold_start(measured: RecordData, _: Results) -> Iterator[Finding]:
     """A note per configuration with much slower cold requests.
 
@@ -132,6 +138,7 @@ def _cold_start_first(measured: RecordData) -> pl.DataFrame:
     return seen.select("launch", "configuration", "phase", seconds("seen_ns", "sent_ns").alias("first")).drop_nulls("first")
 
 
+@AUDITS.blind("cold_start")
 def blind_cold_start(measured: RecordData, _: Results) -> str | None:
     """Blind without cold requests."""
     return (
@@ -146,6 +153,7 @@ def blind_cold_start(measured: RecordData, _: Results) -> str | None:
 WARM_CACHE_MAX_SHARE: Final = 0.10
 
 
+@AUDITS.add("warm_cache", "Did answers come from a warm cache although every prompt should be new?", title="warm cache")
 def examine_warm_cache(measured: RecordData, _: Results) -> Iterator[Finding]:
     """A warning per configuration with cached prompts.
 
@@ -175,6 +183,7 @@ def _first_turns(measured: RecordData) -> pl.DataFrame:
     return rows.filter((pl.col("status") == "ok") & first).drop_nulls(["tokens_in", "tokens_cached"])
 
 
+@AUDITS.blind("warm_cache")
 def blind_warm_cache(measured: RecordData, _: Results) -> str | None:
     """Blind unless the server reports cached tokens; most do not."""
     return None if _first_turns(measured).height else "the server does not report how many prompt tokens came from its cache"
@@ -186,6 +195,7 @@ LIMITS: Final = (429, 503)
 RATE_LIMITED_MANY: Final = 0.01
 
 
+@AUDITS.add("rate_limited", "Was the engine measured, or a rate limit in front of it?", title="rate limit")
 def examine_rate_limited(measured: RecordData, _: Results) -> Iterator[Finding]:
     """One finding per rate-limited configuration.
 
@@ -222,6 +232,7 @@ SERVER_ERRORS_MAX_LENGTH: Final = 100  # characters of a server's message
 NOT_SERVERS: Final = ("ok", "cancelled", "unsent", "lost")  # the client's own: reported by `send_lag` and `ledger`
 
 
+@AUDITS.add("server_errors", "Which requests failed, and with what message?", title="failed requests")
 def examine_server_errors(measured: RecordData, _: Results) -> Iterator[Finding]:
     """One finding per configuration with failed requests.
 
@@ -259,6 +270,7 @@ def _quoted(words: str | None) -> str:
 # ---- certificates ----
 
 
+@AUDITS.add("certificates", "Did the intended engine answer?", title="unverified engine")
 def examine_certificates(measured: RecordData, _: Results) -> tuple[Finding, ...]:
     """One warning for a load with certificate checks disabled.
 
@@ -270,36 +282,3 @@ def examine_certificates(measured: RecordData, _: Results) -> tuple[Finding, ...
     evidence = "certificates were not checked (--no-verify-tls), so anyone may have answered instead of the engine"
     remedy = "give the client the authority that signed the engine's certificate (SSL_CERT_FILE), and omit --no-verify-tls"
     return (Finding("certificates_unchecked", "warning", None, evidence, remedy),)
-
-
-AUDITS = (
-    Audit(
-        "replica_imbalance",
-        "Did the replicas share the load, and are they equally fast?",
-        examine_imbalance,
-        title="uneven replicas",
-        about=SERVING,
-        blind=blind_imbalance,
-    ),
-    Audit(
-        "cold_start",
-        "How much longer does the first request after a start take?",
-        examine_cold_start,
-        title="cold start",
-        about=SERVING,
-        blind=blind_cold_start,
-    ),
-    Audit(
-        "warm_cache",
-        "Did answers come from a warm cache although every prompt should be new?",
-        examine_warm_cache,
-        title="warm cache",
-        about=SERVING,
-        blind=blind_warm_cache,
-    ),
-    Audit(
-        "rate_limited", "Was the engine measured, or a rate limit in front of it?", examine_rate_limited, title="rate limit", about=SERVING
-    ),
-    Audit("server_errors", "Which requests failed, and with what message?", examine_server_errors, title="failed requests", about=SERVING),
-    Audit("certificates", "Did the intended engine answer?", examine_certificates, title="unverified engine", about=SERVING),
-)

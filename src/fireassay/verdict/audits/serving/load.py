@@ -15,10 +15,13 @@ from fireassay.frames.record_data import RecordData, by_launch
 from fireassay.metrics.metric import Results
 from fireassay.stats.models.queueing import TOLERANCE
 from fireassay.units import NS_PER_S, SECONDS
-from fireassay.verdict.audits.support.audit import SERVING, Audit
+from fireassay.verdict.audits.audit import SERVING, Audits
 from fireassay.verdict.evidence.affected import by_configuration, in_launches, most
 from fireassay.verdict.evidence.sent_requests import begins, length_ns, planned, requests_of, serving_of
 from fireassay.verdict.types import Finding
+
+AUDITS = Audits(about=SERVING)
+
 
 # ---- littles law ----
 
@@ -54,6 +57,7 @@ class LittleFlow:
         return min(abs(self.residual), abs(unexplained)) > TOLERANCE
 
 
+@AUDITS.add("littles_law", "Are the requests, their rate and their times consistent?", title="inconsistent rates and times")
 def examine_little(measured: RecordData, _: Results) -> tuple[Finding, ...]:
     """At most one finding per configuration for the law and one for a growing queue.
 
@@ -150,6 +154,7 @@ def _in_flight(begin_s: NDArray[np.float64], end_s: NDArray[np.float64], first: 
     return float(np.clip(np.minimum(end_s, last) - np.maximum(begin_s, first), 0.0, None).sum()) / (last - first)
 
 
+@AUDITS.blind("littles_law")
 def blind_little(measured: RecordData, _: Results) -> str | None:
     """Blind with windows too short for the law."""
     flows = list(little_fold(measured))
@@ -179,6 +184,7 @@ class Silence:
     usual_s: float
 
 
+@AUDITS.add("stall", "Was there a time without data from any replica?", title="stalled engine")
 def examine_stall(measured: RecordData, _: Results) -> tuple[Finding, ...]:
     """One warning per configuration with a stall: the longest, and the number of stalls.
 
@@ -284,23 +290,9 @@ def _empty(bins: NDArray[np.int64], begin: NDArray[np.int64], end: NDArray[np.in
             yield max(first, int(waiting.min())), last
 
 
+@AUDITS.blind("stall")
 def blind_stall(measured: RecordData, _: Results) -> str | None:
     """Blind with too few requests."""
     sent = requests_of(measured, "sent_ns").filter(pl.col("sent_ns").is_not_null() & (pl.col("phase") != "cold"))
     most = sent.group_by("launch").len()["len"].max()
     return None if isinstance(most, int) and most >= STALL_MIN_REQUESTS else f"no launch sent {STALL_MIN_REQUESTS} requests"
-
-
-AUDITS = (
-    Audit(
-        "littles_law",
-        "Are the requests, their rate and their times consistent?",
-        examine_little,
-        title="inconsistent rates and times",
-        about=SERVING,
-        blind=blind_little,
-    ),
-    Audit(
-        "stall", "Was there a time without data from any replica?", examine_stall, title="stalled engine", about=SERVING, blind=blind_stall
-    ),
-)

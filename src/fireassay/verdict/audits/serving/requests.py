@@ -11,13 +11,16 @@ import polars as pl
 
 from fireassay.estimates.format import count, given, percent
 from fireassay.frames.record_data import RecordData
-from fireassay.frames.serving.stamp_uncertainty import TEXT, first_of, last_of
+from fireassay.frames.serving.requests import TEXT, first_of, last_of
 from fireassay.metrics.metric import Results
-from fireassay.verdict.audits.support.audit import SERVING, Audit
+from fireassay.verdict.audits.audit import SERVING, Audits
 from fireassay.verdict.evidence.affected import by_configuration, in_launches
 from fireassay.verdict.evidence.impossible_rows import backwards, blind, ended, impossible, in_launch, overlapping
 from fireassay.verdict.evidence.sent_requests import begins, lengths, main, planned, requests_of, serving_of
 from fireassay.verdict.types import Finding
+
+AUDITS = Audits(about=SERVING)
+
 
 # ---- ledger ----
 
@@ -26,6 +29,7 @@ KEYS: Final = ["launch", "request"]
 LEDGER_REMEDY: Final = "this is a defect in assay or in the program that wrote the record: measure again, and report it"
 
 
+@AUDITS.add("ledger", "Has every request that was due exactly one outcome?", title="requests unaccounted for")
 def examine_ledger(measured: RecordData, _: Results) -> tuple[Finding, ...]:
     """One finding per configuration and kind of discrepancy, over timed and fault launches.
 
@@ -136,6 +140,7 @@ def _ledger_findings(measured: RecordData, bad: pl.DataFrame, rule: str, words: 
         yield Finding(rule, "invalid", name, evidence, LEDGER_REMEDY)
 
 
+@AUDITS.blind("ledger")
 def blind_ledger(measured: RecordData, _: Results) -> str | None:
     """Blind without a schedule."""
     return None if measured.table("arrivals").height else "the record has no schedule"
@@ -149,6 +154,7 @@ TIMES_LASTING: Final = ("connect_ns", "tokenize_ns", "prefill_ns")
 TIMES_NEEDED: Final = ("launch", "request", "phase", "stream", "session", "scheduled_ns", *TIMES_ORDER, *TIMES_LASTING)
 
 
+@AUDITS.add("request_times", "Are the times of the requests possible?", title="impossible request times", blind=blind)
 def examine_times(measured: RecordData, _: Results) -> tuple[Finding, ...]:
     """At most one finding per rule.
 
@@ -306,6 +312,7 @@ UNFINISHED_MANY: Final = 0.01
 UNFINISHED_WORDS: Final = "after the last request was due"  # the client's wording; other timeouts of a request are the server's
 
 
+@AUDITS.add("unfinished", "Were answers cut off because the load had ended?", title="answers cut off")
 def examine_unfinished(measured: RecordData, _: Results) -> Iterator[Finding]:
     """One finding per configuration with requests cut off by the drain.
 
@@ -323,24 +330,3 @@ def examine_unfinished(measured: RecordData, _: Results) -> Iterator[Finding]:
             )
             remedy = "raise serving.arrivals.drain_s, or reduce the load"
             yield Finding("answers_cut_off", "warning" if cut >= UNFINISHED_MANY * rows.height else "note", name, evidence, remedy)
-
-
-AUDITS = (
-    Audit(
-        "ledger",
-        "Has every request that was due exactly one outcome?",
-        examine_ledger,
-        title="requests unaccounted for",
-        about=SERVING,
-        blind=blind_ledger,
-    ),
-    Audit(
-        "request_times",
-        "Are the times of the requests possible?",
-        examine_times,
-        title="impossible request times",
-        about=SERVING,
-        blind=blind,
-    ),
-    Audit("unfinished", "Were answers cut off because the load had ended?", examine_unfinished, title="answers cut off", about=SERVING),
-)

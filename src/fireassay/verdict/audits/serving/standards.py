@@ -14,13 +14,16 @@ from fireassay.frames.record_data import RecordData
 from fireassay.metrics.metric import Results
 from fireassay.spec.rules.serving import WITHOUT_TEXT
 from fireassay.spec.sections.mlperf import SAMPLES, SECONDS, requirements
-from fireassay.stats.models.early_stopping import floor, least_passes
+from fireassay.stats.models.queueing import floor, least_passes
 from fireassay.units import NS_PER_S
-from fireassay.verdict.audits.support.audit import SERVING, Audit
+from fireassay.verdict.audits.audit import SERVING, Audits
 from fireassay.verdict.evidence.affected import by_configuration
 from fireassay.verdict.evidence.sent_requests import main, serving_of
-from fireassay.verdict.imported import titled
+from fireassay.verdict.phrases import titled
 from fireassay.verdict.types import Finding, Severity
+
+AUDITS = Audits(about=SERVING)
+
 
 # ---- mlperf ----
 
@@ -30,6 +33,7 @@ NAMES: Final = {process: required.name for process, required in REQUIRED.items()
 PERCENTILES: Final = {process: required.percentile for process, required in REQUIRED.items() if required.percentile is not None}
 
 
+@AUDITS.add("mlperf", "Would this run meet MLPerf's rules for its scenario?", title="not an MLPerf run")
 def examine_mlperf(measured: RecordData, _: Results) -> tuple[Finding, ...]:
     """A note per configuration of such a scenario, valid or not, for its shortest launch.
 
@@ -229,6 +233,7 @@ DEFECTS: Final[Mapping[str, tuple[Defect, ...]]] = {
 }
 
 
+@AUDITS.add("foreign", "What do the numbers of an imported record mean, and what do they lack?", title="numbers of another tool")
 def examine_foreign(measured: RecordData, results: Results) -> tuple[Finding, ...]:
     """The meaning of an imported record's numbers; nothing for a record of our own.
 
@@ -317,15 +322,3 @@ def _unsaid(foreign: Mapping[str, Any]) -> Finding:
     evidence = f"measured by {titled(foreign)} and imported; its file does not say: {missing or 'nothing is missing'}"
     remedy = "what is not stated cannot be compared: vouch for it with --varying, or measure again"
     return Finding("foreign_unsaid", "note", None, evidence, remedy)
-
-
-AUDITS = (
-    Audit("mlperf", "Would this run meet MLPerf's rules for its scenario?", examine_mlperf, title="not an MLPerf run", about=SERVING),
-    Audit(
-        "foreign",
-        "What do the numbers of an imported record mean, and what do they lack?",
-        examine_foreign,
-        title="numbers of another tool",
-        about=SERVING,
-    ),
-)

@@ -10,10 +10,13 @@ import polars as pl
 from fireassay.estimates.format import count, given, percent
 from fireassay.frames.record_data import RecordData
 from fireassay.metrics.metric import Results
-from fireassay.verdict.audits.support.audit import SERVING, Audit
+from fireassay.verdict.audits.audit import SERVING, Audits
 from fireassay.verdict.evidence.affected import by_configuration
 from fireassay.verdict.evidence.sent_requests import main, number, planned, serving_of
 from fireassay.verdict.types import Finding
+
+AUDITS = Audits(about=SERVING)
+
 
 # ---- token counts ----
 
@@ -22,6 +25,7 @@ COUNTS_FREE: Final = {"tokens_out": 1.0, "tokens_in": 4.0}  # tokens per request
 COUNTS_WORDS: Final = {"tokens_out": "output tokens", "tokens_in": "prompt tokens"}
 
 
+@AUDITS.add("token_counts", "Do the server's token counts agree with those of the tokenizer?", title="miscounted tokens")
 def examine_token_counts(measured: RecordData, _: Results) -> tuple[Finding, ...]:
     """A warning per configuration and side that disagree; a note if the counts do not come from the usage.
 
@@ -80,6 +84,7 @@ def _token_counts_source(measured: RecordData, both: pl.DataFrame) -> Iterator[F
         yield Finding("tokens_by_tokenizer", "note", None, evidence, "nothing, if the tokenizer is the model's own")
 
 
+@AUDITS.blind("token_counts")
 def blind_token_counts(measured: RecordData, _: Results) -> str | None:
     """Blind with a single count."""
     both = _both(measured)
@@ -94,6 +99,7 @@ LENGTHS_FAR: Final = 0.1
 LENGTHS_FREE: Final = 2  # tokens
 
 
+@AUDITS.add("output_lengths", "Are the answers as long as requested?", title="answers of another length")
 def examine_output_lengths(measured: RecordData, _: Results) -> Iterator[Finding]:
     """One finding per configuration with answer lengths other than requested.
 
@@ -133,26 +139,7 @@ def answer_lengths(measured: RecordData) -> pl.DataFrame:
     return joined.select("launch", "configuration", produced, "asked").drop_nulls()
 
 
+@AUDITS.blind("output_lengths")
 def blind_output_lengths(measured: RecordData, _: Results) -> str | None:
     """Blind without requested or counted lengths."""
     return None if answer_lengths(measured).height else "no answer's length was both requested and counted"
-
-
-AUDITS = (
-    Audit(
-        "token_counts",
-        "Do the server's token counts agree with those of the tokenizer?",
-        examine_token_counts,
-        title="miscounted tokens",
-        about=SERVING,
-        blind=blind_token_counts,
-    ),
-    Audit(
-        "output_lengths",
-        "Are the answers as long as requested?",
-        examine_output_lengths,
-        title="answers of another length",
-        about=SERVING,
-        blind=blind_output_lengths,
-    ),
-)

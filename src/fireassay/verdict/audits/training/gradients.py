@@ -14,19 +14,23 @@ from fireassay.estimates.estimate import Absent, Estimate, Value
 from fireassay.estimates.format import count, given, show
 from fireassay.frames.record_data import RecordData, effective_steps
 from fireassay.frames.training.correctness.first_gradients import worst
-from fireassay.frames.training.correctness.hashed_state import hashes
+from fireassay.frames.training.parallel_evidence import hashes
 from fireassay.frames.training.parallelism import why_not
-from fireassay.metrics.metric import Results
-from fireassay.verdict.audits.support.audit import TRAINING, Audit
+from fireassay.metrics.metric import LAUNCHED, Results
+from fireassay.verdict.audits.audit import TRAINING, Audits
 from fireassay.verdict.evidence.affected import by_configuration
-from fireassay.verdict.evidence.training_faults import diagnose
+from fireassay.verdict.evidence.gradient_faults import diagnose
 from fireassay.verdict.types import Finding
+
+AUDITS = Audits(about=TRAINING)
+
 
 # ---- losses ----
 
 LOSSES_RULE = "loss_not_finite"
 
 
+@AUDITS.add("losses", "Are the losses finite?", title="non-finite losses")
 def examine_losses(measured: RecordData, _: Results) -> tuple[Finding, ...]:
     """At most one finding per configuration.
 
@@ -64,6 +68,7 @@ def _losses_finding(name: str, rows: pl.DataFrame, losses: pl.DataFrame) -> Find
 TOLERANCE = 1e-3  # relative; rounding is about 1e-7 in float32, 4e-3 per term in bfloat16, less for a mean
 
 
+@AUDITS.add("same_loss", "Does distribution compute the same first loss?", title="different first loss", about=LAUNCHED)
 def examine_same_loss(measured: RecordData, results: Results) -> Iterator[Finding]:
     """A warning per configuration with a different first loss.
 
@@ -98,12 +103,13 @@ GRADIENTS_RULES = (
 )
 
 
+@AUDITS.add("gradients", "Are the gradients those of a single worker?", title="a wrong gradient")
 def examine_gradients(measured: RecordData, _: Results) -> tuple[Finding, ...]:
     """At most one finding per configuration.
 
     Agreement between ranks is not enough: of eight faults injected into DDP, seven left all ranks' gradients bitwise equal, and equal loss
     curves hid a gradient with a 75 % error. Only a comparison with one worker shows them. Faults explained by an earlier layer (lost
-    samples, another start) are not repeated; order: `fireassay.verdict.evidence.training_faults`. Shards of a model (FSDP2) are combined
+    samples, another start) are not repeated; order: `fireassay.verdict.evidence.gradient_faults`. Shards of a model (FSDP2) are combined
     first. In sampled later steps only a wrong factor, and clipping before averaging, are detected.
 
     Cannot tell: faults that begin after the first step and turn the gradient; errors within rounding (in bfloat16, a mean of means over
@@ -116,6 +122,7 @@ def examine_gradients(measured: RecordData, _: Results) -> tuple[Finding, ...]:
     )
 
 
+@AUDITS.blind("gradients")
 def blind_gradients(measured: RecordData, _: Results) -> str | None:
     """Blind without one worker's gradient of the same samples."""
     several = [name for name, level in zip(measured.configurations, measured.levels, strict=True) if level > 1]
@@ -130,6 +137,7 @@ SMALL: Final = 1e-3  # standard deviations
 ROUNDING: Final = 1e-5
 
 
+@AUDITS.add("batch_statistics", "Do the running statistics of batch normalisation agree between ranks?", title="drifting batch statistics")
 def examine_batch_statistics(measured: RecordData, _: Results) -> Iterator[Finding]:
     """One finding per configuration with differing statistics at the end.
 
@@ -176,24 +184,3 @@ def _batch_statistics_finding(measured: RecordData, name: str, drift: float, row
     )
     remedy = "use SyncBatchNorm, leave broadcast_buffers on, or broadcast one rank's buffers before evaluating and saving"
     return Finding(BATCH_STATISTICS_RULE, "warning" if drift > SMALL else "note", name, evidence, remedy)
-
-
-AUDITS = (
-    Audit("losses", "Are the losses finite?", examine_losses, title="non-finite losses", about=TRAINING),
-    Audit("same_loss", "Does distribution compute the same first loss?", examine_same_loss, title="different first loss"),
-    Audit(
-        "gradients",
-        "Are the gradients those of a single worker?",
-        examine_gradients,
-        title="a wrong gradient",
-        about=TRAINING,
-        blind=blind_gradients,
-    ),
-    Audit(
-        "batch_statistics",
-        "Do the running statistics of batch normalisation agree between ranks?",
-        examine_batch_statistics,
-        title="drifting batch statistics",
-        about=TRAINING,
-    ),
-)

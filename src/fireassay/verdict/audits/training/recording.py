@@ -12,17 +12,21 @@ from fireassay.estimates.format import count, given, percent, reading, show
 from fireassay.frames.record_data import RecordData
 from fireassay.frames.training.flops import source
 from fireassay.frames.training.lost_time import SavingWait, saving_waits
-from fireassay.metrics.metric import Results
+from fireassay.metrics.metric import LAUNCHED, Results
 from fireassay.units import SECONDS
-from fireassay.verdict.audits.support.audit import TRAINING, Audit
+from fireassay.verdict.audits.audit import TRAINING, Audits
 from fireassay.verdict.evidence.affected import MIN_SHARE, by_configuration
 from fireassay.verdict.types import Finding
+
+AUDITS = Audits(about=TRAINING)
+
 
 # ---- overhead ----
 
 OVERHEAD_MAX_SHARE = 0.01  # of a step
 
 
+@AUDITS.add("overhead", "Did the instrument disturb what it measured?", title="instrument overhead", about=LAUNCHED)
 def examine_overhead(measured: RecordData, results: Results) -> Iterator[Finding]:
     """A warning per configuration with an overhead above one per cent of the step.
 
@@ -39,6 +43,7 @@ def examine_overhead(measured: RecordData, results: Results) -> Iterator[Finding
 # ---- unseen steps ----
 
 
+@AUDITS.add("unseen_steps", "Was torch imported, but no step recorded?", title="no recorded step", first=True)
 def examine_unseen_steps(measured: RecordData, _: Results) -> Iterator[Finding]:
     """One warning per configuration with torch imported but no steps recorded.
 
@@ -62,6 +67,7 @@ def examine_unseen_steps(measured: RecordData, _: Results) -> Iterator[Finding]:
 # ---- ranks reporting ----
 
 
+@AUDITS.add("ranks_reporting", "Did every rank report its steps, and equally many?", title="missing ranks", about=LAUNCHED)
 def examine_ranks_reporting(measured: RecordData, _: Results) -> Iterator[Finding]:
     """One warning per configuration in which ranks are missing from the steps.
 
@@ -105,6 +111,7 @@ def _uneven(measured: RecordData) -> Iterator[Finding]:
 SAVING_ALONE_WORTH_SAYING: Final = 0.02
 
 
+@AUDITS.add("saving_alone", "Do ranks wait for the one that saves checkpoints?", title="waiting for a checkpoint")
 def examine_saving_alone(measured: RecordData, _: Results) -> tuple[Finding, ...]:
     """One finding per configuration; a warning from a tenth of step time on.
 
@@ -130,6 +137,7 @@ def _saving_alone_finding(name: str, wait: SavingWait) -> Finding:
 # ---- fault moment ----
 
 
+@AUDITS.add("fault_moment", "Did a fault strike before any checkpoint was recorded?", title="fault without a checkpoint")
 def examine_fault_moment(measured: RecordData, _: Results) -> Iterator[Finding]:
     """One note per configuration.
 
@@ -152,6 +160,7 @@ def examine_fault_moment(measured: RecordData, _: Results) -> Iterator[Finding]:
 # ---- above peak ----
 
 
+@AUDITS.add("above_peak", "Is more work reported than the devices can do?", title="utilisation above the peak")
 def examine_above_peak(measured: RecordData, results: Results) -> Iterator[Finding]:
     """One finding per configuration with a utilisation above 1.
 
@@ -184,6 +193,7 @@ def _likely(measured: RecordData, value: Estimate) -> str:
     return "; or ".join(likely)
 
 
+@AUDITS.blind("above_peak")
 def blind_above_peak(measured: RecordData, results: Results) -> str | None:
     """Blind without a utilisation."""
     values = results.get("mfu", {})
@@ -191,39 +201,3 @@ def blind_above_peak(measured: RecordData, results: Results) -> str | None:
         return None
     first = next((value for value in values.values() if isinstance(value, Absent)), None)
     return first.detail if first is not None else "utilisation was not computed"
-
-
-AUDITS = (
-    Audit("overhead", "Did the instrument disturb what it measured?", examine_overhead, title="instrument overhead"),
-    Audit(
-        "unseen_steps",
-        "Was torch imported, but no step recorded?",
-        examine_unseen_steps,
-        title="no recorded step",
-        about=TRAINING,
-        first=True,
-    ),
-    Audit("ranks_reporting", "Did every rank report its steps, and equally many?", examine_ranks_reporting, title="missing ranks"),
-    Audit(
-        "saving_alone",
-        "Do ranks wait for the one that saves checkpoints?",
-        examine_saving_alone,
-        title="waiting for a checkpoint",
-        about=TRAINING,
-    ),
-    Audit(
-        "fault_moment",
-        "Did a fault strike before any checkpoint was recorded?",
-        examine_fault_moment,
-        title="fault without a checkpoint",
-        about=TRAINING,
-    ),
-    Audit(
-        "above_peak",
-        "Is more work reported than the devices can do?",
-        examine_above_peak,
-        title="utilisation above the peak",
-        about=TRAINING,
-        blind=blind_above_peak,
-    ),
-)

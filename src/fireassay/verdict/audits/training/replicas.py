@@ -3,24 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Final
 
 import polars as pl
 
 from fireassay.estimates.format import count, given
-from fireassay.frames.record_data import RecordData, effective_steps
-from fireassay.frames.training.correctness.hashed_state import hashes
+from fireassay.frames.record_data import TOLERANCE, RecordData, effective_steps, items_per_step
+from fireassay.frames.training.parallel_evidence import hashes
 from fireassay.frames.training.parallelism import DECLARE, WORDS, Parallelism, parallelism, why_not
-from fireassay.frames.training.scaling_mode import TOLERANCE, items_per_step
-from fireassay.metrics.metric import Results
+from fireassay.metrics.metric import LAUNCHED, Results
 from fireassay.spec.plan import configuration_name
 from fireassay.stats.groups.gradient_difference import ratio_name
-from fireassay.verdict.audits.support.audit import TRAINING, Audit
+from fireassay.verdict.audits.audit import TRAINING, Audits
 from fireassay.verdict.evidence.affected import by_configuration
 from fireassay.verdict.evidence.divergence import cause
-from fireassay.verdict.evidence.gradient_faults import legitimate
-from fireassay.verdict.evidence.training_faults import diagnose
+from fireassay.verdict.evidence.gradient_faults import diagnose, legitimate
 from fireassay.verdict.types import Finding
+
+AUDITS = Audits(about=TRAINING)
+
 
 # ---- replicas ----
 
@@ -35,13 +37,14 @@ REPLICAS_RULES = (
 )
 
 
+@AUDITS.add("replicas", "Did all replicas hold the same parameters?", title="diverged replicas", about=LAUNCHED)
 def examine_replicas(measured: RecordData, _: Results) -> Iterator[Finding]:
     """One finding per configuration with differing replicas.
 
     Different at step 0: a replica started from other parameters (another seed, no broadcast). Equal at first and different later:
     `fireassay.verdict.evidence.divergence` finds the cause. Equal until a fault and different after the restart (fault launches only): not
     every rank resumed from the same checkpoint. The first match names the fault. Gradients that differ between ranks in the first step are
-    more specific (`fireassay.verdict.evidence.training_faults`).
+    more specific (`fireassay.verdict.evidence.gradient_faults`).
 
     Checked after 0, 1, 2, 4, 8, ... steps and at the end. Cannot tell: the exact step of a later divergence, only the check that found it;
     nor replicas that diverge and are made equal again between checks (periodic averaging).
@@ -50,7 +53,7 @@ def examine_replicas(measured: RecordData, _: Results) -> Iterator[Finding]:
     for name, named in diagnose(measured).items():
         apart = compared.filter((pl.col("configuration") == name) & ~pl.col("agree")).sort("incarnation", "launch", "step")
         if named is not None and named.fault in REPLICAS_RULES:
-            yield Finding(named.fault, named.severity, name, f"{named.evidence}{_replicas_launches(apart)}", named.remedy)
+            yield replace(named, evidence=f"{named.evidence}{_replicas_launches(apart)}").finding(name)
         elif apart.height and not why_not(measured, name, "replicas"):
             yield _replicas_finding(measured, name, apart)
 
@@ -74,7 +77,7 @@ def _replicas_finding(measured: RecordData, configuration: str, apart: pl.DataFr
         remedy = "load the same checkpoint on every rank before the model is wrapped, or broadcast it after loading"
         return Finding("replicas_differ_after_restart", "fail", configuration, evidence, remedy)
     reason = cause(measured, launch, step)
-    return Finding(reason.fault, "fail", configuration, f"{reason.evidence}{_replicas_launches(apart)}", reason.remedy)
+    return replace(reason, evidence=f"{reason.evidence}{_replicas_launches(apart)}").finding(configuration)
 
 
 # ---- training state ----
@@ -90,6 +93,7 @@ OF_REPLICAS: Final = (
 TRAINING_STATE_RULES = ("same_random_numbers", "random_numbers_differ")
 
 
+@AUDITS.add("training_state", "Do RNG and optimizer states match where they must?", title="random numbers and optimizer states")
 def examine_training_state(measured: RecordData, _: Results) -> tuple[Finding, ...]:
     """Findings per configuration.
 
@@ -185,6 +189,7 @@ def _training_state_first(measured: RecordData, apart: pl.DataFrame) -> Iterator
 MODES_RULE = "mode_differs_by_rank"
 
 
+@AUDITS.add("modes", "Did all ranks train in the same mode?", title="a rank in another mode")
 def examine_modes(measured: RecordData, _: Results) -> tuple[Finding, ...]:
     """One finding per configuration with a rank in another mode.
 
@@ -220,6 +225,7 @@ def _modes_finding(measured: RecordData, name: str, rows: pl.DataFrame) -> Findi
 JUDGED_ALL = ("data", "sharded")
 
 
+@AUDITS.add("parallelism", "Is the training distributed, and as declared?", title="nothing distributed")
 def examine_parallelism(measured: RecordData, _: Results) -> tuple[Finding, ...]:
     """At most one finding per configuration, and a note for each parallelism not shared by all.
 
@@ -276,30 +282,10 @@ def _note(layout: Parallelism) -> Finding:
     return Finding("parallelism_recognised", "note", None, evidence, f"nothing is wrong; if this is not the case, {DECLARE}")
 
 
+@AUDITS.blind("parallelism")
 def blind_parallelism(measured: RecordData, _: Results) -> str | None:
     """A record without evidence is taken to be data-parallel."""
     several = [name for name, level in zip(measured.configurations, measured.levels, strict=True) if level > 1]
     if several and all(parallelism(measured, name).by == "assumed" for name in several):
         return "the record does not say how the training is distributed over its ranks"
     return None
-
-
-AUDITS = (
-    Audit("replicas", "Did all replicas hold the same parameters?", examine_replicas, title="diverged replicas"),
-    Audit(
-        "training_state",
-        "Do RNG and optimizer states match where they must?",
-        examine_training_state,
-        title="random numbers and optimizer states",
-        about=TRAINING,
-    ),
-    Audit("modes", "Did all ranks train in the same mode?", examine_modes, title="a rank in another mode", about=TRAINING),
-    Audit(
-        "parallelism",
-        "Is the training distributed, and as declared?",
-        examine_parallelism,
-        title="nothing distributed",
-        about=TRAINING,
-        blind=blind_parallelism,
-    ),
-)

@@ -9,18 +9,22 @@ from dataclasses import dataclass
 import polars as pl
 
 from fireassay.estimates.format import count, given
-from fireassay.frames.ended_launches import ended
 from fireassay.frames.record_data import RecordData, portions
+from fireassay.frames.record_tables import ended
 from fireassay.frames.training.correctness.sample_ledger import Epoch, epochs, known_samples, shares, shuffled_alike
 from fireassay.frames.training.parallelism import why_not
 from fireassay.metrics.metric import Results
-from fireassay.verdict.audits.support.audit import TRAINING, Audit
-from fireassay.verdict.evidence.training_faults import diagnose
+from fireassay.verdict.audits.audit import TRAINING, Audits
+from fireassay.verdict.evidence.gradient_faults import diagnose
 from fireassay.verdict.types import Finding, Severity
+
+AUDITS = Audits()
+
 
 # ---- samples ----
 
 
+@AUDITS.add("samples", "Was every sample used exactly once per epoch?", title="samples lost or used twice")
 def examine_samples(measured: RecordData, _: Results) -> Iterator[Finding]:
     """Findings on lost and duplicated samples, one per configuration and kind; fault launches included.
 
@@ -127,6 +131,7 @@ def _why_twice(worst: Epoch) -> str:
 SAMPLE_WEIGHTS_RULE = "unequal_shards"
 
 
+@AUDITS.add("sample_weights", "Did every sample have the same weight?", title="unequal sample weights", about=TRAINING)
 def examine_sample_weights(measured: RecordData, _: Results) -> tuple[Finding, ...]:
     """At most one finding per configuration.
 
@@ -173,6 +178,7 @@ def _spread(measured: RecordData, launches: pl.DataFrame) -> pl.DataFrame:
 DATA_LOADING_MAX_SHARE = 0.20  # of the steady step time
 
 
+@AUDITS.add("data_loading", "Does the timed region include data loading?", title="data loading in the timed region")
 def examine_data_loading(measured: RecordData, _: Results) -> tuple[Finding, ...]:
     """A warning per configuration that waits long for its data.
 
@@ -200,6 +206,7 @@ def _data_loading_shares(measured: RecordData) -> dict[str, float]:
     return {name: data / step for name, data, step in sums.iter_rows() if step > 0.0}
 
 
+@AUDITS.blind("data_loading")
 def blind_data_loading(measured: RecordData, _: Results) -> str | None:
     """Blind without a data-loading phase."""
     return None if _data_loading_shares(measured) else "no step records how long it waited for its data; iterate over probe.steps(loader)"
@@ -219,6 +226,7 @@ class Evaluated:
     training_data: bool
 
 
+@AUDITS.add("held_out", "Was the model evaluated on samples it was trained on?", title="evaluated on training data")
 def examine_held_out(measured: RecordData, _: Results) -> tuple[Finding, ...]:
     """At most one finding per configuration and rule, for its worst evaluation.
 
@@ -275,19 +283,3 @@ def _held_out_evidence(worst: Evaluated) -> str:
         f"of {count(worst.samples, 'samples')} evaluated in launch {worst.launch} ({worst.data}), the model had been trained on "
         f"{worst.trained_on:,}"
     )
-
-
-AUDITS = (
-    Audit("samples", "Was every sample used exactly once per epoch?", examine_samples, title="samples lost or used twice"),
-    Audit(
-        "sample_weights", "Did every sample have the same weight?", examine_sample_weights, title="unequal sample weights", about=TRAINING
-    ),
-    Audit(
-        "data_loading",
-        "Does the timed region include data loading?",
-        examine_data_loading,
-        title="data loading in the timed region",
-        blind=blind_data_loading,
-    ),
-    Audit("held_out", "Was the model evaluated on samples it was trained on?", examine_held_out, title="evaluated on training data"),
-)

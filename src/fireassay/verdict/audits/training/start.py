@@ -14,8 +14,11 @@ import polars as pl
 from fireassay.estimates.format import count
 from fireassay.frames.record_data import RecordData
 from fireassay.metrics.metric import Results
-from fireassay.verdict.audits.support.audit import TRAINING, Audit
+from fireassay.verdict.audits.audit import TRAINING, Audits
 from fireassay.verdict.types import Finding, Severity
+
+AUDITS = Audits(about=TRAINING)
+
 
 # ---- contaminated start ----
 
@@ -42,6 +45,7 @@ class StartLaunch:
     saved: frozenset[str]
 
 
+@AUDITS.add("contaminated_start", "Did each launch begin afresh, or where another one had ended?", title="launches that share a snapshot")
 def examine_start(measured: RecordData, _: Results) -> tuple[Finding, ...]:
     """At most one finding per configuration, the most certain; one more for seeds with differing starts between configurations.
 
@@ -292,6 +296,7 @@ def _files(detail: str | None) -> list[str]:
 # ---- forked start ----
 
 
+@AUDITS.add("forked_start", "Were the workers forks of a process that had imported torch?", title="forked start")
 def examine_forked(measured: RecordData, _: Results) -> tuple[Finding, ...]:
     """One note for the record.
 
@@ -302,17 +307,3 @@ def examine_forked(measured: RecordData, _: Results) -> tuple[Finding, ...]:
         return ()
     evidence = "workers were forks of a process that had imported torch: wall time, cost and recovery of a run exclude the imports"
     return (Finding("forked_start", "note", None, evidence, 'set launcher.start = "exec" where they matter; steps are the same'),)
-
-
-AUDITS = (
-    Audit(
-        "contaminated_start",
-        "Did each launch begin afresh, or where another one had ended?",
-        examine_start,
-        title="launches that share a snapshot",
-        about=TRAINING,
-    ),
-    Audit(
-        "forked_start", "Were the workers forks of a process that had imported torch?", examine_forked, title="forked start", about=TRAINING
-    ),
-)

@@ -21,15 +21,19 @@ from fireassay.stats.groups.clocks import MIN_PINGS
 from fireassay.stats.groups.stragglers import Excess, Search
 from fireassay.stats.intervals.intervals import Interval, mean_t
 from fireassay.units import SECONDS
-from fireassay.verdict.audits.support.audit import TRAINING, Audit
+from fireassay.verdict.audits.audit import TRAINING, Audits
 from fireassay.verdict.evidence.affected import gain_words, in_launches, most
 from fireassay.verdict.types import Finding, Severity
+
+AUDITS = Audits()
+
 
 # ---- warm up ----
 
 SHARE_WORTH_NAMING = 0.5  # of a configuration's launches
 
 
+@AUDITS.add("warm_up", "Was warm-up recognised, and was a steady state reached?", title="cold start in the numbers")
 def examine_warm_up(measured: RecordData, _: Results) -> tuple[Finding, ...]:
     """One finding per configuration and unwanted class; a note on how much warm-up was excluded.
 
@@ -65,6 +69,7 @@ def _warm(measured: RecordData) -> tuple[Finding, ...]:
     return (Finding("warm_up", "note", None, evidence, "nothing to do; they stay in the record"),)
 
 
+@AUDITS.blind("warm_up")
 def blind_warm_up(measured: RecordData, _: Results) -> str | None:
     """Blind without marked steps; trials declare their own warm-up."""
     return (
@@ -83,6 +88,7 @@ LAST_TO_LONGEST = 2.0  # a periodic long step (averaging in local SGD) is no que
 SYNCHRONISATION_REMEDY = "synchronise the device before each reading of the clock, or let the probe time the phases with device events"
 
 
+@AUDITS.add("missing_synchronisation", "Was the clock read before the device had finished?", title="missing synchronisation")
 def examine_synchronisation(measured: RecordData, _: Results) -> Iterator[Finding]:
     """At most one warning per configuration and sign.
 
@@ -155,6 +161,7 @@ def _paused(measured: RecordData) -> pl.DataFrame:
     return by_rank.group_by("launch").agg(pl.col("duration_ns").max().alias("paused"))
 
 
+@AUDITS.blind("missing_synchronisation")
 def blind_synchronisation(measured: RecordData, _: Results) -> str | None:
     """Blind with too few marked steps."""
     if _signs(measured).height:
@@ -199,6 +206,7 @@ class Searched:
     search: Search
 
 
+@AUDITS.add("stragglers", "Is one rank slower than the others, and in which phase?", title="a slow rank", about=TRAINING)
 def examine_stragglers(measured: RecordData, _: Results) -> tuple[Finding, ...]:
     """One finding per configuration, rank and phase, the largest excess first.
 
@@ -263,6 +271,7 @@ def _interval(members: list[tuple[Searched, Excess]]) -> Interval:
     return mean_t(values, 0.95) if len(values) > 1 else members[0][1].seconds
 
 
+@AUDITS.blind("stragglers")
 def blind_stragglers(measured: RecordData, _: Results) -> str | None:
     """Blind without a launch of several ranks, known waiting and enough steps."""
     if all(entry.workers == 1 for entry in measured.varied):
@@ -279,6 +288,7 @@ def blind_stragglers(measured: RecordData, _: Results) -> str | None:
 # ---- host clocks ----
 
 
+@AUDITS.add("host_clocks", "Can times of different hosts be compared?", title="clocks of several hosts", about=TRAINING)
 def examine_host_clocks(measured: RecordData, _: Results) -> tuple[Finding, ...]:
     """One finding per configuration and host: its first launch with an unknown clock.
 
@@ -296,52 +306,19 @@ def examine_host_clocks(measured: RecordData, _: Results) -> tuple[Finding, ...]
 
 
 def _host_clocks_finding(name: str, clock: HostClock) -> Finding:
-    looked = clock.looks >= MIN_PINGS
-    severity: Severity = "warning" if looked else "note"
+    measured_enough = clock.looks >= MIN_PINGS
+    severity: Severity = "warning" if measured_enough else "note"
     evidence = f"times of {clock.host} cannot be compared with other hosts' in launch {clock.launch}: {clock.trouble}"
     remedy = (
         "check whether a host was suspended, moved or restarted during the launch"
-        if looked
+        if measured_enough
         else "make rank 0's port reachable from the other hosts (a helper thread contacts it at MASTER_ADDR), and let runs last a few seconds"
     )
-    return Finding("clocks_disagree" if looked else "clocks_unknown", severity, name, evidence, remedy)
+    return Finding("clocks_disagree" if measured_enough else "clocks_unknown", severity, name, evidence, remedy)
 
 
+@AUDITS.blind("host_clocks")
 def blind_host_clocks(measured: RecordData, _: Results) -> str | None:
     """Blind with a single host."""
     hosts = {host for _, host in clock_offsets(measured)}
     return None if len(hosts) > 1 else "all workers ran on one host, which has one clock"
-
-
-AUDITS = (
-    Audit(
-        "warm_up",
-        "Was warm-up recognised, and was a steady state reached?",
-        examine_warm_up,
-        title="cold start in the numbers",
-        blind=blind_warm_up,
-    ),
-    Audit(
-        "missing_synchronisation",
-        "Was the clock read before the device had finished?",
-        examine_synchronisation,
-        title="missing synchronisation",
-        blind=blind_synchronisation,
-    ),
-    Audit(
-        "stragglers",
-        "Is one rank slower than the others, and in which phase?",
-        examine_stragglers,
-        title="a slow rank",
-        about=TRAINING,
-        blind=blind_stragglers,
-    ),
-    Audit(
-        "host_clocks",
-        "Can times of different hosts be compared?",
-        examine_host_clocks,
-        title="clocks of several hosts",
-        about=TRAINING,
-        blind=blind_host_clocks,
-    ),
-)

@@ -4,22 +4,21 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from fireassay.estimates.format import count, given
-from fireassay.frames.training.scaling_mode import TOLERANCE
-from fireassay.verdict.claims.claim_audit import ClaimAudit
+from fireassay.frames.record_data import TOLERANCE
+from fireassay.spec.claim import Claim, Number
+from fireassay.verdict.claims.claim import ClaimAudits
 from fireassay.verdict.claims.claimed_numbers import differences, folded, found, is_studied, listed, studied, unsaid
 from fireassay.verdict.claims.claimed_numbers import found as said_wrong
 from fireassay.verdict.claims.stated.gains import base_workers, efficiency, pairs, workers_factor
-from fireassay.verdict.claims.stated.kinds import is_cost, is_energy, is_quality, is_relative
-from fireassay.verdict.claims.stated.names import metric_name, statistic
+from fireassay.verdict.claims.stated.kinds import is_cost, is_energy, is_quality, is_relative, metric_name, statistic
 from fireassay.verdict.types import Finding
 
-if TYPE_CHECKING:
-    from fireassay.spec.claim import Claim, Number
+AUDITS = ClaimAudits()
 
 
+@AUDITS.add("construct_mismatch")
 def claim_construct_mismatch(said: Claim) -> tuple[Finding, ...]:
     """Numbers of different runs, conditions or statistics presented together."""
     if len(said.number) < 2:
@@ -138,6 +137,7 @@ def _statistics(said: Claim) -> Iterator[Finding]:
 CENTRE = {"p50": "median"}
 
 
+@AUDITS.add("apples_to_oranges")
 def claim_apples_to_oranges(said: Claim) -> Iterator[Finding]:
     """Differing conditions of the two sides."""
     base, other = said.conditions.baseline, said.conditions.candidate
@@ -160,6 +160,7 @@ def claim_apples_to_oranges(said: Claim) -> Iterator[Finding]:
         yield found("conditions_unsaid", "note", None, evidence, remedy, "same_conditions")
 
 
+@AUDITS.add("scaling_mode")
 def claim_mode(said: Claim) -> tuple[Finding, ...]:
     """Modes that contradict the batches, and unstated modes."""
     scaled = [n for n in said.number if _is_scaled(said, n)]
@@ -222,6 +223,7 @@ BASELINE_BITS = {
 }
 
 
+@AUDITS.add("weak_baseline")
 def claim_baseline(said: Claim) -> Iterator[Finding]:
     """The two sides' strength, the kind of baseline, and speedups that are too good."""
     relative = [n for n in said.number if is_relative(n) and not (is_quality(n) or is_cost(n) or is_energy(n))]
@@ -298,11 +300,3 @@ def _at_workers(number: Number, value: float, factor: float | None, low: float |
     evidence = f"{times}an efficiency of {given(value, 3)}, at or above what is possible if one worker is used well{certain}"
     remedy = "find what the baseline lacks (precision, batch, threads, compilation) before believing that communication costs nothing"
     return found("speedup_at_workers", "warning", number, evidence, remedy, "strong_base")
-
-
-AUDITS = (
-    ClaimAudit("construct_mismatch", claim_construct_mismatch),
-    ClaimAudit("apples_to_oranges", claim_apples_to_oranges),
-    ClaimAudit("scaling_mode", claim_mode),
-    ClaimAudit("weak_baseline", claim_baseline),
-)

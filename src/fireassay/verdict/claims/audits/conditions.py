@@ -5,18 +5,18 @@ from __future__ import annotations
 import itertools
 import math
 import re
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from fireassay.estimates.format import count, given
-from fireassay.verdict.claims.claim_audit import ClaimAudit
+from fireassay.spec.claim import Claim, Interval, Number
+from fireassay.verdict.claims.claim import ClaimAudits
 from fireassay.verdict.claims.claimed_numbers import found, speeds, unsaid
 from fireassay.verdict.claims.stated import kinds
 from fireassay.verdict.claims.stated.gains import gain, is_efficiency, same_quantity
 from fireassay.verdict.claims.stated.kinds import is_cost, is_energy, is_wait
 from fireassay.verdict.types import Finding
 
-if TYPE_CHECKING:
-    from fireassay.spec.claim import Claim, Interval, Number
+AUDITS = ClaimAudits()
 
 
 # ---- wide interval ----
@@ -28,6 +28,7 @@ COMPARES: Final = (
 WIDE_INTERVAL_REMEDY: Final = "measure in more launches until the interval decides it, or claim no more than the interval shows"
 
 
+@AUDITS.add("wide_interval", "Does the published interval support the claim?", title="inconclusive interval")
 def claim_wide_interval(said: Claim) -> tuple[Finding, ...]:
     """Intervals that leave the claim undecided.
 
@@ -120,6 +121,7 @@ FARTHEST = 2.0  # times the largest measured worker count
 MIN_POINTS = 4  # worker counts; two parameters leave two points to test the law
 
 
+@AUDITS.add("extrapolation", "Does the claim reach beyond what was measured?", title="extrapolation")
 def claim_extrapolation(said: Claim) -> tuple[Finding, ...]:
     """Predictions too far out, and predictions with an unstated range.
 
@@ -154,6 +156,7 @@ def _largest(said: Claim, predicted: int) -> int | None:
 # ---- quiet machine ----
 
 
+@AUDITS.add("quiet_machine", "Was the machine dedicated to the experiment?", title="disturbed machine")
 def claim_quiet_machine(said: Claim) -> tuple[Finding, ...]:
     """A shared machine, or an unstated one.
 
@@ -178,6 +181,7 @@ PRICE_IN_WORDS: Final = r"(per|/)\s*([a-z0-9]+[- ])?(h|hr|hours?)\b|\bspot\b|\bo
 METER_IN_WORDS: Final = r"\bat the (wall|plug|board|node|rack|socket)\b|\b(board|wall|meter|pue|tdp|nvml|rapl|ipmi|pdu)\b"
 
 
+@AUDITS.add("cost_basis", "At which price, on which day and with which meter was it calculated?", title="price or meter not stated")
 def claim_cost_basis(said: Claim) -> tuple[Finding, ...]:
     """Costs without a price or a day, energies without a meter.
 
@@ -221,6 +225,7 @@ CLIENTS: Final = (
 )
 
 
+@AUDITS.add("load_model", "Was the load independent of the server's speed?", title="closed loop")
 def claim_load_model(said: Claim) -> tuple[Finding, ...]:
     """Latencies of a closed loop without its number of clients.
 
@@ -243,17 +248,3 @@ def claim_load_model(said: Claim) -> tuple[Finding, ...]:
     )
     remedy = "offer the load at a fixed rate (open loop), or state concurrency in number.conditions and claim the waiting times for it only"
     return (found("closed_loop_without_clients", "warning", waits[0], evidence, remedy, "tail", "goodput"),)
-
-
-AUDITS = (
-    ClaimAudit("wide_interval", claim_wide_interval, "Does the published interval support the claim?", title="inconclusive interval"),
-    ClaimAudit("extrapolation", claim_extrapolation, "Does the claim reach beyond what was measured?", title="extrapolation"),
-    ClaimAudit("quiet_machine", claim_quiet_machine, "Was the machine dedicated to the experiment?", title="disturbed machine"),
-    ClaimAudit(
-        "cost_basis",
-        claim_cost_basis,
-        "At which price, on which day and with which meter was it calculated?",
-        title="price or meter not stated",
-    ),
-    ClaimAudit("load_model", claim_load_model, "Was the load independent of the server's speed?", title="closed loop"),
-)

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
 
 from fireassay.estimates.format import given
+from fireassay.spec.claim import Claim, Number, Objective
 from fireassay.verdict.audits.training.timing import SYNCHRONISATION_REMEDY
-from fireassay.verdict.claims.claim_audit import ClaimAudit
+from fireassay.verdict.claims.claim import ClaimAudits
 from fireassay.verdict.claims.claimed_numbers import found, speeds, unsaid
-from fireassay.verdict.claims.stated.kinds import is_collective, is_rate, is_serving, is_wait
-from fireassay.verdict.claims.stated.names import has_word
+from fireassay.verdict.claims.stated.kinds import has_word, is_collective, is_rate, is_serving, is_wait
 from fireassay.verdict.claims.stated.objective import Evidence, evidence, limit_of, limited, same_unit
 from fireassay.verdict.types import Finding
 
-if TYPE_CHECKING:
-    from fireassay.spec.claim import Claim, Number, Objective
+AUDITS = ClaimAudits()
 
 
+@AUDITS.add("warm_up")
 def claim_warm_up(said: Claim) -> tuple[Finding, ...]:
     """Numbers that include cold repetitions, and numbers that leave it unstated."""
     cold = [
@@ -47,6 +46,7 @@ def claim_warm_up(said: Claim) -> tuple[Finding, ...]:
 DEVICES = ("gpu", "cuda", "tpu", "h100", "h200", "a100", "b200", "v100", "l40", "mi300", "npu", "rocm")
 
 
+@AUDITS.add("missing_synchronisation")
 def claim_synchronisation(said: Claim) -> tuple[Finding, ...]:
     """Numbers read from an unsynchronised device, and device numbers that leave it unstated."""
     wrong = [
@@ -82,6 +82,7 @@ def _on_device(said: Claim) -> bool:
     return re.search(rf"(?<![a-wyz])({'|'.join(DEVICES)})", words.casefold()) is not None
 
 
+@AUDITS.add("data_loading")
 def claim_data_loading(said: Claim) -> tuple[Finding, ...]:
     """Numbers that include loading, and numbers that leave it unstated."""
     fast = tuple(number for number in speeds(said) if not is_collective(number))
@@ -110,6 +111,7 @@ def claim_data_loading(said: Claim) -> tuple[Finding, ...]:
     )
 
 
+@AUDITS.add("silent_slo")
 def claim_silent_slo(said: Claim) -> tuple[Finding, ...]:
     """Rates beside an objective that is broken, unstated, or supported by an unsuitable statistic."""
     rates = [number for number in said.number if is_rate(number)]
@@ -174,11 +176,3 @@ def _silent_slo_said(number: Number) -> str:
 def _silent_slo_limit(slo: Objective, number: Number) -> str:
     limit = limit_of(slo)
     return f"{given(limit.value or 0.0)} {limit.unit_name or number.unit or ''}".rstrip()
-
-
-AUDITS = (
-    ClaimAudit("warm_up", claim_warm_up),
-    ClaimAudit("missing_synchronisation", claim_synchronisation),
-    ClaimAudit("data_loading", claim_data_loading),
-    ClaimAudit("silent_slo", claim_silent_slo),
-)

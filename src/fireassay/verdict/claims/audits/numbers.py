@@ -3,22 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from fireassay.estimates.format import count, given
-from fireassay.verdict.claims.claim_audit import ClaimAudit
+from fireassay.spec.claim import Claim, Number
+from fireassay.verdict.claims.claim import ClaimAudits
 from fireassay.verdict.claims.claimed_numbers import found
 from fireassay.verdict.claims.stated import kinds
 from fireassay.verdict.claims.stated.gains import LESS, MAX_AS_RATIO, base_workers, efficiency_as_said, gain, is_efficiency, workers_factor
-from fireassay.verdict.claims.stated.kinds import is_quality, is_relative, is_speed, is_wait, unit_of
-from fireassay.verdict.claims.stated.names import LEVELS, has_word, metric_name, statistic
-from fireassay.verdict.claims.stated.objective import limited, same_unit
-from fireassay.verdict.claims.stated.scores import confusion, is_bounded, of_number
+from fireassay.verdict.claims.stated.kinds import (
+    LEVELS,
+    has_word,
+    is_quality,
+    is_relative,
+    is_speed,
+    is_wait,
+    metric_name,
+    statistic,
+    unit_of,
+)
+from fireassay.verdict.claims.stated.objective import confusion, is_bounded, limited, of_number, same_unit
 from fireassay.verdict.claims.stated.units import Unit, convertible, difference, parse, part_of
 from fireassay.verdict.types import Finding
 
-if TYPE_CHECKING:
-    from fireassay.spec.claim import Claim, Number
+AUDITS = ClaimAudits()
 
 
 # ---- arithmetic ----
@@ -28,6 +36,7 @@ CENTRAL: Final = (None, "ratio", "mean", "median", "p50", "single")
 ARITHMETIC_REMEDY: Final = "publish numbers from the same launches, each derived once from the raw measurements"
 
 
+@AUDITS.add("arithmetic", "Are the published numbers contradictory or impossible?", title="contradictory numbers")
 def claim_arithmetic(said: Claim) -> tuple[Finding, ...]:
     """Contradictions and impossible values.
 
@@ -202,6 +211,7 @@ def _close(first: float, other: float) -> bool:
 # ---- units ----
 
 
+@AUDITS.add("units", "Do the units fit the numbers and one another?", title="confused units")
 def claim_units(said: Claim) -> tuple[Finding, ...]:
     """Units that do not fit.
 
@@ -298,6 +308,7 @@ def _of_the_limit(said: Claim) -> list[Finding]:
 RATIO_SUMMARY_REMEDY = "publish the times of every workload on both sides, or the total work over the total time"
 
 
+@AUDITS.add("ratio_summary", "Were ratios averaged?", title="summary of ratios")
 def claim_ratio_summary(said: Claim) -> tuple[Finding, ...]:
     """Means without a meaning.
 
@@ -325,6 +336,7 @@ def _summary(number: Number) -> list[Finding]:
 # ---- absolute base ----
 
 
+@AUDITS.add("absolute_base", "What is the ratio relative to, and what is the number's unit?", title="base not given in absolute terms")
 def claim_absolute_base(said: Claim) -> Iterator[Finding]:
     """Ratios without the base's own value, numbers without a unit.
 
@@ -357,16 +369,3 @@ def _is_the_base(said: Claim, number: Number, other: Number) -> bool:
     if few is not None and number.workers is not None and few != number.workers:
         return other.workers == few and other.of in (None, number.of)
     return number.of is not None and other.of not in (None, number.of)
-
-
-AUDITS = (
-    ClaimAudit("arithmetic", claim_arithmetic, "Are the published numbers contradictory or impossible?", title="contradictory numbers"),
-    ClaimAudit("units", claim_units, "Do the units fit the numbers and one another?", title="confused units"),
-    ClaimAudit("ratio_summary", claim_ratio_summary, "Were ratios averaged?", title="summary of ratios"),
-    ClaimAudit(
-        "absolute_base",
-        claim_absolute_base,
-        "What is the ratio relative to, and what is the number's unit?",
-        title="base not given in absolute terms",
-    ),
-)

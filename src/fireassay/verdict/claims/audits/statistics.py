@@ -4,28 +4,35 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from fireassay.estimates.format import count, given
-from fireassay.stats.comparing.tango import zero_flip_bound
+from fireassay.spec.claim import Claim, ClaimedQuality, Number
+from fireassay.stats.comparing.noninferiority import zero_flip_bound
 from fireassay.stats.intervals.quantiles import least_two_sided
 from fireassay.verdict.audits.every.launches import LAUNCHES_ENOUGH
 from fireassay.verdict.audits.every.tails import PERCENTILE_TRIALS_CONFIDENCE
-from fireassay.verdict.claims.claim_audit import ClaimAudit
+from fireassay.verdict.claims.claim import ClaimAudits
 from fireassay.verdict.claims.claimed_numbers import found, improved, unsaid
 from fireassay.verdict.claims.claimed_numbers import found as said_wrong
-from fireassay.verdict.claims.stated.kinds import is_quality, is_relative, is_share, is_wait, lower_is_better
-from fireassay.verdict.claims.stated.names import metric_name, statistic
-from fireassay.verdict.claims.stated.scores import confusion, direction_contradicts, is_proportion, lower_score_is_better, of_number, scale
+from fireassay.verdict.claims.stated.kinds import is_quality, is_relative, is_share, is_wait, lower_is_better, metric_name, statistic
+from fireassay.verdict.claims.stated.objective import (
+    confusion,
+    direction_contradicts,
+    is_proportion,
+    lower_score_is_better,
+    of_number,
+    scale,
+)
 from fireassay.verdict.types import Finding
 
-if TYPE_CHECKING:
-    from fireassay.spec.claim import Claim, ClaimedQuality, Number
+AUDITS = ClaimAudits()
 
 
 MIN_CONFIDENCE = 0.8  # the lowest level accepted as a confidence interval
 
 
+@AUDITS.add("launches")
 def claim_launches(said: Claim) -> tuple[Finding, ...]:
     """Numbers without launches or without an interval."""
     return tuple(finding for number in said.number if not is_quality(number) for finding in _claimed(number))
@@ -65,6 +72,7 @@ BEST_CASE: Final = (
 )
 
 
+@AUDITS.add("cherry_picked")
 def claim_cherry_picked(said: Claim) -> tuple[Finding, ...]:
     """Best-of-N, a single launch, launches left out."""
     findings = [finding for number in said.number for finding in (*_extreme(said, number), *_picked(number))]
@@ -121,6 +129,7 @@ CENTRAL = ("mean", "median", "p50", None, "single")
 TAIL = ("p90", "p95", "p99", "p999", "max")
 
 
+@AUDITS.add("tail_blindness")
 def claim_tail_blindness(said: Claim) -> tuple[Finding, ...]:
     """Waiting times given only by their middle."""
     tailed = {(metric_name(number.metric), number.of) for number in said.number if statistic(number) in TAIL}
@@ -143,6 +152,7 @@ def claim_tail_blindness(said: Claim) -> tuple[Finding, ...]:
 PERCENTILES = {"p50": 0.50, "p90": 0.90, "p95": 0.95, "p99": 0.99, "p999": 0.999}
 
 
+@AUDITS.add("percentile_trials")
 def claim_percentile_trials(said: Claim) -> tuple[Finding, ...]:
     """Percentiles with too few trials, or with an unstated number."""
     named = [number for number in said.number if statistic(number) in PERCENTILES]
@@ -174,6 +184,7 @@ QUALITY_UNMEASURED_CONFIDENCE = 0.95
 QUALITY_UNMEASURED_REMEDY = "score held-out items in the timed launches, and write the margin down beforehand"
 
 
+@AUDITS.add("quality_unmeasured")
 def claim_quality_unmeasured(said: Claim) -> tuple[Finding, ...]:
     """The quality stated beside a speed or a lower cost."""
     better = improved(said)
@@ -264,12 +275,3 @@ def _too_few(quality: ClaimedQuality) -> list[Finding]:
         f"the margin is {given(quality.margin)}{unit}"
     )
     return [found("quality_items_too_few", "warning", None, evidence, "score more items, or claim a wider margin", "quality")]
-
-
-AUDITS = (
-    ClaimAudit("launches", claim_launches),
-    ClaimAudit("cherry_picked", claim_cherry_picked),
-    ClaimAudit("tail_blindness", claim_tail_blindness),
-    ClaimAudit("percentile_trials", claim_percentile_trials),
-    ClaimAudit("quality_unmeasured", claim_quality_unmeasured),
-)

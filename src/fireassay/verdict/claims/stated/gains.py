@@ -9,14 +9,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from fireassay.spec.claim import Baseline, Claim, Fact, Number
 from fireassay.verdict.claims.stated import kinds
-from fireassay.verdict.claims.stated.names import has_word, metric_name, statistic, words
+from fireassay.verdict.claims.stated.kinds import has_word, metric_name, statistic, words
 from fireassay.verdict.claims.stated.units import convertible, parse
-
-if TYPE_CHECKING:
-    from fireassay.spec.claim import Baseline, Claim, Fact, Number
 
 MORE: Final = ("improvement", "gain", "increase", "faster", "higher", "acceleration", "speedup", "speed_up", "more")
 LESS: Final = ("reduction", "saving", "saved", "decrease", "lower", "cheaper", "fewer", "less")

@@ -1,0 +1,146 @@
+"""Was quality held within the margin that was fixed beforehand, and did few enough items change, for better or worse?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from fireassay.estimates.estimate import Absent, Estimate
+from fireassay.estimates.format import count, given, percent, show
+from fireassay.frames.evaluation.flipped import Flips, between
+from fireassay.frames.evaluation.item_scores import Answers, deciding, tasks
+from fireassay.frames.record_data import RecordData
+from fireassay.kinds.evaluation.held import Held, held
+from fireassay.metrics.metric import Results
+from fireassay.spec.experiment import Quality
+from fireassay.stats.comparing.noninferiority import Decision
+from fireassay.units import SCORE
+from fireassay.verdict.gates.gate import Gate
+from fireassay.verdict.types import GateResult, Status
+
+# ---- held ----
+
+WORSE: Final = {"HELD": " (worse, but within the margin)", "INCONCLUSIVE": " (worse; whether within the margin is open)", "DEGRADED": ""}
+
+
+def check_held(measured: RecordData, _: Results) -> tuple[GateResult, ...]:
+    """One result for each configuration but the base, all of whose tasks must hold; none without a margin."""
+    quality = measured.experiment.quality
+    if quality is None:
+        return ()
+    return tuple(_held(name, held(measured, name), quality) for name in measured.configurations if name != measured.base)
+
+
+def _held(configuration: str, tasks: tuple[Held, ...], quality: Quality) -> GateResult:
+    statuses = [status_of(task) for task in tasks]
+    order: tuple[Status, ...] = ("FAIL", "INCONCLUSIVE", "NOT_MEASURED", "PASS")
+    status: Status = next((status for status in order if status in statuses), "NOT_MEASURED")
+    worst = next((task for task in tasks if status_of(task) == status), None)
+    return GateResult(gate="held", configuration=configuration, status=status, sentence=words(worst, quality, len(tasks)))
+
+
+def status_of(task: Held) -> Status:
+    """HELD, DEGRADED and INCONCLUSIVE as statuses of a gate."""
+    if isinstance(task.decision, Absent):
+        return "INCONCLUSIVE" if task.decision.reason == "insufficient" else "NOT_MEASURED"
+    statuses: dict[str, Status] = {"HELD": "PASS", "DEGRADED": "FAIL", "INCONCLUSIVE": "INCONCLUSIVE"}
+    return statuses[task.decision.verdict]
+
+
+def words(task: Held | None, quality: Quality, tasks: int) -> str:
+    """The decision in a sentence, with what would decide it."""
+    if task is None:
+        return "no item was scored on both sides"
+    where = f"{task.task}: " if tasks > 1 else ""
+    if isinstance(task.decision, Absent):
+        return f"{where}{task.title}: {task.decision.detail}"
+    said, decision = {"HELD": "held", "DEGRADED": "degraded", "INCONCLUSIVE": "undecided"}, task.decision
+    change = shown(decision)
+    own = ", against the reference side's own answers" if task.own else ""
+    flips = f"{count(task.worse, 'items')} worse and {task.better:,} better of {task.items:,}"
+    worse = WORSE[decision.verdict] if decision.worse_within_margin else ""
+    needed = _needed(decision)
+    numbers = f"{task.title} {change}, one-sided bounds, margin {given(quality.margin)}{own}; {flips}{needed}"
+    return f"{where}quality {said[decision.verdict]}{worse}: {numbers}{_missing(task)}"
+
+
+def _needed(decision: Decision) -> str:
+    """How many items would decide; fewer than there are would have, had nothing changed."""
+    if decision.verdict != "INCONCLUSIVE" or not decision.items_needed:
+        return ""
+    wanted = f"about {count(decision.items_needed, 'items')}"
+    if decision.items_needed > decision.items:
+        return f"; {wanted} would decide"
+    return f"; without a true change {wanted} would have decided, so it may lie near the margin"
+
+
+def _missing(task: Held) -> str:
+    """Why it does not count, and what the missing items can do to it."""
+    why = f"; {task.overturned}" if task.overturned else ""
+    if not task.missing:
+        return why
+    items = count(task.missing, "items")
+    if task.opposed is None:
+        return f"{why}; {items} missing"
+    if isinstance(task.opposed, Absent):
+        return f"{why}; {items} missing: {task.opposed.detail}"
+    return f"{why}; with the {items} missing against it {shown(task.opposed)}"
+
+
+def shown(decision: Decision) -> str:
+    """A change with its sign and its one-sided bounds, rounded outwards."""
+    value = Estimate(
+        value=decision.estimate,
+        low=decision.low,
+        high=decision.high,
+        unit=SCORE,
+        confidence=0.95,  # is not shown
+        n_launches=1,
+        n_trials=decision.items,
+        method=decision.method,
+        signature="",
+    )
+    text = show(value).full
+    return f"+{text}" if decision.estimate > 0.0 else text
+
+
+# ---- flips ----
+
+
+def check_flips(measured: RecordData, _: Results) -> tuple[GateResult, ...]:
+    """One result for each task of each configuration but the base; none without a cap.
+
+    The cap quality.max_flip_rate bounds what an equal mean hides. The share of answers that score otherwise than the reference's has
+    one-sided bounds over items, whole clusters as units: PASS below the cap, FAIL above it. Sampling alone changes answers: the share of
+    the reference against itself, if it was asked more than once, is stated too.
+    """
+    base = (measured, measured.base)
+    sides = [(measured, name) for name in measured.configurations if name != measured.base]
+    return tuple(result for side in sides for result in of_sides(base, side, measured.experiment.quality, measured.confidence))
+
+
+def of_sides(before: Answers, after: Answers, quality: Quality | None, confidence: float) -> Iterator[GateResult]:
+    """One result for each task of the reference's record."""
+    if quality is None or quality.max_flip_rate is None:
+        return
+    for task in tasks(before[0]):
+        metric = deciding(before[0], task)
+        found, itself = between(before, after, task, metric), between(before, before, task, metric)
+        if found is not None:
+            where = f"{task}: " if len(tasks(before[0])) > 1 else ""
+            yield _flips(after[1], where, found, itself, quality.max_flip_rate, confidence)
+
+
+def _flips(configuration: str, where: str, found: Flips, itself: Flips | None, cap: float, confidence: float) -> GateResult:
+    value = found.estimate(confidence)
+    status: Status = "PASS" if value.high <= cap else "FAIL" if value.low > cap else "INCONCLUSIVE"
+    shown = f"{show(value, beside=(cap,)).full} of {count(value.n_trials, 'items')} score otherwise, one-sided bounds"
+    floor = "" if itself is None else f"; the reference's own answers in {percent(itself.share)}"
+    return GateResult(
+        gate="flips", configuration=configuration, status=status, sentence=f"{where}{shown}, at most {percent(cap)} may{floor}"
+    )
+
+
+HELD = Gate(name="held", question="Was quality held within the margin?", check=check_held, about=("evaluation",))
+FLIPS = Gate(name="flips", question="Did few enough items change?", check=check_flips, about=("evaluation",))
+GATES = (HELD, FLIPS)

@@ -1,1 +1,0 @@
-"""Which limits can an evaluation be held to?"""

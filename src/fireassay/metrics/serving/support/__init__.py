@@ -1,1 +1,0 @@
-"""Which helpers do the metrics of a load share?"""

@@ -1,1 +1,0 @@
-"""Could this record's rows have been measured at all?"""

@@ -1,1 +1,0 @@
-"""What must an audit declare?"""

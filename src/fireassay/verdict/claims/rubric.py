@@ -1,0 +1,435 @@
+"""Which speedup, efficiency, serial fraction, cost, energy and choice follow from an external table of timings or throughputs?
+
+    S(p) = T(base)/T(p) on equal work, else the ratio of work per second;  E = S/(p/base), for weak scaling T(base)/T(p);
+    strong: Amdahl's s by least squares through (1/S - 1/p) = s (1 - 1/p);  weak: Gustafson's s through S = p - s (p - 1), p relative to
+    the base; contention and coherency by the Universal Scalability Law on each row's throughput, and the law that AICc prefers;
+    cost and joules per item and step from the row's own price, energy or power;  cost of effective work: cost of a step or item / E;
+    quality held: |q(p) - q(base)| <= tolerance. A row that drifted further did other work: it is shown, but left out
+    of the fit and of every recommendation, whatever its speedup.
+Superlinear speedup is reported and no law is fitted to it, since none of them covers it.
+
+Cannot tell: whether any difference exceeds noise. One number per row has no interval, so no gate passes or fails on evidence here;
+`assay run` measures launches.
+
+Which row of an external table is recommended, cheapest, fastest, and best under a deadline or a budget?
+
+Which notes accompany the numbers of an external table?
+
+Which laws do the rows of an external table follow, and what do they predict?
+
+Amdahl's law for strong scaling, Gustafson's for weak, and for throughputs the law that AICc prefers (`stats/models/scaling_laws.py`); refused
+rows are excluded. A fit with a negative serial fraction and superlinear rows is no fit: no law here covers that.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from typing import Final
+
+from fireassay.errors import Problem, SpecError, refuse
+from fireassay.estimates.format import bracketed
+from fireassay.spec.timings import Timing, Timings
+from fireassay.stats.intervals.intervals import Interval
+from fireassay.stats.models.scaling_laws import STRONG, WEAK, Choice, Points, Refused, choose, points
+from fireassay.stats.models.scaling_laws import Fit as Law
+from fireassay.stats.models.scaling_predictions import (
+    amdahl_fit,
+    amdahl_speedup,
+    ceiling,
+    gustafson,
+    half_efficiency_workers,
+    held_out,
+    karp_flatt,
+    peak,
+    predict,
+)
+from fireassay.verdict.claims.rubric_types import Fit, Gustafson, LawRow, Limits, Mode, Pick, Predicted, Rubric, RubricRow, Scaling
+
+
+def fitted(base: Timing, rows: Sequence[Timing], speedups: Sequence[float], kept: Sequence[bool], *, superlinear: bool) -> Fit | None:
+    """Amdahl's law through the rows that were not refused; None for the base alone or superlinear speedup."""
+    pairs = [(row.workers / base.workers, speedup) for row, speedup, good in zip(rows, speedups, kept, strict=True) if good]
+    if len(pairs) < 2:
+        return None
+    s = amdahl_fit([p for p, _ in pairs], [speedup for _, speedup in pairs])
+    if s < 0 and superlinear:
+        return None
+    p, measured = pairs[-1]
+    half = half_efficiency_workers(s)
+    return Fit(
+        serial_fraction=s,
+        ceiling=_finite(ceiling(s)),
+        half_efficiency_workers=_finite(half * base.workers),
+        at_workers=round(p * base.workers),
+        measured_there=measured,
+        expected_there=amdahl_speedup(s, p),
+    )
+
+
+def gustafson_fit(base: Timing, rows: Sequence[Timing], speedups: Sequence[float], kept: Sequence[bool]) -> Gustafson | None:
+    """Serial share by least squares of p - S = s (p - 1), through the origin."""
+    pairs = [(row.workers / base.workers, speedup) for row, speedup, good in zip(rows, speedups, kept, strict=True) if good]
+    weight = sum((p - 1.0) ** 2 for p, _ in pairs)
+    if weight == 0.0:
+        return None
+    s = sum((p - 1.0) * (p - speedup) for p, speedup in pairs) / weight
+    p, measured = pairs[-1]
+    return Gustafson(serial_share=s, at_workers=round(p * base.workers), measured_there=measured, expected_there=gustafson(s, p))
+
+
+def throughputs(rows: Sequence[Timing], kept: Sequence[bool], mode: Mode) -> Points | None:
+    """Work, steps or runs per second of the rows that were not refused; None if their work is not comparable."""
+    good = [row for row, keep in zip(rows, kept, strict=True) if keep]
+    if mode == "mixed":
+        return None
+    return points([float(row.workers) for row in good], [_work(row) / row.seconds for row in good])
+
+
+def _counted(rows: Sequence[Timing], rate: str) -> str:
+    return rate or ("work" if rows[0].work is not None else "steps" if rows[0].steps is not None else "runs")
+
+
+def _choice(measured: Points, mode: Mode) -> Choice | Refused:
+    return choose(measured, WEAK if mode == "weak" else STRONG)
+
+
+def laws(measured: Points | None, rows: Sequence[Timing], mode: Mode, rate: str) -> Scaling | None:
+    """Fitted laws that the throughputs could contradict; None with too few rows."""
+    choice = None if measured is None else _choice(measured, mode)
+    if measured is None or choice is None or isinstance(choice, Refused):
+        return None
+    usl = next((law for law in choice.fits if law.law == "usl"), None)
+    held = held_out(measured, laws=WEAK if mode == "weak" else STRONG)
+    per_second = _counted(rows, rate)
+    return Scaling(
+        per_second=per_second,
+        laws=tuple(_law_row(law) for law in choice.fits),
+        chosen=choice.chosen.law,
+        why=choice.sentence,
+        peak=_peak_words(usl, measured),
+        held_out_error=None if isinstance(held, Refused) else held.error.value,
+        held_out=held.sentence
+        if isinstance(held, Refused)
+        else f"p = {held.workers:g}: predicted {held.predicted:.4g}, measured {held.measured:.4g} {per_second}/s ({held.error.value:+.1%})",
+    )
+
+
+def _law_row(law: Law) -> LawRow:
+    return LawRow(
+        law=law.law,
+        parameters={p.name: p.value for p in law.parameters},
+        on_bound=tuple(p.name for p in law.parameters if p.on_bound),
+        aicc=_finite(law.aicc),
+    )
+
+
+def _peak_words(usl: Law | None, measured: Points) -> str:
+    if usl is None:
+        return f"no peak up to N = {measured.levels[-1]:g}: the Universal Scalability Law needs at least 4 rows"
+    result = peak(usl, measured)
+    return result.sentence if isinstance(result, Refused) else f"N = {result.workers.value:.4g}: {result.sentence}"
+
+
+def predicted(measured: Points | None, base: Timing, mode: Mode, workers: float, *, superlinear: Sequence[int] = ()) -> Predicted:
+    """Predicted throughput at a number of workers, or why there is none."""
+    if measured is None:
+        answer: Choice | Refused = Refused(reason="refused", sentence="the rows did different amounts of work")
+    elif superlinear:
+        counts = ", ".join(str(count) for count in superlinear)
+        answer = Refused(reason="refused", sentence=f"the speedup at {counts} is superlinear, which no scaling law covers")
+    else:
+        answer = _choice(measured, mode)
+    result = answer if measured is None or isinstance(answer, Refused) else predict(answer.chosen, measured, workers)
+    if isinstance(result, (Choice, Refused)):
+        sentence = (
+            result.sentence if result.sentence.startswith("no prediction") else (f"no prediction for N = {workers:g}: {result.sentence}")
+        )
+        return Predicted(workers=workers, speedup=None, throughput=None, low=None, high=None, sentence=sentence)
+    return _answered(result.throughput, _work(base) / base.seconds, base.workers, workers)
+
+
+def _answered(throughput: Interval, of_base: float, base_workers: int, workers: float) -> Predicted:
+    speedup = throughput.value / of_base
+    text, ends = bracketed(speedup, throughput.low / of_base, throughput.high / of_base)
+    return Predicted(
+        workers=workers,
+        speedup=speedup,
+        throughput=throughput.value,
+        low=throughput.low,
+        high=throughput.high,
+        sentence=f"predicted at p = {workers:g}: S = {text} relative to {base_workers} (by the scatter of the rows "
+        f"around the curve: {ends})",
+    )
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None
+
+
+# Tolerance for binary rounding: 0.871 - 0.866 > 0.005 in floating point.
+CLOSE: Final = 1e-9
+LINEAR: Final = 1.01  # an efficiency above this is superlinear, beyond rounding
+
+
+def rubric(timings: Timings, limits: Limits, *, predict_at: float | None = None) -> Rubric:
+    """Judge a table. Rows are in order of workers; the first is the base.
+
+    `predict_at`: number of workers, at least 1, at which to predict throughput.
+
+    Raises:
+        SpecError: a deadline or budget for a table without times, a base at the floor of quality, or a scaling mode that
+        contradicts the work.
+    """
+    mode, given = _mode(timings)
+    _askable(timings, limits)
+    base = given[0]
+    _above_nothing(base, timings, limits)
+    speedups = [_speedup(base, timing, mode) for timing in given]
+    refusals = [_refusal(base, timing, limits, timings) for timing in given]
+    kept = [not refused for refused in refusals]
+    above = [speedup * base.workers / timing.workers > LINEAR for speedup, timing in zip(speedups, given, strict=True)]
+    superlinear = tuple(timing.workers for timing, is_superlinear, good in zip(given, above, kept, strict=True) if is_superlinear and good)
+    fit = fitted(base, given, speedups, kept, superlinear=bool(superlinear)) if mode in ("strong", "assumed strong") else None
+    rows = tuple(
+        _row(base, timing, speedup, refused, fit, mode, timed=not timings.rate)
+        for timing, speedup, refused in zip(given, speedups, refusals, strict=True)
+    )
+    measured = throughputs(given, kept, mode)
+    lawless = bool(superlinear) and fit is None and mode != "weak"
+    drifts = [abs(row.drift) for row in rows if row.drift is not None]
+    result = Rubric(
+        source=timings.source,
+        worker_word=timings.worker_word,
+        mode=mode,
+        rate=timings.rate,
+        percent=timings.percent,
+        base_workers=base.workers,
+        limits=limits,
+        rows=rows,
+        superlinear=superlinear,
+        fit=fit,
+        gustafson=gustafson_fit(base, given, speedups, kept) if mode == "weak" else None,
+        scaling=None if lawless else laws(measured, given, mode, timings.rate),
+        predicted=None if predict_at is None else predicted(measured, base, mode, predict_at, superlinear=superlinear if lawless else ()),
+        largest_drift=max(drifts) if drifts else None,
+        quality_held=not any(refusals) if drifts else None,
+        picks=picks(rows, limits),
+        notes=(),
+    )
+    return replace(result, notes=notes(result, timings))
+
+
+def _askable(timings: Timings, limits: Limits) -> None:
+    requested = [name for name, value in (("--deadline", limits.deadline_s), ("--budget", limits.budget_usd)) if value is not None]
+    if timings.rate and requested:
+        remedy = "Use --work N, the units of work of a whole run."
+        problems = tuple(Problem(name, "a table of throughputs", "a table with the time of each row", remedy) for name in requested)
+        raise SpecError(problems, timings.source)
+
+
+def _above_nothing(base: Timing, timings: Timings, limits: Limits) -> None:
+    """Raise SpecError if the base's quality is at most the tolerance: no row could show a loss."""
+    if base.quality is None or not 0.0 <= base.quality <= limits.tolerance:
+        return
+    factor = 100.0 if timings.percent else 1.0
+    raise refuse(
+        f"row {base.row}, column quality",
+        f"{factor * base.quality:.6g}, the quality of the base row",
+        f"more than the tolerance, {factor * limits.tolerance:g}: otherwise no loss can be detected",
+        "Check how it was scored; leave the column out if quality was not measured, or use a smaller --tolerance.",
+        source=timings.source,
+    )
+
+
+def _mode(timings: Timings) -> tuple[Mode, tuple[Timing, ...]]:
+    """Strong or weak scaling, from the rows' work; if unknown, as stated by the user or the batches."""
+    rows = timings.rows
+    if timings.rate:
+        return ("throughput" if not timings.scaling else timings.scaling), rows
+    works = [row.work if row.work is not None else row.steps for row in rows]
+    known = [work for work in works if work is not None]
+    if len(known) < len(rows) or all(row.work is None for row in rows):
+        return _stated_mode(timings, rows)
+    mode: Mode = "mixed"
+    if all(math.isclose(work, known[0], rel_tol=CLOSE) for work in known):
+        mode = "strong"
+    else:
+        per_worker = [work / row.workers for work, row in zip(known, rows, strict=True)]
+        mode = "weak" if all(math.isclose(share, per_worker[0], rel_tol=0.01) for share in per_worker) else "mixed"
+    if timings.scaling and timings.scaling != mode:
+        conflict = f"{timings.scaling}, but the work of the rows is that of {mode} scaling"
+        raise refuse("--scaling", conflict, mode, "Leave it out: the work decides.", source=timings.source)
+    return mode, rows
+
+
+def _stated_mode(timings: Timings, rows: tuple[Timing, ...]) -> tuple[Mode, tuple[Timing, ...]]:
+    """Work that the table does not give: equal in all rows, or proportional to workers for weak scaling."""
+    if timings.scaling == "weak":
+        return "weak", tuple(replace(row, work=float(row.workers)) for row in rows)
+    return ("strong" if timings.scaling == "strong" or all(row.steps is not None for row in rows) else "assumed strong"), rows
+
+
+def _speedup(base: Timing, timing: Timing, mode: Mode) -> float:
+    if mode in ("strong", "assumed strong") and timing.work == base.work:
+        return base.seconds / timing.seconds
+    return (_work(timing) / timing.seconds) / (_work(base) / base.seconds)
+
+
+def _work(timing: Timing) -> float:
+    return timing.work if timing.work is not None else timing.steps or 1.0
+
+
+def _refusal(base: Timing, timing: Timing, limits: Limits, timings: Timings) -> str:
+    """Why this row cannot be chosen, or ""."""
+    if timing.quality is None or base.quality is None:
+        return ""
+    drift = abs(timing.quality - base.quality)
+    if at_most(drift, limits.tolerance):
+        return ""
+    unit, points, factor = (" %", " points", 100.0) if timings.percent else ("", "", 1.0)
+    return (
+        f"quality {factor * timing.quality:.6g}{unit} at {timing.workers} {timings.worker_word} differs by {factor * drift:.3g}{points} from "
+        f"{factor * base.quality:.6g}{unit} at {base.workers}, more than the tolerance {factor * limits.tolerance:g}{points}"
+    )
+
+
+def _row(base: Timing, timing: Timing, speedup: float, refused: str, fit: Fit | None, mode: Mode, *, timed: bool) -> RubricRow:
+    p = timing.workers / base.workers
+    usd, work, efficiency = timing.usd, timing.work, speedup / p
+    per_item = usd / work if usd is not None and work else None
+    per_step = usd / timing.steps if usd is not None and timing.steps else None
+    effective = per_step if per_step is not None else per_item
+    return RubricRow(
+        workers=timing.workers,
+        seconds=timing.seconds if timed else None,
+        per_second=None if work is None else work / timing.seconds,
+        speedup=speedup,
+        efficiency=efficiency,
+        karp_flatt=karp_flatt(speedup, p) if p > 1 and fit else None,
+        serial_share=(p - speedup) / (p - 1) if p > 1 and mode == "weak" else None,
+        amdahl_speedup=amdahl_speedup(fit.serial_fraction, p) if fit else None,
+        usd=usd if timed else None,
+        usd_per_item=per_item,
+        items_per_usd=work / usd if usd and work else None,
+        usd_per_step=per_step if timed else None,
+        usd_per_effective_work=None if effective is None else effective / efficiency,
+        joules=timing.joules if timed else None,
+        joules_per_item=timing.joules / work if timing.joules is not None and work else None,
+        quality=timing.quality,
+        drift=timing.quality - base.quality if timing.quality is not None and base.quality is not None else None,
+        refused=refused,
+    )
+
+
+def at_most(value: float, limit: float) -> bool:
+    """True if a value is within a limit, with tolerance for binary rounding."""
+    return value <= limit or math.isclose(value, limit, rel_tol=CLOSE)
+
+
+def picks(rows: Sequence[RubricRow], limits: Limits) -> tuple[Pick, ...]:
+    """The recommended, cheapest and fastest row, and those under the deadline and the budget."""
+    held = [row for row in rows if not row.refused]
+    efficient = [row for row in held if at_most(limits.efficiency, row.efficiency)]
+    in_time = [row for row in held if limits.deadline_s is None or (row.seconds is not None and at_most(row.seconds, limits.deadline_s))]
+    paid = [row for row in held if limits.budget_usd is None or (row.usd is not None and at_most(row.usd, limits.budget_usd))]
+    meets_all = [row for row in efficient if row in in_time and row in paid]
+    chosen = [
+        _pick("recommended", meets_all, lambda row: -row.workers, f"the most workers with {_conditions(rows, limits)}"),
+        _pick("cheapest", [row for row in held if _priced(row)], _price, "the lowest cost of the same work"),
+        _pick("fastest", held, lambda row: -row.speedup, "the largest speedup"),
+    ]
+    if limits.deadline_s is not None:
+        goal = f"within {limits.deadline_s:g} s"
+        chosen.append(_pick("under deadline", in_time, _price, f"{_cheapest_or_fewest(rows)} {goal}"))
+    if limits.budget_usd is not None:
+        chosen.append(_pick("under budget", paid, lambda row: -row.speedup, f"the fastest for at most ${limits.budget_usd:g}"))
+    return tuple(chosen)
+
+
+def _pick(goal: str, among: Sequence[RubricRow], best: Callable[[RubricRow], float], reason: str) -> Pick:
+    if not among:
+        return Pick(goal=goal, workers=None, sentence=reason)
+    chosen = min(among, key=lambda row: (best(row), row.workers))
+    return Pick(goal=goal, workers=chosen.workers, sentence=reason)
+
+
+def _priced(row: RubricRow) -> bool:
+    return any(price is not None for price in (row.usd_per_item, row.usd_per_step, row.usd))
+
+
+def _price(row: RubricRow) -> float:
+    """Cost of equal work; without prices the worker count."""
+    for price in (row.usd_per_item, row.usd_per_step, row.usd):
+        if price is not None:
+            return price
+    return float(row.workers)
+
+
+def _cheapest_or_fewest(rows: Sequence[RubricRow]) -> str:
+    return "the cheapest" if any(row.usd is not None for row in rows) else "the fewest workers"
+
+
+def _conditions(rows: Sequence[RubricRow], limits: Limits) -> str:
+    conditions = ["quality held"] if rows[0].quality is not None else []
+    conditions.append(f"efficiency of at least {limits.efficiency:.2f}")
+    if limits.deadline_s is not None:
+        conditions.append(f"at most {limits.deadline_s:g} s")
+    if limits.budget_usd is not None:
+        conditions.append(f"at most ${limits.budget_usd:g}")
+    return " and ".join([*([", ".join(conditions[:-1])] if conditions[1:] else []), conditions[-1]])
+
+
+NO_INTERVALS: Final = (
+    "This table has one number per row and no launches, so nothing here has an interval: differences "
+    "may be noise. `assay run` measures launches."
+)
+_MODE_NOTES: Final[dict[Mode, str]] = {
+    "assumed strong": "The work of each row was not given and is assumed to be equal (strong scaling). "
+    "If it grows with the workers, use --scaling weak.",
+    "weak": "The work grows with the workers (weak scaling): speedup is work per second, and Amdahl's law does not apply.",
+    "mixed": "The rows did different amounts of work: speedup is work per second, and Amdahl's law is not fitted.",
+    "throughput": "The table gives throughputs but not the work: efficiency is the same for strong and weak scaling, the serial fraction is not. "
+    "Use --scaling strong or --scaling weak to get it.",
+}
+
+
+def notes(rubric: Rubric, timings: Timings) -> tuple[str, ...]:
+    """All notes, refused rows first."""
+    return tuple(_notes(rubric, timings))
+
+
+def _notes(rubric: Rubric, timings: Timings) -> Iterator[str]:
+    for row in rubric.rows:
+        if row.refused:
+            yield f"The row with {row.workers} {rubric.worker_word} is left out: {row.refused}."
+    yield from _superlinear(rubric)
+    yield NO_INTERVALS
+    if rubric.base_workers != 1:
+        yield (
+            f"The base row has {rubric.base_workers} {rubric.worker_word}, not 1: everything is relative to it, and losses below it do not show."
+        )
+    if rubric.mode in _MODE_NOTES:
+        yield _MODE_NOTES[rubric.mode]
+    if rubric.rows[0].quality is None:
+        yield "Quality was not given, so whether the result was preserved is unknown."
+    if all(row.usd is None and row.usd_per_item is None for row in rubric.rows):
+        yield "No prices were given: cost is not measured."
+    if len(rubric.rows) == 1:
+        yield "A single row has nothing to compare with."
+    yield from timings.notes
+
+
+def _superlinear(rubric: Rubric) -> Iterator[str]:
+    """Superlinear speedup and its usual causes."""
+    if not rubric.superlinear:
+        return
+    worst = max((row for row in rubric.rows if not row.refused), key=lambda row: row.efficiency)
+    counts = ", ".join(str(workers) for workers in rubric.superlinear)
+    no_law = "" if rubric.fit or rubric.mode == "weak" else " No scaling law is fitted, and nothing is predicted."
+    yield (
+        f"Superlinear: at p = {counts} the speedup is more than linear (efficiency {worst.efficiency:.3f} at {worst.workers}).{no_law} Likely causes: "
+        "each worker's share fits into its cache or memory, the baseline is weak (different batch, precision or placement, or swapping), or "
+        "the rows did different work. Check the baseline before quoting it."
+    )

@@ -1,1 +1,0 @@
-"""What follows from an external table of timings?"""

@@ -1,1 +1,0 @@
-"""Where is each condition of a record read from?"""

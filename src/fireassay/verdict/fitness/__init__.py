@@ -1,1 +1,0 @@
-"""Are this machine and this client fit to measure?"""

@@ -1,1 +1,0 @@
-"""What must a gate declare?"""
