@@ -19,9 +19,8 @@ from fireassay.record import folder as record_folder
 from fireassay.record.reader import open_record
 from fireassay.record.sealing.seal import plan_signature
 from fireassay.runners import replay
-from fireassay.runners.experiment.context import RunContext
+from fireassay.runners.experiment.context import RunContext, StopRequest
 from fireassay.runners.experiment.run import run
-from fireassay.runners.experiment.signals import StopRequest
 from fireassay.spec.experiment import Experiment, Factor, Launches, Quality
 from fireassay.spec.load import load
 from fireassay.spec.plan import plan

@@ -7,7 +7,7 @@ from datetime import date
 import pytest
 
 from fireassay.spec.experiment import Experiment, Factor
-from fireassay.spec.rules.notes import notes
+from fireassay.spec.rules.experiment import notes
 from fireassay.spec.sections.launcher import Host, Launcher
 from fireassay.spec.sections.workload import Workload
 

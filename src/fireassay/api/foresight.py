@@ -14,8 +14,7 @@ from fireassay.frames.record_data import RecordData, from_record
 from fireassay.metrics.results import LazyResults
 from fireassay.record import machine_fitness
 from fireassay.record.lookup import record_folders
-from fireassay.record.reader import open_record
-from fireassay.record.unjudged import judged_from
+from fireassay.record.reader import judged_from, open_record
 from fireassay.spec.experiment import Experiment
 from fireassay.spec.plan import expected_seconds
 from fireassay.units import NS_PER_S

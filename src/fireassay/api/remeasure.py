@@ -26,9 +26,9 @@ from fireassay.errors import AssayError, Interrupted
 from fireassay.frames.record_data import RecordData
 from fireassay.record import environment
 from fireassay.runners.experiment import session
+from fireassay.runners.experiment.context import SIGNALS
 from fireassay.runners.experiment.progress import RunProgress
 from fireassay.runners.experiment.script import script_identity, with_secrets
-from fireassay.runners.experiment.signals import SIGNALS
 from fireassay.spec.experiment import Experiment
 
 GIT_TIMEOUT_S = 120.0

@@ -16,11 +16,11 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from fireassay.api.estimate import Absent, Estimate
 from fireassay.api.experiment_run import Progress
 from fireassay.api.interim_analysis import advice
 from fireassay.api.record import ROOT, Record
 from fireassay.api.sides import Watch, side, unwatched
+from fireassay.api.verdict import Absent, Estimate
 from fireassay.errors import SpecError, WorkloadError, refuse
 from fireassay.printable import printable
 from fireassay.reports import fragments as html

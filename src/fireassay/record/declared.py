@@ -1,6 +1,6 @@
 """Which tables does a record hold, and what does each column mean?  Columns stand in the order of the files.
 
-A column is "name type", with a question mark where it may be null.  A change of format: `record/migrations.py`.
+A column is "name type", with a question mark where it may be null.  A change of format: `record/manifest.py`.
 """
 
 from __future__ import annotations

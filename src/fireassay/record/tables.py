@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     import pyarrow
 
 FORMAT_VERSION = 9
-# Format history, shown on the reference page; a new version needs a step in record/migrations.py
+# Format history, shown on the reference page; a new version needs a step in record/manifest.py
 HISTORY: dict[int, str] = {
     9: "(assay 0.5.0) answers have judged",
     8: "(assay 0.5.0, before its release) tables answers, scores and divergence; the experiment may have [evaluation]",

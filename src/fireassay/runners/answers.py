@@ -17,7 +17,7 @@ from fireassay.quality.rows import Asked, all_scored, write_answers, write_score
 from fireassay.quality.scoring import scoring
 from fireassay.quality.scoring.items import Item
 from fireassay.quality.tasks.answer_file import Answers, read
-from fireassay.record.launch_rows import check_written
+from fireassay.record.folder import check_written
 from fireassay.runners.evaluating import conditions
 from fireassay.runners.evaluating.conditions import item_digests as of_items
 from fireassay.runners.evaluating.likelihood import fitting

@@ -24,10 +24,10 @@ from fireassay.instruments.calls import command_starts
 from fireassay.launchers.support import supervisor_client
 from fireassay.launchers.support.base import INTERFACES, Ending, Handle, Launcher, Request
 from fireassay.record.declared import TRIALS
-from fireassay.record.launch_rows import table_row
+from fireassay.record.folder import table_row
 from fireassay.record.unsealed import read_launch
 from fireassay.record.writer import StreamWriter
-from fireassay.runners.experiment import launch_loop, policy
+from fireassay.runners.experiment import launch_loop, progress
 from fireassay.runners.experiment.context import Job, Made, Metered, Outcome, RunContext, Runner
 from fireassay.runners.experiment.script import script_path
 from fireassay.runners.launching import watch
@@ -88,7 +88,7 @@ class Rounds(Metered):
 
     def make(self, job: Job) -> Made:
         """Run one round from its start to the end of its last process."""
-        if failed := [row for row in self.context.rows if row["status"] in policy.FAILED]:
+        if failed := [row for row in self.context.rows if row["status"] in progress.FAILED]:
             return self.context.skipped(job, f"round {failed[0]['block'] + 1} failed")  # the failed round's row gives the reason
         lines = self.context.record.launch_folder(job.number).resolve() / LINES
         request, command = self.make_request(self.context, job, lines)
@@ -112,7 +112,7 @@ MakeRequest = Callable[[RunContext, Job, Path], tuple[Request, list[str]]]  # th
 def run_rounds(context: RunContext, rounds: Rounds) -> Outcome:
     """Make the remaining rounds; stop at the first that fails."""
     outcome = launch_loop.run(context, rounds)
-    failed = [row for row in context.rows if row["status"] in policy.FAILED]
+    failed = [row for row in context.rows if row["status"] in progress.FAILED]
     if not failed or outcome.state == "interrupted":
         return outcome
     return Outcome(state="failed", reason=f"round {failed[0]['block'] + 1}: {failed[0]['reason']}")

@@ -18,9 +18,9 @@ from fireassay.errors import Problem, SpecError
 from fireassay.spec.explain import explain
 from fireassay.spec.flags.flag import flag, number_or_none
 from fireassay.spec.model import NAME_PATTERN, Fraction, Model, Positive, WorkerCounts, listed
+from fireassay.spec.rules.evaluation import uncomputable
 from fireassay.spec.rules.experiment import contradictions
 from fireassay.spec.rules.partial import as_far_as_known, broken
-from fireassay.spec.rules.quality import uncomputable
 from fireassay.spec.sections.collectives import Collectives
 from fireassay.spec.sections.costs import Energy, Prices
 from fireassay.spec.sections.evaluation import Evaluation

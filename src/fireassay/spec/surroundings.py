@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING
 from fireassay import catalog
 from fireassay.errors import Problem
 from fireassay.spec.explain import closest, did_you_mean, shown
-from fireassay.spec.rules.evaluation import scores_answers
+from fireassay.spec.rules.evaluation import scores_answers, unfit
 from fireassay.spec.rules.partial import broken, right
-from fireassay.spec.rules.quality import unfit
 
 if TYPE_CHECKING:
     from fireassay.spec.experiment import Experiment

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from fireassay.api.provisional import Provisional
+from fireassay.api.interim_analysis import Provisional
 from fireassay.cli.support.progress import Between, Grid, PlainLines, display, duration, picture, running_words, title
 from fireassay.errors import RecordError
 from fireassay.runners.experiment.progress import LaunchProgress, Look, RunProgress

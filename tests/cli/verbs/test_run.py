@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from fireassay.api.earlier import stored
+from fireassay.api.experiment_run import stored
 from fireassay.cli import main
 from fireassay.cli.support.judged import judged
 from fireassay.exit_codes import EXIT_OF_STATUS

@@ -21,8 +21,7 @@ import uvloop
 from fireassay.traffic.parts import Wire
 from fireassay.traffic.wire import sockets
 from fireassay.traffic.wire.connection import Pool
-from fireassay.traffic.wire.payloads import Payloads, address_of
-from fireassay.traffic.wire.response import Exchange
+from fireassay.traffic.wire.response import Exchange, Payloads, address_of
 from fireassay.traffic.wire.sockets import Link, Poller, connected, stamping
 from tests.limits import PROCESS_S
 

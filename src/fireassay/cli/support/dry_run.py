@@ -24,9 +24,9 @@ from fireassay.runners.experiment.progress import planned_seconds
 from fireassay.spec.experiment import Experiment
 from fireassay.spec.kind import kind_of
 from fireassay.spec.plan import PLAN_COLUMNS, configurations, plan, plan_table, targets_of
-from fireassay.spec.rules.notes import notes
+from fireassay.spec.rules.experiment import notes
 from fireassay.spec.sections.serving import Serving
-from fireassay.traffic.arrivals.scenarios import expected_shortfall
+from fireassay.traffic.arrivals.checks import expected_shortfall
 from fireassay.units import SECONDS, USD
 
 if TYPE_CHECKING:

@@ -16,8 +16,7 @@ from fireassay.errors import RecordError
 from fireassay.exit_codes import EXIT_OF_STATUS
 from fireassay.frames.record_data import from_record
 from fireassay.printable import say, shell_word
-from fireassay.record.reader import open_record
-from fireassay.record.unjudged import judged_from
+from fireassay.record.reader import judged_from, open_record
 from fireassay.record.untrusted import paths
 from fireassay.reports.build_view import build
 from fireassay.reports.view import View

@@ -11,8 +11,7 @@ from typing import Any, Final
 from fireassay.cli.support.output import Output, emit
 from fireassay.errors import AssayError
 from fireassay.frames.record_data import from_record
-from fireassay.record.reader import open_record
-from fireassay.record.unjudged import judged_from
+from fireassay.record.reader import judged_from, open_record
 from fireassay.record.unsealed import launch_name
 from fireassay.reports.pages.profile import of_record, page
 

@@ -18,14 +18,12 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from fireassay.api.interim_analysis import disturbed
-from fireassay.api.provisional import Provisional, after_block, blocks_done
+from fireassay.api.interim_analysis import Provisional, after_block, blocks_done, disturbed
 from fireassay.cli.support.output import coloured
 from fireassay.errors import RecordError
 from fireassay.estimates.format import count, duration, reading
 from fireassay.printable import one_line, printable
-from fireassay.runners.experiment import policy
-from fireassay.runners.experiment.progress import FINAL, LaunchProgress, LaunchRow, LoadProgress, RunProgress
+from fireassay.runners.experiment.progress import FINAL, LaunchProgress, LaunchRow, LoadProgress, RunProgress, remaining
 from fireassay.spec.plan import PlannedLaunch
 from fireassay.units import SECONDS
 
@@ -75,7 +73,7 @@ class Between:
         done = blocks_done(progress)
         self._seen[progress.record] = (len(progress.rows), done)
         self._doubt(progress, progress.rows[rows:])
-        if done == blocks or not policy.remaining(progress.plan, progress.rows):
+        if done == blocks or not remaining(progress.plan, progress.rows):
             return None
         try:
             table = self._table(progress)

@@ -30,7 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _run(arguments: argparse.Namespace) -> int:
-    from fireassay.api.earlier import recorded_load
+    from fireassay.api.experiment_run import recorded_load
 
     recorded = recorded_load(arguments.urls, arguments.root)
     experiment = experiment_from(arguments, recorded=recorded)

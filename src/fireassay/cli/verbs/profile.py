@@ -60,7 +60,7 @@ def _flags() -> tuple[list[KeyFlag], list[KeyFlag]]:
 
 def _requested(arguments: argparse.Namespace) -> tuple[Experiment, Path]:
     """The experiment with profiled launches and no others; one worker unless the flags say otherwise."""
-    from fireassay.api.earlier import stored
+    from fireassay.api.experiment_run import stored
 
     if arguments.key_workers is None and arguments.experiment is None:
         arguments.key_workers = "1"

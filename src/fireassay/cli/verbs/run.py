@@ -22,7 +22,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _run(arguments: argparse.Namespace) -> int:
-    from fireassay.api.earlier import stored
+    from fireassay.api.experiment_run import stored
     from fireassay.cli.support.dry_run import refuse_detect, show_dry_run, show_notes
 
     experiment, folder = experiment_from(arguments, flags_of("run"), stored=stored(arguments.experiment, arguments.root))

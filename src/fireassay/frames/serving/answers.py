@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final
 import polars as pl
 
 from fireassay import catalog
-from fireassay.spec.rules.quality import scores_of_a_load
+from fireassay.spec.rules.evaluation import scores_of_a_load
 
 if TYPE_CHECKING:
     from fireassay.quality.scoring.text_metric import TextMetric

@@ -21,8 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from fireassay.record.sealing import seal
-from fireassay.record.secrets.known import declared_values, encoded
-from fireassay.record.secrets.redact import REDACTED, known_spellings, redact, secret_values
+from fireassay.record.secrets.redact import REDACTED, declared_values, encoded, known_spellings, redact, secret_values
 from fireassay.record.secrets.shapes import PLACES, key_heads, spans
 
 if TYPE_CHECKING:

@@ -6,17 +6,27 @@ stand in chats too.  OpenAI takes four; what a user's option `json.stop` says is
 
 There is a digest of each part that decides a score, so that a difference is named.  Digests are of what was read, never of a file's bytes: the
 same items in another order of keys, with other line ends or in another file are the same task.
+
+How are programs judged?  Each in its own sandbox, by tests outside of it; what the machine did to a program is no wrong answer.
 """
 
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Sequence
+from dataclasses import replace
 from hashlib import sha256
 from typing import Final
 
 from fireassay import catalog
-from fireassay.errors import refuse
+from fireassay.errors import Interrupted, refuse
+from fireassay.quality.rows import PROPER, Asked
+from fireassay.quality.sandbox.check import program
+from fireassay.quality.sandbox.outcomes import Limits
+from fireassay.quality.sandbox.pool import check_all
+from fireassay.quality.sandbox.probing import probe
+from fireassay.quality.sandbox.tiers import signature
 from fireassay.quality.scoring.items import Item, Task
 from fireassay.quality.scoring.text_metric import TextMetric
 from fireassay.spec.experiment import Experiment
@@ -85,3 +95,44 @@ def digest(texts: Sequence[str]) -> str:
         whole.update(len(text).to_bytes(8, "big"))
         whole.update(text.encode("utf-8", "surrogatepass"))
     return whole.hexdigest()
+
+
+# ---- programs --------------------------------------------------------------------------------------------------------
+
+
+CODE_METRIC: Final = "pass_at_1"
+
+
+def code_signature() -> str:
+    """What moves a verdict: the isolation, its limits, and the interpreter.
+
+    Raises:
+        EnvironmentLacks: code cannot be isolated on this machine.
+    """
+    return f"metric:{CODE_METRIC}|{signature(probe(), Limits())}"
+
+
+def judged_programs(asked: Sequence[Asked]) -> tuple[list[Asked], list[float | None]]:
+    """The items with the outcome of their programs, and the score of each: 1, 0, or None where nothing was judged.
+
+    Raises:
+        Interrupted: the user stopped it.
+    """
+    places = [index for index, one in enumerate(asked) if one.outcome == PROPER]
+    programs = [program(asked[index].item, _code(asked[index])) for index in places]
+    checked = check_all(programs, max(1, os.cpu_count() or 1))
+    if checked.interrupted:
+        raise Interrupted("the programs were not all judged")
+    after: list[Asked] = list(asked)
+    scores: list[float | None] = [None] * len(asked)
+    for index, result in zip(places, checked.results, strict=True):
+        assert result is not None
+        scores[index] = result.score
+        outcome = PROPER if result.score is not None else result.outcome
+        judged = f"{result.outcome}: {result.detail}" if result.detail else result.outcome
+        after[index] = replace(asked[index], outcome=outcome, judged=judged)
+    return after, scores
+
+
+def _code(one: Asked) -> str:
+    return (one.extraction.answer if one.extraction is not None else None) or ""

@@ -37,7 +37,7 @@ from fireassay.quality.rows import PROPER, batch_of
 from fireassay.quality.scoring.items import Item, Task
 from fireassay.quality.scoring.likelihoods import METHOD, kl_at_least
 from fireassay.record.declared import DIVERGENCE
-from fireassay.record.launch_rows import check_written
+from fireassay.record.folder import check_written
 from fireassay.record.secrets.redact import redact
 from fireassay.runners.evaluating import forced_process, likelihood
 from fireassay.runners.experiment.abandoned_launches import request_batches

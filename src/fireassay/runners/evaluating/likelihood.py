@@ -28,7 +28,7 @@ from fireassay.record.secrets.redact import redact
 from fireassay.runners.load.engines import urls_of
 from fireassay.spec.experiment import Experiment
 from fireassay.spec.plan import targets_of
-from fireassay.spec.rules.quality import unfit
+from fireassay.spec.rules.evaluation import unfit
 from fireassay.spec.sections.serving import Target
 from fireassay.traffic.parts import Answer, Ask, Backend, Reply, Wire
 from fireassay.traffic.replies.echoed import Echoed, echoed

@@ -23,10 +23,9 @@ from typing import TYPE_CHECKING, Any
 from fireassay.clock import Clock
 from fireassay.launchers.support import launch_log
 from fireassay.record.declared import REQUESTS
-from fireassay.record.folder import RecordFolder
-from fireassay.record.launch_rows import launch_row, table_row, write_launch
+from fireassay.record.folder import RecordFolder, launch_row, table_row, write_launch
 from fireassay.record.unsealed import launch_folders, launch_name, read_launch
-from fireassay.runners.experiment import policy
+from fireassay.runners.experiment import progress
 from fireassay.spec.plan import PlannedLaunch
 from fireassay.traffic.arrivals import make, streams
 from fireassay.traffic.arrivals.schedule import KINDS, NONE, PHASES, Schedule
@@ -63,12 +62,12 @@ def settle(record: RecordFolder, plan: Sequence[PlannedLaunch], clock: Clock) ->
 
 def _aborted(number: int, plan: Sequence[PlannedLaunch], rows: Sequence[LaunchRow], begun: dict[str, Any], clock: Clock) -> dict[str, Any]:
     # Launches follow the plan's order: one that died before it noted its slot had the first unfinished one.
-    waiting = policy.remaining(plan, rows)
+    waiting = progress.remaining(plan, rows)
     slot = begun.get("slot", waiting[0].slot if waiting else plan[-1].slot)
     return launch_row(
         plan[slot],
         launch=number,
-        attempt=policy.attempt_of(slot, rows),
+        attempt=progress.attempt_of(slot, rows),
         begin_ns=begun.get("ns", clock.now_ns()),
         end_ns=begun.get("last_ns", clock.now_ns()),
         begin_utc=begun.get("begin_utc", clock.utc().isoformat()),

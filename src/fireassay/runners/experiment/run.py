@@ -22,14 +22,13 @@ from fireassay.record.folder import RecordFolder
 from fireassay.record.reader import open_record
 from fireassay.record.sealing.seal import plan_signature
 from fireassay.record.secrets.redact import secret_values
-from fireassay.runners.experiment import launch_loop, policy
-from fireassay.runners.experiment.context import Advice, Outcome, RunContext, Runner
+from fireassay.runners.experiment import launch_loop, progress
+from fireassay.runners.experiment.context import Advice, Outcome, RunContext, Runner, listening
 from fireassay.runners.experiment.progress import Look, RunProgress
 from fireassay.runners.experiment.script import refuse_bytes, refuse_changes, refuse_secrets, script_identity, with_secrets
-from fireassay.runners.experiment.signals import listening
 from fireassay.spec.experiment import Experiment
 from fireassay.spec.plan import plan
-from fireassay.spec.rules.quality import uncomputable
+from fireassay.spec.rules.evaluation import uncomputable
 
 
 def run(
@@ -175,7 +174,7 @@ def _note_alone(context: RunContext) -> None:
     """Note the blocks made after a session without the other sides: they cannot be paired."""
     session = context.record.manifest.get("session")
     if session is not None:
-        waiting = {planned.block for planned in policy.remaining(context.plan, context.rows) if planned.role == "timed"}
+        waiting = {planned.block for planned in progress.remaining(context.plan, context.rows) if planned.role == "timed"}
         context.record.note(session={**session, "alone": sorted(waiting | set(session.get("alone", ())))})
 
 
@@ -229,9 +228,9 @@ def give_up(context: RunContext, error: BaseException) -> None:
 
 def why_failed(context: RunContext, reason: str) -> str:
     """What failed, in which launch and how, and the command that tries one launch again."""
-    if reason != policy.all_failed(context.rows):  # the runner's own words
+    if reason != progress.all_failed(context.rows):  # the runner's own words
         return f"{reason}\nOutput kept: {context.record.path}"
-    row = next(row for row in context.rows if row["status"] in policy.FAILED)
+    row = next(row for row in context.rows if row["status"] in progress.FAILED)
     planned = context.plan[row["slot"]]
     script, path = context.experiment.workload.script, context.record.path
     subject = Path(script).name if script else context.experiment.name

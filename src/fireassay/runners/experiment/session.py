@@ -18,10 +18,9 @@ from pathlib import Path
 from fireassay.clock import Clock, SystemClock
 from fireassay.errors import Interrupted, RecordError, WorkloadError, refuse
 from fireassay.runners.experiment import run
-from fireassay.runners.experiment.context import Advice, Outcome, RunContext, Runner
+from fireassay.runners.experiment.context import Advice, Outcome, RunContext, Runner, listening
 from fireassay.runners.experiment.launch_loop import LaunchLoop
 from fireassay.runners.experiment.progress import RunProgress
-from fireassay.runners.experiment.signals import listening
 from fireassay.spec.experiment import Experiment
 
 

@@ -18,7 +18,7 @@ from fireassay.instruments.recorder import step_limit
 from fireassay.launchers.support import supervisor
 from fireassay.launchers.support.base import Ending, Handle, Launcher, Request, worker_environment
 from fireassay.record import files
-from fireassay.record.launch_rows import check_written, write_event
+from fireassay.record.folder import check_written, write_event
 from fireassay.record.secrets.redact import redact, secret_values
 from fireassay.runners.experiment.context import Job, Made, RunContext
 from fireassay.runners.experiment.launch_loop import middle_step as middle

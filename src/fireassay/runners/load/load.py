@@ -23,16 +23,14 @@ from fireassay.instruments.machine.meter import Meter
 from fireassay.launchers.support import supervisor_client
 from fireassay.launchers.support.base import Ending, Request
 from fireassay.record import files
-from fireassay.record.launch_rows import check_written, write_event
+from fireassay.record.folder import check_written, write_event
 from fireassay.record.secrets.redact import redact, secret_values
 from fireassay.runners.experiment.abandoned_launches import last_request, lost_rows, request_batches
 from fireassay.runners.experiment.context import Job, Made, RunContext
 from fireassay.runners.experiment.progress import LaunchProgress, LoadProgress
 from fireassay.runners.launching import watch
 from fireassay.runners.launching.launch import mark_of
-from fireassay.runners.load.deadline import Deadline
-from fireassay.runners.load.engines import Engine, Engines
-from fireassay.runners.load.fault_injection import FaultInjection
+from fireassay.runners.load.engines import Deadline, Engine, Engines, FaultInjection
 from fireassay.spec.plan import configuration_of, measured_seconds
 from fireassay.spec.sections.serving import Serving, Target
 from fireassay.traffic.arrivals import make
@@ -460,7 +458,7 @@ def check_plug_ins(task: str, targets: Sequence[Target]) -> None:
         EnvironmentLacks: one does not exist; the message lists the existing ones.
         SpecError: a dialect does not know an option.
     """
-    from fireassay.traffic.backends.support.options import check_options
+    from fireassay.traffic.backends.support.bodies import check_options
 
     catalog.load("traffic.tasks", task)
     for target in targets:

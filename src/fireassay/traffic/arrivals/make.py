@@ -24,8 +24,8 @@ import numpy as np
 
 from fireassay.spec.sections.scenario import parse
 from fireassay.traffic.arrivals import checks, draws, streams, traces
+from fireassay.traffic.arrivals.checks import lengths
 from fireassay.traffic.arrivals.draws import generator, text_seeds
-from fireassay.traffic.arrivals.scenarios import lengths
 from fireassay.traffic.arrivals.schedule import MAIN, NONE, TOOL, WARM_UP, Schedule, chosen, joined, replaced, rows
 from fireassay.traffic.arrivals.schedule import batch as batch
 from fireassay.traffic.arrivals.schedule import batches as batches

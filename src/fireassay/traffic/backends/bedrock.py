@@ -32,9 +32,23 @@ from urllib.parse import quote, urlsplit
 
 from fireassay.errors import EnvironmentLacks
 from fireassay.spec.sections.serving import Target
-from fireassay.traffic.backends.support.bodies import Head, Tree, data_url, deep, images_of, some, text_of
+from fireassay.traffic.backends.support.bodies import (
+    OMIT,
+    PATH,
+    Head,
+    Hidden,
+    Tree,
+    adding,
+    data_url,
+    deep,
+    headers_of,
+    images_of,
+    joined,
+    option,
+    some,
+    text_of,
+)
 from fireassay.traffic.backends.support.native_events import AnswerBuilder, guarded
-from fireassay.traffic.backends.support.options import OMIT, PATH, Hidden, adding, headers_of, joined, option
 from fireassay.traffic.parts import Answer, Ask, Backend, Json, Kind, Option, Reply, Sign, Wire
 from fireassay.traffic.replies.openai_json import began_well, error_message, failure, loads, text_of_choice, usage_of
 

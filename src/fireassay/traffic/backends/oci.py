@@ -20,9 +20,22 @@ from typing import Any, Final
 
 from fireassay.errors import EnvironmentLacks
 from fireassay.spec.sections.serving import Target
-from fireassay.traffic.backends.support.bodies import Head, Tree, deep, images_of, some, text_of
+from fireassay.traffic.backends.support.bodies import (
+    OMIT,
+    PATH,
+    Head,
+    Headers,
+    Hidden,
+    Tree,
+    deep,
+    headers_of,
+    images_of,
+    joined,
+    option,
+    some,
+    text_of,
+)
 from fireassay.traffic.backends.support.native_events import AnswerBuilder, read_events
-from fireassay.traffic.backends.support.options import OMIT, PATH, Headers, Hidden, headers_of, joined, option
 from fireassay.traffic.parts import Answer, Ask, Backend, Json, Kind, Option, Reply, Sign, Wire
 from fireassay.traffic.replies.openai_json import text_of_choice
 

@@ -23,8 +23,7 @@ from time import monotonic_ns
 from typing import TYPE_CHECKING, Any, cast
 
 from fireassay.traffic.parts import Ended
-from fireassay.traffic.wire.payloads import Address, closed_because, plain_reason
-from fireassay.traffic.wire.response import CHUNKED, CLOSE, END, LENGTH, NONE, Exchange
+from fireassay.traffic.wire.response import CHUNKED, CLOSE, END, LENGTH, NONE, Address, Exchange, closed_because, plain_reason
 from fireassay.traffic.wire.sockets import Poller, connected, polling, stamping
 
 if TYPE_CHECKING:

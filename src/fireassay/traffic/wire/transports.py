@@ -17,8 +17,7 @@ from fireassay.traffic.client.plan import Made, Transport
 from fireassay.traffic.parts import Answer, Ask, Backend, Sign
 from fireassay.traffic.wire.compiled import Core, CorePool, built
 from fireassay.traffic.wire.connection import Pool
-from fireassay.traffic.wire.payloads import Address, Payloads, address_of
-from fireassay.traffic.wire.response import Exchange
+from fireassay.traffic.wire.response import Address, Exchange, Payloads, address_of
 
 MODEL_THREAD: Final = "assay-model"  # runs the model of this process
 

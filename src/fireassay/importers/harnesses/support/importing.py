@@ -25,8 +25,7 @@ from fireassay.quality.rows import AT_ONCE, Asked, write_answers, write_recorded
 from fireassay.quality.scoring.items import Extraction, Item
 from fireassay.record import files
 from fireassay.record import folder as record_folder
-from fireassay.record.folder import RecordFolder
-from fireassay.record.launch_rows import check_written, launch_row, write_launch
+from fireassay.record.folder import RecordFolder, check_written, launch_row, write_launch
 from fireassay.record.sealing.seal import plan_signature
 from fireassay.record.writer import StreamWriter
 from fireassay.spec.experiment import Experiment

@@ -23,9 +23,8 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from fireassay.spec.sections.serving import Target
-from fireassay.traffic.backends.support.bodies import Head, WireOf, flat, member, numbers
+from fireassay.traffic.backends.support.bodies import NATIVE, OMIT, PATH, Head, WireOf, flag, flat, member, numbers, option, with_headers
 from fireassay.traffic.backends.support.native_events import UNFINISHED, finish_of
-from fireassay.traffic.backends.support.options import NATIVE, OMIT, PATH, flag, option, with_headers
 from fireassay.traffic.parts import Answer, Ask, Backend, Kind, Option, Reply
 from fireassay.traffic.replies.echoed import echoed
 from fireassay.traffic.replies.openai_json import MAX_ERROR, count, error_message, failure, is_error, loads
