@@ -21,11 +21,11 @@ if TYPE_CHECKING:
     from fireassay.api.chart import Chart as Chart
     from fireassay.api.comparison import Comparison as Comparison
     from fireassay.api.comparison import compare as compare
-    from fireassay.api.evaluating import evaluate as evaluate
-    from fireassay.api.evaluating import score as score
+    from fireassay.api.measuring import evaluate as evaluate
     from fireassay.api.measuring import load as load
     from fireassay.api.measuring import read_experiment as read_experiment
     from fireassay.api.measuring import run as run
+    from fireassay.api.measuring import score as score
     from fireassay.api.record import Record as Record
     from fireassay.api.record import open as open
     from fireassay.api.timing import time as time
@@ -47,13 +47,13 @@ _HOMES = {
     "Verdict": "api.verdict",
     "compare": "api.comparison",
     "errors": "errors",
-    "evaluate": "api.evaluating",
+    "evaluate": "api.measuring",
     "load": "api.measuring",
     "open": "api.record",
     "probe": "instruments.probe",
     "read_experiment": "api.measuring",
     "run": "api.measuring",
-    "score": "api.evaluating",
+    "score": "api.measuring",
     "time": "api.timing",
 }
 __all__ = [

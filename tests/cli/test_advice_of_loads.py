@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from fireassay.api.foresight import earlier_record, foreseen
+from fireassay.api.experiment_run import earlier_record, foreseen
 from fireassay.api.interim_analysis import look, primary_intervals
 from fireassay.cli.support.dry_run import text
 from tests.serving_made import seal, simulated

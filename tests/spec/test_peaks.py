@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from fireassay.spec import peaks
-from fireassay.spec.peaks import knows, peak_of
+from fireassay.spec.sections import flops
+from fireassay.spec.sections.flops import knows, peak_of
 
 # bfloat16, dense, as the makers publish it
 RIGHT = {
@@ -85,12 +85,12 @@ def test_single_precision_is_not_that_of_the_tensor_cores() -> None:
 
 
 def table() -> list[dict[str, object]]:
-    return list(tomllib.loads(Path(peaks.__file__).with_suffix(".toml").read_text())["peak"])
+    return list(tomllib.loads(Path(flops.__file__).with_suffix(".toml").read_text())["peak"])
 
 
 def test_no_name_matches_two_entries() -> None:
     for device in (*RIGHT, *UNKNOWN):
-        assert sum(entry.device.fullmatch(device) is not None for entry in peaks._entries()) <= 1, device
+        assert sum(entry.device.fullmatch(device) is not None for entry in flops._entries()) <= 1, device
 
 
 def test_half_the_bits_are_about_twice_the_speed_on_tensor_cores_so_that_no_figure_is_a_sparse_one() -> None:
@@ -144,4 +144,4 @@ def test_every_entry_says_where_it_is_from() -> None:
 
 
 def test_the_table_is_part_of_the_package() -> None:
-    assert Path(peaks.__file__).with_suffix(".toml").parent == Path(peaks.__file__).parent
+    assert Path(flops.__file__).with_suffix(".toml").parent == Path(flops.__file__).parent

@@ -25,8 +25,8 @@ from fireassay.errors import SpecError, WorkloadError, refuse
 from fireassay.printable import printable
 from fireassay.reports import fragments as html
 from fireassay.reports.pages.timing import Summary, summary, text
+from fireassay.runners.experiment import run
 from fireassay.runners.experiment import run as runner
-from fireassay.runners.experiment import session
 from fireassay.spec.experiment import Experiment
 from fireassay.spec.flags.experiment import NAME_LENGTH
 from fireassay.spec.load import from_mapping
@@ -209,8 +209,8 @@ def measure(sides: Sequence[tuple[Experiment, str]], *, root: Path, on_progress:
     judging = advice() if any(spec.launches.precision is not None for spec, _ in sides) else None
     if len(sides) == 1:
         return [runner.run(sides[0][0], root=root, on_progress=on_progress, advice=judging)]
-    members = [session.Member(experiment=spec, folder=Path.cwd(), label=label) for spec, label in sides]
-    return session.run_together(members, root=root, on_progress=on_progress, advice=judging)
+    members = [run.Member(experiment=spec, folder=Path.cwd(), label=label) for spec, label in sides]
+    return run.run_together(members, root=root, on_progress=on_progress, advice=judging)
 
 
 def timed(paths: Sequence[Path], labels: Sequence[str], watch: Watch = unwatched) -> tuple[list[tuple[Summary, str]], Comparison | None]:

@@ -31,7 +31,7 @@ from pathlib import Path
 from fireassay import isolated
 from fireassay.errors import EnvironmentLacks, Problem, refuse_any
 from fireassay.launchers.local import torch_is_installed
-from fireassay.launchers.support import node_group, processors, supervisor, supervisor_client
+from fireassay.launchers.support import base, node_group, processors, supervisor
 from fireassay.launchers.support.base import Handle, Launcher, Request
 from fireassay.spec.experiment import Experiment
 from fireassay.spec.sections.launcher import Host
@@ -165,7 +165,7 @@ def start(request: Request) -> Handle:
     """Start an engine on every node."""
     plan = json.dumps(told(request, endpoint_of(request)))
     planned = replace(request, environment={**request.environment, node_group.NODES: plan})
-    return supervisor_client.start(planned, [sys.executable, "-I", "-S", node_group.__file__])
+    return base.start(planned, [sys.executable, "-I", "-S", node_group.__file__])
 
 
 def endpoint_of(request: Request) -> str:

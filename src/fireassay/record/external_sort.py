@@ -1,6 +1,6 @@
 """How are streams sorted that do not fit into memory?  In two passes: the sort columns, then the rows.
 
-A million requests with every chunk exceed a gigabyte.  The first pass finds the intact batches, as `fireassay.record.salvage`
+A million requests with every chunk exceed a gigabyte.  The first pass finds the intact batches, as `fireassay.record.unsealed`
 does, and keeps their offsets and sort columns.  The second writes the rows in order, one row group of some megabytes at a
 time, and reads the batches that each group needs: writers emit rows nearly in order, so each batch is read once or twice.
 Any other order costs time, not memory.

@@ -22,8 +22,9 @@ import tomli_w
 from fireassay import __version__
 from fireassay.clock import Clock
 from fireassay.errors import RecordError
-from fireassay.record import coordinator, files
+from fireassay.record import files
 from fireassay.record.declared import EVENTS, LAUNCHES, Table
+from fireassay.record.manifest import hold, myself, release
 from fireassay.record.reader import open_record
 from fireassay.record.sealing import seal
 from fireassay.record.secrets.names import declare
@@ -106,7 +107,7 @@ class RecordFolder:
             else:
                 self._seal(ended)
         finally:
-            coordinator.release(self.path)
+            release(self.path)
 
     def _refuse_if_rows_were_lost(self, ended: dict[str, Any]) -> None:
         """A record is not complete if the coordinator's rows did not reach the disk."""
@@ -174,7 +175,7 @@ def create(root: Path, experiment: Experiment, plan_signature: str, *, clock: Cl
         "state": "running",
         "reason": "",
         "plan_signature": plan_signature,
-        "coordinator": coordinator.myself(),
+        "coordinator": myself(),
         "environment": {"before": None, "after": None},
         "nulls": nulls,
     }
@@ -182,7 +183,7 @@ def create(root: Path, experiment: Experiment, plan_signature: str, *, clock: Cl
     begun.append(path)
     try:
         (path / "streams").mkdir()
-        coordinator.hold(path)
+        hold(path)
         files.replace(path / "experiment.toml", content)
         files.replace(path / "manifest.json", seal.encode(manifest))
     except OSError as error:
@@ -204,12 +205,12 @@ def reopen(path: Path) -> RecordFolder:
     free = _take(path)
     record = open_record(path)  # reread: another process may have continued it before we got the lock
     owner = record.manifest["coordinator"]
-    if not free or (record.state == "running" and owner != coordinator.myself()):
+    if not free or (record.state == "running" and owner != myself()):
         raise RecordError(f"{path} is still being written by process {owner['pid']} on {owner['host']}. Wait for it, or stop it first.")
     manifest = dict(record.manifest)
     manifest.pop("sealed", None)
     folder = RecordFolder(path, record.experiment, manifest)
-    folder._store(manifest | {"state": "running", "reason": "", "coordinator": coordinator.myself()})
+    folder._store(manifest | {"state": "running", "reason": "", "coordinator": myself()})
     return folder
 
 
@@ -223,7 +224,7 @@ def _look_through(path: Path) -> None:
 
 def _take(path: Path) -> bool:
     try:
-        return coordinator.hold(path)
+        return hold(path)
     except OSError as error:
         raise files.explain(error, path, "go on with") from error
 

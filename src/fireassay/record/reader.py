@@ -36,7 +36,7 @@ from fireassay.record.manifest import (
 )
 from fireassay.record.tables import TABLES, arrow_schema
 from fireassay.record.unsealed import launch_folders, launch_name, launches_named, losses, read_launch
-from fireassay.record.untrusted import memory_bound, strict_json
+from fireassay.record.untrusted import memory_bound, paths
 from fireassay.record.untrusted import paths as inside
 from fireassay.spec.experiment import Experiment
 from fireassay.spec.plan import refuse_endless
@@ -243,7 +243,7 @@ def _traced(path: Path) -> list[int]:
 
 def _summary(path: Path, file: str) -> dict[str, Any]:
     try:
-        summary = strict_json.json_of(inside.read(path, file, MAX_MANIFEST))
+        summary = paths.json_of(inside.read(path, file, MAX_MANIFEST))
     except (OSError, ValueError, RecordError) as error:
         return {"absent": f"summary.json cannot be read: {error}"}
     return summary if isinstance(summary, dict) else {"absent": "summary.json holds no object"}
@@ -274,7 +274,7 @@ def _migrated(step: Migration, read: Any) -> Any:
 def _read_experiment(path: Path, manifest: Mapping[str, Any], migrations: tuple[Migration, ...]) -> Experiment:
     file = path / "experiment.toml"
     try:
-        content = strict_json.toml_of(inside.read(path, file.name, MAX_EXPERIMENT))
+        content = paths.toml_of(inside.read(path, file.name, MAX_EXPERIMENT))
         for step in migrations:
             content = step.experiment(content)
         for key in manifest.get("nulls") or ():

@@ -21,7 +21,7 @@ from typing import Any
 from fireassay.clock import SystemClock
 from fireassay.errors import Problem, refuse_any
 from fireassay.instruments.calls import command_starts
-from fireassay.launchers.support import supervisor_client
+from fireassay.launchers.support import base
 from fireassay.launchers.support.base import INTERFACES, Ending, Handle, Launcher, Request
 from fireassay.record.declared import TRIALS
 from fireassay.record.folder import table_row
@@ -95,7 +95,7 @@ class Rounds(Metered):
         reader = TrialReader(lines, job.number, self.context.record.writer(job.number))
 
         def start(request: Request) -> Handle:
-            return ReadingHandle(supervisor_client.start(request, command), reader)
+            return ReadingHandle(base.start(request, command), reader)
 
         launcher = Launcher(name="round", check=lambda _: None, start=start, describe=_describe)
         result = LaunchRun(self.context, job, request, launcher).run(self.meter)
@@ -242,7 +242,7 @@ class TrialReader:
 class ReadingHandle:
     """A supervised launch whose lines are read at every poll."""
 
-    def __init__(self, handle: supervisor_client.SupervisedHandle, reader: TrialReader) -> None:
+    def __init__(self, handle: base.SupervisedHandle, reader: TrialReader) -> None:
         self._handle, self._reader = handle, reader
 
     def poll(self) -> Ending | None:

@@ -19,7 +19,7 @@ from fireassay.spec.explain import explain
 from fireassay.spec.flags.flag import flag, number_or_none
 from fireassay.spec.model import NAME_PATTERN, Fraction, Model, Positive, WorkerCounts, listed
 from fireassay.spec.rules.evaluation import uncomputable
-from fireassay.spec.rules.experiment import contradictions
+from fireassay.spec.rules.experiment import contradictions, missing_around
 from fireassay.spec.rules.partial import as_far_as_known, broken
 from fireassay.spec.sections.collectives import Collectives
 from fireassay.spec.sections.costs import Energy, Prices
@@ -30,7 +30,6 @@ from fireassay.spec.sections.launcher import Launcher, Limits, Noise
 from fireassay.spec.sections.serving import Serving
 from fireassay.spec.sections.tune import Tune
 from fireassay.spec.sections.workload import ROUNDS, Measure, Profile, Timing, Workload
-from fireassay.spec.surroundings import missing_around
 
 
 def _none_word(value: object) -> object:

@@ -87,7 +87,7 @@ def stopped_at_once(monkeypatch: pytest.MonkeyPatch) -> list[int]:
         asked.append(len(arms))
         raise Interrupted("stopped")
 
-    monkeypatch.setattr("fireassay.runners.experiment.session.run_together", interrupted)
+    monkeypatch.setattr("fireassay.runners.experiment.run.run_together", interrupted)
     return asked
 
 
@@ -211,7 +211,7 @@ def test_an_arm_that_fails_goes_out_and_the_others_are_judged(
     def failed(*_: Any, **__: Any) -> None:
         raise WorkloadError("arm less=32: it failed")
 
-    monkeypatch.setattr("fireassay.runners.experiment.session.run_together", failed)
+    monkeypatch.setattr("fireassay.runners.experiment.run.run_together", failed)
     assert tuning.again("--json") == 0
     assert conforming(DOCUMENT, capsys.readouterr().out) == tuning.found
 

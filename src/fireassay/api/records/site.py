@@ -37,7 +37,7 @@ from fireassay.errors import AssayError, Problem, RecordError, SpecError
 from fireassay.estimates.format import show
 from fireassay.printable import one_line
 from fireassay.record import files
-from fireassay.record.untrusted import paths, strict_json
+from fireassay.record.untrusted import paths
 from fireassay.reports.build_view import build as view_of
 from fireassay.reports.page import Page, Section
 from fireassay.reports.pages import comparison, history
@@ -325,7 +325,7 @@ def opened(path: Path) -> SiteFolder:
         raise SpecError((problem,), "the command line")
     keys: dict[str, str] = {}
     with suppress(OSError, ValueError, RecordError):
-        found = strict_json.json_of(paths.read(path, CONTENTS, 8 * paths.MIB))
+        found = paths.json_of(paths.read(path, CONTENTS, 8 * paths.MIB))
         keys = {str(name): str(key) for name, key in found.items()} if isinstance(found, dict) else {}
     site = SiteFolder(path=path, keys=keys)
     if not others:  # at once, so that an interrupted site is taken for one

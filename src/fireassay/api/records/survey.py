@@ -40,7 +40,7 @@ from fireassay.record import files
 from fireassay.record.lookup import record_folders, short_name
 from fireassay.record.manifest import MAX_MANIFEST
 from fireassay.record.reader import judged_from
-from fireassay.record.untrusted import paths, strict_json
+from fireassay.record.untrusted import paths
 from fireassay.reports.page import Tone
 from fireassay.reports.pages.record_list import Listed
 
@@ -102,7 +102,7 @@ def to_json(summary: Summary) -> bytes:
 
 def from_json(content: bytes) -> Summary:
     """The summary. Raises ValueError unless it has exactly the keys and types of one."""
-    found = strict_json.json_of(content)
+    found = paths.json_of(content)
     if not isinstance(found, dict) or not isinstance(found.get("measures"), list):
         raise ValueError("it is not the summary of a record")
     if found.get("tone") not in get_args(Tone):
@@ -264,7 +264,7 @@ def intact_seal(path: Path) -> str:
     with suppress(OSError, ValueError, LookupError, TypeError, AttributeError, RecordError):
         manifest = paths.read(path, "manifest.json", MAX_MANIFEST)
         digest = hashlib.sha256(manifest).hexdigest()
-        sealed = strict_json.json_of(manifest)["sealed"]["files"]
+        sealed = paths.json_of(manifest)["sealed"]["files"]
         experiment = hashlib.sha256(paths.read(path, EXPERIMENT, MAX_MANIFEST)).hexdigest()
         same = paths.read(path, "SEAL", paths.MIB) == f"{digest}  manifest.json\n".encode() and experiment == sealed[EXPERIMENT]["sha256"]
         if same and all(paths.plain(path, name).lstat().st_size == entry["bytes"] for name, entry in sealed.items()):

@@ -98,8 +98,7 @@ def _refuse_nonsense(arguments: argparse.Namespace) -> None:
 
 
 def _asked(arguments: argparse.Namespace) -> Checking:
-    from fireassay.api.checking import Checking
-    from fireassay.api.remeasure import Place
+    from fireassay.api.checking import Checking, Place
     from fireassay.cli.support.progress import display
 
     @contextmanager

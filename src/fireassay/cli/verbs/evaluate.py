@@ -21,7 +21,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _run(arguments: argparse.Namespace) -> int:
-    from fireassay.api.evaluating import evaluated, planned
+    from fireassay.api.measuring import evaluated, planned
 
     experiment = evaluated(arguments)
     if arguments.toml:

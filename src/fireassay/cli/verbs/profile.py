@@ -32,7 +32,7 @@ def _run(arguments: argparse.Namespace) -> int:
     experiment, folder = _requested(arguments)
     refuse_secrets(experiment)
     from fireassay.api.experiment_run import run
-    from fireassay.cli.support.profiles import show_profiles, show_what_is_left
+    from fireassay.cli.support.judged import show_profiles, show_what_is_left
     from fireassay.cli.support.progress import display
 
     created: list[Path] = []

@@ -18,8 +18,7 @@ import polars as pl
 
 from fireassay.estimates.estimate import Absent, Reason
 from fireassay.frames.record_data import RecordData
-from fireassay.spec.peaks import QUANTISED, TERA, knows, peak_of
-from fireassay.spec.sections.flops import Flops
+from fireassay.spec.sections.flops import QUANTISED, TERA, Flops, knows, peak_of
 from fireassay.stats.models.flops import Attention, FeedForward, megatron, megatron_2021, palm, torchtitan
 
 NOTHING_SAID: Final = (

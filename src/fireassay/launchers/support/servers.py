@@ -33,7 +33,7 @@ from types import TracebackType
 from typing import Self
 
 from fireassay.errors import Interrupted, WorkloadError
-from fireassay.launchers.support import launch_log, ports, supervisor, supervisor_client
+from fireassay.launchers.support import base, launch_log, ports, supervisor
 from fireassay.launchers.support.base import ENGINE_VARIABLES, Ending, Request
 from fireassay.launchers.support.ports import HOST, Ports
 from fireassay.record.secrets.redact import redact, redact_arguments, redact_environment, secret_values
@@ -59,7 +59,7 @@ class _Server:
     began_ns: int = 0
     asked: bool = False  # whether assay ended it
     log: Path = Path()
-    handle: supervisor_client.SupervisedHandle | None = None
+    handle: base.SupervisedHandle | None = None
     ending: Ending | None = None
     trouble: str = ""  # why the last check found it not ready
 
@@ -166,7 +166,7 @@ class Replicas:
                 server.asked = server.asked or server.state != "exited"
                 if server.handle is not None:
                     server.handle.stop()
-        deadline = time.monotonic() + self._grace_s + supervisor_client.ANSWER_S
+        deadline = time.monotonic() + self._grace_s + base.ANSWER_S
         while time.monotonic() < deadline and not all(self._has_ended(server) for server in alive):
             time.sleep(supervisor.POLL_S)
         for server in alive:
@@ -285,7 +285,7 @@ class Replicas:
             server.log = self._new_log(server)
             server.began_ns = time.monotonic_ns()
             self._ports.before_start(server.port)
-            server.handle = supervisor_client.start(self._request(server), server.command)
+            server.handle = base.start(self._request(server), server.command)
             server.state, server.asked, server.ending, server.trouble = "starting", False, None, ""
             server.starts += 1
             self.emit(

@@ -23,7 +23,7 @@ from fireassay.record import files
 from fireassay.record.secrets.redact import redact_all, redact_environment, secret_values
 from fireassay.record.tables import TABLES
 from fireassay.record.unsealed import cut_off, launch_folders, launch_name, other_columns, read_launch, stream_files
-from fireassay.record.untrusted import paths, strict_json
+from fireassay.record.untrusted import paths
 from fireassay.spec.experiment import Experiment
 
 
@@ -45,7 +45,7 @@ def seal(path: Path, manifest: dict[str, Any]) -> dict[str, Any]:
         OSError: a file operation failed; the streams are untouched and sealing can be retried.
     """
     if (path / "SEAL").exists():  # an earlier attempt got this far
-        sealed: dict[str, Any] = strict_json.json_of((path / "manifest.json").read_bytes())
+        sealed: dict[str, Any] = paths.json_of((path / "manifest.json").read_bytes())
     else:
         notes = compact(path)
         sealed = manifest | {"sealed": {"files": describe(path), "salvaged": notes}}

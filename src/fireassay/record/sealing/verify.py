@@ -28,7 +28,7 @@ from fireassay.record import files
 from fireassay.record.manifest import MAX_MANIFEST, read_manifest
 from fireassay.record.sealing import seal
 from fireassay.record.secrets.redact import redact
-from fireassay.record.untrusted import paths, strict_json
+from fireassay.record.untrusted import paths
 
 NAMESPACE: Final = "assay-seal"  # so that a signature of a mail or a commit is not valid for a record
 NAME: Final = "SEAL.sig"
@@ -141,7 +141,7 @@ def verify(path: Path, on_progress: Callable[[int, int], None] | None = None) ->
 def _listed(content: bytes) -> dict[str, dict[str, Any]] | None:
     """The sealed files that the manifest lists; None if it has no valid list."""
     try:
-        listed: dict[str, dict[str, Any]] = strict_json.json_of(content)["sealed"]["files"]
+        listed: dict[str, dict[str, Any]] = paths.json_of(content)["sealed"]["files"]
         return listed if all({"sha256", "bytes"} <= entry.keys() for entry in listed.values()) else None
     except (ValueError, LookupError, TypeError, AttributeError):
         return None

@@ -2,7 +2,7 @@
 
 A runner is one file with one `RUNNER`; it makes the remaining launches and reports how it ended.  Most runners only define how
 one launch is made (`Maker`); `fireassay.runners.experiment.launch_loop` makes them in order, and
-`fireassay.runners.experiment.session` interleaves those of several experiments.
+`fireassay.runners.experiment.run` interleaves those of several experiments.
 
 How do all launches of an experiment share one meter?
 

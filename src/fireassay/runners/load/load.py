@@ -20,8 +20,7 @@ from fireassay import catalog, isolated
 from fireassay.errors import Interrupted, RecordError, WorkloadError, refuse_any
 from fireassay.instruments.engines.prometheus import Scraper
 from fireassay.instruments.machine.meter import Meter
-from fireassay.launchers.support import supervisor_client
-from fireassay.launchers.support.base import Ending, Request
+from fireassay.launchers.support.base import Ending, Request, SupervisedHandle, start
 from fireassay.record import files
 from fireassay.record.folder import check_written, write_event
 from fireassay.record.secrets.redact import redact, secret_values
@@ -60,7 +59,7 @@ class LoadRun:
         self.folder = context.record.launch_folder(job.number).resolve()
         self.load = self.folder / "load"
         self.clients = self.serving.client.processes
-        self.handles: list[supervisor_client.SupervisedHandle] = []
+        self.handles: list[SupervisedHandle] = []
         self.endings: dict[int, Ending] = {}
         self.state = "loading"  # loading, cold, load, ended
         self.begin_ns = self.t0_ns = self.shown_ns = 0
@@ -172,7 +171,7 @@ class LoadRun:
     def _start_clients(self) -> None:
         for number in range(self.clients):
             command = isolated.python("-m", CLIENT_MODULE, str(self.load / "job.json"), str(number))
-            self.handles.append(supervisor_client.start(self._request(number), command))
+            self.handles.append(start(self._request(number), command))
 
     def _request(self, client: int) -> Request:
         experiment = self.context.experiment
