@@ -63,7 +63,7 @@ def verify(root: Path, _: argparse.Namespace) -> dict[str, Any]:
     """Digest everything again, and count the rows."""
     from fireassay.record.lookup import resolve
     from fireassay.record.reader import open_record
-    from fireassay.record.sealing.verify import verify as check
+    from fireassay.record.seal import verify as check
 
     path = resolve("latest", root)
     record = open_record(path)

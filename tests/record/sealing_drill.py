@@ -30,7 +30,7 @@ from fireassay.errors import RecordError
 from fireassay.record.folder import RecordFolder, reopen
 from fireassay.record.manifest import myself, release
 from fireassay.record.reader import open_record
-from fireassay.record.sealing.verify import verify
+from fireassay.record.seal import verify
 from tests.record.making import unfinished
 
 WATCHED = {"open", "os.rename", "os.remove", "os.mkdir", "os.rmdir", "os.scandir", "os.listdir"}

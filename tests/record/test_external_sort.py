@@ -12,9 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fireassay.record import external_sort
+from fireassay.record import external_sort, seal
 from fireassay.record.salvage import batches
-from fireassay.record.sealing import seal
 from fireassay.record.tables import TABLES, arrow_schema
 from fireassay.record.unsealed import launch_name, read_launch, stream_files
 from fireassay.record.writer import StreamWriter, to_batch

@@ -22,8 +22,7 @@ from fireassay.cli import main
 from fireassay.errors import RecordError
 from fireassay.record.lookup import resolve
 from fireassay.record.reader import open_record
-from fireassay.record.sealing.seal import encode, seal_line
-from fireassay.record.sealing.verify import verify
+from fireassay.record.seal import encode, seal_line, verify
 from fireassay.record.tables import TABLES, arrow_schema
 from fireassay.record.untrusted import memory_bound, paths
 from tests.limits import PROCESS_S

@@ -12,11 +12,10 @@ import pyarrow.parquet as pq
 import pytest
 import tomli_w
 
-from fireassay.record import manifest
+from fireassay.record import manifest, seal
 from fireassay.record.manifest import Migration, ReadTable, steps_from
 from fireassay.record.reader import open_record
-from fireassay.record.sealing import seal
-from fireassay.record.sealing.verify import verify
+from fireassay.record.seal import verify
 from fireassay.record.tables import FORMAT_VERSION, HISTORY
 from tests.record.making import sealed
 

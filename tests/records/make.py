@@ -17,7 +17,7 @@ from pathlib import Path
 from fireassay.clock import SystemClock
 from fireassay.record import folder as record_folder
 from fireassay.record.reader import open_record
-from fireassay.record.sealing.seal import plan_signature
+from fireassay.record.seal import plan_signature
 from fireassay.runners import replay
 from fireassay.runners.experiment.context import RunContext, StopRequest
 from fireassay.runners.experiment.run import run

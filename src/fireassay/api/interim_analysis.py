@@ -44,7 +44,7 @@ from fireassay.verdict.comparison.rules import deciding_metrics
 
 def advice() -> Advice:
     """The functions that `fireassay.run`, `run`, `resume` and `run_together` receive."""
-    return Advice(looks=looks, look=look, disturbed=disturbed, profiled=profiled)
+    return Advice(looks=looks, analyse=analyse, disturbed=disturbed, profiled=profiled)
 
 
 def profiled(trace: Mapping[str, Any]) -> dict[str, Any]:
@@ -60,7 +60,7 @@ def looks(experiment: Experiment) -> Iterator[int]:
         blocks = next_analysis(math.ceil(GROWTH * blocks) - 1)
 
 
-def look(path: Path, blocks: int) -> Look:
+def analyse(path: Path, blocks: int) -> Look:
     """Compute the primary intervals of a record that is still being written.
 
     Raises:

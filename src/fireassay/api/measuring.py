@@ -244,14 +244,14 @@ def planned(experiment: Experiment, announce: Callable[[str], object] | None = N
     tasks = tasks_of(evaluation, Path())
     for task in tasks:
         conditions.check_margin(experiment, _deciding(task))
-    plan = evaluation_plan(experiment, tuple(map(_asked, tasks)))
+    plan = evaluation_plan(experiment, tuple(map(_as_asked, tasks)))
     if announce is not None:
         for sentence in sentences(plan):
             announce(sentence)
     refuse_any(map(as_flag, refusals(experiment, plan)), "the flags")
 
 
-def _asked(task: Task) -> Asked:
+def _as_asked(task: Task) -> Asked:
     of_choices = task.method == METHOD
     return Asked(
         task=task.name,

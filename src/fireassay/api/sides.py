@@ -13,7 +13,7 @@ from fireassay.errors import RecordError, refuse
 from fireassay.frames.record_data import from_record
 from fireassay.printable import remark
 from fireassay.record.reader import Record, judged_from, open_record
-from fireassay.record.sealing.verify import verify
+from fireassay.record.seal import verify
 from fireassay.verdict.comparison.comparability import differences, refusing
 from fireassay.verdict.comparison.sessions import DAYS, Days, days_of
 from fireassay.verdict.comparison.types import Side

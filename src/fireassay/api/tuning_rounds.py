@@ -107,7 +107,7 @@ class _Rounds:
             run.Member(experiment=experiment, folder=self.folder, label=choice.label)
             for experiment, choice in zip(experiments, choices, strict=True)
         ]
-        show = None if self.show is None else _Left(self.show, self.walls, self._launches(experiments, last)).tell
+        show = None if self.show is None else _Left(self.show, self.walls, self._launches(experiments, last)).report
         try:
             return run.run_together(every, root=self.root, on_progress=show, advice=advice())
         except Interrupted:
@@ -143,7 +143,7 @@ class _Left:
     launches: int
     ended: dict[Path, int] = field(default_factory=dict)
 
-    def tell(self, progress: RunProgress) -> None:
+    def report(self, progress: RunProgress) -> None:
         """Show progress with the time left of all rounds, from the mean launch so far."""
         known = self.ended.get(progress.record, 0)
         self.walls += [(row["end_ns"] - row["begin_ns"]) / 1e9 for row in progress.rows[known:]]

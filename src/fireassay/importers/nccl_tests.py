@@ -26,7 +26,7 @@ from fireassay.record import files
 from fireassay.record import folder as record_folder
 from fireassay.record.declared import COLLECTIVES
 from fireassay.record.folder import launch_row, table_row, write_launch
-from fireassay.record.sealing.seal import plan_signature
+from fireassay.record.seal import plan_signature
 from fireassay.spec.experiment import Experiment
 from fireassay.spec.plan import plan
 from fireassay.spec.sections.collectives import UNITS

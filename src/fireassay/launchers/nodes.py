@@ -137,7 +137,7 @@ def over(prefix: tuple[str, ...], words: list[str]) -> list[str]:
     return [*prefix, *(shlex.join([word]) if prefix and Path(prefix[0]).name in SHELLS else word for word in words)]
 
 
-def told(request: Request, endpoint: str) -> dict[str, object]:
+def job_of_nodes(request: Request, endpoint: str) -> dict[str, object]:
     """The engine's job: for each node, its supervisor's command line and the job sent to that supervisor."""
     nodes = []
     for host in request.settings.hosts:
@@ -163,7 +163,7 @@ def log_of(request: Request, host: Host) -> Path:
 
 def start(request: Request) -> Handle:
     """Start an engine on every node."""
-    plan = json.dumps(told(request, endpoint_of(request)))
+    plan = json.dumps(job_of_nodes(request, endpoint_of(request)))
     planned = replace(request, environment={**request.environment, node_group.NODES: plan})
     return base.start(planned, [sys.executable, "-I", "-S", node_group.__file__])
 

@@ -22,13 +22,11 @@ import tomli_w
 from fireassay import __version__
 from fireassay.clock import Clock
 from fireassay.errors import RecordError
-from fireassay.record import files
+from fireassay.record import files, seal
 from fireassay.record.declared import EVENTS, LAUNCHES, Table
 from fireassay.record.manifest import hold, myself, release
 from fireassay.record.reader import open_record
-from fireassay.record.sealing import seal
-from fireassay.record.secrets.names import declare
-from fireassay.record.secrets.redact import redact_all, redact_environment, secret_values
+from fireassay.record.secrets.redact import declare, redact_all, redact_environment, secret_values
 from fireassay.record.tables import FORMAT_VERSION
 from fireassay.record.unsealed import launch_folders, launch_name, read_launch
 from fireassay.record.untrusted import paths

@@ -23,8 +23,7 @@ from fireassay.errors import AssayError, EnvironmentLacks, RecordError, refuse
 from fireassay.printable import shell_word
 from fireassay.record import files
 from fireassay.record.reader import open_record
-from fireassay.record.sealing.seal import seal_line
-from fireassay.record.sealing.verify import verify
+from fireassay.record.seal import seal_line, verify
 from fireassay.record.secrets.redact import redact
 from fireassay.record.untrusted import paths as inside
 from fireassay.record.untrusted.paths import json_of, toml_of

@@ -104,7 +104,7 @@ class Scorings:
         how = {"status": "ok", "reason": ""}
         try:
             with self.context.stop.at_once():
-                asked = self._asked(answers)
+                asked = self._items(answers)
                 scored = all_scored(asked, self.scores)
         except Interrupted:
             how = {"status": "aborted", "reason": f"stopped by {self.context.stop.reason}"}
@@ -116,7 +116,7 @@ class Scorings:
         end = self.context.clock.now_ns()
         return Made(row=job.row(begin_ns=begin, end_ns=end, begin_utc=begin_utc, placement=json.dumps({"launcher": "none"}), **how))
 
-    def _asked(self, answers: Answers) -> list[Asked]:
+    def _items(self, answers: Answers) -> list[Asked]:
         found = scoring.found(self.extractor, answers.texts, [item.choices for item in answers.items])
         return [
             Asked(item=item, repetition=repetition, outcome="missing" if text is None else "ok", text=text, extraction=extraction)

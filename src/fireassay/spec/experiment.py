@@ -16,8 +16,7 @@ from pydantic import BeforeValidator, Field, ModelWrapValidatorHandler, Validati
 
 from fireassay.errors import Problem, SpecError
 from fireassay.spec.explain import explain
-from fireassay.spec.flags.flag import flag, number_or_none
-from fireassay.spec.model import NAME_PATTERN, Fraction, Model, Positive, WorkerCounts, listed
+from fireassay.spec.model import NAME_PATTERN, Fraction, Model, Positive, WorkerCounts, flag, listed, number_or_none
 from fireassay.spec.rules.evaluation import uncomputable
 from fireassay.spec.rules.experiment import contradictions, missing_around
 from fireassay.spec.rules.partial import as_far_as_known, broken

@@ -14,7 +14,7 @@ from fireassay.cli import main
 from fireassay.cli.support import judged
 from fireassay.errors import WorkloadError
 from fireassay.record.reader import open_record
-from fireassay.record.sealing.verify import verify
+from fireassay.record.seal import verify
 from fireassay.runners.experiment.progress import RunProgress
 from fireassay.spec.experiment import Experiment
 

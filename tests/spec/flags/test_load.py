@@ -11,9 +11,9 @@ import pytest
 
 from fireassay.errors import SpecError
 from fireassay.spec.experiment import Experiment
-from fireassay.spec.flags.flag import seconds, slo
 from fireassay.spec.flags.load import Recorded, add_flags, experiment_from, name_from, notes
 from fireassay.spec.load import from_mapping, to_toml
+from fireassay.spec.model import seconds, slo
 
 TODAY = date(2026, 11, 22)
 URL = "http://localhost:8000"

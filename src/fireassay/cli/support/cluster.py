@@ -28,7 +28,7 @@ FLAG_OF = {
 TIME = "a time above 0, for example 20us, 250ms or 1.0 (seconds)"
 
 
-def asked(arguments: argparse.Namespace) -> tuple[Cluster, Experiment]:
+def cluster_of(arguments: argparse.Namespace) -> tuple[Cluster, Experiment]:
     """The cluster and the experiment that the flags describe.
 
     Raises:

@@ -65,7 +65,7 @@ class Between:
         self.doubts: dict[tuple[Path, int], str] = {}  # of a launch
         self._seen: dict[Path, tuple[int, int]] = {}  # rows and blocks
 
-    def look(self, progress: RunProgress) -> Provisional | None:
+    def update(self, progress: RunProgress) -> Provisional | None:
         """Read what is new; returns the table of a block that has just ended, unless nothing follows but the verdict."""
         rows, blocks = self._seen.get(progress.record, (0, 0))
         if progress.running is not None or len(progress.rows) == rows:
@@ -112,7 +112,7 @@ class PlainLines:
     def __call__(self, progress: RunProgress) -> None:
         """Print what is new."""
         shown = self.printed.get(progress.record) or self._first(progress)
-        table = self.between.look(progress) if self.between is not None else None
+        table = self.between.update(progress) if self.between is not None else None
         for row in progress.rows[shown.rows :]:
             self._line(ended_line(row, progress, self.between.doubt(progress, row) if self.between is not None else ""))
         shown.rows = len(progress.rows)
@@ -170,7 +170,7 @@ class Grid:
         if self.now() - self.drawn_at < REDRAW_S and len(progress.rows) == self.drawn_rows:
             return
         if self.between is not None:
-            self.between.look(progress)
+            self.between.update(progress)
         self.drawn_at, self.drawn_rows = self.now(), len(progress.rows)
         self._count(progress)
         self.draw(picture(progress, self.between, self.steps))

@@ -123,7 +123,7 @@ def collect(source: Samples) -> Collected:
             seen.unscored += not found
         for which, value in zip(WHICH, (sample.get("input"), sample.get("target"), sample.get("choices")), strict=True):
             if value is not None:
-                seen.hashes[which].setdefault(item, digest([_asked(value, sample)]))
+                seen.hashes[which].setdefault(item, digest([_prompt(value, sample)]))
     for name in seen.left:
         if name in seen.scores:
             seen.custom.add(name)
@@ -180,8 +180,8 @@ def answered(source: Samples, seen: Collected, deciding: str) -> Iterator[Answer
         yield Answered(
             item=item,
             repetition=epoch - 1,
-            prompt=plain(_asked(sample.get("input"), sample)),
-            references=tuple(plain(_asked(one, sample)) for one in (target if isinstance(target, list) else [target]) if one is not None),
+            prompt=plain(_prompt(sample.get("input"), sample)),
+            references=tuple(plain(_prompt(one, sample)) for one in (target if isinstance(target, list) else [target]) if one is not None),
             outcome="error" if failed else "ok",
             text=None if failed else plain(text),
             answer=plain(answer) or None,
@@ -191,7 +191,7 @@ def answered(source: Samples, seen: Collected, deciding: str) -> Iterator[Answer
         )
 
 
-def _asked(value: object, sample: Mapping[str, Any]) -> str:
+def _prompt(value: object, sample: Mapping[str, Any]) -> str:
     """A text or the messages of a conversation; long ones are attachments of the sample."""
     if isinstance(value, str):
         attached = inner(sample, "attachments").get(value.removeprefix(ATTACHED)) if value.startswith(ATTACHED) else None
@@ -205,14 +205,14 @@ def _asked(value: object, sample: Mapping[str, Any]) -> str:
 def _content(value: object, sample: Mapping[str, Any]) -> str:
     if isinstance(value, list):
         parts = [one.get("text") for one in value if isinstance(one, Mapping) and one.get("type") == "text"]
-        return "\n".join(_asked(part, sample) for part in parts if isinstance(part, str))
-    return _asked(value, sample)
+        return "\n".join(_prompt(part, sample) for part in parts if isinstance(part, str))
+    return _prompt(value, sample)
 
 
 def _reply(sample: Mapping[str, Any]) -> str:
     choice = _choice(sample)
     completion = inner(sample, "output").get("completion")
-    return _asked(completion, sample) if isinstance(completion, str) else _content(inner(choice, "message").get("content"), sample)
+    return _prompt(completion, sample) if isinstance(completion, str) else _content(inner(choice, "message").get("content"), sample)
 
 
 def _choice(sample: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -223,7 +223,7 @@ def _choice(sample: Mapping[str, Any]) -> Mapping[str, Any]:
 def _answer(sample: Mapping[str, Any], deciding: str) -> str | None:
     score = inner(sample, "scores").get(deciding.partition("/")[0])
     answer = score.get("answer") if isinstance(score, Mapping) else None
-    return _asked(answer, sample) if isinstance(answer, str) else None
+    return _prompt(answer, sample) if isinstance(answer, str) else None
 
 
 def _end(sample: Mapping[str, Any]) -> str | None:

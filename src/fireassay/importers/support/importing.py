@@ -25,7 +25,7 @@ from fireassay.record import files
 from fireassay.record import folder as record_folder
 from fireassay.record.declared import REQUESTS
 from fireassay.record.folder import RecordFolder, check_written, launch_row, table_row, write_event, write_launch
-from fireassay.record.sealing.seal import plan_signature
+from fireassay.record.seal import plan_signature
 from fireassay.record.writer import ROWS_PER_BATCH, StreamWriter, to_batch
 from fireassay.spec.experiment import Experiment
 from fireassay.spec.plan import Configuration, PlannedLaunch, configurations, plan

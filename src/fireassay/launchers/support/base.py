@@ -163,7 +163,7 @@ def start(request: Request, command: Sequence[str], *, after: Callable[[], objec
             env={**variables, supervisor.MARK: request.mark},
         )
     handle = SupervisedHandle(process, request, after)
-    handle.tell(job_of(request, command))
+    handle.send(job_of(request, command))
     return handle
 
 
@@ -208,7 +208,7 @@ class SupervisedHandle:
         self._ending: Ending | None = None
         os.set_blocking(self._answers.fileno(), False)
 
-    def tell(self, message: dict[str, Any]) -> None:
+    def send(self, message: dict[str, Any]) -> None:
         """Send one order; `poll` detects a dead supervisor."""
         try:
             self._control.write(json.dumps(message).encode() + b"\n")
@@ -227,11 +227,11 @@ class SupervisedHandle:
 
     def stop(self) -> None:
         """Terminate gracefully; kill what is left after the grace period."""
-        self.tell({"do": "stop"})
+        self.send({"do": "stop"})
 
     def kill(self) -> None:
         """Kill everything now."""
-        self.tell({"do": "kill"})
+        self.send({"do": "kill"})
 
     def pids(self) -> tuple[int, ...]:
         """Every live process of the launch, the supervisor included; called about once a second during a measurement."""

@@ -113,7 +113,7 @@ def start(request: Request, engine: list[str], folder: Path, *, after: Callable[
     os.close(out_write)
     process = ForkedProcess(pid, os.fdopen(control_write, "wb"), os.fdopen(out_read, "rb", buffering=0))
     handle = SupervisedHandle(process, request, after)
-    handle.tell({**job_of(request, ["torchrun"]), "fork": {"socket": str(folder / "fork"), "engine": engine}})
+    handle.send({**job_of(request, ["torchrun"]), "fork": {"socket": str(folder / "fork"), "engine": engine}})
     return handle
 
 

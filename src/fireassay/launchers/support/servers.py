@@ -156,7 +156,7 @@ class Replicas:
         if self._watcher is not None and self._watcher is not threading.current_thread():
             self._watcher.join()
             self._watcher = None
-        self._look_all()  # record what has exited meanwhile
+        self._check_all()  # record what has exited meanwhile
         self._ports.close()
 
     def _end(self, servers: Sequence[_Server]) -> None:
@@ -323,13 +323,13 @@ class Replicas:
 
     def _watch(self) -> None:
         while not self._ending.wait(LOOK_S):
-            self._look_all()
+            self._check_all()
 
-    def _look_all(self) -> None:
+    def _check_all(self) -> None:
         for server in [*self._servers, *([self._router] if self._router else [])]:
-            self._look(server)
+            self._check(server)
 
-    def _look(self, server: _Server) -> None:
+    def _check(self, server: _Server) -> None:
         with self._lock:
             if server.handle is None:
                 return

@@ -20,7 +20,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from fireassay.record.sealing import seal
+from fireassay.record import seal
 from fireassay.record.secrets.redact import REDACTED, declared_values, encoded, known_spellings, redact, secret_values
 from fireassay.record.secrets.shapes import PLACES, key_heads, spans
 

@@ -47,8 +47,8 @@ from fireassay.runners.load.load import check_plug_ins
 from fireassay.spec.experiment import Experiment
 from fireassay.spec.plan import configurations, targets_of
 from fireassay.spec.sections.serving import Target
+from fireassay.traffic.backends.support.openai_dialect import Echoed
 from fireassay.traffic.parts import Backend
-from fireassay.traffic.replies.echoed import Echoed
 
 TOP: Final = 5  # the most that every dialect of /v1/completions gives
 PATIENCE: Final = 2  # texts in a row at which an engine gives nothing within the time limit; the others are not asked

@@ -30,8 +30,8 @@ from fireassay.spec.experiment import Experiment
 from fireassay.spec.plan import targets_of
 from fireassay.spec.rules.evaluation import unfit
 from fireassay.spec.sections.serving import Target
+from fireassay.traffic.backends.support.openai_dialect import Echoed, echoed
 from fireassay.traffic.parts import Answer, Ask, Backend, Reply, Wire
-from fireassay.traffic.replies.echoed import Echoed, echoed
 from fireassay.units import MIB
 
 REQUEST: Final = "loglikelihood"  # the task of the load

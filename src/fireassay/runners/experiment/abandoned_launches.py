@@ -27,7 +27,7 @@ from fireassay.record.folder import RecordFolder, launch_row, table_row, write_l
 from fireassay.record.unsealed import launch_folders, launch_name, read_launch
 from fireassay.runners.experiment import progress
 from fireassay.spec.plan import PlannedLaunch
-from fireassay.traffic.arrivals import make, streams
+from fireassay.traffic.arrivals import draws, make
 from fireassay.traffic.arrivals.schedule import KINDS, NONE, PHASES, Schedule
 from fireassay.traffic.client import due
 
@@ -126,9 +126,9 @@ def lost(
     schedule: Schedule, client: int, clients: int, seen: frozenset[int], t0_ns: int, end_ns: int, noted: Noted | None = None
 ) -> Iterator[int]:
     """The numbers of a client's due requests without a row, ascending."""
-    before = streams.predecessors(schedule)
+    before = draws.predecessors(schedule)
     first = True  # the first cold request has no predecessor
-    for number in streams.mine(schedule, client, clients).tolist():
+    for number in draws.mine(schedule, client, clients).tolist():
         due, cold = int(schedule.due_ns[number]), PHASES[schedule.phase[number]] == "cold"
         if number in seen:
             was_due = False

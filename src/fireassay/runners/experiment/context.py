@@ -97,7 +97,7 @@ class Advice:
     """
 
     looks: Callable[[Experiment], Iterable[int]]
-    look: Callable[[Path, int], Look]  # (record folder, finished blocks)
+    analyse: Callable[[Path, int], Look]  # (record folder, finished blocks)
     disturbed: Callable[[Path, int], str]  # (record folder, launch just ended) -> why it is contaminated, or ""
     profiled: Callable[[Mapping[str, Any]], dict[str, Any]] | None = None  # a rank's trace -> its summary
 

@@ -235,7 +235,7 @@ class LaunchLoop:
         seen = self.context.looks[-1].blocks if self.context.looks else 0
         if blocks <= seen or not self._is_due(blocks, advice.looks(self.context.experiment)):
             return False
-        self.context.looks.append(advice.look(self.context.record.path, blocks))
+        self.context.looks.append(advice.analyse(self.context.record.path, blocks))
         self.context.record.note(looks=[asdict(look) for look in self.context.looks])
         self.context.show()
         return True

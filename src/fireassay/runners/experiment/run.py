@@ -31,7 +31,7 @@ from fireassay.record import machine_fitness
 from fireassay.record.environment import capture
 from fireassay.record.folder import RecordFolder
 from fireassay.record.reader import open_record
-from fireassay.record.sealing.seal import plan_signature
+from fireassay.record.seal import plan_signature
 from fireassay.record.secrets.redact import secret_values
 from fireassay.runners.experiment import launch_loop, progress
 from fireassay.runners.experiment.context import Advice, Outcome, RunContext, Runner, listening

@@ -175,14 +175,14 @@ class LaunchRun:
             if self.context.clock.now_ns() > self.hopeless_ns:
                 handle.close()  # the supervisor does not respond: kill it with its launch
                 return handle.poll() or Ending(exit_code=None, trouble="its end could not be observed")
-            self.watch.look()
+            self.watch.poll()
             self._strike_if_due()
             self._undo_if_due()
             self._note_vanished()
             self._end_if_needed(handle)
             self._show()
             self.context.clock.sleep(self._pause_s())
-        self.watch.look()
+        self.watch.poll()
         return ending
 
     # ---- faults and limits
@@ -258,7 +258,7 @@ class LaunchRun:
     def _note_vanished(self) -> None:
         gone = self.watch.vanished()
         if gone:
-            self.watch.look()  # read their progress: their last rows may not have reached the disk
+            self.watch.poll()  # read their progress: their last rows may not have reached the disk
         for worker in gone:
             last = self.watch.ranks.get(worker.rank)
             step = last.steps if last is not None and last.pid == worker.pid else None

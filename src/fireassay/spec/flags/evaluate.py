@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Final
 from fireassay.clock import SystemClock
 from fireassay.errors import Problem
 from fireassay.spec.flags import of_verb
-from fireassay.spec.flags.flag import PRICE_SOURCE
+from fireassay.spec.model import PRICE_SOURCE
 from fireassay.spec.rules.evaluation import LOAD
 from fireassay.spec.sections.evaluation import answer_file
 

@@ -22,8 +22,8 @@ from typing import TYPE_CHECKING, Any
 
 from fireassay.clock import SystemClock
 from fireassay.errors import Problem, SpecError, refuse, refuse_any
-from fireassay.spec.flags.flag import PRICE_SOURCE
 from fireassay.spec.flags.of_verb import KeyFlag, Text, declare, given, put, put_all
+from fireassay.spec.model import PRICE_SOURCE
 
 if TYPE_CHECKING:
     import argparse

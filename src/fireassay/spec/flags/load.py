@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 from fireassay.clock import SystemClock
 from fireassay.errors import Problem
 from fireassay.spec.flags import of_verb
-from fireassay.spec.flags.flag import PRICE_SOURCE, Unreadable, slo
+from fireassay.spec.model import PRICE_SOURCE, Unreadable, slo
 
 if TYPE_CHECKING:
     import argparse

@@ -10,8 +10,7 @@ from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, ConfigDict, Field
 
-from fireassay.spec.flags.flag import flag
-from fireassay.spec.model import Model, Positive
+from fireassay.spec.model import Model, Positive, flag
 
 
 def iso_date(value: object) -> object:

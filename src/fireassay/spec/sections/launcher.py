@@ -9,8 +9,7 @@ from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field
 
-from fireassay.spec.flags.flag import flag
-from fireassay.spec.model import NAME_PATTERN, Model, PositiveSeconds, Share, Words, listed
+from fireassay.spec.model import NAME_PATTERN, Model, PositiveSeconds, Share, Words, flag, listed
 
 
 class Host(Model):

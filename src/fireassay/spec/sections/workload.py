@@ -9,8 +9,7 @@ from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field
 
-from fireassay.spec.flags.flag import flag, variable
-from fireassay.spec.model import Model, Words, listed
+from fireassay.spec.model import Model, Words, flag, listed, variable
 
 
 class Workload(Model):

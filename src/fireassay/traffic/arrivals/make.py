@@ -52,8 +52,23 @@ import numpy.typing as npt
 
 from fireassay.spec.sections.scenario import DATASET, MAX_TOKENS, Scenario, parse, requirements, validity
 from fireassay.spec.sections.serving import Prompts
-from fireassay.traffic.arrivals import draws, streams, traces
-from fireassay.traffic.arrivals.draws import Floats, Ints, generator, source, text_seeds, uniform
+from fireassay.traffic.arrivals import draws, traces
+from fireassay.traffic.arrivals.draws import (
+    Floats,
+    Ints,
+    closed,
+    generator,
+    length,
+    paused,
+    queries,
+    source,
+    started,
+    text_seeds,
+    uniform,
+    users,
+)
+from fireassay.traffic.arrivals.draws import mine as mine
+from fireassay.traffic.arrivals.draws import predecessors as predecessors
 from fireassay.traffic.arrivals.schedule import (
     CANARY,
     COLD,
@@ -76,8 +91,6 @@ from fireassay.traffic.arrivals.schedule import batches as batches
 from fireassay.traffic.arrivals.schedule import digest as digest
 from fireassay.traffic.arrivals.schedule import read as read
 from fireassay.traffic.arrivals.schedule import write as write
-from fireassay.traffic.arrivals.streams import mine as mine
-from fireassay.traffic.arrivals.streams import predecessors as predecessors
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -341,13 +354,13 @@ def _timed(serving: Serving, configuration: Configuration, seed: int, base: Path
     arrivals, load = serving.arrivals, configuration.load
     match arrivals.process:
         case "closed":
-            return streams.closed(serving, int(load or 1), seed)
+            return closed(serving, int(load or 1), seed)
         case "single_stream":
-            return streams.closed(serving, 1, seed)
+            return closed(serving, 1, seed)
         case "multi_stream":
-            return streams.queries(arrivals)
+            return queries(arrivals)
         case "users" if serving.concurrency:
-            return streams.users(serving, int(load or 1), seed)
+            return users(serving, int(load or 1), seed)
         case "offline":
             n = arrivals.requests or 1
             return _phased(rows(n, due_ns=_warm_up_ns(serving)), serving)
@@ -358,11 +371,11 @@ def _timed(serving: Serving, configuration: Configuration, seed: int, base: Path
 
 
 def _open(serving: Serving, load: float | None, seed: int) -> Schedule:
-    steps = streams.length(serving.prompts)
+    steps = length(serving.prompts)
     due_ns = draws.due(serving.arrivals, load, seed, steps)
     if steps == 1 and serving.arrivals.process != "users":
         return rows(len(due_ns), due_ns=due_ns)
-    return streams.paused(streams.started(due_ns, steps), serving.prompts, seed)
+    return paused(started(due_ns, steps), serving.prompts, seed)
 
 
 def _replayed(serving: Serving, base: Path) -> Schedule:
@@ -408,7 +421,7 @@ def _worded(load: Schedule, serving: Serving, scenario: Scenario, seed: int) -> 
 def _with_checks(load: Schedule, placed: Schedule, serving: Serving) -> Schedule:
     arrivals = serving.arrivals
     if (load.stream >= 0).any():
-        steps = 1 if load.together else streams.length(serving.prompts)
+        steps = 1 if load.together else length(serving.prompts)
         return within_streams(load, placed, steps, arrivals.requests)
     return within_times(
         load, placed, _warm_up_ns(serving), draws.horizon_ns(arrivals), arrivals.requests, add=arrivals.process in ("trace", "offline")

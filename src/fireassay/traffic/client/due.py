@@ -179,7 +179,7 @@ class Agenda:
             self._at += 1
             if self._at >= len(self._dues):
                 self._refill()
-        self._look()
+        self._find_next()
         return number, due
 
     def followers(self, number: int) -> Iterable[int]:
@@ -227,7 +227,7 @@ class Agenda:
         if due_ns >= self.end_ns:
             return False
         heapq.heappush(self._later, (due_ns, number))
-        self._look()
+        self._find_next()
         return True
 
     def stop(self) -> None:
@@ -236,7 +236,7 @@ class Agenda:
         self._later.clear()
         self._numbers, self._dues, self._at = [], [], 0
         self._block = len(self._timed)
-        self._look()
+        self._find_next()
 
     def pending(self) -> bool:
         """True if any request will still become due at a known time."""
@@ -249,9 +249,9 @@ class Agenda:
         due_ns = due_ns[due_ns < self.end_ns]
         self._dues, self._at = due_ns.tolist(), 0
         self._numbers = self._timed[begin : begin + len(self._dues)].tolist()
-        self._look()
+        self._find_next()
 
-    def _look(self) -> None:
+    def _find_next(self) -> None:
         timed = self._dues[self._at] if self._at < len(self._dues) else NEVER
         later = self._later[0][0] if self._later else NEVER
         self.next_ns = min(timed, later)

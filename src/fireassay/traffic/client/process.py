@@ -28,8 +28,7 @@ from fireassay import catalog
 from fireassay.errors import AssayError, RecordError
 from fireassay.record.arrow_import import without_pandas
 from fireassay.record.secrets.batches import MAX_ERROR_LENGTH
-from fireassay.record.secrets.names import declare
-from fireassay.record.secrets.redact import redact, secret_values
+from fireassay.record.secrets.redact import declare, redact, secret_values
 from fireassay.record.writer import StreamWriter
 from fireassay.spec.plan import Configuration
 from fireassay.spec.sections.serving import Serving, Target

@@ -9,7 +9,7 @@ import polars as pl
 
 from fireassay.frames.record_data import RecordData
 from fireassay.metrics.metric import EVERYTHING, Results
-from fireassay.record.sealing.seal import plan_signature
+from fireassay.record.seal import plan_signature
 from fireassay.record.tables import TABLES
 from fireassay.spec.plan import plan
 from fireassay.units import NS_PER_S
