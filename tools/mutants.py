@@ -1,11 +1,11 @@
 """How many small defects would the tests notice?  A sample of mutants of some packages; each is run against the tests that reach it.
 
     PYTHONPATH=src:tools pytest -q -p mutants TESTS... --mutants OUT.json [--mutants-of stats,metrics,verdict] [--mutants-sample 500]
-                                                    [-m "not deep": what `make test` notices]
 
 One process collects the tests, runs each once under a profiler to learn which functions it reaches (only passing ones count), then forks
 once per mutant: the child exchanges the code object of one function, runs the tests that reach it, the most specific ones first, and ends at
-the first failure. A mutant is killed, survives, or times out (killed); one whose function no test reaches is counted as not reached. The
+the first failure. A mutant is killed, survives, or times out (killed); one whose function no test reaches is counted as not reached. Each is run
+twice where it matters: against all tests (`make test` and `make test-all` together), and against those that are not `deep` (`make test`). The
 same seed draws the same sample from the same sources. Limits: module-level statements and decorated signatures are not mutated, at most
 `MAX_TESTS` tests of at most `MAX_S` seconds together are run per mutant, and a mutant that means the same as the original survives.
 """
@@ -176,9 +176,12 @@ class Mutants:
         for place, number in drawn:
             results.append(self.run(session, place, number))
             self.out.write_text(json.dumps(results))
-            if len(results) % 50 == 0:
-                print(len(results), dict(Counter(result["result"] for result in results)), flush=True)
-        print(dict(Counter(result["result"] for result in results)), flush=True)
+            if len(results) % 50 == 0 or len(results) == len(drawn):
+                print(
+                    len(results),
+                    *(f"{tier}: {dict(Counter(one[tier] for one in results))}" for tier in ("result", "make test")),
+                    flush=True,
+                )
         return True
 
     def learn(self, items: list[tuple[int, pytest.Item]], wanted: set[str]) -> None:
@@ -188,7 +191,7 @@ class Mutants:
             os.close(read)
             self.quiet()
             self.setups: set[tuple[str, int]] = set()
-            told = []
+            learnt = []
             for (number, item), following in itertools.zip_longest(items, (item for _, item in items[1:])):
                 signal.alarm(120)
                 self.profile, begin = cProfile.Profile(builtins=False), time.perf_counter()
@@ -196,8 +199,8 @@ class Mutants:
                 passed = self.once(item, following)
                 self.profile.disable()
                 if passed:
-                    told.append((number, time.perf_counter() - begin, self.reached()))
-            answer = [(number, s, [p for p in sorted(self.setups | places) if p[0] in wanted]) for number, s, places in told]
+                    learnt.append((number, time.perf_counter() - begin, self.reached()))
+            answer = [(number, s, [p for p in sorted(self.setups | places) if p[0] in wanted]) for number, s, places in learnt]
             with os.fdopen(write, "w") as stream:
                 stream.write(json.dumps(answer))
             os._exit(0)
@@ -241,8 +244,15 @@ class Mutants:
             "node": ast.unparse(node)[:80],
         }
         reached = sorted(self.reach.get((str(path), line), ()))
+        quick = [one for one in reached if session.items[one[2]].get_closest_marker("deep") is None]
+        after_all = self.noticed(session, reached, line, code, path)
+        after_test = after_all if len(quick) == len(reached) else self.noticed(session, quick, line, code, path)
+        return {**result, "result": after_all, "make test": after_test, "reached": len(reached)}
+
+    def noticed(self, session: pytest.Session, reached: list[tuple[int, float, int]], line: int, code: types.CodeType, path: Path) -> str:
+        """What the most specific of these tests say of the mutant."""
         if not reached:
-            return {**result, "result": "not reached"}
+            return "not reached"
         chosen, total = [], 0.0
         for _, seconds, item in reached[:MAX_TESTS]:
             if chosen and total + seconds > MAX_S:
@@ -256,8 +266,7 @@ class Mutants:
                 os._exit(3)
             os._exit(0 if all(map(self.once, chosen, [*chosen[1:], None])) else 1)
         _, status = os.waitpid(child, 0)
-        word = {0: "survived", 3: "not exchanged"}.get(os.waitstatus_to_exitcode(status), "killed")
-        return {**result, "result": word, "tests": len(chosen), "reached": len(reached)}
+        return {0: "survived", 3: "not exchanged"}.get(os.waitstatus_to_exitcode(status), "killed")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

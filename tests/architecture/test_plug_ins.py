@@ -96,7 +96,7 @@ def test_a_metric_a_page_and_a_writer_are_each_added_by_one_file(package_copy: P
     assert shown["record outline"].splitlines()[:2] == ["synthetic", "Four dimensions"]
 
 
-def test_an_audit_and_a_gate_are_each_added_by_one_file(package_copy: Path, python: Run, repository: Path) -> None:
+def test_a_family_of_audits_and_a_gate_are_each_added_by_one_file(package_copy: Path, python: Run, repository: Path) -> None:
     for file, text in {"audits/every/omen": AUDIT_FILE, "gates/oddity": GATE_FILE}.items():
         package_copy.joinpath("src", "fireassay", "verdict", f"{file}.py").write_text(text)
     (package_copy / "tests").symlink_to(repository / "tests")
@@ -104,7 +104,7 @@ def test_an_audit_and_a_gate_are_each_added_by_one_file(package_copy: Path, pyth
     result = python(JUDGE, package_copy)
     assert result.returncode == 0, result.stderr
     judged, pitfall = result.stdout.splitlines()
-    assert {"bad_luck", "oddity"} <= set(judged.split())
+    assert {"bad_luck", "unlucky_levels", "oddity"} <= set(judged.split())
     assert pitfall == "fallen into"
 
 
@@ -183,7 +183,14 @@ def examine(measured, results):
         yield Finding("bad_luck", "warning", None, "the name is unlucky", "choose another name")
 
 
-AUDIT = Audit(name="omen", question="Does the name bring bad luck?", examine=examine)
+def count(measured, results):
+    yield Finding("unlucky_levels", "note", None, f"{len(measured.configurations)} levels", "add one")
+
+
+AUDITS = (
+    Audit(name="omen", question="Does the name bring bad luck?", examine=examine),
+    Audit(name="levels", question="Is the number of levels unlucky?", examine=count),
+)
 '''
 GATE_FILE = '''"""Is the configuration odd?"""
 
@@ -196,6 +203,18 @@ def check(measured, results):
 
 
 GATE = Gate(name="oddity", question="Is the configuration odd?", check=check)
+'''
+SCORE_FILE = '''"""How much shorter is an answer than its reference?"""
+
+from fireassay.quality.scoring.support.options import by_item
+from fireassay.quality.scoring.text_metric import Prepared, TextMetric
+
+
+def prepare(options):
+    return Prepared(signature="metric:brevity|impl:planted@1", statistics=by_item(lambda text, wanted: 1 - len(text) / len(wanted[0])))
+
+
+METRICS = (TextMetric(name="brevity", title="Brevity", better="higher", scale=(0.0, 1.0), prepare=prepare, source="none"),)
 '''
 JUDGE = """
 from fireassay.verdict.pitfalls import of_record
@@ -221,12 +240,13 @@ kind = "ponder"
 
 @pytest.fixture
 def planted(package_copy: Path, python: Run) -> Callable[..., tuple[int, str]]:
-    """`planted(*words)`: exit code and output of the command line of a copy with one more fault, launcher, backend and verb."""
+    """`planted(*words)`: exit code and output of the command line of a copy with one more fault, launcher, backend, verb and score."""
     for file, text in {
         "faults/ponder": FAULT_FILE,
         "launchers/moon": LAUNCHER_FILE,
         "traffic/backends/mute": BACKEND_FILE,
         "cli/verbs/greet": VERB_FILE,
+        "quality/scoring/metrics/terse": SCORE_FILE,
     }.items():
         package_copy.joinpath("src", "fireassay", f"{file}.py").write_text(text)
     (package_copy / "train.py").write_text("")
@@ -273,6 +293,15 @@ def test_a_backend_is_added_by_one_file(planted: Callable[..., tuple[int, str]])
     assert code == 0, said
     assert 'backend = "mute"' in said
     assert planted("load", "http://127.0.0.1:1", "--backend", "mut", "--toml")[1].count("Did you mean mute?") == 1
+
+
+def test_a_score_is_added_by_one_file(planted: Callable[..., tuple[int, str]], package_copy: Path) -> None:
+    items = [{"id": number, "answer": "a" * (number % 3 + 1), "gold": "aaaa"} for number in range(30)]
+    (package_copy / "answers.jsonl").write_text("\n".join(map(json.dumps, items)))
+    code, said = planted("score", "answers.jsonl", "--id", "id", "--reference", "gold", "--metric", "brevity", "--json", "--quiet")
+    assert code == 0, said
+    (score,) = [row for row in json.loads(said)["metrics"] if row["metric"] == "brevity"]
+    assert score["value"] == pytest.approx(0.5)  # 1 - mean of 1, 2 and 3 letters / 4
 
 
 def test_a_verb_is_added_by_one_file(planted: Callable[..., tuple[int, str]]) -> None:

@@ -114,9 +114,11 @@ def engine(behave: Behave = well, *, context: ssl.SSLContext | None = None) -> I
         started.set()
         await stop.wait()
         server.close()
-        for task in list(tasks):
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        while left := asyncio.all_tasks() - {asyncio.current_task()}:  # a connection may be in the middle of being accepted
+            for task in list(tasks):
+                task.cancel()
+            await asyncio.wait(left)
+            await asyncio.sleep(0)
         await asyncio.sleep(0)
 
     thread = threading.Thread(target=loop.run_until_complete, args=(serve(),))
