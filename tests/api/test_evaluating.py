@@ -41,8 +41,8 @@ def test_the_arguments_are_the_flags_of_the_verb(verb: str, monkeypatch: pytest.
     monkeypatch.setattr(experiment_run, "run", lambda experiment, **_: ran.append(experiment) or GOOD)
     monkeypatch.setattr("fireassay.api.measuring.planned", lambda *_, **__: None)
     if verb == "score":
-        evaluate.add_flags(parser)
-        expected = evaluate.experiment_from(parser.parse_args(["x=a.jsonl", "b.jsonl", "--reference", "gold", *shared]))
+        evaluate.add_score_flags(parser)
+        expected = evaluate.score_experiment(parser.parse_args(["x=a.jsonl", "b.jsonl", "--reference", "gold", *shared]))
         made = fireassay.score("x=a.jsonl", "b.jsonl", reference="gold", root=tmp_path, **options)
     else:
         evaluate.add_flags(parser)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+import fireassay
 from fireassay.spec.sections import flops
 from fireassay.spec.sections.flops import knows, peak_of
 
@@ -85,7 +86,7 @@ def test_single_precision_is_not_that_of_the_tensor_cores() -> None:
 
 
 def table() -> list[dict[str, object]]:
-    return list(tomllib.loads(Path(flops.__file__).with_suffix(".toml").read_text())["peak"])
+    return list(tomllib.loads(flops.PEAKS.read_text())["peak"])
 
 
 def test_no_name_matches_two_entries() -> None:
@@ -144,4 +145,4 @@ def test_every_entry_says_where_it_is_from() -> None:
 
 
 def test_the_table_is_part_of_the_package() -> None:
-    assert Path(flops.__file__).with_suffix(".toml").parent == Path(flops.__file__).parent
+    assert flops.PEAKS.is_relative_to(Path(fireassay.__file__).parent)

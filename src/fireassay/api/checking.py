@@ -64,11 +64,7 @@ class Place:
 
 
 def code_of(measured: RecordData, place: Place) -> Path:
-    """The folder with the record's own code.
-
-    Raises:
-        CannotConfirm: the code is missing, or has changed since.
-    """
+    """The folder with the record's own code. Raises CannotConfirm: the code is missing, or has changed since."""
     if place.folder is not None:
         return _same_script(measured, place.folder, "--folder")
     recorded = Path(str(_script(measured).get("folder") or place.here))
@@ -344,11 +340,7 @@ class Checking:
             return unconfirmed(result, reason_of(error)), ()
 
     def _measured_again(self, result: Check, baseline: Side, record: Side) -> tuple[Check, Sequence[Path]]:
-        """Fresh interleaved launches of both versions.
-
-        Raises:
-            CannotConfirm, AssayError: they cannot be measured here.
-        """
+        """Fresh interleaved launches of both versions. Raises CannotConfirm, AssayError: they cannot be measured here."""
         code, root = code_of(record.measured, self.code), self.root / FOLDER
         why = f"{result.sentence}\nmeasuring both again, interleaved: {self.blocks} blocks"
         with self.again(why) as show, baseline_code(baseline.measured, self.code, code) as old:

@@ -61,11 +61,7 @@ def looks(experiment: Experiment) -> Iterator[int]:
 
 
 def analyse(path: Path, blocks: int) -> Look:
-    """Compute the primary intervals of a record that is still being written.
-
-    Raises:
-        RecordError: the record cannot be read.
-    """
+    """Compute the primary intervals of a record that is still being written. Raises RecordError: the record cannot be read."""
     measured = from_record(open_record(path))
     confidence = analysis_confidence(measured.experiment.launches.confidence)
     # As the report computes them if this interim analysis is the last: the manifest then holds its confidence.

@@ -220,11 +220,7 @@ def evaluate(*targets: str, root: str | os.PathLike[str] = ROOT, on_progress: Pr
 
 
 def evaluated(given: argparse.Namespace) -> Experiment:
-    """The experiment of the flags of `assay evaluate`.
-
-    Raises:
-        SpecError: every problem of the flags at once, or a secret.
-    """
+    """The experiment of the flags of `assay evaluate`. Raises SpecError: every problem of the flags at once, or a secret."""
     experiment = evaluation_experiment(given)
     refuse_secrets(experiment)  # before any of it is printed
     return experiment

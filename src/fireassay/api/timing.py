@@ -169,11 +169,7 @@ def search_path(folder: Path | None) -> dict[str, str]:
 
 
 def json_arguments(args: Sequence[Any], kwargs: dict[str, Any]) -> list[str]:
-    """The arguments as the words of a function's experiment.
-
-    Raises:
-        SpecError: JSON cannot hold them unchanged.
-    """
+    """The arguments as the words of a function's experiment. Raises SpecError: JSON cannot hold them unchanged."""
     where = "the arguments of fireassay.time"
     try:
         texts = [json.dumps(list(args), allow_nan=False), json.dumps(kwargs, allow_nan=False)]

@@ -27,27 +27,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
-from fireassay.record.machine import (
-    Machine,
-    Unread,
-    absent,
-    cpu_model,
-    cpu_quota,
-    cpu_ticks,
-    governors,
-    memory_bytes,
-    memory_limit,
-    numa_nodes,
-    nvidia_gpus,
-    or_absent,
-    physical_cores,
-    pressure,
-    smt,
-    steal_ticks,
-    throttled,
-    tool_output,
-    usable_processors,
-)
+from fireassay.record import machine as facts
+from fireassay.record.machine import Machine, Unread, absent, or_absent, tool_output
 from fireassay.record.secrets.redact import redact, redact_environment, secret_values
 
 QUIET: Final = ("-c", "core.fsmonitor=false", "-c", f"core.hooksPath={os.devnull}")
@@ -233,53 +214,60 @@ FIELDS: Final = (
         "host.container", "signs of a container or batch system; an empty list: none found", "/.dockerenv, cgroup, environment", _container
     ),
     Field("host.aslr", "address space randomisation", "/proc/sys/kernel/randomize_va_space", _aslr),
-    Field("cpu.model", "processor model", "/proc/cpuinfo", cpu_model),
+    Field("cpu.model", "processor model", "/proc/cpuinfo", facts.cpu_model),
     Field("cpu.logical", "logical processors of the machine", "sysconf", lambda _: os.cpu_count()),
-    Field("cpu.physical", "physical cores of the machine", "/proc/cpuinfo", physical_cores),
-    Field("cpu.usable", "processors that this process may run on", "sched_getaffinity(2)", usable_processors),
+    Field("cpu.physical", "physical cores of the machine", "/proc/cpuinfo", facts.physical_cores),
+    Field("cpu.usable", "processors that this process may run on", "sched_getaffinity(2)", facts.usable_processors),
     Field(
         "cpu.smt",
         "simultaneous multithreading: on, off, forceoff, notsupported, notimplemented",
         "/sys/devices/system/cpu/smt/control",
-        smt,
+        facts.smt,
     ),
-    Field("cpu.governors", "frequency governors in use", "/sys/devices/system/cpu/cpu*/cpufreq/scaling_governor", governors),
-    Field("cpu.numa", "NUMA nodes and their processors", "/sys/devices/system/node", numa_nodes),
-    Field("memory.total_bytes", "physical memory", "/proc/meminfo MemTotal", lambda m: memory_bytes(m, "MemTotal")),
+    Field("cpu.governors", "frequency governors in use", "/sys/devices/system/cpu/cpu*/cpufreq/scaling_governor", facts.governors),
+    Field("cpu.numa", "NUMA nodes and their processors", "/sys/devices/system/node", facts.numa_nodes),
+    Field("memory.total_bytes", "physical memory", "/proc/meminfo MemTotal", lambda m: facts.memory_bytes(m, "MemTotal")),
     Field(
         "memory.available_bytes",
         "memory available for allocation now",
         "/proc/meminfo MemAvailable",
-        lambda m: memory_bytes(m, "MemAvailable"),
+        lambda m: facts.memory_bytes(m, "MemAvailable"),
     ),
-    Field("memory.swap_total_bytes", "swap space; 0: none", "/proc/meminfo SwapTotal", lambda m: memory_bytes(m, "SwapTotal")),
-    Field("memory.swap_free_bytes", "free swap space", "/proc/meminfo SwapFree", lambda m: memory_bytes(m, "SwapFree")),
+    Field("memory.swap_total_bytes", "swap space; 0: none", "/proc/meminfo SwapTotal", lambda m: facts.memory_bytes(m, "SwapTotal")),
+    Field("memory.swap_free_bytes", "free swap space", "/proc/meminfo SwapFree", lambda m: facts.memory_bytes(m, "SwapFree")),
     Field("noise.load", "load average over 1, 5 and 15 minutes", "/proc/loadavg", _load),
     Field("noise.threads", "runnable and existing threads", "/proc/loadavg", _threads),
-    Field("noise.steal_ticks", "processor time taken by the hypervisor since boot, clock ticks", "/proc/stat cpu, 8th number", steal_ticks),
-    Field("noise.cpu_ticks", "processor time since boot by use, clock ticks", "/proc/stat cpu", cpu_ticks),
+    Field(
+        "noise.steal_ticks",
+        "processor time taken by the hypervisor since boot, clock ticks",
+        "/proc/stat cpu, 8th number",
+        facts.steal_ticks,
+    ),
+    Field("noise.cpu_ticks", "processor time since boot by use, clock ticks", "/proc/stat cpu", facts.cpu_ticks),
     Field(
         "noise.pressure_cpu",
         "time since boot in which tasks waited for a processor, microseconds",
         "/proc/pressure/cpu",
-        lambda m: pressure(m, "cpu"),
+        lambda m: facts.pressure(m, "cpu"),
     ),
     Field(
         "noise.pressure_memory",
         "time since boot in which tasks waited for memory, microseconds",
         "/proc/pressure/memory",
-        lambda m: pressure(m, "memory"),
+        lambda m: facts.pressure(m, "memory"),
     ),
     Field(
         "noise.pressure_io",
         "time since boot in which tasks waited for input or output, microseconds",
         "/proc/pressure/io",
-        lambda m: pressure(m, "io"),
+        lambda m: facts.pressure(m, "io"),
     ),
-    Field("cgroup.cpu_quota", "processors that the control group may use", "cpu.max (v2), cpu.cfs_quota_us (v1)", cpu_quota),
-    Field("cgroup.throttled", "how often and how long the quota stopped the group", "cpu.stat", throttled),
-    Field("cgroup.memory_limit", "memory that the control group may use", "memory.max (v2), memory.limit_in_bytes (v1)", memory_limit),
-    Field("gpu.nvidia", "driver and devices", "NVML (package nvidia-ml-py), else nvidia-smi", nvidia_gpus),
+    Field("cgroup.cpu_quota", "processors that the control group may use", "cpu.max (v2), cpu.cfs_quota_us (v1)", facts.cpu_quota),
+    Field("cgroup.throttled", "how often and how long the quota stopped the group", "cpu.stat", facts.throttled),
+    Field(
+        "cgroup.memory_limit", "memory that the control group may use", "memory.max (v2), memory.limit_in_bytes (v1)", facts.memory_limit
+    ),
+    Field("gpu.nvidia", "driver and devices", "NVML (package nvidia-ml-py), else nvidia-smi", facts.nvidia_gpus),
     Field("software.python", "interpreter, its build and the flags that are set", "sys, platform", lambda _: _python()),
     Field("software.packages", "every installed distribution and its version", "importlib.metadata", lambda _: _packages()),
     Field(

@@ -34,21 +34,12 @@ NEVER_CLIENT: Final = "assay doctor client was never run on this machine"
 CLIENT: Final = "client"
 GIB: Final = 1024**3
 # The part of the result that a record carries; the rest stays in the file.
+# fmt: off
 CARRIED: Final = (
-    "utc",
-    "assay_version",
-    "fitness",
-    "noise_floor",
-    "noise_floor_apart",
-    "minimum_detectable_effect_k5",
-    "false_alarm_rate",
-    "false_alarm_rate_apart",
-    "drift_over_the_run",
-    "autocorrelation",
-    "clock",
-    "launches",
-    "seconds",
+    "utc", "assay_version", "fitness", "noise_floor", "noise_floor_apart", "minimum_detectable_effect_k5", "false_alarm_rate",
+    "false_alarm_rate_apart", "drift_over_the_run", "autocorrelation", "clock", "launches", "seconds",
 )
+# fmt: on
 CARRIED_CLIENT: Final = ("utc", "assay_version", "python", "fitness", "errors", "ceiling", "timer_lag_ms", "loop_lag_ms", "seconds")
 
 

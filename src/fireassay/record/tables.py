@@ -10,29 +10,8 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING
 
-from fireassay.record.declared import (
-    ANSWERS,
-    ARRIVALS,
-    CLOCKS,
-    COLLECTIVES,
-    COMMUNICATION,
-    DIVERGENCE,
-    EVENTS,
-    EXAMPLES,
-    FINGERPRINTS,
-    GRADIENTS,
-    INVENTORY,
-    LAUNCHES,
-    REQUESTS,
-    SAMPLES,
-    SCORES,
-    STEPS,
-    TELEMETRY,
-    TOKEN_COUNTS,
-    TRIALS,
-    WAITS,
-    Table,
-)
+from fireassay.record import declared
+from fireassay.record.declared import Table
 
 if TYPE_CHECKING:
     import pyarrow
@@ -53,30 +32,8 @@ HISTORY: dict[int, str] = {
 
 
 TABLES: dict[str, Table] = {
-    table.name: table
-    for table in (
-        LAUNCHES,
-        STEPS,
-        TRIALS,
-        EXAMPLES,
-        SAMPLES,
-        FINGERPRINTS,
-        GRADIENTS,
-        COLLECTIVES,
-        COMMUNICATION,
-        INVENTORY,
-        WAITS,
-        CLOCKS,
-        ARRIVALS,
-        REQUESTS,
-        TOKEN_COUNTS,
-        ANSWERS,
-        SCORES,
-        DIVERGENCE,
-        EVENTS,
-        TELEMETRY,
-    )
-}
+    table.name: table for table in vars(declared).values() if isinstance(table, Table)
+}  # in the order of their declarations
 
 
 @cache

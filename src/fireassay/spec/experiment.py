@@ -240,11 +240,7 @@ def _broken_rules(experiment: Experiment, folder: Path | None) -> Iterator[Probl
 
 
 class Experiment(Model):
-    """One experiment: what to run and what to report.
-
-    Raises:
-        SpecError: if it is invalid; lists every problem at once.
-    """
+    """One experiment: what to run and what to report. Raises SpecError: if it is invalid; lists every problem at once."""
 
     name: Annotated[
         str,

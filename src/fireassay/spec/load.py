@@ -36,11 +36,7 @@ def load(path: str | Path) -> Experiment:
 
 
 def read(path: str | Path) -> Experiment:
-    """An experiment from a TOML file, without checking that its script exists (checked when it ran).
-
-    Raises:
-        SpecError: as `load`.
-    """
+    """An experiment from a TOML file, without checking that its script exists (checked when it ran). Raises SpecError: as `load`."""
     text = _text(Path(path))
     return from_mapping(_parsed(text, str(path)), str(path))
 

@@ -174,11 +174,7 @@ class Site:
         self._tables: Known = {}
 
     def page(self, path: str) -> tuple[str | None, str]:
-        """A page, or None if there is no such page; and what changes when a record is new or ends.
-
-        Raises:
-            AssayError: it cannot be made.
-        """
+        """A page, or None if there is no such page; and what changes when a record is new or ends. Raises AssayError: it cannot be made."""
         entries = survey(self.root, self.cache)
         if path == LIVE:
             return written(live.page(flights(entries, self.clock, self._tables))), _state(entries)
@@ -280,11 +276,7 @@ def is_loopback(host: str) -> bool:
 
 
 def listening(host: str, port: int) -> socket.socket:
-    """A socket that listens; port 0 takes a free one.
-
-    Raises:
-        EnvironmentLacks: nothing can listen there.
-    """
+    """A socket that listens; port 0 takes a free one. Raises EnvironmentLacks: nothing can listen there."""
     try:
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
         return socket.create_server((host, port), family=family)

@@ -99,11 +99,7 @@ class Sides:
         self._lock = Lock()
 
     def judged(self, entry: Entry) -> Side:
-        """The record, verified and judged.
-
-        Raises:
-            RecordError: it cannot be opened or judged, or differs from its seal.
-        """
+        """The record, verified and judged. Raises RecordError: it cannot be opened or judged, or differs from its seal."""
         with self._lock:
             if entry.path not in self._kept:
                 self._kept[entry.path] = judged = side(entry.path, entry.record, self.watch)

@@ -259,11 +259,7 @@ class SiteFolder:
     written: int = 0
 
     def write(self, pages: Sequence[SitePage], progress: Callable[[str], object], skipped: Callable[[AssayError], object]) -> None:
-        """Write the pages that changed; one that cannot be made is reported and left out.
-
-        Raises:
-            RecordError: a file cannot be written.
-        """
+        """Write the pages that changed; one that cannot be made is reported and left out. Raises RecordError: a file cannot be written."""
         for page in pages:
             if page.key and self.keys.get(page.path) == page.key and self._is_there(page.path):
                 self.wanted.add(page.path)

@@ -234,11 +234,7 @@ class Entry:
 
 
 def survey(root: Path, cache: Path) -> list[Entry]:
-    """The records of a folder, the newest first; only cached verdicts are known.
-
-    Raises:
-        RecordError: the folder cannot be listed.
-    """
+    """The records of a folder, the newest first; only cached verdicts are known. Raises RecordError: the folder cannot be listed."""
     entries = [entry_of(path, cache) for path in record_folders(root)]
     return sorted(entries, key=lambda entry: (entry.created_utc, entry.path.name), reverse=True)
 

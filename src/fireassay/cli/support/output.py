@@ -139,11 +139,7 @@ def print_toml(experiment: Experiment) -> int:
 
 
 def write(path: Path, content: str | bytes, *, append: bool = False) -> None:
-    """Write a file, creating its folder if needed.
-
-    Raises:
-        RecordError: the file cannot be written.
-    """
+    """Write a file, creating its folder if needed. Raises RecordError: the file cannot be written."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         files.write_output(path, content if isinstance(content, bytes) else content.encode(), append=append)

@@ -103,11 +103,7 @@ def _probe(arguments: argparse.Namespace) -> int:
 
 
 def probe_from(arguments: argparse.Namespace) -> Experiment:
-    """The probe of the network that the flags describe.
-
-    Raises:
-        SpecError: a host is malformed, or a flag does not apply to --net.
-    """
+    """The probe of the network that the flags describe. Raises SpecError: a host is malformed, or a flag does not apply to --net."""
     texts = of_verb.given(arguments, of_verb.flags_of(FLAGS))
     given = {item.name: text for item, text in texts.items()}
     if arguments.interface is not None:

@@ -82,11 +82,7 @@ def _on_one_line(text: str) -> str:
 
 
 def experiments(arguments: argparse.Namespace, requested: Sequence[Sequence[str]]) -> list[Experiment]:
-    """One experiment per command.
-
-    Raises:
-        SpecError: every problem of the flags at once.
-    """
+    """One experiment per command. Raises SpecError: every problem of the flags at once."""
     from fireassay.api.timing import experiment
 
     flags = of_verb.flags_of("time")

@@ -52,11 +52,7 @@ def _run(arguments: argparse.Namespace) -> int:
 
 
 def _digest(text: str | None) -> str:
-    """The expected digest; "" if none is given.
-
-    Raises:
-        SpecError: the text is not a SHA-256.
-    """
+    """The expected digest; "" if none is given. Raises SpecError: the text is not a SHA-256."""
     if text is None:
         return ""
     match = DIGEST.fullmatch(text.strip())

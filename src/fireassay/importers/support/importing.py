@@ -35,35 +35,15 @@ PACKAGE: Final = "importers"
 HARNESSES: Final = "importers.harnesses"
 NOWHERE: Final = "http://unsaid.invalid"  # RFC 2606: never resolves
 # Conditions of a load that a foreign file may leave unknown; those in `Load.stated` are removed.
+# fmt: off
 OPEN: Final = (
-    "serving.task",
-    "serving.model",
-    "serving.tokenizer",
-    "serving.scenarios",
-    "serving.load",
-    "serving.arrivals.process",
-    "serving.arrivals.cv",
-    "serving.arrivals.requests",
-    "serving.arrivals.duration_s",
-    "serving.arrivals.warm_up_s",
-    "serving.arrivals.cold",
-    "serving.arrivals.drain_s",
-    "serving.prompts",
-    "serving.stream",
-    "serving.temperature",
-    "serving.ignore_eos",
-    "serving.client",
-    "engine.backend",
-    "engine.model",
-    "engine.command",
-    "engine.router",
-    "engine.environment",
-    "engine.options",
-    "engine.replicas",
-    "engine.balance",
-    "engine.headers",
-    "engine.restart",
+    "serving.task", "serving.model", "serving.tokenizer", "serving.scenarios", "serving.load", "serving.arrivals.process",
+    "serving.arrivals.cv", "serving.arrivals.requests", "serving.arrivals.duration_s", "serving.arrivals.warm_up_s",
+    "serving.arrivals.cold", "serving.arrivals.drain_s", "serving.prompts", "serving.stream", "serving.temperature",
+    "serving.ignore_eos", "serving.client", "engine.backend", "engine.model", "engine.command", "engine.router", "engine.environment",
+    "engine.options", "engine.replicas", "engine.balance", "engine.headers", "engine.restart",
 )
+# fmt: on
 
 
 def import_results(

@@ -34,123 +34,32 @@ from urllib.parse import quote, quote_plus, urlsplit
 
 from fireassay.record.secrets.shapes import spans
 
+# fmt: off
 # A name is secret if it contains one of these, with or without separators: PGPASSWORD, MySecretKey ...
 _STRONG: Final = (
-    "PASSWORD",
-    "PASSWD",
-    "PASSPHRASE",
-    "PASSCODE",
-    "SSHPASS",
-    "SECRET",
-    "CREDENTIAL",
-    "APIKEY",
-    "ACCESSKEY",
-    "PRIVATEKEY",
-    "AUTHKEY",
-    "SIGNINGKEY",
-    "ENCRYPTIONKEY",
-    "DEPLOYKEY",
-    "SSHKEY",
-    "LICENSEKEY",
-    "ACCOUNTKEY",
-    "STORAGEKEY",
-    "SESSIONKEY",
-    "SUBSCRIPTIONKEY",
-    "AUTHTOKEN",
-    "CONNECTIONSTRING",
-    "COOKIE",
-    "WEBHOOK",
+    "PASSWORD", "PASSWD", "PASSPHRASE", "PASSCODE", "SSHPASS", "SECRET", "CREDENTIAL", "APIKEY", "ACCESSKEY", "PRIVATEKEY", "AUTHKEY",
+    "SIGNINGKEY", "ENCRYPTIONKEY", "DEPLOYKEY", "SSHKEY", "LICENSEKEY", "ACCOUNTKEY", "STORAGEKEY", "SESSIONKEY", "SUBSCRIPTIONKEY",
+    "AUTHTOKEN", "CONNECTIONSTRING", "COOKIE", "WEBHOOK",
 )
 # ... or if one of its words is one of these (or ends in TOKEN, as in GITHUBTOKEN).
 _WORDS: Final = frozenset({"TOKEN", "AUTH", "AUTHORIZATION", "SESSION", "PASS", "PAT", "JWT", "BEARER", "CREDS", "APITOKEN", "DSN"})
 # ... or, for a variable, if its last word has one of these endings: GATEWAY_KEY, DB_PWD.  `--text-key` names a data set's column.
 _VARIABLE_ENDINGS: Final = frozenset({"KEY", "KEYS", "PWD"})
-_ORDINARY_KEYS: Final = frozenset(
-    {
-        "PUBLIC",
-        "PRIMARY",
-        "FOREIGN",
-        "SORT",
-        "PARTITION",
-        "GROUP",
-        "CACHE",
-        "INDEX",
-        "UNIQUE",
-        "HOST",
-        "OLD",
-        "INIT",
-        "ROW",
-        "MAP",
-        "TEXT",
-        "LABEL",
-        "IMAGE",
-        "PROMPT",
-        "INPUT",
-        "OUTPUT",
-        "TARGET",
-        "DATA",
-        "QUERY",
-        "COLUMN",
-        "FIELD",
-        "METRIC",
-        "HOT",
-        "MON",
-    }
-)
+_ORDINARY_KEYS: Final = frozenset({
+    "PUBLIC", "PRIMARY", "FOREIGN", "SORT", "PARTITION", "GROUP", "CACHE", "INDEX", "UNIQUE", "HOST", "OLD", "INIT", "ROW", "MAP",
+    "TEXT", "LABEL", "IMAGE", "PROMPT", "INPUT", "OUTPUT", "TARGET", "DATA", "QUERY", "COLUMN", "FIELD", "METRIC", "HOT", "MON",
+})
 # Last words that mark the value as a reference to a secret, or a number about it.
-_HARMLESS_ENDINGS: Final = frozenset(
-    {
-        "PATH",
-        "FILE",
-        "DIR",
-        "FOLDER",
-        "SOCK",
-        "COUNT",
-        "LENGTH",
-        "SIZE",
-        "TYPE",
-        "TIMEOUT",
-        "TTL",
-        "EXPIRY",
-        "LIMIT",
-        "ENABLED",
-        "MODE",
-        "MANAGER",
-        "ADDRESS",
-        "LEADER",
-        "PID",
-    }
-)
+_HARMLESS_ENDINGS: Final = frozenset({
+    "PATH", "FILE", "DIR", "FOLDER", "SOCK", "COUNT", "LENGTH", "SIZE", "TYPE", "TIMEOUT", "TTL", "EXPIRY", "LIMIT", "ENABLED", "MODE",
+    "MANAGER", "ADDRESS", "LEADER", "PID",
+})
 # Language-model vocabulary: --pad-token, EOS_TOKEN, price_per_token are settings, not secrets.
-_VOCABULARY: Final = frozenset(
-    {
-        "EOS",
-        "BOS",
-        "PAD",
-        "UNK",
-        "SEP",
-        "CLS",
-        "MASK",
-        "STOP",
-        "START",
-        "END",
-        "SPECIAL",
-        "IMAGE",
-        "PER",
-        "MAX",
-        "MIN",
-        "NUM",
-        "FIRST",
-        "LAST",
-        "NEXT",
-        "NEW",
-        "PROMPT",
-        "OUTPUT",
-        "INPUT",
-        "BY",
-        "TIME",
-    }
-)
+_VOCABULARY: Final = frozenset({
+    "EOS", "BOS", "PAD", "UNK", "SEP", "CLS", "MASK", "STOP", "START", "END", "SPECIAL", "IMAGE", "PER", "MAX", "MIN", "NUM", "FIRST",
+    "LAST", "NEXT", "NEW", "PROMPT", "OUTPUT", "INPUT", "BY", "TIME",
+})
+# fmt: on
 _HARMLESS_NAMES: Final = frozenset({"DESKTOP_SESSION", "XDG_SESSION_ID", "XDG_SESSION_CLASS", "XDG_SESSION_DESKTOP", "XAUTHORITY"})
 _CAMEL: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _DECLARED: set[str] = set()
@@ -309,20 +218,6 @@ def encoded(text: str) -> tuple[bytes, str]:
 
 # ---- spellings of a known secret -------------------------------------------------------------------------------------
 
-
-__all__ = (
-    "HARMLESS_VALUES",
-    "MIN_SECRET_LENGTH",
-    "REDACTED",
-    "is_secret_name",
-    "known_spellings",
-    "redact",
-    "redact_all",
-    "redact_arguments",
-    "redact_bytes",
-    "redact_environment",
-    "secret_values",
-)
 
 REDACTED: Final = "[redacted]"
 _REDACTED_BYTES: Final = REDACTED.encode()

@@ -31,21 +31,12 @@ CLOCK_READS: Final = 100_000
 SLEEPS: Final = 50
 SLEEP_S: Final = 0.001
 TARGET: Final = "fireassay.instruments.machine.fixed_work:spin"
+# fmt: off
 CONTEXT_KEYS: Final = (
-    "host.virtualisation",
-    "host.container",
-    "host.aslr",
-    "cpu.model",
-    "cpu.logical",
-    "cpu.usable",
-    "cpu.smt",
-    "cpu.governors",
-    "memory.available_bytes",
-    "memory.swap_total_bytes",
-    "memory.swap_free_bytes",
-    "cgroup.cpu_quota",
-    "noise.load",
+    "host.virtualisation", "host.container", "host.aslr", "cpu.model", "cpu.logical", "cpu.usable", "cpu.smt", "cpu.governors",
+    "memory.available_bytes", "memory.swap_total_bytes", "memory.swap_free_bytes", "cgroup.cpu_quota", "noise.load",
 )
+# fmt: on
 TURBO: Final = (  # file, its content if turbo is on
     ("/sys/devices/system/cpu/intel_pstate/no_turbo", "0"),
     ("/sys/devices/system/cpu/cpufreq/boost", "1"),

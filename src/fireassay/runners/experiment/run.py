@@ -77,11 +77,7 @@ def run(
 
 
 def runner_for(experiment: Experiment, folder: Path, advice: Advice | None) -> Runner:
-    """The experiment's runner, after all checks that are possible beforehand.
-
-    Raises:
-        SpecError, EnvironmentLacks: a check failed.
-    """
+    """The experiment's runner, after all checks that are possible beforehand. Raises SpecError, EnvironmentLacks: a check failed."""
     if experiment.tune is not None:
         raise refuse("tune", "knobs to tune", "no [tune] here", "Run it with `assay tune FILE`.")
     refuse_any(uncomputable(experiment))

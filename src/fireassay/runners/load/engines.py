@@ -210,11 +210,7 @@ EmitAt = Callable[[str, int, int | None, Mapping[str, Any]], None]  # kind, ns, 
 
 
 def check_faults(experiment: Experiment) -> None:
-    """Check that every requested fault can strike its engines.
-
-    Raises:
-        SpecError, EnvironmentLacks: one cannot.
-    """
+    """Check that every requested fault can strike its engines. Raises SpecError, EnvironmentLacks: one cannot."""
     assert experiment.serving is not None
     for spec in experiment.faults:
         fault: Fault = catalog.load("faults", spec.kind)

@@ -51,11 +51,7 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
 
 
 def experiment_from(namespace: argparse.Namespace) -> Experiment:
-    """The experiment that the flags describe.
-
-    Raises:
-        SpecError: every problem of the flags at once.
-    """
+    """The experiment that the flags describe. Raises SpecError: every problem of the flags at once."""
     targets = [_target(text, index, len(namespace.targets)) for index, text in enumerate(namespace.targets)]
     data: dict[str, Any] = {
         "workload": {"runner": "evaluation", "work": "tokens"},
@@ -119,11 +115,7 @@ def add_score_flags(parser: argparse.ArgumentParser) -> None:
 
 
 def score_experiment(namespace: argparse.Namespace) -> Experiment:
-    """The experiment that the flags describe.
-
-    Raises:
-        SpecError: every problem of the flags at once.
-    """
+    """The experiment that the flags describe. Raises SpecError: every problem of the flags at once."""
     files = [answer_file(text, index) for index, text in enumerate(namespace.files)]
     data: dict[str, Any] = {
         "name": files[0]["name"],

@@ -100,7 +100,7 @@ def flops_say_enough(flops: Flops) -> Iterator[Problem]:
 
 TERA: Final = 1e12
 QUANTISED: Final = ("float8", "int8", "uint8", "int4", "quint8", "qint8", "qint32")  # no MFU is defined for these
-_TABLE: Final = Path(__file__).parents[1] / "peaks.toml"
+PEAKS: Final = Path(__file__).parents[1] / "peaks.toml"
 _OTHER_KEYS: Final = frozenset({"device", "source", "sparse_factor"})
 
 
@@ -138,7 +138,7 @@ def knows(device: str) -> bool:
 
 @cache
 def _entries() -> tuple[_Entry, ...]:
-    table = tomllib.loads(_TABLE.read_text())
+    table = tomllib.loads(PEAKS.read_text())
     return tuple(
         _Entry(
             device=re.compile(row["device"], re.IGNORECASE),

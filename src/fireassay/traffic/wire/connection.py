@@ -37,24 +37,12 @@ FRESH_NS = 10_000_000  # connections idle for less are reused without a check
 class Connection(asyncio.Protocol):
     """One connection to a replica: one exchange at a time."""
 
+    # fmt: off
     __slots__ = (
-        "_exchange",
-        "_fd",
-        "_framing",
-        "_left",
-        "_poll",
-        "_pool",
-        "_since",
-        "_socket",
-        "_transport",
-        "_unsent",
-        "began_ns",
-        "closed",
-        "connect_ns",
-        "idle_ns",
-        "used",
-        "way",
+        "_exchange", "_fd", "_framing", "_left", "_poll", "_pool", "_since", "_socket", "_transport", "_unsent", "began_ns", "closed",
+        "connect_ns", "idle_ns", "used", "way",
     )
+    # fmt: on
 
     def __init__(self, pool: Pool) -> None:
         self._pool = pool

@@ -102,40 +102,13 @@ class GivesUp(Protocol):
 class Exchange:
     """A request in flight, and the part of its answer that has arrived."""
 
+    # fmt: off
     __slots__ = (
-        "_dechunker",
-        "_ends",
-        "_plain",
-        "_raw_at",
-        "answer",
-        "back",
-        "body",
-        "body_at",
-        "connect_ns",
-        "connection",
-        "done",
-        "done_ns",
-        "due_ns",
-        "ended",
-        "handle",
-        "head",
-        "heard",
-        "live",
-        "next",
-        "ns",
-        "number",
-        "parts",
-        "payload",
-        "replica",
-        "request",
-        "returned",
-        "room",
-        "seen_ns",
-        "sent_ns",
-        "transport",
-        "unsure",
-        "why",
+        "_dechunker", "_ends", "_plain", "_raw_at", "answer", "back", "body", "body_at", "connect_ns", "connection", "done", "done_ns",
+        "due_ns", "ended", "handle", "head", "heard", "live", "next", "ns", "number", "parts", "payload", "replica", "request",
+        "returned", "room", "seen_ns", "sent_ns", "transport", "unsure", "why",
     )
+    # fmt: on
 
     def __init__(self, request: Any, payload: Any, room: int, done: Callable[[Exchange], None]) -> None:
         self.request = request  # the caller's own object
