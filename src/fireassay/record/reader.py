@@ -208,7 +208,7 @@ class Record:
         """The trace summaries of profiled launches, with launch numbers; a damaged one is marked as such."""
         return tuple(
             {"launch": launch, "ranks": [], "nsys": [], **_summary(self.path, f"traces/{launch_name(launch)}/summary.json")}
-            for launch in _traced(self.path)
+            for launch in sorted(launches_named(entry.parent.name for entry in (self.path / "traces").glob("launch=*/summary.json")))
         )
 
     @cached_property
@@ -234,11 +234,6 @@ class Record:
         if has_seal(self.path):
             raise RecordError(f"{self.path} was sealed while it was being read. Read it again.")
         return pa.concat_tables(parts) if parts else None
-
-
-def _traced(path: Path) -> list[int]:
-    """The launches that have a trace summary."""
-    return sorted(launches_named(entry.parent.name for entry in (path / "traces").glob("launch=*/summary.json")))
 
 
 def _summary(path: Path, file: str) -> dict[str, Any]:

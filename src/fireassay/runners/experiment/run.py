@@ -29,7 +29,6 @@ from fireassay.printable import shell_word
 from fireassay.record import folder as record_folder
 from fireassay.record import machine_fitness
 from fireassay.record.environment import capture
-from fireassay.record.folder import RecordFolder
 from fireassay.record.reader import open_record
 from fireassay.record.seal import plan_signature
 from fireassay.record.secrets.redact import secret_values
@@ -166,16 +165,12 @@ def resume(
             rows=rows,
             begun_ns=clock.now_ns(),
             advice=advice,
-            looks=_looks_so_far(record),
+            looks=[Look(**look) for look in record.manifest.get("looks", ())],
             next_number=1 + max((row["launch"] for row in rows), default=-1),
         )
         _note_alone(context)
         now = capture(_secrets(context), folder=folder)
         return _carry_out(runner, context, {**before, "resumed": [*before.get("resumed", []), now]} if before else now)
-
-
-def _looks_so_far(record: RecordFolder) -> list[Look]:
-    return [Look(**look) for look in record.manifest.get("looks", ())]
 
 
 def _note_alone(context: RunContext) -> None:

@@ -52,7 +52,7 @@ import numpy.typing as npt
 
 from fireassay.spec.sections.scenario import DATASET, MAX_TOKENS, Scenario, parse, requirements, validity
 from fireassay.spec.sections.serving import Prompts
-from fireassay.traffic.arrivals import draws, traces
+from fireassay.traffic.arrivals import draws, schedule, traces
 from fireassay.traffic.arrivals.draws import (
     Floats,
     Ints,
@@ -69,23 +69,6 @@ from fireassay.traffic.arrivals.draws import (
 )
 from fireassay.traffic.arrivals.draws import mine as mine
 from fireassay.traffic.arrivals.draws import predecessors as predecessors
-from fireassay.traffic.arrivals.schedule import (
-    CANARY,
-    COLD,
-    IDENTITY,
-    MAIN,
-    NEEDLE,
-    NONE,
-    NORMAL,
-    RERUN,
-    TOOL,
-    WARM_UP,
-    Schedule,
-    chosen,
-    joined,
-    replaced,
-    rows,
-)
 from fireassay.traffic.arrivals.schedule import batch as batch
 from fireassay.traffic.arrivals.schedule import batches as batches
 from fireassay.traffic.arrivals.schedule import digest as digest
@@ -134,11 +117,11 @@ def _fixed(scenario: Scenario, documents: int) -> tuple[int, int]:
         case "P", (prefix, rest, tokens_out):
             return prefix + rest, tokens_out
         case "E", (document,):
-            return documents * document, NONE
+            return documents * document, schedule.NONE
         case "R", (document, query):
-            return documents * document + query, NONE
+            return documents * document + query, schedule.NONE
         case _:
-            return NONE, NONE
+            return schedule.NONE, schedule.NONE
 
 
 def _normal(parameters: tuple[int, ...], numbers: np.random.Generator, n: int) -> tuple[Counts, Counts]:
@@ -193,8 +176,8 @@ EVERY: Final = 2  # in streams, one of every so many conversations is a check
 class Checks:
     """Requests sent before the load and within it, without due times."""
 
-    before: Schedule
-    within: Schedule
+    before: schedule.Schedule
+    within: schedule.Schedule
 
 
 def checks(serving: Serving, scenario: Scenario, seed: int, replicas: int, first_example: int) -> Checks:
@@ -203,20 +186,25 @@ def checks(serving: Serving, scenario: Scenario, seed: int, replicas: int, first
     identity = _identity(serving, scenario, replicas, first_example)
     if not serving.correctness.needle:
         return Checks(before=cold, within=identity)
-    isolated = replaced(identity, phase=np.full(len(identity), COLD))
-    under_load = replaced(identity, kind=np.full(len(identity), NEEDLE))
-    return Checks(before=joined([cold, isolated]), within=under_load)
+    isolated = schedule.replaced(identity, phase=np.full(len(identity), schedule.COLD))
+    under_load = schedule.replaced(identity, kind=np.full(len(identity), schedule.NEEDLE))
+    return Checks(before=schedule.joined([cold, isolated]), within=under_load)
 
 
-def _cold(serving: Serving, scenario: Scenario, seed: int, replicas: int) -> Schedule:
+def _cold(serving: Serving, scenario: Scenario, seed: int, replicas: int) -> schedule.Schedule:
     n = serving.arrivals.cold * replicas
     tokens_in, tokens_out = lengths(scenario, serving.prompts, generator(seed, "cold lengths"), n)
-    return rows(
-        n, phase=COLD, replica=np.arange(n) % replicas, tokens_in=tokens_in, tokens_out=tokens_out, seed=text_seeds(seed, "cold", n)
+    return schedule.rows(
+        n,
+        phase=schedule.COLD,
+        replica=np.arange(n) % replicas,
+        tokens_in=tokens_in,
+        tokens_out=tokens_out,
+        seed=text_seeds(seed, "cold", n),
     )
 
 
-def _identity(serving: Serving, scenario: Scenario, replicas: int, first_example: int) -> Schedule:
+def _identity(serving: Serving, scenario: Scenario, replicas: int, first_example: int) -> schedule.Schedule:
     """By round, then prompt, then replica."""
     prompts = serving.correctness.identity
     numbers = generator(ANY_LAUNCH, "identity lengths")
@@ -225,9 +213,9 @@ def _identity(serving: Serving, scenario: Scenario, replicas: int, first_example
     n = serving.correctness.reruns * prompts * replicas
     positions = np.arange(n, dtype=np.int64)
     prompt = positions // replicas % max(prompts, 1)
-    return rows(
+    return schedule.rows(
         n,
-        kind=np.where(positions < prompts * replicas, IDENTITY, RERUN),
+        kind=np.where(positions < prompts * replicas, schedule.IDENTITY, schedule.RERUN),
         replica=positions % replicas,
         tokens_in=tokens_in[prompt],
         tokens_out=tokens_out[prompt],
@@ -239,7 +227,9 @@ def _identity(serving: Serving, scenario: Scenario, replicas: int, first_example
 # ---- placement in the load ---------------------------------------------------------------------------------------
 
 
-def within_times(load: Schedule, placed: Schedule, warm_up_ns: int, end_ns: int, most: int | None = None, *, add: bool) -> Schedule:
+def within_times(
+    load: schedule.Schedule, placed: schedule.Schedule, warm_up_ns: int, end_ns: int, most: int | None = None, *, add: bool
+) -> schedule.Schedule:
     """An open loop with the checks spread evenly over its measured part, of at most `most` requests.
 
     `add`: checks replace none of the load's own requests, except to respect `most`.
@@ -249,20 +239,20 @@ def within_times(load: Schedule, placed: Schedule, warm_up_ns: int, end_ns: int,
     starts = np.flatnonzero((load.due_ns >= warm_up_ns) & (load.turn <= 0))
     if add or len(placed) > len(starts) // 2:
         if most is not None:
-            load = chosen(load, np.arange(min(len(load), max(most - len(placed), 0)), dtype=np.int64))
+            load = schedule.chosen(load, np.arange(min(len(load), max(most - len(placed), 0)), dtype=np.int64))
         last_ns = min(end_ns, int(load.due_ns.max(initial=warm_up_ns)) + 1)
         due_ns = warm_up_ns + np.floor(_even(len(placed)) * (last_ns - warm_up_ns)).astype(np.int64)
     else:
         replaced_at = starts[np.floor(_even(len(placed)) * len(starts)).astype(np.int64)]
         due_ns = load.due_ns[replaced_at]
         load = _without(load, replaced_at)
-    merged = joined([load, replaced(placed, due_ns=due_ns)])
+    merged = schedule.joined([load, schedule.replaced(placed, due_ns=due_ns)])
     # A follower stays after its predecessor: its sort key is that of the last request with a due time.
     order = np.argsort(np.concatenate([np.maximum.accumulate(load.due_ns), due_ns]), kind="stable")
-    return chosen(merged, order[:most])
+    return schedule.chosen(merged, order[:most])
 
 
-def within_streams(load: Schedule, placed: Schedule, steps: int, requests: int | None) -> Schedule:
+def within_streams(load: schedule.Schedule, placed: schedule.Schedule, steps: int, requests: int | None) -> schedule.Schedule:
     """A closed loop with the checks between the conversations (of `steps` requests each) of its streams."""
     if not len(placed):
         return load
@@ -278,10 +268,10 @@ def within_streams(load: Schedule, placed: Schedule, steps: int, requests: int |
         before = np.maximum(1, np.floor((turn + 0.5) * others / turns)).astype(np.int64)
     # Before the round in which that conversation of its stream begins, and after the previous one.
     key = np.minimum(before * steps, lengths[indices]) * len(streams) - 1 + (indices + 1) / (len(streams) + 1)
-    merged = joined([load, replaced(placed, stream=streams[indices])])
+    merged = schedule.joined([load, schedule.replaced(placed, stream=streams[indices])])
     load_key = _positions(load.stream) * len(streams) + np.searchsorted(streams, load.stream)
     order = np.argsort(np.concatenate([load_key, key]), kind="stable")
-    return chosen(merged, order[:requests])
+    return schedule.chosen(merged, order[:requests])
 
 
 def _positions(streams: npt.NDArray[np.int32]) -> Ints:
@@ -298,34 +288,34 @@ def _even(n: int) -> Floats:
     return (np.arange(n, dtype=np.float64) + 0.5) / n
 
 
-def _without(load: Schedule, starts: Ints) -> Schedule:
+def _without(load: schedule.Schedule, starts: Ints) -> schedule.Schedule:
     """The load without these requests and their conversations."""
     removed = np.zeros(len(load), dtype=bool)
     removed[starts] = True
     sessions = load.session[starts]
     removed |= np.isin(load.session, sessions[sessions >= 0])
-    return chosen(load, np.flatnonzero(~removed))
+    return schedule.chosen(load, np.flatnonzero(~removed))
 
 
 # ---- canaries ----------------------------------------------------------------------------------------------------
 
 
-def canaries(load: Schedule, share: float, seed: int) -> Schedule:
+def canaries(load: schedule.Schedule, share: float, seed: int) -> schedule.Schedule:
     """The load with a nonce in this share of its measured requests: one at random in each group of 1/share.
 
     In conversations only first turns carry one, because later turns would repeat the nonces of earlier ones.
     """
     if share <= 0.0:
         return load
-    eligible = np.flatnonzero((load.phase != WARM_UP) & (load.kind == NORMAL) & (load.turn <= 0))
+    eligible = np.flatnonzero((load.phase != schedule.WARM_UP) & (load.kind == schedule.NORMAL) & (load.turn <= 0))
     blocks = max(int(len(eligible) * share), 1)
     draws = uniform(source(seed, "canaries"), blocks)
     picks = np.floor((np.arange(blocks, dtype=np.float64) + draws) * min(1.0 / share, len(eligible))).astype(np.int64)
     indices = eligible[np.unique(picks[picks < len(eligible)])]
     kind, example = load.kind.copy(), load.example.copy()
-    kind[indices], example[indices] = CANARY, NONE
+    kind[indices], example[indices] = schedule.CANARY, schedule.NONE
     expected = {int(number): nonce(int(load.seed[number])) for number in indices}
-    return replace(replaced(load, kind=kind, example=example), expected=expected)
+    return replace(schedule.replaced(load, kind=kind, example=example), expected=expected)
 
 
 def nonce(text_seed: int) -> str:
@@ -334,7 +324,7 @@ def nonce(text_seed: int) -> str:
     return base64.b32encode(digest).decode()[:NONCE].lower()
 
 
-def build(serving: Serving, configuration: Configuration, seed: int, replicas: int, base: Path) -> Schedule:
+def build(serving: Serving, configuration: Configuration, seed: int, replicas: int, base: Path) -> schedule.Schedule:
     """The complete schedule of a launch with this seed. `base`: the folder that trace paths are relative to.
 
     Raises:
@@ -343,13 +333,13 @@ def build(serving: Serving, configuration: Configuration, seed: int, replicas: i
     scenario, replicas = (parse(configuration.scenario), max(replicas, 1))  # without a URL the model runs in the client
     load = _timed(serving, configuration, seed, base)
     load = _worded(load, serving, scenario, seed)
-    extra = checks(serving, scenario, seed, replicas, int(load.example.max(initial=NONE)) + 1)
+    extra = checks(serving, scenario, seed, replicas, int(load.example.max(initial=schedule.NONE)) + 1)
     load = _with_checks(load, extra.within, serving)
     load = canaries(load, serving.correctness.canaries, seed)
-    return joined([extra.before, load])
+    return schedule.joined([extra.before, load])
 
 
-def _timed(serving: Serving, configuration: Configuration, seed: int, base: Path) -> Schedule:
+def _timed(serving: Serving, configuration: Configuration, seed: int, base: Path) -> schedule.Schedule:
     """The load with its due times."""
     arrivals, load = serving.arrivals, configuration.load
     match arrivals.process:
@@ -363,54 +353,54 @@ def _timed(serving: Serving, configuration: Configuration, seed: int, base: Path
             return users(serving, int(load or 1), seed)
         case "offline":
             n = arrivals.requests or 1
-            return _phased(rows(n, due_ns=_warm_up_ns(serving)), serving)
+            return _phased(schedule.rows(n, due_ns=_warm_up_ns(serving)), serving)
         case "trace":
             return _phased(_first(_replayed(serving, base), serving), serving)
         case _:
             return _phased(_first(_open(serving, load, seed), serving), serving)
 
 
-def _open(serving: Serving, load: float | None, seed: int) -> Schedule:
+def _open(serving: Serving, load: float | None, seed: int) -> schedule.Schedule:
     steps = length(serving.prompts)
     due_ns = draws.due(serving.arrivals, load, seed, steps)
     if steps == 1 and serving.arrivals.process != "users":
-        return rows(len(due_ns), due_ns=due_ns)
+        return schedule.rows(len(due_ns), due_ns=due_ns)
     return paused(started(due_ns, steps), serving.prompts, seed)
 
 
-def _replayed(serving: Serving, base: Path) -> Schedule:
+def _replayed(serving: Serving, base: Path) -> schedule.Schedule:
     """The recorded requests up to the end of the load."""
     arrivals, end_ns = serving.arrivals, draws.horizon_ns(serving.arrivals)
     load = traces.replay(base / arrivals.trace, arrivals.trace_format, arrivals.speed, end_ns)
     too_late = load.due_ns >= end_ns
-    unreachable = np.isin(load.session, load.session[too_late & (load.turn == 0)]) & (load.due_ns == NONE)
-    return chosen(load, np.flatnonzero(~too_late & ~unreachable)) if too_late.any() else load
+    unreachable = np.isin(load.session, load.session[too_late & (load.turn == 0)]) & (load.due_ns == schedule.NONE)
+    return schedule.chosen(load, np.flatnonzero(~too_late & ~unreachable)) if too_late.any() else load
 
 
-def _first(load: Schedule, serving: Serving) -> Schedule:
+def _first(load: schedule.Schedule, serving: Serving) -> schedule.Schedule:
     requests = serving.arrivals.requests
-    return load if requests is None or requests >= len(load) else chosen(load, np.arange(requests, dtype=np.int64))
+    return load if requests is None or requests >= len(load) else schedule.chosen(load, np.arange(requests, dtype=np.int64))
 
 
-def _phased(load: Schedule, serving: Serving) -> Schedule:
-    warms_up = (load.due_ns != NONE) & (load.due_ns < _warm_up_ns(serving))
-    return replaced(load, phase=np.where(warms_up, WARM_UP, MAIN))
+def _phased(load: schedule.Schedule, serving: Serving) -> schedule.Schedule:
+    warms_up = (load.due_ns != schedule.NONE) & (load.due_ns < _warm_up_ns(serving))
+    return schedule.replaced(load, phase=np.where(warms_up, schedule.WARM_UP, schedule.MAIN))
 
 
 def _warm_up_ns(serving: Serving) -> int:
     return round(serving.arrivals.warm_up_s * draws.NS)
 
 
-def _worded(load: Schedule, serving: Serving, scenario: Scenario, seed: int) -> Schedule:
+def _worded(load: schedule.Schedule, serving: Serving, scenario: Scenario, seed: int) -> schedule.Schedule:
     """The load with a text for each request that has none yet."""
     n = len(load)
     tokens_in, tokens_out = lengths(scenario, serving.prompts, generator(seed, "lengths"), n)
     seeds = text_seeds(seed, "texts", n)
-    tokens_in = np.where(load.pause_kind == TOOL, serving.prompts.tool_tokens, tokens_in)
+    tokens_in = np.where(load.pause_kind == schedule.TOOL, serving.prompts.tool_tokens, tokens_in)
     if (load.example >= 0).any():  # equal texts have equal seeds
         _, first, inverse = np.unique(load.example, return_index=True, return_inverse=True)
         seeds = np.where(load.example >= 0, seeds[first[inverse]], seeds)
-    return replaced(
+    return schedule.replaced(
         load,
         seed=seeds,
         tokens_in=np.where(load.tokens_in >= 0, load.tokens_in, tokens_in),
@@ -418,7 +408,7 @@ def _worded(load: Schedule, serving: Serving, scenario: Scenario, seed: int) -> 
     )
 
 
-def _with_checks(load: Schedule, placed: Schedule, serving: Serving) -> Schedule:
+def _with_checks(load: schedule.Schedule, placed: schedule.Schedule, serving: Serving) -> schedule.Schedule:
     arrivals = serving.arrivals
     if (load.stream >= 0).any():
         steps = 1 if load.together else length(serving.prompts)
