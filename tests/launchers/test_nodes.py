@@ -20,8 +20,7 @@ from fireassay.record.reader import open_record
 from fireassay.runners.experiment.run import run
 from fireassay.spec.experiment import Experiment, Factor, Launches
 from fireassay.spec.sections.faults import Fault
-from fireassay.spec.sections.launcher import Host, Launcher, Limits
-from fireassay.spec.sections.workload import Workload
+from fireassay.spec.sections.workload import Host, Launcher, Limits, Workload
 from tests.launchers import helpers
 from tests.launchers.namespaces import two_hosts, why_not
 

@@ -25,8 +25,7 @@ from fireassay.spec.experiment import Experiment, Factor, Launches, Quality
 from fireassay.spec.load import load
 from fireassay.spec.plan import plan
 from fireassay.spec.sections.costs import Energy, Prices
-from fireassay.spec.sections.launcher import Launcher, Limits
-from fireassay.spec.sections.workload import Workload
+from fireassay.spec.sections.workload import Launcher, Limits, Workload
 from tests.builders import replayed
 from tests.docs.session import prepare
 

@@ -36,7 +36,7 @@ from fireassay.estimates.format import given
 from fireassay.frames.record_data import RecordData, from_record
 from fireassay.metrics.results import LazyResults
 from fireassay.printable import remark
-from fireassay.record import machine_fitness
+from fireassay.record.environment import carried_fitness
 from fireassay.record.lookup import record_folders, resolve
 from fireassay.record.manifest import read_manifest
 from fireassay.record.reader import judged_from, open_record
@@ -251,7 +251,7 @@ def foreseen(experiment: Experiment, root: Path, detect: float | None = None) ->
     """
     earlier = earlier_record(experiment, root)
     results = None if earlier is None else LazyResults(earlier)
-    floor = machine_fitness.carried(SystemClock().utc()).get("noise_floor")  # between interleaved launches
+    floor = carried_fitness(SystemClock().utc()).get("noise_floor")  # between interleaved launches
     noise_floor = float(floor) if isinstance(floor, int | float) else None
     differences = foresee(experiment, earlier, results, noise_floor, detect)
     return Foreseen(seconds=None if earlier is None else _expected_seconds(experiment, earlier), differences=differences)

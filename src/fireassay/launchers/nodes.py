@@ -34,7 +34,7 @@ from fireassay.launchers.local import torch_is_installed
 from fireassay.launchers.support import base, node_group, processors, supervisor
 from fireassay.launchers.support.base import Handle, Launcher, Request
 from fireassay.spec.experiment import Experiment
-from fireassay.spec.sections.launcher import Host
+from fireassay.spec.sections.workload import Host
 
 HOST = "FIREASSAY_HOST"  # the host name that a node's workers report
 SHELLS = ("ssh",)  # programs that pass their arguments to a remote shell

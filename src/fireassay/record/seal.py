@@ -101,11 +101,11 @@ def _compact_one(path: Path, launch: int, name: str, target: Path) -> Iterable[s
         if table is not None:
             files.write_parquet(target, table)
         return lost
-    from fireassay.record import external_sort
+    from fireassay.record.streams import groups, scan
 
-    scanned = external_sort.scan(streams, name)
+    scanned = scan(streams, name)
     if scanned.schema is not None:
-        files.write_parquet_groups(target, scanned.schema, external_sort.groups(scanned))
+        files.write_parquet_groups(target, scanned.schema, groups(scanned))
     return [
         *(other_columns(path, file, name) for file in scanned.foreign),
         *(cut_off(path, file, lost_bytes, scanned.kept[file]) for file, lost_bytes in scanned.lost.items()),

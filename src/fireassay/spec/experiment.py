@@ -21,14 +21,12 @@ from fireassay.spec.rules.evaluation import uncomputable
 from fireassay.spec.rules.experiment import contradictions, missing_around
 from fireassay.spec.rules.partial import as_far_as_known, broken
 from fireassay.spec.sections.collectives import Collectives
-from fireassay.spec.sections.costs import Energy, Prices
+from fireassay.spec.sections.costs import Energy, Flops, Prices
 from fireassay.spec.sections.evaluation import Evaluation
 from fireassay.spec.sections.faults import AnyFault, of_kind
-from fireassay.spec.sections.flops import Flops
-from fireassay.spec.sections.launcher import Launcher, Limits, Noise
 from fireassay.spec.sections.serving import Serving
 from fireassay.spec.sections.tune import Tune
-from fireassay.spec.sections.workload import ROUNDS, Measure, Profile, Timing, Workload
+from fireassay.spec.sections.workload import ROUNDS, Launcher, Limits, Measure, Noise, Profile, Timing, Workload
 
 
 def _none_word(value: object) -> object:

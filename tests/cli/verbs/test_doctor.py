@@ -11,7 +11,7 @@ import pytest
 
 from fireassay import cli
 from fireassay.api import fitness
-from fireassay.record import machine_fitness as kept
+from fireassay.record import environment as kept
 from fireassay.runners.calibration import machine
 from fireassay.runners.calibration.machine import MachineExamination
 

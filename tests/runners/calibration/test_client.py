@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fireassay.runners.calibration import client as doctor_client
-from fireassay.runners.calibration.client import calibrate, spread
+from fireassay.runners.calibration import machine as doctor_client
 from fireassay.runners.calibration.client_drill import DrillResult
+from fireassay.runners.calibration.machine import calibrate, spread
 
 
 @pytest.fixture(autouse=True)

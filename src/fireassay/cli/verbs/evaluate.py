@@ -29,7 +29,7 @@ def _run(arguments: argparse.Namespace) -> int:
     planned(experiment, None if arguments.quiet else lambda sentence: say(sentence, file=sys.stderr))
     if arguments.dry_run:
         return 0
-    from fireassay.cli.support.measured import run_and_judge
+    from fireassay.cli.support.progress import run_and_judge
 
     return run_and_judge(experiment, arguments)
 

@@ -31,7 +31,7 @@ def _run(arguments: argparse.Namespace) -> int:
     if arguments.dry_run:
         return show_dry_run(experiment, arguments)
     refuse_detect(arguments)
-    from fireassay.cli.support.measured import run_and_judge
+    from fireassay.cli.support.progress import run_and_judge
 
     return run_and_judge(experiment, arguments, folder=folder, tables=True)
 

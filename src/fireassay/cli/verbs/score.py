@@ -23,7 +23,7 @@ def _run(arguments: argparse.Namespace) -> int:
     experiment = score_experiment(arguments)
     if arguments.toml:
         return print_toml(experiment)
-    from fireassay.cli.support.measured import run_and_judge
+    from fireassay.cli.support.progress import run_and_judge
     from fireassay.verdict.evaluation_plan import KEPT
 
     if experiment.quality is not None and len(arguments.files) == 1 and not arguments.quiet:

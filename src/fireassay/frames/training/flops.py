@@ -18,7 +18,7 @@ import polars as pl
 
 from fireassay.estimates.estimate import Absent, Reason
 from fireassay.frames.record_data import RecordData
-from fireassay.spec.sections.flops import QUANTISED, TERA, Flops, knows, peak_of
+from fireassay.spec.sections.costs import QUANTISED, TERA, Flops, knows, peak_of
 from fireassay.stats.models.flops import Attention, FeedForward, megatron, megatron_2021, palm, torchtitan
 
 NOTHING_SAID: Final = (
@@ -70,7 +70,7 @@ def _told(measured: RecordData) -> dict[int, tuple[Told, ...]]:
 
 
 def per_token(flops: Flops) -> float:
-    """Operations per token by the declared convention; `fireassay.spec.sections.flops` checks that its numbers are given."""
+    """Operations per token by the declared convention; `fireassay.spec.sections.costs` checks that its numbers are given."""
     layers, heads, sequence = flops.layers or 0, flops.heads or 0, flops.sequence or 0
     size, hidden, vocabulary = flops.head_dim or 0, flops.hidden or 0, flops.vocabulary or 0
     if flops.convention == "palm":

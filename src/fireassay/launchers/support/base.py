@@ -25,7 +25,7 @@ from typing import IO, Any, Protocol
 
 from fireassay.launchers.support import launch_log, supervisor
 from fireassay.spec.experiment import Experiment
-from fireassay.spec.sections.launcher import Launcher as Settings
+from fireassay.spec.sections.workload import Launcher as Settings
 
 # Variables that a launch must not inherit if an engine started assay itself.
 # fmt: off

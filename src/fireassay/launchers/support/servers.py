@@ -37,8 +37,8 @@ from fireassay.launchers.support import base, launch_log, ports, supervisor
 from fireassay.launchers.support.base import ENGINE_VARIABLES, Ending, Request
 from fireassay.launchers.support.ports import HOST, Ports
 from fireassay.record.secrets.redact import redact, redact_arguments, redact_environment, secret_values
-from fireassay.spec.sections.launcher import Launcher as Settings
 from fireassay.spec.sections.serving import Target
+from fireassay.spec.sections.workload import Launcher as Settings
 from fireassay.units import NS_PER_S
 
 Emit = Callable[[str, int, int | None, dict[str, object]], None]

@@ -147,7 +147,7 @@ def cleaned(column: pa.Array, secrets: Sequence[str] = (), *, keys_only: bool = 
     """An array with secrets redacted from its strings or lists of strings; the same object if there are none."""
     import pyarrow as pa
 
-    from fireassay.record.columns import to_array
+    from fireassay.record.streams import to_array
 
     known = tuple(secrets)
     if is_text(column.type):
@@ -169,7 +169,7 @@ def is_text(kind: Any) -> bool:
 
 
 def _texts(column: pa.Array, secrets: tuple[str, ...], *, keys_only: bool) -> pa.Array:
-    from fireassay.record.columns import to_array
+    from fireassay.record.streams import to_array
 
     before = column.to_pylist() if len(column) <= SHORT else None
     if before is not None and len(different := set(before)) <= FEW:

@@ -92,7 +92,7 @@ def drill(
 ) -> DrillResult:
     """Put a load on the server and collect both records. `serving`: the keys of [serving] that differ from the defaults.
 
-    disturb: a disturbance of the client process (`fireassay.runners.calibration.client`).
+    disturb: a disturbance of the client process (`fireassay.runners.calibration.machine`).
 
     Raises:
         WorkloadError: the client failed or did not end; the message quotes it.
@@ -249,7 +249,7 @@ def _rows(folder: Path) -> pyarrow.Table:
     """Everything that the client recorded, in request order."""
     import pyarrow as pa
 
-    from fireassay.record.salvage import read_stream
+    from fireassay.record.streams import read_stream
 
     (path,) = folder.glob("requests.*")
     batches = list(read_stream(path).batches)

@@ -117,7 +117,7 @@ def last_request(path: Path, launch: int, table: str = "requests") -> int:
 
 def request_batches(path: Path, launch: int, table: str = "requests") -> Iterator[pyarrow.RecordBatch]:
     """The clients' rows of a launch, batch by batch."""
-    from fireassay.record.salvage import batches
+    from fireassay.record.streams import batches
 
     return batches(path, launch_name(launch), table)
 

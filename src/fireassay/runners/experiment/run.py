@@ -26,8 +26,8 @@ from fireassay import catalog
 from fireassay.clock import Clock, SystemClock
 from fireassay.errors import Interrupted, Problem, RecordError, WorkloadError, refuse, refuse_any
 from fireassay.printable import shell_word
+from fireassay.record import environment
 from fireassay.record import folder as record_folder
-from fireassay.record import machine_fitness
 from fireassay.record.environment import capture
 from fireassay.record.reader import open_record
 from fireassay.record.seal import plan_signature
@@ -207,7 +207,7 @@ def begin(context: RunContext, before: Mapping[str, Any] | None = None) -> None:
     """Record the environment before the first launch."""
     seen = capture(_secrets(context), folder=context.folder) if before is None else before
     script = {"script": script_identity(context.experiment, context.folder)}
-    machine = {"doctor": machine_fitness.carried(context.clock.utc())}
+    machine = {"doctor": environment.carried_fitness(context.clock.utc())}
     context.record.set_environment("before", {**script, **machine, **seen})
 
 

@@ -24,7 +24,7 @@ from fireassay.spec.rules.evaluation import EVALUATION_RULES, scores_answers, un
 from fireassay.spec.rules.faults import fault_problems
 from fireassay.spec.rules.partial import Demand, broken, repeated, right
 from fireassay.spec.rules.serving import ENGINE_RULES, LOAD_RULES
-from fireassay.spec.sections.flops import flops_say_enough
+from fireassay.spec.sections.costs import flops_say_enough
 
 if TYPE_CHECKING:
     from fireassay.spec.experiment import Experiment

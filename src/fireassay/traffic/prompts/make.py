@@ -34,9 +34,24 @@ from fireassay.spec.sections.scenario import DATASET, Scenario, parse, unsuited
 from fireassay.spec.sections.serving import Serving
 from fireassay.traffic.arrivals.schedule import BLOCK_TOKENS, KINDS, PAUSES, Schedule
 from fireassay.traffic.parts import Json, Prompt
-from fireassay.traffic.prompts import conversation, datasets, tokens
+from fireassay.traffic.prompts import datasets, tokens
 from fireassay.traffic.prompts.datasets import Dataset, DatasetRow
-from fireassay.traffic.prompts.texts import MASK, Frame, Texts, chat_frame, mix
+from fireassay.traffic.prompts.texts import (
+    CALL_ID,
+    MASK,
+    Frame,
+    Images,
+    Texts,
+    after,
+    chat_frame,
+    flat,
+    from_file,
+    messages_of,
+    mix,
+    tool_role,
+    tool_step,
+    user,
+)
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -179,7 +194,7 @@ class Prompts:
 
     def after(self, prompt: Prompt, answer: str | None) -> tuple[Json, ...]:
         """The history for the next turn, from the answer's text (None: it failed)."""
-        return conversation.after(prompt, answer)
+        return after(prompt, answer)
 
     def assign(self, schedule: Schedule) -> Schedule:
         """The schedule with each request's row number, nonce and reference answer.
@@ -230,8 +245,8 @@ class Prompts:
         if prompt.documents or prompt.query:
             return (*prompt.documents, *((prompt.query,) if prompt.query else ()))
         if self._task in FRAMES:
-            return (conversation.flat(prompt),)
-        messages = conversation.messages_of(prompt)
+            return (flat(prompt),)
+        messages = messages_of(prompt)
         rendered = self.tokenizer.render(messages)
         return (rendered,) if rendered is not None else tuple(str(message.get("content") or "") for message in messages)
 
@@ -254,7 +269,7 @@ class Prompts:
 
     @cached_property
     def tool_role(self) -> str:
-        return conversation.tool_role(self.tokenizer)
+        return tool_role(self.tokenizer)
 
     # ---- text of given lengths -----------------------------------------------------------------------------------
 
@@ -287,16 +302,16 @@ class Prompts:
         return _said(self.texts.characters(self.scenario.numbers[0], number), history)
 
     @cached_property
-    def _drawn(self) -> conversation.Images:
+    def _drawn(self) -> Images:
         width, height, _ = self.scenario.images
-        return conversation.Images(width, height)
+        return Images(width, height)
 
     def _tool_step(self, seed: int, history: Sequence[Json]) -> Prompt:
         text = self.texts.content(self._asked.tool_tokens, seed ^ self._salt, unique=self._busts)
         if self.tool_role == "user":
             return _said(text, history)
-        call = f"{mix(seed):016x}"[: conversation.CALL_ID]
-        return Prompt(text=text, messages=conversation.tool_step(history, text, call))
+        call = f"{mix(seed):016x}"[:CALL_ID]
+        return Prompt(text=text, messages=tool_step(history, text, call))
 
     def _canary(self, schedule: Schedule, index: int, history: Sequence[Json]) -> Prompt:
         seed, n = int(schedule.seed[index]), int(schedule.tokens_in[index])
@@ -304,7 +319,7 @@ class Prompts:
         text = f"{nonce} is a code. Begin your answer with it: {nonce}"
         if n >= 0:
             text = self.texts.extended(f"{text}. Then go on with:", n, seed ^ self._salt)
-        return Prompt(text=text, messages=(*history, conversation.user(text)) if history else (), expected=nonce)
+        return Prompt(text=text, messages=(*history, user(text)) if history else (), expected=nonce)
 
     def _nonce(self, seed: int) -> str:
         return f"{mix(mix(seed) ^ self._salt):016x}"[:NONCE_DIGITS]
@@ -323,11 +338,11 @@ class Prompts:
 
     def _row(self, row: DatasetRow, text: str, history: Sequence[Json]) -> Prompt:
         earlier = history or row.before
-        image_bytes = tuple(conversation.from_file(path, self._folder) for path in row.images) if not history else ()
+        image_bytes = tuple(from_file(path, self._folder) for path in row.images) if not history else ()
         if self._task in SILENT:
             documents = row.documents or (text,)
             return Prompt(documents=documents, query=text if self._task == "rerank" else "", example=row.id)
-        messages = (*earlier, conversation.user(text)) if earlier else ()
+        messages = (*earlier, user(text)) if earlier else ()
         return Prompt(text=text, messages=messages, images=image_bytes, example=row.id, expected=row.answer)
 
     def _begun(self, prompt: Prompt, number: int, unique: bool) -> Prompt:
@@ -372,7 +387,7 @@ class Prompts:
 
 
 def _said(text: str, history: Sequence[Json], image_bytes: tuple[bytes, ...] = ()) -> Prompt:
-    messages = (*history, conversation.user(text)) if history else ()
+    messages = (*history, user(text)) if history else ()
     return Prompt(text=text, messages=messages, images=image_bytes)
 
 

@@ -189,7 +189,7 @@ def _twice(measured: RecordData) -> tuple[Finding, ...]:
 
 
 def _strangers(measured: RecordData) -> Iterator[Finding]:
-    """Rows of unlisted launches, in a record that was written completely and not salvaged (`record/salvage.py`)."""
+    """Rows of unlisted launches, in a record that was written completely and not salvaged (`record/streams.py`)."""
     sealed = measured.manifest.get("sealed")
     if measured.state != "complete" or (isinstance(sealed, Mapping) and sealed.get("salvaged")):
         return
