@@ -168,7 +168,11 @@ class Chart:
 
     @cached_property
     def svg(self) -> str:
-        """The chart as an SVG document in the page's light colours. Raises RecordError: there is no such chart, with the reason."""
+        """The chart as an SVG document in the page's light colours.
+
+        Raises:
+            RecordError: there is no such chart, with the reason.
+        """
         if self.absent:
             raise RecordError(f"there is no chart {self.name!r}: {self.absent}")
         return figure([panel for view in self._picture.views for panel in view.svg])

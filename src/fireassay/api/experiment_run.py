@@ -44,8 +44,7 @@ from fireassay.runners.experiment import run as runner
 from fireassay.runners.experiment.progress import RunProgress
 from fireassay.runners.experiment.script import with_secrets
 from fireassay.spec.experiment import Experiment
-from fireassay.spec.flags.experiment import Stored
-from fireassay.spec.flags.load import Recorded
+from fireassay.spec.flags.of_verb import Stored
 from fireassay.spec.load import parse, to_toml
 from fireassay.spec.plan import expected_seconds
 from fireassay.units import NS_PER_S
@@ -200,7 +199,7 @@ def stored(text: str | None, root: Path) -> Stored | None:
     return Stored(data=tomllib.loads(to_toml(with_secrets(record.experiment))), folder=folder_of(record.manifest))
 
 
-def recorded_load(words: Sequence[str], root: Path) -> Recorded | None:
+def recorded_load(words: Sequence[str], root: Path) -> Stored | None:
     """The load of the record that a single address names; None if it is an address.
 
     Raises:
@@ -215,7 +214,7 @@ def recorded_load(words: Sequence[str], root: Path) -> Recorded | None:
         return None
     data = parse(path / "experiment.toml")[0]
     _refuse_others(words[0], data, manifest)
-    return Recorded(data=data, folder=folder_of(manifest))
+    return Stored(data=data, folder=folder_of(manifest))
 
 
 def _refuse_others(name: str, data: Mapping[str, Any], manifest: Mapping[str, Any]) -> None:

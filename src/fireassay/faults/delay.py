@@ -2,10 +2,6 @@
 
 assay's own proxy (`fireassay.traffic.proxy`) delays every response byte on a share of a replica's connections.  Byte order is
 preserved; held bytes are released when the fault ends.
-
-Can assay's own proxy stand in front of an engine, and which keys does it take?
-
-Only where every address is http://.
 """
 
 from __future__ import annotations

@@ -1,9 +1,4 @@
-"""How is a training script driven?  By the plan's launches in order (`fireassay.runners.experiment.launch_loop`), each metered.
-
-How is a launch requested in which assay's worker times collectives?
-
-For `assay comm`, and for a training's communication model: the same launcher, with the worker in the script's place.
-"""
+"""How is a training script driven?  By the plan's launches in order (`fireassay.runners.experiment.launch_loop`), each metered."""
 
 from __future__ import annotations
 
@@ -93,7 +88,7 @@ WORKER: Final = Path(collectives.__file__).with_name("worker.py")
 
 
 def worker_request(context: RunContext, job: Job, asked: Collectives, environment: Mapping[str, str]) -> Request:
-    """The request for a launch of the worker with these settings, without hooks."""
+    """The request for a launch in which assay's worker, in the script's place, times collectives; without hooks."""
     experiment = context.experiment
     plain = experiment.model_copy(update={"workload": experiment.workload.model_copy(update={"attach": False})})
     request = request_for(replace(context, experiment=plain), job, isolated.environment(environment))

@@ -105,10 +105,10 @@ class LaunchProgress:
     number: int
     planned: PlannedLaunch
     elapsed_s: float
-    steps: int  # finished by every rank that has reported
-    steps_per_s: float | None  # over the last seconds; None before there are enough
-    ranks: int  # workers that have reported
-    incarnation: int
+    steps: int = 0  # finished by every rank that has reported
+    steps_per_s: float | None = None  # over the last seconds; None before there are enough
+    ranks: int = 0  # workers that have reported
+    incarnation: int = 0
     load: LoadProgress | None = None
 
 

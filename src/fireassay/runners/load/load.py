@@ -362,14 +362,7 @@ class LoadRun:
         self.shown_ns = now
         self.context.show(
             LaunchProgress(
-                number=self.job.number,
-                planned=self.planned,
-                elapsed_s=(now - self.begin_ns) / NS_PER_S,
-                steps=0,
-                steps_per_s=None,
-                ranks=0,
-                incarnation=0,
-                load=self._progress(reports, now),
+                number=self.job.number, planned=self.planned, elapsed_s=(now - self.begin_ns) / NS_PER_S, load=self._progress(reports, now)
             )
         )
 

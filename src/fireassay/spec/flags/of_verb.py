@@ -63,6 +63,14 @@ class KeyFlag:
         return self.key.allowed
 
 
+@dataclass(frozen=True, kw_only=True)
+class Stored:
+    """An experiment that was run before, as a base for flags."""
+
+    data: dict[str, Any]
+    folder: Path  # base of its files
+
+
 @cache
 def flags_of(verb: str) -> tuple[KeyFlag, ...]:
     """The flags of a verb in help order."""
