@@ -25,7 +25,7 @@ from fireassay.errors import Problem, refuse_any
 from fireassay.quality.scoring.items import Item, Task
 from fireassay.quality.scoring.likelihoods import METHOD
 from fireassay.quality.scoring.text_metric import TextMetric
-from fireassay.runners.evaluating import conditions
+from fireassay.runners.evaluating import likelihood
 from fireassay.runners.evaluation import folders_exist, section, tasks_of
 from fireassay.runners.experiment.script import refuse_secrets
 from fireassay.spec.experiment import Experiment
@@ -239,7 +239,7 @@ def planned(experiment: Experiment, announce: Callable[[str], object] | None = N
     folders_exist(experiment, Path())
     tasks = tasks_of(evaluation, Path())
     for task in tasks:
-        conditions.check_margin(experiment, _deciding(task))
+        likelihood.check_margin(experiment, _deciding(task))
     plan = evaluation_plan(experiment, tuple(map(_as_asked, tasks)))
     if announce is not None:
         for sentence in sentences(plan):

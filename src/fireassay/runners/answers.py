@@ -18,9 +18,9 @@ from fireassay.quality.scoring import scoring
 from fireassay.quality.scoring.items import Item
 from fireassay.quality.tasks.answer_file import Answers, read
 from fireassay.record.folder import check_written
-from fireassay.runners.evaluating import conditions
-from fireassay.runners.evaluating.conditions import item_digests as of_items
+from fireassay.runners.evaluating import likelihood
 from fireassay.runners.evaluating.likelihood import fitting
+from fireassay.runners.evaluating.likelihood import item_digests as of_items
 from fireassay.runners.experiment.context import Job, Made, RunContext, Runner
 from fireassay.spec.experiment import Experiment
 from fireassay.spec.plan import configuration_of
@@ -50,7 +50,7 @@ def check(experiment: Experiment, folder: Path) -> None:
     evaluation = section(experiment)
     fitting(evaluation.metrics or METRICS, "generation", "files of answers")
     scores = scoring.prepared(evaluation.metrics or METRICS, evaluation.options, encoder.load)
-    conditions.check_margin(experiment, scores[0].metric)
+    likelihood.check_margin(experiment, scores[0].metric)
     first, *others = [(file, _answers(file, evaluation, folder)) for file in evaluation.answers]
     for file, answers in others:
         _same_items(first, (file, answers), evaluation)
