@@ -1,6 +1,6 @@
 """How often is an evaluation's quality called held though it was lost by exactly the margin, and is a planned size enough?
 
-Every experiment goes through `fireassay.kinds.evaluation.rule.decided`, as a record's items do: right or wrong, graded, in clusters, sampled
+Every experiment goes through `fireassay.kinds.evaluation.held.decided`, as a record's items do: right or wrong, graded, in clusters, sampled
 answers averaged first, weighted, BLEU-like ratios and Matthews' correlation.  Power: nothing changed, and as many items as
 `fireassay.stats.comparing.item_power` plans.  Markdown on stdout; exit 1 if a promise is off by more than 3 Monte Carlo standard errors.
 
@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from fireassay.estimates.estimate import Absent
 from fireassay.frames.evaluation.item_scores import ItemScores, Paired
-from fireassay.kinds.evaluation.rule import Rule, decided
+from fireassay.kinds.evaluation.held import Rule, decided
 from fireassay.quality.scoring.text_metric import Options, Prepared, TextMetric
 from fireassay.stats.comparing.item_power import Grouping, item_power
 

@@ -117,15 +117,15 @@ def parts(package: str, module: str, constant: str) -> dict[str, Any]:
     }
 
 
-def load_all(package: str) -> dict[str, Any]:
-    """Every plug-in of a package, built-in and third-party, by name.
+def load_all(package: str, besides: frozenset[str] = frozenset()) -> dict[str, Any]:
+    """Every plug-in of a package, built-in and third-party, by name; `besides`: kinds whose folders are left out.
 
     Raises:
         EnvironmentLacks: two plug-ins of a family share a name.
     """
     if package not in FAMILIES:
-        return {name: load(package, name) for name in (*names(package), *third_party(package))}
-    plug_ins = {name: plug_in for name, (_, plug_in) in sorted(_members(package).items())}
+        return {name: load(package, name) for name in (*_modules(package, besides), *third_party(package))}
+    plug_ins = {name: plug_in for name, (_, plug_in) in sorted((_members(package, besides) if besides else _members(package)).items())}
     for point in _entry_points(package):
         for plug_in in _several(point.load()):
             if plug_in.name in plug_ins:
@@ -135,10 +135,10 @@ def load_all(package: str) -> dict[str, Any]:
 
 
 @cache
-def _members(package: str) -> dict[str, tuple[str, Any]]:
+def _members(package: str, besides: frozenset[str] = frozenset()) -> dict[str, tuple[str, Any]]:
     """Name -> (module, plug-in) for a package of families."""
     members: dict[str, tuple[str, Any]] = {}
-    for where in _modules(package).values():
+    for where in _modules(package, besides).values():
         module = importlib.import_module(where)
         family = getattr(module, FAMILIES[package], None)
         for plug_in in _several(getattr(module, PLUG_INS[package]) if family is None else family):
@@ -159,8 +159,8 @@ def _twice(package: str, name: str, where: str) -> Exception:
 
 
 @cache
-def _modules(package: str) -> dict[str, str]:
-    """Plug-in name -> defining module. Imports nothing."""
+def _modules(package: str, besides: frozenset[str] = frozenset()) -> dict[str, str]:
+    """Plug-in name -> defining module; none below a folder or file named in `besides`. Imports nothing."""
     home = os.path.dirname(__file__)
     top = os.path.join(home, *package.split("."))
     if package in FOLDERS:
@@ -173,6 +173,7 @@ def _modules(package: str) -> dict[str, str]:
         for path in paths
         if _defines(path, constants)
         for parts in [os.path.relpath(path, home).removesuffix(".py").split(os.sep)]
+        if besides.isdisjoint(parts)
     }
 
 

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 import fireassay
+from tests.tiers import some
 
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 HOMES = sorted({home for home in fireassay._HOMES.values() if home.startswith("api.")})
@@ -33,7 +34,7 @@ class Runner(doctest.DocTestRunner):
         super().report_unexpected_exception(out, test, example, exc_info)
 
 
-@pytest.mark.parametrize("test", EXAMPLES, ids=lambda test: test.name.removeprefix("fireassay.api."))
+@pytest.mark.parametrize("test", some(EXAMPLES, 8), ids=lambda test: test.name.removeprefix("fireassay.api."))
 def test_every_example_gives_what_it_shows(test: doctest.DocTest, folder: Path) -> None:
     said = io.StringIO()
     with contextlib.chdir(folder):

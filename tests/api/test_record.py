@@ -21,6 +21,7 @@ from fireassay.estimates.estimate import Absent
 from fireassay.record.tables import TABLES, arrow_schema
 from fireassay.reports.charts import model
 from tests.api.conftest import GOOD
+from tests.tiers import some
 
 
 def test_a_record_is_opened_by_name_path_and_latest(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -58,7 +59,7 @@ def test_every_table_has_its_declared_columns_even_without_rows(record: fireassa
     assert (frame.height > 0) == (name in record.tables)
 
 
-@pytest.mark.parametrize("name", ["good", "before", "after", "worse_accuracy"])
+@pytest.mark.parametrize("name", some(["good", "before", "after", "worse_accuracy"]))
 def test_steps_without_warm_up_have_the_step_time_of_the_report(name: str) -> None:
     """Geometric mean over launches of a launch's median; so is the metric: `fireassay.metrics.training.time`."""
     record = fireassay.open(GOOD.parent / name)

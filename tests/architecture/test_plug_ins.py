@@ -12,6 +12,7 @@ from fireassay import catalog
 from fireassay.metrics.metric import LAST, Metric
 from tests.architecture.conftest import Run
 from tests.docs.blocks import blocks
+from tests.tiers import some
 
 PLUG_INS = [(package, name) for package in catalog.PLUG_INS for name in catalog.names(package)]
 METRICS: Mapping[str, Metric] = catalog.load_all("metrics")
@@ -108,7 +109,7 @@ def test_a_family_of_audits_and_a_gate_are_each_added_by_one_file(package_copy: 
     assert pitfall == "fallen into"
 
 
-@pytest.mark.parametrize(("verb", "flags"), [("report", ("--sentence", "--outline")), ("compare", ("--outline",))])
+@pytest.mark.parametrize(("verb", "flags"), some([("report", ("--sentence", "--outline")), ("compare", ("--outline",))], rows=True))
 def test_what_is_planted_is_a_flag_of_the_command_line(
     verb: str, flags: tuple[str, ...], package_copy: Path, python: Run, repository: Path
 ) -> None:
@@ -276,11 +277,14 @@ def test_the_keys_of_a_planted_fault_are_in_the_schema(planted: Callable[..., tu
 
 @pytest.mark.parametrize(
     ("keys", "told"),
-    [
-        ("thought = 1.0", "11 | thought = 1.0\n     | ^^^^^^^ not a key of [[faults]]. Did you mean thought_s?"),
-        ("thought_s = 10.0", "| thought_s = 10.0\n     |             ^^^^ allowed: a number above 0 and at most 9."),
-        ("thought_s = 7.0", "^^^ allowed: any other number."),
-    ],
+    some(
+        [
+            ("thought = 1.0", "11 | thought = 1.0\n     | ^^^^^^^ not a key of [[faults]]. Did you mean thought_s?"),
+            ("thought_s = 10.0", "| thought_s = 10.0\n     |             ^^^^ allowed: a number above 0 and at most 9."),
+            ("thought_s = 7.0", "^^^ allowed: any other number."),
+        ],
+        rows=True,
+    ),
 )
 def test_what_is_wrong_with_the_keys_of_a_planted_fault_is_told(planted: Callable[..., tuple[int, str]], keys: str, told: str) -> None:
     code, said = planted("run", "planted.toml", "--dry-run", keys=keys)

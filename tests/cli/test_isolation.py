@@ -114,7 +114,7 @@ READING = {
 }
 
 
-@pytest.mark.parametrize("case", some(READING, 4))
+@pytest.mark.parametrize("case", some(READING, 2))
 def test_no_verb_that_reads_runs_code_of_the_current_folder(trapped: Path, case: str) -> None:
     codes = {"resume": (0, 1, 2, 4, 6), "import": (2,), "audit claim": (0, 1, 2, 3, 4), "profile": (0, 2, 5, 6)}
     expect_untouched(trapped, run(trapped, *READING[case]), codes.get(case, (*VERDICTS, 5)))

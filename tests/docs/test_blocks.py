@@ -9,6 +9,7 @@ import pytest
 
 from tests.docs.blocks import LANGUAGES, Block, blocks, pages
 from tests.docs.session import REPOSITORY, printed
+from tests.tiers import some
 
 PAGES = pages(REPOSITORY)
 RUNNABLE = ("python", "sh", "toml")
@@ -48,7 +49,7 @@ def test_every_fence_is_closed() -> None:
     assert [name(page) for page in PAGES if page.read_text().count("```") != 2 * len(blocks(page))] == []
 
 
-@pytest.mark.parametrize("page", sessions())
+@pytest.mark.parametrize("page", some(sessions(), 6))
 def test_every_block_runs_and_prints_what_is_shown(page: Path, tmp_path: Path) -> None:
     for block, text in printed(page, tmp_path):
         advice = f"{name(page)}, line {block.line}, shows something else; python -m tools.page_outputs {name(page)} writes it again"

@@ -87,7 +87,7 @@ def _training(torch: Any, clock: Made | Real, compute_s: float, steps: int, laun
     undo: list[Any] = []
     recorder = Recorder(Identity(launch=launch, rank=0, workers=2, incarnation=0, seed=0, host="here"), sink, now=clock.now)
     attached = Attached(torch, recorder, clock.now)
-    attached.communication.others, attached.communication.meet = True, lambda: None  # type: ignore[method-assign]
+    attached.communication.others, attached.communication.check_ranks = True, lambda: None  # type: ignore[method-assign]
     torch_hooks.install(torch, attached, undo)
     if launch:
         communication_differencing.install(torch, attached, recorder, undo)

@@ -25,6 +25,12 @@ MS = 1_000_000
 HERE = "fireassay.instruments.callbacks"
 
 
+class Loader:
+    """An iterator of a loader whose samples are unknown."""
+
+    _assay_source = None
+
+
 class RecordData:
     """A process whose steps are seen by hooks, with a step under way."""
 
@@ -154,7 +160,7 @@ def test_a_checkpoint_after_an_evaluation_is_taken_off_the_step_once(measured: R
     """The hooks see the evaluation from its batch to the next batch that is trained on; the checkpoint lies in between."""
     import torch
 
-    attached, model, loader = measured.attached, torch.nn.Linear(1, 1), object()
+    attached, model, loader = measured.attached, torch.nn.Linear(1, 1), Loader()
     measured.stepped()
     attached.batch_ready(loader, [torch.zeros(2, 1)])
     with torch.no_grad():

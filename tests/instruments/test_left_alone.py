@@ -149,7 +149,7 @@ def test_gradients_may_be_asked_for_by_an_edge_of_the_graph_among_several_ranks(
     """torch's pipelines do; the last gradient is seen all the same."""
     from torch.autograd.graph import get_gradient_edge
 
-    hooked.attached.communication.others, hooked.attached.communication.meet = True, lambda: None  # type: ignore[method-assign]
+    hooked.attached.communication.others, hooked.attached.communication.check_ranks = True, lambda: None  # type: ignore[method-assign]
     torch, model = hooked.torch, hooked.torch.nn.Linear(4, 1)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     seen = []

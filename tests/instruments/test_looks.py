@@ -28,6 +28,12 @@ def closed() -> Iterator[None]:
         MADE.pop().recorder.close()
 
 
+class Loader:
+    """An iterator of a loader whose samples are unknown."""
+
+    _assay_source = None
+
+
 class Script:
     """What hooks see of a script, on a clock set by hand: every pass takes 3 ms, every batch has 4 samples."""
 
@@ -80,7 +86,7 @@ class Script:
 
 
 def test_a_teacher_that_looks_after_the_student_is_part_of_the_forward_pass() -> None:
-    script, loader = Script(), object()
+    script, loader = Script(), Loader()
     for _ in range(2):
         script.batch(loader)
         script.look(gradients=True)
@@ -93,7 +99,7 @@ def test_a_teacher_that_looks_after_the_student_is_part_of_the_forward_pass() ->
 
 def test_validation_that_forgets_to_switch_gradients_off_is_an_evaluation() -> None:
     """By the mode of the module: two batches of 3 ms between two steps, and neither their time nor their samples are training's."""
-    script, loader, held_out = Script(), object(), object()
+    script, loader, held_out = Script(), Loader(), Loader()
     script.batch(loader)
     script.look(gradients=True)
     script.learn()
@@ -115,7 +121,7 @@ def test_validation_that_forgets_to_switch_gradients_off_is_an_evaluation() -> N
 
 def test_a_model_that_is_trained_in_evaluation_mode_is_trained() -> None:
     """As whoever tunes a model whose statistics stay as they are does; two passes for a batch. It is watched like any other."""
-    script, loader = Script(), object()
+    script, loader = Script(), Loader()
     for _ in range(2):
         script.batch(loader)
         script.look(training=False, gradients=True)
@@ -183,7 +189,7 @@ def test_a_model_in_evaluation_mode_whose_gradients_are_asked_for_begins_its_ste
 @pytest.mark.parametrize("optimizers", [0, 1])
 def test_updates_without_an_optimizer_are_not_told_as_one_long_step(optimizers: int) -> None:
     """Parameters changed by hand: nothing says where a step ends. One optimizer that stepped once says it of one."""
-    script, loader = Script(), object()
+    script, loader = Script(), Loader()
     for _ in range(3):
         script.batch(loader)
         script.look(gradients=True)
@@ -308,7 +314,7 @@ def test_looks_round_the_updates_of_two_optimizers_leave_the_updates_out() -> No
 @pytest.mark.parametrize("batches", [1, 2])
 def test_a_held_out_batch_between_the_gradients_and_the_update_is_set_aside_in_that_step(batches: int) -> None:
     """From when it was asked for to the last look: it was told of the next step, and the update was a part of it."""
-    script, loader, held_out = Script(), object(), object()
+    script, loader, held_out = Script(), Loader(), Loader()
     script.attached.made(script.optimizer)
     for _ in range(3):
         script.batch(loader)
@@ -379,7 +385,7 @@ def test_a_look_between_two_steps_of_an_optimizer_that_asks_for_passes_itself_is
     """LBFGS on the one batch that a loader gave."""
     script = Script()
     script.attached.made(script.optimizer)
-    script.batch(object())
+    script.batch(Loader())
     for _ in range(3):
         script.attached.step(script.optimizer)
         script.look(gradients=True)
@@ -392,7 +398,7 @@ def test_a_look_between_two_steps_of_an_optimizer_that_asks_for_passes_itself_is
 
 def test_an_evaluation_of_a_batch_that_was_asked_for_a_step_ago_is_no_longer_than_its_step() -> None:
     """The held-out batch is fetched before the update and looked at after it: the evaluation was told of the step after, update and all."""
-    script, loader, held_out = Script(), object(), object()
+    script, loader, held_out = Script(), Loader(), Loader()
     script.attached.made(script.optimizer)
     for _ in range(3):
         script.batch(loader)
@@ -413,11 +419,11 @@ def test_an_evaluation_in_the_body_of_a_loop_takes_no_batch_from_the_training() 
 
     The batch that was trained on afterwards was taken for a part of the evaluation: its step had no samples.
     """
-    script, loader = Script(), object()
+    script, loader = Script(), Loader()
     for step in range(3):
         script.batch(loader)
         if step != 1:
-            held_out = object()
+            held_out = Loader()
             for _ in range(2):
                 script.batch(held_out)
                 script.look(training=False)
@@ -436,7 +442,7 @@ def test_an_evaluation_in_the_body_of_a_loop_takes_no_batch_from_the_training() 
 
 def test_a_batch_that_is_looked_at_before_the_update_and_trained_on_after_it_is_training() -> None:
     """As a loop that looks one batch ahead does; what of the look's time lies in which step is not asked here."""
-    script, loader = Script(), object()
+    script, loader = Script(), Loader()
     script.batch(loader)
     for _ in range(3):
         script.look(gradients=True)

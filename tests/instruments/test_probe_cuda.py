@@ -12,7 +12,6 @@ from fireassay.clock import FakeClock
 from fireassay.instruments.recorder.recorder import Recorder
 from fireassay.instruments.recorder.sink import Identity, MemorySink
 from fireassay.steps import events
-from fireassay.steps.events import Batch
 from fireassay.steps.reading import Steps
 
 
@@ -204,6 +203,8 @@ class Observed:
 
     def look_closer(self) -> None: ...
 
+    def silence(self) -> None: ...
+
     def read(self) -> None:
         some, self.events = self.events, []
         self.reader.read(some)
@@ -217,7 +218,7 @@ def test_a_gpu_that_is_started_after_the_first_batch_was_asked_for_is_timed_by_e
     monkeypatch.setattr(torch.cuda, "is_initialized", lambda: False)
     p, sink = recorder()
     hooks = Observed(p)
-    hooks.events += [(events.BEGIN, p.begin_outside(), 0), (events.ASK, 5), (events.GOT, 9, Batch(4.0, None, None, "iterator"))]
+    hooks.events += [(events.BEGIN, p.begin_outside(), 0), (events.ASK, 5), (events.GOT, 9, (4.0, None, None, "iterator", []))]
     watch = SimpleNamespace(model=object(), device="cuda", hashed=1, due=lambda _: False)
     monkeypatch.setattr(p, "watch", lambda model: setattr(p.model, "watching", watch))
     p.watched(object())

@@ -34,11 +34,11 @@ class Rig:
         self.recorder = Recorder(identity, self.sink)
         self.attached: Any = Attached(torch, self.recorder)
         self.communication = self.attached.communication
-        self.communication.others, self.communication.meet = True, lambda: None
+        self.communication.others, self.communication.check_ranks = True, lambda: None
         torch_hooks.install(torch, self.attached, self.undo)
         self.steady: list[int] = []  # steps whose pass the reducer's first bucket told of
         watch = self.communication.by_reducer.watch
-        self.communication.by_reducer.watch = lambda: (self.steady.append(self.recorder._step), watch())[-1]
+        self.communication.by_reducer.watch = lambda: (self.steady.append(self.recorder.step_number), watch())[-1]
         self.kept = 0  # rows that were kept back, at most
 
     def train(self, prepare: Any = lambda _: None, at: Any = lambda *_: None, steps: int = STEPS) -> None:

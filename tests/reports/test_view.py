@@ -15,8 +15,7 @@ from fireassay.reports.build_view import build, requested
 from fireassay.reports.charts.faults import FaultTimeline, fault_timelines
 from fireassay.reports.charts.launches import binned_steps
 from fireassay.reports.charts.of_view import charts_of
-from fireassay.reports.spent import spent
-from fireassay.reports.view import View
+from fireassay.reports.view import View, spent
 from fireassay.spec.sections.faults import Fault
 from fireassay.verdict.judge import judge
 from fireassay.verdict.types import DIMENSIONS

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from fireassay.steps import events as e
-from fireassay.steps.events import COUNTS, GRADIENTS, PARAMETERS, TOO_LARGE, TRAINING, Batch, Source
+from fireassay.steps.events import COUNTS, GRADIENTS, PARAMETERS, TOO_LARGE, TRAINING, Fetched, Source
 from fireassay.steps.reading import Steps
 
 TRAINS = COUNTS | GRADIENTS
@@ -59,8 +59,8 @@ def source(size: int = 8, left: int = 2) -> Source:
     return Source((1, size), True, left, indexed=True, name=f"data of {size}", opened=1)
 
 
-def batch(of: Source | None = None, ids: list[int] | None = None, items: float = 4.0) -> Batch:
-    return Batch(items, ids, of, of or "iterator")
+def batch(of: Source | None = None, ids: list[int] | None = None, items: float = 4.0) -> Fetched:
+    return (items, ids, of, of or "iterator", [])
 
 
 def forward(
@@ -119,7 +119,7 @@ def test_passes_of_a_closure_are_no_time_of_the_optimizer() -> None:
 
 
 def test_a_batch_that_is_only_looked_at_is_an_evaluation_and_none_of_the_steps() -> None:
-    one, held_out, next_one = batch(), Batch(4.0, None, None, "held out"), batch()
+    one, held_out, next_one = batch(), (4.0, None, None, "held out", []), batch()
     out = found(
         [
             (e.BEGIN, 0, 0),

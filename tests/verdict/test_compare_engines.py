@@ -9,9 +9,8 @@ import pytest
 
 from fireassay.errors import SpecError
 from fireassay.kinds.serving import KIND as SERVING
-from fireassay.metrics.results import LazyResults, about
+from fireassay.metrics.results import LazyResults, about, deciding_metrics
 from fireassay.verdict.comparison.compare import compare, compare_engines
-from fireassay.verdict.comparison.rules import deciding_metrics
 from fireassay.verdict.comparison.sessions import Days
 from fireassay.verdict.comparison.types import Comparison, Side
 from fireassay.verdict.judge import Judgement, judge

@@ -28,7 +28,7 @@ from fireassay.frames import noise
 from fireassay.frames.record_data import RecordData, from_record
 from fireassay.frames.training.profile_summary import summary
 from fireassay.metrics.metric import Metric
-from fireassay.metrics.results import LazyResults, about
+from fireassay.metrics.results import LazyResults, about, deciding_metrics
 from fireassay.printable import one_line
 from fireassay.record.reader import judged_from, open_record
 from fireassay.reports.metric_tables import RUNNING
@@ -39,7 +39,6 @@ from fireassay.spec.plan import configurations
 from fireassay.stats.comparing.multiplicity import FIRST_ANALYSIS, GROWTH, analysis_confidence, narrow_enough, next_analysis
 from fireassay.stats.intervals.intervals import Interval
 from fireassay.units import FRACTION
-from fireassay.verdict.comparison.rules import deciding_metrics
 
 
 def advice() -> Advice:

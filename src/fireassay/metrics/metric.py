@@ -16,12 +16,12 @@ from fireassay.estimates.estimate import Value
 from fireassay.frames.record_data import RecordData
 from fireassay.spec.experiment import Dimension as Dimension
 from fireassay.spec.kind import EVERY
+from fireassay.spec.kind import LAUNCHED as LAUNCHED
 from fireassay.stats.intervals.means import Kind
 
 Better = Literal["higher", "lower", "neither"]
 Results = Mapping[str, Mapping[str, Value]]  # metric name -> configuration (or ALL) -> value
 
-LAUNCHED: tuple[str, ...] = ("training", "calls")
 EVERYTHING: tuple[str, ...] = (EVERY,)
 WORKLOADS: tuple[str, ...] = ("training", "calls", "serving")  # workloads whose result can be good or bad
 

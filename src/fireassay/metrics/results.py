@@ -14,6 +14,7 @@ from fireassay.estimates.estimate import Value
 from fireassay.frames.record_data import RecordData
 from fireassay.metrics.metric import Metric, OfRecord
 from fireassay.metrics.needs import values
+from fireassay.spec.kind import Kind
 
 
 class LazyResults(Mapping[str, Mapping[str, Value]]):
@@ -64,7 +65,14 @@ def about(measured: RecordData) -> Mapping[str, Metric]:
 
 
 def _about(measured: RecordData) -> Mapping[str, Metric]:
-    every: Mapping[str, Metric] = catalog.load_all("metrics")
+    every: Mapping[str, Metric] = catalog.load_all("metrics", measured.kind.unconcerned)
     known = {name: metric for name, metric in every.items() if measured.kind.concerns(metric.about) and metric.asked(measured)}
     of_record: OfRecord | None = catalog.part("kinds", measured.kind.name, "recorded", "OF_RECORD", None)
     return known if of_record is None else {**known, **of_record(measured)}
+
+
+def deciding_metrics(kind: Kind) -> tuple[str, ...]:
+    """Metrics by which records of this kind are compared, in order of preference."""
+    metrics: Mapping[str, Metric] = catalog.load_all("metrics", kind.unconcerned)
+    declared = sorted((metric.decides, name) for name, metric in metrics.items() if metric.decides and kind.concerns(metric.about))
+    return tuple(name for _, name in declared)

@@ -11,7 +11,6 @@ from fireassay.estimates.estimate import Estimate
 from fireassay.estimates.format import Scale, Shown, count, show
 from fireassay.reports import grouping
 from fireassay.reports.page import Chart, Line, Mark, Next, Number, Section, Sum, Table, Tile, Tone
-from fireassay.reports.pages.comparison_view import change_estimate
 from fireassay.reports.view import Column, View
 from fireassay.reports.words import DIMENSION_TITLES, STATUS_WORDS, WHOLE
 from fireassay.verdict.types import Status
@@ -162,6 +161,13 @@ def in_percent(ratio: float, low: float, high: float, *, confidence: float, meth
     shown = show(change, PERCENT, beside=(0.0, *margins))
     sign = "+" if value > 0.0 and shown.text.strip("0.% ") else ""
     return Number(shown=Shown(text=f"{sign}{shown.text}", interval=shown.interval, note="", value=change, scale=PERCENT))
+
+
+def change_estimate(value: float, low: float, high: float, *, unit: str, confidence: float, method: str) -> Estimate:
+    """A ratio or a difference with its interval, as in a workbook."""
+    return Estimate(
+        value=value, low=low, high=high, unit=unit, confidence=confidence, n_launches=2, n_trials=0, method=method, signature=""
+    )
 
 
 def change_tile(title: str, mark: Mark, number: Number | None, text: str) -> Tile:

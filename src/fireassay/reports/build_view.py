@@ -9,13 +9,14 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 import polars as pl
 
 from fireassay import catalog
-from fireassay.estimates.estimate import Absent, Estimate, Value
-from fireassay.estimates.format import Shown, count, given, percent, reading, scale_for, show
+from fireassay.estimates.estimate import Absent, Value
+from fireassay.estimates.format import Shown, count, given, percent, reading, show
 from fireassay.frames.ended_launches import ended_words
 from fireassay.frames.noise import disturbances
 from fireassay.frames.record_data import RecordData
@@ -40,8 +41,6 @@ from fireassay.reports.view import (
 from fireassay.reports.words import SEVERITIES, STATUS_WORDS, WHOLE, place_of
 from fireassay.spec.experiment import Experiment
 from fireassay.units import NS_PER_S
-from fireassay.verdict.artifact import artifact
-from fireassay.verdict.hoefler_belli import checklist
 from fireassay.verdict.imported import titled
 from fireassay.verdict.phrases import launch_words
 from fireassay.verdict.types import DIMENSIONS, Finding, GateResult, LayerResult, Recommendation, Status
@@ -112,9 +111,8 @@ def build(measured: RecordData, judgement: Judgement) -> View:
         environment=environment_groups(manifest.get("environment")),
         conditions=tuple(Fact(name=name, text=conditions[name]) for name in measured.kind.facts or conditions),
         overhead=overhead(metrics, labels),
-        answers=lambda: checklist(measured, judgement),
-        artifact=artifact(measured),
         measured=measured,
+        judgement=judgement,
         efficiency_gate=experiment.gates.efficiency,
         quality_metric=experiment.quality.metric if experiment.quality else None,
         quality_margin=experiment.quality.margin if experiment.quality else None,
@@ -308,22 +306,21 @@ def metric_rows(judgement: Judgement, work: str) -> tuple[MetricRow, ...]:
         return dimensions.get(metric.dimension, len(dimensions)), not metric.primary, metric.rank, metric.name
 
     shown = sorted((judgement.metrics[name] for name in judgement.results), key=order)
-    return tuple(metric_row(metric, judgement.results[metric.name], work) for metric in shown)
+    return tuple(metric_row(metric, partial(judgement.results.__getitem__, metric.name), work) for metric in shown)
 
 
-def metric_row(metric: Metric, values: Mapping[str, Value], work: str) -> MetricRow:
-    """A metric's values in one common scale; `work` names an item of work."""
-    scale = scale_for(metric.unit, (v.value for v in values.values() if isinstance(v, Estimate)), work)
+def metric_row(metric: Metric, values: Callable[[], Mapping[str, Value]], work: str) -> MetricRow:
+    """The row of a metric; `work` names an item of work."""
     return MetricRow(
         name=metric.name,
         title=metric.title,
         dimension=metric.dimension,
         unit=metric.unit,
-        shown_unit=scale.label,
         better=metric.better,
         formula=metric.formula,
         primary=metric.primary,
-        cells={key: show(value, scale) for key, value in values.items()},
+        values=values,
+        work=work,
         tool=metric.tool,
         shown=metric.shown,
     )

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from fireassay.reports.cell import DASH, GENERAL, Cell, Figure, Link, Mark, Number, Tone, Words, number, one_line, said
 from fireassay.reports.charts.model import MARKS, Axis, Chart, Key, Panel
+from fireassay.reports.view import View
 
 if TYPE_CHECKING:
     import polars as pl
@@ -296,3 +297,13 @@ def mapped(value: Any, change: Callable[[str], str]) -> Any:
     if isinstance(value, TEXTS):
         return replace(value, **{part.name: mapped(getattr(value, part.name), change) for part in fields(value)})
     return value
+
+
+@dataclass(frozen=True, kw_only=True)
+class RecordPage:
+    """An additional page on a judged record; every writer can write it."""
+
+    name: str
+    summary: str  # one line, for `assay report --help`
+    page: Callable[[View], Page]
+    writer: str  # the default format

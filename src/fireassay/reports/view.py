@@ -1,35 +1,40 @@
 """What is in the tree from which every report is made?  Frozen rows with their text.
 
-Raw values stay next to their text for JSON, Excel and charts.
+Raw values stay next to their text for JSON, Excel and charts. What only some pages show is computed when one shows it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+import polars as pl
+
 from fireassay.estimates.estimate import Estimate, Value
-from fireassay.estimates.format import Shown
-from fireassay.frames.evaluation.flipped import Flip
-from fireassay.frames.links.network_probe import Network
-from fireassay.frames.links.pairs import Pairs
+from fireassay.estimates.format import Scale, Shown, scale_for, show
 from fireassay.frames.record_data import RecordData
+from fireassay.frames.training.rank_time import CATEGORIES
 from fireassay.metrics.metric import ALL
 from fireassay.metrics.metric import Shown as Placement
-from fireassay.reports.load import Load
+from fireassay.metrics.training.faults import partition
 from fireassay.reports.metric_tables import MetricColumn, MetricTable
-from fireassay.reports.spent import Spent, spent
 from fireassay.reports.words import WHOLE
 from fireassay.spec.kind import Kind
-from fireassay.spec.sections.collectives import Cell as CollectiveCell
-from fireassay.verdict.artifact import ArtifactField
-from fireassay.verdict.hoefler_belli import Rule
 from fireassay.verdict.types import DIMENSIONS, DimensionResult, Finding, GateResult, LayerResult, Recommendation, Status
 
 if TYPE_CHECKING:
     import polars as pl
+
+    from fireassay.frames.evaluation.flipped import Flip
+    from fireassay.frames.links.network_probe import Network
+    from fireassay.frames.links.pairs import Pairs
+    from fireassay.reports.load import Load
+    from fireassay.spec.sections.collectives import Cell as CollectiveCell
+    from fireassay.verdict.artifact import ArtifactField
+    from fireassay.verdict.hoefler_belli import Rule
+    from fireassay.verdict.judge import Judgement
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,19 +68,34 @@ class VectorRow:
 
 @dataclass(frozen=True, kw_only=True)
 class MetricRow:
-    """A metric with its value per configuration key, or under ALL."""
+    """A metric with its value per configuration key, or under ALL, in one scale; computed when it is shown."""
 
     name: str
     title: str
     dimension: str
     unit: str  # as in the record
-    shown_unit: str  # as in this row: "ms", "%"
     better: str
     formula: str
     primary: bool
-    cells: Mapping[str, Shown]
+    values: Callable[[], Mapping[str, Value]] = field(repr=False, compare=False)
+    work: str = "items"  # names an item of work
     tool: str = ""  # the load generator that defines it so; empty for a definition of ours
     shown: tuple[Placement, ...] = ()  # the tables that it asks for
+
+    @cached_property
+    def scale(self) -> Scale:
+        """The scale of all values."""
+        return scale_for(self.unit, (value.value for value in self.values().values() if isinstance(value, Estimate)), self.work)
+
+    @cached_property
+    def cells(self) -> Mapping[str, Shown]:
+        """The values as text."""
+        return {key: show(value, self.scale) for key, value in self.values().items()}
+
+    @property
+    def shown_unit(self) -> str:
+        """The unit as in this row: "ms", "%"."""
+        return self.scale.label
 
     @property
     def known(self) -> bool:
@@ -207,10 +227,8 @@ class View:
     environment: tuple[EnvironmentGroup, ...]
     conditions: tuple[Fact, ...]
     overhead: tuple[tuple[str, Shown], ...]  # the instrument's own cost, per configuration or for the whole experiment
-    # `rules`, computed only if shown
-    answers: Callable[[], tuple[Rule, ...]] = field(repr=False, compare=False)
-    artifact: tuple[ArtifactField, ...]  # the fields of a paper's artifact checklist
     measured: RecordData = field(repr=False, compare=False)  # from which charts draw
+    judgement: Judgement = field(repr=False, compare=False)
     efficiency_gate: float | None
     quality_metric: str | None
     quality_margin: float | None
@@ -258,7 +276,16 @@ class View:
     @cached_property
     def rules(self) -> tuple[Rule, ...]:
         """The twelve rules of Hoefler and Belli, answered."""
-        return self.answers()
+        from fireassay.verdict.hoefler_belli import checklist  # deferred: most pages show none of them
+
+        return checklist(self.measured, self.judgement)
+
+    @cached_property
+    def artifact(self) -> tuple[ArtifactField, ...]:
+        """The fields of a paper's artifact checklist."""
+        from fireassay.verdict.artifact import artifact  # deferred likewise
+
+        return artifact(self.measured)
 
     @property
     def questions(self) -> Mapping[str, str]:
@@ -430,3 +457,28 @@ class EvaluationRows:
     power: tuple[PowerRow, ...] = ()  # of tasks whose items are right or wrong, each a unit of its own
     items: pl.DataFrame | None = None  # every answer with its texts and scores, for a workbook
     chances: Mapping[str, float] = field(default_factory=dict)  # task -> score of guessing, where it is known
+
+
+@dataclass(frozen=True, kw_only=True)
+class Spent:
+    """Use of rank-seconds in a configuration's launches of one role: shares by category, summing to 1."""
+
+    configuration: str
+    role: str  # timed or fault
+    launches: int
+    rank_s: float
+    shares: Mapping[str, float]
+
+
+def spent(measured: RecordData) -> Iterator[Spent]:
+    """By role and configuration; nothing if no rank marks its steps."""
+    if measured.table("steps").height == 0:
+        return
+    for role in ("timed", "fault"):
+        sums = partition(measured, role).group_by("configuration").agg(pl.len(), pl.col(list(CATEGORIES)).sum())
+        by_name = {row["configuration"]: row for row in sums.iter_rows(named=True)}
+        for name in (name for name in measured.configurations if name in by_name):
+            row = by_name[name]
+            if (whole := sum(row[category] for category in CATEGORIES)) > 0:
+                shares = {category: row[category] / whole for category in CATEGORIES}
+                yield Spent(configuration=name, role=role, launches=row["len"], rank_s=whole, shares=shares)

@@ -16,6 +16,7 @@ from typing import Final, Literal
 from fireassay import catalog
 from fireassay.spec.experiment import Experiment
 
+LAUNCHED: Final = ("training", "calls")  # kinds whose metrics, audits and gates stand in the same folders
 EVERY: Final = "every"  # in the `about` of a metric, audit or gate: applies to records of every kind
 STATUS_MEANINGS: Final[Mapping[str, str]] = MappingProxyType(
     {
@@ -72,6 +73,12 @@ class Kind:
     def concerns(self, about: tuple[str, ...]) -> bool:
         """True if something about these kinds applies to records of this one."""
         return EVERY in about or self.name in about or not self.about.isdisjoint(about)
+
+    @property
+    def unconcerned(self) -> frozenset[str]:
+        """The kinds whose folders hold no metric, audit or gate about records of this one: a judge need not load them."""
+        near = {self.name, *self.about, *(LAUNCHED if self.name in LAUNCHED else ())}
+        return frozenset(catalog.names("kinds")) - near
 
 
 @cache

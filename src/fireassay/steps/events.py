@@ -14,7 +14,7 @@ Event = tuple[Any, ...]
 # fmt: off
 (
     ASK,        # a batch is requested
-    GOT,        # it has arrived: batch
+    GOT,        # it has arrived: `Fetched`
     SKIPPED,    # it could not be read: source
     RAN_OUT,    # an epoch has ended: key of the iterator, source or None
     LOST,       # batches of it bypass the hooks: source
@@ -45,6 +45,9 @@ Event = tuple[Any, ...]
 GRADIENTS, TRAINING, PARAMETERS, COUNTS = 1, 2, 4, 8  # flags of a pass; COUNTS: it is a training pass whatever its module's mode
 TOO_LARGE: Final = -1  # instead of sequence numbers: the graph was too large to search
 NOT_WATCHED: Final = -1  # instead of exposed communication: this step's was not timed
+
+
+Fetched = tuple[float | None, list[int] | None, "Source | None", Any, list["Batch"]]  # items, ids, source, key; and what it was read as
 
 
 @dataclass(slots=True, eq=False)

@@ -83,6 +83,7 @@ class Steps:
         self._out = out
         self.step = 0
         self.begun = False
+        self.calls = 0  # of outermost modules
         self.order, self.ledger, self.overlap = Order(), Ledger(), Overlap(self._tell_evaluated)
         # of the current step
         self._begin = 0
@@ -93,7 +94,7 @@ class Steps:
         self._ns, self._seen = [0, 0, 0], [False, False, False]
         self._losses: list[Any] = []
         self._pauses: list[tuple[int, int]] = []  # as reported
-        self._derived = False  # gradients were requested
+        self.derived = False  # gradients were requested
         self._settled = 0  # start of the time in which fetched batches belong to no evaluation
         # of the current phase
         self._stack: list[int] = []  # open phases, innermost last
@@ -182,7 +183,7 @@ class Steps:
 
     def _turn(self, event: Event) -> None:
         _, end, begin, exposed, earlier = event
-        second, worked, derived = None, self.order.worked, self._derived
+        second, worked, derived = None, self.order.worked, self.derived
         if earlier:
             second = self._take(end)
             part, self._part = self._part, None
@@ -194,7 +195,7 @@ class Steps:
         self._finish(end, self._pause, exposed)
         self.step += 1
         self._begin = begin
-        self._pauses, self._settled, self._derived = [], 0, False
+        self._pauses, self._settled, self.derived = [], 0, False
         self.order.worked = False
         self._opened()
         if self._asked is not None:
@@ -202,7 +203,7 @@ class Steps:
         if second is not None:
             self._begin = end
             self._put_back(second)
-            self.order.worked, self._derived = worked, derived
+            self.order.worked, self.derived = worked, derived
             self._feed_withheld()
 
     def _ask_turn(self, event: Event) -> None:
@@ -215,7 +216,7 @@ class Steps:
         self._asked = self._begin = now
         if self._pauses:
             self._pauses = []
-        self._settled, self._derived, self.order.worked = 0, False, False
+        self._settled, self.derived, self.order.worked = 0, False, False
         self._opened()
 
     def _finish(self, end: int, pause: int | None, exposed: int | None) -> None:
@@ -328,8 +329,10 @@ class Steps:
         self._asked = now
 
     def _got(self, event: Event) -> None:
-        _, now, batch = event
-        source = batch.source
+        _, now, fetched = event
+        items, ids, source, key, read_as = fetched
+        batch = Batch(None if items is None else float(items), ids, source, key)
+        read_as.append(batch)
         begin, self._asked = self._asked, None
         if begin is None:
             return
@@ -401,8 +404,10 @@ class Steps:
     # ------------------------------------------------------------------ passes
 
     def _forward(self, event: Event) -> None:
-        _, now, flags, matches, unknown, sequence, module = event
+        _, now, flags, found, unknown, sequence, module = event
+        matches = [(read_as[0], rows) for (*_, read_as), rows in found]
         self._now = now
+        self.calls += 1
         if flags & COUNTS:
             if self._unsettled:
                 self._settle(module)
@@ -466,7 +471,7 @@ class Steps:
         if not nested and (self.order.fresh or self._looked_ns or not self._passed):
             # from functions, unknown modules, or passes that so far only evaluated
             self._settle(self._looker)
-        self._derived = True
+        self.derived = True
         for item in self.order.derived(reached):
             self._feed(item)
         self._enter(BACKWARD, now)
@@ -510,7 +515,7 @@ class Steps:
         if self._stepping:
             return
         self._exit(OPTIMIZER, now)
-        if not self._derived and self.order.passing:  # gradients not computed by torch's engine
+        if not self.derived and self.order.passing:  # gradients not computed by torch's engine
             for item in self.order.derived(None):
                 self._feed(item)
         self._passed = False

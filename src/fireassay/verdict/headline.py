@@ -10,11 +10,11 @@ from __future__ import annotations
 from typing import Protocol
 
 from fireassay import catalog
-from fireassay.estimates.estimate import Estimate, Value
-from fireassay.estimates.format import Scale, show, with_interval
+from fireassay.estimates.estimate import Estimate
 from fireassay.frames.record_data import RecordData
-from fireassay.verdict.comparison.rules import deciding_metrics
+from fireassay.metrics.results import deciding_metrics
 from fireassay.verdict.judge import Judgement
+from fireassay.verdict.phrases import in_words
 
 
 class OfKind(Protocol):
@@ -32,25 +32,6 @@ def headline(measured: RecordData, judgement: Judgement) -> str:
     if failed and not measured.kind.judges_quality:
         return failed
     return (own and own(measured, judgement)) or failed or _compared(measured, judgement) or "no number"
-
-
-def recommended(judgement: Judgement) -> str | None:
-    """The recommended configuration."""
-    picks = judgement.verdict.recommendations
-    return picks[0].configuration if picks else None
-
-
-def in_words(value: Value, unit: str = "", scale: Scale | None = None) -> str:
-    """A number, its interval and its unit: "3.58 [3.50, 3.66] times"; empty if there is no number."""
-    if not isinstance(value, Estimate):
-        return ""
-    shown = show(value, scale)
-    after = shown.scale.after
-    bare, unit = shown.text.removesuffix(after), f" {unit or after.strip()}".rstrip()
-    if not shown.interval.startswith("["):
-        return with_interval(f"{bare}{unit}", shown.interval)
-    ends, _, caution = shown.interval.partition("]")
-    return f"{bare} {ends}]{unit}{caution}"
 
 
 # ---- below -----------------------------------------------------------------------------------------------------------
@@ -81,7 +62,7 @@ def _compared(measured: RecordData, judgement: Judgement) -> str:
         values = judgement.results.get(metric, {})
         known = [name for name, value in values.items() if isinstance(value, Estimate)]
         if known:
-            pick = recommended(judgement)
+            pick = judgement.verdict.recommended
             name = pick if pick in known else known[-1]
             several = f" at {name}" if len(values) > 1 else ""
             rate = f"{measured.experiment.workload.work}/s" if judgement.metrics[metric].unit == "1/s" else ""

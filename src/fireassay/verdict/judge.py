@@ -71,7 +71,7 @@ def examine(measured: RecordData, *names: str) -> tuple[Finding, ...]:
     Raises:
         EnvironmentLacks: there is no audit of this name.
     """
-    audits: Mapping[str, Audit] = _named("verdict.audits", names)
+    audits: Mapping[str, Audit] = _named("verdict.audits", names, measured)
     senseless = unexamined(measured, audits)
     findings = [
         (audit, finding)
@@ -103,7 +103,7 @@ def check(measured: RecordData, *names: str) -> tuple[GateResult, ...]:
     Raises:
         EnvironmentLacks: there is no gate of this name.
     """
-    gates: Mapping[str, Gate] = _named("verdict.gates", names)
+    gates: Mapping[str, Gate] = _named("verdict.gates", names, measured)
     return tuple(
         result
         for _, gate in sorted(gates.items())
@@ -112,5 +112,6 @@ def check(measured: RecordData, *names: str) -> tuple[GateResult, ...]:
     )
 
 
-def _named(package: str, names: tuple[str, ...]) -> Mapping[str, Any]:
-    return {name: catalog.load(package, name) for name in names} if names else catalog.load_all(package)
+def _named(package: str, names: tuple[str, ...], measured: RecordData) -> Mapping[str, Any]:
+    every: Mapping[str, Any] = catalog.load_all(package, measured.kind.unconcerned)
+    return {name: every[name] if name in every else catalog.load(package, name) for name in names} if names else every

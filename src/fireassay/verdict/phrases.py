@@ -1,11 +1,12 @@
-"""How are launches and the machine described in a sentence?"""
+"""How are launches, the machine and a number described in a sentence?"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
-from fireassay.estimates.format import count, given
+from fireassay.estimates.estimate import Estimate, Value
+from fireassay.estimates.format import Scale, count, given, show, with_interval
 from fireassay.frames.record_data import RecordData
 
 
@@ -33,3 +34,16 @@ def machine_words(before: Mapping[str, Any]) -> str:
     words = [model] if isinstance(model, str) else []
     words += [count(cores, "usable cores")] if isinstance(cores, int) else []
     return f", on {', '.join(words)}" if words else ""
+
+
+def in_words(value: Value, unit: str = "", scale: Scale | None = None) -> str:
+    """A number, its interval and its unit: "3.58 [3.50, 3.66] times"; empty if there is no number."""
+    if not isinstance(value, Estimate):
+        return ""
+    shown = show(value, scale)
+    after = shown.scale.after
+    bare, unit = shown.text.removesuffix(after), f" {unit or after.strip()}".rstrip()
+    if not shown.interval.startswith("["):
+        return with_interval(f"{bare}{unit}", shown.interval)
+    ends, _, caution = shown.interval.partition("]")
+    return f"{bare} {ends}]{unit}{caution}"

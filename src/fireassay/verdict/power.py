@@ -25,6 +25,7 @@ from fireassay.estimates.format import count, given, percent
 from fireassay.frames.record_data import RecordData
 from fireassay.metrics.calls import TRIAL_TIME
 from fireassay.metrics.metric import Results
+from fireassay.metrics.results import deciding_metrics
 from fireassay.metrics.training.time import STEP_TIME, WALL_TIME
 from fireassay.spec.experiment import Experiment
 from fireassay.spec.kind import kind_of
@@ -37,7 +38,6 @@ from fireassay.stats.intervals.intervals import t_quantile
 from fireassay.stats.intervals.quantiles import least_two_sided
 from fireassay.stats.series.repetition import components, optimal_counts
 from fireassay.units import NS_PER_S
-from fireassay.verdict.comparison.rules import deciding_metrics
 
 SUPPOSED_SPREADS = (0.01, 0.02, 0.05)  # of launches, without an earlier record
 SUPPOSING = "if launches vary by"

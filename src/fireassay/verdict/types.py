@@ -82,3 +82,8 @@ class Verdict:
     recommendations: tuple[Recommendation, ...]
     sentence: str  # quotable
     layers: Mapping[str, tuple[LayerResult, ...]] = field(default_factory=dict)  # for training on several workers
+
+    @property
+    def recommended(self) -> str | None:
+        """The recommended configuration."""
+        return self.recommendations[0].configuration if self.recommendations else None

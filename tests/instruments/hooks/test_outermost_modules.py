@@ -25,14 +25,21 @@ class Hooked:
         import torch
 
         from fireassay.instruments.hooks import torch_hooks
+        from fireassay.instruments.hooks.passes import Passes
         from fireassay.instruments.hooks.steps import Attached
 
         self.torch, self.sink, self.undo = torch, MemorySink(), list[Any]()
         self.recorder = Recorder(Identity(launch=0, rank=0, workers=1, incarnation=0, seed=0, host="here"), self.sink)
-        self.attached = Attached(torch, self.recorder)
         self.met: list[str] = []
-        seen = self.attached.forward
-        self.attached.forward = lambda module, inputs: (self.met.append(type(module).__name__), seen(module, inputs))[1]  # type: ignore[method-assign, func-returns-value]
+        forward = Passes.forward
+
+        def recorded(passes: Passes, module: Any, inputs: Any) -> bool:
+            self.met.append(type(module).__name__)
+            return forward(passes, module, inputs)
+
+        self.undo.append(lambda: setattr(Passes, "forward", forward))
+        Passes.forward = recorded  # type: ignore[method-assign, assignment]
+        self.attached = Attached(torch, self.recorder)
         torch_hooks.install(torch, self.attached, self.undo)
 
     def close(self) -> None:

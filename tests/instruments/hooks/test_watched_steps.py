@@ -88,7 +88,7 @@ def test_the_engines_own_group_reduces_where_nobody_watches(rig: Rig) -> None:
 
         timed = torch_hooks._TIMED[model]
         direct = timed._direct
-        timed._direct = lambda *arguments: (asked.append(rig.recorder._step), direct(*arguments))[-1]
+        timed._direct = lambda *arguments: (asked.append(rig.recorder.step_number), direct(*arguments))[-1]
 
     rig.train(spied, steps=STEPS)
     assert asked

@@ -205,7 +205,7 @@ def refused(capsys: pytest.CaptureFixture[str], before: Path, after: Path) -> se
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", some(SENT, 3))
+@pytest.mark.parametrize("name", some(SENT))
 def test_one_changed_condition_of_what_is_sent_refuses_and_names_the_field(
     name: str, bench: Bench, capsys: pytest.CaptureFixture[str]
 ) -> None:

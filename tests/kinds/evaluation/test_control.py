@@ -15,9 +15,7 @@ from fireassay import catalog
 from fireassay.estimates.estimate import Absent
 from fireassay.frames.evaluation.item_scores import ItemScores, Paired, metric_named
 from fireassay.kinds.evaluation.gates.held import GATE
-from fireassay.kinds.evaluation.held import held
-from fireassay.kinds.evaluation.rule import Rule
-from fireassay.kinds.evaluation.sensitivity import DRAWS, FEWER, Chance, Control, control
+from fireassay.kinds.evaluation.held import DRAWS, FEWER, Chance, Control, Rule, control, held
 from fireassay.quality.scoring.text_metric import TextMetric
 from fireassay.stats.comparing.item_power import Grouping, item_power
 from tests.answered import rows, scored

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from fireassay.estimates.estimate import Absent
 from fireassay.frames.evaluation.item_scores import ItemScores, Paired
-from fireassay.kinds.evaluation.rule import Rule, decided
+from fireassay.kinds.evaluation.held import Rule, decided
 from fireassay.quality.scoring.text_metric import Options, Prepared, TextMetric
 from tests.tiers import some
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fireassay.estimates.estimate import Absent, Estimate
-from fireassay.kinds.serving.saturation import saturations
+from fireassay.kinds.serving.judging import saturations
 from fireassay.metrics.serving.objectives import CAPACITY
 from fireassay.spec.sections.serving import Objectives
 from fireassay.verdict.judge import judge

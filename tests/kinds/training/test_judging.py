@@ -6,7 +6,7 @@ import pytest
 
 from fireassay.estimates.estimate import Estimate
 from fireassay.kinds.training import judging
-from fireassay.kinds.training.recommendation import recommend
+from fireassay.kinds.training.judging import recommend
 from fireassay.verdict.judging import Evidence
 from fireassay.verdict.types import Finding, GateResult, Recommendation, Severity, Status
 from tests.verdict.making import good

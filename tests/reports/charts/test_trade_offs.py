@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 from fireassay.estimates.estimate import Estimate
-from fireassay.estimates.format import show
 from fireassay.reports.build_view import build as view_of
 from fireassay.reports.charts.model import Point
 from fireassay.reports.charts.trade_offs import Offer, dominated, frontier, inverse, operations, pareto, pareto_of_sides, quality_price
@@ -162,9 +161,9 @@ def test_files_of_answers_took_no_time(tmp_path: Path) -> None:
 
 def priced(view: View, name: str, unit: str, *values: float) -> MetricRow:
     """A number of each side, of which more is not better."""
-    cells = {column.key: show(replace(of(value), unit=unit)) for column, value in zip(view.columns, values, strict=True)}
+    known = {column.key: replace(of(value), unit=unit) for column, value in zip(view.columns, values, strict=True)}
     return MetricRow(
-        name=name, title=name, dimension="performance", unit=unit, shown_unit=unit, better="lower", formula="", primary=True, cells=cells
+        name=name, title=name, dimension="performance", unit=unit, better="lower", formula="", primary=True, values=lambda: known
     )
 
 

@@ -110,7 +110,7 @@ def test_the_same_view_gives_the_same_bytes(view: View) -> None:
     ],
 )
 def test_an_end_is_shown_outwards_by_as_many_decimals_as_excel_needs(style: str, end: float, way: str, shown: str) -> None:
-    from fireassay.reports.figures import _outwards
+    from fireassay.reports.cell import _outwards
 
     found = _outwards(style, end, way)  # type: ignore[arg-type]
     assert found.startswith(shown.split("E")[0].rstrip("%"))

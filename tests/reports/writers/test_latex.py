@@ -16,8 +16,7 @@ from fireassay.estimates.format import Scale, Shown, show
 from fireassay.reports.page import Cell, Number, Table, heads
 from fireassay.reports.view import View
 from fireassay.reports.writers.latex import write
-from fireassay.reports.writers.support.latex_table import table
-from fireassay.reports.writers.support.tex import breakable, tex
+from fireassay.reports.writers.support.latex_table import breakable, table, tex
 from tests.reports.writers.small import DATA, PAGE, estimate
 from tests.reports.written import written
 

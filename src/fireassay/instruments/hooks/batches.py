@@ -1,118 +1,71 @@
 """Which fetched batches does a call receive, and which of their rows?
 
 By identity: the tensors of a batch and the inputs of the call share a storage, whatever views lie between them (`.to` the same device,
-slices, reshaping). The storages are referenced weakly: nothing is kept in memory, and an address is not reused while it is known.
+slices, reshaping). The storages are referenced weakly: nothing is kept in memory, and an address that is used again is not mistaken.
 Copies are matched by their order (`fireassay.steps.order`).
-Which forward passes a backward pass reaches is read from its graph, by autograd's sequence numbers.
 
 Cannot tell: the rows of a non-contiguous slice (then the whole batch counts).
 """
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 from weakref import ref
 
-from fireassay.steps.events import TOO_LARGE, Batch
+from fireassay.steps.events import Fetched
 
 MAX_TENSORS: Final = 8  # in a batch or a call
 MAX_SHARED: Final = 4096  # batches that are views of one storage
-MAX_NODES: Final = 20_000  # searched in a graph
-Match = tuple[Batch, range | None]
-
-
-class Piece:
-    """A tensor of a batch, by its weakly referenced storage."""
-
-    __slots__ = ("_free", "batch", "bytes", "contiguous", "numel", "ptr", "shape", "storage")
-
-    def __init__(self, batch: Batch, tensor: Any, storage: Any) -> None:
-        self.batch, self.shape, self.numel, self.bytes = batch, tensor.shape, tensor.numel(), tensor.element_size()
-        self.ptr, self.contiguous = tensor.data_ptr(), tensor.is_contiguous()
-        self.storage, self._free = storage._weak_ref(), storage._free_weak_ref
-
-    def __del__(self) -> None:
-        self._free(self.storage)
-
-    def slice_of(self, tensor: Any) -> range | None:
-        """The rows that a tensor of the same storage covers; None: all of them."""
-        batch, numel, rows = self.batch, tensor.numel(), self.shape[0] if self.shape else 0
-        if numel >= self.numel or batch.items != rows or (batch.ids is not None and len(batch.ids) != rows):
-            return None  # all of them, or rows that are not samples
-        row_bytes = self.numel // rows * self.bytes if rows and self.contiguous else 0
-        if not row_bytes or not tensor.is_contiguous():
-            return None
-        first, misaligned = divmod(tensor.data_ptr() - self.ptr, row_bytes)
-        number, rest = divmod(numel * tensor.element_size(), row_bytes)
-        if misaligned or rest or not 0 <= first < first + number <= rows:
-            return None
-        return range(first, first + number)
+Match = tuple[Fetched, range | None]
+# A tensor of a batch: the batch, its storage (weakly), shape, address, bytes of an element, whether it is contiguous.
+# Or several that are views of one storage: None, the storage, None, and those tensors by address.
+Piece = tuple[Any, ...]
+BATCH, STORAGE, SHAPE, ADDRESS = range(4)
 
 
 class Storages:
     """The batches of this process, by storage."""
 
     def __init__(self, torch: Any) -> None:
-        self._tensor, self._strided, self._expired = torch.Tensor, torch.strided, torch.UntypedStorage._expired
-        self._pieces: dict[int, Piece | dict[int, Piece]] = {}
-        self._others: list[tuple[Batch, tuple[Any, ...]]] = []  # a batch's tensors but the first, weakly, until one may be asked for
-        self._sweep = 64
+        self._tensor = torch.Tensor
+        # by the id of the storage's object, which torch keeps as long as the storage
+        self.pieces: dict[int, Piece] = {}
+        self.max_pieces = 64  # before expired ones are dropped
 
-    def add(self, batch: Batch, content: Any) -> None:
+    def add(self, batch: Fetched, content: Any) -> None:
         """Index a batch's tensors."""
-        kind = type(content)
-        if (kind is list or kind is tuple) and content and type(first := content[0]) is self._tensor:
-            self._add(batch, first)
-            if len(content) > 1:
-                self._others.append((batch, tuple([ref(other) for other in tensors(content[1:], self._tensor)])))
-        else:
-            for tensor in tensors(content, self._tensor):
-                self._add(batch, tensor)
-        if len(self._pieces) > self._sweep:
-            self._add_others()
-            for storage in [storage for storage in self._pieces if self._expired(storage)]:
-                del self._pieces[storage]
-            self._sweep = max(64, 2 * len(self._pieces))
+        kind, pieces = type(content), self.pieces
+        if not ((kind is list or kind is tuple) and len(content) == 1 and type(content[0]) is self._tensor):
+            content = tensors(content, self._tensor)
+        for tensor in content:
+            try:
+                storage = tensor.untyped_storage()
+                piece = (batch, ref(storage), tensor.shape, tensor.data_ptr(), tensor.element_size(), tensor.is_contiguous())
+            except (RuntimeError, NotImplementedError):  # sparse, or without storage
+                continue
+            key = id(storage)
+            known = pieces.get(key)
+            if known is None or known[STORAGE]() is None:
+                pieces[key] = piece
+            else:
+                self._share(key, known, piece)
+        if len(pieces) > self.max_pieces:
+            for key in [key for key, piece in pieces.items() if piece[STORAGE]() is None]:
+                del pieces[key]
+            self.max_pieces = max(64, 2 * len(pieces))
 
-    def _add_others(self) -> None:
-        others, self._others = self._others, []
-        for batch, references in others:
-            for reference in references:
-                if (tensor := reference()) is not None:
-                    self._add(batch, tensor)
-
-    def _add(self, batch: Batch, tensor: Any) -> None:
-        try:
-            piece = Piece(batch, tensor, tensor.untyped_storage())
-        except (RuntimeError, NotImplementedError):  # sparse, or without storage
-            return
-        known = self._pieces.setdefault(piece.storage, piece)
-        if known is piece:
-            return
-        shared = known if isinstance(known, dict) else {known.ptr: known}
-        shared.pop(piece.ptr, None)  # the same rows, fetched again
-        shared[piece.ptr] = piece
-        if len(shared) > MAX_SHARED:
-            shared.pop(next(iter(shared)))
-        self._pieces[piece.storage] = shared
+    def _share(self, key: int, known: Piece, piece: Piece) -> None:
+        """Several batches may be views of one storage."""
+        views = {known[ADDRESS]: known} if known[SHAPE] is not None else known[ADDRESS]
+        views.pop(piece[ADDRESS], None)  # the same rows, fetched again
+        views[piece[ADDRESS]] = piece
+        if len(views) > MAX_SHARED:
+            views.pop(next(iter(views)))
+        self.pieces[key] = (None, piece[STORAGE], None, views)
 
     def matches(self, inputs: Any) -> tuple[Sequence[Match], bool]:
         """(batches passed to a call, whether it may also receive an unidentifiable one)."""
-        if (
-            type(inputs) is tuple and len(inputs) == 1 and type(tensor := inputs[0]) is self._tensor and tensor.layout is self._strided
-        ):  # the usual
-            piece = self._pieces.get(tensor.untyped_storage()._cdata)
-            if type(piece) is Piece and tensor.numel() >= piece.numel:
-                return ((piece.batch, None),), False
-            match = None if piece is None else self._match(tensor)
-            if match is not None:
-                return (match,), False
-            if tensor.requires_grad or not self._others:
-                return (), not tensor.requires_grad
-        if self._others:
-            self._add_others()
         found: list[Match] = []
         computed = first = True
         for tensor in tensors(inputs, self._tensor):
@@ -125,63 +78,33 @@ class Storages:
 
     def _match(self, tensor: Any) -> Match | None:
         try:
-            piece = self._pieces.get(tensor.untyped_storage()._cdata)
+            storage = tensor.untyped_storage()
         except (RuntimeError, NotImplementedError):
             return None
-        if piece is None:
+        piece = self.pieces.get(id(storage))
+        if piece is None or piece[STORAGE]() is not storage:
             return None
-        if type(piece) is dict:
-            piece = piece.get(tensor.data_ptr())
-            if piece is None or tensor.numel() > piece.numel:
+        if piece[SHAPE] is None:
+            piece = piece[ADDRESS].get(tensor.data_ptr())
+            if piece is None or tensor.numel() > piece[SHAPE].numel():
                 return None
-        return piece.batch, None if tensor.numel() >= piece.numel else piece.slice_of(tensor)  # type: ignore[union-attr]
+        return piece[BATCH], _rows(piece, tensor)
 
 
-class Passes:
-    """The forward passes with gradients since the last backward pass, by autograd's sequence numbers."""
-
-    def __init__(self, torch: Any) -> None:
-        self.sequence = torch._C._autograd._get_sequence_nr
-        self.open: list[tuple[int, Batch | None]] = []  # where each began, and its batch if there is one
-        self.ends: list[int] = []
-
-    def reached(self, roots: Any) -> Any:
-        """The sequence numbers of the passes in the backward graph; None if there is nothing to tell apart, or the roots are unknown.
-
-        Later passes may still get their own backward pass; earlier ones were discarded.
-        """
-        passes, ends = self.open, self.ends
-        if not roots or (passes[0][1] is not None and all(batch is passes[0][1] for _, batch in passes)):
-            self.open, self.ends = [], []
-            return None
-        begins = [number for number, _ in passes]
-        found = _search(roots, begins, ends)
-        last = (
-            len(begins)
-            if found == TOO_LARGE
-            else max((index for index, number in enumerate(begins) if number in found), default=len(begins))
-        )
-        left = range(last + 1, len(begins))
-        self.open, self.ends = [passes[index] for index in left], [ends[index] for index in left if index < len(ends)]
-        return found
-
-
-def _search(roots: Any, begins: list[int], ends: list[int]) -> Any:
-    sought, reached = set(begins), set[int]()
-    nodes = [node for root in roots if (node := getattr(root, "grad_fn", None) or getattr(root, "node", None)) is not None]
-    seen = set(nodes)
-    while nodes and reached != sought:
-        node = nodes.pop()
-        number = node._sequence_nr()
-        index = bisect_right(begins, number) - 1
-        if index >= 0 and (index >= len(ends) or number < ends[index]):
-            reached.add(begins[index])
-        fresh = [item for item, _ in node.next_functions if item is not None and item not in seen]
-        seen.update(fresh)
-        nodes.extend(fresh)
-        if len(seen) > MAX_NODES:
-            return TOO_LARGE
-    return reached
+def _rows(piece: Piece, tensor: Any) -> range | None:
+    """The rows that a tensor of the same storage covers; None: all of them."""
+    (items, ids, *_), _, shape, address, element_bytes, contiguous = piece
+    whole, numel, rows = shape.numel(), tensor.numel(), shape[0] if shape else 0
+    if numel >= whole or items != rows or (ids is not None and len(ids) != rows):
+        return None  # all of them, or rows that are not samples
+    row_bytes = whole // rows * element_bytes if rows and contiguous else 0
+    if not row_bytes or not tensor.is_contiguous():
+        return None
+    first, misaligned = divmod(tensor.data_ptr() - address, row_bytes)
+    number, rest = divmod(numel * tensor.element_size(), row_bytes)
+    if misaligned or rest or not 0 <= first < first + number <= rows:
+        return None
+    return range(first, first + number)
 
 
 def tensors(value: Any, kind: type) -> Sequence[Any]:

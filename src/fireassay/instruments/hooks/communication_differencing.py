@@ -45,7 +45,7 @@ def install(torch: Any, attached: Attached, recorder: Recorder, undo: list[Calla
     parallel, distributed = torch.nn.parallel.DistributedDataParallel, torch.distributed
     if not distributed.is_available():
         return
-    forward, turn = parallel.forward, attached.turn
+    forward = parallel.forward
 
     def in_turn(self: Any, *arguments: Any, **words: Any) -> Any:
         if torch.compiler.is_compiling() or not taking.leaves_alone(self):
@@ -56,15 +56,10 @@ def install(torch: Any, attached: Attached, recorder: Recorder, undo: list[Calla
         finally:
             self.require_backward_grad_sync = before
 
-    def turned(*arguments: Any, **words: Any) -> None:
-        taking.asked()
-        turn(*arguments, **words)
-        taking.turned()
-
     def back() -> None:
-        parallel.forward, attached.turn = forward, turn  # type: ignore[method-assign]
+        parallel.forward, attached.turn_observer = forward, None
 
-    parallel.forward, attached.turn = in_turn, turned  # type: ignore[method-assign]
+    parallel.forward, attached.turn_observer = in_turn, taking
     optimizers = importlib.import_module("torch.optim.optimizer")  # the package hides it
     undo.extend((optimizers.register_optimizer_step_pre_hook(taking.steps).remove, back))
 
@@ -93,12 +88,12 @@ class _Turns:
             self._recorder.communicated("unsynchronised")
         return True
 
-    def asked(self) -> None:
+    def ends(self) -> None:
         """A step ends: keep its collectives before they are recorded."""
         step = self._recorder.step_number
         self._before = [call for call in self._attached.calls.pending if call.step in (None, step)]
 
-    def turned(self) -> None:
+    def ended(self) -> None:
         """The next step has begun."""
         if self._over or not self._recorder.active:
             return

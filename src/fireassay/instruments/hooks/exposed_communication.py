@@ -103,7 +103,7 @@ class ExposedCommunication:
         except Exception as error:
             self.failed(error)
 
-    def meet(self) -> None:
+    def check_ranks(self) -> None:
         """Check for other ranks, only where that may have changed, since it costs calls."""
         distributed = self._torch.distributed
         ready = distributed.is_available() and distributed.is_initialized()

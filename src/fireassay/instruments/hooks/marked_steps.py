@@ -24,8 +24,6 @@ from fireassay.instruments.recorder.recorder import Recorder
 class Marked:
     """Records the communication of steps that the script marks."""
 
-    pausing = 0  # nobody reports pauses but the marks
-
     def __init__(self, torch: Any, recorder: Recorder, before: Attached | None = None) -> None:
         """`before`: the previous hooks' state, whose pending calls continue."""
         self.recorder, self.now = recorder, recorder.now
@@ -36,7 +34,7 @@ class Marked:
         self._own_ns = 0
         self._own: deque[int] = deque(maxlen=1024)
         self._hooks: list[Any] = []  # of the current backward passes
-        self.communication.meet()
+        self.communication.check_ranks()
 
     @property
     def active(self) -> bool:
@@ -71,7 +69,7 @@ class Marked:
     def _backward(self, roots: Any, accumulates: bool) -> None:
         communication = self.communication
         if not communication.others and self.recorder.step_number == 0:  # the process group may exist by now
-            communication.meet()
+            communication.check_ranks()
         communication.computed = None
         self._hooks.append(communication.begin_pass(roots) if accumulates else None)
 
@@ -108,7 +106,7 @@ class Marked:
         self._own_ns = self.calls.own_ns = 0
         self.calls.step = step + 1
         if not (step + 1) & step:
-            self.communication.meet()
+            self.communication.check_ranks()
 
     def close(self) -> None:
         """The recording ends."""

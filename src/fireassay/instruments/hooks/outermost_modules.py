@@ -19,10 +19,7 @@ import threading
 from collections.abc import Callable
 from contextlib import suppress
 from threading import get_ident
-from typing import TYPE_CHECKING, Any, Final, Protocol
-
-if TYPE_CHECKING:
-    from fireassay.instruments.recorder.recorder import Recorder
+from typing import Any, Final, Protocol
 
 QUIET: Final = 16  # outermost calls without a new class, after which none is expected
 SHARE: Final = 32
@@ -30,16 +27,19 @@ SHARE: Final = 32
 # Module-level, because a class's `__call__` must be a plain function that can be pickled by name.
 _current: Outermost | None = None
 _base: Any = None  # torch.nn.Module
-_is_compiling: Callable[[], bool] = bool
-_is_traced: Callable[[], bool] = bool  # the cheap check: one frame, while `is_compiling` takes two
+_compiler: Any = None  # torch.compiler
+_is_traced: Callable[[], bool] = bool  # a constant under torch.compile
 
 
 class Watcher(Protocol):
     """Receives the calls of outermost modules."""
 
-    inside: bool
-    pausing: int  # reported pauses, nested
-    recorder: Recorder
+    active: bool  # anything is recorded
+    inside: bool  # a pass
+
+    @property
+    def passes_read(self) -> int:
+        """Calls of outermost modules so far."""
 
     def forward(self, module: Any, inputs: Any = ...) -> bool:
         """The outermost module is called; whether its end is recorded too."""
@@ -53,21 +53,20 @@ class Outermost:
 
     def __init__(self, torch: Any, attached: Watcher) -> None:
         self.attached, self.main = attached, threading.main_thread().ident
-        self.looked = self.calls = 0
+        self._examined = 0
         self._torch, self._base = torch, torch.nn.Module
         self._original = self._base.__call__
-        self._looker = _calling(self._original)
-        self.looking = False
+        self._scanning_call = _calling(self._original)
+        self.searches = False
         self._quiet = 0
         self._known: dict[Any, tuple[Any, Any]] = {}  # class -> (its new `__call__`, its original one)
 
     def start(self) -> None:
         """Start recording calls."""
-        global _current, _base, _is_compiling, _is_traced
-        compiler = self._torch.compiler
-        _current, _base, _is_compiling = self, self._base, compiler.is_compiling
-        _is_traced = getattr(compiler, "is_dynamo_compiling", _is_compiling)
-        self.look()
+        global _current, _base, _compiler, _is_traced
+        _current, _base, _compiler = self, self._base, self._torch.compiler
+        _is_traced = getattr(_compiler, "is_dynamo_compiling", _compiler.is_compiling)
+        self.search()
 
     def stop(self) -> None:
         """Restore everything."""
@@ -84,32 +83,29 @@ class Outermost:
         if _current is self:
             _current = None
 
-    def look(self) -> None:
+    def search(self) -> None:
         """Start a scan for unknown classes."""
         if _current is not self:  # not started, or stopped
             return
         self._quiet = 0
         if self._base.__call__ is self._original:
-            self._base.__call__ = self._looker
-        self.looking = self._base.__call__ is self._looker
+            self._base.__call__ = self._scanning_call
+        self.searches = self._base.__call__ is self._scanning_call
 
-    def look_again(self) -> None:
+    def search_again(self) -> None:
         """Something may have changed: scan, within the budget."""
-        if self.looked * SHARE <= self.calls:
-            self.look()
+        if self._examined * SHARE <= self.attached.passes_read:
+            self.search()
 
     def rest(self) -> None:
         """No new class is expected."""
-        if self._base.__call__ is self._looker:
+        if self._base.__call__ is self._scanning_call:
             self._base.__call__ = self._original
-        self.looking = False
+        self.searches = False
 
-    def met(self, owner: Any) -> None:
+    def examine(self, owner: Any) -> None:
         """An instance of this class is called outermost."""
-        self.calls += 1
-        if not self.looking:
-            return
-        self.looked += 1
+        self._examined += 1
         if self._known.keys().isdisjoint(owner.__mro__):
             self._quiet = 0
             self._know(owner)
@@ -133,13 +129,11 @@ def called(self: Any, *arguments: Any, **words: Any) -> Any:
     if _is_traced() or (state := _current) is None:
         return (_base or _module()).__call__(self, *arguments, **words)
     attached = state.attached
-    if attached.inside:
-        return _base.__call__(self, *arguments, **words)
     if (
-        get_ident() != state.main
-        or not attached.recorder.active
-        or attached.pausing
-        or _is_compiling()
+        attached.inside
+        or not attached.active
+        or get_ident() != state.main
+        or getattr(_compiler, "_is_compiling_flag", False)
         or not attached.forward(self, arguments or words)
     ):
         return _base.__call__(self, *arguments, **words)
@@ -153,14 +147,14 @@ def _calling(original: Any) -> Any:
     """The same around an existing `__call__`."""
 
     def __call__(self: Any, *arguments: Any, **words: Any) -> Any:
-        if _is_traced() or (state := _current) is None or state.attached.inside:
+        if _is_traced() or (state := _current) is None:
             return original(self, *arguments, **words)
         attached = state.attached
         if (
-            get_ident() != state.main
-            or not attached.recorder.active
-            or attached.pausing
-            or _is_compiling()
+            attached.inside
+            or not attached.active
+            or get_ident() != state.main
+            or getattr(_compiler, "_is_compiling_flag", False)
             or not attached.forward(self, arguments or words)
         ):
             return original(self, *arguments, **words)

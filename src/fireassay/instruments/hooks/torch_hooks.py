@@ -27,7 +27,6 @@ from fireassay.instruments.hooks.collective_calls import Calls
 from fireassay.instruments.hooks.exposed_communication import ExposedCommunication
 from fireassay.instruments.hooks.sample_sources import tap
 from fireassay.instruments.hooks.steps import Attached
-from fireassay.instruments.recorder.recorder import Recorder
 from fireassay.steps.events import LOST
 
 Undo = Callable[[], None]
@@ -36,10 +35,8 @@ Undo = Callable[[], None]
 class Observer(Protocol):
     """Observes backward passes and collectives."""
 
-    recorder: Recorder
     communication: ExposedCommunication
     calls: Calls
-    pausing: int  # reported pauses, nested
 
     @property
     def active(self) -> bool:
@@ -93,8 +90,7 @@ def _epochs(torch: Any, attached: Attached, iterators: Any) -> list[Undo]:
     torch_iterators = (data._SingleProcessDataLoaderIter, data._MultiProcessingDataLoaderIter)
 
     def opened(iterator: Any, loader: Any) -> None:
-        before = getattr(iterator, "_assay_source", None)
-        if before is not None:  # the iterator restarts and drops its pending batches
+        if (before := iterator._assay_source) is not None:  # the iterator restarts and drops its pending batches
             attached.sources.gone(before)
         iterator._assay_source = attached.sources.opened(loader, iterator)
         attached.communication.evidence.opened(loader)
@@ -106,7 +102,7 @@ def _epochs(torch: Any, attached: Attached, iterators: Any) -> list[Undo]:
     def init(original: Any) -> Any:
         def __init__(self: Any, loader: Any, *arguments: Any, **words: Any) -> None:
             attached.shielded(opened, self, loader)
-            attached.outermost.look_again()
+            attached.outermost.search_again()
             original(self, loader, *arguments, **words)
             attached.shielded(begun, self)
 
@@ -126,24 +122,24 @@ def _epochs(torch: Any, attached: Attached, iterators: Any) -> list[Undo]:
 
 def _batches(attached: Attached, iterators: Any) -> list[Undo]:
     """Waiting for a batch, and its samples."""
-    recorder, main, current = attached.recorder, threading.main_thread().ident, threading.get_ident
+    main, current = threading.main_thread().ident, threading.get_ident
 
     def lost(iterator: Any) -> None:
-        if (source := getattr(iterator, "_assay_source", None)) is not None:
+        if (source := iterator._assay_source) is not None:
             source.indexed = False  # from here on its samples are unknown
             attached.append((LOST, attached.now(), source))
             iterator._assay_ids = tap(source, iterator, torchs=False)
 
     def following(original: Any) -> Any:
         def __next__(self: Any) -> Any:
-            if not recorder.active or attached.pausing or current() != main:
+            if not attached.active or current() != main:
                 attached.shielded(lost, self)
                 return original(self)
             try:
                 attached.ask()
             except Exception as error:
                 attached.failed(error)
-            inside, attached.inside = attached.inside, True  # modules that transform samples are no forward pass
+            inside, attached.inside = attached.inside, "data"  # modules that transform samples are no forward pass
             try:
                 batch = original(self)
             except StopIteration:
@@ -162,7 +158,12 @@ def _batches(attached: Attached, iterators: Any) -> list[Undo]:
 
         return __next__
 
-    return [_replace(iterators, "__next__", following)]
+    iterators._assay_source = None  # of an iterator that was made before the hooks
+
+    def undo() -> None:
+        del iterators._assay_source
+
+    return [undo, _replace(iterators, "__next__", following)]
 
 
 # ---- passes ------------------------------------------------------------------------------------------------------------
@@ -175,21 +176,15 @@ def _modules(_: Any, attached: Attached) -> list[Undo]:
 
 def _backward(torch: Any, attached: Observer) -> list[Undo]:
     compiler = torch.compiler
-    recorder, main, current, is_compiling = attached.recorder, threading.main_thread().ident, threading.get_ident, compiler.is_compiling
+    main, current, is_compiling = threading.main_thread().ident, threading.get_ident, compiler.is_compiling
     # cheaper than `is_compiling`: a constant under torch.compile, and the flag of an export
     is_traced = getattr(compiler, "is_dynamo_compiling", is_compiling)
 
     def running(original: Any) -> Any:
         def _engine_run_backward(roots: Any, *arguments: Any, **words: Any) -> Any:
-            if (
-                is_traced()
-                or getattr(compiler, "_is_compiling_flag", False)
-                or current() != main
-                or not recorder.active
-                or attached.pausing
-            ):
+            if is_traced() or not attached.active or getattr(compiler, "_is_compiling_flag", False) or current() != main:
                 return original(roots, *arguments, **words)
-            begun = attached.backward(roots, bool(words.get("accumulate_grad")))
+            begun = attached.backward(roots, words.get("accumulate_grad", False))
             try:
                 return original(roots, *arguments, **words)
             finally:
@@ -213,71 +208,18 @@ def _backward(torch: Any, attached: Observer) -> list[Undo]:
 # ---- optimizers --------------------------------------------------------------------------------------------------------
 
 
-class _Updates:
-    """Every optimizer's step, by two shared hooks."""
-
-    def __init__(self, attached: Attached) -> None:
-        self._attached, self._recorder = attached, attached.recorder
-        self._dry: list[Any] = []  # the optimizer that steps only to create its state
-        self._thread = threading.local()  # thread ids are reused
-        self._threads = 0  # in which optimizers step
-
-    def before(self, optimizer: Any, arguments: Any, words: Any) -> None:
-        """An optimizer is about to step."""
-        attached = self._attached
-        if not self._recorder.active or attached.pausing or not (hasattr(self._thread, "known") or self._is_first()):
-            return
-        if not attached.trains and _is_dry(optimizer, len(arguments) > 1 or words.get("closure") is not None):
-            self._dry.append(optimizer)
-            return
-        try:
-            attached.step(optimizer)
-        except Exception as error:
-            attached.failed(error)
-
-    def _is_first(self) -> bool:
-        """A thread's first step. Whether no other thread has made one."""
-        self._thread.known = True
-        self._threads += 1
-        if self._threads > 1:
-            self._attached.failed(RuntimeError("optimizers step in several threads, so updates cannot be assigned to steps"))
-        return self._threads == 1
-
-    def after(self, optimizer: Any, _: Any, __: Any) -> None:
-        """It has stepped."""
-        attached, dry = self._attached, self._dry
-        if dry and dry[-1] is optimizer:
-            dry.pop()
-        elif self._recorder.active and not attached.pausing:
-            try:
-                attached.stepped(optimizer)
-            except Exception as error:
-                attached.failed(error)
-
-
 def _optimizers(torch: Any, attached: Attached) -> list[Undo]:
-    optimizers, updates = importlib.import_module("torch.optim.optimizer"), _Updates(attached)  # the package hides it
+    optimizers, updates = importlib.import_module("torch.optim.optimizer"), attached.optimizer_hooks  # the package hides it
 
     def init(original: Any) -> Any:
         def __init__(self: Any, *arguments: Any, **words: Any) -> None:
             original(self, *arguments, **words)
-            attached.shielded(attached.made, self)
+            attached.shielded(updates.made, self)
 
         return __init__
 
-    hooks = (optimizers.register_optimizer_step_pre_hook(updates.before), optimizers.register_optimizer_step_post_hook(updates.after))
+    hooks = (optimizers.register_optimizer_step_pre_hook(updates.step), optimizers.register_optimizer_step_post_hook(updates.stepped))
     return [*(hook.remove for hook in hooks), _replace(optimizers.Optimizer, "__init__", init)]
-
-
-def _is_dry(optimizer: Any, closure: bool) -> bool:
-    """True if a step before any training updates nothing because its gradients are zero or absent.
-
-    torch creates an optimizer's state that way when it loads one (`torch.distributed.checkpoint.state_dict`). A closure computes gradients
-    first.
-    """
-    gradients = (tensor.grad for group in optimizer.param_groups for tensor in group["params"])
-    local = (tensor.to_local() if hasattr(tensor, "to_local") else tensor for tensor in gradients if tensor is not None)
-    return not closure and not any(bool(tensor.any()) for tensor in local)
 
 
 def _scalers(torch: Any, attached: Attached) -> list[Undo]:
@@ -300,7 +242,7 @@ def _scalers(torch: Any, attached: Attached) -> list[Undo]:
         def scale(self: Any, outputs: Any) -> Any:
             scaled = original(self, outputs)
             if scaled is not outputs and isinstance(scaled, torch.Tensor):
-                scaled._assay_unscaled, attached.scales = outputs, True
+                scaled._assay_unscaled, attached.passes.scales = outputs, True
             return scaled
 
         return scale

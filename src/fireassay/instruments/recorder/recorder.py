@@ -53,13 +53,13 @@ class Recorder(RecorderState):
         self._choose_phases()
         self._loop += 1
         self._epoch = int(epoch)
-        self._step = max(self._step, int(start))
-        if not self._step:
-            self._step = self.model.go_on(self._step, numbered=True)
+        self.step_number = max(self.step_number, int(start))
+        if not self.step_number:
+            self.step_number = self.model.go_on(self.step_number, numbered=True)
         if self._work is not None:
             self._named = self._work.begin(self._named, self._device)
         if self._profiled is not None:
-            self._profiled.begin(self._step)
+            self._profiled.begin(self.step_number)
         if self._communication is not None:
             self._communication.begun()
         self.next_step()
@@ -87,13 +87,13 @@ class Recorder(RecorderState):
             self._saved = False
             self._sink.flush()
             now = self._now()
-        if self.model.hash_if_due(self._step):
+        if self.model.hash_if_due(self.step_number):
             now = self._now()
         later = self.model.later_steps
-        if later is not None and self._step >= later.next:
+        if later is not None and self.step_number >= later.next:
             self.model.wait_for_optimizer(later)
             now = self._now()
-        self._begin = now
+        self.begin_ns = now
 
     @property
     def _device(self) -> str | None:
@@ -103,13 +103,13 @@ class Recorder(RecorderState):
 
     def end_if_limited(self) -> None:
         """End the process after its last step."""
-        if self.limit is not None and self.limit.reached(self._step):
-            self.limit.end(self._step)
+        if self.limit is not None and self.limit.reached(self.step_number):
+            self.limit.end(self.step_number)
 
     def batch_ready(self, batch: Any) -> None:
         """The batch has arrived."""
         try:
-            self._data = self._now() - self._begin
+            self._data = self._now() - self.begin_ns
             self._items = _values.batch_items(batch)
             self._pause = self._exposed = None
             self._touched = False
@@ -134,29 +134,24 @@ class Recorder(RecorderState):
     def begin_outside(self) -> int:
         """Begin the first step that hooks observe; returns its start."""
         self._begin_loop(0, 0)
-        return self._begin
+        return self.begin_ns
 
     def turned(self, end: int) -> int:
         """The current step has ended; returns where the next begins, after the work between the two."""
-        step, begin = self._step, self._begin
-        self._step = after = step + 1
-        self._sink.step(after, end)
+        step, begin = self.step_number, self.begin_ns
+        self.step_number = after = step + 1
+        self.report_step(after, end)
         if self._flights is not None:
             self._flights.ended((step, begin, end))
         later = self.model.later_steps
         if not self._busy and after & step and (later is None or after < later.next):
-            self._begin = end
+            self.begin_ns = end
             return end
         self._marks_optimizer = True
         self._step_over(step, begin, end)
         self._between_steps(self._now() if self._busy else end)
         self._busy = any(item is not None for item in (self._work, self._profiled, self._later))
-        return self._begin
-
-    def turned_plainly(self, after: int, end: int) -> None:
-        """The same, if nothing is due and no work lies between the two."""
-        self._step, self._begin = after, end
-        self._sink.step(after, end)
+        return self.begin_ns
 
     def plain_until(self, step: int) -> int:
         """The next step at whose start something may be due."""
@@ -170,9 +165,9 @@ class Recorder(RecorderState):
 
     def ended(self, end: int) -> None:
         """The last step has ended."""
-        step, begin = self._step, self._begin
-        self._step = step + 1
-        self._sink.step(step + 1, end)
+        step, begin = self.step_number, self.begin_ns
+        self.step_number = step + 1
+        self.report_step(step + 1, end)
         if self._flights is not None:
             self._flights.ended((step, begin, end))
         self._step_over(step, begin, end)
@@ -199,7 +194,7 @@ class Recorder(RecorderState):
     @shielded
     def unknown_samples(self, reason: str) -> None:
         """The samples of this launch are unknown."""
-        self.event("samples_unknown", self._now(), step=self._step, detail={"reason": reason})
+        self.event("samples_unknown", self._now(), step=self.step_number, detail={"reason": reason})
 
     def communicated(
         self,
@@ -212,7 +207,7 @@ class Recorder(RecorderState):
         ago: int = 0,
     ) -> None:
         """Record the communication of the current step, or of an earlier one, by one method."""
-        self._append("communication", (*self._key, self._step - ago, method, total, exposed, compute, nbytes))
+        self._append("communication", (*self._key, self.step_number - ago, method, total, exposed, compute, nbytes))
 
     def collective(self, call: Any, phase: str, method: str) -> None:
         """Record a finished collective."""
@@ -231,18 +226,18 @@ class Recorder(RecorderState):
     def set_aside(self, kind: str, begin: int, ns: int, detail: Mapping[str, Any] = MappingProxyType({})) -> None:
         """Exclude a part of the current step from training time."""
         self._add_pause(ns)
-        self.event(kind, begin, ns, step=self._step, detail=detail)
+        self.event(kind, begin, ns, step=self.step_number, detail=detail)
 
     def watched(self, model: Any) -> None:
         """Watch a model from inside the first step, before it has changed; hashing is not training time."""
         self.watch(model)
-        self._step = self.model.go_on(self._step)
+        self.step_number = self.model.go_on(self.step_number)
         if self._choose_phases() and self._work is not None:  # CUDA was initialised since the step began
             self._named = self._work.begin_again(self._named, self._device)
-        if self.model.due(self._step):
+        if self.model.due(self.step_number):
             before = self.model.hash_ns
             self._stop_phases()
-            self.model.hash_if_due(self._step)
+            self.model.hash_if_due(self.step_number)
             self._go_on_with_phases(None, self.model.hash_ns - before)
 
     def leave(self, loop: int, *, failed: bool = False) -> None:
@@ -253,7 +248,7 @@ class Recorder(RecorderState):
             self._end_step(self.ends_at or self._now())
         elif not failed and not self._marks_optimizer and (self._touched or any(self._phases.seen)):
             now = self._now()
-            self._held = (self._step, self._begin, now)
+            self._held = (self.step_number, self.begin_ns, now)
             self._end_step(now)
         self._in_step = False
 
@@ -268,26 +263,26 @@ class Recorder(RecorderState):
         self._tell_step(*last_step)
 
     def _end_step(self, end: int) -> None:
-        step = self._step
+        step = self.step_number
         if self._communication is not None:
             self._communication.ended()
         self._in_step = False
-        self._step = step + 1
+        self.step_number = step + 1
         self._marks_optimizer = self._marks_optimizer or self._phases.seen[OPTIMIZER]
         if self._flights is not None:
-            self._flights.ended((step, self._begin, end))
-        self._phases.finish((step, self._begin, end, self._data, self._pause, self._exposed, self._items))
+            self._flights.ended((step, self.begin_ns, end))
+        self._phases.finish((step, self.begin_ns, end, self._data, self._pause, self._exposed, self._items))
         if self._work is not None:
             self._work.tell(step, self._items)
         if self._profiled is not None:
             self._profiled.over()
         if self._held is None:
-            self._tell_step(step, self._begin, end)
+            self._tell_step(step, self.begin_ns, end)
         if self._later is not None:
             self._later.poll()
 
     def _tell_step(self, step: int, begin: int, end: int) -> None:
-        self._sink.step(step + 1, end)
+        self.report_step(step + 1, end)
         self._tell_first(step, begin, end)
 
     def _tell_first(self, step: int, begin: int, end: int) -> None:
@@ -340,7 +335,7 @@ class Recorder(RecorderState):
     def samples(self, ids: Any) -> None:
         """See `Probe.samples`."""
         self._touched = True
-        key = (*self._key, self._epoch, self._step)
+        key = (*self._key, self._epoch, self.step_number)
         if self._later is not None and _values.on_cuda(ids):
             self._later.number(ids.reshape(-1), lambda values: self._append("samples", (*key, values)))
         else:
@@ -419,10 +414,10 @@ class Recorder(RecorderState):
     def _finished(self) -> int:
         """Steps finished; the current step counts once its optimizer is done."""
         if self._hooks is not None:
-            return self._step + self._hooks.updated
+            return self.step_number + self._hooks.updated
         if not self._in_step:
-            return self._step
-        return self._step + 1 if self._phases.seen[OPTIMIZER] or not self._marks_optimizer else self._step
+            return self.step_number
+        return self.step_number + 1 if self._phases.seen[OPTIMIZER] or not self._marks_optimizer else self.step_number
 
     @shielded
     def useful_work(self, n: float) -> None:
@@ -513,12 +508,12 @@ class Recorder(RecorderState):
         if error is None:
             self._release()
         elif self._held is not None:  # closing cut that step short: drop its row
-            self._step = self._held[0]
+            self.step_number = self._held[0]
         if self._communication is not None:
             self._communication.close()
         if self._profiled is not None:
             self._profiled.close()
-        self.model.hash_if_due(self._step, last=True)
+        self.model.hash_if_due(self.step_number, last=True)
         if self._later is not None:
             self._later.drain()
         self.rows.close()
@@ -534,12 +529,12 @@ class Recorder(RecorderState):
             self.event("flight_recorder", self._now(), value=float(inventory["entries"]), detail=inventory)
         if not self._first_step_seen and (why := why_unseen()) is not None:
             self.event("steps_unseen", self._now(), detail={"why": why})
-        self.event("worker_end", self._now(), step=self._step, detail={"error": error} if error else {})
+        self.event("worker_end", self._now(), step=self.step_number, detail={"error": error} if error else {})
         self.launch.last_look()
         self._stop()
 
     def _stop(self) -> None:
-        self.active = False
+        self._deactivate()
         self.model.close()
         self._named = dict.fromkeys(self._named, NOTHING)
         self._on_close()

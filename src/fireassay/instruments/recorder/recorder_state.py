@@ -72,6 +72,9 @@ class Hooks(Protocol):
     def look_closer(self) -> None:
         """Something is due when the current step ends."""
 
+    def silence(self) -> None:
+        """Stop recording."""
+
     def read(self) -> None:
         """Read the events so far."""
 
@@ -111,7 +114,7 @@ class RecorderState(Probe, ABC):
         self.launch, self.model = LaunchEnd(identity, sink.append, now), WatchedModel(self, now)
         self.ends_at: int | None = None  # end of the last step, if reported from outside
         self._first_step_seen = False
-        self._step = 0  # number of the current step = steps finished before it
+        self.step_number = 0  # number of the current step = steps finished before it
         self._loop = 0  # number of the current `steps` loop
         self._epoch = 0
         self._in_step = False
@@ -121,21 +124,12 @@ class RecorderState(Probe, ABC):
         self._saved_after: int | None = None  # number of steps at the last save
         self._touched = False  # whether samples or log were called in the current step
         self._marks_optimizer = False  # whether any step so far marked its optimizer
-        self._begin = 0
+        self.begin_ns = 0  # where it begins
+        self.report_step = sink.step
         self._data: int | None = None
         self._pause: int | None = None
         self._exposed: int | None = None
         self._items: float | None = None
-
-    @property
-    def begin_ns(self) -> int:
-        """Where the current step begins."""
-        return self._begin
-
-    @property
-    def step_number(self) -> int:
-        """The number of the current step: steps finished before it."""
-        return self._step
 
     @property
     def in_step(self) -> bool:
@@ -213,7 +207,7 @@ class RecorderState(Probe, ABC):
 
     def _number(self, what: str, value: Any, step: int | None = None) -> None:
         """Read the value now if that does not block, else once the GPU has computed it."""
-        key = (*self._key, self._step if step is None else step, what)
+        key = (*self._key, self.step_number if step is None else step, what)
         if self._later is not None and _values.on_cuda(value):
             self._later.number(value.reshape(()), lambda x: self._append("fingerprints", (*key, float(x), None)))
         else:
@@ -245,7 +239,7 @@ class RecorderState(Probe, ABC):
         self._go_on_with_phases(None, spent)
 
     def _fingerprint(self, what: str, *, value: float | None = None, text: str | None = None) -> None:
-        self._append("fingerprints", (*self._key, self._step, what, value, text))
+        self._append("fingerprints", (*self._key, self.step_number, what, value, text))
 
     def fail(self, error: Exception, where: str = "") -> None:
         """End the recording, not the training; report it once, on stderr and in the record, with the failing call."""
@@ -254,15 +248,20 @@ class RecorderState(Probe, ABC):
         if self._hooks is not None:
             with suppress(Exception):
                 self._hooks.read()
-        self.active = False
+        self._deactivate()
         what = f"{where}{': ' if where else ''}{type(error).__name__}: {error}"
-        say(f"the probe of rank {self.rank} stopped recording at step {self._step}; training continues. {what}")
+        say(f"the probe of rank {self.rank} stopped recording at step {self.step_number}; training continues. {what}")
         try:
             self._release()
-            self.event("probe_error", self._now(), step=self._step, detail={"error": what})
+            self.event("probe_error", self._now(), step=self.step_number, detail={"error": what})
             self._stop()
         except Exception as again:
             say(f"its files could not be closed either: {type(again).__name__}: {again}")
+
+    def _deactivate(self) -> None:
+        self.active = False
+        if self._hooks is not None:
+            self._hooks.silence()
 
     @abstractmethod
     def _step_row(self, fields: tuple[Any, ...], times: Times, method: str) -> None: ...

@@ -41,7 +41,10 @@ def _rounds(measured: RecordData) -> str:
 def _fields(view: View, measured: RecordData, judgement: Judgement) -> Mapping[str, Any]:
     """All metrics of calls are primary: a single command has no speedup, and the wall time of a round is no result."""
     results = of_calls(judgement.results)
-    metrics = tuple(replace(metric_row(judgement.metrics[name], values, "calls"), primary=True) for name, values in results.items())
+    metrics = tuple(
+        replace(metric_row(judgement.metrics[name], lambda values=values: values, "calls"), primary=True)
+        for name, values in results.items()
+    )
     labels = {column.key: column.label for column in view.columns}
     return {"metrics": metrics, "overhead": overhead(metrics, labels), "timing": _facts(measured, judgement)}
 

@@ -19,11 +19,10 @@ from fireassay.metrics.metric import Results
 from fireassay.spec.plan import configuration_name
 from fireassay.spec.sections.collectives import Cell
 from fireassay.verdict.gates.support.gate import MIN_LAUNCHES, too_few
-from fireassay.verdict.headline import in_words
 from fireassay.verdict.imported import origin
 from fireassay.verdict.judge import Judgement
 from fireassay.verdict.judging import Evidence, Judging, forced, nothing_to_pick
-from fireassay.verdict.phrases import launch_words, machine_words
+from fireassay.verdict.phrases import in_words, launch_words, machine_words
 from fireassay.verdict.types import DimensionResult, Finding, Recommendation, Status
 
 NOTHING_TO_PICK: Final = "a record of collectives compares no configurations of a workload"

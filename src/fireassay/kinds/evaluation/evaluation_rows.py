@@ -20,10 +20,9 @@ from fireassay.frames.evaluation.item_scores import ItemScores, answers_of, deci
 from fireassay.frames.record_data import RecordData
 from fireassay.kinds.evaluation.audits.scores import OF_REFERENCE, WORDS
 from fireassay.kinds.evaluation.gates.held import status_of, words
-from fireassay.kinds.evaluation.held import Held, held
+from fireassay.kinds.evaluation.held import Held, chance_of, held
 from fireassay.kinds.evaluation.metrics import of_task
 from fireassay.kinds.evaluation.recorded import calibrations
-from fireassay.kinds.evaluation.sensitivity import chance_of
 from fireassay.reports.charts.evaluation import sure
 from fireassay.reports.view import CalibrationBin, CalibrationRow, DivergenceRow, EvaluationRows, HeldRow, OutcomeRow, PowerRow, ScoreRow
 from fireassay.reports.words import cut

@@ -19,9 +19,9 @@ from fireassay.metrics.cost import COST
 from fireassay.metrics.metric import Results
 from fireassay.metrics.serving.latency import E2E_P50, TTFT_P50
 from fireassay.metrics.serving.throughput import OUTPUT_THROUGHPUT, REQUEST_THROUGHPUT
-from fireassay.verdict.headline import in_words
 from fireassay.verdict.judge import Judgement
 from fireassay.verdict.judging import Evidence, Judging, Methods, RuleAnswer, forced, nothing_to_pick
+from fireassay.verdict.phrases import in_words
 from fireassay.verdict.types import DimensionResult, GateResult, Recommendation, Status, Verdict
 
 

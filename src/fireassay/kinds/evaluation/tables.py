@@ -13,9 +13,9 @@ from typing import Final
 from fireassay.estimates.estimate import Estimate
 from fireassay.estimates.format import show
 from fireassay.reports.answering import TONES
+from fireassay.reports.cell import ends
 from fireassay.reports.charts.evaluation import reliability, sure
 from fireassay.reports.charts.model import Edge, Interval, intervals
-from fireassay.reports.figures import ends
 from fireassay.reports.page import Block, Blocks, Cell, Chart, Figure, Mark, Prose, Raw, Section, Table, Words, heads, number
 from fireassay.reports.pages import questions
 from fireassay.reports.pages.comparison_view import flips_table as of_flips

@@ -1,21 +1,36 @@
-"""Which sentence about a load may be quoted?"""
+"""Which sentence about a load may be quoted, what is its status in each dimension, and how are its numbers worded?"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
-from fireassay.estimates.format import count, given, number
+from fireassay.estimates.estimate import Absent, Estimate
+from fireassay.estimates.format import Scale, Shown, count, given, number, show
 from fireassay.frames.record_data import RecordData
-from fireassay.kinds.serving.dimensions import unmeasured
-from fireassay.kinds.serving.phrases import COSTS, ENERGIES, at, is_known, number_phrases, quoted, value_of
-from fireassay.kinds.serving.recommendation import groups_of
+from fireassay.metrics.cost import COST
+from fireassay.metrics.energy import ENERGY
 from fireassay.metrics.metric import Results
-from fireassay.metrics.serving.objectives import SLO_ATTAINMENT
+from fireassay.metrics.serving.answers import ANSWERS_IDENTICAL, CANARIES_ANSWERED
+from fireassay.metrics.serving.cost import (
+    COST_PER_GOOD_TOKEN,
+    COST_PER_REQUEST,
+    COST_PER_TOKEN,
+    ENERGY_PER_GOOD_TOKEN,
+    ENERGY_PER_REQUEST,
+    ENERGY_PER_TOKEN,
+)
+from fireassay.metrics.serving.faults import ERROR_RATE
+from fireassay.metrics.serving.latency import E2E_P50, E2E_P95, E2E_P99, TPOT_P50, TPOT_P95, TPOT_P99, TTFT_P50, TTFT_P95, TTFT_P99
+from fireassay.metrics.serving.objectives import GOODPUT, SLO_ATTAINMENT
+from fireassay.metrics.serving.throughput import ACHIEVED_RATE, INPUT_THROUGHPUT, OFFERED_RATE, OUTPUT_THROUGHPUT, REQUEST_THROUGHPUT
+from fireassay.spec.plan import Configuration
+from fireassay.verdict.evidence.answer_agreement import Agreement, agreements, graded
+from fireassay.verdict.gates.support.gate import MIN_LAUNCHES, too_few
 from fireassay.verdict.imported import origin
-from fireassay.verdict.judging import RESULT_GATES, Evidence
+from fireassay.verdict.judging import RESULT_GATES, Evidence, Vector
 from fireassay.verdict.phrases import launch_words, machine_words
-from fireassay.verdict.types import DIMENSIONS, DimensionResult, Finding, GateResult, Recommendation, Verdict
+from fireassay.verdict.types import DIMENSIONS, DimensionResult, Finding, GateResult, Recommendation, Status, Verdict
 
 NOTHING_ASKED: Final = "no objective was requested, so there is nothing to pass: measured validly"
 
@@ -129,3 +144,217 @@ def _missing(row: Mapping[str, DimensionResult], results: Results, name: str) ->
     if not any(is_known(results, metric, name) for metric in ("quality",)) and "correctness" not in missing:
         missing.append("quality")
     return f" Not measured: {', '.join(missing)}." if missing else ""
+
+
+# ---- how numbers are worded ------------------------------------------------------------------------------------------
+
+
+NAMES: Final[Mapping[str, str]] = {
+    GOODPUT.name: "goodput",
+    OUTPUT_THROUGHPUT.name: "throughput",
+    REQUEST_THROUGHPUT.name: "throughput",
+    COST.name: "cost of a run",
+    COST_PER_GOOD_TOKEN.name: "cost of good tokens",
+    COST_PER_TOKEN.name: "cost of tokens",
+    COST_PER_REQUEST.name: "cost of requests",
+    ENERGY.name: "energy",
+    ENERGY_PER_GOOD_TOKEN.name: "energy of good tokens",
+    ENERGY_PER_TOKEN.name: "energy of tokens",
+    ENERGY_PER_REQUEST.name: "energy of requests",
+}
+LATENCIES: Final[Mapping[str, str]] = {
+    "ttft": "time to the first token",
+    "ttft_visible": "time to the first visible text",
+    "tpot": "time per output token",
+    "itl": "gap between tokens",
+    "e2e": "end-to-end time",
+}
+RATES: Final[Mapping[str, str]] = {
+    GOODPUT.name: " requests/s",
+    REQUEST_THROUGHPUT.name: " requests/s",
+    OUTPUT_THROUGHPUT.name: " tokens/s",
+    INPUT_THROUGHPUT.name: " tokens/s",
+    OFFERED_RATE.name: " requests/s",
+    ACHIEVED_RATE.name: " requests/s",
+}
+PERCENTILES: Final[Mapping[str, str]] = {"p50": "median", "p90": "p90", "p95": "p95", "p99": "p99", "p999": "p99.9"}
+
+
+def worth(metric: str) -> str:
+    """The name of a metric before its number."""
+    latency, _, percentile = metric.rpartition("_")
+    if latency in LATENCIES and percentile in PERCENTILES:
+        return f"{PERCENTILES[percentile]} of the {LATENCIES[latency]}"
+    return NAMES.get(metric, metric.replace("_", " "))
+
+
+def shown(metric: str, value: Estimate | Absent) -> Shown:
+    """The number with the unit that a reader expects: requests and tokens per second rather than "1/s"."""
+    if metric in RATES and isinstance(value, Estimate):
+        return show(value, Scale(factor=1.0, after=RATES[metric]))
+    return show(value, work="requests")
+
+
+def value_of(results: Results, metric: str, configuration: str) -> str:
+    """Value and interval, or why there is none."""
+    return shown(metric, results[metric][configuration]).full
+
+
+def at(measured: RecordData, configuration: str) -> str:
+    """A configuration as the subject of a sentence, with its number of replicas."""
+    candidate = next(candidate for candidate in measured.varied if candidate.name == configuration)
+    replicas = f" on {candidate.workers} replicas" if candidate.workers > 1 else ""
+    return f"{configuration}{replicas}"
+
+
+SPEEDS: Final = (GOODPUT.name, OUTPUT_THROUGHPUT.name, REQUEST_THROUGHPUT.name)  # "fastest" is by the first of these that is known
+COSTS: Final = (COST_PER_GOOD_TOKEN.name, COST_PER_TOKEN.name, COST_PER_REQUEST.name, COST.name)
+ENERGIES: Final = (ENERGY_PER_GOOD_TOKEN.name, ENERGY_PER_TOKEN.name, ENERGY_PER_REQUEST.name, ENERGY.name)
+TAILS: Final = tuple(
+    tuple(metric.name for metric in tails)
+    for tails in ((TTFT_P99, TTFT_P95, TTFT_P50), (TPOT_P99, TPOT_P95, TPOT_P50), (E2E_P99, E2E_P95, E2E_P50))
+)
+
+
+def is_known(results: Results, metric: str, name: str) -> bool:
+    return isinstance(results.get(metric, {}).get(name), Estimate)
+
+
+def quoted(results: Results, metric: str, name: str) -> str:
+    """ "goodput 9.9 requests/s [9.8, 10.0]"."""
+    return f"{worth(metric)} {value_of(results, metric, name)}"
+
+
+def number_phrases(results: Results, name: str) -> Iterator[str]:
+    """Throughput, goodput, and the farthest tail of each latency that the requests support."""
+    for metric in SPEEDS[:2]:
+        if is_known(results, metric, name):
+            yield quoted(results, metric, name)
+    for latency in TAILS:
+        known = next((metric for metric in latency if is_known(results, metric, name)), None)
+        if known is not None:
+            yield quoted(results, known, name)
+
+
+Group = tuple[str, str]  # engine, scenario
+
+
+def groups_of(measured: RecordData) -> dict[Group, list[Configuration]]:
+    """Engine and scenario -> its configurations by ascending load."""
+    groups: dict[Group, list[Configuration]] = {}
+    for configuration in measured.varied:
+        groups.setdefault((configuration.target, configuration.scenario), []).append(configuration)
+    return groups
+
+
+# ---- each load in the four dimensions --------------------------------------------------------------------------------
+
+
+MEASURED: Final = (OUTPUT_THROUGHPUT.name, REQUEST_THROUGHPUT.name, E2E_P50.name)  # nothing was measured if all of these are missing
+
+
+def gated(gates: Sequence[GateResult]) -> bool:
+    """True if any gate decides about a load; recovery is judged separately."""
+    return any(gate.gate != "recovery" for gate in gates)
+
+
+def unmeasured(measured: RecordData, results: Results) -> list[str]:
+    """Configurations without a number from enough launches, with the reason."""
+    gaps = []
+    for name in measured.configurations:
+        values = [results.get(metric, {}).get(name) for metric in MEASURED]
+        known = [value for value in values if isinstance(value, Estimate)]
+        if not known:
+            why = next((value.detail for value in values if isinstance(value, Absent)), "nothing was measured")
+            gaps.append(f"{name}: {why}")
+        elif known[0].n_launches < MIN_LAUNCHES:
+            gaps.append(f"{name}: {too_few(known[0].n_launches)}")
+    return gaps
+
+
+def dimensions(evidence: Evidence) -> Vector:
+    """configuration -> dimension -> status and sentence."""
+    measured, results, findings, gates = evidence.data, evidence.results, evidence.findings, evidence.gates
+    vector: dict[str, Mapping[str, DimensionResult]] = {}
+    grades = agreements(measured)
+    for name in measured.configurations:
+        relevant = [finding for finding in findings if finding.configuration == name]
+        of_gates = {gate.gate: gate for gate in gates if gate.configuration == name}
+        vector[name] = {
+            "correctness": _correctness(results, name, relevant, of_gates, grades.get(name)),
+            "performance": _performance(results, name, findings, of_gates),
+            "cost": _cost(results, name, of_gates),
+            "reliability": _reliability(results, name, relevant, of_gates),
+        }
+    return vector
+
+
+def _correctness(
+    results: Results, name: str, findings: Sequence[Finding], gates: Mapping[str, GateResult], grade: Agreement | None
+) -> DimensionResult:
+    wrong = [finding for finding in findings if finding.severity == "fail"]
+    if wrong:
+        return DimensionResult(status="FAIL", sentence="; ".join(f"{f.rule}: {f.evidence}" for f in wrong))
+    checks = [f"{value_of(results, metric, name)} {words}" for metric, words in CHECKS.items() if is_known(results, metric, name)]
+    checks += [f"agreement of equal prompts: {graded(grade)}"] if grade is not None else []
+    doubts = [
+        f.evidence
+        for f in findings
+        if f.rule in ("lengths_not_as_asked", "answers_repeat", "agreement_not_shown") and f.severity == "warning"
+    ]
+    if "quality" in gates:
+        sentence = "; ".join((gates["quality"].sentence, *checks, *doubts))
+        return DimensionResult(status=gates["quality"].status, sentence=sentence)
+    if not checks:
+        unchecked = "; ".join(("answers were not checked: no reference answers, no canaries, no prompts for every replica", *doubts))
+        return DimensionResult(status="NOT_MEASURED", sentence=unchecked)
+    return DimensionResult(status="PASS", sentence="; ".join(("quality was not measured", *checks, *doubts)))
+
+
+# Metrics of correctness shown in addition to quality, and their wording.
+CHECKS: Final[Mapping[str, str]] = {
+    CANARIES_ANSWERED.name: "of the canaries came back with their nonce",
+    ANSWERS_IDENTICAL.name: "of the repeated prompts had one answer",
+}
+
+
+def _performance(results: Results, name: str, findings: Sequence[Finding], gates: Mapping[str, GateResult]) -> DimensionResult:
+    bad = [f for f in findings if f.severity == "invalid" and f.configuration in (None, name)]
+    if bad:
+        return DimensionResult(status="INVALID", sentence="; ".join(f.evidence for f in bad))
+    numbers = list(number_phrases(results, name))
+    if not numbers:
+        absent = results.get(E2E_P50.name, {}).get(name)
+        why = absent.detail if isinstance(absent, Absent) else "no latency was measured"
+        return DimensionResult(status=gates["objectives"].status if "objectives" in gates else "NOT_MEASURED", sentence=why)
+    if "objectives" in gates:
+        sentence = "; ".join((gates["objectives"].sentence, *numbers))
+        return DimensionResult(status=gates["objectives"].status, sentence=sentence)
+    few = next((value.n_launches for metric in MEASURED if isinstance(value := results.get(metric, {}).get(name), Estimate)), 0)
+    if few < MIN_LAUNCHES:
+        return DimensionResult(status="INCONCLUSIVE", sentence="; ".join((*numbers, too_few(few))))
+    return DimensionResult(status="PASS", sentence="; ".join((*numbers, "no objective was requested")))
+
+
+def _cost(results: Results, name: str, gates: Mapping[str, GateResult]) -> DimensionResult:
+    costs = [quoted(results, metric, name) for metric in COSTS[:3] if is_known(results, metric, name)]
+    energy = next((metric for metric in ENERGIES if is_known(results, metric, name)), None)
+    joules = quoted(results, energy, name) if energy else "energy not measured"
+    if "budget" in gates:
+        return DimensionResult(status=gates["budget"].status, sentence="; ".join((gates["budget"].sentence, *costs, joules)))
+    if costs:
+        return DimensionResult(status="PASS", sentence="; ".join((*costs, joules)))
+    absent = next((v for metric in COSTS if isinstance(v := results.get(metric, {}).get(name), Absent)), None)
+    why = f"cost: {absent.detail}" if absent is not None else "cost was not measured"
+    return DimensionResult(status="PASS" if energy else "NOT_MEASURED", sentence=f"{why}; {joules}")
+
+
+def _reliability(results: Results, name: str, findings: Sequence[Finding], gates: Mapping[str, GateResult]) -> DimensionResult:
+    errors = [value_of(results, ERROR_RATE.name, name) + " of the requests failed"] if is_known(results, ERROR_RATE.name, name) else []
+    if "recovery" in gates:
+        return DimensionResult(status=gates["recovery"].status, sentence="; ".join((gates["recovery"].sentence, *errors)))
+    if not errors:
+        return DimensionResult(status="NOT_MEASURED", sentence="no request was due, and no fault was injected")
+    many = any(f.rule in ("server_errors", "answers_cut_off") and f.severity == "warning" for f in findings)
+    status: Status = "INCONCLUSIVE" if many else "PASS"
+    return DimensionResult(status=status, sentence="; ".join((*errors, "no fault was injected")))

@@ -22,8 +22,7 @@ from fireassay.reports.charts.of_view import Draw, over_workers
 from fireassay.reports.charts.quality import quality
 from fireassay.reports.charts.ranks import ranks, step_timeline
 from fireassay.reports.charts.scaling import communication_model, speedup
-from fireassay.reports.charts.steps import paid_time, phases, profile
-from fireassay.reports.charts.trade_offs import cost_time
+from fireassay.reports.charts.steps import cost_time, paid_time, phases, profile
 from fireassay.reports.page import Blocks, Number, Part, Section, Sum
 from fireassay.reports.pages import questions, record
 from fireassay.reports.pages.record_sheets import sheets

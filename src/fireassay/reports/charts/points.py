@@ -74,6 +74,11 @@ def point(name: str, x: float, value: Estimate, scale: Scale, *, more: str = "",
     return Point(x=x, y=value.value * scale.factor, low=low, high=high, left=left, right=right, reading=told, **look)
 
 
+def scaled(value: Estimate, factor: float) -> Estimate:
+    """A value in the unit of an axis."""
+    return replace(value, value=value.value * factor, low=value.low * factor, high=value.high * factor)
+
+
 def level_point(name: str, row: float, value: Estimate, scale: Scale, **look: Any) -> Point:
     """A value in a row with its interval across."""
     upright = point(name, 0.0, value, scale, **look)

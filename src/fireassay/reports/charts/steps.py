@@ -1,4 +1,6 @@
-"""Where does the time of a step go, which part does not shrink with more workers, and which share of what was paid trained the model?"""
+"""Where does the time of a step go, which part does not shrink with more workers, which share of what was paid trained the model, and
+what does being faster cost?
+"""
 
 from __future__ import annotations
 
@@ -9,20 +11,22 @@ from typing import Any, Final
 
 import polars as pl
 
-from fireassay.estimates.format import count, percent, reading, scale_for, show
+from fireassay.estimates.estimate import Estimate
+from fireassay.estimates.format import Scale, count, percent, reading, scale_for, show
 from fireassay.frames.record_data import RecordData
 from fireassay.frames.training.communication.watched_steps import watched
 from fireassay.frames.training.rank_phases import BETWEEN
 from fireassay.frames.training.rank_time import CATEGORIES
+from fireassay.metrics.cost import COST
 from fireassay.metrics.training.communication import COMM_EXPOSED
 from fireassay.metrics.training.phases import BACKWARD_TIME, DATA_TIME, FORWARD_TIME, OPTIMIZER_TIME, UNKNOWN_TIME
-from fireassay.metrics.training.time import STEP_TIME
-from fireassay.reports.charts.axes import linear, rows_axis, top_of
-from fireassay.reports.charts.model import REST, WHOLE, Axis, Bar, Chart, Charts, Course, Drawn, Panel, named
+from fireassay.metrics.training.time import STEP_TIME, WALL_TIME
+from fireassay.reports.charts.axes import linear, rows_axis, spanned, top_of
+from fireassay.reports.charts.model import REST, WHOLE, Axis, Bar, Chart, Charts, Course, Drawn, Key, Panel, Point, named
+from fireassay.reports.charts.model import Line as Path
 from fireassay.reports.charts.of_view import absence, common_scale, course, estimates, in_words, interval_key, workbook
-from fireassay.reports.charts.points import Swatch, bar_key, level_point, stacked
-from fireassay.reports.spent import Spent
-from fireassay.reports.view import MetricRow, View
+from fireassay.reports.charts.points import Swatch, bar_key, has_interval, level_point, point, scaled, stacked
+from fireassay.reports.view import Column, MetricRow, Spent, View
 from fireassay.reports.words import NO_OPERATOR
 from fireassay.units import NS_PER_S
 
@@ -241,3 +245,52 @@ def _paid_by(view: View, spent: Spent) -> str:
 def _paid_words(name: str, spent: Spent) -> str:
     parts = (f"{category.replace('_', ' ')} {100 * spent.shares[category]:.1f} %" for category in CATEGORIES if spent.shares[category] > 0)
     return f"{name}, {count(spent.launches, 'launches')}, {spent.rank_s:.4g} rank-seconds: {', '.join(parts)}."
+
+
+# ---- cost against time -----------------------------------------------------------------------------------------------
+
+
+@named("cost-time")
+def cost_time(view: View) -> Chart:
+    """Cost (USD) of a run over its wall time, one labelled point per worker count; the recommended one is highlighted."""
+    title, costs, times = "Cost against time", view.metric(COST.name), view.metric(WALL_TIME.name)
+    dollars, seconds = estimates(view, costs), estimates(view, times)
+    both = [column for column in view.columns if column.key in dollars and column.key in seconds]
+    if costs is None or times is None or not both:
+        return Chart(title=title, missing=absence(costs, "Cost") if not dollars else absence(times, "Time"))
+    money, clock = common_scale(costs), common_scale(times)
+    points = [_of_run(view, column, seconds[column.key], dollars[column.key], clock, money) for column in both]
+    bars = "one launch: no interval" if any(at.hollow for at in points) else f"bars are {view.confidence} intervals"
+    picked = "none" if view.recommended is None else view.label(view.recommended)
+    keys = [Key(mark="point", role="gold", text=f"recommended: {picked}")] if any(at.role == "gold" for at in points) else []
+    if any(at.role == "blue" for at in points):
+        others = "other configurations" if keys else "configurations; none is recommended"
+        keys.append(Key(mark="point", role="blue", text=others))
+    x, y = (
+        spanned([value.value * scale.factor for value in of.values()], 0.0, top_of(of.values(), scale.factor, 1.12), head, grid=not head)
+        for of, scale, head in ((seconds, clock, f"wall time of a run, {clock.label}"), (dollars, money, ""))
+    )
+    path = Path(points=tuple((at.x, at.y) for at in points), role="soft", thin=True, faint=True)
+    return Chart(
+        title=title,
+        panels=(Panel(x=x, y=y, marks=(path, *points), title=f"cost of a run, {money.label}"),),
+        caption=f"The number at a point is its worker count; {bars}. Lower left is better.",
+        description=f"{in_words(view, costs, times)} Recommended: {picked}.",
+        key=tuple(keys),
+        quantity=f"cost of a run, {money.label}",
+    )
+
+
+def _of_run(view: View, column: Column, time: Estimate, cost: Estimate, clock: Scale, money: Scale) -> Point:
+    return point(
+        column.label,
+        time.value * clock.factor,
+        cost,
+        money,
+        across=scaled(time, clock.factor),
+        more=f"in {show(time, clock).full}",
+        role="gold" if column.key == view.recommended else "blue",
+        hollow=not (has_interval(time) and has_interval(cost)),
+        label=str(column.workers),
+        target=f"level-{column.workers}",
+    )

@@ -1,4 +1,4 @@
-"""What is the cost of being faster, what does quality cost, and what does speed for one user cost in throughput?
+"""What does quality cost, and what does speed for one user cost in throughput?
 
 A point is dominated if another one gives at least as much of both and more of one. Intervals in both directions are those of the metrics:
 dominance is by the values alone. A user's speed is the inverse of the median time per output token.
@@ -10,7 +10,7 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from fireassay.estimates.estimate import Estimate
 from fireassay.estimates.format import Scale, show
@@ -18,15 +18,16 @@ from fireassay.metrics.cost import COST, COST_PER_ITEM
 from fireassay.metrics.serving.cost import TOKENS_PER_DOLLAR
 from fireassay.metrics.serving.latency import E2E_P50, TPOT_P50, TTFT_P50
 from fireassay.metrics.serving.throughput import OUTPUT_THROUGHPUT, REQUEST_THROUGHPUT
-from fireassay.metrics.training.time import WALL_TIME
-from fireassay.reports.charts.axes import linear, spanned, top_of
+from fireassay.reports.charts.axes import linear, top_of
 from fireassay.reports.charts.loads import Line, engines, line_keys, load_label, scenarios
 from fireassay.reports.charts.model import Chart, Drawn, Key, Panel, Point, named
 from fireassay.reports.charts.model import Line as Path
-from fireassay.reports.charts.of_view import absence, common_scale, estimates, in_words
-from fireassay.reports.charts.points import PLAIN, ends, has_interval, point
-from fireassay.reports.pages.comparison_view import ComparisonView
+from fireassay.reports.charts.of_view import common_scale
+from fireassay.reports.charts.points import PLAIN, ends, point, scaled
 from fireassay.reports.view import Column, MetricRow, View
+
+if TYPE_CHECKING:
+    from fireassay.reports.pages.comparison_view import ComparisonView
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,60 +44,6 @@ class Offer:
 def dominated(one: Offer, offers: Sequence[Offer]) -> bool:
     """True if another one is at least as good in both, and better in one."""
     return any(all(b >= a for a, b in zip(one.gains, other.gains, strict=True)) and other.gains != one.gains for other in offers)
-
-
-def scaled(value: Estimate, factor: float) -> Estimate:
-    """A value in the unit of an axis."""
-    return replace(value, value=value.value * factor, low=value.low * factor, high=value.high * factor)
-
-
-# ---- cost against time -----------------------------------------------------------------------------------------------
-
-
-@named("cost-time")
-def cost_time(view: View) -> Chart:
-    """Cost (USD) of a run over its wall time, one labelled point per worker count; the recommended one is highlighted."""
-    title, costs, times = "Cost against time", view.metric(COST.name), view.metric(WALL_TIME.name)
-    dollars, seconds = estimates(view, costs), estimates(view, times)
-    both = [column for column in view.columns if column.key in dollars and column.key in seconds]
-    if costs is None or times is None or not both:
-        return Chart(title=title, missing=absence(costs, "Cost") if not dollars else absence(times, "Time"))
-    money, clock = common_scale(costs), common_scale(times)
-    points = [_of_run(view, column, seconds[column.key], dollars[column.key], clock, money) for column in both]
-    bars = "one launch: no interval" if any(at.hollow for at in points) else f"bars are {view.confidence} intervals"
-    picked = "none" if view.recommended is None else view.label(view.recommended)
-    keys = [Key(mark="point", role="gold", text=f"recommended: {picked}")] if any(at.role == "gold" for at in points) else []
-    if any(at.role == "blue" for at in points):
-        others = "other configurations" if keys else "configurations; none is recommended"
-        keys.append(Key(mark="point", role="blue", text=others))
-    x, y = (
-        spanned([value.value * scale.factor for value in of.values()], 0.0, top_of(of.values(), scale.factor, 1.12), head, grid=not head)
-        for of, scale, head in ((seconds, clock, f"wall time of a run, {clock.label}"), (dollars, money, ""))
-    )
-    path = Path(points=tuple((at.x, at.y) for at in points), role="soft", thin=True, faint=True)
-    return Chart(
-        title=title,
-        panels=(Panel(x=x, y=y, marks=(path, *points), title=f"cost of a run, {money.label}"),),
-        caption=f"The number at a point is its worker count; {bars}. Lower left is better.",
-        description=f"{in_words(view, costs, times)} Recommended: {picked}.",
-        key=tuple(keys),
-        quantity=f"cost of a run, {money.label}",
-    )
-
-
-def _of_run(view: View, column: Column, time: Estimate, cost: Estimate, clock: Scale, money: Scale) -> Point:
-    return point(
-        column.label,
-        time.value * clock.factor,
-        cost,
-        money,
-        across=scaled(time, clock.factor),
-        more=f"in {show(time, clock).full}",
-        role="gold" if column.key == view.recommended else "blue",
-        hollow=not (has_interval(time) and has_interval(cost)),
-        label=str(column.workers),
-        target=f"level-{column.workers}",
-    )
 
 
 # ---- quality against time and cost -----------------------------------------------------------------------------------

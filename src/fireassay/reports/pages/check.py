@@ -12,7 +12,16 @@ from typing import Final
 
 from fireassay.estimates.estimate import Estimate, Value
 from fireassay.estimates.format import asked, count, show
-from fireassay.reports.answering import brief_sections, change_tile, in_percent, name_of, noted_doubts, shell_command, shortened
+from fireassay.reports.answering import (
+    brief_sections,
+    change_estimate,
+    change_tile,
+    in_percent,
+    name_of,
+    noted_doubts,
+    shell_command,
+    shortened,
+)
 from fireassay.reports.charts.model import Edge, Interval, intervals
 from fireassay.reports.page import (
     Answer,
@@ -33,7 +42,7 @@ from fireassay.reports.page import (
     heads,
     notes,
 )
-from fireassay.reports.pages.comparison_view import change_estimate, effect
+from fireassay.reports.pages.comparison_view import effect
 from fireassay.stats.comparing.comparison import Difference
 from fireassay.units import FRACTION
 from fireassay.verdict.checking.types import SURE, Check, CheckRow, Confirmation

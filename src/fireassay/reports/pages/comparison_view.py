@@ -13,6 +13,7 @@ from fireassay.estimates.estimate import Absent, Estimate, Value
 from fireassay.estimates.format import Scale, Shown, count, given, reading, scale_for, show
 from fireassay.frames.evaluation.flipped import Flip
 from fireassay.metrics.metric import Metric
+from fireassay.reports.answering import change_estimate
 from fireassay.reports.metric_tables import OVERVIEW
 from fireassay.reports.page import Figure, Table, Tone, Words, heads
 from fireassay.reports.words import cut
@@ -182,13 +183,6 @@ def _effect(change: Change, metric: Metric, comparison: Comparison) -> Shown | N
     return effect(
         change_column(change),
         change_estimate(value, change.low, change.high, unit=unit, confidence=comparison.confidence, method=change.method),
-    )
-
-
-def change_estimate(value: float, low: float, high: float, *, unit: str, confidence: float, method: str) -> Estimate:
-    """A ratio or a difference with its interval, as in a workbook."""
-    return Estimate(
-        value=value, low=low, high=high, unit=unit, confidence=confidence, n_launches=2, n_trials=0, method=method, signature=""
     )
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 
 from fireassay.estimates.format import count, show
-from fireassay.reports.charts.history import history_chart
+from fireassay.reports.charts.comparison import history_chart
 from fireassay.reports.page import Cell, Number, Page, Section, Table, heads
 from fireassay.verdict.checking.history import History, rates
 

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from fireassay.estimates.estimate import Estimate
 from fireassay.reports.answering import TONES
-from fireassay.reports.page import Mark, Page, Prose, Section, Table, heads
-from fireassay.reports.pages.page_plugin import RecordPage
+from fireassay.reports.page import Mark, Page, Prose, RecordPage, Section, Table, heads
 from fireassay.reports.pages.record import ANSWERS, artifact
 from fireassay.reports.view import View
 

@@ -8,8 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from fireassay.reports.charts.loads import conditions, panel_by
-from fireassay.reports.page import Page, Section
-from fireassay.reports.pages.page_plugin import RecordPage
+from fireassay.reports.page import Page, RecordPage, Section
 from fireassay.reports.view import View
 
 

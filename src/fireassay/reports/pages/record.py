@@ -27,13 +27,13 @@ from fireassay.reports.page import (
     Number,
     Page,
     Prose,
+    RecordPage,
     Section,
     Table,
     Tone,
     Words,
     heads,
 )
-from fireassay.reports.pages.page_plugin import RecordPage
 from fireassay.reports.pages.profile import launch_lines
 from fireassay.reports.view import Cell as DimensionCell
 from fireassay.reports.view import Column, Fact, LaunchRow, MetricRow, View

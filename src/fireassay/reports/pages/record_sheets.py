@@ -12,7 +12,7 @@ from typing import Final
 from fireassay.estimates.estimate import Absent, Estimate
 from fireassay.metrics.metric import ALL
 from fireassay.reports.answering import TONES
-from fireassay.reports.figures import ends
+from fireassay.reports.cell import ends
 from fireassay.reports.page import Blocks, Cell, Chart, Figure, Mark, Section, Table, heads
 from fireassay.reports.view import Column, LaunchRow, MetricRow, View
 from fireassay.reports.words import DIMENSION_TITLES

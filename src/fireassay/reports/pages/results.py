@@ -17,8 +17,7 @@ from fireassay.metrics.training.scaling import AMDAHL_CEILING, EFFICIENCY, HELD_
 from fireassay.metrics.training.time import THROUGHPUT
 from fireassay.reports import grouping
 from fireassay.reports.metric_tables import RESULTS, MetricTable
-from fireassay.reports.page import Blocks, Cell, Number, Page, Prose, Section, Table, heads
-from fireassay.reports.pages.page_plugin import RecordPage
+from fireassay.reports.page import Blocks, Cell, Number, Page, Prose, RecordPage, Section, Table, heads
 from fireassay.reports.view import Column, MetricRow, View
 from fireassay.reports.words import DIMENSION_TITLES
 from fireassay.verdict.types import DIMENSIONS

@@ -16,7 +16,7 @@ import polars as pl
 import xlsxwriter
 
 from fireassay.estimates.estimate import Estimate
-from fireassay.reports.figures import ends
+from fireassay.reports.cell import ends
 from fireassay.reports.page import Answer, Block, Bullets, Cell, Chart, Facts, Number, Page, Prose, Raw, Section, Table, heads, said
 from fireassay.reports.writers.support import cells, native_charts
 from fireassay.reports.writers.support.cells import MAX_TEXT_LENGTH, Styles

@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from fireassay.reports.page import Block, Bullet, Bullets, Facts, Page, Prose, Section, Table
-from fireassay.reports.writers.support.latex_table import table
-from fireassay.reports.writers.support.tex import breakable, tex
+from fireassay.reports.writers.support.latex_table import breakable, table, tex
 from fireassay.reports.writers.writer import Writer
 
 

@@ -32,7 +32,7 @@ from fireassay.reports.page import (
     said,
 )
 from fireassay.reports.writers.support.one_screen import SIGNS
-from fireassay.reports.writers.support.sums import written_sum
+from fireassay.reports.writers.support.rows import written_sum
 from fireassay.reports.writers.writer import Writer
 
 LINES: Final = 60  # of a comment

@@ -17,9 +17,9 @@ from typing import Any, Final
 
 from fireassay.errors import Problem, refuse_any
 from fireassay.frames.record_data import RecordData
-from fireassay.verdict.comparison.types import ConditionClass, Mismatch, Side
+from fireassay.verdict.comparison.types import Mismatch, Side
 from fireassay.verdict.conditions.catalogue import CONDITIONS, known_names
-from fireassay.verdict.conditions.condition import Condition
+from fireassay.verdict.conditions.condition import Condition, ConditionClass
 from fireassay.verdict.conditions.declare import BEFORE
 
 NOT_RECORDED: Final = "not recorded"

@@ -7,15 +7,14 @@ The baseline's experiment sets metric, confidence and margins. Confidence is rai
 from __future__ import annotations
 
 import difflib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from fireassay import catalog
 from fireassay.errors import refuse
-from fireassay.metrics.metric import ALL, Metric
+from fireassay.metrics.metric import ALL
+from fireassay.metrics.results import deciding_metrics
 from fireassay.metrics.serving.throughput import OUTPUT_THROUGHPUT
-from fireassay.spec.kind import Kind
 from fireassay.stats.comparing.multiplicity import comparison_confidence
 from fireassay.verdict.comparison.groups import Group, in_turn, launch_values
 from fireassay.verdict.comparison.sessions import Days
@@ -60,13 +59,6 @@ def rules_of(deciding: Sequence[Group], primary: str | None, *, exploratory: boo
 def _without_values(names: Sequence[str]) -> str:
     """The metric to name if none has a value: throughput for a load, else the last resort."""
     return OUTPUT_THROUGHPUT.name if OUTPUT_THROUGHPUT.name in names else names[-1]
-
-
-def deciding_metrics(kind: Kind) -> tuple[str, ...]:
-    """Metrics by which records of this kind are compared, in order of preference."""
-    metrics: Mapping[str, Metric] = catalog.load_all("metrics")
-    declared = sorted((metric.decides, name) for name, metric in metrics.items() if metric.decides and kind.concerns(metric.about))
-    return tuple(name for _, name in declared)
 
 
 def _confidence(deciding: Sequence[Group]) -> float:

@@ -7,16 +7,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from fireassay.estimates.estimate import Value
-from fireassay.frames.evaluation.flipped import Flip
 from fireassay.frames.record_data import RecordData
 from fireassay.stats.comparing.comparison import Difference
+from fireassay.verdict.conditions.condition import ConditionClass
 from fireassay.verdict.judge import Judgement
 from fireassay.verdict.types import QUALITY_AT_FLOOR
 
-ConditionClass = Literal["identity", "hardware", "condition", "context"]
+if TYPE_CHECKING:
+    from fireassay.frames.evaluation.flipped import Flip
+
 # higher and lower give the direction of the number; the metric's `better` says whether that is good.
 Outcome = Literal["improved", "worse", "higher", "lower", "equivalent", "inconclusive", "not_measured", "struck_out"]
 State = Literal["compared", "exploratory", "incomparable", "nothing_measured"]

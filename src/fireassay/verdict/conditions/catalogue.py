@@ -21,8 +21,7 @@ from typing import Final
 
 from fireassay import catalog
 from fireassay.metrics.metric import LAUNCHED
-from fireassay.verdict.comparison.types import ConditionClass
-from fireassay.verdict.conditions.condition import Condition, agree_on_common, overlap, relative
+from fireassay.verdict.conditions.condition import Condition, ConditionClass, agree_on_common, overlap, relative
 from fireassay.verdict.conditions.declare import BEFORE, SPEC, apart, condition, context, hardware, identity, within
 from fireassay.verdict.conditions.sources import environment, experiment, facts
 

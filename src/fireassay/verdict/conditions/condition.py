@@ -12,8 +12,8 @@ from typing import Any, Literal
 
 from fireassay.frames.record_data import RecordData
 from fireassay.metrics.metric import EVERYTHING, Results
-from fireassay.verdict.comparison.types import ConditionClass
 
+ConditionClass = Literal["identity", "hardware", "condition", "context"]
 Read = Callable[[RecordData, Results], Any]  # a plain value or a mapping of them; None: not recorded
 Same = Callable[[Any, Any], bool]
 Absence = Literal["differs", "note", "skip"]  # meaning of a key missing from one side's family

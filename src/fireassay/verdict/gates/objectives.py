@@ -9,7 +9,6 @@ from __future__ import annotations
 from fireassay.estimates.estimate import Absent
 from fireassay.frames.record_data import RecordData
 from fireassay.metrics.metric import Results
-from fireassay.metrics.serving.objectives import SLO_ATTAINMENT
 from fireassay.verdict.evidence.sent_requests import serving_of
 from fireassay.verdict.gates.support.gate import Gate, threshold
 from fireassay.verdict.types import GateResult
@@ -22,7 +21,7 @@ def check(measured: RecordData, results: Results) -> tuple[GateResult, ...]:
     wanted = serving_of(measured).objectives
     if not wanted.any:
         return ()
-    met = results.get(SLO_ATTAINMENT.name, {})
+    met = results.get("slo_attainment", {})
     return tuple(
         threshold("objectives", name, "requests within the objectives", met.get(name, NOT_COMPUTED), wanted.attainment, "at least")
         for name in measured.configurations

@@ -16,7 +16,7 @@ from fireassay.frames.evaluation.item_scores import item_scores, metric_named, t
 from fireassay.frames.record_data import RecordData
 from fireassay.kinds.evaluation.audits.answers import loop_of
 from fireassay.kinds.evaluation.gates.held import GATE
-from fireassay.kinds.evaluation.sensitivity import Chance, chance_of
+from fireassay.kinds.evaluation.held import Chance, chance_of
 from fireassay.verdict.judge import judge
 from tests.answered import rows, scored
 from tests.importers.harnesses.read_back import LOGS, imported

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from fireassay.estimates.estimate import Absent, Estimate
 from fireassay.estimates.format import scale_for, show
 from fireassay.reports.page import Number, Part, Sum
-from fireassay.reports.writers.support.sums import written_sum
+from fireassay.reports.writers.support.rows import written_sum
 
 SCALE = scale_for("s", (0.1,))
 

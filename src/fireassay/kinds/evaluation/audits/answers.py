@@ -13,8 +13,7 @@ import polars as pl
 from fireassay.estimates.format import count, percent
 from fireassay.frames.evaluation.item_scores import answers_of, deciding, identity, item_scores, metric_of, paired, requested, tasks
 from fireassay.frames.record_data import RecordData
-from fireassay.kinds.evaluation.held import held
-from fireassay.kinds.evaluation.sensitivity import at_ceiling, at_floor
+from fireassay.kinds.evaluation.held import at_ceiling, at_floor, held
 from fireassay.metrics.metric import Results
 from fireassay.quality.scoring.likelihoods import METHOD
 from fireassay.verdict.audits.support.audit import Audit
@@ -268,7 +267,7 @@ def examine_insensitive(measured: RecordData, _: Results) -> Iterator[Finding]:
     """Per task one finding on the reference, or one on each side that was not shown to be able to lose.
 
     A reference at chance has nothing to lose: INVALID.  Items that both sides answer perfectly are too easy to tell them apart, and items
-    whose negative control was held show nothing (`fireassay.kinds.evaluation.sensitivity`): held is INCONCLUSIVE.
+    whose negative control was held show nothing (`fireassay.kinds.evaluation.held`): held is INCONCLUSIVE.
     """
     if measured.experiment.quality is None or len(measured.configurations) < 2:
         return

@@ -19,7 +19,7 @@ from fireassay.estimates.estimate import Estimate
 from fireassay.reports.page import DASH, Cell, Figure, Head, Mark, Number, Part, Section, Sum, Table, Words, said
 
 if TYPE_CHECKING:
-    from fireassay.reports.writers.support.sums import SumRow
+    from fireassay.reports.writers.support.rows import SumRow
 
 MIN_SHARING: Final = 2  # numbers of a column that share a unit
 MIN_SORTED: Final = 3  # rows from which a table can be sorted
@@ -283,7 +283,7 @@ class Beam:
 
 def beams(block: Sum) -> tuple[Beam, ...]:
     """The parts of a sum as bars, each beginning where the one before ends."""
-    from fireassay.reports.writers.support.sums import written_sum
+    from fireassay.reports.writers.support.rows import written_sum
 
     printed = written_sum(block)
     known = [part for part in block.parts if isinstance(part.number.value, Estimate)]

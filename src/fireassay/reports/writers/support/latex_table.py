@@ -3,6 +3,7 @@ r"""How does a table fit a column of a two-column paper?
 A number stands in an S column of siunitx, aligned at its decimal point, with its interval beside it and its unit in the head, or in the
 name of the row where rows have different units. Columns that do not fit beside each other continue in a further panel of the same
 table. A number that was not measured is a dash with its reason as a note below the table.
+Every character that TeX interprets is escaped, so that a name that looks like a command stays a name.
 """
 
 from __future__ import annotations
@@ -10,14 +11,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import count, islice
+from itertools import count, islice, pairwise
 from string import ascii_lowercase
 from textwrap import wrap
 from typing import Final
 
 from fireassay.estimates.estimate import Absent
 from fireassay.reports.page import DASH, Cell, Mark, Number, Table, one_line, said
-from fireassay.reports.writers.support.tex import breakable, tex
 
 COLUMN_PT: Final = 226  # of article, two columns; those of IEEE and ACM are wider
 BETWEEN_PT: Final = 6  # two column separations
@@ -251,3 +251,56 @@ def _cell(column: Column, cell: Quantity, notes: Notes) -> str:
     if column.paired:
         return f"{value} & {beside}"
     return f"{value}{marks}" if column.aligned and cell.digits and marks else value
+
+
+MAX_WORD_LENGTH: Final = 18  # characters; a longer one may not fit on a line, so it may break
+PIECE: Final = 9
+_ESCAPES: Final = str.maketrans(
+    {
+        "\\": r"\textbackslash{}",
+        "{": r"\{",
+        "}": r"\}",
+        "$": r"\$",
+        "&": r"\&",
+        "#": r"\#",
+        "_": r"\_",
+        "%": r"\%",
+        "~": r"\textasciitilde{}",
+        "^": r"\textasciicircum{}",
+        "<": r"$<$",
+        ">": r"$>$",
+        "|": r"$|$",
+        '"': "''",
+        "−": r"$-$",
+        "×": r"$\times$",
+        "≥": r"$\geq$",
+        "≤": r"$\leq$",
+        "µ": r"$\mu$",
+        "μ": r"$\mu$",
+        "–": "--",
+        "±": r"$\pm$",
+        "∞": r"$\infty$",
+        "\n": " ",
+        "\r": " ",
+        "[": "{[}",
+        "]": "{]}",
+    }
+)
+_BREAK: Final = "\\allowbreak{}"
+
+
+def tex(text: str) -> str:
+    """Escape untrusted text for TeX; characters that plain TeX cannot set become question marks."""
+    pieces = ("{}-" if pair == ("-", "-") else pair[1].translate(_ESCAPES) for pair in pairwise(f" {text}"))  # {}: two hyphens, no dash
+    return "".join(piece if piece.isascii() and (piece.isprintable() or piece == " ") else "?" for piece in pieces)
+
+
+def breakable(text: str) -> str:
+    """Escaped text whose long words (paths, digests, names of records) may break, so that none sticks out of a column."""
+    return " ".join(map(_broken, re.split("[ \n\r]", text)))
+
+
+def _broken(word: str) -> str:
+    if len(word) <= MAX_WORD_LENGTH:
+        return tex(word)
+    return _BREAK.join(tex(word[at : at + PIECE]) for at in range(0, len(word), PIECE))

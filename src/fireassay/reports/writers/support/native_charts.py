@@ -17,8 +17,8 @@ from xlsxwriter.utility import xl_range_abs
 from fireassay.estimates.estimate import Absent, Estimate, Value
 from fireassay.estimates.rounding import decimals_of, rounded, significant
 from fireassay.printable import printable
+from fireassay.reports.cell import ends
 from fireassay.reports.charts.model import REFERENCE, REST, WHOLE, Axis, Chart, Course, Spot
-from fireassay.reports.figures import ends
 from fireassay.reports.page import Cell, Figure
 from fireassay.reports.writers.support import cells
 from fireassay.reports.writers.support.cells import Styles

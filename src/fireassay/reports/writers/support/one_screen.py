@@ -20,7 +20,7 @@ from fireassay.printable import printable
 from fireassay.reports.page import Answer, Block, Bullets, Cell, Chart, Facts, Line, Mark, Next, Number, Page, Prose, Sum, Table, Tone, said
 from fireassay.reports.writers.support import character_plot
 from fireassay.reports.writers.support.character_plot import ASCII, UNICODE, Marks
-from fireassay.reports.writers.support.sums import SumRow, written_sum
+from fireassay.reports.writers.support.rows import SumRow, written_sum
 
 INTERVAL: Final = re.compile(r"\S+ \[[^][]{1,40}\]")  # a number with its interval, on one line
 LABEL: Final = 13  # width of a line's label

@@ -11,11 +11,11 @@ from fireassay.estimates.estimate import Estimate
 from fireassay.estimates.format import count, percent, reading
 from fireassay.frames.record_data import RecordData
 from fireassay.metrics.metric import EVERYTHING, Results
+from fireassay.metrics.results import deciding_metrics
 from fireassay.spec.plan import plan
 from fireassay.stats.groups.launch_groups import SURE, Groups, groups, unseen_share
 from fireassay.units import FRACTION
 from fireassay.verdict.audits.support.audit import Audit
-from fireassay.verdict.comparison.rules import deciding_metrics
 from fireassay.verdict.evidence.affected import in_launches
 from fireassay.verdict.types import Finding
 

@@ -1,4 +1,4 @@
-"""Are tails shown, from enough trials?"""
+"""Are tails shown, from enough trials, and was a rate reached within the objectives?"""
 
 from __future__ import annotations
 
@@ -9,12 +9,13 @@ from typing import Final
 import polars as pl
 
 from fireassay.estimates.estimate import Absent, Estimate
-from fireassay.estimates.format import count
+from fireassay.estimates.format import count, show
 from fireassay.frames.record_data import RecordData
 from fireassay.metrics.metric import EVERYTHING, WORKLOADS, Results
 from fireassay.stats.intervals.quantiles import least_two_sided
 from fireassay.verdict.audits.support.audit import Audit
-from fireassay.verdict.evidence.sent_requests import main, seconds
+from fireassay.verdict.evidence.sent_requests import main, seconds, serving_of
+from fireassay.verdict.gates import objectives
 from fireassay.verdict.types import Finding
 
 # ---- tail blindness ----
@@ -137,6 +138,39 @@ def blind_percentile_trials(measured: RecordData, results: Results) -> str | Non
     return f"no tail percentile is shown: {why}"
 
 
+# ---- silent slo ----
+
+
+def examine_silent_slo(measured: RecordData, results: Results) -> Iterator[Finding]:
+    """Nothing for training; for a load, throughput reached while its objectives were broken.
+
+    Throughput can be bought with latency; only throughput within the objective (goodput) can be delivered. Claims: an objective stated as
+    missed, or broken by a published number. Records of training have one objective, the deadline, checked by the gate `deadline`; loads
+    have those of [serving.objectives], checked by the gate `objectives`. Source: MLPerf Inference rules, server scenario.
+    """
+    for result in objectives.GATE.check(measured, results) if _served(measured) else ():
+        name = result.configuration
+        rate = results.get("output_throughput", {}).get(name)
+        if result.status == "FAIL" and isinstance(rate, Estimate):
+            good = results.get("goodput", {}).get(name)
+            left = f", of which goodput is {show(good, work='requests').full}" if isinstance(good, Estimate) else ""
+            evidence = f"{show(rate, work='tokens').full} were reached while the objectives were broken: {result.sentence}{left}"
+            remedy = "quote the goodput, or the throughput at the largest load that meets the objectives"
+            yield Finding("objectives_broken", "note", name, evidence, remedy)
+
+
+def _served(measured: RecordData) -> bool:
+    """True if the gate `objectives` applies."""
+    return measured.kind.concerns(objectives.GATE.about)
+
+
+def blind_silent_slo(measured: RecordData, _: Results) -> str | None:
+    """Blind without an objective."""
+    if _served(measured):
+        return None if serving_of(measured).objectives.any else "no objective was set (serving.objectives)"
+    return None if measured.experiment.gates.deadline_s is not None else "no objective was set (gates.deadline_s)"
+
+
 AUDITS = (
     Audit(
         "tail_blindness",
@@ -153,5 +187,13 @@ AUDITS = (
         title="too few trials for the percentile",
         about=WORKLOADS,
         blind=blind_percentile_trials,
+    ),
+    Audit(
+        "silent_slo",
+        "Was the throughput reached while the service objective was broken?",
+        examine_silent_slo,
+        title="silent violation of the objective",
+        about=WORKLOADS,
+        blind=blind_silent_slo,
     ),
 )

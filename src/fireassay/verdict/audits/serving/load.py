@@ -1,4 +1,4 @@
-"""Did the load reach a steady state, without stalls, and within its objectives?"""
+"""Did the load reach a steady state, and without stalls?"""
 
 from __future__ import annotations
 
@@ -10,18 +10,14 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from fireassay.estimates.estimate import Estimate
-from fireassay.estimates.format import count, given, percent, reading, show
+from fireassay.estimates.format import count, given, percent, reading
 from fireassay.frames.record_data import RecordData, by_launch
-from fireassay.metrics.metric import WORKLOADS, Results
-from fireassay.metrics.serving.objectives import GOODPUT
-from fireassay.metrics.serving.throughput import OUTPUT_THROUGHPUT
+from fireassay.metrics.metric import Results
 from fireassay.stats.models.queueing import TOLERANCE
 from fireassay.units import NS_PER_S, SECONDS
 from fireassay.verdict.audits.support.audit import SERVING, Audit
 from fireassay.verdict.evidence.affected import by_configuration, in_launches, most
 from fireassay.verdict.evidence.sent_requests import begins, length_ns, planned, requests_of, serving_of
-from fireassay.verdict.gates import objectives
 from fireassay.verdict.types import Finding
 
 # ---- littles law ----
@@ -295,39 +291,6 @@ def blind_stall(measured: RecordData, _: Results) -> str | None:
     return None if isinstance(most, int) and most >= STALL_MIN_REQUESTS else f"no launch sent {STALL_MIN_REQUESTS} requests"
 
 
-# ---- silent slo ----
-
-
-def examine_silent_slo(measured: RecordData, results: Results) -> Iterator[Finding]:
-    """Nothing for training; for a load, throughput reached while its objectives were broken.
-
-    Throughput can be bought with latency; only throughput within the objective (goodput) can be delivered. Claims: an objective stated as
-    missed, or broken by a published number. Records of training have one objective, the deadline, checked by the gate `deadline`; loads
-    have those of [serving.objectives], checked by the gate `objectives`. Source: MLPerf Inference rules, server scenario.
-    """
-    for result in objectives.GATE.check(measured, results) if _served(measured) else ():
-        name = result.configuration
-        rate = results.get(OUTPUT_THROUGHPUT.name, {}).get(name)
-        if result.status == "FAIL" and isinstance(rate, Estimate):
-            good = results.get(GOODPUT.name, {}).get(name)
-            left = f", of which goodput is {show(good, work='requests').full}" if isinstance(good, Estimate) else ""
-            evidence = f"{show(rate, work='tokens').full} were reached while the objectives were broken: {result.sentence}{left}"
-            remedy = "quote the goodput, or the throughput at the largest load that meets the objectives"
-            yield Finding("objectives_broken", "note", name, evidence, remedy)
-
-
-def _served(measured: RecordData) -> bool:
-    """True if the gate `objectives` applies."""
-    return measured.kind.concerns(objectives.GATE.about)
-
-
-def blind_silent_slo(measured: RecordData, _: Results) -> str | None:
-    """Blind without an objective."""
-    if _served(measured):
-        return None if serving_of(measured).objectives.any else "no objective was set (serving.objectives)"
-    return None if measured.experiment.gates.deadline_s is not None else "no objective was set (gates.deadline_s)"
-
-
 AUDITS = (
     Audit(
         "littles_law",
@@ -339,13 +302,5 @@ AUDITS = (
     ),
     Audit(
         "stall", "Was there a time without data from any replica?", examine_stall, title="stalled engine", about=SERVING, blind=blind_stall
-    ),
-    Audit(
-        "silent_slo",
-        "Was the throughput reached while the service objective was broken?",
-        examine_silent_slo,
-        title="silent violation of the objective",
-        about=WORKLOADS,
-        blind=blind_silent_slo,
     ),
 )

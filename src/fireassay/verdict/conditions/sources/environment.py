@@ -6,11 +6,13 @@ Reads only, compares nothing. A reading that could not be taken is None, so that
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from fireassay.frames.record_data import RecordData
 from fireassay.metrics.metric import Results
-from fireassay.verdict.conditions.condition import Read
+
+if TYPE_CHECKING:
+    from fireassay.verdict.conditions.condition import Read
 
 # Packages that determine speed or results of a typical workload; the record holds all packages.
 PACKAGES: Final = (
