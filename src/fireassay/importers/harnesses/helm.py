@@ -44,22 +44,16 @@ class Instance:
 
 
 @dataclass
-class Collected:
+class Collected(base.Digests):
     """The statistics of every instance."""
 
     items: dict[str, None] = field(default_factory=dict)
     instances: dict[Key, Instance] = field(default_factory=dict)
     scores: dict[str, None] = field(default_factory=dict)  # in the order in which they occur
     several: set[str] = field(default_factory=set)  # scores with more than one value in an instance
-    hashes: dict[str, dict[str, str]] = field(default_factory=lambda: {which: {} for which in WHICH})
     perturbed: bool = False
     empty: int = 0
     failed: int = 0
-
-    def digest(self, which: str) -> str:
-        """One SHA-256 over all items, in the order of their ids."""
-        known = self.hashes[which]
-        return base.digest([f"{item} {known[item]}" for item in sorted(known)]) if known else ""
 
     def balanced(self, name: str) -> bool:
         """Whether HELM's mean, trial by trial, is the mean over items of their means: one value in every trial, and no failure."""

@@ -45,7 +45,7 @@ class Samples:
 
 
 @dataclass
-class Collected:
+class Collected(base.Digests):
     """Which samples and scores there are."""
 
     samples: set[str] = field(default_factory=set)
@@ -53,13 +53,7 @@ class Collected:
     scores: dict[str, None] = field(default_factory=dict)  # in the order in which they occur
     left: dict[str, str] = field(default_factory=dict)
     custom: set[str] = field(default_factory=set)  # scores with texts of their own, whose numbers the scorer alone knows
-    hashes: dict[str, dict[str, str]] = field(default_factory=lambda: {which: {} for which in WHICH})
     unscored: int = 0
-
-    def digest(self, which: str) -> str:
-        """One SHA-256 over all samples, in the order of their ids."""
-        known = self.hashes[which]
-        return base.digest([f"{item} {known[item]}" for item in sorted(known)]) if known else ""
 
 
 def in_json(path: Path, stack: ExitStack) -> Samples:

@@ -111,20 +111,14 @@ INVALID: Final = "[invalid]"  # what lm-eval's filters leave where nothing was f
 
 
 @dataclass
-class Collected:
+class Collected(base.Digests):
     """The numbers of every document."""
 
     items: dict[str, dict[str, tuple[float, ...]]] = field(default_factory=dict)  # item -> score -> statistics
     filters: dict[str, list[str]] = field(default_factory=dict)  # item -> filters, as met
     forms: dict[str, base.Form] = field(default_factory=dict)  # score -> how many items' score is made of theirs
     left: dict[str, str] = field(default_factory=dict)  # score -> why it has none per document
-    hashes: dict[str, dict[str, str]] = field(default_factory=lambda: {name: {} for name in HASHES})
     empty: int = 0
-
-    def digest(self, which: str) -> str:
-        """One SHA-256 over a hash of all documents, in the order of their ids; empty if the log has none."""
-        known = self.hashes[which]
-        return base.digest([f"{item} {known[item]}" for item in sorted(known)]) if known else ""
 
 
 def collect(path: Path, columns: Mapping[tuple[str, str], str]) -> Collected:

@@ -38,6 +38,13 @@ ENGINE_VARIABLES = frozenset({
 INTERFACES = ("GLOO_SOCKET_IFNAME", "NCCL_SOCKET_IFNAME")  # interfaces on which these backends listen
 
 
+def filled(text: str, values: Mapping[str, str]) -> str:
+    """A text with its placeholders, as {workers}, replaced."""
+    for placeholder, value in values.items():
+        text = text.replace(placeholder, value)
+    return text
+
+
 @dataclass(frozen=True, kw_only=True)
 class Request:
     """One launch to start."""

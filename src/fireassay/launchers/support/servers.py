@@ -34,7 +34,7 @@ from typing import Self
 
 from fireassay.errors import Interrupted, WorkloadError
 from fireassay.launchers.support import base, launch_log, ports, supervisor
-from fireassay.launchers.support.base import ENGINE_VARIABLES, Ending, Request
+from fireassay.launchers.support.base import ENGINE_VARIABLES, Ending, Request, filled
 from fireassay.launchers.support.ports import HOST, Ports
 from fireassay.record.secrets.redact import redact, redact_arguments, redact_environment, secret_values
 from fireassay.spec.sections.serving import Target
@@ -269,7 +269,7 @@ class Replicas:
 
     def _filled(self, words: Sequence[str], port: int, replica: int | None) -> tuple[str, ...]:
         values = self._values(port, replica)
-        return tuple(_replaced(word, values) for word in words)
+        return tuple(filled(word, values) for word in words)
 
     def _values(self, port: int, replica: int | None) -> dict[str, str]:
         return {
@@ -297,7 +297,7 @@ class Replicas:
 
     def _request(self, server: _Server) -> Request:
         values = self._values(server.port, server.replica)
-        environment = {name: _replaced(value, values) for name, value in self.target.environment.items()}
+        environment = {name: filled(value, values) for name, value in self.target.environment.items()}
         return Request(
             script=Path(server.command[0]),
             arguments=server.command[1:],
@@ -440,9 +440,3 @@ def last_lines(log: Path, most: int = LAST_LINES) -> list[str]:
 
 def _plain(line: str) -> str:
     return "".join(char if char.isprintable() else " " for char in line).rstrip()[:500]
-
-
-def _replaced(word: str, values: Mapping[str, str]) -> str:
-    for placeholder, value in values.items():
-        word = word.replace(placeholder, value)
-    return word
