@@ -20,7 +20,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from fireassay.estimates.estimate import Estimate, Value
 from fireassay.estimates.format import Scale, count, reading, scale_for
@@ -43,12 +43,7 @@ from fireassay.units import FRACTION
 
 def advice() -> Advice:
     """The functions that `fireassay.run`, `run`, `resume` and `run_together` receive."""
-    return Advice(looks=looks, analyse=analyse, disturbed=disturbed, profiled=profiled)
-
-
-def profiled(trace: Mapping[str, Any]) -> dict[str, Any]:
-    """Summary of a profiled rank's trace: see `fireassay.frames.training.profile_summary`."""
-    return summary(trace)
+    return Advice(looks=looks, analyse=analyse, disturbed=disturbed, profiled=summary)
 
 
 def looks(experiment: Experiment) -> Iterator[int]:

@@ -423,7 +423,7 @@ class Replicas:
         )
 
 
-def last_lines(log: Path, most: int = LAST_LINES) -> list[str]:
+def last_lines(log: Path) -> list[str]:
     """Last lines of a server's output without terminal control sequences; also works during writing."""
     lines: list[str] = []
     for path in (log, launch_log.older_of(log), launch_log.tail_of(log)):
@@ -435,7 +435,7 @@ def last_lines(log: Path, most: int = LAST_LINES) -> list[str]:
         except OSError:
             continue
         lines += [_plain(line) for line in text.splitlines() if line.strip()]
-    return lines[-most:]
+    return lines[-LAST_LINES:]
 
 
 def _plain(line: str) -> str:

@@ -54,9 +54,9 @@ def is_marked(pid: int, mark: str) -> bool:
     return _holds(pid, f"{MARK}={mark}".encode())
 
 
-def end_marked(mark: str, *, wait_s: float = GIVE_UP_S) -> list[int]:
+def end_marked(mark: str) -> list[int]:
     """Kill every process with the mark and wait until they exit; returns those that could not be killed."""
-    deadline = time.monotonic() + wait_s
+    deadline = time.monotonic() + GIVE_UP_S
     alive: set[int] = set()
     while True:
         remaining = marked(mark)

@@ -101,16 +101,13 @@ def write(record: Path, name: str, content: bytes) -> Path:
     return record / name
 
 
-def replace_at(folder: int | None, name: str, content: bytes, *, mode: int = 0o666, durable: bool = False) -> None:
+def replace_at(folder: int | None, name: str, content: bytes, *, mode: int = 0o666) -> None:
     """Write to a temporary name and rename; an existing file is never opened. `folder`: a descriptor, or None if `name` is a full path."""
     head, _, last = name.rpartition("/")
     hidden = f"{head}{'/' if head or name.startswith('/') else ''}.{last[:100]}.{secrets.token_hex(4)}{TEMPORARY}"
     try:
         with open(os.open(hidden, _NEW, mode, dir_fd=folder), "wb") as file:
             file.write(content)
-            if durable:
-                file.flush()
-                os.fsync(file.fileno())
         os.replace(hidden, name, src_dir_fd=folder, dst_dir_fd=folder)
     except BaseException:
         with suppress(OSError):

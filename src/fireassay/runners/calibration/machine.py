@@ -98,18 +98,13 @@ def experiment(seconds: float, launches: int) -> Experiment:
 
 
 def examine(
-    scratch: Path,
-    seconds: float,
-    *,
-    launches: int = LAUNCHES,
-    machine: Machine | None = None,
-    on_progress: Callable[[RunProgress], None] | None = None,
+    scratch: Path, seconds: float, *, launches: int = LAUNCHES, on_progress: Callable[[RunProgress], None] | None = None
 ) -> MachineExamination:
     """Measure for about `seconds`; the record of the launches is created below `scratch`.
 
     Ctrl-C ends it early with partial results.
     """
-    machine = machine or Machine()
+    machine = Machine()
     began, before = time.monotonic(), counters(machine)
     wall = clock_pair()
     clock = {**clock_cost(), **sleep_overshoot()}
@@ -304,15 +299,13 @@ def about() -> dict[str, str]:
 # ---- drills ----------------------------------------------------------------------------------------------------------
 
 
-def error_at(
-    streams: int, seconds: float, scratch: Path, tokens: int | None = None, disturbed: str = "", transport: str = "auto"
-) -> dict[str, Any]:
+def error_at(streams: int, seconds: float, scratch: Path, disturbed: str = "") -> dict[str, Any]:
     """Errors of the client's times with `streams` streams, milliseconds: p50 and p99 of their absolute values.
 
     disturbed: a disturbance of the client (`fireassay.runners.calibration.machine`).  `within`: share of responses whose first
     token arrived within the client's stated uncertainty; null if it states none.
     """
-    tokens = tokens or (TOKENS_ALONE if streams == 1 else TOKENS)
+    tokens = TOKENS_ALONE if streams == 1 else TOKENS
     drilled = _drilled(
         Settings(first_s=FIRST_S, next_s=NEXT_S, numbered=True),
         scratch,
@@ -320,7 +313,6 @@ def error_at(
         load=streams,
         tokens=tokens,
         disturb=DISTURBANCES[disturbed] if disturbed else None,
-        transport=transport,
     )
     errors = compare_times(drilled)
     answer_s = FIRST_S + (tokens - 1) * NEXT_S
@@ -371,11 +363,9 @@ def _immediate(*, flush_all: bool = False) -> Settings:
     return Settings(first_s=0.0, next_s=0.0, numbered=True, flush_all=flush_all, truth="none", spin_s=0.0)
 
 
-def _drilled(
-    settings: Settings, scratch: Path, seconds: float, *, load: int, tokens: int, disturb: Disturb | None = None, transport: str = "auto"
-) -> DrillResult:
+def _drilled(settings: Settings, scratch: Path, seconds: float, *, load: int, tokens: int, disturb: Disturb | None = None) -> DrillResult:
     arrivals = {"duration_s": seconds, "warm_up_s": WARM_UP_S, "cold": 0, "drain_s": 10.0}
-    loads = {"concurrency": [load], "arrivals": arrivals, "client": {"transport": transport}}
+    loads = {"concurrency": [load], "arrivals": arrivals}
     return _run(settings, scratch, loads, load=load, tokens=tokens, disturb=disturb)
 
 
