@@ -245,7 +245,6 @@ class Backend:
     read: Callable[[Reply, Ask], Answer]
     prepare: Callable[[Target], Sign] | None = None  # signs each request at send time
     process: Callable[[Target], Callable[[Ask], Answer]] | None = None  # in this process, no server
-    cached_tokens: bool = False  # whether its usage reports cached tokens
     tokenize: str = ""  # path of its tokenize endpoint, if any
     options: Mapping[str, Option] = field(default_factory=dict)  # accepted `Target.options`, by name
     own_keys: tuple[str, ...] | None = None  # body keys written by the backend; None: rejects `body.KEY`

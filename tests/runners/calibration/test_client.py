@@ -74,7 +74,6 @@ def test_a_rate_is_extrapolated_where_the_client_was_not_the_limit(client: float
         duration_s=2.0,
         client_cpu_s=2.0 * client,
         server_cpu_s=2.0 * server,
-        sends=5,
         foreign=None,
     )
     assert isinstance(drilled.rows, pa.Table)

@@ -251,10 +251,6 @@ class Replicas:
         self._close(server)
         self._launch(server)
 
-    def wait_ready(self, replica: int) -> None:
-        """Wait until a restarted replica is ready. Raises WorkloadError: it exited, or was not ready in time."""
-        self._wait([self._servers[replica]])
-
     def described(self) -> dict[str, object]:
         """JSON-serialisable, for the record: what was started, without secrets."""
         return {

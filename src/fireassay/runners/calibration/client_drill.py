@@ -60,7 +60,6 @@ class DrillResult:
     duration_s: float  # from the start until the client ended
     client_cpu_s: float  # in that time, including its log
     server_cpu_s: float
-    sends: int  # by the server, in that time
     foreign: float | None  # cores used by other programs in that time; None if unavailable
 
     @property
@@ -119,13 +118,7 @@ def drill(
     first = int(before["requests"])
     truth = {entry.request: entry for entry in server.truth() if entry.request >= first}
     return DrillResult(
-        rows=_rows(folder),
-        truth=truth,
-        duration_s=duration_s,
-        client_cpu_s=client_cpu_s,
-        server_cpu_s=server_cpu_s,
-        sends=after["sends"] - began["sends"],
-        foreign=foreign,
+        rows=_rows(folder), truth=truth, duration_s=duration_s, client_cpu_s=client_cpu_s, server_cpu_s=server_cpu_s, foreign=foreign
     )
 
 

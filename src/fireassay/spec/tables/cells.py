@@ -323,7 +323,6 @@ class Number:
     value: float
     unit: str = ""
     percent: bool = False
-    grouped: bool = False  # "1,345", which might be 1.345 elsewhere
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -403,10 +402,7 @@ def number(cell: str, decimal: Mark = "point") -> Number | None:
         return None
     rest = match["rest"].strip()
     percent = rest.startswith("%")
-    grouped = decimal == "point" and re.fullmatch(_GROUPS % ",", digits) is not None
-    return Number(
-        value=float(f"{match['sign']}{plain}{match['power'] or ''}"), unit=rest.removeprefix("%").strip(), percent=percent, grouped=grouped
-    )
+    return Number(value=float(f"{match['sign']}{plain}{match['power'] or ''}"), unit=rest.removeprefix("%").strip(), percent=percent)
 
 
 def _plain(digits: str, decimal: Mark) -> str | None:

@@ -54,7 +54,6 @@ BACKEND = Backend(
     wire=wire,
     read=read_reply,
     prepare=prepare,
-    cached_tokens=True,
     stops=True,
     own_keys=OWN_KEYS,
     options={

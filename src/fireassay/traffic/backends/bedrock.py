@@ -441,7 +441,6 @@ BACKEND = Backend(
     wire=wire,
     read=read,
     prepare=prepare,
-    cached_tokens=True,
     options={
         "region": Option(meaning="the AWS region, for example eu-central-1"),
         "profile": Option(meaning="the profile in the AWS configuration"),

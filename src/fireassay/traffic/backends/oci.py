@@ -217,7 +217,6 @@ BACKEND = Backend(
     wire=bodies.deep(lambda ask, target: PATH_OF_CHAT, _fixed, _varied),
     read=read,
     prepare=prepare,
-    cached_tokens=True,
     options={
         "compartment_id": Option(meaning="the OCID of the compartment", needed=True),
         "auth": Option(meaning="the source of credentials", choices=tuple(_SIGNERS)),

@@ -109,7 +109,6 @@ BACKEND = Backend(
     wire=flat(lambda ask, target: "/v1/responses", _fixed, _varied),
     read=read,
     prepare=with_headers,
-    cached_tokens=True,
     options={"path": PATH, "omit": OMIT},
     own_keys=("model", "input", "stream", "temperature", "store", "max_output_tokens", "include"),
 )

@@ -168,7 +168,6 @@ BACKEND = Backend(
     wire=bodies.deep(_path, _fixed, _varied),
     read=read,
     prepare=prepare,
-    cached_tokens=True,
     options={
         "project": Option(meaning="the Google Cloud project"),
         "location": Option(meaning="the region, for example europe-west4, or global"),

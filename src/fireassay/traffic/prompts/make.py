@@ -218,10 +218,6 @@ class Prompts:
                 expected.setdefault(index, answers[number])
         return replace(schedule, example=example, expected=expected, cluster=cluster)
 
-    def example_id(self, number: int) -> str | None:
-        """A file's ID of a row; the number itself for synthetic prompts, None for -1."""
-        return self._example(number)
-
     def tokens(self, prompt: Prompt) -> int | None:
         """Prompt tokens as the engine counts them, chat template included; None if images make them unknown.
 

@@ -105,11 +105,6 @@ class Poller:
         self._ticks = 0
         self._timer.start(LOOK_EVERY_NS)
 
-    @property
-    def hurried(self) -> bool:
-        """True if it polls often."""
-        return self._timer.running
-
     def watch(self, link: Link) -> None:
         """Start reading a link."""
         self._links[link.fd] = link

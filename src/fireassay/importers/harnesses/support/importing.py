@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Any, Final
@@ -174,7 +174,6 @@ def _shown(value: object) -> str:
 class _Counts:
     answers: int = 0
     failed: int = 0
-    scored: dict[str, int] = field(default_factory=dict)
 
 
 def _record(harness: Harness, sides: Sequence[Side], tasks: Mapping[str, TaskRun], root: Path, clock: Clock, wanted: Wanted) -> Imported:

@@ -277,7 +277,6 @@ def backend_of(
     own_keys: tuple[str, ...] = (),
     native: WireOf | None = None,
     read: Callable[[Reply, Ask], Answer] | None = None,
-    cached_tokens: bool = False,
     tokenize: str = "",
 ) -> Backend:
     """The backend of an engine with OpenAI's dialect, and a `native` one for completions if it has one, whose replies `read` parses too."""
@@ -290,7 +289,6 @@ def backend_of(
         wire=openai if native is None else _either(native, openai),
         read=read or read_reply,
         prepare=with_headers,
-        cached_tokens=cached_tokens,
         tokenize=tokenize,
         stops=dialect.stops,
         options=options if native is None else {**options, "native": NATIVE},
