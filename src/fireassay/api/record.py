@@ -40,10 +40,7 @@ from fireassay.spec.explain import closest
 from fireassay.spec.plan import configurations
 
 if TYPE_CHECKING:
-    import polars as pl
-
     from fireassay.api.chart import Chart
-    from fireassay.api.verdict import Verdict
     from fireassay.metrics.metric import Metric, Results
     from fireassay.record.reader import Record as Opened
     from fireassay.reports.charts.model import Chart as Drawn

@@ -27,7 +27,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, asdict, dataclass, fields, replace
 from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
@@ -42,9 +42,6 @@ from fireassay.runners.experiment.progress import LaunchRow
 from fireassay.spec.experiment import Experiment
 from fireassay.spec.plan import PlannedLaunch, plan
 from fireassay.units import NS_PER_S
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 Floats = NDArray[np.float64]
 

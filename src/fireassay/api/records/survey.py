@@ -46,7 +46,6 @@ from fireassay.reports.pages.record_list import Listed
 
 if TYPE_CHECKING:
     from fireassay.record.reader import Record
-    from fireassay.reports.page import Tone
 
 MAX_BYTES: Final = 8 * paths.MIB  # of a file
 JUDGING: Final = ("estimates", "frames", "kinds", "metrics", "record", "reports", "spec", "stats", "verdict")  # folders of the source

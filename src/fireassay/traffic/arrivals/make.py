@@ -53,20 +53,7 @@ import numpy.typing as npt
 from fireassay.spec.sections.scenario import DATASET, MAX_TOKENS, Scenario, parse, requirements, validity
 from fireassay.spec.sections.serving import Prompts
 from fireassay.traffic.arrivals import draws, schedule, traces
-from fireassay.traffic.arrivals.draws import (
-    Floats,
-    Ints,
-    closed,
-    generator,
-    length,
-    paused,
-    queries,
-    source,
-    started,
-    text_seeds,
-    uniform,
-    users,
-)
+from fireassay.traffic.arrivals.draws import Floats, Ints, queries
 from fireassay.traffic.arrivals.draws import mine as mine
 from fireassay.traffic.arrivals.draws import predecessors as predecessors
 from fireassay.traffic.arrivals.schedule import batch as batch
@@ -76,10 +63,7 @@ from fireassay.traffic.arrivals.schedule import read as read
 from fireassay.traffic.arrivals.schedule import write as write
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
-
     from fireassay.spec.plan import Configuration
-    from fireassay.spec.sections.scenario import Scenario
     from fireassay.spec.sections.serving import Arrivals, Serving
 
     Counts = npt.NDArray[np.int64]
@@ -126,8 +110,8 @@ def _fixed(scenario: Scenario, documents: int) -> tuple[int, int]:
 
 def _normal(parameters: tuple[int, ...], numbers: np.random.Generator, n: int) -> tuple[Counts, Counts]:
     mean_in, deviation_in, mean_out, deviation_out = parameters
-    draws = np.rint(numbers.standard_normal((n, 2)) * (deviation_in, deviation_out) + (mean_in, mean_out))
-    clipped = np.clip(draws, (MIN_IN, MIN_OUT), MAX_TOKENS).astype(np.int64)
+    drawn = np.rint(numbers.standard_normal((n, 2)) * (deviation_in, deviation_out) + (mean_in, mean_out))
+    clipped = np.clip(drawn, (MIN_IN, MIN_OUT), MAX_TOKENS).astype(np.int64)
     return clipped[:, 0], clipped[:, 1]
 
 
@@ -193,23 +177,23 @@ def checks(serving: Serving, scenario: Scenario, seed: int, replicas: int, first
 
 def _cold(serving: Serving, scenario: Scenario, seed: int, replicas: int) -> schedule.Schedule:
     n = serving.arrivals.cold * replicas
-    tokens_in, tokens_out = lengths(scenario, serving.prompts, generator(seed, "cold lengths"), n)
+    tokens_in, tokens_out = lengths(scenario, serving.prompts, draws.generator(seed, "cold lengths"), n)
     return schedule.rows(
         n,
         phase=schedule.COLD,
         replica=np.arange(n) % replicas,
         tokens_in=tokens_in,
         tokens_out=tokens_out,
-        seed=text_seeds(seed, "cold", n),
+        seed=draws.text_seeds(seed, "cold", n),
     )
 
 
 def _identity(serving: Serving, scenario: Scenario, replicas: int, first_example: int) -> schedule.Schedule:
     """By round, then prompt, then replica."""
     prompts = serving.correctness.identity
-    numbers = generator(ANY_LAUNCH, "identity lengths")
+    numbers = draws.generator(ANY_LAUNCH, "identity lengths")
     tokens_in, tokens_out = lengths(scenario, serving.prompts, numbers, prompts)
-    seeds = text_seeds(ANY_LAUNCH, "identity", prompts)
+    seeds = draws.text_seeds(ANY_LAUNCH, "identity", prompts)
     n = serving.correctness.reruns * prompts * replicas
     positions = np.arange(n, dtype=np.int64)
     prompt = positions // replicas % max(prompts, 1)
@@ -309,8 +293,8 @@ def canaries(load: schedule.Schedule, share: float, seed: int) -> schedule.Sched
         return load
     eligible = np.flatnonzero((load.phase != schedule.WARM_UP) & (load.kind == schedule.NORMAL) & (load.turn <= 0))
     blocks = max(int(len(eligible) * share), 1)
-    draws = uniform(source(seed, "canaries"), blocks)
-    picks = np.floor((np.arange(blocks, dtype=np.float64) + draws) * min(1.0 / share, len(eligible))).astype(np.int64)
+    shifts = draws.uniform(draws.source(seed, "canaries"), blocks)
+    picks = np.floor((np.arange(blocks, dtype=np.float64) + shifts) * min(1.0 / share, len(eligible))).astype(np.int64)
     indices = eligible[np.unique(picks[picks < len(eligible)])]
     kind, example = load.kind.copy(), load.example.copy()
     kind[indices], example[indices] = schedule.CANARY, schedule.NONE
@@ -344,13 +328,13 @@ def _timed(serving: Serving, configuration: Configuration, seed: int, base: Path
     arrivals, load = serving.arrivals, configuration.load
     match arrivals.process:
         case "closed":
-            return closed(serving, int(load or 1), seed)
+            return draws.closed(serving, int(load or 1), seed)
         case "single_stream":
-            return closed(serving, 1, seed)
+            return draws.closed(serving, 1, seed)
         case "multi_stream":
             return queries(arrivals)
         case "users" if serving.concurrency:
-            return users(serving, int(load or 1), seed)
+            return draws.users(serving, int(load or 1), seed)
         case "offline":
             n = arrivals.requests or 1
             return _phased(schedule.rows(n, due_ns=_warm_up_ns(serving)), serving)
@@ -361,11 +345,11 @@ def _timed(serving: Serving, configuration: Configuration, seed: int, base: Path
 
 
 def _open(serving: Serving, load: float | None, seed: int) -> schedule.Schedule:
-    steps = length(serving.prompts)
+    steps = draws.length(serving.prompts)
     due_ns = draws.due(serving.arrivals, load, seed, steps)
     if steps == 1 and serving.arrivals.process != "users":
         return schedule.rows(len(due_ns), due_ns=due_ns)
-    return paused(started(due_ns, steps), serving.prompts, seed)
+    return draws.paused(draws.started(due_ns, steps), serving.prompts, seed)
 
 
 def _replayed(serving: Serving, base: Path) -> schedule.Schedule:
@@ -394,8 +378,8 @@ def _warm_up_ns(serving: Serving) -> int:
 def _worded(load: schedule.Schedule, serving: Serving, scenario: Scenario, seed: int) -> schedule.Schedule:
     """The load with a text for each request that has none yet."""
     n = len(load)
-    tokens_in, tokens_out = lengths(scenario, serving.prompts, generator(seed, "lengths"), n)
-    seeds = text_seeds(seed, "texts", n)
+    tokens_in, tokens_out = lengths(scenario, serving.prompts, draws.generator(seed, "lengths"), n)
+    seeds = draws.text_seeds(seed, "texts", n)
     tokens_in = np.where(load.pause_kind == schedule.TOOL, serving.prompts.tool_tokens, tokens_in)
     if (load.example >= 0).any():  # equal texts have equal seeds
         _, first, inverse = np.unique(load.example, return_index=True, return_inverse=True)
@@ -411,7 +395,7 @@ def _worded(load: schedule.Schedule, serving: Serving, scenario: Scenario, seed:
 def _with_checks(load: schedule.Schedule, placed: schedule.Schedule, serving: Serving) -> schedule.Schedule:
     arrivals = serving.arrivals
     if (load.stream >= 0).any():
-        steps = 1 if load.together else length(serving.prompts)
+        steps = 1 if load.together else draws.length(serving.prompts)
         return within_streams(load, placed, steps, arrivals.requests)
     return within_times(
         load, placed, _warm_up_ns(serving), draws.horizon_ns(arrivals), arrivals.requests, add=arrivals.process in ("trace", "offline")
