@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.limits import PROCESS_S
+from tests.tiers import some
 
 SUITE = Path(__file__).resolve().parents[2] / "tools" / "suite.py"
 ALL_KINDS = """
@@ -66,12 +67,15 @@ def test_of_the_first_tier(): pass
 
 @pytest.mark.parametrize(
     ("tiers", "code", "last"),
-    [
-        (("test",), 0, "1 passed, 0 failed, 0 skipped"),
-        (("test-all",), 1, "0 passed, 1 failed, 0 skipped"),
-        (("test", "test-all", "-q"), 1, "1 passed, 1 failed, 0 skipped"),
-        ((), 1, "1 passed, 1 failed, 0 skipped"),
-    ],
+    some(
+        [
+            (("test", "test-all", "-q"), 1, "1 passed, 1 failed, 0 skipped"),
+            (("test",), 0, "1 passed, 0 failed, 0 skipped"),
+            (("test-all",), 1, "0 passed, 1 failed, 0 skipped"),
+            ((), 1, "1 passed, 1 failed, 0 skipped"),
+        ],
+        rows=True,
+    ),
 )
 def test_the_tiers_together_are_every_test_once(tmp_path: Path, tiers: tuple[str, ...], code: int, last: str) -> None:
     found, lines = suite(tmp_path, TIERED, *tiers)

@@ -26,6 +26,7 @@ from fireassay.traffic.replies.openai_json import MAX_ERROR
 from fireassay.traffic.wire import transports
 from fireassay.traffic.wire.connection import Connection
 from fireassay.traffic.wire.response import Exchange, parse_head
+from tests.tiers import some
 from tests.traffic.transcripts import FOLDER, Transcript, load
 
 pytestmark = pytest.mark.slow
@@ -317,7 +318,7 @@ MEAN: Final = {
 }
 
 
-@pytest.mark.parametrize("name", MEAN)
+@pytest.mark.parametrize("name", some(MEAN, 3))
 def test_reading_takes_time_in_proportion_to_the_answer(name: str) -> None:
     """Sixteen times the bytes may take at most 16 x 6 the processor time: what grows with the square takes 256."""
 

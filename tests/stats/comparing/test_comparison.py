@@ -220,7 +220,7 @@ def repeated(rng: np.random.Generator, k: int, effect: float, sd: float, paired:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("paired", [True, False])
-@pytest.mark.parametrize(("k", "sd"), [(3, 0.02), (5, 0.02), (10, 0.004)])
+@pytest.mark.parametrize(("k", "sd"), some([(3, 0.02), (5, 0.02), (10, 0.004)], rows=True))
 def test_a_repetition_finds_the_printed_effect_in_four_cases_of_five(k: int, sd: float, paired: bool) -> None:
     """Print an effect from one comparison, repeat it with that effect as the truth: 80 % - 3 SE, averaged over 300 pilots."""
     rng = np.random.default_rng([k, paired])
@@ -234,7 +234,7 @@ def test_a_repetition_finds_the_printed_effect_in_four_cases_of_five(k: int, sd:
 @pytest.mark.slow
 @pytest.mark.parametrize("paired", [True, False])
 @pytest.mark.parametrize("icc", [0.0, 0.5])
-@pytest.mark.parametrize("k", [3, 5, 10])
+@pytest.mark.parametrize("k", some([3, 5, 10]))
 def test_two_equal_sides_differ_in_one_case_of_twenty_at_most(k: int, icc: float, paired: bool) -> None:
     """T7 for the comparator: launches of 20 trials, medians on the log scale, smallest effect 0; paired with a 2 % drift besides."""
     rng, n, runs = np.random.default_rng([7, k, int(10 * icc), paired]), 20, 300

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from fireassay.stats.intervals.quantiles import between_launches, carried, cluster_woodruff
+from tests.tiers import some
 
 
 def test_three_launches_whose_medians_differ_by_a_known_factor() -> None:
@@ -71,7 +72,7 @@ def sojourns(rng: np.random.Generator, n: int, load: float) -> NDArray[np.float6
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("load", "k", "n", "p"), [(0.5, 3, 1000, 0.95), (0.5, 3, 200, 0.5), (0.8, 3, 1000, 0.5)])
+@pytest.mark.parametrize(("load", "k", "n", "p"), some([(0.5, 3, 1000, 0.95), (0.5, 3, 200, 0.5), (0.8, 3, 1000, 0.5)], rows=True))
 def test_the_interval_that_is_reported_covers_the_truth(load: float, k: int, n: int, p: float) -> None:
     """Sojourns are exponential with rate 1 - load (Kleinrock 1975), so the p-quantile is -ln(1 - p) / (1 - load)."""
     rng, truth = np.random.default_rng(11), -math.log(1.0 - p) / (1.0 - load)

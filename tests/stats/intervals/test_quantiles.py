@@ -10,6 +10,7 @@ from scipy import stats
 
 from fireassay.stats.intervals.intervals import order_ranks
 from fireassay.stats.intervals.quantiles import cluster_woodruff, least_two_sided
+from tests.tiers import some
 
 
 def ramps(step: float) -> list[np.ndarray]:
@@ -187,7 +188,7 @@ def test_a_probability_outside_0_to_1_is_refused(p: float) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("load", [0.5, 0.8])
+@pytest.mark.parametrize("load", some([0.8, 0.5]))
 def test_p99_of_a_queue_is_covered_where_the_exact_interval_fails(load: float) -> None:
     """60 experiments of 10 x 10,000 (300 in benchmarks/tails.py): at least 90 % - 3 standard errors; naive 53 and 17 %."""
     rng, truth = np.random.default_rng([99, int(10 * load)]), math.log(100) / (1 - load)

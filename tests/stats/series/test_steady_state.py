@@ -13,6 +13,7 @@ from hypothesis.extra.numpy import arrays
 from numpy.typing import NDArray
 
 from fireassay.stats.series.steady_state import Kind, _noise, change_points, mser5, steady_state
+from tests.tiers import some
 
 pytestmark = pytest.mark.slow
 
@@ -93,7 +94,7 @@ def test_mser5_of_a_handful_of_points_cuts_nothing() -> None:
     assert [mser5(np.array([9.0] + [1.0] * n)) for n in range(9)] == [0] * 9
 
 
-@pytest.mark.parametrize("noise", NOISES)
+@pytest.mark.parametrize("noise", some(NOISES))
 @pytest.mark.parametrize("shape", SHAPES)
 def test_95_percent_of_noisy_series_are_put_in_their_class(shape: str, noise: str) -> None:
     n, (level, kind) = 300, SHAPES[shape]
@@ -102,7 +103,7 @@ def test_95_percent_of_noisy_series_are_put_in_their_class(shape: str, noise: st
     assert kinds.count(kind) >= 57, kinds
 
 
-@pytest.mark.parametrize("n", [50, 100])
+@pytest.mark.parametrize("n", some([50, 100]))
 @pytest.mark.parametrize("shape", SHAPES)
 def test_short_series_are_put_in_their_class_too(shape: str, n: int) -> None:
     level, kind = SHAPES[shape]
