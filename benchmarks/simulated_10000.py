@@ -47,9 +47,9 @@ STAGES = ("simulate", "verify", "report")
 
 def simulate(root: Path, asked: argparse.Namespace) -> dict[str, Any]:
     """Compute, write and seal the record, without showing it."""
+    from fireassay.cli.support.cluster import cluster_of as read
     from fireassay.cli.support.verb import Parser
     from fireassay.cli.verbs.simulate import VERB
-    from fireassay.cli.verbs.simulate import asked as read
     from fireassay.runners.experiment.run import run
 
     parser = Parser(prog="assay simulate", description="")

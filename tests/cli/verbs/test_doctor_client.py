@@ -79,7 +79,7 @@ def test_json_is_what_is_stored_and_what_the_audits_look_for(monkeypatch: pytest
     plant(monkeypatch)
     assert cli.main(["doctor", "client", "--json"]) == 0
     found: dict[str, Any] = json.loads(capsys.readouterr().out)
-    assert kept.read_client() == found
+    assert kept.read_client_fitness() == found
     assert found["ceiling"]["requests_per_s"] == 9000.0
     assert found["loop_lag_ms"] == GOOD
 
@@ -87,7 +87,7 @@ def test_json_is_what_is_stored_and_what_the_audits_look_for(monkeypatch: pytest
 def test_what_was_measured_before_a_stop_is_kept(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     plant(monkeypatch, stopped="stopped by Ctrl-C")
     assert cli.main(["doctor", "client"]) == 130
-    assert "ceiling" in kept.read_client()
+    assert "ceiling" in kept.read_client_fitness()
     plant(monkeypatch, streams=(), stopped="stopped by Ctrl-C")
     assert cli.main(["doctor", "client"]) == 130
     assert "too few measurements to keep" in capsys.readouterr().err
