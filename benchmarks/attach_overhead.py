@@ -190,7 +190,7 @@ def attached(torch: Any, measured: Callable[[], Times]) -> tuple[Times, float, i
     from fireassay.instruments.hooks.steps import Attached
     from fireassay.instruments.recorder.recorder import Recorder
     from fireassay.instruments.recorder.sink import Identity, LaunchSink
-    from fireassay.record.salvage import read_stream
+    from fireassay.record.streams import read_stream
 
     undo: list[Any] = []
     rank, workers = int(os.environ.get("RANK", "0")), int(os.environ.get("WORLD_SIZE", "1"))

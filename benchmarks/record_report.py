@@ -120,7 +120,7 @@ def seal(root: Path, _rows: int) -> dict[str, Any]:
 def verify(root: Path, _rows: int) -> dict[str, Any]:
     """Digest everything again."""
     from fireassay.record.lookup import resolve
-    from fireassay.record.sealing.verify import verify as check
+    from fireassay.record.seal import verify as check
 
     return {"problems": len(check(resolve("latest", root)))}
 

@@ -34,8 +34,8 @@ from typing import Any
 from fireassay.instruments.reference_server.server import Served, serving
 from fireassay.instruments.reference_server.settings import Settings
 from fireassay.record.machine import Machine, cpu_ticks
-from fireassay.runners.calibration.client import STREAMS, TOKENS, ceiling, error_at
 from fireassay.runners.calibration.client_drill import DISTURBANCES
+from fireassay.runners.calibration.machine import STREAMS, TOKENS, ceiling, error_at
 from fireassay.verdict.fitness import WITHIN, inadmissible
 
 P50_MS, P99_MS = 0.2, 1.0

@@ -47,7 +47,7 @@ STAGES = ("simulate", "verify", "report")
 
 def simulate(root: Path, asked: argparse.Namespace) -> dict[str, Any]:
     """Compute, write and seal the record, without showing it."""
-    from fireassay.cli.support.cluster import asked as read
+    from fireassay.cli.support.cluster import cluster_of as read
     from fireassay.cli.support.verb import Parser
     from fireassay.cli.verbs.simulate import VERB
     from fireassay.runners.experiment.run import run
@@ -63,7 +63,7 @@ def verify(root: Path, _: argparse.Namespace) -> dict[str, Any]:
     """Digest everything again, and count the rows."""
     from fireassay.record.lookup import resolve
     from fireassay.record.reader import open_record
-    from fireassay.record.sealing.verify import verify as check
+    from fireassay.record.seal import verify as check
 
     path = resolve("latest", root)
     record = open_record(path)

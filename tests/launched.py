@@ -15,7 +15,7 @@ from pathlib import Path
 
 import polars as pl
 
-from fireassay.record.salvage import read_stream
+from fireassay.record.streams import read_stream
 from fireassay.record.tables import TABLES, arrow_schema
 from tests.limits import PROCESS_S
 

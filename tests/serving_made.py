@@ -619,7 +619,7 @@ def seal(measured: RecordData, root: Path) -> Path:
     """Write the record under `root` and seal it, through the same writer as a real run; gives its path."""
     from fireassay.clock import SystemClock
     from fireassay.record import folder
-    from fireassay.record.sealing.seal import plan_signature
+    from fireassay.record.seal import plan_signature
 
     record = folder.create(root, measured.experiment, plan_signature(measured.experiment), clock=SystemClock())
     for when, environment in measured.manifest.get("environment", {}).items():

@@ -16,8 +16,7 @@ from fireassay.record.tables import TABLES, arrow_schema
 from fireassay.runners.simulated import SCRIPT, Cluster, arguments, batches, cluster_of, row_of, rows_of
 from fireassay.spec.experiment import Experiment, Factor, Gates, Launches, Scaling
 from fireassay.spec.plan import plan
-from fireassay.spec.sections.launcher import Noise
-from fireassay.spec.sections.workload import Measure, Workload
+from fireassay.spec.sections.workload import Measure, Noise, Workload
 from tests.builders import frame
 
 LEVELS = (1, 2, 4, 8, 16)

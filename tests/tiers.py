@@ -6,10 +6,16 @@ from collections.abc import Iterable
 from typing import Any
 
 import pytest
+from _pytest.mark import ParameterSet
 
 
 def some(cases: Iterable[Any], first: int = 1, *, rows: bool = False) -> list[Any]:
     """All cases as parameters, of which only the first so many are not deep; `rows`: each is a row of several parameters."""
-    return [
-        case if number < first else pytest.param(*(case if rows else (case,)), marks=pytest.mark.deep) for number, case in enumerate(cases)
-    ]
+    return [case if number < first else _deep(case, rows) for number, case in enumerate(cases)]
+
+
+def _deep(case: Any, rows: bool) -> Any:
+    """A case, which may be a parameter with an id of its own, as a deep one."""
+    if isinstance(case, ParameterSet):
+        return case._replace(marks=(*case.marks, pytest.mark.deep))
+    return pytest.param(*(case if rows else (case,)), marks=pytest.mark.deep)

@@ -24,7 +24,7 @@ from fireassay.record import environment, tables
 from fireassay.reports.documents import check as check_document
 from fireassay.reports.documents import comparison as comparison_document
 from fireassay.reports.documents import record as record_document
-from fireassay.spec import schema
+from fireassay.spec import load
 from fireassay.spec.experiment import Experiment
 from fireassay.spec.keys import keys as every_key
 from fireassay.stats.intervals import means
@@ -108,11 +108,9 @@ def exit_codes() -> str:
 
 def experiment() -> str:
     """The keys of an experiment's file."""
-    sections = table(("section", "keys", "meaning"), ((f"`{s}`", k, d) for s, k, d in schema.section_table()))
-    keys = table(("key", "type", "default", "meaning"), ((f"`{k}`", t, d, m) for k, t, d, m in schema.key_table()))
-    flags = table(
-        ("key", "flags"), ((f"`{key.path}`", words) for key in every_key(Experiment).values() if (words := schema.flag_words(key)))
-    )
+    sections = table(("section", "keys", "meaning"), ((f"`{s}`", k, d) for s, k, d in load.section_table()))
+    keys = table(("key", "type", "default", "meaning"), ((f"`{k}`", t, d, m) for k, t, d, m in load.key_table()))
+    flags = table(("key", "flags"), ((f"`{key.path}`", words) for key in every_key(Experiment).values() if (words := load.flag_words(key))))
     editor = "`assay schema` prints the same as a JSON Schema, which editors use to complete and check the file."
     return page("Experiment", "src/fireassay/spec", editor, "## Sections", sections, "## Keys", keys, "## Flags", flags)
 
@@ -121,9 +119,9 @@ def claim() -> str:
     """The keys of a claim's file."""
     from fireassay.spec.claim import Claim
 
-    rows = ((f"`{s}`", k, d) for s, k, d in schema.section_table(Claim))
+    rows = ((f"`{s}`", k, d) for s, k, d in load.section_table(Claim))
     sections = table(("section", "keys", "meaning"), rows)
-    keys = table(("key", "type", "default", "meaning"), ((f"`{k}`", t, d, m) for k, t, d, m in schema.key_table(Claim)))
+    keys = table(("key", "type", "default", "meaning"), ((f"`{k}`", t, d, m) for k, t, d, m in load.key_table(Claim)))
     editor = "A key that is left out was not said. `assay schema --claim` prints the same as a JSON Schema."
     return page("Claim", "src/fireassay/spec/claim.py", editor, "## Sections", sections, "## Keys", keys)
 

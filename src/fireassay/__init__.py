@@ -21,16 +21,16 @@ if TYPE_CHECKING:
     from fireassay.api.chart import Chart as Chart
     from fireassay.api.comparison import Comparison as Comparison
     from fireassay.api.comparison import compare as compare
-    from fireassay.api.estimate import Absent as Absent
-    from fireassay.api.estimate import Estimate as Estimate
-    from fireassay.api.evaluating import evaluate as evaluate
-    from fireassay.api.evaluating import score as score
+    from fireassay.api.measuring import evaluate as evaluate
     from fireassay.api.measuring import load as load
     from fireassay.api.measuring import read_experiment as read_experiment
     from fireassay.api.measuring import run as run
+    from fireassay.api.measuring import score as score
     from fireassay.api.record import Record as Record
     from fireassay.api.record import open as open
     from fireassay.api.timing import time as time
+    from fireassay.api.verdict import Absent as Absent
+    from fireassay.api.verdict import Estimate as Estimate
     from fireassay.api.verdict import Verdict as Verdict
     from fireassay.instruments import probe as probe
     from fireassay.spec.experiment import Experiment as Experiment
@@ -38,22 +38,22 @@ if TYPE_CHECKING:
 __version__ = "0.4.0"
 
 _HOMES = {
-    "Absent": "api.estimate",
+    "Absent": "api.verdict",
     "Chart": "api.chart",
     "Comparison": "api.comparison",
-    "Estimate": "api.estimate",
+    "Estimate": "api.verdict",
     "Experiment": "spec.experiment",
     "Record": "api.record",
     "Verdict": "api.verdict",
     "compare": "api.comparison",
     "errors": "errors",
-    "evaluate": "api.evaluating",
+    "evaluate": "api.measuring",
     "load": "api.measuring",
     "open": "api.record",
     "probe": "instruments.probe",
     "read_experiment": "api.measuring",
     "run": "api.measuring",
-    "score": "api.evaluating",
+    "score": "api.measuring",
     "time": "api.timing",
 }
 __all__ = [

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from fireassay.api.earlier import recorded_load
+from fireassay.api.experiment_run import recorded_load
 from fireassay.errors import SpecError
 
 

@@ -11,9 +11,9 @@ import pytest
 
 import fireassay
 from fireassay.api import experiment_run
-from fireassay.api.evaluating import evaluated
+from fireassay.api.measuring import evaluated
 from fireassay.errors import SpecError
-from fireassay.spec.flags import evaluate, score
+from fireassay.spec.flags import evaluate
 from tests.answered import rows
 from tests.api.conftest import GOOD
 
@@ -39,10 +39,10 @@ def test_the_arguments_are_the_flags_of_the_verb(verb: str, monkeypatch: pytest.
     options: dict[str, Any] = {"metric": ["f1", "exact_match"], "margin": 0.02, "option": ["f1.lower=true"], "own_references": True}
     parser, ran = argparse.ArgumentParser(), list[Any]()
     monkeypatch.setattr(experiment_run, "run", lambda experiment, **_: ran.append(experiment) or GOOD)
-    monkeypatch.setattr("fireassay.api.evaluating.planned", lambda *_, **__: None)
+    monkeypatch.setattr("fireassay.api.measuring.planned", lambda *_, **__: None)
     if verb == "score":
-        score.add_flags(parser)
-        expected = score.experiment_from(parser.parse_args(["x=a.jsonl", "b.jsonl", "--reference", "gold", *shared]))
+        evaluate.add_score_flags(parser)
+        expected = evaluate.score_experiment(parser.parse_args(["x=a.jsonl", "b.jsonl", "--reference", "gold", *shared]))
         made = fireassay.score("x=a.jsonl", "b.jsonl", reference="gold", root=tmp_path, **options)
     else:
         evaluate.add_flags(parser)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import xml.etree.ElementTree as ET
 
-from fireassay.api.figure import colour, figure
+from fireassay.api.chart import colour, figure
 
 PANEL = (
     '<svg class="ch" height="100" role="group" aria-label="one"><line class="g" x2="100%"/><text y="10">3</text>'

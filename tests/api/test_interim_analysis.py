@@ -11,13 +11,13 @@ from typing import Any
 import pytest
 
 import fireassay
-from fireassay.api.interim_analysis import advice, disturbed, half_width, look, looks, primary_intervals
+from fireassay.api.interim_analysis import advice, analyse, disturbed, half_width, looks, primary_intervals
 from fireassay.clock import FakeClock
 from fireassay.estimates.estimate import Estimate
 from fireassay.frames.record_data import from_record
 from fireassay.record import folder as record_folder
 from fireassay.record.reader import open_record
-from fireassay.record.sealing.seal import plan_signature
+from fireassay.record.seal import plan_signature
 from tests.handmade import Handmade
 from tests.runners.making import experiment
 from tests.verdict.making import good
@@ -110,7 +110,7 @@ def test_a_real_adaptive_run_says_which_look_ended_it_and_at_which_confidence(tm
     assert measured.confidence == 0.975
     found = primary_intervals(measured)["wall_time at workers=1"]
     assert record.manifest["looks"][0]["widths"] == {"wall_time at workers=1": half_width(found)}
-    again = look(record.path, 5)
+    again = analyse(record.path, 5)
     assert again.enough
     assert again.sentence.startswith("after 5 blocks the only interval is wall_time at workers=1, ")
     assert again.sentence.endswith(" to either side at 97.5 % confidence; 99 % required: enough")
@@ -122,7 +122,7 @@ def test_a_record_without_a_primary_number_is_never_enough(tmp_path: Path) -> No
     with pytest.raises(WorkloadError):
         adaptive(tmp_path, "raise SystemExit(1)", launches={"per_configuration": 5, "precision": 0.5})
     [path] = (tmp_path / "records").iterdir()
-    found = look(path, 5)
+    found = analyse(path, 5)
     assert (found.enough, found.widths) == (False, {})
     assert found.sentence == "after 5 blocks: no primary number has been measured"
 
@@ -142,4 +142,4 @@ def test_a_launch_is_held_against_the_limits_while_its_record_is_being_written(t
 
 def test_the_advice_is_these_three() -> None:
     made = advice()
-    assert (made.looks, made.look, made.disturbed) == (looks, look, disturbed)
+    assert (made.looks, made.analyse, made.disturbed) == (looks, analyse, disturbed)

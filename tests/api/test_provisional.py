@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from fireassay import catalog
-from fireassay.api.provisional import after_block, blocks_done, table
+from fireassay.api.interim_analysis import after_block, blocks_done, table
 from fireassay.estimates.estimate import Absent, Estimate
 from fireassay.record.reader import open_record
 from fireassay.runners.experiment.progress import RunProgress

@@ -14,9 +14,8 @@ import pytest
 import fireassay
 from fireassay.api.chart import Chart
 from fireassay.api.comparison import Comparison
-from fireassay.api.estimate import of
 from fireassay.api.timing import Timed
-from fireassay.api.verdict import Verdict
+from fireassay.api.verdict import Verdict, of
 from fireassay.errors import RecordError, SpecError
 from fireassay.estimates.estimate import Absent
 from fireassay.record.tables import TABLES, arrow_schema

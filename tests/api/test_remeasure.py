@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from fireassay.api.remeasure import LOCK, PREFIX, CannotConfirm, Place, baseline_code, code_of
+from fireassay.api.checking import LOCK, PREFIX, CannotConfirm, Place, baseline_code, code_of
 from fireassay.cli import main
 from fireassay.frames.record_data import from_record
 from fireassay.record.lookup import resolve

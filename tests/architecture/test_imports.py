@@ -13,7 +13,7 @@ from tests.architecture.conftest import Run
 pytestmark = pytest.mark.slow
 
 
-RULES = ("fireassay.spec.rules.", "fireassay.spec.surroundings", "fireassay.spec.sections.tune")  # what the experiment runs on itself
+RULES = ("fireassay.spec.rules.", "fireassay.spec.rules.experiment", "fireassay.spec.sections.tune")  # what the experiment runs on itself
 LINT = "from importlinter.cli import lint_imports_command; lint_imports_command(['--no-cache'])"
 
 

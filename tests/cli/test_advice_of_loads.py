@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from fireassay.api.foresight import earlier_record, foreseen
-from fireassay.api.interim_analysis import look, primary_intervals
+from fireassay.api.experiment_run import earlier_record, foreseen
+from fireassay.api.interim_analysis import analyse, primary_intervals
 from fireassay.cli.support.dry_run import text
 from tests.serving_made import seal, simulated
 
@@ -28,7 +28,7 @@ def test_a_look_at_a_record_of_a_load_tells_its_widths(tmp_path: Path) -> None:
     made = simulated(rate=(4.0,), blocks=5, seconds=4.0)
     experiment = made.experiment
     made.experiment = experiment.model_copy(update={"launches": experiment.launches.model_copy(update={"precision": 0.5})})
-    found = look(seal(made.measured(), tmp_path), 5)
+    found = analyse(seal(made.measured(), tmp_path), 5)
     assert list(found.widths) == ["goodput at rate=4"]
     assert found.sentence.startswith("after 5 blocks the only interval is goodput at rate=4")
 

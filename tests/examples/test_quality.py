@@ -16,7 +16,7 @@ from fireassay import catalog
 from fireassay.quality.scoring.items import Task
 from fireassay.runners.evaluation import section, tasks_of
 from fireassay.spec.load import load
-from fireassay.spec.rules.notes import notes
+from fireassay.spec.rules.experiment import notes
 from tests.examples.test_serving import EXAMPLES, module
 
 MAKE_ITEMS, MAKE_MODEL, NUMBERS, EXPERIMENT = "quality/make_items.py", "quality/make_model.py", "quality/numbers.toml", "quality.toml"

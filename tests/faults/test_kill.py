@@ -42,7 +42,7 @@ def test_a_replica_is_killed_with_its_family_and_comes_back(tmp_path: Path) -> N
         with at_once("kill", struck_at(one), heard, for_s=0.1) as strike:
             until(strike.done.is_set, "the fault's end")
         wait_until_gone(family)
-        one.wait_ready(0)
+        until(lambda: one.state(0) == "ready", "the replica")
         assert one.pids(0)
         assert not set(one.pids(0)) & set(family)
     assert [row[0] for row in sorted(heard.rows, key=lambda row: row[1])] == [

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fireassay.frames.noise import COLUMNS, disturbances, disturbed, fold
-from fireassay.spec.sections.launcher import Noise
+from fireassay.spec.sections.workload import Noise
 from tests.handmade import Handmade
 
 pytestmark = pytest.mark.slow

@@ -142,7 +142,7 @@ def test_where_somebody_waits_between_the_first_gradient_and_the_first_bucket_th
 
 def test_rows_that_are_kept_back_are_written_with_the_next_flush(tmp_path: Path) -> None:
     """A kill loses no more of them than of any other row."""
-    from fireassay.record.salvage import END_MARK
+    from fireassay.record.streams import END_MARK
 
     identity = Identity(launch=0, rank=0, workers=2, incarnation=0, seed=0, host="here")
     sink = LaunchSink(tmp_path / "launch=0", identity, flush_s=3600.0)

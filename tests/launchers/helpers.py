@@ -13,7 +13,7 @@ from fireassay.launchers.support import fork_client, supervisor
 from fireassay.launchers.support.base import Ending, Handle, Request, worker_environment
 from fireassay.runners.experiment.run import run as run_experiment
 from fireassay.spec.experiment import Experiment
-from fireassay.spec.sections.launcher import Launcher as Settings
+from fireassay.spec.sections.workload import Launcher as Settings
 from tests.limits import PROCESS_S
 
 DEADLINE_S = PROCESS_S

@@ -19,7 +19,7 @@ from fireassay.launchers import local
 from fireassay.launchers.support import fork_client
 from fireassay.launchers.support.base import Request, worker_environment
 from fireassay.spec.load import from_mapping
-from fireassay.spec.sections.launcher import Launcher
+from fireassay.spec.sections.workload import Launcher
 from tests.launchers.helpers import is_gone, request, run, until
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(bool(local.no_fork()), reason=local.no_fork() or "possible")]

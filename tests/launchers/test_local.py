@@ -16,8 +16,7 @@ from fireassay.instruments import injected
 from fireassay.launchers import local
 from fireassay.launchers.support.base import loopback, worker_environment
 from fireassay.spec.experiment import Experiment, Factor
-from fireassay.spec.sections.launcher import Launcher
-from fireassay.spec.sections.workload import Workload
+from fireassay.spec.sections.workload import Launcher, Workload
 from tests.launchers.helpers import request, run
 
 

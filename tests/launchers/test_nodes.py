@@ -20,8 +20,7 @@ from fireassay.record.reader import open_record
 from fireassay.runners.experiment.run import run
 from fireassay.spec.experiment import Experiment, Factor, Launches
 from fireassay.spec.sections.faults import Fault
-from fireassay.spec.sections.launcher import Host, Launcher, Limits
-from fireassay.spec.sections.workload import Workload
+from fireassay.spec.sections.workload import Host, Launcher, Limits, Workload
 from tests.launchers import helpers
 from tests.launchers.namespaces import two_hosts, why_not
 
@@ -100,7 +99,7 @@ def test_each_node_gets_its_share_of_the_workers_and_the_first_holds_the_rendezv
 def test_no_variable_stands_in_an_argument_and_each_node_has_its_own(tmp_path: Path) -> None:
     """What a process is started with can be read by everybody on its machine."""
     of = (hosts(1, environment={"MY_TOKEN": "hidden"})[0], hosts(2)[1])
-    told = nodes.told(asked(tmp_path, of), "10.0.0.1:7")["nodes"]
+    told = nodes.job_of_nodes(asked(tmp_path, of), "10.0.0.1:7")["nodes"]
     assert "hidden" not in json.dumps([node["start"] for node in told])  # type: ignore[attr-defined]
     first, second = (node["job"]["environment"] for node in told)  # type: ignore[attr-defined]
     assert first["MY_TOKEN"] == "hidden"
@@ -110,7 +109,7 @@ def test_no_variable_stands_in_an_argument_and_each_node_has_its_own(tmp_path: P
 
 def test_the_marks_of_the_nodes_begin_with_the_launchs_and_differ(tmp_path: Path) -> None:
     request = asked(tmp_path, hosts())
-    marks = [node["job"]["mark"] for node in nodes.told(request, "x:1")["nodes"]]  # type: ignore[attr-defined]
+    marks = [node["job"]["mark"] for node in nodes.job_of_nodes(request, "x:1")["nodes"]]  # type: ignore[attr-defined]
     assert all(mark.startswith(request.mark) for mark in marks)
     assert not any(one != other and one.startswith(other) for one in marks for other in marks)
 

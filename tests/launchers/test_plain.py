@@ -9,8 +9,7 @@ import pytest
 from fireassay.errors import SpecError
 from fireassay.launchers import plain
 from fireassay.spec.experiment import Experiment, Factor
-from fireassay.spec.sections.launcher import Launcher
-from fireassay.spec.sections.workload import Workload
+from fireassay.spec.sections.workload import Launcher, Workload
 from tests.launchers.helpers import request, run
 
 # One write per worker: several would be mixed with those of the others.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from fireassay.spec.sections.flops import Flops
+from fireassay.spec.sections.costs import Flops
 from tests.handmade import Handmade
 
 H200 = "NVIDIA H200"

@@ -27,10 +27,10 @@ import psutil  # noqa: F401
 import pyarrow.parquet  # noqa: F401
 
 from fireassay.errors import RecordError
-from fireassay.record import coordinator
 from fireassay.record.folder import RecordFolder, reopen
+from fireassay.record.manifest import myself, release
 from fireassay.record.reader import open_record
-from fireassay.record.sealing.verify import verify
+from fireassay.record.seal import verify
 from tests.record.making import unfinished
 
 WATCHED = {"open", "os.rename", "os.remove", "os.mkdir", "os.rmdir", "os.scandir", "os.listdir"}
@@ -113,8 +113,8 @@ def drill(original: RecordFolder, path: Path, mode: str, at: int) -> dict[str, A
     pipe_out, pipe_in = os.pipe()
     pid = os.fork()
     if pid == 0:
-        coordinator.release(original.path)
-        folder = RecordFolder(path, original.experiment, manifest | {"coordinator": coordinator.myself()})
+        release(original.path)
+        folder = RecordFolder(path, original.experiment, manifest | {"coordinator": myself()})
         folder._store(folder.manifest)
         os.write(pipe_in, child(path, folder, mode, at).encode())
         os._exit(0)

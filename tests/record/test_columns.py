@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fireassay.record.columns import to_array
+from fireassay.record.streams import to_array
 
 KINDS = {
     pa.int32(): st.integers(-(2**31) - 1, 2**31),

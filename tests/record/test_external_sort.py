@@ -12,9 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fireassay.record import external_sort
-from fireassay.record.salvage import batches
-from fireassay.record.sealing import seal
+from fireassay.record import seal, streams
+from fireassay.record.streams import batches
 from fireassay.record.tables import TABLES, arrow_schema
 from fireassay.record.unsealed import launch_name, read_launch, stream_files
 from fireassay.record.writer import StreamWriter, to_batch
@@ -50,8 +49,8 @@ def write(path: Path, numbers: list[int], *, writer: str, rows_each: int) -> Pat
 def ordered(path: Path, monkeypatch: pytest.MonkeyPatch | None = None) -> tuple[pa.Table | None, list[str]]:
     """Both ways; they must agree. What they give, and what they say was lost."""
     expected, lost = read_launch(path, 0, "requests")
-    found = external_sort.scan(stream_files(path, 0, "requests"), "requests")
-    parts = list(external_sort.groups(found))
+    found = streams.scan(stream_files(path, 0, "requests"), "requests")
+    parts = list(streams.groups(found))
     if expected is None:
         assert parts == []
         return None, list(lost)
@@ -81,7 +80,7 @@ def test_rows_are_those_of_the_short_way(
     if not shuffled:
         numbers = sorted(numbers)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(external_sort, "GROUP_BYTES", group)
+        patch.setattr(streams, "GROUP_BYTES", group)
         for place in range(writers):
             file = write(path, numbers[place::writers], writer="abc"[place], rows_each=rows_each)
             if place == 0 and cut and file.exists():
@@ -114,14 +113,14 @@ def test_a_stream_that_was_cut_off_can_be_read_batch_by_batch(tmp_path: Path) ->
 
 def test_groups_are_of_some_megabytes_and_long_rows_make_them_short(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write(tmp_path, list(range(200)), writer="a", rows_each=20)
-    found = external_sort.scan(stream_files(tmp_path, 0, "requests"), "requests")
-    monkeypatch.setattr(external_sort, "GROUP_BYTES", found.bytes // 10)
-    assert [group.num_rows for group in external_sort.groups(found)] == [20] * 10
-    monkeypatch.setattr(external_sort, "GROUP_BYTES", 1)
-    assert [group.num_rows for group in external_sort.groups(found)] == [1] * 200
-    monkeypatch.setattr(external_sort, "GROUP_BYTES", 1 << 40)
-    monkeypatch.setattr(external_sort, "GROUP_ROWS", 150)
-    assert [group.num_rows for group in external_sort.groups(found)] == [150, 50]
+    found = streams.scan(stream_files(tmp_path, 0, "requests"), "requests")
+    monkeypatch.setattr(streams, "GROUP_BYTES", found.bytes // 10)
+    assert [group.num_rows for group in streams.groups(found)] == [20] * 10
+    monkeypatch.setattr(streams, "GROUP_BYTES", 1)
+    assert [group.num_rows for group in streams.groups(found)] == [1] * 200
+    monkeypatch.setattr(streams, "GROUP_BYTES", 1 << 40)
+    monkeypatch.setattr(streams, "GROUP_ROWS", 150)
+    assert [group.num_rows for group in streams.groups(found)] == [150, 50]
 
 
 def test_a_record_is_sealed_the_same_either_way(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,8 +14,9 @@ import pytest
 
 from fireassay.clock import FakeClock
 from fireassay.errors import RecordError
-from fireassay.record import coordinator, files
+from fireassay.record import files
 from fireassay.record.folder import RecordFolder, create, reopen
+from fireassay.record.manifest import hold, myself, release
 from fireassay.record.reader import open_record
 from fireassay.spec.experiment import Experiment, Factor, Gates, Quality
 from fireassay.spec.sections.costs import Prices
@@ -29,7 +30,7 @@ def dead(path: Path) -> None:
     manifest = json.loads((path / "manifest.json").read_bytes())
     manifest["coordinator"] |= {"pid": 1, "create_time": 0.0}
     (path / "manifest.json").write_text(json.dumps(manifest))
-    coordinator.release(path)
+    release(path)
 
 
 def test_a_folder_is_named_after_experiment_time_and_id(tmp_path: Path) -> None:
@@ -242,10 +243,10 @@ def test_a_record_whose_last_rows_did_not_reach_the_disk_is_not_sealed_as_comple
 
 def test_a_record_whose_coordinator_lives_is_not_taken_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made = create(tmp_path, experiment(), "", clock=FakeClock())
-    another = coordinator.myself() | {"pid": os.getppid(), "create_time": _created(os.getppid())}
+    another = myself() | {"pid": os.getppid(), "create_time": _created(os.getppid())}
     manifest = made.manifest | {"coordinator": another}
     (made.path / "manifest.json").write_text(json.dumps(manifest))
-    coordinator.release(made.path)
+    release(made.path)
     with pytest.raises(RecordError, match=rf"is still being written by process {os.getppid()} on .*\. Wait for it"):
         reopen(made.path)
 
@@ -262,7 +263,7 @@ def test_of_two_that_resume_at_once_only_one_gets_the_record(tmp_path: Path) -> 
     ours, theirs = os.pipe()
     child = os.fork()
     if child == 0:
-        coordinator.hold(made.path)
+        hold(made.path)
         os.write(theirs, b"held")
         os.read(ours, 0)
         os.kill(os.getpid(), 19)  # SIGSTOP: holds the lock until it is killed

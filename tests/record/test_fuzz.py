@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from fireassay.errors import RecordError
 from fireassay.record.lookup import record_folders
 from fireassay.record.reader import open_record
-from fireassay.record.sealing.verify import verify
+from fireassay.record.seal import verify
 from fireassay.record.tables import TABLES
 from tests.record.making import sealed, unfinished
 

@@ -22,10 +22,9 @@ from fireassay.cli import main
 from fireassay.errors import RecordError
 from fireassay.record.lookup import resolve
 from fireassay.record.reader import open_record
-from fireassay.record.sealing.seal import encode, seal_line
-from fireassay.record.sealing.verify import verify
+from fireassay.record.seal import encode, seal_line, verify
 from fireassay.record.tables import TABLES, arrow_schema
-from fireassay.record.untrusted import memory_bound, strict_json
+from fireassay.record.untrusted import memory_bound, paths
 from tests.limits import PROCESS_S
 from tests.record.making import sealed, unfinished
 from tests.records.make import HERE
@@ -170,8 +169,8 @@ def test_a_manifest_or_an_experiment_from_elsewhere_is_one_sentence_and_hides_no
 def test_the_time_for_wrong_keys_grows_with_their_number_alone() -> None:
     """A key of n parts costs the parser n squared: keys of more than 64 parts are refused before they are parsed."""
     with pytest.raises(ValueError, match="nested too deep"):
-        strict_json.toml_of(b"a" + b".a" * 70 + b" = 1")
-    assert strict_json.toml_of(b'x = "' + b"a." * 1000 + b'"\n# ' + b"." * 1000) == {"x": "a." * 1000}
+        paths.toml_of(b"a" + b".a" * 70 + b" = 1")
+    assert paths.toml_of(b'x = "' + b"a." * 1000 + b'"\n# ' + b"." * 1000) == {"x": "a." * 1000}
 
 
 def test_a_newer_record_that_cannot_be_opened_is_not_passed_over_in_silence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -12,11 +12,10 @@ import pyarrow.parquet as pq
 import pytest
 import tomli_w
 
-from fireassay.record import migrations
-from fireassay.record.migrations import Migration, ReadTable, steps_from
+from fireassay.record import manifest, seal
+from fireassay.record.manifest import Migration, ReadTable, steps_from
 from fireassay.record.reader import open_record
-from fireassay.record.sealing import seal
-from fireassay.record.sealing.verify import verify
+from fireassay.record.seal import verify
 from fireassay.record.tables import FORMAT_VERSION, HISTORY
 from tests.record.making import sealed
 
@@ -74,7 +73,7 @@ def of_format_0(root: Path) -> Path:
 @pytest.mark.slow
 def test_an_old_record_is_migrated_while_it_is_read_and_stays_intact(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = of_format_0(tmp_path)
-    monkeypatch.setitem(migrations.MIGRATIONS, 0, FROM_0)
+    monkeypatch.setitem(manifest.MIGRATIONS, 0, FROM_0)
     record = open_record(path)
     monkeypatch.setattr("fireassay.record.reader.MIGRATED", ("steps",))
     assert record.manifest["name"] == "digits"
@@ -89,10 +88,10 @@ def test_of_format_5_nobody_knows_what_examples_share(table: str) -> None:
     import pyarrow as pa
 
     old = pa.table({"launch": pa.array([0, 1], pa.int32())})
-    found = migrations.MIGRATIONS[5].table(table, {table: old}.get)
+    found = manifest.MIGRATIONS[5].table(table, {table: old}.get)
     assert found is not None
     assert (found.schema.field("cluster").type, found["cluster"].to_pylist()) == (pa.string(), [None, None])
-    assert migrations.MIGRATIONS[5].table("steps", {"steps": old}.get) is old
+    assert manifest.MIGRATIONS[5].table("steps", {"steps": old}.get) is old
 
 
 def test_migrations_are_chained_in_order_and_a_gap_is_not_jumped() -> None:
@@ -108,7 +107,7 @@ def test_every_format_since_the_first_can_be_read_and_is_in_the_history() -> Non
 
 
 def test_requests_of_format_3_say_nothing_of_the_time_inside_a_model() -> None:
-    step = migrations.MIGRATIONS[3]
+    step = manifest.MIGRATIONS[3]
     old = pa.table({"request": [1, 2]})
     read = step.table("requests", lambda _: old)
     assert read is not None
@@ -119,7 +118,7 @@ def test_requests_of_format_3_say_nothing_of_the_time_inside_a_model() -> None:
 
 
 def test_requests_of_format_6_say_nothing_of_how_unsure_their_times_are() -> None:
-    step = migrations.MIGRATIONS[6]
+    step = manifest.MIGRATIONS[6]
     old = pa.table({"request": [1, 2]})
     read = step.table("requests", lambda _: old)
     assert read is not None

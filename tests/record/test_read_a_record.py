@@ -12,7 +12,7 @@ import pytest
 
 from fireassay.clock import FakeClock
 from fireassay.record.folder import create
-from fireassay.record.sealing.verify import verify
+from fireassay.record.seal import verify
 from fireassay.record.writer import StreamWriter
 from tests.docs.blocks import Block, blocks
 from tests.limits import PROCESS_S

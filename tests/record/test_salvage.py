@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.strategies import binary
 
-from fireassay.record.salvage import END_MARK, read_buffer, read_stream
+from fireassay.record.streams import END_MARK, read_buffer, read_stream
 from fireassay.record.tables import arrow_schema
 from fireassay.record.writer import to_batch
 from tests.record.making import sample_row

@@ -13,8 +13,7 @@ import pytest
 from fireassay.clock import FakeClock
 from fireassay.errors import EnvironmentLacks, RecordError, SpecError
 from fireassay.record.folder import create
-from fireassay.record.sealing.seal import encode, seal_line
-from fireassay.record.sealing.verify import verify
+from fireassay.record.seal import encode, seal_line, verify
 from fireassay.record.store import Store, default_cache, shown_url
 from tests.record.making import experiment, launch_row, sealed, unfinished
 

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pytest
 
 from fireassay.record import writer as writer_module
-from fireassay.record.salvage import read_stream
+from fireassay.record.streams import read_stream
 from fireassay.record.writer import StreamWriter, to_batch
 from tests.limits import PROCESS_S
 from tests.record.making import sample_row, step_row

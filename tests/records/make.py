@@ -17,17 +17,15 @@ from pathlib import Path
 from fireassay.clock import SystemClock
 from fireassay.record import folder as record_folder
 from fireassay.record.reader import open_record
-from fireassay.record.sealing.seal import plan_signature
+from fireassay.record.seal import plan_signature
 from fireassay.runners import replay
-from fireassay.runners.experiment.context import RunContext
+from fireassay.runners.experiment.context import RunContext, StopRequest
 from fireassay.runners.experiment.run import run
-from fireassay.runners.experiment.signals import StopRequest
 from fireassay.spec.experiment import Experiment, Factor, Launches, Quality
 from fireassay.spec.load import load
 from fireassay.spec.plan import plan
 from fireassay.spec.sections.costs import Energy, Prices
-from fireassay.spec.sections.launcher import Launcher, Limits
-from fireassay.spec.sections.workload import Workload
+from fireassay.spec.sections.workload import Launcher, Limits, Workload
 from tests.builders import replayed
 from tests.docs.session import prepare
 

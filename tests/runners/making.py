@@ -11,9 +11,8 @@ from fireassay.clock import FakeClock
 from fireassay.launchers.support.base import Ending, Handle, Launcher, Request
 from fireassay.record import folder as record_folder
 from fireassay.record.progress import ProgressWriter
-from fireassay.record.sealing.seal import plan_signature
-from fireassay.runners.experiment.context import Job, Made, RunContext
-from fireassay.runners.experiment.signals import StopRequest
+from fireassay.record.seal import plan_signature
+from fireassay.runners.experiment.context import Job, Made, RunContext, StopRequest
 from fireassay.spec.experiment import Experiment
 from fireassay.spec.load import from_mapping
 from fireassay.spec.plan import PlannedFault, PlannedLaunch, plan

@@ -15,7 +15,7 @@ from fireassay.frames.record_data import RecordData, from_record
 from fireassay.kinds.evaluation.evaluation_rows import rows
 from fireassay.quality.scoring.items import Format, Item, Task
 from fireassay.record.reader import open_record
-from fireassay.record.sealing.verify import verify
+from fireassay.record.seal import verify
 from fireassay.runners.experiment.run import run
 from fireassay.spec.load import from_mapping
 from fireassay.spec.rules.evaluation import LOAD

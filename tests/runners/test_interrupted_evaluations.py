@@ -24,7 +24,7 @@ from fireassay.kinds.evaluation.evaluation_rows import rows
 from fireassay.launchers.support import supervisor
 from fireassay.quality.scoring import scoring
 from fireassay.record.reader import open_record
-from fireassay.record.sealing.verify import verify
+from fireassay.record.seal import verify
 from fireassay.runners.experiment.run import resume, run
 from fireassay.spec.load import from_mapping
 from fireassay.spec.rules.evaluation import LOAD

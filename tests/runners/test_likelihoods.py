@@ -13,7 +13,7 @@ from fireassay.errors import EnvironmentLacks, SpecError
 from fireassay.frames.record_data import RecordData, from_record
 from fireassay.instruments.calls.generation import quiet
 from fireassay.record.reader import open_record
-from fireassay.record.sealing.verify import verify
+from fireassay.record.seal import verify
 from fireassay.runners.evaluating import likelihood
 from fireassay.runners.evaluation import check
 from fireassay.runners.experiment.run import run

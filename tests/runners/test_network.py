@@ -15,8 +15,7 @@ from fireassay.record.reader import open_record
 from fireassay.runners.experiment.run import run
 from fireassay.runners.network import check, hosts_and_seconds
 from fireassay.spec.experiment import Experiment, Factor, Gates, Launches
-from fireassay.spec.sections.launcher import Noise
-from fireassay.spec.sections.workload import Workload
+from fireassay.spec.sections.workload import Noise, Workload
 
 SAID = Path(__file__).parents[1] / "golden" / "network"
 

@@ -12,8 +12,7 @@ from fireassay.clock import FakeClock
 from fireassay.errors import RecordError, SpecError, WorkloadError
 from fireassay.record import folder as record_folder
 from fireassay.record.reader import open_record
-from fireassay.record.sealing.seal import plan_signature
-from fireassay.record.sealing.verify import verify
+from fireassay.record.seal import plan_signature, verify
 from fireassay.record.tables import TABLES
 from fireassay.runners.experiment.run import resume, run
 from fireassay.spec.experiment import Experiment

@@ -20,10 +20,10 @@ from fireassay.instruments.reference_server.server import serving as reference_s
 from fireassay.instruments.reference_server.settings import Settings
 from fireassay.record.lookup import record_folders
 from fireassay.record.reader import Record, open_record
-from fireassay.record.sealing.verify import verify
+from fireassay.record.seal import verify
+from fireassay.runners.experiment.context import StopRequest
 from fireassay.runners.experiment.progress import RunProgress
 from fireassay.runners.experiment.run import resume, run
-from fireassay.runners.experiment.signals import StopRequest
 from fireassay.spec.experiment import Experiment
 from fireassay.spec.load import from_mapping
 from fireassay.verdict.judge import judge

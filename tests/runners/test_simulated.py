@@ -11,7 +11,7 @@ import pytest
 from fireassay.errors import SpecError
 from fireassay.frames.record_data import from_record
 from fireassay.record.reader import open_record
-from fireassay.record.sealing.verify import verify
+from fireassay.record.seal import verify
 from fireassay.runners.experiment.run import run
 from fireassay.spec.sections.faults import Fault
 from fireassay.spec.sections.workload import Workload

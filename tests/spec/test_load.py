@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 from fireassay.errors import Problem, SpecError
 from fireassay.spec.experiment import Experiment, Factor, Gates
 from fireassay.spec.load import from_mapping, load, read, to_toml
-from fireassay.spec.rules.experiment import MIN_LAUNCHES
-from fireassay.spec.rules.notes import notes
+from fireassay.spec.rules.experiment import MIN_LAUNCHES, notes
 from fireassay.spec.sections.workload import Workload
 from fireassay.verdict.gates import gate
 from tests.spec.making import SMALLEST, experiments, smallest, written

@@ -7,9 +7,8 @@ from datetime import date
 import pytest
 
 from fireassay.spec.experiment import Experiment, Factor
-from fireassay.spec.rules.notes import notes
-from fireassay.spec.sections.launcher import Host, Launcher
-from fireassay.spec.sections.workload import Workload
+from fireassay.spec.rules.experiment import notes
+from fireassay.spec.sections.workload import Host, Launcher, Workload
 
 DAY = date(2026, 1, 1)
 

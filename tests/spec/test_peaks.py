@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from fireassay.spec import peaks
-from fireassay.spec.peaks import knows, peak_of
+import fireassay
+from fireassay.spec.sections import costs
+from fireassay.spec.sections.costs import knows, peak_of
 
 # bfloat16, dense, as the makers publish it
 RIGHT = {
@@ -85,12 +86,12 @@ def test_single_precision_is_not_that_of_the_tensor_cores() -> None:
 
 
 def table() -> list[dict[str, object]]:
-    return list(tomllib.loads(Path(peaks.__file__).with_suffix(".toml").read_text())["peak"])
+    return list(tomllib.loads(costs.PEAKS.read_text())["peak"])
 
 
 def test_no_name_matches_two_entries() -> None:
     for device in (*RIGHT, *UNKNOWN):
-        assert sum(entry.device.fullmatch(device) is not None for entry in peaks._entries()) <= 1, device
+        assert sum(entry.device.fullmatch(device) is not None for entry in costs._entries()) <= 1, device
 
 
 def test_half_the_bits_are_about_twice_the_speed_on_tensor_cores_so_that_no_figure_is_a_sparse_one() -> None:
@@ -144,4 +145,4 @@ def test_every_entry_says_where_it_is_from() -> None:
 
 
 def test_the_table_is_part_of_the_package() -> None:
-    assert Path(peaks.__file__).with_suffix(".toml").parent == Path(peaks.__file__).parent
+    assert costs.PEAKS.is_relative_to(Path(fireassay.__file__).parent)

@@ -13,8 +13,7 @@ import pytest
 from hypothesis import given, settings
 
 from fireassay.spec.experiment import Experiment
-from fireassay.spec.load import to_toml
-from fireassay.spec.schema import claim_schema, json_schema, key_table, section_table
+from fireassay.spec.load import claim_schema, json_schema, key_table, section_table, to_toml
 from tests.spec.making import experiments, smallest
 
 jsonschema = pytest.importorskip("jsonschema")

@@ -6,7 +6,7 @@ import pytest
 
 from fireassay.errors import SpecError
 from fireassay.spec.experiment import Experiment
-from fireassay.spec.sections.flops import NEEDS
+from fireassay.spec.sections.costs import NEEDS
 
 VALUES = {
     "parameters": 7e9,

@@ -20,7 +20,7 @@ import polars as pl
 
 from fireassay.launchers.support import supervisor
 from fireassay.record.reader import open_record
-from fireassay.record.sealing.verify import verify
+from fireassay.record.seal import verify
 from fireassay.spec.experiment import Experiment
 from fireassay.spec.load import from_mapping
 from fireassay.spec.plan import plan

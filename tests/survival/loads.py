@@ -22,7 +22,7 @@ from fireassay.instruments.reference_server.server import Served, serving
 from fireassay.instruments.reference_server.settings import Settings
 from fireassay.launchers.support import supervisor
 from fireassay.record.reader import Record, open_record
-from fireassay.record.sealing.verify import verify
+from fireassay.record.seal import verify
 from fireassay.spec.load import from_mapping
 from fireassay.spec.plan import plan
 from tests.survival import harness

@@ -18,8 +18,8 @@ from fireassay.instruments.reference_server.server import serving
 from fireassay.instruments.reference_server.settings import Settings
 from fireassay.launchers.support import supervisor
 from fireassay.record.reader import open_record
-from fireassay.record.salvage import read_stream
-from fireassay.record.sealing.verify import verify
+from fireassay.record.seal import verify
+from fireassay.record.streams import read_stream
 from fireassay.runners.experiment.run import resume
 from tests.survival.harness import DEADLINE_S, wait_for
 

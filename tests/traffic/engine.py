@@ -20,7 +20,7 @@ from typing import Any
 
 import uvloop
 
-from fireassay.record.salvage import read_stream
+from fireassay.record.streams import read_stream
 from fireassay.spec.plan import Configuration
 from fireassay.spec.sections.serving import Serving, Target
 from fireassay.traffic.arrivals import make

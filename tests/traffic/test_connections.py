@@ -18,8 +18,7 @@ import uvloop
 from fireassay.traffic.parts import Wire
 from fireassay.traffic.wire.compiled import Core, CorePool, built
 from fireassay.traffic.wire.connection import Pool
-from fireassay.traffic.wire.payloads import Payloads, address_of
-from fireassay.traffic.wire.response import Exchange
+from fireassay.traffic.wire.response import Exchange, Payloads, address_of
 from fireassay.traffic.wire.transports import tls_context
 from tests.traffic.engine import Heard, engine, well
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from fireassay.traffic.chunks import LAST, Framed
 from fireassay.traffic.parts import Answer, Ask, Kind, Reply
-from fireassay.traffic.replies import chunk_templates
+from fireassay.traffic.replies import openai_json
 from fireassay.traffic.replies.openai_stream import read_openai
 from tests.traffic.test_transcripts import STREAMED
 
@@ -92,7 +92,7 @@ def test_the_common_form_is_taken_in_its_framing() -> None:
         answer, reply = read_both(framed(stream(number, said)), {300, 900, 5000})
         assert answer.chunk_kind.count(Kind.CONTENT) == 89
     assert reply.framed is not None
-    assert chunk_templates.TEMPLATES
+    assert openai_json.TEMPLATES
 
 
 def test_what_goes_on_behind_its_end_is_malformed() -> None:

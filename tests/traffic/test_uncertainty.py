@@ -19,8 +19,7 @@ import uvloop
 from fireassay.traffic.parts import Answer, Ask, Reply, Wire
 from fireassay.traffic.replies.openai_stream import read_openai
 from fireassay.traffic.wire.connection import Pool
-from fireassay.traffic.wire.payloads import Payloads, address_of
-from fireassay.traffic.wire.response import Exchange
+from fireassay.traffic.wire.response import Exchange, Payloads, address_of
 from fireassay.traffic.wire.sockets import DELAYED_NS, judged, polling, stamping
 from fireassay.traffic.wire.transports import tls_context
 from tests.limits import PROCESS_S

@@ -17,8 +17,7 @@ from fireassay import catalog
 from fireassay.frames.record_data import RecordData, from_record
 from fireassay.record import files
 from fireassay.record.reader import open_record
-from fireassay.record.sealing.seal import describe, encode, seal_line
-from fireassay.record.sealing.verify import verify
+from fireassay.record.seal import describe, encode, seal_line, verify
 from fireassay.record.tables import arrow_schema
 from fireassay.record.unsealed import launch_name
 from fireassay.verdict.types import Finding

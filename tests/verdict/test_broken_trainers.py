@@ -14,7 +14,7 @@ import pytest
 
 from fireassay.frames.record_data import RecordData, from_record
 from fireassay.record.reader import open_record
-from fireassay.record.sealing.verify import verify
+from fireassay.record.seal import verify
 from fireassay.runners.experiment.run import run
 from fireassay.verdict.judge import Judgement, judge
 from tests.builders import replayed

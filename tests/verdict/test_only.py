@@ -14,7 +14,7 @@ from fireassay.reports.documents import record as as_json
 from fireassay.reports.view import View
 from fireassay.spec.experiment import Experiment, Gates, Verdict
 from fireassay.spec.load import from_mapping
-from fireassay.spec.rules.notes import notes
+from fireassay.spec.rules.experiment import notes
 from fireassay.verdict.judge import Judgement
 from tests.handmade import Handmade
 from tests.reports.written import written

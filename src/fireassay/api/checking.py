@@ -1,24 +1,236 @@
-"""Is a record no worse than a baseline, or than a history of records?  A suspicion is confirmed by measuring both again."""
+"""Is a record no worse than a baseline, or than a history of records?  A suspicion is confirmed by measuring both again.
+
+How is a suspected regression confirmed?
+
+Both versions of the code are measured again here, interleaved, and compared block by block.  The record's code is in the working
+directory; the baseline's is in the given folder, or in a temporary `git worktree` of the commit that the baseline record names,
+if that was clean.  Code runs only if its script is byte for byte the one measured: a record's claim is no reason to run
+other code.  Git hooks are disabled.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
+import fcntl
+import os
+import re
+import shutil
+import signal
+import subprocess
+import tempfile
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from fireassay.api import remeasure
 from fireassay.api.lookup import find, folders_of, pasted
 from fireassay.api.sides import Watch, comparable, refuse_itself, side, sides, unwatched
-from fireassay.errors import Interrupted, RecordError
+from fireassay.errors import AssayError, Interrupted, RecordError
+from fireassay.frames.record_data import RecordData
+from fireassay.record import environment
 from fireassay.record.store import is_address, shown_url
+from fireassay.runners.experiment import run
+from fireassay.runners.experiment.context import SIGNALS
 from fireassay.runners.experiment.progress import RunProgress
+from fireassay.runners.experiment.script import script_identity, with_secrets
+from fireassay.spec.experiment import Experiment
 from fireassay.verdict.checking.check import alone, check, check_history, confirm, unconfirmed
 from fireassay.verdict.checking.history import in_order
 from fireassay.verdict.checking.types import STATES, Check
 from fireassay.verdict.comparison.compare import compare
 from fireassay.verdict.comparison.sessions import DAYS
 from fireassay.verdict.comparison.types import Comparison, Side
+
+GIT_TIMEOUT_S = 120.0
+BLOCKS = 5
+PREFIX = "assay-baseline-"  # of the temporary folder for the baseline checkout
+LOCK = "in-use"
+FOLDER = "confirmations"  # below the root, so that `latest` and histories do not take these for a build's records
+
+
+class CannotConfirm(Exception):
+    """Why the two cannot be measured here; completes a sentence."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Place:
+    """Where the code of both sides may be."""
+
+    folder: Path | None  # from --folder
+    baseline: Path | None  # from --baseline-folder
+    here: Path  # the working directory
+
+
+def code_of(measured: RecordData, place: Place) -> Path:
+    """The folder with the record's own code. Raises CannotConfirm: the code is missing, or has changed since."""
+    if place.folder is not None:
+        return _same_script(measured, place.folder, "--folder")
+    recorded = Path(str(_script(measured).get("folder") or place.here))
+    inside = recorded.is_relative_to(place.here)
+    candidates = [place.here, *([recorded] if inside else [])]
+    why = ""
+    for candidate in candidates:
+        try:
+            return _same_script(measured, candidate, str(candidate))
+        except CannotConfirm as error:
+            why = why or str(error)
+    raise CannotConfirm(why)
+
+
+@contextmanager
+def baseline_code(measured: RecordData, place: Place, folder: Path) -> Iterator[Path]:
+    """The folder with the baseline's code, valid during the body; `folder` holds the record's.
+
+    Raises:
+        CannotConfirm: no clean commit is recorded, the repository lacks it, or the script differs.
+    """
+    if place.baseline is not None:
+        yield _same_script(measured, place.baseline, "--baseline-folder")
+        return
+    commit = _clean_commit(measured)
+    top = Path(_git(folder, "rev-parse", "--show-toplevel"))
+    _sweep(top)
+    with _unwinding(), tempfile.TemporaryDirectory(prefix=PREFIX) as temporary, _held(Path(temporary)):
+        tree = Path(temporary) / "tree"
+        try:
+            _git(top, "worktree", "add", "--detach", str(tree), commit)
+            yield _same_script(measured, tree / folder.resolve().relative_to(top.resolve()), f"commit {commit[:12]}")
+        finally:
+            with suppress(CannotConfirm):  # measurements count even if git cannot clean up
+                _git(top, "worktree", "remove", "--force", str(tree))
+
+
+def fresh(
+    experiment: Experiment,
+    baseline: Path,
+    record: Path,
+    *,
+    root: Path,
+    blocks: int = BLOCKS,
+    on_progress: Callable[[RunProgress], None] | None = None,
+) -> list[Path]:
+    """Measure both versions, interleaved, in `blocks` blocks of the record's experiment; returns the records, baseline first."""
+    spec = short(experiment, blocks)
+    sides = [run.Member(experiment=spec, folder=baseline, label="baseline"), run.Member(experiment=spec, folder=record, label="record")]
+    try:
+        return run.run_together(sides, root=root, on_progress=on_progress)
+    except Interrupted as error:  # resuming cannot interleave them, and the baseline checkout is gone by then
+        stopped = str(error).partition(";")[0]
+        raise Interrupted(
+            f"{stopped} while measuring both again: undecided. Run the same command again; the measurements are kept in {root}."
+        ) from error
+
+
+def short(experiment: Experiment, blocks: int) -> Experiment:
+    """The experiment with a fixed number of blocks, no faults, and secrets from this environment."""
+    launches = experiment.launches.model_copy(update={"per_configuration": blocks, "precision": None})
+    noise = experiment.noise.model_copy(update={"repeat": 0})
+    return with_secrets(experiment.model_copy(update={"launches": launches, "noise": noise, "faults": ()}))
+
+
+# ---- cleaning up --------------------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def _unwinding() -> Iterator[None]:
+    """Make termination signals unwind like Ctrl-C; by default they end assay at once and leave the checkout behind."""
+
+    def unwind(_number: int, _frame: object) -> None:
+        raise KeyboardInterrupt
+
+    is_main_thread = threading.current_thread() is threading.main_thread()
+    former = {number: signal.signal(number, unwind) for number in SIGNALS if is_main_thread and _is_default(number)}
+    try:
+        yield
+    finally:
+        for number, handler in former.items():
+            signal.signal(number, handler)
+
+
+def _is_default(number: signal.Signals) -> bool:
+    return signal.getsignal(number) is signal.SIG_DFL
+
+
+@contextmanager
+def _held(folder: Path) -> Iterator[None]:
+    """Mark a folder as in use until this process ends; the system releases the lock even if it is killed."""
+    with (folder / LOCK).open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+def _sweep(top: Path) -> None:
+    """Remove checkouts left by earlier processes that were killed."""
+    listed = _git(top, "worktree", "list", "--porcelain").splitlines()
+    trees = [Path(line.removeprefix("worktree ")) for line in listed if line.startswith("worktree ")]
+    for tree in trees:
+        if tree.name == "tree" and tree.parent.name.startswith(PREFIX) and _is_abandoned(tree.parent):
+            with suppress(CannotConfirm):
+                _git(top, "worktree", "remove", "--force", str(tree))
+            shutil.rmtree(tree.parent, ignore_errors=True)
+
+
+def _is_abandoned(folder: Path) -> bool:
+    try:
+        with (folder / LOCK).open() as file:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:  # in use, or not ours
+        return False
+    return True
+
+
+# ---- identity of the code --------------------------------------------------------------------------------------------
+
+
+def _script(measured: RecordData) -> Mapping[str, Any]:
+    script = measured.before.get("script")
+    return script if isinstance(script, Mapping) else {}
+
+
+def _same_script(measured: RecordData, folder: Path, where: str) -> Path:
+    recorded, script = _script(measured).get("sha256"), measured.experiment.workload.script
+    if recorded is None:
+        raise CannotConfirm("the record does not say which script it ran")
+    now = script_identity(measured.experiment, folder)["sha256"]
+    if now is None:
+        raise CannotConfirm(f"{where} does not contain {script}")
+    if now != recorded:
+        raise CannotConfirm(f"{script} in {where} is not the script that was measured")
+    return folder
+
+
+def _clean_commit(measured: RecordData) -> str:
+    git = (measured.before.get("workload") or {}).get("git")
+    commit = str(git.get("commit", "")) if isinstance(git, Mapping) else ""
+    if not re.fullmatch(r"[0-9a-f]{40}([0-9a-f]{24})?", commit):
+        raise CannotConfirm("the baseline's record names no commit; give a checkout of its code with --baseline-folder")
+    if not isinstance(git, Mapping) or git.get("dirty") is not False:
+        raise CannotConfirm("the baseline was measured with uncommitted changes; give its code with --baseline-folder")
+    return commit
+
+
+def _git(folder: Path, *words: str) -> str:
+    command = environment.command(folder, *words)
+    settings = os.environ | {"LC_ALL": "C", "GIT_TERMINAL_PROMPT": "0"}
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=GIT_TIMEOUT_S, env=settings, stdin=subprocess.DEVNULL)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise CannotConfirm(f"git could not run ({error})") from error
+    if done.returncode:
+        lines = done.stderr.strip().splitlines()
+        raise CannotConfirm(f"git {words[0]}: {lines[-1] if lines else done.returncode}")
+    return done.stdout.strip()
+
+
+def reason_of(error: Exception) -> str:
+    """The error as one line for a note."""
+    text = str(error).strip().splitlines()
+    return text[0] if text else type(error).__name__
+
+
+FAILURES = (CannotConfirm, AssayError)
+
 
 Again = Callable[[str], AbstractContextManager[Callable[[RunProgress], None] | None]]  # says why, and shows the progress in its body
 
@@ -54,7 +266,7 @@ class Checking:
     everything: bool  # every metric decides
     confirm: str  # auto, always or never
     blocks: int  # to measure again
-    code: remeasure.Place
+    code: Place
     again: Again
     watch: Watch = unwatched
 
@@ -123,21 +335,17 @@ class Checking:
             return self._measured_again(result, baseline, record)
         except Interrupted:
             raise
-        except remeasure.FAILURES as error:
-            return unconfirmed(result, remeasure.reason_of(error)), ()
+        except FAILURES as error:
+            return unconfirmed(result, reason_of(error)), ()
 
     def _measured_again(self, result: Check, baseline: Side, record: Side) -> tuple[Check, Sequence[Path]]:
-        """Fresh interleaved launches of both versions.
-
-        Raises:
-            CannotConfirm, AssayError: they cannot be measured here.
-        """
-        code, root = remeasure.code_of(record.measured, self.code), self.root / remeasure.FOLDER
+        """Fresh interleaved launches of both versions. Raises CannotConfirm, AssayError: they cannot be measured here."""
+        code, root = code_of(record.measured, self.code), self.root / FOLDER
         why = f"{result.sentence}\nmeasuring both again, interleaved: {self.blocks} blocks"
-        with self.again(why) as show, remeasure.baseline_code(baseline.measured, self.code, code) as old:
-            fresh = remeasure.fresh(record.measured.experiment, old, code, root=root, blocks=self.blocks, on_progress=show)
-        first, second = (side(path, watch=self.watch) for path in fresh)
-        return confirm(result, self._against(first, second), everything_in_doubt=self.confirm == "always"), fresh
+        with self.again(why) as show, baseline_code(baseline.measured, self.code, code) as old:
+            records = fresh(record.measured.experiment, old, code, root=root, blocks=self.blocks, on_progress=show)
+        first, second = (side(path, watch=self.watch) for path in records)
+        return confirm(result, self._against(first, second), everything_in_doubt=self.confirm == "always"), records
 
 
 def _is_earlier(other: Side, record: Side) -> bool:

@@ -7,28 +7,48 @@ With `serving.search`, a pilot first finds between which rates an engine stops m
 doubling the rate until the objectives are missed, then bisecting between the last two.  Pilot loads are records of their own and enter
 no result.  The experiment then runs at rates around the range found, in blocks like any other, and the capacity comes from it alone:
 estimating it from the data that chose the rates would bias it.
+
+How does a record stand for an experiment to repeat?  Every condition is kept but those that the flags change.
+
+assay load 5c07aa --concurrency 40,48,56
+assay run 5c07aa --launches 9
+
+How long will an experiment take, and which differences can it show?
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+import re
+import tomllib
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
+
+import polars as pl
 
 from fireassay.api.interim_analysis import advice
-from fireassay.clock import Clock
-from fireassay.errors import WorkloadError
+from fireassay.clock import Clock, SystemClock
+from fireassay.errors import RecordError, WorkloadError, refuse
 from fireassay.estimates.estimate import Estimate
 from fireassay.estimates.format import given
-from fireassay.frames.record_data import from_record
+from fireassay.frames.record_data import RecordData, from_record
 from fireassay.metrics.results import LazyResults
 from fireassay.printable import remark
-from fireassay.record.reader import open_record
+from fireassay.record.environment import carried_fitness
+from fireassay.record.lookup import record_folders, resolve
+from fireassay.record.manifest import read_manifest
+from fireassay.record.reader import judged_from, open_record
 from fireassay.runners.experiment import run as runner
 from fireassay.runners.experiment.progress import RunProgress
+from fireassay.runners.experiment.script import with_secrets
 from fireassay.spec.experiment import Experiment
+from fireassay.spec.flags.of_verb import Stored
+from fireassay.spec.load import parse, to_toml
+from fireassay.spec.plan import expected_seconds
+from fireassay.units import NS_PER_S
+from fireassay.verdict.power import Expectation, foresee
 
 PILOT_S: Final = 8.0  # longest pilot load
 DOUBLINGS: Final = 14
@@ -162,3 +182,104 @@ def pilot(experiment: Experiment, rate: float) -> Experiment:
             "launches": experiment.launches.model_copy(update={"per_configuration": 1, "precision": None}),
         }
     )
+
+
+ADDRESS: Final = re.compile(r"://|=|:\d+$")  # in what is never a record's name
+
+
+def stored(text: str | None, root: Path) -> Stored | None:
+    """The experiment of the record that the text names; None if it names a file, or no record."""
+    if text is None or Path(text).is_file() or text.endswith((".toml", ".py")):
+        return None
+    try:
+        path = resolve(text, root)
+    except RecordError:
+        return None  # reported as a missing file, which it is too
+    record = open_record(path)
+    return Stored(data=tomllib.loads(to_toml(with_secrets(record.experiment))), folder=folder_of(record.manifest))
+
+
+def recorded_load(words: Sequence[str], root: Path) -> Stored | None:
+    """The load of the record that a single address names; None if it is an address.
+
+    Raises:
+        SpecError: the record is no load, or another program sent it.
+    """
+    if len(words) != 1 or ADDRESS.search(words[0]):
+        return None
+    try:
+        path = resolve(words[0], root)
+        manifest = read_manifest(path)
+    except RecordError:  # then it is taken for an address, and the message is about addresses
+        return None
+    data = parse(path / "experiment.toml")[0]
+    _refuse_others(words[0], data, manifest)
+    return Stored(data=data, folder=folder_of(manifest))
+
+
+def _refuse_others(name: str, data: Mapping[str, Any], manifest: Mapping[str, Any]) -> None:
+    allowed = "an address, or a record of a load that assay sent"
+    if "serving" not in data:
+        raise refuse("URL", f"{name}, a record without a load", allowed, f"Repeat it with assay run {name}.", source="the flags")
+    if manifest.get("foreign"):
+        raise refuse("URL", f"{name}, whose load another program sent", allowed, source="the flags")
+
+
+def folder_of(manifest: Mapping[str, object]) -> Path:
+    """The folder of the script as recorded, if it still exists; else the working directory."""
+    environment = manifest.get("environment")
+    before = environment.get("before") if isinstance(environment, dict) else None
+    script = before.get("script") if isinstance(before, dict) else None
+    recorded = Path(str(script.get("folder"))) if isinstance(script, dict) and script.get("folder") else Path()
+    return recorded if recorded.is_dir() else Path()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Foreseen:
+    """What an experiment will take and can show."""
+
+    seconds: float | None  # None: no complete record ran this workload at all these levels
+    differences: Sequence[Expectation]
+
+
+def foreseen(experiment: Experiment, root: Path, detect: float | None = None) -> Foreseen:
+    """The time and the detectable differences of an experiment, by the newest record of the same workload and the last `assay doctor`.
+
+    Args:
+        detect: also the number of launches that show a change of this size.
+    """
+    earlier = earlier_record(experiment, root)
+    results = None if earlier is None else LazyResults(earlier)
+    floor = carried_fitness(SystemClock().utc()).get("noise_floor")  # between interleaved launches
+    noise_floor = float(floor) if isinstance(floor, int | float) else None
+    differences = foresee(experiment, earlier, results, noise_floor, detect)
+    return Foreseen(seconds=None if earlier is None else _expected_seconds(experiment, earlier), differences=differences)
+
+
+def earlier_record(experiment: Experiment, root: Path) -> RecordData | None:
+    """The newest complete record that ran the same workload."""
+    for path in sorted(record_folders(root), key=lambda path: path.stat().st_mtime, reverse=True):
+        try:
+            record = open_record(path)
+            if record.state == "complete" and _same_work(record.experiment, experiment):
+                with judged_from(path):
+                    return from_record(record)
+        except RecordError:
+            continue
+    return None
+
+
+def _same_work(earlier: Experiment, experiment: Experiment) -> bool:
+    """The same program; for serving, the same traffic on the same engines, whatever the loads and objectives."""
+    free = {"concurrency", "rate", "search", "objectives", "client"}
+    serving, earlier_serving = (
+        None if candidate.serving is None else candidate.serving.model_dump(exclude=free) for candidate in (experiment, earlier)
+    )
+    return earlier.workload == experiment.workload and serving == earlier_serving
+
+
+def _expected_seconds(experiment: Experiment, earlier: RecordData) -> float | None:
+    """From the median seconds of a launch by configuration."""
+    seconds = (pl.col("end_ns") - pl.col("begin_ns")) / NS_PER_S
+    ended = earlier.table("launches").filter(pl.col("status") == "ok")
+    return expected_seconds(experiment, dict(ended.group_by("configuration").agg(seconds.median()).iter_rows()))

@@ -14,9 +14,8 @@ from fireassay.errors import RecordError
 from fireassay.frames.per_launch import counted, per_launch
 from fireassay.frames.record_data import from_record
 from fireassay.record.reader import open_record
-from fireassay.runners.calibration import client, machine
-from fireassay.runners.calibration.client import ClientCalibration
-from fireassay.runners.calibration.machine import MachineExamination
+from fireassay.runners.calibration import machine
+from fireassay.runners.calibration.machine import ClientCalibration, MachineExamination
 from fireassay.runners.experiment.progress import RunProgress
 from fireassay.stats.comparing.aa_test import MIN_LAUNCHES, alike
 from fireassay.stats.series.trend import drift, memory
@@ -38,8 +37,8 @@ def machine_examined(
 def client_examined(seconds: float, announce: Callable[[str], None]) -> tuple[Result | None, str]:
     """Measure the load client, then judge: as `machine_examined`."""
     with tempfile.TemporaryDirectory(prefix="assay-doctor-") as scratch:
-        seen = client.calibrate(Path(scratch), seconds, announce)
-    return (of_client(seen, client.about()) if seen.errors else None), seen.stopped
+        seen = machine.calibrate(Path(scratch), seconds, announce)
+    return (of_client(seen, machine.about()) if seen.errors else None), seen.stopped
 
 
 def _launch_values(record: Path | None) -> tuple[list[float], list[float]]:

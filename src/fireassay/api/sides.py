@@ -12,9 +12,8 @@ from fireassay.api.lookup import folders_of
 from fireassay.errors import RecordError, refuse
 from fireassay.frames.record_data import from_record
 from fireassay.printable import remark
-from fireassay.record.reader import Record, open_record
-from fireassay.record.sealing.verify import verify
-from fireassay.record.unjudged import judged_from
+from fireassay.record.reader import Record, judged_from, open_record
+from fireassay.record.seal import verify
 from fireassay.verdict.comparison.comparability import differences, refusing
 from fireassay.verdict.comparison.sessions import DAYS, Days, days_of
 from fireassay.verdict.comparison.types import Side

@@ -16,17 +16,17 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from fireassay.api.estimate import Absent, Estimate
 from fireassay.api.experiment_run import Progress
 from fireassay.api.interim_analysis import advice
 from fireassay.api.record import ROOT, Record
 from fireassay.api.sides import Watch, side, unwatched
+from fireassay.api.verdict import Absent, Estimate
 from fireassay.errors import SpecError, WorkloadError, refuse
 from fireassay.printable import printable
 from fireassay.reports import fragments as html
 from fireassay.reports.pages.timing import Summary, summary, text
+from fireassay.runners.experiment import run
 from fireassay.runners.experiment import run as runner
-from fireassay.runners.experiment import session
 from fireassay.spec.experiment import Experiment
 from fireassay.spec.flags.experiment import NAME_LENGTH
 from fireassay.spec.load import from_mapping
@@ -169,11 +169,7 @@ def search_path(folder: Path | None) -> dict[str, str]:
 
 
 def json_arguments(args: Sequence[Any], kwargs: dict[str, Any]) -> list[str]:
-    """The arguments as the words of a function's experiment.
-
-    Raises:
-        SpecError: JSON cannot hold them unchanged.
-    """
+    """The arguments as the words of a function's experiment. Raises SpecError: JSON cannot hold them unchanged."""
     where = "the arguments of fireassay.time"
     try:
         texts = [json.dumps(list(args), allow_nan=False), json.dumps(kwargs, allow_nan=False)]
@@ -209,8 +205,8 @@ def measure(sides: Sequence[tuple[Experiment, str]], *, root: Path, on_progress:
     judging = advice() if any(spec.launches.precision is not None for spec, _ in sides) else None
     if len(sides) == 1:
         return [runner.run(sides[0][0], root=root, on_progress=on_progress, advice=judging)]
-    members = [session.Member(experiment=spec, folder=Path.cwd(), label=label) for spec, label in sides]
-    return session.run_together(members, root=root, on_progress=on_progress, advice=judging)
+    members = [run.Member(experiment=spec, folder=Path.cwd(), label=label) for spec, label in sides]
+    return run.run_together(members, root=root, on_progress=on_progress, advice=judging)
 
 
 def timed(paths: Sequence[Path], labels: Sequence[str], watch: Watch = unwatched) -> tuple[list[tuple[Summary, str]], Comparison | None]:

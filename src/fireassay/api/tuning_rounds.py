@@ -1,6 +1,6 @@
 """How are the rounds of a tuning measured, and how does an interrupted one resume?
 
-Measuring and judging meet here: `fireassay.runners.experiment.session` runs all candidates of a round interleaved,
+Measuring and judging meet here: `fireassay.runners.experiment.run` runs all candidates of a round interleaved,
 `fireassay.verdict.tuning` says which survive.  A round's records are the only state: with `resume`, a round whose records are
 complete, from one session, and of the same experiments and script is reused; an unfinished one is measured again.  Only the
 newest session counts, and none older than the round before it: an earlier tuning of the same file is not the interrupted one.
@@ -21,7 +21,7 @@ from fireassay.estimates.format import count
 from fireassay.frames.record_data import from_record
 from fireassay.record.lookup import record_folders
 from fireassay.record.reader import open_record
-from fireassay.runners.experiment import session
+from fireassay.runners.experiment import run
 from fireassay.runners.experiment.progress import RunProgress
 from fireassay.spec.experiment import Experiment
 from fireassay.spec.sections.tune import Choice, Tune, arm, check, choices, left_out, rounds_after, rounds_at_most
@@ -104,12 +104,12 @@ class _Rounds:
 
     def _made(self, experiments: Sequence[Experiment], choices: Sequence[Choice], index: int, last: bool) -> Sequence[Path]:
         every = [
-            session.Member(experiment=experiment, folder=self.folder, label=choice.label)
+            run.Member(experiment=experiment, folder=self.folder, label=choice.label)
             for experiment, choice in zip(experiments, choices, strict=True)
         ]
-        show = None if self.show is None else _Left(self.show, self.walls, self._launches(experiments, last)).tell
+        show = None if self.show is None else _Left(self.show, self.walls, self._launches(experiments, last)).report
         try:
-            return session.run_together(every, root=self.root, on_progress=show, advice=advice())
+            return run.run_together(every, root=self.root, on_progress=show, advice=advice())
         except Interrupted:
             raise Interrupted(
                 f"interrupted in round {index + 1}; the measurements are kept in {self.root}, in records named "
@@ -143,7 +143,7 @@ class _Left:
     launches: int
     ended: dict[Path, int] = field(default_factory=dict)
 
-    def tell(self, progress: RunProgress) -> None:
+    def report(self, progress: RunProgress) -> None:
         """Show progress with the time left of all rounds, from the mean launch so far."""
         known = self.ended.get(progress.record, 0)
         self.walls += [(row["end_ns"] - row["begin_ns"]) / 1e9 for row in progress.rows[known:]]

@@ -5,14 +5,14 @@ assay's own proxy resets a share of a replica's connections, open and new; `fire
 
 from __future__ import annotations
 
-from fireassay.faults.support import own_proxy
+from fireassay.faults import delay
 from fireassay.faults.support.base import Fault, Struck, Undo
 
 
-def on_load(struck: Struck, asked: own_proxy.Shared) -> Undo:
+def on_load(struck: Struck, asked: delay.Shared) -> Undo:
     """Reset the share of connections until undone. Raises RuntimeError: the proxy has exited."""
     struck.front.control(struck.front_url, reset_share=asked.share)
     return lambda: struck.front.control(struck.front_url)
 
 
-FAULT = Fault(name="reset", on_load=on_load, needs="proxy", keys=own_proxy.Shared, check=own_proxy.check, front=own_proxy.front)
+FAULT = Fault(name="reset", on_load=on_load, needs="proxy", keys=delay.Shared, check=delay.check, front=delay.front)

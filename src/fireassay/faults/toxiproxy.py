@@ -18,8 +18,8 @@ from urllib.parse import quote, urlsplit
 from pydantic import Field
 
 from fireassay.errors import EnvironmentLacks, refuse
+from fireassay.faults.delay import Delayed
 from fireassay.faults.support.base import Fault, Struck, Undo
-from fireassay.faults.support.own_proxy import Delayed
 from fireassay.spec.sections.serving import Target
 
 DEFAULT_API = "http://127.0.0.1:8474"

@@ -27,7 +27,7 @@ import polars as pl
 
 from fireassay.estimates.format import given, reading
 from fireassay.frames.record_data import RecordData
-from fireassay.spec.sections.launcher import Noise
+from fireassay.spec.sections.workload import Noise
 from fireassay.units import FRACTION
 
 MAD_TO_SIGMA: Final = 1.4826  # of the normal distribution

@@ -15,22 +15,7 @@ from itertools import accumulate
 from pathlib import Path
 from typing import Any, Final
 
-from fireassay.importers.support.base import (
-    MAX_S,
-    Foreign,
-    Load,
-    Reported,
-    RequestRow,
-    address,
-    failure,
-    inner,
-    is_number,
-    mapping,
-    reported,
-    text,
-    time_of_day,
-    whole,
-)
+from fireassay.importers.support import base
 from fireassay.importers.support.documents import NOTHING, Place, Words, documents, lines, loads
 from fireassay.units import NS_PER_S
 
@@ -74,12 +59,12 @@ def recognises(name: str, beginning: str) -> bool:
     )
 
 
-def read(path: Path, stack: ExitStack) -> Sequence[Load]:
+def read(path: Path, stack: ExitStack) -> Sequence[base.Load]:
     """The run in a file."""
     is_lines = '"request_start_ns"' in _first_line(path)
     totals_file = path.with_name(TOTALS) if is_lines else path
     totals = _totals(totals_file, stack)
-    requested = _Settings(inner(totals, "input_config"))
+    requested = _Settings(base.inner(totals, "input_config"))
     first_ns = seen = duration = None
     if is_lines:
         first_ns, duration, seen = _span(path)
@@ -107,7 +92,7 @@ def _first_line(path: Path) -> str:
 def _totals(path: Path, stack: ExitStack) -> Mapping[str, Any]:
     if not path.is_file():
         return {}
-    return next((mapping(document, place) for place, document in documents(path, (), stack)), {})
+    return next((base.mapping(document, place) for place, document in documents(path, (), stack)), {})
 
 
 def _load(
@@ -120,14 +105,14 @@ def _load(
     *,
     beside: bool,
     seen: int | None,
-) -> Load:
+) -> base.Load:
     missing = [] if rows is not None else [f"the requests: it holds totals only; import {LINES}, which AIPerf writes next to it"]
     if rows is not None and not beside:
         missing.append(f"the settings: there is no {TOTALS} next to it, so the load counts as a trace")
     elif not requested.process:
         missing.append("the requested load (input_config), so it counts as a trace")
-    begin = totals.get("start_time") if first_ns is None else time_of_day(first_ns / NS_PER_S)
-    return Load(
+    begin = totals.get("start_time") if first_ns is None else base.time_of_day(first_ns / NS_PER_S)
+    return base.Load(
         file=file,
         kind=requested.kind,
         load=requested.load,
@@ -143,7 +128,7 @@ def _load(
         reported=tuple(_reported(totals)),
         missing=tuple(missing),
         doubts=_doubts(totals, seen),
-        version=text(totals, "aiperf_version", Place(TOTALS), 40) or "",
+        version=base.text(totals, "aiperf_version", Place(TOTALS), 40) or "",
     )
 
 
@@ -161,12 +146,12 @@ class _Settings:
         self.arrivals: dict[str, Any] = {}
         self.more: dict[str, Any] = {}
         self.scenario = "dataset"
-        endpoint = inner(config, "endpoint")
+        endpoint = base.inner(config, "endpoint")
         urls = endpoint.get("urls")
-        self.url = address(urls[0] if isinstance(urls, list) and urls else endpoint.get("url"))
+        self.url = base.address(urls[0] if isinstance(urls, list) and urls else endpoint.get("url"))
         self._model(config, endpoint)
         self._endpoint(endpoint)
-        self._arrivals(inner(config, "loadgen") or _profiling(config))
+        self._arrivals(base.inner(config, "loadgen") or _profiling(config))
         self._lengths(config)
 
     def serving(self, file: str) -> dict[str, Any]:
@@ -174,10 +159,10 @@ class _Settings:
 
     def _model(self, config: Mapping[str, Any], endpoint: Mapping[str, Any]) -> None:
         names = endpoint.get("model_names")
-        items = inner(config, "models").get("items")
+        items = base.inner(config, "models").get("items")
         name = names[0] if isinstance(names, list) and names else None
         if name is None and isinstance(items, list) and items:
-            name = inner(items[0]).get("name")
+            name = base.inner(items[0]).get("name")
         if isinstance(name, str) and name:
             self.more["model"] = name[:200]
             self.stated |= {"serving.model", "engine.model"}
@@ -209,8 +194,8 @@ class _Settings:
 
     def _lengths(self, config: Mapping[str, Any]) -> None:
         """Tokens in and out, if both are given as a mean and a deviation."""
-        prompt = inner(config, "input", "prompt")
-        pairs = [_length(inner(prompt, name)) for name in ("input_tokens", "output_tokens")]
+        prompt = base.inner(config, "input", "prompt")
+        pairs = [_length(base.inner(prompt, name)) for name in ("input_tokens", "output_tokens")]
         if not all(pairs):
             return
         (mean_in, wide_in), (mean_out, wide_out) = ((round(mean), round(wide)) for mean, wide in filter(None, pairs))
@@ -224,8 +209,14 @@ class _Settings:
 def _profiling(config: Mapping[str, Any]) -> Mapping[str, Any]:
     """The measured phase, in the newer configuration format."""
     phases = config.get("phases")
-    entries = phases if isinstance(phases, list) else [{"name": name, **inner(phase)} for name, phase in inner(config, "phases").items()]
-    return next((inner(phase) for phase in entries if "profiling" in (inner(phase).get("name"), inner(phase).get("phase"))), {})
+    entries = (
+        phases
+        if isinstance(phases, list)
+        else [{"name": name, **base.inner(phase)} for name, phase in base.inner(config, "phases").items()]
+    )
+    return next(
+        (base.inner(phase) for phase in entries if "profiling" in (base.inner(phase).get("name"), base.inner(phase).get("phase"))), {}
+    )
 
 
 def _length(distribution: Mapping[str, Any]) -> tuple[float, float] | None:
@@ -235,7 +226,7 @@ def _length(distribution: Mapping[str, Any]) -> tuple[float, float] | None:
 
 def _plain(value: object) -> float | None:
     """A finite number >= 0; None for any other value."""
-    return float(value) if is_number(value) and value >= 0 else None
+    return float(value) if base.is_number(value) and value >= 0 else None
 
 
 # ---- the requests ----------------------------------------------------------------------------------------------------
@@ -255,21 +246,21 @@ def _span(path: Path) -> tuple[int, float, int]:
     return first, max(0, last - first) / NS_PER_S, count
 
 
-def _rows(path: Path) -> Iterator[RequestRow]:
+def _rows(path: Path) -> Iterator[base.RequestRow]:
     for place, line in lines(path):
         yield _row(*_of(place, line), place)
 
 
 def _of(place: Place, line: str) -> tuple[Mapping[str, Any], Mapping[str, Any], Mapping[str, Any] | None]:
     """(metadata, metrics, error) of a line."""
-    record = mapping(loads(line, place), place)
-    metadata = mapping(record.get("metadata"), place.at("metadata"))
+    record = base.mapping(loads(line, place), place)
+    metadata = base.mapping(record.get("metadata"), place.at("metadata"))
     error = record.get("error")
     metrics = record.get("metrics") or {}
-    return metadata, mapping(metrics, place.at("metrics")), None if error is None else mapping(error, place.at("error"))
+    return metadata, base.mapping(metrics, place.at("metrics")), None if error is None else base.mapping(error, place.at("error"))
 
 
-def _row(metadata: Mapping[str, Any], metrics: Mapping[str, Any], error: Mapping[str, Any] | None, place: Place) -> RequestRow:
+def _row(metadata: Mapping[str, Any], metrics: Mapping[str, Any], error: Mapping[str, Any] | None, place: Place) -> base.RequestRow:
     at = place.at("metadata")
     sent_ns = _stamp(metadata, "request_start_ns", at)
     end_ns = _stamp(metadata, "request_end_ns", at, needed=False)
@@ -283,8 +274,8 @@ def _row(metadata: Mapping[str, Any], metrics: Mapping[str, Any], error: Mapping
         "sent_ns": sent_ns,
         "phase": PHASES[phase],
         "done_ns": None if end_ns is None else end_ns - sent_ns,
-        "session": whole(metadata, "session_num", at),
-        "turn": whole(metadata, "turn_index", at),
+        "session": base.whole(metadata, "session_num", at),
+        "turn": base.whole(metadata, "turn_index", at),
         "counted_in": _count(metrics, ("input_sequence_length", "error_isl"), place),
     }
     if error is not None or metadata.get("was_cancelled") is True:
@@ -292,7 +283,7 @@ def _row(metadata: Mapping[str, Any], metrics: Mapping[str, Any], error: Mapping
     first = _duration_ns(metrics, "time_to_first_token", place)
     gaps = _gaps(metrics, place)
     last = _duration_ns(metrics, "request_latency", place)
-    return RequestRow(
+    return base.RequestRow(
         **common,
         first_ns=first,
         visible_ns=_duration_ns(metrics, "time_to_first_output_token", place),
@@ -306,12 +297,12 @@ def _row(metadata: Mapping[str, Any], metrics: Mapping[str, Any], error: Mapping
     )
 
 
-def _failed(error: Mapping[str, Any], at: Place, cancelled: bool, common: Mapping[str, Any]) -> RequestRow:
+def _failed(error: Mapping[str, Any], at: Place, cancelled: bool, common: Mapping[str, Any]) -> base.RequestRow:
     code = error.get("code")
     code = code if isinstance(code, int) and not isinstance(code, bool) else None
-    words = ": ".join(filter(None, (text(error, "type", at, 80), text(error, "message", at)))) or None
-    status = "cancelled" if cancelled else failure(words, code)
-    return RequestRow(**common, status=status, http_status=code if code and 100 <= code <= 599 else None, error=words)
+    words = ": ".join(filter(None, (base.text(error, "type", at, 80), base.text(error, "message", at)))) or None
+    status = "cancelled" if cancelled else base.failure(words, code)
+    return base.RequestRow(**common, status=status, http_status=code if code and 100 <= code <= 599 else None, error=words)
 
 
 def _stamp(metadata: Mapping[str, Any], key: str, at: Place, *, needed: bool = True) -> int | None:
@@ -328,7 +319,7 @@ def _metric(metrics: Mapping[str, Any], name: str, place: Place) -> tuple[Any, s
     if value is None:
         return None
     at = place.at("metrics").at(name)
-    metric = mapping(value, at)
+    metric = base.mapping(value, at)
     return metric.get("value"), str(metric.get("unit", "")), at.at("value")
 
 
@@ -342,7 +333,7 @@ def _in_ns(value: object, unit: str, at: Place) -> int:
     if scale is None:
         raise at.wrong(Words(f"a time in {unit!r}"), f"one in {', '.join(UNITS)}")
     known = _plain(value)
-    if known is None or known * scale > MAX_S:
+    if known is None or known * scale > base.MAX_S:
         raise at.wrong(value, "a number of at least 0")
     return round(known * scale * NS_PER_S)
 
@@ -362,27 +353,30 @@ def _count(metrics: Mapping[str, Any], names: Sequence[str], place: Place) -> in
     if metric is None:
         return None
     value, _, at = metric
-    return whole({"value": value}, "value", Place(at.file, at.line, at.path.removesuffix(".value")))
+    return base.whole({"value": value}, "value", Place(at.file, at.line, at.path.removesuffix(".value")))
 
 
 # ---- reported and missing values -------------------------------------------------------------------------------------
 
 
 def _duration(totals: Mapping[str, Any]) -> float | None:
-    value, unit = (_plain(inner(totals, "benchmark_duration").get("avg")), str(inner(totals, "benchmark_duration").get("unit", "sec")))
+    value, unit = (
+        _plain(base.inner(totals, "benchmark_duration").get("avg")),
+        str(base.inner(totals, "benchmark_duration").get("unit", "sec")),
+    )
     return None if value is None else value * UNITS.get(unit.lower(), 1.0)
 
 
-def _reported(totals: Mapping[str, Any]) -> Iterator[Reported]:
+def _reported(totals: Mapping[str, Any]) -> Iterator[base.Reported]:
     for key, title in (("request_count", "answered requests"), ("error_request_count", "failed requests")):
-        yield from reported(inner(totals, key), "avg", title, "count")
+        yield from base.reported(base.inner(totals, key), "avg", title, "count")
     for key, title, ours in RATES:
-        yield from reported(inner(totals, key), "avg", title, "1/s", ours)
+        yield from base.reported(base.inner(totals, key), "avg", title, "1/s", ours)
     for key, title, ours in LATENCIES:
-        metric = inner(totals, key)
+        metric = base.inner(totals, key)
         for statistic, quantile in STATISTICS:
             near = f"{ours}_{quantile}" if quantile else ("itl_aiperf" if ours == "tpot" else "")
-            yield from reported(metric, statistic, f"{statistic} {title}", _unit(metric), near)
+            yield from base.reported(metric, statistic, f"{statistic} {title}", _unit(metric), near)
 
 
 def _unit(metric: Mapping[str, Any]) -> str:
@@ -391,7 +385,7 @@ def _unit(metric: Mapping[str, Any]) -> str:
 
 def _doubts(totals: Mapping[str, Any], seen: int | None) -> tuple[str, ...]:
     doubts = []
-    counts = [_plain(inner(totals, key).get("avg")) or 0.0 for key in ("request_count", "error_request_count")]
+    counts = [_plain(base.inner(totals, key).get("avg")) or 0.0 for key in ("request_count", "error_request_count")]
     if seen is not None and totals and sum(counts) and sum(counts) > seen:
         doubts.append(f"its totals report {sum(counts):,.0f} requests, but it lists {seen:,}")
     if totals.get("was_cancelled") is True:
@@ -399,7 +393,7 @@ def _doubts(totals: Mapping[str, Any], seen: int | None) -> tuple[str, ...]:
     return tuple(doubts)
 
 
-FOREIGN = Foreign(
+FOREIGN = base.Foreign(
     name="aiperf",
     title="AIPerf",
     files=f"{LINES}, with {TOTALS} next to it if present, or that alone",

@@ -14,20 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
-from fireassay.importers.support.base import (
-    Foreign,
-    Load,
-    Reported,
-    RequestRow,
-    failure,
-    inner,
-    mapping,
-    nanoseconds,
-    number,
-    reported,
-    text,
-    whole,
-)
+from fireassay.importers.support import base
 from fireassay.importers.support.documents import Place, Spool, documents
 from fireassay.spec.sections import scenario
 
@@ -58,10 +45,10 @@ def recognises(_: str, beginning: str) -> bool:
     return '"aggregated_metrics"' in beginning and ('"num_concurrency"' in beginning or f'"{REQUESTS}"' in beginning)
 
 
-def read(path: Path, stack: ExitStack) -> Sequence[Load]:
+def read(path: Path, stack: ExitStack) -> Sequence[base.Load]:
     """The run in a file."""
     metadata = _metadata(path, stack)
-    return [_load(path.name, mapping(run, place), place, metadata) for place, run in documents(path, [(REQUESTS,)], stack)]
+    return [_load(path.name, base.mapping(run, place), place, metadata) for place, run in documents(path, [(REQUESTS,)], stack)]
 
 
 def beside(path: Path) -> tuple[Path, ...]:
@@ -74,11 +61,11 @@ def _metadata(path: Path, stack: ExitStack) -> Mapping[str, Any]:
     file = path.with_name(METADATA)
     if not file.is_file():
         return {}
-    return next((mapping(document, place) for place, document in documents(file, (), stack)), {})
+    return next((base.mapping(document, place) for place, document in documents(file, (), stack)), {})
 
 
-def _load(file: str, run: Mapping[str, Any], place: Place, metadata: Mapping[str, Any]) -> Load:
-    totals = mapping(run.get("aggregated_metrics"), place.at("aggregated_metrics"))
+def _load(file: str, run: Mapping[str, Any], place: Place, metadata: Mapping[str, Any]) -> base.Load:
+    totals = base.mapping(run.get("aggregated_metrics"), place.at("aggregated_metrics"))
     at = place.at("aggregated_metrics")
     scenario_text = _scenario(totals, at)
     requests = run.get(REQUESTS)
@@ -90,7 +77,7 @@ def _load(file: str, run: Mapping[str, Any], place: Place, metadata: Mapping[str
     if unit is None:
         raise place.at("_time_unit").wrong(run.get("_time_unit"), " or ".join(UNITS))
     tokens = scenario_text[:1] not in WITHOUT_TOKENS and serving.get("task", "chat") not in ("embeddings", "rerank")
-    return Load(
+    return base.Load(
         file=file,
         kind="concurrency",
         load=_concurrency(totals, at),
@@ -98,14 +85,14 @@ def _load(file: str, run: Mapping[str, Any], place: Place, metadata: Mapping[str
         serving=serving,
         stated=frozenset(stated),
         backend=BACKENDS.get(str(metadata.get("api_backend", "")).lower(), "openai"),
-        conditions={key: value for key in SERVER if (value := text(metadata, key, Place(METADATA), 80))},
+        conditions={key: value for key in SERVER if (value := base.text(metadata, key, Place(METADATA), 80))},
         rows=partial(_rows, requests, place, unit, tokens) if isinstance(requests, Spool) else None,
         times="none",
-        duration_s=number(totals, "run_duration", at),
+        duration_s=base.number(totals, "run_duration", at),
         reported=tuple(_reported(totals, unit)),
         missing=_missing(metadata, requests),
         doubts=_doubts(totals, at, requests),
-        version=text(metadata, "benchmark_version", Place(METADATA), 40) or "",
+        version=base.text(metadata, "benchmark_version", Place(METADATA), 40) or "",
     )
 
 
@@ -113,7 +100,7 @@ def _load(file: str, run: Mapping[str, Any], place: Place, metadata: Mapping[str
 
 
 def _scenario(totals: Mapping[str, Any], at: Place) -> str:
-    value = text(totals, "scenario", at)
+    value = base.text(totals, "scenario", at)
     if value is None or scenario.problem(value) is not None:
         raise at.at("scenario").wrong(value, scenario.ALLOWED)
     return value
@@ -123,7 +110,7 @@ def _concurrency(totals: Mapping[str, Any], at: Place) -> float:
     kind = totals.get("iteration_type", "num_concurrency")
     if kind not in ("num_concurrency", "batch_size"):
         raise at.at("iteration_type").wrong(kind, '"num_concurrency" or "batch_size"')
-    concurrency = whole(totals, "num_concurrency", at)
+    concurrency = base.whole(totals, "num_concurrency", at)
     if not concurrency or concurrency > 1_000_000:
         raise at.at("num_concurrency").wrong(totals.get("num_concurrency"), "a whole number of at least 1")
     return float(concurrency)
@@ -133,13 +120,13 @@ def _serving(totals: Mapping[str, Any], at: Place, metadata: Mapping[str, Any]) 
     place = Place(METADATA)
     serving: dict[str, Any] = {"arrivals": {"process": "closed"}}
     if metadata:
-        serving["model"] = text(metadata, "api_model_name", place) or text(metadata, "model", place) or ""
-        serving["tokenizer"] = text(metadata, "server_model_tokenizer", place) or ""
+        serving["model"] = base.text(metadata, "api_model_name", place) or base.text(metadata, "model", place) or ""
+        serving["tokenizer"] = base.text(metadata, "server_model_tokenizer", place) or ""
         serving["task"] = TASKS.get(str(metadata.get("task", "")), "chat")
-    temperature = inner(metadata, "additional_request_params").get("temperature")
+    temperature = base.inner(metadata, "additional_request_params").get("temperature")
     if isinstance(temperature, int | float) and 0 <= temperature <= 10:
         serving["temperature"] = float(temperature)
-    batch = whole(totals, "batch_size", at)
+    batch = base.whole(totals, "batch_size", at)
     if "task" not in serving and _scenario(totals, at)[:1] in WITHOUT_TOKENS:
         serving["task"] = {"E": "embeddings", "R": "rerank"}[_scenario(totals, at)[:1]]
     if batch and batch > 1:
@@ -150,48 +137,48 @@ def _serving(totals: Mapping[str, Any], at: Place, metadata: Mapping[str, Any]) 
 # ---- the requests ----------------------------------------------------------------------------------------------------
 
 
-def _rows(requests: Spool, place: Place, unit: float, tokens: bool) -> Iterator[RequestRow]:
+def _rows(requests: Spool, place: Place, unit: float, tokens: bool) -> Iterator[base.RequestRow]:
     for index, (line, row) in enumerate(requests):
         at = Place(place.file, line, f"{REQUESTS}[{index}]")
-        yield _row(mapping(row, at), at, unit, tokens)
+        yield _row(base.mapping(row, at), at, unit, tokens)
 
 
-def _row(row: Mapping[str, Any], at: Place, unit: float, tokens: bool) -> RequestRow:
+def _row(row: Mapping[str, Any], at: Place, unit: float, tokens: bool) -> base.RequestRow:
     code = row.get("error_code")
     if code is not None:
         if not isinstance(code, int) or isinstance(code, bool):
             raise at.at("error_code").wrong(code, "a whole number, or null")
-        error = text(row, "error_message", at)
-        return RequestRow(status=failure(error, code), http_status=code if 100 <= code <= 599 else None, error=error)
-    ttft, latency = nanoseconds(row, "ttft", at, unit), nanoseconds(row, "e2e_latency", at, unit)
+        error = base.text(row, "error_message", at)
+        return base.RequestRow(status=base.failure(error, code), http_status=code if 100 <= code <= 599 else None, error=error)
+    ttft, latency = base.nanoseconds(row, "ttft", at, unit), base.nanoseconds(row, "e2e_latency", at, unit)
     if ttft is not None and latency is not None and ttft > latency:
         raise at.at("ttft").wrong(row["ttft"], f"at most e2e_latency, {row['e2e_latency']}")
-    return RequestRow(
+    return base.RequestRow(
         first_ns=ttft if tokens else None,
         last_ns=latency if tokens else None,
         done_ns=latency,
-        tokens_in=whole(row, "num_input_tokens", at),
-        tokens_out=whole(row, "num_output_tokens", at) if tokens else None,
-        tokens_reasoning=whole(row, "num_reasoning_tokens", at),
+        tokens_in=base.whole(row, "num_input_tokens", at),
+        tokens_out=base.whole(row, "num_output_tokens", at) if tokens else None,
+        tokens_reasoning=base.whole(row, "num_reasoning_tokens", at),
     )
 
 
 # ---- reported and missing values -------------------------------------------------------------------------------------
 
 
-def _reported(totals: Mapping[str, Any], unit: float) -> Iterator[Reported]:
-    yield from reported(totals, "num_completed_requests", "answered requests", "count")
-    yield from reported(totals, "num_error_requests", "failed requests", "count")
-    yield from reported(totals, "error_rate", "failed requests, as a share", "fraction", "error_rate")
-    yield from reported(totals, "requests_per_second", "requests per second, ramp and end included", "1/s", "request_throughput")
-    yield from reported(
+def _reported(totals: Mapping[str, Any], unit: float) -> Iterator[base.Reported]:
+    yield from base.reported(totals, "num_completed_requests", "answered requests", "count")
+    yield from base.reported(totals, "num_error_requests", "failed requests", "count")
+    yield from base.reported(totals, "error_rate", "failed requests, as a share", "fraction", "error_rate")
+    yield from base.reported(totals, "requests_per_second", "requests per second, ramp and end included", "1/s", "request_throughput")
+    yield from base.reported(
         totals, "mean_output_throughput_tokens_per_s", "output tokens per second, ramp and end included", "1/s", "output_throughput"
     )
     for key, title, ours in LATENCIES:
-        statistics = inner(totals, "stats", key)
+        statistics = base.inner(totals, "stats", key)
         for statistic, quantile in STATISTICS:
             near = f"{ours}_{quantile}" if quantile else ""
-            yield from reported(statistics, statistic, f"{statistic} {title}", "ms" if unit < 1.0 else "s", near)
+            yield from base.reported(statistics, statistic, f"{statistic} {title}", "ms" if unit < 1.0 else "s", near)
 
 
 def _missing(metadata: Mapping[str, Any], requests: object) -> tuple[str, ...]:
@@ -202,13 +189,13 @@ def _missing(metadata: Mapping[str, Any], requests: object) -> tuple[str, ...]:
 
 
 def _doubts(totals: Mapping[str, Any], at: Place, requests: object) -> tuple[str, ...]:
-    total = whole(totals, "num_requests", at)
+    total = base.whole(totals, "num_requests", at)
     if not isinstance(requests, Spool) or total is None or total == len(requests):
         return ()
     return (f"it reports {total:,} requests, but lists {len(requests):,}",)
 
 
-FOREIGN = Foreign(
+FOREIGN = base.Foreign(
     name="genai_bench",
     title="genai-bench",
     files="a run's JSON in the experiment folder, or the folder",

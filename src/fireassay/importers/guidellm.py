@@ -17,23 +17,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
-from fireassay.importers.support.base import (
-    Foreign,
-    Load,
-    Reported,
-    RequestRow,
-    address,
-    answer,
-    failure,
-    first,
-    inner,
-    mapping,
-    number,
-    reported,
-    text,
-    time_of_day,
-    whole,
-)
+from fireassay.importers.support import base
 from fireassay.importers.support.documents import EVERY, NOTHING, Place, Spool, documents
 from fireassay.units import NS_PER_S
 
@@ -67,34 +51,34 @@ def recognises(_: str, beginning: str) -> bool:
     )
 
 
-def read(path: Path, stack: ExitStack) -> Sequence[Load]:
+def read(path: Path, stack: ExitStack) -> Sequence[base.Load]:
     """The benchmarks in a file."""
     spooled = [("benchmarks", EVERY, "requests", fate) for fate in FATES]
     loads = []
     for place, report in documents(path, spooled, stack):
-        top = mapping(report, place)
+        top = base.mapping(report, place)
         benchmarks = top.get("benchmarks")
         if not isinstance(benchmarks, list):
             raise place.at("benchmarks").wrong(benchmarks if benchmarks is not None else NOTHING, "a list of benchmarks")
         for index, benchmark in enumerate(benchmarks):
             at = place.at("benchmarks").at(index)
-            loads.append(_load(path.name, mapping(benchmark, at), at, top))
+            loads.append(_load(path.name, base.mapping(benchmark, at), at, top))
     return loads
 
 
-def _load(file: str, benchmark: Mapping[str, Any], at: Place, top: Mapping[str, Any]) -> Load:
+def _load(file: str, benchmark: Mapping[str, Any], at: Place, top: Mapping[str, Any]) -> base.Load:
     strategy, where = _strategy(benchmark, at)
     kind, load, arrivals = _arrivals(strategy, where, benchmark, file)
     settings = _Settings(benchmark, top)
-    requests = {fate: spool for fate in FATES if isinstance(spool := inner(benchmark, "requests").get(fate), Spool)}
+    requests = {fate: spool for fate in FATES if isinstance(spool := base.inner(benchmark, "requests").get(fate), Spool)}
     listed = sum(len(spool) for spool in requests.values())
     issued = _issued(benchmark)
     sampled = bool(issued and issued > listed)
     planned = arrivals["process"] in PLANNED and _has_due_times(requests)
     stated = {"serving.load", "serving.arrivals.process", "serving.arrivals.cv"} | settings.stated
-    begin, end = (number(benchmark, key, at, most=LATEST_S) for key in ("start_time", "end_time"))
-    duration = number(benchmark, "duration", at)
-    return Load(
+    begin, end = (base.number(benchmark, key, at, most=LATEST_S) for key in ("start_time", "end_time"))
+    duration = base.number(benchmark, "duration", at)
+    return base.Load(
         file=file,
         kind=kind,
         load=load,
@@ -105,7 +89,7 @@ def _load(file: str, benchmark: Mapping[str, Any], at: Place, top: Mapping[str, 
         stated=frozenset(stated),
         rows=partial(_rows, requests, at, planned) if listed else None,
         times="none" if not listed else "sampled" if sampled else "whole",
-        begin_utc=time_of_day(begin) if begin else "",
+        begin_utc=base.time_of_day(begin) if begin else "",
         clock="scheduled" if planned else "sent",
         duration_s=duration or (end - begin if begin and end and end > begin else None),
         reported=tuple(_reported(benchmark)),
@@ -121,7 +105,7 @@ def _load(file: str, benchmark: Mapping[str, Any], at: Place, top: Mapping[str, 
 def _strategy(benchmark: Mapping[str, Any], at: Place) -> tuple[Mapping[str, Any], Place]:
     """The strategy's object and its place; older versions keep it below args."""
     for keys in (("config", "strategy"), ("args", "strategy"), ("scheduler", "strategy")):
-        strategy = inner(benchmark, *keys)
+        strategy = base.inner(benchmark, *keys)
         if strategy:
             return strategy, at.at(keys[0]).at(keys[1])
     raise at.at("config").at("strategy").wrong(NOTHING, "the strategy of the benchmark")
@@ -133,12 +117,12 @@ def _arrivals(strategy: Mapping[str, Any], at: Place, benchmark: Mapping[str, An
     if kind == "synchronous":
         return "concurrency", 1.0, {"process": "closed"}
     if kind == "concurrent":
-        streams = whole(strategy, "streams", at)
+        streams = base.whole(strategy, "streams", at)
         if not streams or streams > 1_000_000:
             raise at.at("streams").wrong(strategy.get("streams"), "a whole number of at least 1")
         return "concurrency", float(streams), {"process": "closed"}
     if kind in ("constant", "async", "poisson"):
-        rate = number(strategy, "rate", at, most=1e7)
+        rate = base.number(strategy, "rate", at, most=1e7)
         if not rate:
             raise at.at("rate").wrong(strategy.get("rate"), "a rate above 0")
         process = "poisson" if kind == "poisson" or strategy.get("schedule_type") == "poisson" else "constant"
@@ -156,13 +140,19 @@ class _Settings:
     def __init__(self, benchmark: Mapping[str, Any], top: Mapping[str, Any]) -> None:
         self.stated: set[str] = set()
         self.serving: dict[str, Any] = {}
-        args, spec, config = inner(top, "args"), inner(top, "config", "spec"), inner(benchmark, "config")
-        backends = (inner(spec, "backend"), inner(config, "backend"), inner(benchmark, "worker"), inner(args, "backend_kwargs"), args)
-        model = first(str(source.get(key) or "") for source in backends for key in ("model", "backend_model"))
+        args, spec, config = base.inner(top, "args"), base.inner(top, "config", "spec"), base.inner(benchmark, "config")
+        backends = (
+            base.inner(spec, "backend"),
+            base.inner(config, "backend"),
+            base.inner(benchmark, "worker"),
+            base.inner(args, "backend_kwargs"),
+            args,
+        )
+        model = base.first(str(source.get(key) or "") for source in backends for key in ("model", "backend_model"))
         if model:
             self.serving["model"] = model[:200]
             self.stated |= {"serving.model", "engine.model"}
-        self.url = first(address(source.get(key)) for source in backends for key in ("target", "backend_target"))
+        self.url = base.first(base.address(source.get(key)) for source in backends for key in ("target", "backend_target"))
         task = next(
             (TASKS[str(kind)] for source in (*backends, config) if (kind := source.get("request_type")) and str(kind) in TASKS), None
         )
@@ -173,8 +163,8 @@ class _Settings:
         if isinstance(processor, str) and processor:
             self.serving["tokenizer"] = processor[:200]
             self.stated.add("serving.tokenizer")
-        self.version = str(inner(top, "metadata").get("guidellm_version") or "")[:40]
-        self.scenario = _scenario(args.get("data"), inner(config, "requests").get("data"), inner(spec, "data"))
+        self.version = str(base.inner(top, "metadata").get("guidellm_version") or "")[:40]
+        self.scenario = _scenario(args.get("data"), base.inner(config, "requests").get("data"), base.inner(spec, "data"))
         if self.scenario != "dataset":
             self.stated.add("serving.scenarios")
 
@@ -211,30 +201,30 @@ def _lengths(source: object) -> dict[str, Any]:
 def _has_due_times(requests: Mapping[str, Spool]) -> bool:
     """True if the requests have due times, as in newer versions."""
     firsts = (row for spool in requests.values() for _, (_, row) in zip(range(1), spool, strict=False))
-    return all(inner(row, "info", "timings").get("targeted_start") is not None for row in firsts)
+    return all(base.inner(row, "info", "timings").get("targeted_start") is not None for row in firsts)
 
 
-def _rows(requests: Mapping[str, Spool], at: Place, planned: bool) -> Iterator[RequestRow]:
+def _rows(requests: Mapping[str, Spool], at: Place, planned: bool) -> Iterator[base.RequestRow]:
     for fate, spool in requests.items():
         for index, (line, row) in enumerate(spool):
             place = Place(at.file, line, f"{at.path}.requests.{fate}[{index}]")
-            yield _row(mapping(row, place), place, fate, planned)
+            yield _row(base.mapping(row, place), place, fate, planned)
 
 
-def _row(row: Mapping[str, Any], place: Place, fate: str, planned: bool) -> RequestRow:
-    info, timings, at = inner(row, "info"), inner(row, "info", "timings"), place.at("info").at("timings")
+def _row(row: Mapping[str, Any], place: Place, fate: str, planned: bool) -> base.RequestRow:
+    info, timings, at = base.inner(row, "info"), base.inner(row, "info", "timings"), place.at("info").at("timings")
     if timings:
-        times = {name: number(timings, key, at, most=LATEST_S) for name, key in _TIMINGS.items()}
+        times = {name: base.number(timings, key, at, most=LATEST_S) for name, key in _TIMINGS.items()}
     else:  # up to version 0.3
-        times, at = {name: number(row, key, place, most=LATEST_S) for name, key in _FLAT.items()}, place
+        times, at = {name: base.number(row, key, place, most=LATEST_S) for name, key in _FLAT.items()}, place
     sent = times.get("sent") if times.get("sent") is not None else times.get("resolved")
     if sent is None:
         raise at.at("request_start" if timings else "start_time").wrong(NOTHING, "a time of day in seconds")
     due = times.get("due") if planned else None
-    error = text(info, "error", place) or text(row, "error", place)
+    error = base.text(info, "error", place) or base.text(row, "error", place)
     ok = fate == "successful"
-    return RequestRow(
-        status="ok" if ok else "cancelled" if fate == "incomplete" else failure(error),
+    return base.RequestRow(
+        status="ok" if ok else "cancelled" if fate == "incomplete" else base.failure(error),
         error=None if ok else error,
         sent_ns=round(sent * NS_PER_S),
         due_before_ns=0 if due is None else max(0, round((sent - due) * NS_PER_S)),
@@ -244,9 +234,9 @@ def _row(row: Mapping[str, Any], place: Place, fate: str, planned: bool) -> Requ
         done_ns=_after(times, "done", sent, at),
         tokens_in=_tokens(row, place, "prompt_tokens", "input_metrics"),
         tokens_out=_tokens(row, place, "output_tokens", "output_metrics") if ok else None,
-        turn=whole(info, "turn_index", place.at("info")),
-        text=answer(row, "output", place) if ok else None,
-        reasoning=answer(row, "reasoning_output", place) if ok else None,
+        turn=base.whole(info, "turn_index", place.at("info")),
+        text=base.answer(row, "output", place) if ok else None,
+        reasoning=base.answer(row, "reasoning_output", place) if ok else None,
     )
 
 
@@ -273,8 +263,8 @@ def _after(times: Mapping[str, float | None], name: str, sent: float, at: Place)
 
 
 def _tokens(row: Mapping[str, Any], place: Place, key: str, metrics: str) -> int | None:
-    tokens = whole(row, key, place)
-    return tokens if tokens is not None else whole(inner(row, metrics), "text_tokens", place.at(metrics))
+    tokens = base.whole(row, key, place)
+    return tokens if tokens is not None else base.whole(base.inner(row, metrics), "text_tokens", place.at(metrics))
 
 
 # ---- reported and missing values -------------------------------------------------------------------------------------
@@ -283,9 +273,9 @@ def _tokens(row: Mapping[str, Any], place: Place, key: str, metrics: str) -> int
 def _issued(benchmark: Mapping[str, Any]) -> int | None:
     """The number of requests, including those not kept."""
     sources = (
-        inner(benchmark, "metrics", "request_totals"),
-        inner(benchmark, "scheduler_metrics", "requests_made"),
-        inner(benchmark, "request_totals"),
+        base.inner(benchmark, "metrics", "request_totals"),
+        base.inner(benchmark, "scheduler_metrics", "requests_made"),
+        base.inner(benchmark, "request_totals"),
     )
     for totals in sources:
         counts = [totals.get(fate) for fate in FATES]
@@ -294,23 +284,23 @@ def _issued(benchmark: Mapping[str, Any]) -> int | None:
     return None
 
 
-def _reported(benchmark: Mapping[str, Any]) -> Iterator[Reported]:
-    totals = inner(benchmark, "metrics", "request_totals")
-    yield from reported(totals, "successful", "answered requests", "count")
-    yield from reported(totals, "errored", "failed requests", "count")
-    yield from reported(totals, "incomplete", "cut off requests", "count")
+def _reported(benchmark: Mapping[str, Any]) -> Iterator[base.Reported]:
+    totals = base.inner(benchmark, "metrics", "request_totals")
+    yield from base.reported(totals, "successful", "answered requests", "count")
+    yield from base.reported(totals, "errored", "failed requests", "count")
+    yield from base.reported(totals, "incomplete", "cut off requests", "count")
     for key, title, ours in RATES:
-        yield from reported(inner(benchmark, "metrics", key, "successful"), "mean", title, "1/s", ours)
+        yield from base.reported(base.inner(benchmark, "metrics", key, "successful"), "mean", title, "1/s", ours)
     for key, title, unit, ours in LATENCIES:
-        statistics = inner(benchmark, "metrics", key, "successful")
+        statistics = base.inner(benchmark, "metrics", key, "successful")
         for source, statistic, quantile in (
             (statistics, "mean", ""),
             (statistics, "median", "p50"),
-            (inner(statistics, "percentiles"), "p95", "p95"),
-            (inner(statistics, "percentiles"), "p99", "p99"),
+            (base.inner(statistics, "percentiles"), "p95", "p95"),
+            (base.inner(statistics, "percentiles"), "p99", "p99"),
         ):
             near = f"{ours}_{quantile}" if ours and quantile else ""
-            yield from reported(source, statistic, f"{statistic} {title}", unit, near)
+            yield from base.reported(source, statistic, f"{statistic} {title}", unit, near)
 
 
 def _missing(listed: int, issued: int | None, sampled: bool) -> tuple[str, ...]:
@@ -321,7 +311,7 @@ def _missing(listed: int, issued: int | None, sampled: bool) -> tuple[str, ...]:
     return ()
 
 
-FOREIGN = Foreign(
+FOREIGN = base.Foreign(
     name="guidellm",
     title="guidellm",
     files="benchmarks.json",

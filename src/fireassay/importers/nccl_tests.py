@@ -25,8 +25,8 @@ from fireassay.importers.support.nccl_logs import Run, runs_in_json, runs_in_tex
 from fireassay.record import files
 from fireassay.record import folder as record_folder
 from fireassay.record.declared import COLLECTIVES
-from fireassay.record.launch_rows import launch_row, table_row, write_launch
-from fireassay.record.sealing.seal import plan_signature
+from fireassay.record.folder import launch_row, table_row, write_launch
+from fireassay.record.seal import plan_signature
 from fireassay.spec.experiment import Experiment
 from fireassay.spec.plan import plan
 from fireassay.spec.sections.collectives import UNITS

@@ -16,22 +16,7 @@ from itertools import accumulate
 from pathlib import Path
 from typing import Any, Final
 
-from fireassay.importers.support.base import (
-    Foreign,
-    Load,
-    Reported,
-    RequestRow,
-    answer,
-    failure,
-    lengths_agree,
-    listed,
-    mapping,
-    nanoseconds,
-    number,
-    reported,
-    text,
-    whole,
-)
+from fireassay.importers.support import base
 from fireassay.importers.support.documents import Place, Spool, Words, documents
 from fireassay.units import NS_PER_S
 
@@ -66,23 +51,23 @@ def recognises(_: str, beginning: str) -> bool:
     return all(f'"{key}"' in beginning for key in ("model_id", "num_prompts", "request_rate")) and '"tokenizer_id"' in beginning
 
 
-def read(path: Path, stack: ExitStack) -> Sequence[Load]:
+def read(path: Path, stack: ExitStack) -> Sequence[base.Load]:
     """The runs in a file."""
     spooled = [(column,) for column in COLUMNS]
-    return [_load(path.name, mapping(run, place), place) for place, run in documents(path, spooled, stack)]
+    return [_load(path.name, base.mapping(run, place), place) for place, run in documents(path, spooled, stack)]
 
 
-def _load(file: str, run: Mapping[str, Any], place: Place) -> Load:
+def _load(file: str, run: Mapping[str, Any], place: Place) -> base.Load:
     kind, load, arrivals, client = _arrivals(run, place)
     detailed = isinstance(run.get("input_lens"), Spool) and isinstance(run.get("ttfts", run.get("errors")), Spool)
     timed = detailed and isinstance(run.get("start_times"), Spool)
-    backend = text(run, "backend", place) or text(run, "endpoint_type", place) or ""
-    model, tokenizer = text(run, "model_id", place) or "", text(run, "tokenizer_id", place) or ""
+    backend = base.text(run, "backend", place) or base.text(run, "endpoint_type", place) or ""
+    model, tokenizer = base.text(run, "model_id", place) or "", base.text(run, "tokenizer_id", place) or ""
     serving: dict[str, Any] = {"arrivals": arrivals, "model": model, "tokenizer": tokenizer}
     if client:
         serving["client"] = client
     stated = {"serving.model", "engine.model", "serving.tokenizer", "serving.load", "serving.arrivals.process", "serving.arrivals.cv"}
-    if prompts := whole(run, "num_prompts", place):
+    if prompts := base.whole(run, "num_prompts", place):
         arrivals["requests"] = prompts
         stated.add("serving.arrivals.requests")
     if backend in BACKENDS or backend.startswith("openai"):
@@ -90,7 +75,7 @@ def _load(file: str, run: Mapping[str, Any], place: Place) -> Load:
     if backend in TASKS:
         serving["task"] = TASKS[backend]
         stated.add("serving.task")
-    return Load(
+    return base.Load(
         file=file,
         kind=kind,
         load=load,
@@ -99,7 +84,7 @@ def _load(file: str, run: Mapping[str, Any], place: Place) -> Load:
         stated=frozenset(stated),
         rows=partial(_rows, run, place) if detailed else None,
         times="whole" if timed else "none",
-        duration_s=number(run, "duration", place),
+        duration_s=base.number(run, "duration", place),
         reported=tuple(_reported(run)),
         missing=_missing(run, detailed=detailed, timed=timed),
         doubts=_doubts(run, place, detailed),
@@ -111,7 +96,7 @@ def _load(file: str, run: Mapping[str, Any], place: Place) -> Load:
 
 def _arrivals(run: Mapping[str, Any], place: Place) -> tuple[Any, float | None, dict[str, Any], dict[str, Any]]:
     """(kind, load, keys of [serving.arrivals], keys of [serving.client]) of a run."""
-    cap = whole(run, "max_concurrency", place)
+    cap = base.whole(run, "max_concurrency", place)
     if cap == 0:
         raise place.at("max_concurrency").wrong(0, "at least 1, or null")
     if run.get("ramp_up_strategy") is not None:
@@ -121,10 +106,10 @@ def _arrivals(run: Mapping[str, Any], place: Place) -> tuple[Any, float | None, 
     rate = run.get("request_rate")
     if isinstance(rate, float) and rate == float("inf"):
         return _at_once(run, place, cap)
-    rate = number(run, "request_rate", place, most=1e7)
+    rate = base.number(run, "request_rate", place, most=1e7)
     if not rate:
         raise place.at("request_rate").wrong(run.get("request_rate"), 'a rate above 0, or "inf"')
-    burstiness = number(run, "burstiness", place, least=1e-4, most=1e6) or 1.0
+    burstiness = base.number(run, "burstiness", place, least=1e-4, most=1e6) or 1.0
     process = {"process": "poisson"} if burstiness == 1.0 else {"process": "gamma", "cv": round(burstiness**-0.5, 9)}
     return "rate", rate, process, {"connections": cap} if cap else {}
 
@@ -132,7 +117,7 @@ def _arrivals(run: Mapping[str, Any], place: Place) -> tuple[Any, float | None, 
 def _at_once(run: Mapping[str, Any], place: Place, cap: int | None) -> tuple[Any, float | None, dict[str, Any], dict[str, Any]]:
     if cap:
         return "concurrency", float(cap), {"process": "closed"}, {}
-    requests = whole(run, "num_prompts", place) or whole(run, "completed", place)
+    requests = base.whole(run, "num_prompts", place) or base.whole(run, "completed", place)
     if not requests:
         raise place.at("num_prompts").wrong(run.get("num_prompts"), "a whole number of at least 1")
     return "", None, {"process": "offline", "requests": requests}, {}
@@ -142,8 +127,8 @@ def _ramp(run: Mapping[str, Any], place: Place) -> dict[str, Any]:
     strategy = run["ramp_up_strategy"]
     if strategy != "linear":
         raise place.at("ramp_up_strategy").wrong(strategy, '"linear": other ramps have no counterpart among serving.arrivals.stages')
-    begin, end = number(run, "ramp_up_start_rps", place, most=1e7), number(run, "ramp_up_end_rps", place, most=1e7)
-    duration = number(run, "duration", place)
+    begin, end = base.number(run, "ramp_up_start_rps", place, most=1e7), base.number(run, "ramp_up_end_rps", place, most=1e7)
+    duration = base.number(run, "duration", place)
     if begin is None or end is None or not duration:
         raise place.at("ramp_up_start_rps").wrong(Words("a ramp without its begin, end or duration"), "all three")
     return {"process": "stages", "duration_s": duration, "stages": [{"duration_s": duration, "rate": begin, "rate_to": end}]}
@@ -152,10 +137,10 @@ def _ramp(run: Mapping[str, Any], place: Place) -> dict[str, Any]:
 # ---- the requests ----------------------------------------------------------------------------------------------------
 
 
-def _rows(run: Mapping[str, Any], place: Place) -> Iterator[RequestRow]:
+def _rows(run: Mapping[str, Any], place: Place) -> Iterator[base.RequestRow]:
     """The requests, from parallel lists."""
     columns = {name: run[name] for name in COLUMNS if isinstance(run.get(name), Spool)}
-    lengths_agree({name: len(column) for name, column in columns.items()}, place)
+    base.lengths_agree({name: len(column) for name, column in columns.items()}, place)
     iterators = {name: iter(column) for name, column in columns.items()}
     for index in range(len(run["input_lens"])):
         cells = {name: next(column) for name, column in iterators.items()}
@@ -177,35 +162,35 @@ class _Cells(Place):
         return Place(self.file, self.line, f"{key}[{self.index}]")  # type: ignore[attr-defined]
 
 
-def _row(cells: Mapping[str, Any], place: Place) -> RequestRow:
-    error = text(cells, "errors", place)
-    ttft, gaps = nanoseconds(cells, "ttfts", place), _gaps(cells, place)
-    tokens_out = whole(cells, "output_lens", place)
+def _row(cells: Mapping[str, Any], place: Place) -> base.RequestRow:
+    error = base.text(cells, "errors", place)
+    ttft, gaps = base.nanoseconds(cells, "ttfts", place), _gaps(cells, place)
+    tokens_out = base.whole(cells, "output_lens", place)
     timeless = "ttfts" not in cells  # as for embeddings and scores
     failed = error is not None or (not timeless and not ttft and not gaps and not tokens_out)
-    start = number(cells, "start_times", place, most=LATEST_S)
+    start = base.number(cells, "start_times", place, most=LATEST_S)
     known = not failed and bool(ttft)
     chunks = tuple(accumulate((ttft or 0, *gaps))) if known else ()
     last = chunks[-1] if chunks else None
-    return RequestRow(
-        status=failure(error) if failed else "ok",
+    return base.RequestRow(
+        status=base.failure(error) if failed else "ok",
         error=error,
         sent_ns=None if start is None else round(start * NS_PER_S),
         first_ns=ttft if known else None,
         last_ns=last,
         done_ns=last,
         chunks_ns=chunks,
-        tokens_in=whole(cells, "input_lens", place),
+        tokens_in=base.whole(cells, "input_lens", place),
         tokens_out=None if failed else tokens_out,
-        text=None if failed else answer(cells, "generated_texts", place),
+        text=None if failed else base.answer(cells, "generated_texts", place),
     )
 
 
 def _gaps(cells: Mapping[str, Any], place: Place) -> list[int]:
     gaps_ns = []
     inner = place.at("itls")
-    for index, gap in enumerate(listed(cells, "itls", place)):
-        gap_ns = nanoseconds({str(index): gap}, str(index), inner)
+    for index, gap in enumerate(base.listed(cells, "itls", place)):
+        gap_ns = base.nanoseconds({str(index): gap}, str(index), inner)
         if gap_ns is None:
             raise inner.at(index).wrong(gap, "a number of seconds")
         gaps_ns.append(gap_ns)
@@ -215,17 +200,17 @@ def _gaps(cells: Mapping[str, Any], place: Place) -> list[int]:
 # ---- reported and missing values -------------------------------------------------------------------------------------
 
 
-def _reported(run: Mapping[str, Any]) -> Iterator[Reported]:
-    yield from reported(run, "completed", "answered requests", "count")
-    yield from reported(run, "failed", "failed requests", "count")
-    yield from reported(run, "request_throughput", "requests per second, ramp and end included", "1/s", "request_throughput")
-    yield from reported(run, "output_throughput", "output tokens per second, ramp and end included", "1/s", "output_throughput")
-    yield from reported(run, "request_goodput", "goodput", "1/s", "goodput")
-    yield from reported(run, "max_output_tokens_per_s", "most chunks in a second (called output tokens)", "1/s")
+def _reported(run: Mapping[str, Any]) -> Iterator[base.Reported]:
+    yield from base.reported(run, "completed", "answered requests", "count")
+    yield from base.reported(run, "failed", "failed requests", "count")
+    yield from base.reported(run, "request_throughput", "requests per second, ramp and end included", "1/s", "request_throughput")
+    yield from base.reported(run, "output_throughput", "output tokens per second, ramp and end included", "1/s", "output_throughput")
+    yield from base.reported(run, "request_goodput", "goodput", "1/s", "goodput")
+    yield from base.reported(run, "max_output_tokens_per_s", "most chunks in a second (called output tokens)", "1/s")
     for key in run:
         if match := STATISTIC.fullmatch(key):
             ours, same = OURS.get(f"{match[1]}_{match[2]}", ("", False))
-            yield from reported(run, key, f"{match[1]} {WORDS[match[2]]}", "ms", ours, same)
+            yield from base.reported(run, key, f"{match[1]} {WORDS[match[2]]}", "ms", ours, same)
 
 
 def _missing(run: Mapping[str, Any], *, detailed: bool, timed: bool) -> tuple[str, ...]:
@@ -241,7 +226,7 @@ def _missing(run: Mapping[str, Any], *, detailed: bool, timed: bool) -> tuple[st
 
 def _doubts(run: Mapping[str, Any], place: Place, detailed: bool) -> tuple[str, ...]:
     """Contradictions between lists and totals."""
-    completed, failed = whole(run, "completed", place), whole(run, "failed", place)
+    completed, failed = base.whole(run, "completed", place), base.whole(run, "failed", place)
     if not detailed or completed is None or failed is None:
         return ()
     requests = len(run["input_lens"])
@@ -250,7 +235,7 @@ def _doubts(run: Mapping[str, Any], place: Place, detailed: bool) -> tuple[str, 
     return (f"it reports {completed:,} answered and {failed:,} failed requests, but lists {requests:,}",)
 
 
-FOREIGN = Foreign(
+FOREIGN = base.Foreign(
     name="vllm",
     title=TITLE,
     files="the JSON of --save-result or --append-result, with the requests if --save-detailed was given",

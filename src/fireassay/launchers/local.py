@@ -23,7 +23,7 @@ from pathlib import Path
 
 from fireassay import isolated
 from fireassay.errors import EnvironmentLacks, refuse
-from fireassay.launchers.support import fork_client, processors, supervisor_client
+from fireassay.launchers.support import base, fork_client, processors
 from fireassay.launchers.support.base import Handle, Launcher, Request
 from fireassay.launchers.support.ports import HOST
 from fireassay.spec.experiment import Experiment
@@ -127,12 +127,12 @@ def _rendezvous(request: Request, meeting: str) -> list[str]:
 def start(request: Request) -> Handle:
     """Start torchrun, or the script itself without torch."""
     if not torch_is_installed() or request.settings.nodes > 1:
-        return supervisor_client.start(request, command(request, with_torch=torch_is_installed()))
+        return base.start(request, command(request, with_torch=torch_is_installed()))
     folder = Path(tempfile.mkdtemp(prefix="assay-"))  # on a local disk: file locks fail on some network file systems
     meeting, after = str(folder / "rendezvous"), partial(shutil.rmtree, folder, ignore_errors=True)
     if request.settings.start == "fork":
         return fork_client.start(request, [*_torchrun(request, meeting), *fork_client.script(folder, request)], folder, after=after)
-    return supervisor_client.start(request, command(request, with_torch=True, meeting=meeting), after=after)
+    return base.start(request, command(request, with_torch=True, meeting=meeting), after=after)
 
 
 def prepare(request: Request) -> None:

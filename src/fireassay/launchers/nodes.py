@@ -31,10 +31,10 @@ from pathlib import Path
 from fireassay import isolated
 from fireassay.errors import EnvironmentLacks, Problem, refuse_any
 from fireassay.launchers.local import torch_is_installed
-from fireassay.launchers.support import node_group, processors, supervisor, supervisor_client
+from fireassay.launchers.support import base, node_group, processors, supervisor
 from fireassay.launchers.support.base import Handle, Launcher, Request
 from fireassay.spec.experiment import Experiment
-from fireassay.spec.sections.launcher import Host
+from fireassay.spec.sections.workload import Host
 
 HOST = "FIREASSAY_HOST"  # the host name that a node's workers report
 SHELLS = ("ssh",)  # programs that pass their arguments to a remote shell
@@ -137,7 +137,7 @@ def over(prefix: tuple[str, ...], words: list[str]) -> list[str]:
     return [*prefix, *(shlex.join([word]) if prefix and Path(prefix[0]).name in SHELLS else word for word in words)]
 
 
-def told(request: Request, endpoint: str) -> dict[str, object]:
+def job_of_nodes(request: Request, endpoint: str) -> dict[str, object]:
     """The engine's job: for each node, its supervisor's command line and the job sent to that supervisor."""
     nodes = []
     for host in request.settings.hosts:
@@ -163,9 +163,9 @@ def log_of(request: Request, host: Host) -> Path:
 
 def start(request: Request) -> Handle:
     """Start an engine on every node."""
-    plan = json.dumps(told(request, endpoint_of(request)))
+    plan = json.dumps(job_of_nodes(request, endpoint_of(request)))
     planned = replace(request, environment={**request.environment, node_group.NODES: plan})
-    return supervisor_client.start(planned, [sys.executable, "-I", "-S", node_group.__file__])
+    return base.start(planned, [sys.executable, "-I", "-S", node_group.__file__])
 
 
 def endpoint_of(request: Request) -> str:

@@ -11,7 +11,7 @@ import platform
 import sys
 
 from fireassay.errors import refuse
-from fireassay.launchers.support import process_group, processors, supervisor_client
+from fireassay.launchers.support import base, process_group, processors
 from fireassay.launchers.support.base import Handle, Launcher, Request
 from fireassay.spec.experiment import Experiment
 
@@ -38,7 +38,7 @@ def start(request: Request) -> Handle:
     entry = processors.entry(request)
     binding = [sys.executable, "-I", "-S", *entry] if entry else []
     command = [*binding, sys.executable, "-u", str(request.script), *request.arguments]
-    return supervisor_client.start(request, [sys.executable, "-I", "-S", process_group.__file__, *words, *command])
+    return base.start(request, [sys.executable, "-I", "-S", process_group.__file__, *words, *command])
 
 
 def describe(request: Request) -> dict[str, object]:

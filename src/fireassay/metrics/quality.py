@@ -24,7 +24,7 @@ from fireassay.frames.record_tables import ended_words
 from fireassay.frames.scores import clusters_of, labels_words, undeclared
 from fireassay.metrics.metric import WORKLOADS, Metric, Results, each
 from fireassay.spec.experiment import Quality
-from fireassay.spec.rules.quality import scores_of_a_load
+from fireassay.spec.rules.evaluation import scores_of_a_load
 from fireassay.stats.comparing.noninferiority import Decision, Labels, crossed, largest_change, launches_of, units_of
 from fireassay.stats.intervals.bounded_mean import lower, upper
 from fireassay.stats.intervals.intervals import Interval, t_quantile

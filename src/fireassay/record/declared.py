@@ -1,6 +1,6 @@
 """Which tables does a record hold, and what does each column mean?  Columns stand in the order of the files.
 
-A column is "name type", with a question mark where it may be null.  A change of format: `record/migrations.py`.
+A column is "name type", with a question mark where it may be null.  A change of format: `record/manifest.py`.
 """
 
 from __future__ import annotations
@@ -77,6 +77,25 @@ LAUNCHES = _table(
         "placement string": "JSON: hosts, processors and devices assigned to the launch",
     },
 )
+STEPS = _table(
+    "steps",
+    "a training step on a rank",
+    "launch rank incarnation step begin_ns",
+    {
+        **WORKER,
+        "step int64": "number of the step, from 0; a resumed run goes on from its checkpoint",
+        "begin_ns int64": "monotonic time at which the step began, before waiting for its data",
+        "end_ns int64": "monotonic time at which the next step could begin",
+        "data_ns int64?": "waiting for the batch",
+        "forward_ns int64?": "forward pass and loss",
+        "backward_ns int64?": "backward pass, including overlapping communication",
+        "optimizer_ns int64?": "optimizer step",
+        "checkpoint_ns int64?": "pauses inside this step: saving or loading a checkpoint, evaluating; readers subtract them",
+        "exposed_comm_ns int64?": "time that communication added to the step; null: not observed",
+        "items float64?": "units of work done by this rank in this step",
+        "method string": "how phases were timed: monotonic, cuda_event or simulated (computed, not measured)",
+    },
+)
 TRIALS = _table(
     "trials",
     "a timed call: a command's run, or some calls of a function",
@@ -109,6 +128,114 @@ EXAMPLES = _table(
         "cluster string?": "its cluster, whose members may be lost together (a passage, a user, a problem); null: none known",
     },
 )
+SAMPLES = _table(
+    "samples",
+    "the training samples that a rank used in a step",
+    "launch rank incarnation epoch step",
+    {
+        **WORKER,
+        "epoch int64": "number of the epoch, from 0",
+        "step int64": "number of the step, from 0",
+        "ids list<int64>": "ids of the samples",
+    },
+)
+FINGERPRINTS = _table(
+    "fingerprints",
+    "a numeric fingerprint of the training state",
+    "launch rank incarnation step what",
+    {
+        **WORKER,
+        "step int64": "steps finished when it was taken: 0 is before the first step",
+        "what string": "loss, denominator, grad_norm, parameter_hash, parameter_hashes, buffer_hash, optimizer_hash, random_hash, "
+        "learning_rate, dataset_size, mode, optimizer_settings, clip_norm, clip_limit, batch_statistics, buffers_broadcast ...",
+        "value float64?": "the value, where it is a number",
+        "text string?": "the value, where it is a hash",
+    },
+)
+GRADIENTS = _table(
+    "gradients",
+    "a parameter's gradient in the first step, before clipping, or in a later sampled one, as passed to the optimizer",
+    "launch rank incarnation step parameter",
+    {
+        **WORKER,
+        "step int64": "number of the step, from 0",
+        "parameter string": "name of the parameter in the model, without prefixes of wrappers",
+        "size int64": "number of its elements; 0 without a gradient",
+        "precision string": "precision of the computation: float64, float32, tf32, bfloat16, float16",
+        "norm float64?": "Euclidean norm; null: the parameter had no gradient",
+        "sums list<float64>": "its elements, or if there are more than 251, that many sums of them with fixed signs (docs/decisions/0022); "
+        "of later steps up to 16 evenly spaced elements (0042)",
+        "part int32": "the part of the parameter on this rank: equal numbers, equal elements; size, norm and sums are the part's",
+        "parts int32": "number of parts of the parameter; 1: the rank holds all of it",
+        "start int64?": "hash of the parameter's elements before the first step, the sum of its parts' modulo 2^64; null: not taken",
+    },
+)
+COLLECTIVES = _table(
+    "collectives",
+    "a collective call on a rank",
+    "launch rank incarnation group call",
+    {
+        **WORKER,
+        "group string": "process group: its name in the engine, the same on every rank of it",
+        "call int64": "number of the call in its group on this rank, from 0, including unrecorded calls: a call has the same number on every rank",
+        "step int64?": "current training step; null outside a training",
+        "op string": "all_reduce, all_gather, reduce_scatter, all_to_all, broadcast, reduce, gather, scatter, send, recv, barrier",
+        "size int32": "ranks of the group",
+        "bytes int64": "bytes as nccl-tests counts them: of the whole result (all_gather), of the whole input (reduce_scatter), else of the tensor",
+        "dtype string": "element type",
+        "phase string": "warm_up, timed or replay; kernel: its kernel in a profiled step; in a training the phase in which it was called, or empty",
+        "in_place int32?": "1: the result replaces the input",
+        "begin_ns int64": "when this rank entered the call",
+        "end_ns int64?": "when it was complete on this rank; null: completion not observed",
+        "blocked_ns int64?": "how long it blocked the rank's main thread; null: not observed",
+        "wrong int64?": "elements of the result that are wrong; null: not checked",
+        "fault string?": "what is wrong with them, if known",
+        "method string": "how it was timed: host (completion seen by this process), cuda_event, kineto, simulated",
+    },
+)
+COMMUNICATION = _table(
+    "communication",
+    "the communication time of a step on a rank, by one measuring method",
+    "launch rank incarnation step method",
+    {
+        **WORKER,
+        "step int64": "number of the step, from 0",
+        "method string": "ddp_logging (the first ten steps, then every eighth), engine (after the last gradient), group (calls seen), "
+        "kineto, unsynchronised (a step without), replay, simulated; unwatched: nobody looked, as in most steady steps of DistributedDataParallel",
+        "total_ns int64?": "time during which a collective was in flight",
+        "exposed_ns int64?": "time that it added to the step",
+        "compute_ns int64?": "time of the computation that could hide it: of the backward pass, or of its kernels",
+        "bytes int64?": "bytes passed to collectives",
+    },
+)
+INVENTORY = _table(
+    "inventory",
+    "the collectives of one kind that torch's flight recorder lists for a step on a rank",
+    "launch rank incarnation step group op dtype",
+    {
+        **WORKER,
+        "step int64": "number of the step, from 0; only the last steps of a training, which the recorder still holds",
+        "group string": "process group: its name in the engine",
+        "op string": "as in collectives; gloo's reduce_scatter appears as the all_reduce that implements it",
+        "dtype string": "element type",
+        "size int32?": "ranks of the group; null: not given by the recorder",
+        "calls int64": "number of these collectives",
+        "bytes int64?": "bytes of all of them, as nccl-tests counts them; null: element size unknown",
+        "total_ns int64?": "sum of their durations; null: not recorded (only for NCCL, with TORCH_NCCL_ENABLE_TIMING)",
+    },
+)
+WAITS = _table(
+    "waits",
+    "time of a rank's main thread spent on communication in a phase of a step; a phase without a row: none, if the step was observed",
+    "launch rank incarnation step phase",
+    {
+        **WORKER,
+        "step int64": "number of the step, from 0",
+        "phase string": "data, forward, backward, optimizer, or between: in no phase",
+        "asking_ns int64": "in calls that launch a collective, including comm hooks, without waiting for its result",
+        "waiting_ns int64?": "blocked until a collective completed, including the end of a backward pass after its last gradient; null: not observed",
+    },
+)
 CLOCKS = _table(
     "clocks",
     "a reading of another host's clock: a query and its answer",
@@ -122,38 +249,6 @@ CLOCKS = _table(
         "answered_ns int64": "when the answer left, by the other host's clock",
         "received_ns int64": "when the answer arrived, by the querying host's clock",
         "bound_ns int64": "by how much the offset ((heard - sent) + (answered - received)) / 2 can be off: half of the round trip",
-    },
-)
-EVENTS = _table(
-    "events",
-    "an event",
-    "launch ns rank incarnation kind",
-    {
-        **LAUNCH,
-        "ns int64": "monotonic time at which it began",
-        "duration_ns int64?": "duration; null for a point in time",
-        "host string": "host on which it occurred",
-        "rank int32?": "global rank; null for the coordinator",
-        "incarnation int32?": "incarnation of the worker; null for the coordinator",
-        "kind string": "worker_start, first_step, checkpoint_save, checkpoint_load, evaluation, useful_work, worker_end, fault, worker_gone, ...",
-        "step int64?": "step to which it belongs",
-        "value float64?": "a number that belongs to it",
-        "detail string": "JSON with further details",
-    },
-)
-TELEMETRY = _table(
-    "telemetry",
-    "a counter reading",
-    "launch ns host device counter",
-    {
-        **LAUNCH,
-        "ns int64": "monotonic time of the reading",
-        "host string": "host of the counter",
-        "device string": "device that the counter belongs to, for example cpu or package-0",
-        "counter string": "name of the counter, for example energy or steal",
-        "value float64": "the reading",
-        "unit string": "unit of the reading",
-        "method string": "counter, sampled, modelled, self or scraped (reported by a server)",
     },
 )
 ARRIVALS = _table(
@@ -236,133 +331,6 @@ TOKEN_COUNTS = _table(
         "chunk_tokens list<int64>": "per chunk with text: its tokens; empty if not counted",
     },
 )
-COLLECTIVES = _table(
-    "collectives",
-    "a collective call on a rank",
-    "launch rank incarnation group call",
-    {
-        **WORKER,
-        "group string": "process group: its name in the engine, the same on every rank of it",
-        "call int64": "number of the call in its group on this rank, from 0, including unrecorded calls: a call has the same number on every rank",
-        "step int64?": "current training step; null outside a training",
-        "op string": "all_reduce, all_gather, reduce_scatter, all_to_all, broadcast, reduce, gather, scatter, send, recv, barrier",
-        "size int32": "ranks of the group",
-        "bytes int64": "bytes as nccl-tests counts them: of the whole result (all_gather), of the whole input (reduce_scatter), else of the tensor",
-        "dtype string": "element type",
-        "phase string": "warm_up, timed or replay; kernel: its kernel in a profiled step; in a training the phase in which it was called, or empty",
-        "in_place int32?": "1: the result replaces the input",
-        "begin_ns int64": "when this rank entered the call",
-        "end_ns int64?": "when it was complete on this rank; null: completion not observed",
-        "blocked_ns int64?": "how long it blocked the rank's main thread; null: not observed",
-        "wrong int64?": "elements of the result that are wrong; null: not checked",
-        "fault string?": "what is wrong with them, if known",
-        "method string": "how it was timed: host (completion seen by this process), cuda_event, kineto, simulated",
-    },
-)
-COMMUNICATION = _table(
-    "communication",
-    "the communication time of a step on a rank, by one measuring method",
-    "launch rank incarnation step method",
-    {
-        **WORKER,
-        "step int64": "number of the step, from 0",
-        "method string": "ddp_logging (the first ten steps, then every eighth), engine (after the last gradient), group (calls seen), "
-        "kineto, unsynchronised (a step without), replay, simulated; unwatched: nobody looked, as in most steady steps of DistributedDataParallel",
-        "total_ns int64?": "time during which a collective was in flight",
-        "exposed_ns int64?": "time that it added to the step",
-        "compute_ns int64?": "time of the computation that could hide it: of the backward pass, or of its kernels",
-        "bytes int64?": "bytes passed to collectives",
-    },
-)
-INVENTORY = _table(
-    "inventory",
-    "the collectives of one kind that torch's flight recorder lists for a step on a rank",
-    "launch rank incarnation step group op dtype",
-    {
-        **WORKER,
-        "step int64": "number of the step, from 0; only the last steps of a training, which the recorder still holds",
-        "group string": "process group: its name in the engine",
-        "op string": "as in collectives; gloo's reduce_scatter appears as the all_reduce that implements it",
-        "dtype string": "element type",
-        "size int32?": "ranks of the group; null: not given by the recorder",
-        "calls int64": "number of these collectives",
-        "bytes int64?": "bytes of all of them, as nccl-tests counts them; null: element size unknown",
-        "total_ns int64?": "sum of their durations; null: not recorded (only for NCCL, with TORCH_NCCL_ENABLE_TIMING)",
-    },
-)
-WAITS = _table(
-    "waits",
-    "time of a rank's main thread spent on communication in a phase of a step; a phase without a row: none, if the step was observed",
-    "launch rank incarnation step phase",
-    {
-        **WORKER,
-        "step int64": "number of the step, from 0",
-        "phase string": "data, forward, backward, optimizer, or between: in no phase",
-        "asking_ns int64": "in calls that launch a collective, including comm hooks, without waiting for its result",
-        "waiting_ns int64?": "blocked until a collective completed, including the end of a backward pass after its last gradient; null: not observed",
-    },
-)
-STEPS = _table(
-    "steps",
-    "a training step on a rank",
-    "launch rank incarnation step begin_ns",
-    {
-        **WORKER,
-        "step int64": "number of the step, from 0; a resumed run goes on from its checkpoint",
-        "begin_ns int64": "monotonic time at which the step began, before waiting for its data",
-        "end_ns int64": "monotonic time at which the next step could begin",
-        "data_ns int64?": "waiting for the batch",
-        "forward_ns int64?": "forward pass and loss",
-        "backward_ns int64?": "backward pass, including overlapping communication",
-        "optimizer_ns int64?": "optimizer step",
-        "checkpoint_ns int64?": "pauses inside this step: saving or loading a checkpoint, evaluating; readers subtract them",
-        "exposed_comm_ns int64?": "time that communication added to the step; null: not observed",
-        "items float64?": "units of work done by this rank in this step",
-        "method string": "how phases were timed: monotonic, cuda_event or simulated (computed, not measured)",
-    },
-)
-SAMPLES = _table(
-    "samples",
-    "the training samples that a rank used in a step",
-    "launch rank incarnation epoch step",
-    {
-        **WORKER,
-        "epoch int64": "number of the epoch, from 0",
-        "step int64": "number of the step, from 0",
-        "ids list<int64>": "ids of the samples",
-    },
-)
-FINGERPRINTS = _table(
-    "fingerprints",
-    "a numeric fingerprint of the training state",
-    "launch rank incarnation step what",
-    {
-        **WORKER,
-        "step int64": "steps finished when it was taken: 0 is before the first step",
-        "what string": "loss, denominator, grad_norm, parameter_hash, parameter_hashes, buffer_hash, optimizer_hash, random_hash, "
-        "learning_rate, dataset_size, mode, optimizer_settings, clip_norm, clip_limit, batch_statistics, buffers_broadcast ...",
-        "value float64?": "the value, where it is a number",
-        "text string?": "the value, where it is a hash",
-    },
-)
-GRADIENTS = _table(
-    "gradients",
-    "a parameter's gradient in the first step, before clipping, or in a later sampled one, as passed to the optimizer",
-    "launch rank incarnation step parameter",
-    {
-        **WORKER,
-        "step int64": "number of the step, from 0",
-        "parameter string": "name of the parameter in the model, without prefixes of wrappers",
-        "size int64": "number of its elements; 0 without a gradient",
-        "precision string": "precision of the computation: float64, float32, tf32, bfloat16, float16",
-        "norm float64?": "Euclidean norm; null: the parameter had no gradient",
-        "sums list<float64>": "its elements, or if there are more than 251, that many sums of them with fixed signs (docs/decisions/0022); "
-        "of later steps up to 16 evenly spaced elements (0042)",
-        "part int32": "the part of the parameter on this rank: equal numbers, equal elements; size, norm and sums are the part's",
-        "parts int32": "number of parts of the parameter; 1: the rank holds all of it",
-        "start int64?": "hash of the parameter's elements before the first step, the sum of its parts' modulo 2^64; null: not taken",
-    },
-)
 ANSWERS = _table(
     "answers",
     "an item that was asked, with its one outcome",
@@ -385,6 +353,17 @@ ANSWERS = _table(
         "judged string?": "how its program ended in the sandbox, and why: failed: AssertionError ...; null: no program",
     },
 )
+SCORES = _table(
+    "scores",
+    "one score of an answered item",
+    "launch task metric item repetition",
+    {
+        **ANSWER,
+        "metric string": "name of the score",
+        "score float64?": "score of this item alone; null: it has none",
+        "statistics list<float64>": "what the score of many items is computed from; their meaning is the metric's",
+    },
+)
 DIVERGENCE = _table(
     "divergence",
     "a token of a given text, scored by an engine and by the reference (teacher forcing)",
@@ -403,14 +382,35 @@ DIVERGENCE = _table(
         "same_top int32": "1 if both find the same token most probable, else 0",
     },
 )
-SCORES = _table(
-    "scores",
-    "one score of an answered item",
-    "launch task metric item repetition",
+EVENTS = _table(
+    "events",
+    "an event",
+    "launch ns rank incarnation kind",
     {
-        **ANSWER,
-        "metric string": "name of the score",
-        "score float64?": "score of this item alone; null: it has none",
-        "statistics list<float64>": "what the score of many items is computed from; their meaning is the metric's",
+        **LAUNCH,
+        "ns int64": "monotonic time at which it began",
+        "duration_ns int64?": "duration; null for a point in time",
+        "host string": "host on which it occurred",
+        "rank int32?": "global rank; null for the coordinator",
+        "incarnation int32?": "incarnation of the worker; null for the coordinator",
+        "kind string": "worker_start, first_step, checkpoint_save, checkpoint_load, evaluation, useful_work, worker_end, fault, worker_gone, ...",
+        "step int64?": "step to which it belongs",
+        "value float64?": "a number that belongs to it",
+        "detail string": "JSON with further details",
+    },
+)
+TELEMETRY = _table(
+    "telemetry",
+    "a counter reading",
+    "launch ns host device counter",
+    {
+        **LAUNCH,
+        "ns int64": "monotonic time of the reading",
+        "host string": "host of the counter",
+        "device string": "device that the counter belongs to, for example cpu or package-0",
+        "counter string": "name of the counter, for example energy or steal",
+        "value float64": "the reading",
+        "unit string": "unit of the reading",
+        "method string": "counter, sampled, modelled, self or scraped (reported by a server)",
     },
 )

@@ -10,11 +10,25 @@ A received folder may hold a .git/config with `core.fsmonitor`, hooks or filters
 They are disabled; the user's own configuration (global, system) stays.  Without the repository's filters an unchanged file may
 appear as changed.
 Source: https://git-scm.com/docs/git-config, https://git-scm.com/docs/gitattributes (filter).
+
+Where are the results of `assay doctor` kept, and what of them does every record carry?
+
+One file per machine in the user's state folder (XDG Base Directory Specification: $XDG_STATE_HOME, else ~/.local/state):
+
+    assay/doctor/<machine key>.json
+
+The key is derived from coarse hardware facts (processor model, processors, gigabytes of memory, architecture), never from a
+reading: a new kernel or host name leaves the machine the same, and a home folder that several machines share holds one file
+for each.  Files are versioned and written atomically (temporary file, rename); a newer, damaged or unreadable file counts as
+absent, with the reason.  The results of `assay doctor client` are under `client` in the same file; neither check overwrites
+the other's result.
 """
 
 from __future__ import annotations
 
+import hashlib
 import importlib.metadata
+import json
 import os
 import platform
 import re
@@ -23,31 +37,15 @@ import sys
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from datetime import datetime
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
-from fireassay.record.machine import (
-    Machine,
-    Unread,
-    absent,
-    cpu_model,
-    cpu_quota,
-    cpu_ticks,
-    governors,
-    memory_bytes,
-    memory_limit,
-    numa_nodes,
-    nvidia_gpus,
-    or_absent,
-    physical_cores,
-    pressure,
-    smt,
-    steal_ticks,
-    throttled,
-    tool_output,
-    usable_processors,
-)
+from fireassay import __version__
+from fireassay.record import files
+from fireassay.record import machine as facts
+from fireassay.record.machine import Machine, Unread, absent, or_absent, tool_output
 from fireassay.record.secrets.redact import redact, redact_environment, secret_values
 
 QUIET: Final = ("-c", "core.fsmonitor=false", "-c", f"core.hooksPath={os.devnull}")
@@ -233,53 +231,60 @@ FIELDS: Final = (
         "host.container", "signs of a container or batch system; an empty list: none found", "/.dockerenv, cgroup, environment", _container
     ),
     Field("host.aslr", "address space randomisation", "/proc/sys/kernel/randomize_va_space", _aslr),
-    Field("cpu.model", "processor model", "/proc/cpuinfo", cpu_model),
+    Field("cpu.model", "processor model", "/proc/cpuinfo", facts.cpu_model),
     Field("cpu.logical", "logical processors of the machine", "sysconf", lambda _: os.cpu_count()),
-    Field("cpu.physical", "physical cores of the machine", "/proc/cpuinfo", physical_cores),
-    Field("cpu.usable", "processors that this process may run on", "sched_getaffinity(2)", usable_processors),
+    Field("cpu.physical", "physical cores of the machine", "/proc/cpuinfo", facts.physical_cores),
+    Field("cpu.usable", "processors that this process may run on", "sched_getaffinity(2)", facts.usable_processors),
     Field(
         "cpu.smt",
         "simultaneous multithreading: on, off, forceoff, notsupported, notimplemented",
         "/sys/devices/system/cpu/smt/control",
-        smt,
+        facts.smt,
     ),
-    Field("cpu.governors", "frequency governors in use", "/sys/devices/system/cpu/cpu*/cpufreq/scaling_governor", governors),
-    Field("cpu.numa", "NUMA nodes and their processors", "/sys/devices/system/node", numa_nodes),
-    Field("memory.total_bytes", "physical memory", "/proc/meminfo MemTotal", lambda m: memory_bytes(m, "MemTotal")),
+    Field("cpu.governors", "frequency governors in use", "/sys/devices/system/cpu/cpu*/cpufreq/scaling_governor", facts.governors),
+    Field("cpu.numa", "NUMA nodes and their processors", "/sys/devices/system/node", facts.numa_nodes),
+    Field("memory.total_bytes", "physical memory", "/proc/meminfo MemTotal", lambda m: facts.memory_bytes(m, "MemTotal")),
     Field(
         "memory.available_bytes",
         "memory available for allocation now",
         "/proc/meminfo MemAvailable",
-        lambda m: memory_bytes(m, "MemAvailable"),
+        lambda m: facts.memory_bytes(m, "MemAvailable"),
     ),
-    Field("memory.swap_total_bytes", "swap space; 0: none", "/proc/meminfo SwapTotal", lambda m: memory_bytes(m, "SwapTotal")),
-    Field("memory.swap_free_bytes", "free swap space", "/proc/meminfo SwapFree", lambda m: memory_bytes(m, "SwapFree")),
+    Field("memory.swap_total_bytes", "swap space; 0: none", "/proc/meminfo SwapTotal", lambda m: facts.memory_bytes(m, "SwapTotal")),
+    Field("memory.swap_free_bytes", "free swap space", "/proc/meminfo SwapFree", lambda m: facts.memory_bytes(m, "SwapFree")),
     Field("noise.load", "load average over 1, 5 and 15 minutes", "/proc/loadavg", _load),
     Field("noise.threads", "runnable and existing threads", "/proc/loadavg", _threads),
-    Field("noise.steal_ticks", "processor time taken by the hypervisor since boot, clock ticks", "/proc/stat cpu, 8th number", steal_ticks),
-    Field("noise.cpu_ticks", "processor time since boot by use, clock ticks", "/proc/stat cpu", cpu_ticks),
+    Field(
+        "noise.steal_ticks",
+        "processor time taken by the hypervisor since boot, clock ticks",
+        "/proc/stat cpu, 8th number",
+        facts.steal_ticks,
+    ),
+    Field("noise.cpu_ticks", "processor time since boot by use, clock ticks", "/proc/stat cpu", facts.cpu_ticks),
     Field(
         "noise.pressure_cpu",
         "time since boot in which tasks waited for a processor, microseconds",
         "/proc/pressure/cpu",
-        lambda m: pressure(m, "cpu"),
+        lambda m: facts.pressure(m, "cpu"),
     ),
     Field(
         "noise.pressure_memory",
         "time since boot in which tasks waited for memory, microseconds",
         "/proc/pressure/memory",
-        lambda m: pressure(m, "memory"),
+        lambda m: facts.pressure(m, "memory"),
     ),
     Field(
         "noise.pressure_io",
         "time since boot in which tasks waited for input or output, microseconds",
         "/proc/pressure/io",
-        lambda m: pressure(m, "io"),
+        lambda m: facts.pressure(m, "io"),
     ),
-    Field("cgroup.cpu_quota", "processors that the control group may use", "cpu.max (v2), cpu.cfs_quota_us (v1)", cpu_quota),
-    Field("cgroup.throttled", "how often and how long the quota stopped the group", "cpu.stat", throttled),
-    Field("cgroup.memory_limit", "memory that the control group may use", "memory.max (v2), memory.limit_in_bytes (v1)", memory_limit),
-    Field("gpu.nvidia", "driver and devices", "NVML (package nvidia-ml-py), else nvidia-smi", nvidia_gpus),
+    Field("cgroup.cpu_quota", "processors that the control group may use", "cpu.max (v2), cpu.cfs_quota_us (v1)", facts.cpu_quota),
+    Field("cgroup.throttled", "how often and how long the quota stopped the group", "cpu.stat", facts.throttled),
+    Field(
+        "cgroup.memory_limit", "memory that the control group may use", "memory.max (v2), memory.limit_in_bytes (v1)", facts.memory_limit
+    ),
+    Field("gpu.nvidia", "driver and devices", "NVML (package nvidia-ml-py), else nvidia-smi", facts.nvidia_gpus),
     Field("software.python", "interpreter, its build and the flags that are set", "sys, platform", lambda _: _python()),
     Field("software.packages", "every installed distribution and its version", "importlib.metadata", lambda _: _packages()),
     Field(
@@ -348,3 +353,126 @@ This page is generated from `FIELDS` in `src/fireassay/record/environment.py`.
 
 | key | meaning | source |
 |---|---|---|"""
+
+
+FITNESS_VERSION: Final = 1
+STALE_DAYS: Final = 30
+NEVER: Final = "assay doctor was never run on this machine"
+NEVER_CLIENT: Final = "assay doctor client was never run on this machine"
+CLIENT: Final = "client"
+GIB: Final = 1024**3
+# The part of the result that a record carries; the rest stays in the file.
+# fmt: off
+CARRIED: Final = (
+    "utc", "assay_version", "fitness", "noise_floor", "noise_floor_apart", "minimum_detectable_effect_k5", "false_alarm_rate",
+    "false_alarm_rate_apart", "drift_over_the_run", "autocorrelation", "clock", "launches", "seconds",
+)
+# fmt: on
+CARRIED_CLIENT: Final = ("utc", "assay_version", "python", "fitness", "errors", "ceiling", "timer_lag_ms", "loop_lag_ms", "seconds")
+
+
+def fitness_folder(environ: Mapping[str, str] | None = None) -> Path:
+    """The folder of the results. A relative XDG_STATE_HOME is ignored, as the specification requires."""
+    environ = os.environ if environ is None else environ
+    state_home = Path(environ.get("XDG_STATE_HOME", ""))
+    home = Path(environ.get("HOME", "~")).expanduser()
+    return (state_home if state_home.is_absolute() else home / ".local" / "state") / "assay" / "doctor"
+
+
+def machine_key(machine: Machine | None = None) -> str:
+    """Identifies the machine by its hardware: 12 hexadecimal digits, stable across restarts."""
+    seen = capture_keys(("cpu.model", "cpu.logical", "cpu.physical", "memory.total_bytes"), machine)
+    total = seen["memory.total_bytes"]
+    memory = round(total / GIB) if isinstance(total, int) else None
+    known = [platform.machine(), *(seen[name] if isinstance(seen[name], str | int) else None for name in list(seen)[:3]), memory]
+    return hashlib.sha256(json.dumps(known).encode()).hexdigest()[:12]
+
+
+def write_fitness(result: Mapping[str, Any], *, machine: Machine | None = None, at: Path | None = None) -> Path:
+    """Keep a result of `assay doctor` for later records. Returns its path. Raises RecordError: the state folder cannot be written."""
+    content = _content(machine, at)
+    client = {CLIENT: content[CLIENT]} if CLIENT in content else {}
+    return _write({**result, **client}, machine, at)
+
+
+def write_client_fitness(result: Mapping[str, Any], *, machine: Machine | None = None, at: Path | None = None) -> Path:
+    """Keep a result of `assay doctor client` beside the machine's. Returns its path.
+
+    Raises:
+        RecordError: the state folder cannot be written.
+    """
+    content = _content(machine, at)
+    return _write({**({} if "absent" in content else content), CLIENT: dict(result)}, machine, at)
+
+
+def _write(content: Mapping[str, Any], machine: Machine | None, at: Path | None) -> Path:
+    path = (at or fitness_folder()) / f"{machine_key(machine)}.json"
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        files.replace(path, json.dumps({"version": FITNESS_VERSION, **content}, indent=2).encode())
+    except OSError as error:
+        raise files.explain(error, path, "keep the result of assay doctor in") from error
+    return path
+
+
+def read_fitness(*, machine: Machine | None = None, at: Path | None = None) -> dict[str, Any]:
+    """The machine's stored result, or `{"absent": reason}`. Never raises."""
+    content = _content(machine, at)
+    if "absent" in content:
+        return content
+    rest = {name: value for name, value in content.items() if name != CLIENT}
+    return rest if rest.keys() - {"version"} else absent(NEVER)
+
+
+def read_client_fitness(*, machine: Machine | None = None, at: Path | None = None) -> dict[str, Any]:
+    """The client's stored result, or `{"absent": reason}`. Never raises."""
+    content = _content(machine, at)
+    if "absent" in content:
+        return content if content["absent"] != NEVER else absent(NEVER_CLIENT)
+    client = content.get(CLIENT)
+    return client if isinstance(client, dict) else absent(NEVER_CLIENT)
+
+
+def _content(machine: Machine | None, at: Path | None) -> dict[str, Any]:
+    try:
+        path = (at or fitness_folder()) / f"{machine_key(machine)}.json"
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return absent(NEVER)
+    except (OSError, ValueError, RuntimeError) as error:
+        return absent(f"the result of assay doctor cannot be read: {error}")
+    if not isinstance(content, dict) or not isinstance(content.get("version"), int):
+        return absent(f"{path.name} holds no result of assay doctor")
+    if content["version"] > FITNESS_VERSION:
+        return absent(f"the result of assay doctor was written by a newer assay ({content.get('assay_version')})")
+    return content
+
+
+def carried_fitness(now: datetime, *, machine: Machine | None = None, at: Path | None = None) -> dict[str, Any]:
+    """The entry `environment.before.doctor` of a record, marked if stale. Never raises.
+
+    `client` holds the client's calibration, if there is one, marked likewise.
+    """
+    fitness = _carried(read_fitness(machine=machine, at=at), CARRIED, now)
+    client = read_client_fitness(machine=machine, at=at)
+    return fitness if "absent" in client else {**fitness, CLIENT: _carried(client, CARRIED_CLIENT, now)}
+
+
+def _carried(fitness: Mapping[str, Any], names: tuple[str, ...], now: datetime) -> dict[str, Any]:
+    if "absent" in fitness:
+        return dict(fitness)
+    kept = {name: fitness.get(name) for name in names}
+    why = stale_fitness(fitness, now)
+    return {**kept, "stale": why} if why else kept
+
+
+def stale_fitness(found: Mapping[str, Any], now: datetime) -> str:
+    """Why the check should be repeated; empty if it need not be."""
+    who = "assay doctor client" if "ceiling" in found else "assay doctor"
+    if found.get("assay_version") != __version__:
+        return f"made by assay {found.get('assay_version')}, this is {__version__}: run {who} again"
+    try:
+        days = (now - datetime.fromisoformat(str(found.get("utc")))).days
+    except (ValueError, TypeError):
+        return f"without a readable date: run {who} again"
+    return f"{days} days old: run {who} again" if days > STALE_DAYS else ""

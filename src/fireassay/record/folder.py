@@ -2,31 +2,37 @@
 
 create() -> launch_folder(n), log_path(n), writer(n) ... -> finish("complete" | "failed")   sealed
 -> finish("interrupted")           reopen() continues
+
+How does the coordinator record its actions?  As rows of `launches` and `events`, in column order.
 """
 
 from __future__ import annotations
 
+import json
 import os
+import platform
 import secrets
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 import tomli_w
 
 from fireassay import __version__
 from fireassay.clock import Clock
 from fireassay.errors import RecordError
-from fireassay.record import coordinator, files
+from fireassay.record import files, seal
+from fireassay.record.declared import EVENTS, LAUNCHES, Table
+from fireassay.record.manifest import hold, myself, release
 from fireassay.record.reader import open_record
-from fireassay.record.sealing import seal
-from fireassay.record.secrets.names import declare
-from fireassay.record.secrets.redact import redact_all, redact_environment, secret_values
+from fireassay.record.secrets.redact import declare, redact_all, redact_environment, secret_values
 from fireassay.record.tables import FORMAT_VERSION
 from fireassay.record.unsealed import launch_folders, launch_name, read_launch
 from fireassay.record.untrusted import paths
 from fireassay.record.writer import StreamWriter
 from fireassay.spec.experiment import Experiment
+from fireassay.spec.plan import PlannedLaunch
 
 begun: list[Path] = []  # records of this process, to be listed when it is stopped
 
@@ -99,7 +105,7 @@ class RecordFolder:
             else:
                 self._seal(ended)
         finally:
-            coordinator.release(self.path)
+            release(self.path)
 
     def _refuse_if_rows_were_lost(self, ended: dict[str, Any]) -> None:
         """A record is not complete if the coordinator's rows did not reach the disk."""
@@ -167,7 +173,7 @@ def create(root: Path, experiment: Experiment, plan_signature: str, *, clock: Cl
         "state": "running",
         "reason": "",
         "plan_signature": plan_signature,
-        "coordinator": coordinator.myself(),
+        "coordinator": myself(),
         "environment": {"before": None, "after": None},
         "nulls": nulls,
     }
@@ -175,7 +181,7 @@ def create(root: Path, experiment: Experiment, plan_signature: str, *, clock: Cl
     begun.append(path)
     try:
         (path / "streams").mkdir()
-        coordinator.hold(path)
+        hold(path)
         files.replace(path / "experiment.toml", content)
         files.replace(path / "manifest.json", seal.encode(manifest))
     except OSError as error:
@@ -197,12 +203,12 @@ def reopen(path: Path) -> RecordFolder:
     free = _take(path)
     record = open_record(path)  # reread: another process may have continued it before we got the lock
     owner = record.manifest["coordinator"]
-    if not free or (record.state == "running" and owner != coordinator.myself()):
+    if not free or (record.state == "running" and owner != myself()):
         raise RecordError(f"{path} is still being written by process {owner['pid']} on {owner['host']}. Wait for it, or stop it first.")
     manifest = dict(record.manifest)
     manifest.pop("sealed", None)
     folder = RecordFolder(path, record.experiment, manifest)
-    folder._store(manifest | {"state": "running", "reason": "", "coordinator": coordinator.myself()})
+    folder._store(manifest | {"state": "running", "reason": "", "coordinator": myself()})
     return folder
 
 
@@ -216,7 +222,7 @@ def _look_through(path: Path) -> None:
 
 def _take(path: Path) -> bool:
     try:
-        return coordinator.hold(path)
+        return hold(path)
     except OSError as error:
         raise files.explain(error, path, "go on with") from error
 
@@ -254,3 +260,44 @@ def _new_folder(root: Path, stem: str) -> tuple[str, Path]:
                 raise
             continue
         return identifier, path
+
+
+# ---- rows of the coordinator -----------------------------------------------------------------------------------------
+
+
+# the outcome of a first attempt that succeeded, as far as a caller does not give it
+_OUTCOME: Final = {"attempt": 0, "begin_utc": "", "status": "ok", "reason": "", "exit_code": None, "restarts": 0, "placement": "{}"}
+
+
+def table_row(table: Table, **values: Any) -> tuple[Any, ...]:
+    """A row in column order; columns without a value are null."""
+    return tuple(values.get(name) for name in table.column_names)
+
+
+def launch_row(planned: PlannedLaunch, **outcome: Any) -> dict[str, Any]:
+    """A row of the table `launches`: the plan and its outcome."""
+    row = {**_OUTCOME, **vars(planned), **outcome}
+    return {name: row[name] for name in LAUNCHES.column_names}
+
+
+def write_launch(writer: StreamWriter, row: Mapping[str, Any], path: Path) -> None:
+    """Write a finished launch's row, and close the coordinator's streams of the launch.
+
+    Raises:
+        RecordError: the row could not be written.
+    """
+    writer.append("launches", table_row(LAUNCHES, **row))
+    writer.close()
+    check_written(writer, path)
+
+
+def write_event(writer: StreamWriter, launch: int, kind: str, ns: int, detail: Mapping[str, Any], **rest: Any) -> None:
+    """Append an event of the coordinator; it reaches the disk with the next flush."""
+    event = {"launch": launch, "ns": ns, "host": platform.node(), "kind": kind, "detail": json.dumps(detail)}
+    writer.append("events", table_row(EVENTS, **event, **rest))
+
+
+def check_written(writer: StreamWriter, path: Path) -> None:
+    """Check that everything the writer took has reached the disk. Raises RecordError: it has not."""
+    if writer.error is not None:
+        raise files.explain(writer.error, path, "write the record")

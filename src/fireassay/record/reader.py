@@ -4,33 +4,145 @@ A sealed record is read from its Parquet files, an unfinished one from its strea
 Nothing in a record is ever executed or unpickled.  A record is untrusted: it is read only from plain files, never through a link
 (`fireassay.record.untrusted.paths`), within a memory limit proportional to its files (`fireassay.record.untrusted.memory_bound`), and any defect
 raises one RecordError.
+
+How are the tables of a sealed record read, and why can one not be read?
+
+How is a failure reported that a record's values cause in judging?
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from fireassay.errors import RecordError, SpecError
 from fireassay.printable import shell_word
 from fireassay.record import files
-from fireassay.record.manifest import MAX_MANIFEST, check_manifest, effective_state, has_seal, migrations_of, read_manifest
-from fireassay.record.migrations import Migration
-from fireassay.record.sealed import first_problem, read_arrow, read_frame, refuse_gaps
-from fireassay.record.tables import arrow_schema
+from fireassay.record.manifest import (
+    MAX_MANIFEST,
+    MAX_REASON_LENGTH,
+    Migration,
+    check_manifest,
+    effective_state,
+    has_seal,
+    migrations_of,
+    read_manifest,
+)
+from fireassay.record.tables import TABLES, arrow_schema
 from fireassay.record.unsealed import launch_folders, launch_name, launches_named, losses, read_launch
+from fireassay.record.untrusted import memory_bound, paths
 from fireassay.record.untrusted import paths as inside
-from fireassay.record.untrusted import strict_json
 from fireassay.spec.experiment import Experiment
 from fireassay.spec.plan import refuse_endless
 
 if TYPE_CHECKING:
     import polars as pl
     import pyarrow as pa
+
+
+def first_problem(error: Exception) -> str:
+    """The first problem in one line: a document may hold a million wrong keys."""
+    text = str(error.problems[0]) if isinstance(error, SpecError) and error.problems else str(error)
+    line = " ".join(text[:2000].split()).rstrip(".")
+    return line if len(line) <= MAX_REASON_LENGTH else f"{line[:MAX_REASON_LENGTH]} ..."
+
+
+def read_arrow(path: Path, parts: list[str], name: str, *, todays: bool) -> pa.Table:
+    """The parts as Arrow, without Polars, whose import takes longer than reading a small table; `todays`: require the current schema."""
+    import pyarrow as pa
+
+    memory_bound.check_parts(path, parts, name)
+    tables: list[pa.Table] = []
+    texts = 0
+    for part in parts:
+        try:
+            table, long = memory_bound.read_whole(path / part, most=memory_bound.allowed(memory_bound.size_of(path, parts)) - texts)
+        except FileNotFoundError:
+            raise _missing(path, part) from None
+        except (OSError, pa.ArrowException, ValueError, MemoryError, NotImplementedError) as error:
+            raise _damaged(path, part, first_problem(Exception(str(error)))) from error
+        if table is None:
+            raise memory_bound.too_large(path, name, texts + long, memory_bound.size_of(path, parts))
+        target = arrow_schema(name) if todays else tables[0].schema if tables else table.schema
+        if [(field.name, field.type) for field in table.schema] != [(field.name, field.type) for field in target]:
+            raise _damaged(path, part, f"its columns are not those of the table {name}")
+        texts += long
+        tables.append(table)
+    return pa.concat_tables(tables)
+
+
+def read_frame(path: Path, parts: list[str], name: str) -> pl.DataFrame:
+    """All parts in one read, a third of the time; on failure one by one, to name the bad part."""
+    import polars as pl
+
+    schema = _polars_schema(name)
+    if not parts:
+        return pl.DataFrame(schema=schema)
+    memory_bound.check_parts(path, parts, name)
+    frame = _read_at_once([path / part for part in parts])
+    if frame is None or frame.schema != schema:
+        frame = pl.concat([_read_part(path, part, name) for part in parts])
+    memory_bound.check_text(path, name, frame, memory_bound.size_of(path, parts))
+    return frame
+
+
+def _read_at_once(parts: Sequence[Path]) -> pl.DataFrame | None:
+    import polars as pl
+
+    try:
+        return pl.read_parquet(list(parts), glob=False, hive_partitioning=False)
+    except (OSError, ValueError, MemoryError, pl.exceptions.PolarsError, pl.exceptions.PanicException):
+        return None
+
+
+def _read_part(path: Path, part: str, name: str = "") -> pl.DataFrame:
+    import polars as pl
+
+    try:
+        frame = pl.read_parquet(path / part, glob=False, hive_partitioning=False)
+    except FileNotFoundError:
+        raise _missing(path, part) from None
+    except (OSError, ValueError, MemoryError, pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
+        raise _damaged(path, part, first_problem(Exception(str(error)))) from error
+    if name and frame.schema != _polars_schema(name):
+        raise _damaged(path, part, f"its columns are not those of the table {name}")
+    return frame
+
+
+def refuse_gaps(path: Path, name: str, gaps: Mapping[str, int]) -> None:
+    """Raise on nulls in required columns: counts based on them would silently skip rows."""
+    for column in TABLES[name].columns:
+        if not column.nullable and (count := gaps.get(column.name)):
+            raise RecordError(
+                f"{path} is damaged: the column {column.name} of its table {name} has no value in {count} rows. Restore it from a copy."
+            )
+
+
+@cache
+def _polars_schema(name: str) -> pl.Schema:
+    import polars as pl
+
+    empty = pl.from_arrow(arrow_schema(name).empty_table())
+    assert isinstance(empty, pl.DataFrame)
+    return empty.schema
+
+
+def _missing(path: Path, part: str) -> RecordError:
+    return RecordError(f"{path / part} is missing. Restore it from a copy of the record.")
+
+
+def _damaged(path: Path, part: str, why: object) -> RecordError:
+    return RecordError(f"{path / part} is damaged ({why}). `assay verify {shell_word(path)}` checks every file.")
+
+
+# ---- tables of a sealed record ---------------------------------------------------------------------------------------
+
 
 MAX_EXPERIMENT: Final = inside.MIB
 MIGRATED: Final = ("answers", "arrivals", "examples", "requests")  # tables that a migration changes; the others are today's
@@ -100,7 +212,7 @@ class Record:
         """The trace summaries of profiled launches, with launch numbers; a damaged one is marked as such."""
         return tuple(
             {"launch": launch, "ranks": [], "nsys": [], **_summary(self.path, f"traces/{launch_name(launch)}/summary.json")}
-            for launch in _traced(self.path)
+            for launch in sorted(launches_named(entry.parent.name for entry in (self.path / "traces").glob("launch=*/summary.json")))
         )
 
     @cached_property
@@ -128,14 +240,9 @@ class Record:
         return pa.concat_tables(parts) if parts else None
 
 
-def _traced(path: Path) -> list[int]:
-    """The launches that have a trace summary."""
-    return sorted(launches_named(entry.parent.name for entry in (path / "traces").glob("launch=*/summary.json")))
-
-
 def _summary(path: Path, file: str) -> dict[str, Any]:
     try:
-        summary = strict_json.json_of(inside.read(path, file, MAX_MANIFEST))
+        summary = paths.json_of(inside.read(path, file, MAX_MANIFEST))
     except (OSError, ValueError, RecordError) as error:
         return {"absent": f"summary.json cannot be read: {error}"}
     return summary if isinstance(summary, dict) else {"absent": "summary.json holds no object"}
@@ -166,7 +273,7 @@ def _migrated(step: Migration, read: Any) -> Any:
 def _read_experiment(path: Path, manifest: Mapping[str, Any], migrations: tuple[Migration, ...]) -> Experiment:
     file = path / "experiment.toml"
     try:
-        content = strict_json.toml_of(inside.read(path, file.name, MAX_EXPERIMENT))
+        content = paths.toml_of(inside.read(path, file.name, MAX_EXPERIMENT))
         for step in migrations:
             content = step.experiment(content)
         for key in manifest.get("nulls") or ():
@@ -187,3 +294,40 @@ def _set_null(content: dict[str, Any], keys: list[str]) -> None:
     for key in keys[:-1]:
         content = content.setdefault(key, {})
     content[keys[-1]] = None
+
+
+# ---- failures that a record's values cause in judging ----------------------------------------------------------------
+
+
+@contextmanager
+def judged_from(path: Path) -> Iterator[None]:
+    """Turn errors that a record's values cause in judging into one sentence, so that other records are still judged.
+
+    A reader cannot foresee every value that breaks a metric; the message gives the location, since assay itself may be wrong.
+
+    Raises:
+        RecordError: the record cannot be judged.
+    """
+    try:
+        yield
+    except _STUMBLES as error:
+        raise _unjudged(path, error) from error
+    except BaseException as error:
+        if type(error).__module__.startswith(("polars", "pyarrow", "pyo3_runtime")):  # by name: importing the packages costs time
+            raise _unjudged(path, error) from error
+        raise
+
+
+_STUMBLES: Final = (ArithmeticError, AssertionError, AttributeError, LookupError, MemoryError, RecursionError, TypeError, ValueError)
+
+
+def _unjudged(path: Path, error: BaseException) -> RecordError:
+    import traceback
+
+    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if f"{os.sep}assay{os.sep}" in frame.filename]
+    where = f" at {Path(frames[-1].filename).stem}:{frames[-1].lineno}" if frames else ""
+    why = " ".join(str(error)[:MAX_REASON_LENGTH].split())
+    return RecordError(
+        f"{path} cannot be judged: it holds a value that assay does not write ({type(error).__name__}{where}: {why}). "
+        f"If `assay verify {shell_word(path)}` finds it unchanged, please report this line as a defect."
+    )

@@ -23,11 +23,10 @@ from fireassay.errors import AssayError, EnvironmentLacks, RecordError, refuse
 from fireassay.printable import shell_word
 from fireassay.record import files
 from fireassay.record.reader import open_record
-from fireassay.record.sealing.seal import seal_line
-from fireassay.record.sealing.verify import verify
+from fireassay.record.seal import seal_line, verify
 from fireassay.record.secrets.redact import redact
 from fireassay.record.untrusted import paths as inside
-from fireassay.record.untrusted import strict_json
+from fireassay.record.untrusted.paths import json_of, toml_of
 
 MAX_MANIFEST_BYTES: Final = 64 * 2**20  # an untrusted store must not exhaust memory
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,199}")  # the names that `fireassay.record.folder` creates
@@ -157,7 +156,7 @@ class Store:
         with self._explained("read"):
             content = self._contents([f"{entry.folder}/experiment.toml"])[f"{entry.folder}/experiment.toml"]
         try:
-            stored = strict_json.toml_of(content or b"").get("conditions", {})
+            stored = toml_of(content or b"").get("conditions", {})
         except ValueError:
             return False
         return isinstance(stored, dict) and all(stored.get(key) == value for key, value in conditions.items())
@@ -200,7 +199,7 @@ class Store:
             self._files.put_file(str(path / file), target)
 
     def _download(self, name: str, target: Path, manifest: bytes, seal: bytes) -> Path:
-        listed = _listed(strict_json.json_of(manifest), target)
+        listed = _listed(json_of(manifest), target)
         sizes = {
             file.removeprefix(f"{self._path(name)}/"): info["size"]
             for file, info in self._files.find(self._path(name), detail=True).items()
@@ -325,7 +324,7 @@ def _entry(folder: str, manifest: bytes | None, seal: bytes | None) -> Entry:
     if manifest is None:
         return Entry(**described | {"state": "incomplete", "reason": "it has no manifest.json"})
     try:
-        content = strict_json.json_of(manifest)
+        content = json_of(manifest)
         read = {key: content[key] for key in ("name", "id", "created_utc", "state")}
         read["plan_signature"] = content.get("plan_signature", "")
     except (ValueError, LookupError, TypeError):

@@ -10,35 +10,14 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING
 
-from fireassay.record.declared import (
-    ANSWERS,
-    ARRIVALS,
-    CLOCKS,
-    COLLECTIVES,
-    COMMUNICATION,
-    DIVERGENCE,
-    EVENTS,
-    EXAMPLES,
-    FINGERPRINTS,
-    GRADIENTS,
-    INVENTORY,
-    LAUNCHES,
-    REQUESTS,
-    SAMPLES,
-    SCORES,
-    STEPS,
-    TELEMETRY,
-    TOKEN_COUNTS,
-    TRIALS,
-    WAITS,
-    Table,
-)
+from fireassay.record import declared
+from fireassay.record.declared import Table
 
 if TYPE_CHECKING:
     import pyarrow
 
 FORMAT_VERSION = 9
-# Format history, shown on the reference page; a new version needs a step in record/migrations.py
+# Format history, shown on the reference page; a new version needs a step in record/manifest.py
 HISTORY: dict[int, str] = {
     9: "(assay 0.5.0) answers have judged",
     8: "(assay 0.5.0, before its release) tables answers, scores and divergence; the experiment may have [evaluation]",
@@ -53,30 +32,8 @@ HISTORY: dict[int, str] = {
 
 
 TABLES: dict[str, Table] = {
-    table.name: table
-    for table in (
-        LAUNCHES,
-        STEPS,
-        TRIALS,
-        EXAMPLES,
-        SAMPLES,
-        FINGERPRINTS,
-        GRADIENTS,
-        COLLECTIVES,
-        COMMUNICATION,
-        INVENTORY,
-        WAITS,
-        CLOCKS,
-        ARRIVALS,
-        REQUESTS,
-        TOKEN_COUNTS,
-        ANSWERS,
-        SCORES,
-        DIVERGENCE,
-        EVENTS,
-        TELEMETRY,
-    )
-}
+    table.name: table for table in vars(declared).values() if isinstance(table, Table)
+}  # in the order of their declarations
 
 
 @cache

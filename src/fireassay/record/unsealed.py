@@ -60,7 +60,7 @@ def read_launch(path: Path, launch: int, name: str) -> tuple[pa.Table | None, tu
 
 
 def _salvage(path: Path, launch: int, name: str) -> Iterator[tuple[Path, Any]]:
-    from fireassay.record.salvage import read_stream
+    from fireassay.record.streams import read_stream
 
     files_of_it = stream_files(path, launch, name)
     try:

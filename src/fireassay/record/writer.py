@@ -27,10 +27,9 @@ import pyarrow as pa
 
 from fireassay.clock import SystemClock
 from fireassay.record import files
-from fireassay.record.columns import to_array
-from fireassay.record.salvage import END_MARK
 from fireassay.record.secrets.batches import cleaned_batch
 from fireassay.record.secrets.redact import secret_values
+from fireassay.record.streams import END_MARK, to_array
 from fireassay.record.tables import TABLES, arrow_schema
 
 ROWS_PER_BATCH = 8192  # converting one batch holds the GIL well under 10 ms

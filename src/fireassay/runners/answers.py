@@ -17,10 +17,10 @@ from fireassay.quality.rows import Asked, all_scored, write_answers, write_score
 from fireassay.quality.scoring import scoring
 from fireassay.quality.scoring.items import Item
 from fireassay.quality.tasks.answer_file import Answers, read
-from fireassay.record.launch_rows import check_written
-from fireassay.runners.evaluating import conditions
-from fireassay.runners.evaluating.conditions import item_digests as of_items
+from fireassay.record.folder import check_written
+from fireassay.runners.evaluating import likelihood
 from fireassay.runners.evaluating.likelihood import fitting
+from fireassay.runners.evaluating.likelihood import item_digests as of_items
 from fireassay.runners.experiment.context import Job, Made, RunContext, Runner
 from fireassay.spec.experiment import Experiment
 from fireassay.spec.plan import configuration_of
@@ -50,7 +50,7 @@ def check(experiment: Experiment, folder: Path) -> None:
     evaluation = section(experiment)
     fitting(evaluation.metrics or METRICS, "generation", "files of answers")
     scores = scoring.prepared(evaluation.metrics or METRICS, evaluation.options, encoder.load)
-    conditions.check_margin(experiment, scores[0].metric)
+    likelihood.check_margin(experiment, scores[0].metric)
     first, *others = [(file, _answers(file, evaluation, folder)) for file in evaluation.answers]
     for file, answers in others:
         _same_items(first, (file, answers), evaluation)
@@ -104,7 +104,7 @@ class Scorings:
         how = {"status": "ok", "reason": ""}
         try:
             with self.context.stop.at_once():
-                asked = self._asked(answers)
+                asked = self._items(answers)
                 scored = all_scored(asked, self.scores)
         except Interrupted:
             how = {"status": "aborted", "reason": f"stopped by {self.context.stop.reason}"}
@@ -116,7 +116,7 @@ class Scorings:
         end = self.context.clock.now_ns()
         return Made(row=job.row(begin_ns=begin, end_ns=end, begin_utc=begin_utc, placement=json.dumps({"launcher": "none"}), **how))
 
-    def _asked(self, answers: Answers) -> list[Asked]:
+    def _items(self, answers: Answers) -> list[Asked]:
         found = scoring.found(self.extractor, answers.texts, [item.choices for item in answers.items])
         return [
             Asked(item=item, repetition=repetition, outcome="missing" if text is None else "ok", text=text, extraction=extraction)

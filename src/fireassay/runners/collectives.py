@@ -19,9 +19,8 @@ from fireassay.errors import EnvironmentLacks, refuse
 from fireassay.instruments.collectives.operations import elements
 from fireassay.launchers.support.base import Launcher
 from fireassay.runners.experiment.context import Job, Made, Runner
-from fireassay.runners.launching.collective_worker import worker_request
 from fireassay.runners.launching.launch import LaunchRun
-from fireassay.runners.training import Training
+from fireassay.runners.training import Training, worker_request
 from fireassay.spec.experiment import Experiment
 from fireassay.spec.flags.comm import INTERFACES
 from fireassay.spec.sections.collectives import DTYPES, IMPORTED, MIN_SPAN, Collectives, cells

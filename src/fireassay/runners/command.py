@@ -21,13 +21,13 @@ from typing import Any
 from fireassay.clock import SystemClock
 from fireassay.errors import Problem, refuse_any
 from fireassay.instruments.calls import command_starts
-from fireassay.launchers.support import supervisor_client
+from fireassay.launchers.support import base
 from fireassay.launchers.support.base import INTERFACES, Ending, Handle, Launcher, Request
 from fireassay.record.declared import TRIALS
-from fireassay.record.launch_rows import table_row
+from fireassay.record.folder import table_row
 from fireassay.record.unsealed import read_launch
 from fireassay.record.writer import StreamWriter
-from fireassay.runners.experiment import launch_loop, policy
+from fireassay.runners.experiment import launch_loop, progress
 from fireassay.runners.experiment.context import Job, Made, Metered, Outcome, RunContext, Runner
 from fireassay.runners.experiment.script import script_path
 from fireassay.runners.launching import watch
@@ -88,14 +88,14 @@ class Rounds(Metered):
 
     def make(self, job: Job) -> Made:
         """Run one round from its start to the end of its last process."""
-        if failed := [row for row in self.context.rows if row["status"] in policy.FAILED]:
+        if failed := [row for row in self.context.rows if row["status"] in progress.FAILED]:
             return self.context.skipped(job, f"round {failed[0]['block'] + 1} failed")  # the failed round's row gives the reason
         lines = self.context.record.launch_folder(job.number).resolve() / LINES
         request, command = self.make_request(self.context, job, lines)
         reader = TrialReader(lines, job.number, self.context.record.writer(job.number))
 
         def start(request: Request) -> Handle:
-            return ReadingHandle(supervisor_client.start(request, command), reader)
+            return ReadingHandle(base.start(request, command), reader)
 
         launcher = Launcher(name="round", check=lambda _: None, start=start, describe=_describe)
         result = LaunchRun(self.context, job, request, launcher).run(self.meter)
@@ -112,7 +112,7 @@ MakeRequest = Callable[[RunContext, Job, Path], tuple[Request, list[str]]]  # th
 def run_rounds(context: RunContext, rounds: Rounds) -> Outcome:
     """Make the remaining rounds; stop at the first that fails."""
     outcome = launch_loop.run(context, rounds)
-    failed = [row for row in context.rows if row["status"] in policy.FAILED]
+    failed = [row for row in context.rows if row["status"] in progress.FAILED]
     if not failed or outcome.state == "interrupted":
         return outcome
     return Outcome(state="failed", reason=f"round {failed[0]['block'] + 1}: {failed[0]['reason']}")
@@ -242,7 +242,7 @@ class TrialReader:
 class ReadingHandle:
     """A supervised launch whose lines are read at every poll."""
 
-    def __init__(self, handle: supervisor_client.SupervisedHandle, reader: TrialReader) -> None:
+    def __init__(self, handle: base.SupervisedHandle, reader: TrialReader) -> None:
         self._handle, self._reader = handle, reader
 
     def poll(self) -> Ending | None:

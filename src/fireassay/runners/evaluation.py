@@ -27,11 +27,11 @@ from fireassay.quality.scoring.likelihoods import METHOD
 from fireassay.quality.scoring.perturbations import perturbed
 from fireassay.quality.scoring.scoring import Score, Scored
 from fireassay.quality.tasks.support.prompts import sampled
-from fireassay.record.launch_rows import check_written
+from fireassay.record.folder import check_written
 from fireassay.runners import serving
-from fireassay.runners.evaluating import code, conditions, forcing, likelihood
-from fireassay.runners.evaluating.conditions import digest
-from fireassay.runners.evaluating.conditions import item_digests as of_items
+from fireassay.runners.evaluating import forcing, likelihood
+from fireassay.runners.evaluating.likelihood import digest
+from fireassay.runners.evaluating.likelihood import item_digests as of_items
 from fireassay.runners.experiment import launch_loop
 from fireassay.runners.experiment.abandoned_launches import request_batches
 from fireassay.runners.experiment.context import Job, Made, Outcome, RunContext, Runner
@@ -92,7 +92,7 @@ def check(experiment: Experiment, folder: Path) -> None:
         scores = _scores(task, evaluation)
         _signatures(task, scores)
         scoring.extractor(task.extractor)
-        conditions.check_margin(experiment, scores[0].metric if scores else catalog.load("quality.scoring.metrics", code.METRIC))
+        likelihood.check_margin(experiment, scores[0].metric if scores else catalog.load("quality.scoring.metrics", likelihood.CODE_METRIC))
     experiment = _as_requests(experiment, tasks)
     serving.check(experiment, folder)
     if _likelihoods(tasks):
@@ -148,7 +148,11 @@ def _scores(task: Task, evaluation: Evaluation) -> tuple[Score, ...]:
 
 def _signatures(task: Task, scores: Sequence[Score]) -> dict[str, str]:
     """Everything that moves each score."""
-    return {code.METRIC: code.code_signature()} if task.method == CODE else {one.metric.name: one.prepared.signature for one in scores}
+    return (
+        {likelihood.CODE_METRIC: likelihood.code_signature()}
+        if task.method == CODE
+        else {one.metric.name: one.prepared.signature for one in scores}
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -226,9 +230,9 @@ def _judged(ready: Ready, sent: Sequence[Mapping[str, Any]]) -> tuple[list[Asked
     mine = list(likelihood.folded(sent, ready.items)) if likely else list(map(_with_text, sent))
     texts = [answer["text"] if answer["status"] == PROPER else None for answer in mine]
     items = [ready.items[answer["item"]] for answer in mine]
-    conditions = () if task.method == CODE else task.stop
+    stops = () if task.method == CODE else task.stop
     find = scoring.extractor(task.extractor)
-    found = list(map(likelihood.chosen, texts)) if likely else scoring.found(find, texts, [item.choices for item in items], conditions)
+    found = list(map(likelihood.chosen, texts)) if likely else scoring.found(find, texts, [item.choices for item in items], stops)
     asked = [
         Asked(
             item=item,
@@ -245,14 +249,14 @@ def _judged(ready: Ready, sent: Sequence[Mapping[str, Any]]) -> tuple[list[Asked
     asked += [Asked(item=ready.items[item], repetition=0, outcome="unsent", text=None, extraction=None) for item in missing]
     if task.method != CODE:
         return asked, all_scored(asked, ready.scores)
-    asked, passed = code.judged(asked)
+    asked, passed = likelihood.judged_programs(asked)
     return asked, [(asked, _passed(passed))]
 
 
 def _passed(scores: Sequence[float | None]) -> Scored:
     """Verdicts as scores; NaN: none."""
     values = np.array([np.nan if score is None else score for score in scores])
-    return Scored(name=code.METRIC, rows=values.reshape(-1, 1), scores=values)
+    return Scored(name=likelihood.CODE_METRIC, rows=values.reshape(-1, 1), scores=values)
 
 
 def _sent(path: Path, launch: int, order: Sequence[tuple[str, str, int]]) -> Iterator[dict[str, Any]]:
@@ -280,7 +284,7 @@ def _as_load(experiment: Experiment, load: Serving, prompts: Path, tasks: Sequen
     # Every item is waited for: the last ones too end by their own time limit (serving.client.timeout_s), not by the load's.
     arrivals = load.arrivals.model_copy(update={"requests": requests, "duration_s": MAX_S / 2, "drain_s": MAX_S / 2})
     ends = _stops(experiment, tasks)
-    targets = tuple(conditions.with_stops(target, ends.get(target.name, ())) for target in load.targets)
+    targets = tuple(likelihood.with_stops(target, ends.get(target.name, ())) for target in load.targets)
     update = {"prompts": asked, "arrivals": arrivals, "targets": targets}
     return experiment.model_copy(update={"serving": load.model_copy(update=update)})
 
@@ -288,8 +292,8 @@ def _as_load(experiment: Experiment, load: Serving, prompts: Path, tasks: Sequen
 def _stops(experiment: Experiment, tasks: Sequence[Task]) -> dict[str, list[str]]:
     """The stop strings that each engine gets, by its name; engines without any are left out."""
     evaluation, load = section(experiment)
-    wanted = conditions.common_stops(tasks) if evaluation.send_stop else ()
-    found = {target.name: list(conditions.sent_stops(target, load.task, wanted)) for target in load.targets}
+    wanted = likelihood.common_stops(tasks) if evaluation.send_stop else ()
+    found = {target.name: list(likelihood.sent_stops(target, load.task, wanted)) for target in load.targets}
     return {name: sent for name, sent in found.items() if sent}
 
 

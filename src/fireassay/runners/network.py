@@ -21,7 +21,7 @@ from fireassay.instruments import network_probe
 from fireassay.instruments.machine.interfaces import settings
 from fireassay.instruments.network_probe import Echo, Lack, Stream, Target
 from fireassay.launchers.support import supervisor
-from fireassay.record.launch_rows import check_written, write_event
+from fireassay.record.folder import check_written, write_event
 from fireassay.record.machine import Machine
 from fireassay.runners.experiment.context import Job, Made, Metered, RunContext, Runner
 from fireassay.spec.experiment import Experiment

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from fireassay.errors import refuse
 from fireassay.record.declared import LAUNCHES
-from fireassay.record.launch_rows import check_written, write_launch
+from fireassay.record.folder import check_written, write_launch
 from fireassay.record.reader import open_record
 from fireassay.record.tables import TABLES
 from fireassay.runners.experiment.context import Outcome, RunContext, Runner

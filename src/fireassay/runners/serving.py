@@ -14,8 +14,7 @@ from fireassay.errors import EnvironmentLacks, Problem, refuse, refuse_any
 from fireassay.record.machine import absent
 from fireassay.runners.experiment import launch_loop
 from fireassay.runners.experiment.context import Job, Made, Metered, Outcome, RunContext, Runner
-from fireassay.runners.load.engines import Engines, check_reachable, self_description
-from fireassay.runners.load.fault_injection import check_faults
+from fireassay.runners.load.engines import Engines, check_faults, check_reachable, self_description
 from fireassay.runners.load.load import LoadRun, check_plug_ins
 from fireassay.spec.experiment import Experiment
 from fireassay.spec.plan import targets_of

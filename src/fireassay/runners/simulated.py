@@ -27,24 +27,21 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, asdict, dataclass, fields, replace
 from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from fireassay.errors import Problem, refuse, refuse_any
-from fireassay.record.launch_rows import launch_row, write_launch
+from fireassay.record.folder import launch_row, write_launch
 from fireassay.record.tables import arrow_schema
-from fireassay.runners.experiment import policy
+from fireassay.runners.experiment import progress
 from fireassay.runners.experiment.context import Outcome, RunContext, Runner
 from fireassay.runners.experiment.progress import LaunchRow
 from fireassay.spec.experiment import Experiment
 from fireassay.spec.plan import PlannedLaunch, plan
 from fireassay.units import NS_PER_S
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 Floats = NDArray[np.float64]
 
@@ -203,7 +200,7 @@ def run(context: RunContext) -> Outcome:
     context.record.note(simulated={"what": WORDS, "steps": steps, **asdict(cluster)})
     context.note_environment(simulated=WORDS)
     begin = context.clock.now_ns()
-    for number, planned in enumerate(policy.remaining(context.plan, context.rows), start=context.next_number):
+    for number, planned in enumerate(progress.remaining(context.plan, context.rows), start=context.next_number):
         if context.stop.count:
             return Outcome(state="interrupted", reason=context.stop.reason)
         context.show()
@@ -221,7 +218,7 @@ def _launch(context: RunContext, cluster: Cluster, steps: int, planned: PlannedL
         for batch in batches(table, columns):
             writer.append_batch(table, batch)
     utc = context.clock.utc() + timedelta(seconds=(begin - context.begun_ns) / NS_PER_S)
-    attempt = policy.attempt_of(planned.slot, context.rows)
+    attempt = progress.attempt_of(planned.slot, context.rows)
     row = row_of(planned, number, begin, end, attempt=attempt, utc=utc.isoformat(timespec="milliseconds"))
     write_launch(writer, row, context.record.path)
     return row

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
+from typing import Final
 
-from fireassay import catalog
+from fireassay import catalog, isolated
 from fireassay.errors import refuse
 from fireassay.faults.support.base import Fault
+from fireassay.instruments import collectives
 from fireassay.launchers.support.base import Launcher, Request
 from fireassay.record.machine import absent
 from fireassay.runners.experiment.context import Job, Made, Metered, RunContext, Runner
 from fireassay.runners.experiment.script import script_path
 from fireassay.runners.launching import fresh_folder, profiling
-from fireassay.runners.launching.collective_worker import worker_request
 from fireassay.runners.launching.launch import LaunchRun, request_for
 from fireassay.spec.experiment import Experiment
-from fireassay.spec.sections.collectives import SWEEP
+from fireassay.spec.sections.collectives import SWEEP, Collectives
 from fireassay.spec.sections.faults import Fault as FaultSpec
 
 
@@ -79,3 +82,14 @@ class Training(Metered):
 
 
 RUNNER = Runner(name="training", check=check, maker=Training)
+
+
+WORKER: Final = Path(collectives.__file__).with_name("worker.py")
+
+
+def worker_request(context: RunContext, job: Job, asked: Collectives, environment: Mapping[str, str]) -> Request:
+    """The request for a launch in which assay's worker, in the script's place, times collectives; without hooks."""
+    experiment = context.experiment
+    plain = experiment.model_copy(update={"workload": experiment.workload.model_copy(update={"attach": False})})
+    request = request_for(replace(context, experiment=plain), job, isolated.environment(environment))
+    return replace(request, script=WORKER, arguments=(asked.model_dump_json(),))

@@ -16,21 +16,17 @@ from pydantic import BeforeValidator, Field, ModelWrapValidatorHandler, Validati
 
 from fireassay.errors import Problem, SpecError
 from fireassay.spec.explain import explain
-from fireassay.spec.flags.flag import flag, number_or_none
-from fireassay.spec.model import NAME_PATTERN, Fraction, Model, Positive, WorkerCounts, listed
-from fireassay.spec.rules.experiment import contradictions
+from fireassay.spec.model import NAME_PATTERN, Fraction, Model, Positive, WorkerCounts, flag, listed, number_or_none
+from fireassay.spec.rules.evaluation import uncomputable
+from fireassay.spec.rules.experiment import contradictions, missing_around
 from fireassay.spec.rules.partial import as_far_as_known, broken
-from fireassay.spec.rules.quality import uncomputable
 from fireassay.spec.sections.collectives import Collectives
-from fireassay.spec.sections.costs import Energy, Prices
+from fireassay.spec.sections.costs import Energy, Flops, Prices
 from fireassay.spec.sections.evaluation import Evaluation
 from fireassay.spec.sections.faults import AnyFault, of_kind
-from fireassay.spec.sections.flops import Flops
-from fireassay.spec.sections.launcher import Launcher, Limits, Noise
 from fireassay.spec.sections.serving import Serving
 from fireassay.spec.sections.tune import Tune
-from fireassay.spec.sections.workload import ROUNDS, Measure, Profile, Timing, Workload
-from fireassay.spec.surroundings import missing_around
+from fireassay.spec.sections.workload import ROUNDS, Launcher, Limits, Measure, Noise, Profile, Timing, Workload
 
 
 def _none_word(value: object) -> object:
@@ -242,11 +238,7 @@ def _broken_rules(experiment: Experiment, folder: Path | None) -> Iterator[Probl
 
 
 class Experiment(Model):
-    """One experiment: what to run and what to report.
-
-    Raises:
-        SpecError: if it is invalid; lists every problem at once.
-    """
+    """One experiment: what to run and what to report. Raises SpecError: if it is invalid; lists every problem at once."""
 
     name: Annotated[
         str,

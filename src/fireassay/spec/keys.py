@@ -17,8 +17,7 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
-from fireassay.spec.flags.flag import Flag
-from fireassay.spec.model import Model
+from fireassay.spec.model import Flag, Model
 
 AnyModel = TypeVar("AnyModel", bound=BaseModel)
 PATTERN_WORDS = "letters, digits, dots, dashes and underscores, beginning with a letter or digit"

@@ -1,11 +1,19 @@
 """What do all parts of an experiment share?
 
 Frozen models that reject unknown keys, and common value types.
+
+Which flag of the command line sets a field, and how is its text read if the key's type does not determine it?
+
+The field declares it: `Annotated[int, flag("--seed", "N", "...", run=30)]`.  Nothing else lists flags: parsers, help and messages
+derive from here (`fireassay.spec.flags.of_verb`).
 """
 
 from __future__ import annotations
 
-from typing import Annotated, Self
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Annotated, Any, Final, Self
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
@@ -37,3 +45,114 @@ class Model(BaseModel):
     def complete(cls) -> type[Self]:
         """The same model with the keys that plug-ins add."""
         return cls
+
+
+@dataclass(frozen=True, kw_only=True)
+class Flag:
+    """A flag of one or more verbs."""
+
+    name: str
+    metavar: str  # "": a switch, true; --no-... is false
+    help: str  # {default} is replaced by the default
+    places: Mapping[str, int] = field(hash=False)  # verb -> position in its help
+    read: Callable[[str], Any] | None = None  # raises Unreadable; default: by the field's type
+    many: bool = False  # repeatable
+    bare: str | None = None  # its meaning without a value
+    default: Any = None  # of these verbs, if not the field's
+
+
+def flag(
+    name: str,
+    metavar: str,
+    help: str,
+    *,
+    read: Callable[[str], Any] | None = None,
+    many: bool = False,
+    bare: str | None = None,
+    default: Any = None,
+    **places: int,
+) -> Flag:
+    """A flag of the named verbs, each with its position in the verb's help: `run=30`."""
+    return Flag(name=name, metavar=metavar, help=help, read=read, many=many, bare=bare, default=default, places=places)
+
+
+OBJECTIVES: Final = {"ttft": "ttft_s", "ttft_visible": "ttft_visible_s", "tpot": "tpot_s", "itl": "itl_s", "e2e": "e2e_s", "e2el": "e2e_s"}
+PRICE_SOURCE: Final = "given as --price"
+UNITS: Final = {"ms": 1e-3, "s": 1.0, "": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
+
+
+class Unreadable(ValueError):
+    """Text that a flag rejects: what is allowed, and how to fix it."""
+
+    def __init__(self, allowed: str, fix: str = "") -> None:
+        self.allowed, self.fix = allowed, fix
+        super().__init__(allowed)
+
+
+def seconds(text: str) -> float:
+    """ "120s", "2m", "500ms", "1.5" (seconds)."""
+    match = re.fullmatch(r"\s*([0-9]*\.?[0-9]+(?:e-?[0-9]+)?)\s*([a-z]*)\s*", text)
+    if match is None or match[2] not in UNITS:
+        raise Unreadable("a time such as 120s, 2m, 500ms or 1.5 (seconds)")
+    return float(match[1]) * UNITS[match[2]]
+
+
+def slo(text: str) -> dict[str, float]:
+    """ "ttft=0.2,tpot=50ms" as keys of serving.objectives; "ttft:200" is milliseconds, as in vLLM's --goodput."""
+    limits: dict[str, float] = {}
+    for part in text.replace(" ", ",").split(","):
+        name, sign, value = re.fullmatch(r"([a-z0-9_]*)([=:]?)(.*)", part.strip().lower()).groups()  # type: ignore[union-attr]
+        if name not in OBJECTIVES or not sign:
+            raise Unreadable(f"NAME=TIME with commas, NAME one of {', '.join(OBJECTIVES)}, as in ttft=0.2,tpot=50ms")
+        milliseconds = sign == ":" and re.fullmatch(r"[0-9.]+", value) is not None
+        limits[OBJECTIVES[name]] = seconds(f"{value}ms" if milliseconds else value)
+    return limits
+
+
+def header(text: str) -> tuple[str, str]:
+    """ "NAME: TEXT" as name and value."""
+    name, colon, value = text.partition(":")
+    if not colon or not name.strip():
+        raise Unreadable('"NAME: TEXT", as in "X-Team: search"; {env:NAME} takes a secret from the environment')
+    return name.strip(), value.strip()
+
+
+def variable(text: str) -> tuple[str, str]:
+    """ "NAME=TEXT" as name and value."""
+    name, equals, value = text.partition("=")
+    if not equals or not name:
+        raise Unreadable("NAME=TEXT", f"--env {text}=1")
+    return name, value
+
+
+def option(text: str) -> tuple[str, str | int | float | bool]:
+    """ "METRIC.NAME=VALUE" as name and value: yes and no, numbers, else text."""
+    name, equals, value = text.partition("=")
+    if not equals or not all(name.partition(".")):
+        raise Unreadable("METRIC.NAME=VALUE, as in rouge_l.stem=yes")
+    return name, _typed(value)
+
+
+def plain_option(text: str) -> tuple[str, str | int | float | bool]:
+    """ "NAME=VALUE" as name and value, likewise."""
+    name, equals, value = text.partition("=")
+    if not equals or not name:
+        raise Unreadable("NAME=VALUE, as in shots=5")
+    return name, _typed(value)
+
+
+def _typed(value: str) -> str | int | float | bool:
+    known: dict[str, bool] = {"yes": True, "true": True, "no": False, "false": False}
+    if value.lower() in known:
+        return known[value.lower()]
+    for number in (int, float):
+        try:
+            return number(value)
+        except ValueError:
+            continue
+    return value
+
+
+def number_or_none(text: str) -> float | str:
+    """A number, or the word "none"."""
+    return text if text == "none" else float(text)

@@ -17,11 +17,25 @@ from typing import Final
 
 from fireassay.errors import Problem, refuse, refuse_any
 from fireassay.spec.tables.cells import read_table
-from fireassay.spec.tables.columns import Column, Scaling, columns_of, unit_notes, unused
-from fireassay.spec.tables.columns import Stated as Stated
-from fireassay.spec.tables.columns import Timing as Timing
-from fireassay.spec.tables.columns import Timings as Timings
-from fireassay.spec.tables.rows import Values, chosen, decimal, gaps, grouped, is_percent, medians, series, values
+from fireassay.spec.tables.rows import (
+    Column,
+    Scaling,
+    Values,
+    chosen,
+    columns_of,
+    decimal,
+    gaps,
+    grouped,
+    is_percent,
+    medians,
+    series,
+    unit_notes,
+    unused,
+    values,
+)
+from fireassay.spec.tables.rows import Stated as Stated
+from fireassay.spec.tables.rows import Timing as Timing
+from fireassay.spec.tables.rows import Timings as Timings
 
 
 def read_timings(path: str | Path, *, work: float | None = None, asked: Stated | None = None) -> Timings:

@@ -23,8 +23,8 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 from fireassay.estimates.format import bracketed, count, number, percent, reading
-from fireassay.spec.sections.launcher import Noise
 from fireassay.spec.sections.serving import Client
+from fireassay.spec.sections.workload import Noise
 from fireassay.stats.comparing.aa_test import MIN_LAUNCHES, SIDE, Alike, Rate
 from fireassay.stats.series.trend import Drift, memory_limit
 from fireassay.units import FRACTION, SECONDS

@@ -7,7 +7,7 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-from fireassay.record.sealing.seal import seal_line
+from fireassay.record.seal import seal_line
 
 STORED = Path(__file__).resolve().parents[2] / "records"
 

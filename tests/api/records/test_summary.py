@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from fireassay.api.records.verdicts import Measure, Summary, from_json, to_json
+from fireassay.api.records.survey import Measure, Summary, from_json, to_json
 from fireassay.estimates.estimate import Estimate
 
 ESTIMATE = Estimate(

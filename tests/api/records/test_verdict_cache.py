@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from fireassay.api.records import verdicts
-from fireassay.api.records.verdicts import Summary, cached, folder, judge_digest, keep
+from fireassay.api.records import survey
+from fireassay.api.records.survey import Summary, cached, folder, judge_digest, keep
 from tests.api.records.test_summary import ESTIMATE, SUMMARY
 
 
@@ -38,7 +38,7 @@ def test_another_version_does_not_know_it(tmp_path: Path, monkeypatch: pytest.Mo
 
 
 def test_changed_source_gives_another_digest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for part in verdicts.JUDGING:
+    for part in survey.JUDGING:
         (tmp_path / part).mkdir()
     rule = tmp_path / "verdict" / "rule.py"
     rule.write_text("a = 1")
@@ -54,7 +54,7 @@ def test_changed_source_gives_another_digest(tmp_path: Path, monkeypatch: pytest
 def test_a_summary_under_the_key_of_another_record_is_ignored(tmp_path: Path) -> None:
     other = replace(SUMMARY, seal="cd" * 32)
     keep(SUMMARY, tmp_path)
-    next(tmp_path.iterdir()).rename(tmp_path / f"{verdicts.key(other.seal)}.json")
+    next(tmp_path.iterdir()).rename(tmp_path / f"{survey.key(other.seal)}.json")
     assert cached(other.seal, tmp_path) is None
 
 
@@ -63,7 +63,7 @@ def test_a_cache_that_cannot_be_read_or_written_is_no_error(tmp_path: Path) -> N
     blocked.write_text("")
     keep(SUMMARY, blocked)
     assert cached(SUMMARY.seal, blocked) is None
-    os.mkfifo(tmp_path / f"{verdicts.key(SUMMARY.seal)}.json")
+    os.mkfifo(tmp_path / f"{survey.key(SUMMARY.seal)}.json")
     assert cached(SUMMARY.seal, tmp_path) is None, "a pipe does not block"
 
 
@@ -84,7 +84,7 @@ def test_a_summary_that_json_cannot_hold_is_not_kept(tmp_path: Path, summary: Su
 
 
 def test_a_module_beside_the_folders_counts_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for part in verdicts.JUDGING:
+    for part in survey.JUDGING:
         (tmp_path / part).mkdir()
     monkeypatch.setattr("fireassay.__file__", str(tmp_path / "__init__.py"))
     before = judge_digest()

@@ -10,7 +10,7 @@ import pytest
 from fireassay.cli.support import settings
 from fireassay.cli.support.bar import bar
 from fireassay.cli.support.settings import Settings
-from fireassay.record.sealing.verify import verify
+from fireassay.record.seal import verify
 from fireassay.record.secrets.batches import leaks
 from tests.record.making import sealed
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from fireassay.api.provisional import Provisional
+from fireassay.api.interim_analysis import Provisional
 from fireassay.cli.support.progress import Between, Grid, PlainLines, display, duration, picture, running_words, title
 from fireassay.errors import RecordError
 from fireassay.runners.experiment.progress import LaunchProgress, Look, RunProgress
@@ -169,12 +169,12 @@ def test_between_two_launches_the_record_is_read_and_never_during_one() -> None:
     rows = [row(slot=slot, launch=slot, workers=1 + slot % 2) for slot in range(4)]
     told = replace(progress(), plan=BLOCKS)
     seen = [
-        between.look(replace(told, rows=(), running=None)),
-        between.look(replace(told, rows=tuple(rows[:1]))),
-        between.look(replace(progress(running=0), plan=BLOCKS, rows=tuple(rows[:2]))),  # the next launch has begun
-        between.look(replace(told, rows=tuple(rows[:2]))),
-        between.look(replace(told, rows=tuple(rows[:2]))),
-        between.look(replace(told, rows=tuple(rows))),  # the verdict follows
+        between.update(replace(told, rows=(), running=None)),
+        between.update(replace(told, rows=tuple(rows[:1]))),
+        between.update(replace(progress(running=0), plan=BLOCKS, rows=tuple(rows[:2]))),  # the next launch has begun
+        between.update(replace(told, rows=tuple(rows[:2]))),
+        between.update(replace(told, rows=tuple(rows[:2]))),
+        between.update(replace(told, rows=tuple(rows))),  # the verdict follows
     ]
     assert [found is not None for found in seen] == [False, False, False, True, False, False]
     assert read == [2]
@@ -210,7 +210,7 @@ def test_a_record_that_cannot_be_read_costs_the_table_and_not_the_run() -> None:
         raise RecordError("damaged")
 
     done = replace(progress(row(slot=0, launch=0, workers=1), row(slot=1, launch=1, workers=2)), plan=BLOCKS)
-    assert Between(broken, unread).look(done) is None
+    assert Between(broken, unread).update(done) is None
 
 
 def test_of_a_long_plan_the_blocks_around_the_running_launch_are_shown() -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from fireassay.cli import main
-from fireassay.cli.support import measured
+from fireassay.cli.support import progress
 from fireassay.cli.verbs import demo
 from fireassay.spec.experiment import Experiment
 from fireassay.spec.load import load
@@ -24,7 +24,7 @@ def ran(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[tuple[Experimen
         calls.append((experiment, folder, root))
         return 4
 
-    monkeypatch.setattr(measured, "run_and_judge", noted)
+    monkeypatch.setattr(progress, "run_and_judge", noted)
     monkeypatch.setattr(demo, "find_spec", lambda _: object())
     monkeypatch.chdir(tmp_path)
     return calls

@@ -11,7 +11,7 @@ import pytest
 
 from fireassay import cli
 from fireassay.api import fitness
-from fireassay.record import machine_fitness as kept
+from fireassay.record import environment as kept
 from fireassay.runners.calibration import machine
 from fireassay.runners.calibration.machine import MachineExamination
 
@@ -67,7 +67,7 @@ def test_an_examination_that_was_stopped_is_kept_if_it_is_long_enough(
 ) -> None:
     plant(monkeypatch, nearly(30, 0.001), stopped="stopped by Ctrl-C")
     assert cli.main(["doctor"]) == 130
-    assert "absent" not in kept.read()
+    assert "absent" not in kept.read_fitness()
     plant(monkeypatch, nearly(5, 0.001), stopped="stopped by Ctrl-C")
     assert cli.main(["doctor"]) == 130
     assert "too few measurements to keep" in capsys.readouterr().err
@@ -79,7 +79,7 @@ def test_json_is_the_stored_result(monkeypatch: pytest.MonkeyPatch, capsys: pyte
     found: dict[str, Any] = json.loads(capsys.readouterr().out)
     assert 0.0 < found["noise_floor"] < 0.01
     assert found["minimum_detectable_effect_k5"] > found["noise_floor"]
-    assert {key: kept.read()[key] for key in found} == found
+    assert {key: kept.read_fitness()[key] for key in found} == found
 
 
 def test_there_is_nothing_to_show_on_a_machine_that_was_never_examined(capsys: pytest.CaptureFixture[str]) -> None:

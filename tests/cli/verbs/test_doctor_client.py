@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from fireassay import cli
-from fireassay.record import machine_fitness as kept
-from fireassay.runners.calibration import client
-from fireassay.runners.calibration.client import ClientCalibration
+from fireassay.record import environment as kept
+from fireassay.runners.calibration import machine
+from fireassay.runners.calibration.machine import ClientCalibration
 
 GOOD = {"p50": 0.05, "p99": 0.4, "max": 3.0}
 LIMIT = {"measured": 9000.0, "reachable": 9000.0, "limited_by": "client", "client_cores": 0.98}
@@ -56,7 +56,7 @@ def plant(monkeypatch: pytest.MonkeyPatch, *, p99: float = 0.4, streams: tuple[i
         seconds=9.0,
         stopped=stopped,
     )
-    monkeypatch.setattr(client, "calibrate", lambda *_: seen)
+    monkeypatch.setattr(machine, "calibrate", lambda *_: seen)
 
 
 def test_a_good_client_is_fit_kept_and_shown_again(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
@@ -79,7 +79,7 @@ def test_json_is_what_is_stored_and_what_the_audits_look_for(monkeypatch: pytest
     plant(monkeypatch)
     assert cli.main(["doctor", "client", "--json"]) == 0
     found: dict[str, Any] = json.loads(capsys.readouterr().out)
-    assert kept.read_client() == found
+    assert kept.read_client_fitness() == found
     assert found["ceiling"]["requests_per_s"] == 9000.0
     assert found["loop_lag_ms"] == GOOD
 
@@ -87,7 +87,7 @@ def test_json_is_what_is_stored_and_what_the_audits_look_for(monkeypatch: pytest
 def test_what_was_measured_before_a_stop_is_kept(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     plant(monkeypatch, stopped="stopped by Ctrl-C")
     assert cli.main(["doctor", "client"]) == 130
-    assert "ceiling" in kept.read_client()
+    assert "ceiling" in kept.read_client_fitness()
     plant(monkeypatch, streams=(), stopped="stopped by Ctrl-C")
     assert cli.main(["doctor", "client"]) == 130
     assert "too few measurements to keep" in capsys.readouterr().err

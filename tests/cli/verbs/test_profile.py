@@ -11,10 +11,10 @@ import pytest
 from fireassay import catalog
 from fireassay.api import experiment_run
 from fireassay.cli import main
-from fireassay.cli.support import profiles
+from fireassay.cli.support import judged
 from fireassay.errors import WorkloadError
 from fireassay.record.reader import open_record
-from fireassay.record.sealing.verify import verify
+from fireassay.record.seal import verify
 from fireassay.runners.experiment.progress import RunProgress
 from fireassay.spec.experiment import Experiment
 
@@ -86,7 +86,7 @@ def test_what_was_profiled_before_the_script_failed_is_told(monkeypatch: pytest.
     launch = {"configuration": "workers=1", "launch": 0, "status": "failed", "reason": "exit code 3", "folder": "f"}
     monkeypatch.setattr(experiment_run, "run", failing)
     told = {"record": "records/x", "launches": [{**launch, "ranks": [], "nsys": [], "windows": [window]}]}
-    monkeypatch.setattr(profiles, "profile_of", lambda path: told if path == Path("records/x") else {})
+    monkeypatch.setattr(judged, "profile_of", lambda path: told if path == Path("records/x") else {})
     Path("train.py").write_text("pass")
     assert main([*WORDS, "--", "train.py"]) == 5
     said = capsys.readouterr()
@@ -119,7 +119,7 @@ def test_what_cannot_be_run_is_said_before_anything_starts(words: list[str], sai
 
 
 def test_too_few_steps_are_told_with_what_would_be_enough() -> None:
-    from fireassay.cli.support.profiles import kept, output
+    from fireassay.cli.support.judged import kept, output
 
     asked = {"wait": 5, "warm_up": 2, "active": 3, "tool": "torch"}
     window = {"rank": 0, "kept": 0, "seen": 4, "asked": asked, "trouble": "", "file": ""}

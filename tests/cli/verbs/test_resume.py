@@ -8,9 +8,8 @@ import pytest
 
 from fireassay.api import experiment_run
 from fireassay.cli import main
-from fireassay.cli.support import profiles
-from fireassay.cli.support.judged import judged
-from fireassay.cli.support.profiles import NOTHING_KEPT
+from fireassay.cli.support import judged
+from fireassay.cli.support.judged import NOTHING_KEPT
 from fireassay.errors import WorkloadError
 from fireassay.exit_codes import EXIT_OF_STATUS
 from fireassay.record.reader import open_record
@@ -30,7 +29,7 @@ def record(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_an_interrupted_record_is_completed_judged_and_reported(record: Path, capsys: pytest.CaptureFixture[str]) -> None:
     code = main(["resume", "latest"])
     assert open_record(record).state == "complete"
-    assert code == EXIT_OF_STATUS[judged(record)[1]]
+    assert code == EXIT_OF_STATUS[judged.judged(record)[1]]
     told = capsys.readouterr()
     assert "4 launches, 3 of them already done\n" in told.err
     assert told.err.count(" ok after ") == 1
@@ -61,7 +60,7 @@ def test_what_was_profiled_before_a_resumed_script_failed_is_told_whatever_the_r
     window = {"rank": 0, "kept": 2, "seen": 8, "asked": {"wait": 1, "warm_up": 1, "active": 2, "tool": "torch"}, "trouble": "", "file": "f"}
     launch = {"configuration": "workers=1", "launch": 0, "status": "failed", "reason": "exit code 3", "folder": "f"}
     told = {"record": "records/x", "launches": [{**launch, "ranks": [], "nsys": [], "windows": [window]}]}
-    monkeypatch.setattr(profiles, "profile_of", lambda path: told)
+    monkeypatch.setattr(judged, "profile_of", lambda path: told)
     assert main(["resume", "latest", "--quiet"]) == 5
     said = capsys.readouterr()
     assert "failed: exit code 3" in said.out
@@ -70,7 +69,7 @@ def test_what_was_profiled_before_a_resumed_script_failed_is_told_whatever_the_r
     def unreadable(path: Path) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(profiles, "profile_of", unreadable)
+    monkeypatch.setattr(judged, "profile_of", unreadable)
     assert main(["resume", "latest", "--quiet"]) == 5  # the script's failure, and not that of telling of it
     assert "the script failed" in capsys.readouterr().err
 

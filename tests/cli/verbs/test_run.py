@@ -7,11 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from fireassay.api.earlier import stored
+from fireassay.api.experiment_run import stored
 from fireassay.cli import main
 from fireassay.cli.support.judged import judged
 from fireassay.exit_codes import EXIT_OF_STATUS
-from fireassay.record import machine_fitness
 from fireassay.record.reader import open_record
 from tests.api.records.several import again
 
@@ -169,7 +168,7 @@ def test_detect_asks_a_dry_run_for_the_number_of_launches(capsys: pytest.Capture
 def test_the_noise_floor_of_a_dry_run_is_that_of_interleaved_launches(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(machine_fitness, "carried", lambda now: {"noise_floor": 0.03, "noise_floor_apart": 0.73})
+    monkeypatch.setattr("fireassay.api.experiment_run.carried_fitness", lambda now: {"noise_floor": 0.03, "noise_floor_apart": 0.73})
     assert main(["run", "--workers", "1,2", "--detect", "0.02", "--dry-run", "--", "train.py"]) == 0
     out = capsys.readouterr().out
     assert out.count("2 % is not above this machine's noise floor, 3 %, so no number of launches shows it") == 3

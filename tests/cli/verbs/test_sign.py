@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from fireassay.cli import main
-from fireassay.record.sealing.verify import verify
+from fireassay.record.seal import verify
 from tests.record.making import sealed, unfinished
 
 pytestmark = pytest.mark.skipif(shutil.which("ssh-keygen") is None, reason="ssh-keygen is not installed")

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from fireassay.cli import main
-from fireassay.cli.support.cluster import asked, seconds, worker_counts
+from fireassay.cli.support.cluster import cluster_of, seconds, worker_counts
 from fireassay.cli.verbs.simulate import VERB
 
 FLAGS = (
@@ -114,7 +114,7 @@ def test_a_slowdown_of_no_worker_is_refused(here: Path, capsys: pytest.CaptureFi
 def test_slow_workers_are_slower_by_what_is_asked_or_half_again(words: tuple[str, ...], factor: float) -> None:
     parser = ArgumentParser()
     VERB.add_arguments(parser)
-    cluster, _ = asked(parser.parse_args(["--workers", "1,2", *FLAGS, "--stragglers", "0.5", *words]))
+    cluster, _ = cluster_of(parser.parse_args(["--workers", "1,2", *FLAGS, "--stragglers", "0.5", *words]))
     assert cluster.slowdown == factor
 
 

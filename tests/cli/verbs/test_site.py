@@ -10,8 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from fireassay.api.records.site import SitePage
-from fireassay.api.records.site_folder import opened
+from fireassay.api.records.site import SitePage, opened
 from fireassay.cli import main
 from tests.api.records.several import again, broken
 

@@ -87,7 +87,7 @@ def stopped_at_once(monkeypatch: pytest.MonkeyPatch) -> list[int]:
         asked.append(len(arms))
         raise Interrupted("stopped")
 
-    monkeypatch.setattr("fireassay.runners.experiment.session.run_together", interrupted)
+    monkeypatch.setattr("fireassay.runners.experiment.run.run_together", interrupted)
     return asked
 
 
@@ -211,7 +211,7 @@ def test_an_arm_that_fails_goes_out_and_the_others_are_judged(
     def failed(*_: Any, **__: Any) -> None:
         raise WorkloadError("arm less=32: it failed")
 
-    monkeypatch.setattr("fireassay.runners.experiment.session.run_together", failed)
+    monkeypatch.setattr("fireassay.runners.experiment.run.run_together", failed)
     assert tuning.again("--json") == 0
     assert conforming(DOCUMENT, capsys.readouterr().out) == tuning.found
 
@@ -224,7 +224,7 @@ def test_the_time_left_is_that_of_all_rounds() -> None:
     rows = [{"begin_ns": 0, "end_ns": 4 * 10**9}, {"begin_ns": 0, "end_ns": 6 * 10**9}]
     for record, own in (("a", rows[:1]), ("b", rows[1:])):
         progress = RunProgress(record=Path(record), plan=(), rows=tuple(own), running=None, seconds_left=1.0)
-        left.tell(progress)
+        left.report(progress)
     running = LaunchProgress(
         number=1,
         planned=None,
@@ -234,7 +234,7 @@ def test_the_time_left_is_that_of_all_rounds() -> None:
         ranks=0,
         incarnation=0,  # type: ignore[arg-type]
     )
-    left.tell(replace(shown[-1], running=running))
+    left.report(replace(shown[-1], running=running))
     assert [one.seconds_left for one in shown] == [4.0 * 11, 5.0 * 10, 48.0]
 
 

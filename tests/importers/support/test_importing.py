@@ -15,7 +15,7 @@ from fireassay.importers.support.base import RequestRow, address, failure
 from fireassay.importers.support.importing import import_results
 from fireassay.record.declared import REQUESTS
 from fireassay.record.reader import open_record
-from fireassay.record.sealing.verify import verify
+from fireassay.record.seal import verify
 from fireassay.record.tables import arrow_schema
 from fireassay.verdict.conditions.catalogue import CONDITIONS
 from fireassay.verdict.conditions.facts import OURS

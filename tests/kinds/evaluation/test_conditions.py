@@ -17,7 +17,7 @@ import pytest
 from fireassay import catalog
 from fireassay.cli import main
 from fireassay.quality.sandbox.tiers import Limits
-from fireassay.runners.evaluating import code
+from fireassay.runners.evaluating import likelihood
 from fireassay.runners.experiment.run import run
 from fireassay.spec.load import from_mapping
 from fireassay.spec.rules.evaluation import LOAD
@@ -269,7 +269,7 @@ def test_the_limits_of_the_sandbox_refuse(tmp_path: Path, monkeypatch: pytest.Mo
     sent = Sent(rows=rows, edit=evaluation(task="humaneval", data="sums.jsonl"))
     with oracle(lambda _: "```python\ndef one():\n    return 1\n```") as engine:
         before = sent.made(tmp_path / "before", engine.url)
-        monkeypatch.setattr(code, "Limits", lambda: Limits(memory_mib=300))
+        monkeypatch.setattr(likelihood, "Limits", lambda: Limits(memory_mib=300))
         after = sent.made(tmp_path / "after", engine.url)
     (field_,) = refused(capsys, before, after)
     assert field_.endswith(".metrics.pass_at_1.memory")

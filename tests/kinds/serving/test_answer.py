@@ -21,7 +21,8 @@ from fireassay.kinds.serving.brief import brief
 from fireassay.reports.build_view import build
 from fireassay.reports.page import Answer, Chart, Line, Number, Table
 from fireassay.reports.view import View
-from fireassay.spec.flags.load import Recorded, add_flags, experiment_from
+from fireassay.spec.flags.load import add_flags, experiment_from
+from fireassay.spec.flags.of_verb import Stored
 from fireassay.spec.load import to_toml
 from fireassay.verdict.judge import judge
 from tests.builders import estimate
@@ -245,7 +246,7 @@ def test_every_command_that_is_printed_can_be_run(name: str) -> None:
         parser = argparse.ArgumentParser()
         add_flags(parser)
         data = tomllib.loads(to_toml(made.experiment))
-        again = experiment_from(parser.parse_args([record, *flags]), recorded=Recorded(data=data, folder=Path()))
+        again = experiment_from(parser.parse_args([record, *flags]), recorded=Stored(data=data, folder=Path()))
         assert again != made.experiment
         assert again.serving is not None
         assert again.serving.model == "tiny"

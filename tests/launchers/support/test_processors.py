@@ -19,8 +19,7 @@ from fireassay.launchers.support import pinned_worker, processors
 from fireassay.launchers.support.processors import Processor, assign, parsed, placed, topology
 from fireassay.record.machine import Machine
 from fireassay.spec.experiment import Experiment, Factor
-from fireassay.spec.sections.launcher import Launcher
-from fireassay.spec.sections.workload import Workload
+from fireassay.spec.sections.workload import Launcher, Workload
 from tests.launchers.helpers import request, run
 
 SAYS = "import os\nos.write(1, f\"{os.environ['LOCAL_RANK']} {sorted(os.sched_getaffinity(0))}\\n\".encode())\n"

@@ -152,7 +152,7 @@ def test_a_killed_replica_takes_its_family_along_and_comes_back_on_its_port(tmp_
         until(lambda: two.state(0) == "exited", "the exit")
         port = two.port(0)
         two.restart(0)
-        two.wait_ready(0)
+        until(lambda: two.state(0) == "ready", "the replica")
         assert two.port(0) == port
         assert pid_at(two.urls[0]) not in family
     assert heard.kinds(0) == ["server_start", "server_ready", "server_exit", "server_start", "server_ready", "server_exit"]

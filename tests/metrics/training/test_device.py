@@ -8,7 +8,7 @@ from fireassay.estimates.estimate import Absent, Estimate, Value
 from fireassay.metrics.metric import Metric
 from fireassay.metrics.training.device import ACHIEVED_FLOPS, FLOPS_PER_STEP, HFU, HOST_MEMORY_PEAK, MEMORY_PEAK, MEMORY_RESERVED_PEAK, MFU
 from fireassay.metrics.training.time import THROUGHPUT
-from fireassay.spec.sections.flops import Flops
+from fireassay.spec.sections.costs import Flops
 from tests.handmade import Handmade, S
 from tests.metrics.flops_made import made, part
 from tests.metrics.narrow import absence, estimated

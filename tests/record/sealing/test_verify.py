@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 
 from fireassay.errors import RecordError
 from fireassay.record.folder import reopen
-from fireassay.record.sealing.seal import seal_line
-from fireassay.record.sealing.verify import verify
+from fireassay.record.seal import seal_line, verify
 from tests.record.making import sealed, unfinished
 
 pytestmark = pytest.mark.slow

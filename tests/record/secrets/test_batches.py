@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fireassay.record.salvage import read_stream
 from fireassay.record.secrets.batches import FEW, SHORT, cleaned, cleaned_batch, suspicious
 from fireassay.record.secrets.redact import redact, secret_values
+from fireassay.record.streams import read_stream
 from fireassay.record.tables import arrow_schema
 from fireassay.record.writer import StreamWriter
 

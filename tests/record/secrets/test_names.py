@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fireassay.record.secrets import names
-from fireassay.record.secrets.names import declare, is_secret_name, is_vague_name
-from fireassay.record.secrets.redact import redact, redact_environment, secret_values
+from fireassay.record.secrets.redact import declare, is_secret_name, is_vague_name, redact, redact_environment, secret_values
 
 # Issue 12 names the first five kinds; the others are variables of current services.
 SECRET = (
@@ -67,7 +65,7 @@ def test_an_ordinary_word_behind_a_name_that_says_it_plainly_is_searched_for() -
 
 @pytest.fixture
 def _declared(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(names, "_DECLARED", set())
+    monkeypatch.setattr("fireassay.record.secrets.redact._DECLARED", set())
     monkeypatch.setenv("HOUSE", "perfectly-ordinary-words")
     declare(["HOUSE", ""])
 

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fireassay.runners.calibration import client as doctor_client
-from fireassay.runners.calibration.client import calibrate, spread
+from fireassay.runners.calibration import machine as doctor_client
 from fireassay.runners.calibration.client_drill import DrillResult
+from fireassay.runners.calibration.machine import calibrate, spread
 
 
 @pytest.fixture(autouse=True)
@@ -74,7 +74,6 @@ def test_a_rate_is_extrapolated_where_the_client_was_not_the_limit(client: float
         duration_s=2.0,
         client_cpu_s=2.0 * client,
         server_cpu_s=2.0 * server,
-        sends=5,
         foreign=None,
     )
     assert isinstance(drilled.rows, pa.Table)

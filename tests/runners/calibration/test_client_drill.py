@@ -61,7 +61,6 @@ def drilled(rows: list[dict[str, Any]], truth: list[Entry]) -> DrillResult:
         duration_s=1.0,
         client_cpu_s=0.1,
         server_cpu_s=0.1,
-        sends=9,
         foreign=0.0,
     )
 

@@ -19,7 +19,7 @@ from fireassay.frames.record_data import RecordData, from_record
 from fireassay.instruments.calls.generation import quiet
 from fireassay.kinds.evaluation.audits.scores import OF_REFERENCE, WORDS
 from fireassay.record.reader import open_record
-from fireassay.record.sealing.verify import verify
+from fireassay.record.seal import verify
 from fireassay.reports.build_view import build
 from fireassay.reports.pages.record import page
 from fireassay.runners.evaluating import forcing

@@ -7,11 +7,11 @@ import json
 import pytest
 
 from fireassay.quality.scoring.items import Method, Task
-from fireassay.runners.evaluating.conditions import common_stops as common
-from fireassay.runners.evaluating.conditions import sent_stops as sent
-from fireassay.runners.evaluating.conditions import with_stops
+from fireassay.runners.evaluating.likelihood import common_stops as common
+from fireassay.runners.evaluating.likelihood import sent_stops as sent
+from fireassay.runners.evaluating.likelihood import with_stops
 from fireassay.spec.sections.serving import Target
-from fireassay.traffic.backends.support.options import body_of
+from fireassay.traffic.backends.support.bodies import body_of
 
 
 def task(*stop: str, method: Method = "generation") -> Task:

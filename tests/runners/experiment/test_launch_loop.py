@@ -32,13 +32,13 @@ class Judge:
         self.asked: list[int] = []
 
     def advice(self) -> Advice:
-        return Advice(looks=self.looks, look=self.look, disturbed=self.disturbed)
+        return Advice(looks=self.looks, analyse=self.analyse, disturbed=self.disturbed)
 
     def looks(self, _: Any) -> Iterator[int]:
         yield 5
         yield from count(8, 4)
 
-    def look(self, path: Path, blocks: int) -> Look:
+    def analyse(self, path: Path, blocks: int) -> Look:
         self.seen.append((blocks, open_record(path).table("launches").height))
         return Look(
             blocks=blocks,
@@ -179,7 +179,7 @@ def test_an_adaptive_record_resumes_where_it_stopped(tmp_path: Path) -> None:
 
 def test_an_interrupted_analysis_comes_first_on_resume(tmp_path: Path) -> None:
     judge = Judge(enough_at=5)
-    judge.look = lambda *_: (_ for _ in ()).throw(RecordError("cut off"))  # type: ignore[method-assign]
+    judge.analyse = lambda *_: (_ for _ in ()).throw(RecordError("cut off"))  # type: ignore[method-assign]
     with pytest.raises(RecordError, match="cut off"):
         go(tmp_path, judge, launches=ADAPTIVE)
     assert only(tmp_path).state == "interrupted"

@@ -67,7 +67,7 @@ def test_what_is_lost_was_never_seen_and_its_chain_got_that_far(
     how: tuple[str, float], turns: int, clients: int, data: st.DataObject
 ) -> None:
     """Play the schedule with every answer instant up to a random prefix of each chain; exactly the next ones are lost."""
-    from fireassay.traffic.arrivals.streams import mine, predecessors
+    from fireassay.traffic.arrivals.draws import mine, predecessors
 
     schedule = built(*how, turns=turns, requests=24)
     before = predecessors(schedule).tolist()

@@ -10,9 +10,9 @@ import pytest
 from fireassay.clock import FakeClock
 from fireassay.errors import EnvironmentLacks, RecordError, SpecError
 from fireassay.record import folder as record_folder
-from fireassay.record.launch_rows import launch_row, write_launch
+from fireassay.record.folder import launch_row, write_launch
 from fireassay.record.reader import open_record
-from fireassay.record.sealing.seal import plan_signature
+from fireassay.record.seal import plan_signature
 from fireassay.record.writer import StreamWriter
 from fireassay.runners.experiment.progress import LaunchProgress, seconds_left
 from fireassay.runners.experiment.run import resume, run

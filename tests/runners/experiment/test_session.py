@@ -14,8 +14,7 @@ from fireassay.errors import Interrupted, RecordError, SpecError, WorkloadError
 from fireassay.record.reader import Record, open_record
 from fireassay.runners.experiment.context import Outcome, RunContext, Runner
 from fireassay.runners.experiment.progress import RunProgress
-from fireassay.runners.experiment.run import resume
-from fireassay.runners.experiment.session import Member, order_of_members, run_together
+from fireassay.runners.experiment.run import Member, order_of_members, resume, run_together
 from tests.runners.making import InstantMaker, experiment
 
 pytestmark = pytest.mark.slow

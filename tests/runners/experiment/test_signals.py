@@ -8,7 +8,7 @@ import threading
 import pytest
 
 from fireassay.errors import Interrupted
-from fireassay.runners.experiment.signals import listening
+from fireassay.runners.experiment.context import listening
 
 
 def test_the_first_two_signals_are_noted_and_the_third_is_thrown() -> None:

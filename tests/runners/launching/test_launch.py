@@ -18,11 +18,10 @@ from fireassay.faults.support.base import Fault, Undo, Victim
 from fireassay.instruments.recorder.step_limit import mark
 from fireassay.launchers.support import supervisor
 from fireassay.launchers.support.base import Ending
-from fireassay.record.launch_rows import write_launch
+from fireassay.record.folder import write_launch
 from fireassay.record.reader import open_record
-from fireassay.runners.experiment.context import Job, RunContext
+from fireassay.runners.experiment.context import Job, RunContext, StopRequest
 from fireassay.runners.experiment.progress import LaunchProgress, RunProgress
-from fireassay.runners.experiment.signals import StopRequest
 from fireassay.runners.launching import launch as launch_module
 from fireassay.runners.launching.launch import LaunchRun, mark_of, request_for
 from fireassay.spec.plan import PlannedFault, PlannedLaunch, plan

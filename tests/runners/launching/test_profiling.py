@@ -40,7 +40,7 @@ STATS = """Processing [x.sqlite] with [cuda_gpu_kern_sum.py]...
 def made(folder: Path, *, advised: bool = True, **profile: Any) -> tuple[RunContext, Job]:
     """A record with a profiled launch under way."""
     asked = experiment(profile={"wait": 0, **profile})
-    advice = Advice(looks=lambda _: iter(()), look=lambda *_: None, disturbed=lambda *_: "", profiled=summary)  # type: ignore[arg-type]
+    advice = Advice(looks=lambda _: iter(()), analyse=lambda *_: None, disturbed=lambda *_: "", profiled=summary)  # type: ignore[arg-type]
     found = context(folder, asked, FakeClock(), **({"advice": advice} if advised else {}))
     return found, Job(planned=planned(role="profile", workers=2), number=0, attempt=0)
 

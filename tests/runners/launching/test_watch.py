@@ -20,7 +20,7 @@ S = 1_000_000_000
 
 def test_nothing_is_known_before_the_workers_start(tmp_path: Path) -> None:
     watch = Watch(tmp_path, 2)
-    watch.look()
+    watch.poll()
     assert (watch.ranks, watch.steps, watch.incarnation, watch.vanished()) == ({}, 0, 0, [])
 
 
@@ -28,7 +28,7 @@ def test_a_step_counts_when_every_rank_has_finished_it(tmp_path: Path) -> None:
     watch = Watch(tmp_path, 2)
     worker(tmp_path, 0, pid=os.getpid()).step(7, 0)
     worker(tmp_path, 1, pid=os.getpid()).step(5, 0)
-    watch.look()
+    watch.poll()
     assert watch.steps == 5
     watch.close()
 
@@ -38,7 +38,7 @@ def test_the_rate_is_taken_over_the_last_seconds(tmp_path: Path) -> None:
     rank = worker(tmp_path, 0, pid=os.getpid())
     for steps, second in ((1, 0), (11, 1), (31, 2)):
         rank.step(steps, 0)
-        watch.look()
+        watch.poll()
         rate = watch.steps_per_s(second * S)
     assert rate == pytest.approx(15.0)  # 30 steps in 2 s
     watch.close()
@@ -47,9 +47,9 @@ def test_the_rate_is_taken_over_the_last_seconds(tmp_path: Path) -> None:
 def test_the_highest_incarnation_counts_the_restarts(tmp_path: Path) -> None:
     watch = Watch(tmp_path, 2)
     worker(tmp_path, 0, pid=os.getpid())
-    watch.look()
+    watch.poll()
     worker(tmp_path, 0, pid=os.getpid(), incarnation=1)
-    watch.look()
+    watch.poll()
     assert watch.incarnation == 1
     watch.close()
 
@@ -57,7 +57,7 @@ def test_the_highest_incarnation_counts_the_restarts(tmp_path: Path) -> None:
 def test_the_end_of_another_machines_process_is_not_guessed_from_its_number(tmp_path: Path) -> None:
     watch = Watch(tmp_path, 1, lambda _: False)
     worker(tmp_path, 0, pid=2**22 - 1).step(3, 0)  # nobody here has that number
-    watch.look()
+    watch.poll()
     assert watch.steps == 3
     assert watch.vanished() == []
     watch.close()
@@ -70,7 +70,7 @@ def test_a_process_that_ends_is_told_once_even_as_a_zombie(tmp_path: Path, monke
     process = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
     watch = Watch(tmp_path, 1)
     worker(tmp_path, 0, pid=process.pid)
-    watch.look()
+    watch.poll()
     assert watch.vanished() == []
     process.kill()  # and not waited for: it stays a zombie
     gone: list[Worker] = []
@@ -78,6 +78,6 @@ def test_a_process_that_ends_is_told_once_even_as_a_zombie(tmp_path: Path, monke
     while not gone and time.monotonic() < deadline:
         gone = watch.vanished()
     assert gone == [Worker(rank=0, incarnation=0, pid=process.pid)]
-    watch.look()
+    watch.poll()
     assert watch.vanished() == []
     process.communicate()

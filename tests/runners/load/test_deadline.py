@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fireassay.runners.load.deadline import Deadline
+from fireassay.runners.load.engines import Deadline
 from fireassay.units import NS_PER_S
 
 

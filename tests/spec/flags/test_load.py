@@ -11,9 +11,10 @@ import pytest
 
 from fireassay.errors import SpecError
 from fireassay.spec.experiment import Experiment
-from fireassay.spec.flags.flag import seconds, slo
-from fireassay.spec.flags.load import Recorded, add_flags, experiment_from, name_from, notes
+from fireassay.spec.flags.load import add_flags, experiment_from, name_from, notes
+from fireassay.spec.flags.of_verb import Stored
 from fireassay.spec.load import from_mapping, to_toml
+from fireassay.spec.model import seconds, slo
 
 TODAY = date(2026, 11, 22)
 URL = "http://localhost:8000"
@@ -153,7 +154,7 @@ def recorded(*words: str) -> Experiment:
     """Flags on top of the record of a load at 1 and 8 in flight."""
     first = experiment_from(parsed(URL, "--model", "M", "--concurrency", "1,8", "--slo", "ttft=0.5", "--price", "2"), today=TODAY)
     data = tomllib.loads(to_toml(first))
-    return experiment_from(parsed("5c07aa", *words), today=TODAY, recorded=Recorded(data=data, folder=Path()))
+    return experiment_from(parsed("5c07aa", *words), today=TODAY, recorded=Stored(data=data, folder=Path()))
 
 
 def test_a_record_keeps_every_key_that_no_flag_sets() -> None:

@@ -10,8 +10,8 @@ import pytest
 from fireassay.errors import SpecError
 from fireassay.spec.experiment import Experiment
 from fireassay.spec.load import load
+from fireassay.spec.rules.evaluation import uncomputable
 from fireassay.spec.rules.partial import as_far_as_known
-from fireassay.spec.rules.quality import uncomputable
 
 GOOD: dict[str, Any] = {
     "workload": {"runner": "serving"},

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fireassay.spec.sections.mlperf import CONFIDENCE, requirements, shortfalls, validity
+from fireassay.spec.sections.scenario import CONFIDENCE, requirements, shortfalls, validity
 from fireassay.stats.models import queueing
 
 SCENARIOS = ("single_stream", "multi_stream", "server", "offline")

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fireassay.spec.tables.cells import marks, missing, number
-from fireassay.spec.tables.headings import heading
+from fireassay.spec.tables.cells import heading, marks, missing, number
 
 
 @pytest.mark.parametrize(

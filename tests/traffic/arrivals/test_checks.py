@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from fireassay.traffic.arrivals import make
-from fireassay.traffic.arrivals.checks import nonce
+from fireassay.traffic.arrivals.make import nonce
 from fireassay.traffic.arrivals.schedule import CANARY, COLD, IDENTITY, MAIN, NEEDLE, NORMAL, RERUN, WARM_UP, Schedule
 from tests.traffic.planned import S, planned
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from fireassay.spec.sections.serving import Arrivals
-from fireassay.traffic.arrivals.scenarios import expected_shortfall
+from fireassay.traffic.arrivals.make import expected_shortfall
 
 
 def asked(process: str, **keys: Any) -> Arrivals:

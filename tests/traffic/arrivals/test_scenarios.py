@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from fireassay.spec.sections.scenario import parse
-from fireassay.traffic.arrivals.scenarios import draw
+from fireassay.traffic.arrivals.make import draw
 
 
 def drawn(text: str, n: int = 20_000, seed: int = 1, documents: int = 1) -> tuple[list[int], list[int]]:

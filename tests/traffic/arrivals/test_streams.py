@@ -8,8 +8,8 @@ from scipy import stats
 
 from fireassay.spec.sections.serving import Arrivals
 from fireassay.traffic.arrivals import make
+from fireassay.traffic.arrivals.draws import MAX_SESSION_REQUESTS, count
 from fireassay.traffic.arrivals.schedule import THINK, TOOL
-from fireassay.traffic.arrivals.streams import MAX_REQUESTS, count
 from tests.traffic.planned import S, planned
 
 
@@ -37,7 +37,7 @@ def test_the_requests_of_a_query_are_sent_together() -> None:
 
 
 @pytest.mark.parametrize(
-    ("duration_s", "streams", "expected"), [(28.0, 1, 140_001), (8.0, 64, 160_001), (1e6, 8, MAX_REQUESTS), (0.001, 100, 200)]
+    ("duration_s", "streams", "expected"), [(28.0, 1, 140_001), (8.0, 64, 160_001), (1e6, 8, MAX_SESSION_REQUESTS), (0.001, 100, 200)]
 )
 def test_more_is_scheduled_than_an_engine_answers(duration_s: float, streams: int, expected: int) -> None:
     # 5000 a second in one stream, 20,000 in all, a million in a launch, and two for each stream

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from fireassay.errors import WorkloadError
-from fireassay.traffic.client.back_off import Liveness, Pauses, retry_after_s
+from fireassay.traffic.client.due import Liveness, Pauses, retry_after_s
 from tests.traffic.engine import Heard, closed, engine, load_on, well
 
 S = 1_000_000_000

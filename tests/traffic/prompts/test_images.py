@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from fireassay.errors import SpecError
-from fireassay.traffic.prompts.conversation import Images, data_url, from_file, media_type
+from fireassay.traffic.prompts.texts import Images, data_url, from_file, media_type
 
 
 def decoded(png: bytes) -> tuple[int, int, list[bytes]]:

@@ -247,7 +247,7 @@ def test_rows_can_be_written_down_beforehand(base: Path) -> None:
     assert known.example[6:].tolist() == [3, 3]
     for i in range(8):
         assert prompts.prompt(known, i) == prompts.prompt(schedule, i)
-        assert prompts.example_id(int(known.example[i])) == prompts.prompt(schedule, i).example
+        assert prompts._example(int(known.example[i])) == prompts.prompt(schedule, i).example
         assert known.expected.get(i) == prompts.prompt(schedule, i).expected
 
 

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from fireassay.spec.sections.serving import Target
 from fireassay.traffic.backends.openai import BACKEND
+from fireassay.traffic.backends.support.openai_dialect import echoed
 from fireassay.traffic.backends.vllm import BACKEND as VLLM
 from fireassay.traffic.parts import Ask
-from fireassay.traffic.replies.echoed import echoed
 from tests.traffic.transcripts import reply_of
 
 ASK = Ask(task="loglikelihood", model="m", prompt="2+2= 4", documents=("2+2=", " 4"), stream=False, logprobs=True)

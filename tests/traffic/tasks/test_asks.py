@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fireassay import catalog
 from fireassay.traffic.parts import Ask, Prompt, Task
-from fireassay.traffic.prompts.conversation import Images, data_url
+from fireassay.traffic.prompts.texts import Images, data_url
 
 PLAIN = Ask(task="t", model="m", stream=True, temperature=0.5, ignore_eos=True, seed=3, logprobs=True)  # as the client hands it over
 

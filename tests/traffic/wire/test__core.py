@@ -22,8 +22,7 @@ from hypothesis import strategies as st
 from fireassay.traffic.parts import Wire
 from fireassay.traffic.wire.compiled import DONE, Core, CorePool, built
 from fireassay.traffic.wire.connection import Pool
-from fireassay.traffic.wire.payloads import Payloads, address_of
-from fireassay.traffic.wire.response import Exchange
+from fireassay.traffic.wire.response import Exchange, Payloads, address_of
 from tests.traffic.engine import Engine, Heard, engine, well
 
 pytestmark = pytest.mark.skipif(not built(), reason="the core is not built here")

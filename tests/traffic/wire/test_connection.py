@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 from fireassay.traffic.chunks import Dechunker, plain_chunks
 from fireassay.traffic.parts import Wire
-from fireassay.traffic.wire.payloads import Payloads, address_of
-from fireassay.traffic.wire.response import Exchange, parse_head
+from fireassay.traffic.wire.response import Exchange, Payloads, address_of, parse_head
 
 WIRE = Wire(path="/v1/chat/completions", body=b"{}")
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"

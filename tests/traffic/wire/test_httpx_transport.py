@@ -11,7 +11,7 @@ import pytest
 
 from fireassay.errors import EnvironmentLacks
 from fireassay.spec.sections.serving import Client
-from fireassay.traffic.wire.httpx_transport import client_of
+from fireassay.traffic.wire.transports import client_of
 from tests.traffic.engine import HEAD, Heard, answer, chunked, closed, delta, engine, load_on
 
 pytestmark = pytest.mark.slow

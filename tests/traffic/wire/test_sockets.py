@@ -21,8 +21,7 @@ import uvloop
 from fireassay.traffic.parts import Wire
 from fireassay.traffic.wire import sockets
 from fireassay.traffic.wire.connection import Pool
-from fireassay.traffic.wire.payloads import Payloads, address_of
-from fireassay.traffic.wire.response import Exchange
+from fireassay.traffic.wire.response import Exchange, Payloads, address_of
 from fireassay.traffic.wire.sockets import Link, Poller, connected, stamping
 from tests.limits import PROCESS_S
 
@@ -343,7 +342,7 @@ def test_looks_come_often_while_something_is_expected_and_not_otherwise() -> Non
             poller.hurry()
             first = await asyncio.wait_for(many(200), PROCESS_S)  # more than after which it is asked
             expecting[0] = False
-            while poller.hurried:
+            while poller._timer.running:  # it polls often
                 await asyncio.sleep(0.001)
             stood = poller.long_ago_ns
             await asyncio.sleep(0.05)

@@ -14,7 +14,7 @@ from fireassay.frames.record_data import RecordData
 from fireassay.frames.training.parallelism import Kind, Parallelism
 from fireassay.metrics.training.lost_time import METRICS
 from fireassay.metrics.training.time import STEP_TIME
-from fireassay.spec.sections.launcher import Launcher
+from fireassay.spec.sections.workload import Launcher
 from fireassay.verdict.audits.bottlenecks import knob
 from fireassay.verdict.judge import judge
 from fireassay.verdict.types import Finding

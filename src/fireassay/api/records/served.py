@@ -6,6 +6,10 @@ Every answer is made from the records at that moment; pages of sealed records, w
 What is refused: any method but GET and HEAD; any path that is not one of the site's pages, which are looked up in a table and never on
 disk; any Host header that does not name this server, so that a foreign name which resolves to 127.0.0.1 (DNS rebinding) reads nothing.
 Pages allow no script but their own, no frame around them and no connection elsewhere (content security policy).
+
+How far is a run that another process measures, as its record tells?
+
+Ended launches come from the streams, the running launch's steps from the progress files of its ranks; nothing is asked of the run itself.
 """
 
 from __future__ import annotations
@@ -17,26 +21,127 @@ import re
 import socket
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Final
 
-from fireassay.api.records.live import Known, flights
+from fireassay.api.interim_analysis import Provisional, after_block, blocks_done
 from fireassay.api.records.sides import Sides
 from fireassay.api.records.site import INDEX, SitePage, overviews, record_pages, written
 from fireassay.api.records.survey import Entry, survey
 from fireassay.api.sides import Watch, unwatched
 from fireassay.clock import Clock
-from fireassay.errors import AssayError, EnvironmentLacks
+from fireassay.errors import AssayError, EnvironmentLacks, RecordError
+from fireassay.estimates.format import duration
 from fireassay.printable import one_line
+from fireassay.record.progress import read_progress
+from fireassay.record.reader import Record, judged_from, open_record
+from fireassay.record.unsealed import launch_name
+from fireassay.record.untrusted import paths
 from fireassay.reports.site import live
+from fireassay.reports.site.live import Flight
+from fireassay.runners.experiment.progress import FINAL, LaunchProgress, LaunchRow, RunProgress, planned_seconds, remaining, seconds_left
+from fireassay.spec.plan import PlannedLaunch, plan
 
 if TYPE_CHECKING:
     import uvicorn
     from starlette.applications import Starlette
     from starlette.requests import Request
     from starlette.responses import Response
+
+MAX_SHOWN: Final = 20  # runs shown
+MAX_KNOWN: Final = 64  # tables of blocks
+Known = dict[tuple[Path, int], Provisional | None]  # by record and number of finished blocks
+
+
+def flights(entries: Sequence[Entry], clock: Clock, known: Known) -> list[Flight]:
+    """The runs in flight; one that ends or is unreadable meanwhile is left out. `known`: tables made earlier, which it keeps up to date."""
+    found = []
+    for entry in [entry for entry in entries if entry.state == "running"][:MAX_SHOWN]:
+        with suppress(RecordError):
+            found.append(_flight(entry, clock, known))
+    return found
+
+
+def _flight(entry: Entry, clock: Clock, known: Known) -> Flight:
+    with judged_from(entry.path):
+        record = open_record(entry.path)
+        progress = _progress(record, clock)
+        ended = {row["slot"] for row in progress.rows if row["status"] in FINAL}
+        running, table = progress.running, _provisional(progress, known)
+        return Flight(
+            record=entry.record,
+            kind=entry.kind,
+            ended=len(ended),
+            planned=len(progress.plan),
+            adaptive=progress.adaptive,
+            now=_now(running.planned, running.steps) if running else "between launches",
+            left="unknown" if progress.seconds_left is None else f"about {duration(progress.seconds_left)}",
+            caption=table.caption if table else "",
+            names=table.heads if table else (),
+            rows=table.rows if table else (),
+        )
+
+
+def _now(planned: PlannedLaunch, steps: int) -> str:
+    what = f"{planned.configuration}, block {planned.block}" if planned.role == "timed" else f"{planned.configuration}, {planned.role}"
+    return f"{what}, step {steps}" if steps else what
+
+
+def _progress(record: Record, clock: Clock) -> RunProgress:
+    launches = plan(record.experiment)
+    rows = sorted(record.arrow("launches").to_pylist(), key=lambda row: row["launch"])
+    waiting = remaining(launches, rows)
+    running = None
+    if waiting:
+        number = 1 + max((row["launch"] for row in rows), default=-1)
+        steps, ranks = _steps(record, number, waiting[0].workers)
+        elapsed_s = _elapsed_s(record, rows, clock)
+        running = LaunchProgress(
+            number=number, planned=waiting[0], elapsed_s=elapsed_s, steps=steps, steps_per_s=None, ranks=ranks, incarnation=0
+        )
+    return RunProgress(
+        record=record.path,
+        plan=launches,
+        rows=tuple(rows),
+        running=running,
+        seconds_left=seconds_left(launches, rows, running, planned_seconds(record.experiment)),
+        adaptive=record.experiment.launches.precision is not None,
+    )
+
+
+def _elapsed_s(record: Record, rows: Sequence[LaunchRow], clock: Clock) -> float:
+    """Seconds since the last launch ended, if this machine's clock can tell."""
+    if not rows or record.manifest["coordinator"]["host"] != socket.gethostname():
+        return 0.0
+    ended_ns: int = max(row["end_ns"] for row in rows)
+    return max(0.0, (clock.now_ns() - ended_ns) / 1e9)
+
+
+def _steps(record: Record, launch: int, workers: int) -> tuple[int, int]:
+    """Steps finished by every rank that has reported, and the number of those ranks."""
+    steps = []
+    for rank in range(workers):
+        with suppress(OSError, RecordError):  # the launch has just ended
+            file = paths.plain(record.path, f"streams/{launch_name(launch)}/progress/rank={rank}.bin")
+            if (progress := read_progress(file)) is not None:
+                steps.append(progress.steps)
+    return min(steps, default=0), len(steps)
+
+
+def _provisional(progress: RunProgress, known: Known) -> Provisional | None:
+    """What the finished blocks say; worked out once per block, since that takes processors from the run."""
+    done = blocks_done(progress)
+    if len(known) > MAX_KNOWN:
+        known.clear()
+    if done and (progress.record, done) not in known:
+        known[progress.record, done] = None
+        with suppress(RecordError):  # the launch that runs may be writing
+            known[progress.record, done] = after_block(progress)
+    return known.get((progress.record, done))
+
 
 KEPT: Final = 32  # pages of sealed records
 LIVE: Final = "live.html"
@@ -69,11 +174,7 @@ class Site:
         self._tables: Known = {}
 
     def page(self, path: str) -> tuple[str | None, str]:
-        """A page, or None if there is no such page; and what changes when a record is new or ends.
-
-        Raises:
-            AssayError: it cannot be made.
-        """
+        """A page, or None if there is no such page; and what changes when a record is new or ends. Raises AssayError: it cannot be made."""
         entries = survey(self.root, self.cache)
         if path == LIVE:
             return written(live.page(flights(entries, self.clock, self._tables))), _state(entries)
@@ -175,11 +276,7 @@ def is_loopback(host: str) -> bool:
 
 
 def listening(host: str, port: int) -> socket.socket:
-    """A socket that listens; port 0 takes a free one.
-
-    Raises:
-        EnvironmentLacks: nothing can listen there.
-    """
+    """A socket that listens; port 0 takes a free one. Raises EnvironmentLacks: nothing can listen there."""
     try:
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
         return socket.create_server((host, port), family=family)

@@ -15,15 +15,13 @@ from threading import Lock
 from typing import Any, Final
 
 from fireassay import catalog
-from fireassay.api.records.survey import Entry
-from fireassay.api.records.verdicts import Measure, Summary, keep
+from fireassay.api.records.survey import Entry, Measure, Summary, keep
 from fireassay.api.sides import Watch, side, unwatched
 from fireassay.errors import RecordError
 from fireassay.estimates.estimate import Estimate
 from fireassay.frames.record_data import from_record
 from fireassay.metrics.results import about
-from fireassay.record.reader import open_record
-from fireassay.record.unjudged import judged_from
+from fireassay.record.reader import judged_from, open_record
 from fireassay.reports.answering import TONES
 from fireassay.reports.words import STATUS_WORDS
 from fireassay.verdict.comparison.types import Side
@@ -101,11 +99,7 @@ class Sides:
         self._lock = Lock()
 
     def judged(self, entry: Entry) -> Side:
-        """The record, verified and judged.
-
-        Raises:
-            RecordError: it cannot be opened or judged, or differs from its seal.
-        """
+        """The record, verified and judged. Raises RecordError: it cannot be opened or judged, or differs from its seal."""
         with self._lock:
             if entry.path not in self._kept:
                 self._kept[entry.path] = judged = side(entry.path, entry.record, self.watch)

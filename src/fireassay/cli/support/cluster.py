@@ -28,12 +28,8 @@ FLAG_OF = {
 TIME = "a time above 0, for example 20us, 250ms or 1.0 (seconds)"
 
 
-def asked(arguments: argparse.Namespace) -> tuple[Cluster, Experiment]:
-    """The cluster and the experiment that the flags describe.
-
-    Raises:
-        SpecError: a flag is invalid.
-    """
+def cluster_of(arguments: argparse.Namespace) -> tuple[Cluster, Experiment]:
+    """The cluster and the experiment that the flags describe. Raises SpecError: a flag is invalid."""
     problems: list[Problem] = []
     levels: tuple[int, ...] = (1,)
     step_s, alpha_s, bits = 1.0, 0.0, arguments.gbps * GIGA
@@ -171,11 +167,7 @@ def worker_counts(text: str) -> tuple[int, ...]:
 
 
 def seconds(text: str) -> float:
-    """ "20us", "250ms", "1.5" (seconds).
-
-    Raises:
-        ValueError: the text has another form.
-    """
+    """ "20us", "250ms", "1.5" (seconds). Raises ValueError: the text has another form."""
     for unit, factor in (("ns", 1e-9), ("us", 1e-6), ("µs", 1e-6), ("ms", 1e-3), ("s", 1.0), ("", 1.0)):
         if text.strip().endswith(unit):
             value = float(text.strip().removesuffix(unit)) * factor

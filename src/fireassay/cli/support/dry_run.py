@@ -24,13 +24,13 @@ from fireassay.runners.experiment.progress import planned_seconds
 from fireassay.spec.experiment import Experiment
 from fireassay.spec.kind import kind_of
 from fireassay.spec.plan import PLAN_COLUMNS, configurations, plan, plan_table, targets_of
-from fireassay.spec.rules.notes import notes
+from fireassay.spec.rules.experiment import notes
 from fireassay.spec.sections.serving import Serving
-from fireassay.traffic.arrivals.scenarios import expected_shortfall
+from fireassay.traffic.arrivals.make import expected_shortfall
 from fireassay.units import SECONDS, USD
 
 if TYPE_CHECKING:
-    from fireassay.api.foresight import Foreseen
+    from fireassay.api.experiment_run import Foreseen
 
 MAX_ROWS: Final = 12  # launches listed without --full
 
@@ -61,7 +61,7 @@ def refuse_detect(arguments: argparse.Namespace) -> None:
 
 def show_dry_run(experiment: Experiment, arguments: argparse.Namespace) -> int:
     """Print the plan in the requested form; returns the exit code."""
-    from fireassay.api.foresight import foreseen  # deferred, as it loads Polars and the judge: most callers run the experiment instead
+    from fireassay.api.experiment_run import foreseen  # deferred, as it loads Polars and the judge: most callers run the experiment instead
 
     expected = foreseen(experiment, arguments.root, arguments.detect)
     say(as_json(experiment, expected) if arguments.form == JSON else text(experiment, expected, arguments.root, full=arguments.full))

@@ -42,7 +42,7 @@ class Output:
     document: Callable[[], str]  # JSON
 
 
-def add_formats(parser: argparse.ArgumentParser, *, besides: tuple[str, ...] = (), output: bool = True) -> None:
+def add_formats(parser: argparse.ArgumentParser, *, besides: tuple[str, ...] = ()) -> None:
     """Add --output and a flag per format, except the terminal's and those in `besides`, which the verb declares itself."""
     shape = parser.add_mutually_exclusive_group()
     for name in (JSON, *catalog.names(WRITERS)):
@@ -51,13 +51,8 @@ def add_formats(parser: argparse.ArgumentParser, *, besides: tuple[str, ...] = (
     shape.add_argument("--format", dest="form", metavar="NAME", help="output in a format added by another package")
     add_full(parser)
     parser.set_defaults(form=Unasked(TERMINAL))
-    if output:
-        parser.add_argument(
-            "--output",
-            type=Path,
-            metavar="PATH",
-            help="write to this file, or - for stdout (default: pages and workbooks into the working directory)",
-        )
+    help = "write to this file, or - for stdout (default: pages and workbooks into the working directory)"
+    parser.add_argument("--output", type=Path, metavar="PATH", help=help)
 
 
 def add_full(parser: argparse.ArgumentParser) -> None:
@@ -139,11 +134,7 @@ def print_toml(experiment: Experiment) -> int:
 
 
 def write(path: Path, content: str | bytes, *, append: bool = False) -> None:
-    """Write a file, creating its folder if needed.
-
-    Raises:
-        RecordError: the file cannot be written.
-    """
+    """Write a file, creating its folder if needed. Raises RecordError: the file cannot be written."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         files.write_output(path, content if isinstance(content, bytes) else content.encode(), append=append)

@@ -1,7 +1,7 @@
 """What if assay is stopped, standard output or error is closed (`>&-`), or its disk is full (`> /dev/full`)?
 
 Stopped, it reports in one sentence what stopped it, and whether there is a record.  During launches the runners handle signals
-(`runners/experiment/signals.py`).  Before and after, SIGTERM and SIGHUP end a verb like Ctrl-C, with exit code 130, instead of killing it
+(`runners/experiment/context.py`).  Before and after, SIGTERM and SIGHUP end a verb like Ctrl-C, with exit code 130, instead of killing it
 silently.  A signal ignored when assay started (nohup) stays ignored.
 
 A closed stream was closed on purpose: what is written to it is dropped, and the exit code still says the verdict. Its descriptor is

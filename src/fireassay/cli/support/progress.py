@@ -1,14 +1,18 @@
 """How far is the experiment?
 
 On a terminal one region that is redrawn; else a plain line per ended launch and, for `run` and `load`, a table per block.
+
+How does a verb that measures run its experiment, and show progress and verdict?
 """
 
 from __future__ import annotations
 
+import argparse
+import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TextIO
@@ -18,14 +22,15 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from fireassay.api.interim_analysis import disturbed
-from fireassay.api.provisional import Provisional, after_block, blocks_done
+from fireassay.api import experiment_run
+from fireassay.api.interim_analysis import Provisional, after_block, blocks_done, disturbed
+from fireassay.cli.support.judged import judge_and_show
 from fireassay.cli.support.output import coloured
 from fireassay.errors import RecordError
 from fireassay.estimates.format import count, duration, reading
 from fireassay.printable import one_line, printable
-from fireassay.runners.experiment import policy
-from fireassay.runners.experiment.progress import FINAL, LaunchProgress, LaunchRow, LoadProgress, RunProgress
+from fireassay.runners.experiment.progress import FINAL, LaunchProgress, LaunchRow, LoadProgress, RunProgress, remaining
+from fireassay.spec.experiment import Experiment
 from fireassay.spec.plan import PlannedLaunch
 from fireassay.units import SECONDS
 
@@ -67,7 +72,7 @@ class Between:
         self.doubts: dict[tuple[Path, int], str] = {}  # of a launch
         self._seen: dict[Path, tuple[int, int]] = {}  # rows and blocks
 
-    def look(self, progress: RunProgress) -> Provisional | None:
+    def update(self, progress: RunProgress) -> Provisional | None:
         """Read what is new; returns the table of a block that has just ended, unless nothing follows but the verdict."""
         rows, blocks = self._seen.get(progress.record, (0, 0))
         if progress.running is not None or len(progress.rows) == rows:
@@ -75,7 +80,7 @@ class Between:
         done = blocks_done(progress)
         self._seen[progress.record] = (len(progress.rows), done)
         self._doubt(progress, progress.rows[rows:])
-        if done == blocks or not policy.remaining(progress.plan, progress.rows):
+        if done == blocks or not remaining(progress.plan, progress.rows):
             return None
         try:
             table = self._table(progress)
@@ -114,7 +119,7 @@ class PlainLines:
     def __call__(self, progress: RunProgress) -> None:
         """Print what is new."""
         shown = self.printed.get(progress.record) or self._first(progress)
-        table = self.between.look(progress) if self.between is not None else None
+        table = self.between.update(progress) if self.between is not None else None
         for row in progress.rows[shown.rows :]:
             self._line(ended_line(row, progress, self.between.doubt(progress, row) if self.between is not None else ""))
         shown.rows = len(progress.rows)
@@ -172,7 +177,7 @@ class Grid:
         if self.now() - self.drawn_at < REDRAW_S and len(progress.rows) == self.drawn_rows:
             return
         if self.between is not None:
-            self.between.look(progress)
+            self.between.update(progress)
         self.drawn_at, self.drawn_rows = self.now(), len(progress.rows)
         self._count(progress)
         self.draw(picture(progress, self.between, self.steps))
@@ -321,3 +326,27 @@ def _name(planned: PlannedLaunch) -> str:
     if planned.fault is not None:
         return f"{planned.configuration} with fault {planned.fault.kind}"
     return f"{planned.configuration} block {planned.block}"
+
+
+def run_and_judge(
+    experiment: Experiment,
+    arguments: argparse.Namespace,
+    *,
+    folder: Path = Path(),
+    root: Path | None = None,
+    tables: bool = False,
+    within: AbstractContextManager[None] | None = None,
+) -> int:
+    """Run an experiment with its progress shown, judge its record and show the verdict; returns the exit code.
+
+    Args:
+        folder: base of the workload's paths.
+        root: parent of the record; default: --root.
+        tables: with a provisional table after every block.
+        within: a context of the run.
+    """
+    root = arguments.root if root is None else root
+    with display(sys.stderr, quiet=arguments.quiet, tables=tables) as show, within or nullcontext():
+        experiment = experiment_run.ranged(experiment, folder, root, show)
+        path = experiment_run.run(experiment, folder=folder, root=root, on_progress=show)
+    return judge_and_show(path, arguments)

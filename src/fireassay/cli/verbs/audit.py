@@ -32,7 +32,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _run(arguments: argparse.Namespace) -> int:
-    from fireassay.api.pitfalls import of_claim, of_record
+    from fireassay.api.verdict import of_claim, of_record
     from fireassay.record.secrets.redact import redact
     from fireassay.reports.documents.pitfalls import render
     from fireassay.reports.page import mapped

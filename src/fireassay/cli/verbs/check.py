@@ -66,7 +66,7 @@ def _run(arguments: argparse.Namespace) -> int:
 
     accepted = _accepted(arguments.accept, tuple(STATES))
     _refuse_nonsense(arguments)
-    checking = _asked(arguments)
+    checking = _checking(arguments)
     checked = checking.run()
     is_accepted = checked.check.state in accepted
     code = 0 if is_accepted else checked.exit_code
@@ -97,9 +97,8 @@ def _refuse_nonsense(arguments: argparse.Namespace) -> None:
     refuse_any(problems, "the command line")
 
 
-def _asked(arguments: argparse.Namespace) -> Checking:
-    from fireassay.api.checking import Checking
-    from fireassay.api.remeasure import Place
+def _checking(arguments: argparse.Namespace) -> Checking:
+    from fireassay.api.checking import Checking, Place
     from fireassay.cli.support.progress import display
 
     @contextmanager

@@ -54,7 +54,7 @@ def _run(arguments: argparse.Namespace) -> int:
         return show_dry_run(experiment, arguments)
     refuse_detect(arguments)
     _agreed(experiment, all_seconds(experiment), arguments)
-    from fireassay.cli.support.measured import run_and_judge
+    from fireassay.cli.support.progress import run_and_judge
 
     return run_and_judge(experiment, arguments, within=under_flags())
 
@@ -97,17 +97,13 @@ def _probe(arguments: argparse.Namespace) -> int:
         words = f"{rounds} rounds; in each, of {', '.join(hosts)}: echoes, a transfer of {seconds:g} s there and one back (iperf3)"
         print(json.dumps({"rounds": rounds, "hosts": hosts, "seconds": seconds}) if arguments.form == JSON else words)
         return 0
-    from fireassay.cli.support.measured import run_and_judge
+    from fireassay.cli.support.progress import run_and_judge
 
     return run_and_judge(experiment, arguments)
 
 
 def probe_from(arguments: argparse.Namespace) -> Experiment:
-    """The probe of the network that the flags describe.
-
-    Raises:
-        SpecError: a host is malformed, or a flag does not apply to --net.
-    """
+    """The probe of the network that the flags describe. Raises SpecError: a host is malformed, or a flag does not apply to --net."""
     texts = of_verb.given(arguments, of_verb.flags_of(FLAGS))
     given = {item.name: text for item, text in texts.items()}
     if arguments.interface is not None:

@@ -50,15 +50,16 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _run(arguments: argparse.Namespace) -> int:
-    from fireassay.api import comparing, lookup
+    from fireassay.api import lookup
+    from fireassay.api.comparison import compared, decides_by_quality, with_margin
     from fireassay.api.sides import named_sides
     from fireassay.reports.documents.comparison import render
     from fireassay.reports.pages.comparison import page
     from fireassay.reports.pages.comparison_view import build
 
-    sides = comparing.with_margin(named_sides([resolve(name, arguments.root) for name in arguments.records]), arguments.margin)
-    by_quality = arguments.primary == QUALITY or (arguments.primary is None and comparing.asks_for_quality(sides[0]))
-    comparison = comparing.compared(
+    sides = with_margin(named_sides([resolve(name, arguments.root) for name in arguments.records]), arguments.margin)
+    by_quality = arguments.primary == QUALITY or (arguments.primary is None and decides_by_quality(sides[0]))
+    comparison = compared(
         sides,
         at=arguments.at,
         varying=arguments.varying,

@@ -91,7 +91,7 @@ def _words(verb: str) -> Mapping[str, list[str]]:
     return {item.attribute: item.key.type.split(" | ") for item in flags_of(verb) if " | " in item.key.type}
 
 
-def _asked(what: str) -> Any:
+def _names_of(what: str) -> Any:
     """The names at the time of the TAB; shtab's own form would keep those at which zsh loaded the script."""
     import shtab
 
@@ -104,9 +104,9 @@ def _completer(action: argparse.Action) -> Any:
     import shtab
 
     if action.dest in RECORDS:
-        return _asked("records")
+        return _names_of("records")
     if action.dest in TARGETS:
-        return _asked("targets")
+        return _names_of("targets")
     if action.metavar in ("DIR", "ROOT"):
         return shtab.DIRECTORY
     return shtab.FILE if action.metavar in ("FILE", "PATH") or action.type is Path else None

@@ -45,7 +45,7 @@ def _run(arguments: argparse.Namespace) -> int:
         return 0
     _refuse_without_torch()
     copy_missing(arguments.folder)
-    from fireassay.cli.support.measured import run_and_judge
+    from fireassay.cli.support.progress import run_and_judge
     from fireassay.spec.load import load
 
     chosen = FULL if arguments.whole else SHORT

@@ -34,23 +34,23 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _run(arguments: argparse.Namespace) -> int:
-    from fireassay.record import machine_fitness
+    from fireassay.record import environment
     from fireassay.reports.pages.doctor import EXIT_OF
 
     of_client = arguments.subject == "client"
     if arguments.show:
-        stored = machine_fitness.read_client() if of_client else machine_fitness.read()
+        stored = environment.read_client_fitness() if of_client else environment.read_fitness()
         if "absent" in stored:
             raise RecordError(f"{stored['absent']}. Run it: assay doctor{' client' if of_client else ''}")
         emit(_shown(stored, arguments.subject), arguments)
-        if why := machine_fitness.stale(stored, SystemClock().utc()):
+        if why := environment.stale_fitness(stored, SystemClock().utc()):
             say(f"note: this result is {why}", file=sys.stderr)
         return EXIT_OF.get(str(stored.get("fitness")), 4)
     result, stopped = _examined(arguments)
     if result is None:
         say(f"assay: {stopped or 'nothing was measured'}; too few measurements to keep", file=sys.stderr)
         return 130
-    path = machine_fitness.write_client(result) if of_client else machine_fitness.write(result)
+    path = environment.write_client_fitness(result) if of_client else environment.write_fitness(result)
     emit(_shown(result, arguments.subject), arguments)
     say(f"stored for later records: {path}", file=sys.stdout if plain_stdout(arguments) else sys.stderr)
     return 130 if stopped else EXIT_OF[result["fitness"]]

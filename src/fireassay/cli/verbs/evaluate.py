@@ -21,7 +21,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _run(arguments: argparse.Namespace) -> int:
-    from fireassay.api.evaluating import evaluated, planned
+    from fireassay.api.measuring import evaluated, planned
 
     experiment = evaluated(arguments)
     if arguments.toml:
@@ -29,7 +29,7 @@ def _run(arguments: argparse.Namespace) -> int:
     planned(experiment, None if arguments.quiet else lambda sentence: say(sentence, file=sys.stderr))
     if arguments.dry_run:
         return 0
-    from fireassay.cli.support.measured import run_and_judge
+    from fireassay.cli.support.progress import run_and_judge
 
     return run_and_judge(experiment, arguments)
 

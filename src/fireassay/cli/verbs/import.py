@@ -104,11 +104,7 @@ def _imported(arguments: argparse.Namespace, advance: Callable[[int, int], None]
 
 
 def _known(given: str) -> str:
-    """The tool's name, if there is such a tool.
-
-    Raises:
-        SpecError: there is none.
-    """
+    """The tool's name, if there is such a tool. Raises SpecError: there is none."""
     from fireassay.spec.explain import did_you_mean, shown  # deferred: without a wrong name it is not needed
 
     tool = given.replace("-", "_")

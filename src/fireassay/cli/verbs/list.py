@@ -65,12 +65,12 @@ def _entries(arguments: argparse.Namespace) -> tuple[list[Entry], list[Entry]]:
         RecordError: no such folder.
         SpecError: a filter that can fit nothing.
     """
-    from fireassay.api.records import survey, verdicts
+    from fireassay.api.records import survey
 
     root: Path = arguments.root
     if not root.exists() and root != Path("records"):
         raise RecordError(f"{root} does not exist. Give the folder that holds the records.")
-    cache = verdicts.folder(os.environ)
+    cache = survey.folder(os.environ)
     found = survey.survey(root, cache)
     _refuse_unknown(arguments, found)
     most = MAX_ROWS if arguments.form == TERMINAL and not arguments.all else len(found)

@@ -30,7 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _run(arguments: argparse.Namespace) -> int:
-    from fireassay.api.earlier import recorded_load
+    from fireassay.api.experiment_run import recorded_load
 
     recorded = recorded_load(arguments.urls, arguments.root)
     experiment = experiment_from(arguments, recorded=recorded)
@@ -48,7 +48,7 @@ def _run(arguments: argparse.Namespace) -> int:
     if arguments.dry_run:
         return show_dry_run(experiment, arguments)
     refuse_detect(arguments)
-    from fireassay.cli.support.measured import run_and_judge
+    from fireassay.cli.support.progress import run_and_judge
 
     return run_and_judge(experiment, arguments, folder=recorded.folder if recorded else Path(), tables=True)
 

@@ -32,7 +32,7 @@ def _run(arguments: argparse.Namespace) -> int:
     experiment, folder = _requested(arguments)
     refuse_secrets(experiment)
     from fireassay.api.experiment_run import run
-    from fireassay.cli.support.profiles import show_profiles, show_what_is_left
+    from fireassay.cli.support.judged import show_profiles, show_what_is_left
     from fireassay.cli.support.progress import display
 
     created: list[Path] = []
@@ -60,7 +60,7 @@ def _flags() -> tuple[list[KeyFlag], list[KeyFlag]]:
 
 def _requested(arguments: argparse.Namespace) -> tuple[Experiment, Path]:
     """The experiment with profiled launches and no others; one worker unless the flags say otherwise."""
-    from fireassay.api.earlier import stored
+    from fireassay.api.experiment_run import stored
 
     if arguments.key_workers is None and arguments.experiment is None:
         arguments.key_workers = "1"

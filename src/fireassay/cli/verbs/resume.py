@@ -22,8 +22,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _run(arguments: argparse.Namespace) -> int:
     from fireassay.api.experiment_run import resume
-    from fireassay.cli.support.judged import judge_and_show
-    from fireassay.cli.support.profiles import only_profiled, show_profiles, show_what_is_left
+    from fireassay.cli.support.judged import judge_and_show, only_profiled, show_profiles, show_what_is_left
     from fireassay.cli.support.progress import display
 
     path = resolve(arguments.record, arguments.root)

@@ -22,7 +22,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _run(arguments: argparse.Namespace) -> int:
-    from fireassay.api.earlier import stored
+    from fireassay.api.experiment_run import stored
     from fireassay.cli.support.dry_run import refuse_detect, show_dry_run, show_notes
 
     experiment, folder = experiment_from(arguments, flags_of("run"), stored=stored(arguments.experiment, arguments.root))
@@ -31,7 +31,7 @@ def _run(arguments: argparse.Namespace) -> int:
     if arguments.dry_run:
         return show_dry_run(experiment, arguments)
     refuse_detect(arguments)
-    from fireassay.cli.support.measured import run_and_judge
+    from fireassay.cli.support.progress import run_and_judge
 
     return run_and_judge(experiment, arguments, folder=folder, tables=True)
 

@@ -9,21 +9,21 @@ from fireassay.cli.support.output import add_formats, print_toml
 from fireassay.cli.support.verb import Verb, add_root
 from fireassay.exit_codes import WITHOUT_NO_GAIN
 from fireassay.printable import say
-from fireassay.spec.flags.score import add_flags, experiment_from
+from fireassay.spec.flags.evaluate import add_score_flags, score_experiment
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
-    add_flags(parser)
+    add_score_flags(parser)
     add_root(parser, "where the record is made (default: records)")
     parser.add_argument("--toml", action="store_true", help="print the experiment as a file for `assay run`; score nothing")
     add_formats(parser)
 
 
 def _run(arguments: argparse.Namespace) -> int:
-    experiment = experiment_from(arguments)
+    experiment = score_experiment(arguments)
     if arguments.toml:
         return print_toml(experiment)
-    from fireassay.cli.support.measured import run_and_judge
+    from fireassay.cli.support.progress import run_and_judge
     from fireassay.verdict.evaluation_plan import KEPT
 
     if experiment.quality is not None and len(arguments.files) == 1 and not arguments.quiet:

@@ -40,9 +40,9 @@ def _run(arguments: argparse.Namespace) -> int:
 
 
 def _serve(arguments: argparse.Namespace) -> None:
-    from fireassay.api.records import served, verdicts
+    from fireassay.api.records import served, survey
 
-    cache = verdicts.folder(os.environ)
+    cache = survey.folder(os.environ)
     listener = served.listening(arguments.host, arguments.port)
     if not served.is_loopback(arguments.host):
         say("warning: whoever can reach this address can read these records; there is no password and no encryption", file=sys.stderr)

@@ -24,7 +24,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _run(arguments: argparse.Namespace) -> int:
     from fireassay.api.sides import whole
-    from fireassay.record.sealing.verify import sign
+    from fireassay.record.seal import sign
 
     record = whole(resolve(arguments.record, arguments.root))  # a changed record must not be signed
     path = sign(record.path, arguments.key.expanduser())

@@ -53,11 +53,11 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _run(arguments: argparse.Namespace) -> int:
-    from fireassay.cli.support.cluster import answer, asked
+    from fireassay.cli.support.cluster import answer, cluster_of
     from fireassay.cli.support.judged import judge_and_show
     from fireassay.runners.experiment.run import run
 
-    cluster, experiment = asked(arguments)
+    cluster, experiment = cluster_of(arguments)
     say(answer(cluster, experiment.factor.levels), file=sys.stdout if plain_stdout(arguments) else sys.stderr)
     path = run(experiment, root=arguments.root)
     judge_and_show(path, arguments)

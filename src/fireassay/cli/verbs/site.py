@@ -24,14 +24,14 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _run(arguments: argparse.Namespace) -> int:
-    from fireassay.api.records import sides, site_folder, survey, verdicts
-    from fireassay.api.records.site import overviews, record_pages
+    from fireassay.api.records import sides, survey
+    from fireassay.api.records.site import opened, overviews, record_pages
 
     root: Path = arguments.root
     if not root.is_dir():
         raise RecordError(f"{root} is not a folder of records. Give it with --root.")
-    cache = verdicts.folder(os.environ)
-    site = site_folder.opened(arguments.folder)
+    cache = survey.folder(os.environ)
+    site = opened(arguments.folder)
 
     def progress(page: str) -> None:
         if not arguments.quiet:

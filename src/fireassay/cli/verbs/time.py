@@ -7,7 +7,7 @@ import shlex
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from fireassay.cli.support.bar import bar
 from fireassay.cli.support.output import Output, add_formats, emit, plain_stdout
@@ -17,9 +17,6 @@ from fireassay.printable import say
 from fireassay.spec.experiment import Experiment
 from fireassay.spec.flags import of_verb
 from fireassay.spec.flags.experiment import keep_command, name_from
-
-if TYPE_CHECKING:
-    pass
 
 BETWEEN = "---"  # between two commands; no program has an option of this name
 SHELL = "/bin/sh"
@@ -82,11 +79,7 @@ def _on_one_line(text: str) -> str:
 
 
 def experiments(arguments: argparse.Namespace, requested: Sequence[Sequence[str]]) -> list[Experiment]:
-    """One experiment per command.
-
-    Raises:
-        SpecError: every problem of the flags at once.
-    """
+    """One experiment per command. Raises SpecError: every problem of the flags at once."""
     from fireassay.api.timing import experiment
 
     flags = of_verb.flags_of("time")

@@ -34,7 +34,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _run(arguments: argparse.Namespace) -> int:
-    from fireassay.record.sealing.verify import verify
+    from fireassay.record.seal import verify
     from fireassay.record.secrets.batches import leaks
     from fireassay.reports.documents.verification import render
     from fireassay.reports.pages.verification import Verification, page
@@ -52,11 +52,7 @@ def _run(arguments: argparse.Namespace) -> int:
 
 
 def _digest(text: str | None) -> str:
-    """The expected digest; "" if none is given.
-
-    Raises:
-        SpecError: the text is not a SHA-256.
-    """
+    """The expected digest; "" if none is given. Raises SpecError: the text is not a SHA-256."""
     if text is None:
         return ""
     match = DIGEST.fullmatch(text.strip())
@@ -69,7 +65,7 @@ def _digest(text: str | None) -> str:
 def _with_origin(result: Verification, path: Path, expected: str, signers: Path | None) -> Verification:
     """The result for an intact record, with its seal and signature checked against the given seal and signers."""
     from fireassay.record.reader import open_record
-    from fireassay.record.sealing.verify import is_signed, signer
+    from fireassay.record.seal import is_signed, signer
 
     seal = open_record(path).seal
     result = replace(result, seal=seal, expected=seal == expected if expected else None, signed=is_signed(path))

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from fireassay import catalog
 from fireassay.quality.scoring.text_metric import TextMetric
 from fireassay.spec.experiment import Experiment
-from fireassay.spec.rules.quality import scores_of_a_load
+from fireassay.spec.rules.evaluation import scores_of_a_load
 from fireassay.units import NS_PER_S
 
 PLAIN: Final = ("exact_match", "accuracy")

@@ -35,8 +35,7 @@ import polars as pl
 from fireassay.estimates.estimate import Absent, Reason
 from fireassay.frames.record_data import RecordData
 from fireassay.frames.record_tables import once_per_record
-from fireassay.spec.peaks import QUANTISED, TERA, knows, peak_of
-from fireassay.spec.sections.flops import Flops
+from fireassay.spec.sections.costs import QUANTISED, TERA, Flops, knows, peak_of
 
 
 def palm(*, parameters: float, layers: int, heads: int, head_dim: int, sequence: int) -> float:
@@ -127,7 +126,7 @@ def reports(measured: RecordData) -> Mapping[int, tuple[Report, ...]]:
 
 
 def per_token(flops: Flops) -> float:
-    """Operations per token by the declared convention; `fireassay.spec.sections.flops` checks that its numbers are given."""
+    """Operations per token by the declared convention; `fireassay.spec.sections.costs` checks that its numbers are given."""
     layers, heads, sequence = flops.layers or 0, flops.heads or 0, flops.sequence or 0
     size, hidden, vocabulary = flops.head_dim or 0, flops.hidden or 0, flops.vocabulary or 0
     if flops.convention == "palm":

@@ -20,19 +20,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
-from fireassay.importers.harnesses.support.base import (
-    Answered,
-    ForeignScore,
-    Harness,
-    Run,
-    TaskRun,
-    Total,
-    digest,
-    named,
-    plain,
-    score_of,
-    setting,
-)
+from fireassay.importers.harnesses.support import base
 from fireassay.importers.support.base import clean, inner, listed, mapping, text
 from fireassay.importers.support.documents import Place, Spool, Words, documents
 
@@ -56,22 +44,16 @@ class Instance:
 
 
 @dataclass
-class Collected:
+class Collected(base.Digests):
     """The statistics of every instance."""
 
     items: dict[str, None] = field(default_factory=dict)
     instances: dict[Key, Instance] = field(default_factory=dict)
     scores: dict[str, None] = field(default_factory=dict)  # in the order in which they occur
     several: set[str] = field(default_factory=set)  # scores with more than one value in an instance
-    hashes: dict[str, dict[str, str]] = field(default_factory=lambda: {which: {} for which in WHICH})
     perturbed: bool = False
     empty: int = 0
     failed: int = 0
-
-    def digest(self, which: str) -> str:
-        """One SHA-256 over all items, in the order of their ids."""
-        known = self.hashes[which]
-        return digest([f"{item} {known[item]}" for item in sorted(known)]) if known else ""
 
     def balanced(self, name: str) -> bool:
         """Whether HELM's mean, trial by trial, is the mean over items of their means: one value in every trial, and no failure."""
@@ -125,7 +107,7 @@ def collect(path: Path, asked: Spool | None, stack: ExitStack) -> Collected:
 
 
 def _take(seen: Collected, entry: Mapping[str, Any], place: Place) -> None:
-    original, perturbation = named(entry.get("instance_id"), place.at("instance_id")), disturbed(entry.get("perturbation"))
+    original, perturbation = base.named(entry.get("instance_id"), place.at("instance_id")), disturbed(entry.get("perturbation"))
     key = _key(original, perturbation, entry, place)
     scores: dict[str, float] = {}
     split = ""
@@ -133,7 +115,7 @@ def _take(seen: Collected, entry: Mapping[str, Any], place: Place) -> None:
         said = inner(stat, "name")
         if (value := _value(stat)) is None:
             continue
-        name = named(said.get("name"), place.at("stats"), "a statistic")
+        name = base.named(said.get("name"), place.at("stats"), "a statistic")
         if name in scores or stat.get("count") != 1:
             seen.several.add(name)
         scores[name] = value
@@ -157,7 +139,7 @@ def _key(original: str, perturbation: str, entry: Mapping[str, Any], place: Plac
 
 
 def _value(stat: object) -> float | None:
-    return score_of(stat.get("mean")) if isinstance(stat, Mapping) and score_of(stat.get("count")) else None
+    return base.score_of(stat.get("mean")) if isinstance(stat, Mapping) and base.score_of(stat.get("count")) else None
 
 
 def _each(asked: Spool | None) -> Iterator[tuple[Place, Mapping[str, Any], Key]]:
@@ -166,7 +148,7 @@ def _each(asked: Spool | None) -> Iterator[tuple[Place, Mapping[str, Any], Key]]
         place = Place("scenario_state.json", line, "request_states")
         state = mapping(element, place)
         instance = mapping(state.get("instance"), place.at("instance"))
-        original = named(instance.get("id"), place.at("instance.id"))
+        original = base.named(instance.get("id"), place.at("instance.id"))
         if state.get("request_mode") != "calibration":
             yield place, state, _key(original, disturbed(instance.get("perturbation")), state, place)
 
@@ -182,7 +164,7 @@ def _digests(seen: Collected, item: str, state: Mapping[str, Any], place: Place)
     prompt = inner(state, "request").get("prompt")
     parts = ([str(inner(instance, "input").get("text", ""))], [prompt if isinstance(prompt, str) else ""], references)
     for which, words in zip(WHICH, parts, strict=True):
-        seen.hashes[which].setdefault(item, digest(words))
+        seen.hashes[which].setdefault(item, base.digest(words))
 
 
 def _reply(state: Mapping[str, Any]) -> str:
@@ -192,7 +174,7 @@ def _reply(state: Mapping[str, Any]) -> str:
     return said if isinstance(said, str) else ""
 
 
-def answered(asked: Spool | None, seen: Collected) -> Iterator[Answered]:
+def answered(asked: Spool | None, seen: Collected) -> Iterator[base.Answered]:
     """Every instance in every trial: with its first reply, and without a score if a request of it failed."""
     failed = {key for _, state, key in _each(asked) if _failed(state)}
     left = dict.fromkeys(seen.instances)
@@ -204,18 +186,18 @@ def answered(asked: Spool | None, seen: Collected) -> Iterator[Answered]:
         yield _answered(seen, key, {}, False, Place(""))
 
 
-def _answered(seen: Collected, key: Key, state: Mapping[str, Any], failed: bool, place: Place) -> Answered:
+def _answered(seen: Collected, key: Key, state: Mapping[str, Any], failed: bool, place: Place) -> base.Answered:
     instance = seen.instances[key]
-    said = None if failed or not state else plain(_reply(state))
+    said = None if failed or not state else base.plain(_reply(state))
     request = inner(state, "request")
     found = said.strip() if said else ""
     mapped = inner(state, "output_mapping").get(found)
-    answer = plain(mapped) if isinstance(mapped, str) else found
+    answer = base.plain(mapped) if isinstance(mapped, str) else found
     groups = {"perturbation": instance.perturbation} | ({"split": instance.split} if instance.split else {})
-    return Answered(
+    return base.Answered(
         item=key[0],
         repetition=key[1],
-        prompt=plain(prompt) if isinstance(prompt := request.get("prompt"), str) else "",
+        prompt=base.plain(prompt) if isinstance(prompt := request.get("prompt"), str) else "",
         references=tuple(_right(state, place)),
         outcome="error" if failed else "ok",
         text=said,
@@ -232,7 +214,7 @@ def _right(state: Mapping[str, Any], place: Place) -> Iterator[str]:
     """The references that are tagged as correct."""
     for one in listed(inner(state, "instance"), "references", place):
         if isinstance(one, Mapping) and "correct" in listed(one, "tags", place):
-            yield plain(str(inner(one, "output").get("text", "")))
+            yield base.plain(str(inner(one, "output").get("text", "")))
 
 
 def _end(state: Mapping[str, Any], place: Place) -> str | None:
@@ -264,7 +246,7 @@ def recognises(path: Path) -> bool:
     return bool(_chosen(path))
 
 
-def read(path: Path, stack: ExitStack) -> Sequence[Run]:
+def read(path: Path, stack: ExitStack) -> Sequence[base.Run]:
     return [_run(folder, stack) for folder in _chosen(path) or [path]]
 
 
@@ -279,7 +261,7 @@ def _is_run(folder: Path) -> bool:
     return (folder / SPEC).is_file() and (folder / ITEMS).is_file()
 
 
-def _run(folder: Path, stack: ExitStack) -> Run:
+def _run(folder: Path, stack: ExitStack) -> base.Run:
     place, found = next(documents(folder / SPEC, (), stack), (Place(SPEC), None))
     spec = mapping(found, place)
     adapter = inner(spec, "adapter_spec")
@@ -289,7 +271,7 @@ def _run(folder: Path, stack: ExitStack) -> Run:
         raise Place(ITEMS).wrong(Words("no statistic of an instance"), "a run with per-instance statistics")
     scores = [name for name in seen.scores if name not in COUNTED] or list(seen.scores)
     task = _task(spec, place)
-    made = TaskRun(
+    made = base.TaskRun(
         name=task,
         file=ITEMS,
         scores=tuple(_score(name, spec) for name in scores),
@@ -301,9 +283,9 @@ def _run(folder: Path, stack: ExitStack) -> Run:
         empty=seen.empty,
         cluster="the instance of which perturbed copies were made" if seen.perturbed else "",
     )
-    return Run(
+    return base.Run(
         model=clean(str(adapter.get("model_deployment") or adapter.get("model") or "model"), 200),
-        settings={key: setting(adapter.get(key)) for key in OF_MODEL if adapter.get(key)},
+        settings={key: base.setting(adapter.get(key)) for key in OF_MODEL if adapter.get(key)},
         tasks=(made,),
         files=tuple(file for name in (SPEC, ITEMS, STATES, TOTALS) if (file := folder / name).is_file()),
     )
@@ -311,15 +293,15 @@ def _run(folder: Path, stack: ExitStack) -> Run:
 
 def _task(spec: Mapping[str, Any], place: Place) -> str:
     """The run's name without its model, so that two models' runs are of one task."""
-    name = named(spec.get("name"), place.at("name"), "a run's name")
+    name = base.named(spec.get("name"), place.at("name"), "a run's name")
     scenario, _, arguments = name.partition(":")
     kept = [part for part in arguments.split(",") if part and not part.startswith(("model=", "model_deployment="))]
     return f"{scenario}:{','.join(kept)}" if kept else scenario
 
 
-def _score(name: str, spec: Mapping[str, Any]) -> ForeignScore:
-    made = digest([json.dumps(spec.get("metric_specs"), sort_keys=True, default=str)])[:16]
-    return ForeignScore(name=name, signature=f"metric:{name}|impl:helm|settings:{made}", better="lower" if name in LOWER else "higher")
+def _score(name: str, spec: Mapping[str, Any]) -> base.ForeignScore:
+    made = base.digest([json.dumps(spec.get("metric_specs"), sort_keys=True, default=str)])[:16]
+    return base.ForeignScore(name=name, signature=f"metric:{name}|impl:helm|settings:{made}", better="lower" if name in LOWER else "higher")
 
 
 def _facts(spec: Mapping[str, Any], seen: Collected) -> dict[str, Any]:
@@ -327,24 +309,24 @@ def _facts(spec: Mapping[str, Any], seen: Collected) -> dict[str, Any]:
     adapter = {key: value for key, value in inner(spec, "adapter_spec").items() if key not in OF_MODEL}
     facts = {
         "harness": "helm",
-        "scenario": setting(spec.get("scenario_spec")),
-        "adapter": setting(adapter),
-        "perturbations": setting(spec.get("data_augmenter_spec")),
+        "scenario": base.setting(spec.get("scenario_spec")),
+        "adapter": base.setting(adapter),
+        "perturbations": base.setting(spec.get("data_augmenter_spec")),
         "docs": seen.digest("inputs"),
         "prompts": seen.digest("prompts"),
         "targets": seen.digest("references"),
-        "instances": digest(sorted(seen.items)),
+        "instances": base.digest(sorted(seen.items)),
     }
     return {key: value for key, value in facts.items() if value}
 
 
-def _totals(path: Path, seen: Collected, scores: Sequence[str], stack: ExitStack) -> Iterator[Total]:
+def _totals(path: Path, seen: Collected, scores: Sequence[str], stack: ExitStack) -> Iterator[base.Total]:
     """HELM's own means, each with the score and the group of ours that must equal it."""
     if not path.is_file():
         return
     for place, stat in entries(path, stack):
         said = mapping(stat.get("name"), place.at("name"))
-        value, name = score_of(stat.get("mean")), said.get("name")
+        value, name = base.score_of(stat.get("mean")), said.get("name")
         if value is None or not isinstance(name, str):
             continue
         perturbation = said.get("perturbation")
@@ -355,7 +337,7 @@ def _totals(path: Path, seen: Collected, scores: Sequence[str], stack: ExitStack
         known = name in scores
         same = known and whole and seen.balanced(name) and not said.get("sub_split")
         words = [name, *(f"{key} {label}" for key, label in group.items()), *([] if whole else [str(perturbation)[:200]])]
-        yield Total(name=clean(", ".join(words), 200), value=value, score=name if known else "", same=same, group=group)
+        yield base.Total(name=clean(", ".join(words), 200), value=value, score=name if known else "", same=same, group=group)
 
 
 def _doubts(seen: Collected) -> Iterator[str]:
@@ -363,7 +345,7 @@ def _doubts(seen: Collected) -> Iterator[str]:
         yield f"{seen.failed:,} requests failed; HELM scored them, and they have no score here"
 
 
-HARNESS = Harness(
+HARNESS = base.Harness(
     name="helm",
     title="HELM",
     files=f"a run's folder ({SPEC}, {ITEMS}, {STATES}, {TOTALS}), or a folder of runs",

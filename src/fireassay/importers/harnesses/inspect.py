@@ -19,19 +19,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
-from fireassay.importers.harnesses.support.base import (
-    Answered,
-    ForeignScore,
-    Harness,
-    Run,
-    TaskRun,
-    Total,
-    digest,
-    named,
-    plain,
-    score_of,
-    setting,
-)
+from fireassay.importers.harnesses.support import base
 from fireassay.importers.support.base import clean, inner, mapping
 from fireassay.importers.support.documents import Place, Spool, Words, archive, documents, head
 
@@ -57,7 +45,7 @@ class Samples:
 
 
 @dataclass
-class Collected:
+class Collected(base.Digests):
     """Which samples and scores there are."""
 
     samples: set[str] = field(default_factory=set)
@@ -65,13 +53,7 @@ class Collected:
     scores: dict[str, None] = field(default_factory=dict)  # in the order in which they occur
     left: dict[str, str] = field(default_factory=dict)
     custom: set[str] = field(default_factory=set)  # scores with texts of their own, whose numbers the scorer alone knows
-    hashes: dict[str, dict[str, str]] = field(default_factory=lambda: {which: {} for which in WHICH})
     unscored: int = 0
-
-    def digest(self, which: str) -> str:
-        """One SHA-256 over all samples, in the order of their ids."""
-        known = self.hashes[which]
-        return digest([f"{item} {known[item]}" for item in sorted(known)]) if known else ""
 
 
 def in_json(path: Path, stack: ExitStack) -> Samples:
@@ -119,11 +101,11 @@ def collect(source: Samples) -> Collected:
                 if isinstance(value, str):
                     seen.left.setdefault(name, value)
                 else:
-                    seen.scores.setdefault(named(name, place.at("scores"), "a score"))
+                    seen.scores.setdefault(base.named(name, place.at("scores"), "a score"))
             seen.unscored += not found
         for which, value in zip(WHICH, (sample.get("input"), sample.get("target"), sample.get("choices")), strict=True):
             if value is not None:
-                seen.hashes[which].setdefault(item, digest([_asked(value, sample)]))
+                seen.hashes[which].setdefault(item, base.digest([_prompt(value, sample)]))
     for name in seen.left:
         if name in seen.scores:
             seen.custom.add(name)
@@ -131,7 +113,7 @@ def collect(source: Samples) -> Collected:
 
 
 def _key(sample: Mapping[str, Any], place: Place) -> tuple[str, int]:
-    item, epoch = named(sample.get("id"), place.at("id"), "a sample's id"), sample.get("epoch", 1)
+    item, epoch = base.named(sample.get("id"), place.at("id"), "a sample's id"), sample.get("epoch", 1)
     if not isinstance(epoch, int) or isinstance(epoch, bool) or not 1 <= epoch <= MAX_EPOCHS:
         raise place.at("epoch").wrong(epoch, f"a whole number from 1 to {MAX_EPOCHS:,}")
     return item, epoch
@@ -160,14 +142,14 @@ def as_number(value: object) -> float | str | None:
         if value.lower() in WORDS:
             return WORDS[value.lower()]
         if NUMBER.fullmatch(value.strip()):
-            return score_of(float(value))
+            return base.score_of(float(value))
         return "some values are texts that only the scorer can turn into numbers"
     if isinstance(value, list | Mapping):
         return "some values are lists"
-    return score_of(value)
+    return base.score_of(value)
 
 
-def answered(source: Samples, seen: Collected, deciding: str) -> Iterator[Answered]:
+def answered(source: Samples, seen: Collected, deciding: str) -> Iterator[base.Answered]:
     """Every sample, with its epoch as repetition."""
     for place, sample in source.each():
         item, epoch = _key(sample, place)
@@ -177,21 +159,23 @@ def answered(source: Samples, seen: Collected, deciding: str) -> Iterator[Answer
         given = None if failed else _answer(sample, deciding)
         answer = "" if failed else text.strip() if given is None else given
         target = sample.get("target")
-        yield Answered(
+        yield base.Answered(
             item=item,
             repetition=epoch - 1,
-            prompt=plain(_asked(sample.get("input"), sample)),
-            references=tuple(plain(_asked(one, sample)) for one in (target if isinstance(target, list) else [target]) if one is not None),
+            prompt=base.plain(_prompt(sample.get("input"), sample)),
+            references=tuple(
+                base.plain(_prompt(one, sample)) for one in (target if isinstance(target, list) else [target]) if one is not None
+            ),
             outcome="error" if failed else "ok",
-            text=None if failed else plain(text),
-            answer=plain(answer) or None,
+            text=None if failed else base.plain(text),
+            answer=base.plain(answer) or None,
             rule="none" if not answer else "reply" if given is None else f"scorer {deciding}"[:80],
             finish_reason=_end(sample),
             scores={name: value for name, value in scores.items() if name in seen.scores},
         )
 
 
-def _asked(value: object, sample: Mapping[str, Any]) -> str:
+def _prompt(value: object, sample: Mapping[str, Any]) -> str:
     """A text or the messages of a conversation; long ones are attachments of the sample."""
     if isinstance(value, str):
         attached = inner(sample, "attachments").get(value.removeprefix(ATTACHED)) if value.startswith(ATTACHED) else None
@@ -205,14 +189,14 @@ def _asked(value: object, sample: Mapping[str, Any]) -> str:
 def _content(value: object, sample: Mapping[str, Any]) -> str:
     if isinstance(value, list):
         parts = [one.get("text") for one in value if isinstance(one, Mapping) and one.get("type") == "text"]
-        return "\n".join(_asked(part, sample) for part in parts if isinstance(part, str))
-    return _asked(value, sample)
+        return "\n".join(_prompt(part, sample) for part in parts if isinstance(part, str))
+    return _prompt(value, sample)
 
 
 def _reply(sample: Mapping[str, Any]) -> str:
     choice = _choice(sample)
     completion = inner(sample, "output").get("completion")
-    return _asked(completion, sample) if isinstance(completion, str) else _content(inner(choice, "message").get("content"), sample)
+    return _prompt(completion, sample) if isinstance(completion, str) else _content(inner(choice, "message").get("content"), sample)
 
 
 def _choice(sample: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -223,12 +207,12 @@ def _choice(sample: Mapping[str, Any]) -> Mapping[str, Any]:
 def _answer(sample: Mapping[str, Any], deciding: str) -> str | None:
     score = inner(sample, "scores").get(deciding.partition("/")[0])
     answer = score.get("answer") if isinstance(score, Mapping) else None
-    return _asked(answer, sample) if isinstance(answer, str) else None
+    return _prompt(answer, sample) if isinstance(answer, str) else None
 
 
 def _end(sample: Mapping[str, Any]) -> str | None:
     reason = _choice(sample).get("stop_reason")
-    return plain(ENDS.get(reason, reason))[:40] if isinstance(reason, str) else None
+    return base.plain(ENDS.get(reason, reason))[:40] if isinstance(reason, str) else None
 
 
 MEANS: Final = ("accuracy", "mean")
@@ -241,7 +225,7 @@ def recognises(path: Path) -> bool:
     return bool(_chosen(path))
 
 
-def read(path: Path, stack: ExitStack) -> Sequence[Run]:
+def read(path: Path, stack: ExitStack) -> Sequence[base.Run]:
     chosen = _chosen(path) or [path]
     return [_run(file, stack) for file in chosen]
 
@@ -259,19 +243,19 @@ def _is_log(path: Path) -> bool:
     return HEAD in beginning and '"version"' in beginning and '"status"' in beginning
 
 
-def _run(path: Path, stack: ExitStack) -> Run:
+def _run(path: Path, stack: ExitStack) -> base.Run:
     source: Samples = in_json(path, stack) if path.suffix == ".json" else in_zip(path, stack)
     place, header = source.place, source.header
     spec = mapping(header.get("eval"), place.at("eval"))
     version = clean(str(inner(spec, "packages").get("inspect_ai") or "unknown"), 40)
-    task = named(spec.get("task"), place.at("eval.task"), "a task")
+    task = base.named(spec.get("task"), place.at("eval.task"), "a task")
     seen = collect(source)
     if not seen.samples:
         raise place.wrong(Words("no sample"), "a log with samples", "Evaluate again with log_samples.")
     scores = tuple(_score(name, spec, version) for name in seen.scores)
     if not scores:
         raise place.wrong(Words("no score that is a number"), "samples with scores", "Score it first: inspect score LOG.")
-    made = TaskRun(
+    made = base.TaskRun(
         name=task,
         file=path.name,
         scores=scores,
@@ -281,7 +265,7 @@ def _run(path: Path, stack: ExitStack) -> Run:
         missing=tuple(f"a score of each sample for {name}: {why}" for name, why in seen.left.items()),
         doubts=tuple(_doubts(header, seen)),
     )
-    return Run(
+    return base.Run(
         model=clean(str(spec.get("model") or "model"), 200),
         settings=_settings(spec),
         tasks=(made,),
@@ -291,18 +275,18 @@ def _run(path: Path, stack: ExitStack) -> Run:
     )
 
 
-def _score(name: str, spec: Mapping[str, Any], version: str) -> ForeignScore:
+def _score(name: str, spec: Mapping[str, Any], version: str) -> base.ForeignScore:
     scorer = name.partition("/")[0]
     entries = spec.get("scorers")
     entry = (
         next((one for one in entries if isinstance(one, Mapping) and one.get("name") == scorer), {}) if isinstance(entries, list) else {}
     )
-    options = digest([json.dumps(entry.get("options"), sort_keys=True, default=str)])[:16]
-    return ForeignScore(name=name, signature=f"metric:{name}|impl:inspect_ai@{version}|options:{options}")
+    options = base.digest([json.dumps(entry.get("options"), sort_keys=True, default=str)])[:16]
+    return base.ForeignScore(name=name, signature=f"metric:{name}|impl:inspect_ai@{version}|options:{options}")
 
 
 def _settings(spec: Mapping[str, Any]) -> dict[str, str]:
-    given = {key: setting(spec.get(key)) for key in ("model", "model_args", "model_base_url", "model_roles")}
+    given = {key: base.setting(spec.get(key)) for key in ("model", "model_args", "model_base_url", "model_roles")}
     return {key: value for key, value in given.items() if value}
 
 
@@ -311,20 +295,20 @@ def _facts(spec: Mapping[str, Any], header: Mapping[str, Any], seen: Collected, 
     config = inner(spec, "config")
     facts = {
         "harness": f"inspect_ai@{version}",
-        "version": setting(spec.get("task_version")),
-        "arguments": setting(spec.get("task_args")),
-        "solver": setting(inner(header, "plan").get("steps")) or setting([spec.get("solver"), spec.get("solver_args")]),
-        "generation": setting({**inner(spec, "model_generate_config"), **inner(header, "plan", "config")}),
+        "version": base.setting(spec.get("task_version")),
+        "arguments": base.setting(spec.get("task_args")),
+        "solver": base.setting(inner(header, "plan").get("steps")) or base.setting([spec.get("solver"), spec.get("solver_args")]),
+        "generation": base.setting({**inner(spec, "model_generate_config"), **inner(header, "plan", "config")}),
         "docs": seen.digest("inputs"),
         "targets": seen.digest("targets"),
         "choices": seen.digest("choices"),
-        "epochs": setting(config.get("epochs")),
-        **{key: setting(config.get(key)) for key in ("message_limit", "token_limit", "time_limit", "working_limit", "score_on_error")},
+        "epochs": base.setting(config.get("epochs")),
+        **{key: base.setting(config.get(key)) for key in ("message_limit", "token_limit", "time_limit", "working_limit", "score_on_error")},
     }
     return {key: value for key, value in facts.items() if value}
 
 
-def _totals(header: Mapping[str, Any], seen: Collected) -> Iterator[Total]:
+def _totals(header: Mapping[str, Any], seen: Collected) -> Iterator[base.Total]:
     """Inspect's own metrics, each with the score of ours that must equal it."""
     entries = inner(header, "results").get("scores")
     for entry in entries if isinstance(entries, list) else []:
@@ -333,14 +317,14 @@ def _totals(header: Mapping[str, Any], seen: Collected) -> Iterator[Total]:
         scorer, name, reducer = entry.get("scorer"), entry.get("name"), entry.get("reducer")
         score = next((known for known in (f"{scorer}/{name}", str(name), str(scorer)) if known in seen.scores), "")
         for key, metric in inner(entry, "metrics").items():
-            value = score_of(metric.get("value")) if isinstance(metric, Mapping) else None
+            value = base.score_of(metric.get("value")) if isinstance(metric, Mapping) else None
             if value is None:
                 continue
             plain_name = key.rpartition("/")[2]
             same = bool(score) and reducer in (None, "mean") and plain_name in (*MEANS, *ERRORS) and not _clustered(metric)
             same = same and score not in seen.custom
             title = " ".join(str(part)[:60] for part in (name, reducer, key) if part)
-            yield Total(name=title, value=value, score=score, of="stderr" if plain_name in ERRORS else "mean", same=same)
+            yield base.Total(name=title, value=value, score=score, of="stderr" if plain_name in ERRORS else "mean", same=same)
 
 
 def _clustered(metric: Mapping[str, Any]) -> bool:
@@ -352,14 +336,14 @@ def _doubts(header: Mapping[str, Any], seen: Collected) -> Iterator[str]:
     status = header.get("status")
     if status != "success":
         yield f"the run ended with the status {clean(str(status), 40)}: samples may be missing"
-    total = score_of(inner(header, "results").get("total_samples"))
+    total = base.score_of(inner(header, "results").get("total_samples"))
     if total is not None and total != len(seen.seen):
         yield f"it reports {total:,.0f} samples, epochs counted, and {len(seen.seen):,} are logged"
     if seen.unscored:
         yield f"{seen.unscored:,} samples ended without an error and without a score"
 
 
-HARNESS = Harness(
+HARNESS = base.Harness(
     name="inspect",
     title="Inspect",
     files="a log (.eval or .json), or a folder of logs",

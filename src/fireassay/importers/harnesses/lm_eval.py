@@ -22,21 +22,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
-from fireassay.importers.harnesses.support.base import (
-    Answered,
-    ForeignScore,
-    Form,
-    Harness,
-    Of,
-    Run,
-    TaskRun,
-    Total,
-    digest,
-    named,
-    plain,
-    score_of,
-    setting,
-)
+from fireassay.importers.harnesses.support import base
 from fireassay.importers.support.base import clean, inner, mapping, time_of_day
 from fireassay.importers.support.documents import Place, Words, documents, head, lines, loads
 
@@ -63,7 +49,7 @@ OTHERS: Final = frozenset({*DEFAULTS.values(), "median"})  # that cannot be comp
 class Kept:
     """The scores of a task that may have a value for each document."""
 
-    scores: tuple[ForeignScore, ...]
+    scores: tuple[base.ForeignScore, ...]
     columns: Mapping[tuple[str, str], str]  # (metric, filter) -> name of the score
     filter_of: Mapping[str, str]  # name of the score -> filter
     means: frozenset[str]  # names of the scores whose aggregate is a mean
@@ -88,7 +74,7 @@ def kept_scores(totals: Mapping[str, Any], config: Mapping[str, Any], better: Ma
     pairs.sort(key=lambda pair: order.index(pair[0]) if pair[0] in order else len(order))
     scores, columns, means, left = [], {}, set(), {}
     for metric, by in pairs:
-        name = named(metric if by == NO_FILTER else f"{metric},{by}", place, "a score")
+        name = base.named(metric if by == NO_FILTER else f"{metric},{by}", place, "a score")
         entry = entries.get(metric, {})
         aggregation = entry.get("aggregation") or DEFAULTS.get(metric, "mean")
         if isinstance(aggregation, str) and aggregation in OTHERS:
@@ -98,9 +84,11 @@ def kept_scores(totals: Mapping[str, Any], config: Mapping[str, Any], better: Ma
             means.add(name)
         columns[metric, by] = name
         scores.append(
-            ForeignScore(
+            base.ForeignScore(
                 name=name,
-                signature=_signature(metric, by, entry, _filter_settings(config, by), version),
+                signature=_signature(
+                    metric, by, entry, next((entry for entry in _dicts(config.get("filter_list")) if entry.get("name") == by), {}), version
+                ),
                 better="lower" if better.get(metric) is False else "higher",
             )
         )
@@ -112,13 +100,9 @@ def _dicts(value: object) -> list[Mapping[str, Any]]:
     return [entry for entry in value if isinstance(entry, Mapping)] if isinstance(value, list) else []
 
 
-def _filter_settings(config: Mapping[str, Any], by: str) -> Mapping[str, Any]:
-    return next((entry for entry in _dicts(config.get("filter_list")) if entry.get("name") == by), {})
-
-
 def _signature(metric: str, by: str, entry: Mapping[str, Any], filtered: Mapping[str, Any], version: str) -> str:
     """Everything in the log that moves the score."""
-    made = digest([json.dumps(part, sort_keys=True, default=str) for part in (entry, filtered)])[:16]
+    made = base.digest([json.dumps(part, sort_keys=True, default=str) for part in (entry, filtered)])[:16]
     return f"metric:{metric}|impl:lm-eval@{version}|filter:{by}|settings:{made}"
 
 
@@ -127,20 +111,14 @@ INVALID: Final = "[invalid]"  # what lm-eval's filters leave where nothing was f
 
 
 @dataclass
-class Collected:
+class Collected(base.Digests):
     """The numbers of every document."""
 
     items: dict[str, dict[str, tuple[float, ...]]] = field(default_factory=dict)  # item -> score -> statistics
     filters: dict[str, list[str]] = field(default_factory=dict)  # item -> filters, as met
-    forms: dict[str, Form] = field(default_factory=dict)  # score -> how many items' score is made of theirs
+    forms: dict[str, base.Form] = field(default_factory=dict)  # score -> how many items' score is made of theirs
     left: dict[str, str] = field(default_factory=dict)  # score -> why it has none per document
-    hashes: dict[str, dict[str, str]] = field(default_factory=lambda: {name: {} for name in HASHES})
     empty: int = 0
-
-    def digest(self, which: str) -> str:
-        """One SHA-256 over a hash of all documents, in the order of their ids; empty if the log has none."""
-        known = self.hashes[which]
-        return digest([f"{item} {known[item]}" for item in sorted(known)]) if known else ""
 
 
 def collect(path: Path, columns: Mapping[tuple[str, str], str]) -> Collected:
@@ -172,7 +150,7 @@ def _rows(path: Path) -> Iterator[tuple[Place, Mapping[str, Any]]]:
 
 
 def _item(row: Mapping[str, Any], place: Place) -> str:
-    return named(row.get("doc_id"), place.at("doc_id"), "a document's number")
+    return base.named(row.get("doc_id"), place.at("doc_id"), "a document's number")
 
 
 def _filter(row: Mapping[str, Any], columns: Mapping[tuple[str, str], str]) -> str:
@@ -183,12 +161,12 @@ def _filter(row: Mapping[str, Any], columns: Mapping[tuple[str, str], str]) -> s
 def _take(seen: Collected, scores: dict[str, tuple[float, ...]], name: str, value: object) -> None:
     """A document's score: a number, or a list of verdicts, of which many documents make the share that is true."""
     if isinstance(value, list) and value and all(isinstance(one, bool) for one in value):
-        form: Form = "ratio"
+        form: base.Form = "ratio"
         statistics: tuple[float, ...] = (float(sum(value)), float(len(value)))
     elif isinstance(value, list | dict | str):
         seen.left[name] = "its lines hold no number but what the aggregate is made of"
         return
-    elif (number := score_of(value)) is not None:
+    elif (number := base.score_of(value)) is not None:
         form, statistics = "mean", (number,)
     else:
         return  # null or NaN: this document has none
@@ -204,7 +182,7 @@ def _is_empty(replies: object) -> bool:
     return replies is None or (isinstance(replies, str) and not replies.strip())
 
 
-def answered(path: Path, seen: Collected, chosen: str) -> Iterator[Answered]:
+def answered(path: Path, seen: Collected, chosen: str) -> Iterator[base.Answered]:
     """Every document once, with the reply as the chosen filter leaves it."""
     for place, row in _rows(path):
         item = _item(row, place)
@@ -215,12 +193,12 @@ def answered(path: Path, seen: Collected, chosen: str) -> Iterator[Answered]:
         asked = _arguments(row.get("arguments"))
         choices = [given[1] for given in asked if len(given) > 1 and isinstance(given[1], str)]
         text, answer = _reply(row, choices)
-        yield Answered(
+        yield base.Answered(
             item=item,
-            prompt=plain(_words(asked[0][0])) if asked and asked[0] else "",
-            references=tuple(plain(reference) for reference in _references(row.get("target"), choices)),
-            text=plain(text),
-            answer=None if answer is None else plain(answer),
+            prompt=base.plain(_words(asked[0][0])) if asked and asked[0] else "",
+            references=tuple(base.plain(reference) for reference in _references(row.get("target"), choices)),
+            text=base.plain(text),
+            answer=None if answer is None else base.plain(answer),
             rule="none" if answer is None else f"filter {by or NO_FILTER}"[:80],
             scores=seen.items[item],
         )
@@ -290,7 +268,7 @@ def recognises(path: Path) -> bool:
     return bool(_chosen(path))
 
 
-def read(path: Path, stack: ExitStack) -> Sequence[Run]:
+def read(path: Path, stack: ExitStack) -> Sequence[base.Run]:
     """The runs in a file or folder, one for each results file."""
     chosen = _chosen(path)
     if not chosen:
@@ -313,16 +291,16 @@ def _is_results(path: Path) -> bool:
     return RESULTS.fullmatch(path.name) is not None and bool(re.match(r'\s*\{\s*"results"\s*:', head(path, 200)))
 
 
-def _run(path: Path, only: str, stack: ExitStack) -> Run:
+def _run(path: Path, only: str, stack: ExitStack) -> base.Run:
     place, found = next(documents(path, (), stack), (Place(path.name), None))
     results = mapping(found, place)
     date = RESULTS.fullmatch(path.name)["date"]  # type: ignore[index]
     # Names in a results file are not trusted as paths: only files that the folder lists are opened.
     samples = {file.name: file for file in path.parent.iterdir() if file.is_file() and SAMPLES.fullmatch(file.name)}
-    tasks: list[TaskRun] = []
+    tasks: list[base.TaskRun] = []
     files, without = [path], []
     for key, totals in mapping(results.get("results"), place.at("results")).items():
-        task = named(key, place.at("results"), "a task")
+        task = base.named(key, place.at("results"), "a task")
         if only and task != only:
             continue
         file = samples.get(f"samples_{task}_{date}.jsonl")
@@ -333,13 +311,13 @@ def _run(path: Path, only: str, stack: ExitStack) -> Run:
         tasks.append(_task(task, file, results, mapping(totals, place.at("results").at(task)), place))
     if not tasks:
         raise place.wrong(Words("no samples_TASK_DATE.jsonl of its date beside it"), "at least one task with its samples", AGAIN)
-    return Run(
+    return base.Run(
         model=_model(results, path),
         settings=_settings(results),
         tasks=tuple(tasks),
         files=tuple(files),
         version=_text(results, "lm_eval_version"),
-        begin_utc=time_of_day(seconds) if 0.0 < (seconds := score_of(results.get("date")) or 0.0) < LAST_S else "",
+        begin_utc=time_of_day(seconds) if 0.0 < (seconds := base.score_of(results.get("date")) or 0.0) < LAST_S else "",
         duration_s=_seconds(results),
         missing=tuple(f"the items of {task}: it has a result and no samples (a group, or it was not logged)" for task in without),
     )
@@ -362,7 +340,7 @@ def _model(results: Mapping[str, Any], path: Path) -> str:
 
 def _text(source: Mapping[str, Any], key: str) -> str:
     """A setting as text, redacted; empty if there is none."""
-    return setting(source.get(key))
+    return base.setting(source.get(key))
 
 
 def _settings(results: Mapping[str, Any]) -> dict[str, str]:
@@ -376,7 +354,7 @@ def _settings(results: Mapping[str, Any]) -> dict[str, str]:
 # ---- one task --------------------------------------------------------------------------------------------------------
 
 
-def _task(task: str, file: Path, results: Mapping[str, Any], totals: Mapping[str, Any], place: Place) -> TaskRun:
+def _task(task: str, file: Path, results: Mapping[str, Any], totals: Mapping[str, Any], place: Place) -> base.TaskRun:
     config = inner(results, "configs", task)
     better = inner(results, "higher_is_better", task)
     version = _text(results, "lm_eval_version") or "unknown"
@@ -388,7 +366,7 @@ def _task(task: str, file: Path, results: Mapping[str, Any], totals: Mapping[str
         raise Place(file.name).wrong(found, "at least one score that is a number in each line")
     none = [f"a score of each item for {name}: {why}" for name, why in {**kept.left, **seen.left}.items()]
     chosen = kept.filter_of[scores[0].name]
-    return TaskRun(
+    return base.TaskRun(
         name=task,
         file=file.name,
         scores=tuple(replace(score, form=seen.forms[score.name]) for score in scores),
@@ -422,27 +400,27 @@ def _facts(task: str, results: Mapping[str, Any], config: Mapping[str, Any], see
     return {key: value for key, value in facts.items() if value}
 
 
-def _totals(totals: Mapping[str, Any], kept: Kept, seen: Collected) -> Iterator[Total]:
+def _totals(totals: Mapping[str, Any], kept: Kept, seen: Collected) -> Iterator[base.Total]:
     """lm-eval's own aggregates, each with the score of ours that must equal it."""
     for key, value in totals.items():
-        reported = score_of(value)
+        reported = base.score_of(value)
         metric, _, by = key.rpartition(",")
         if reported is None or not metric or len(key) > 200:
             continue
-        of: Of = "stderr" if metric.endswith("_stderr") else "mean"
+        of: base.Of = "stderr" if metric.endswith("_stderr") else "mean"
         name = kept.name(metric.removesuffix("_stderr"), by)
         form = seen.forms.get(name)
         same = (form == "mean" and name in kept.means) or (form == "ratio" and of == "mean")
-        yield Total(name=clean(key, 200), value=reported, score=name if form else "", of=of, same=same)
+        yield base.Total(name=clean(key, 200), value=reported, score=name if form else "", of=of, same=same)
 
 
 def _doubts(task: str, results: Mapping[str, Any], seen: Collected) -> Iterator[str]:
-    effective = score_of(inner(results, "n-samples", task).get("effective"))
+    effective = base.score_of(inner(results, "n-samples", task).get("effective"))
     if effective is not None and effective != len(seen.items):
         yield f"{task}: it reports {effective:,.0f} items, and {len(seen.items):,} are logged"
 
 
-HARNESS = Harness(
+HARNESS = base.Harness(
     name="lm_eval",
     title="lm-evaluation-harness",
     files="results_DATE.json with samples_TASK_DATE.jsonl (--log_samples), or the folder",

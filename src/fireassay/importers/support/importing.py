@@ -24,9 +24,8 @@ from fireassay.importers.support.documents import Place, Words, head, opened
 from fireassay.record import files
 from fireassay.record import folder as record_folder
 from fireassay.record.declared import REQUESTS
-from fireassay.record.folder import RecordFolder
-from fireassay.record.launch_rows import check_written, launch_row, table_row, write_event, write_launch
-from fireassay.record.sealing.seal import plan_signature
+from fireassay.record.folder import RecordFolder, check_written, launch_row, table_row, write_event, write_launch
+from fireassay.record.seal import plan_signature
 from fireassay.record.writer import ROWS_PER_BATCH, StreamWriter, to_batch
 from fireassay.spec.experiment import Experiment
 from fireassay.spec.plan import Configuration, PlannedLaunch, configurations, plan
@@ -36,35 +35,15 @@ PACKAGE: Final = "importers"
 HARNESSES: Final = "importers.harnesses"
 NOWHERE: Final = "http://unsaid.invalid"  # RFC 2606: never resolves
 # Conditions of a load that a foreign file may leave unknown; those in `Load.stated` are removed.
+# fmt: off
 OPEN: Final = (
-    "serving.task",
-    "serving.model",
-    "serving.tokenizer",
-    "serving.scenarios",
-    "serving.load",
-    "serving.arrivals.process",
-    "serving.arrivals.cv",
-    "serving.arrivals.requests",
-    "serving.arrivals.duration_s",
-    "serving.arrivals.warm_up_s",
-    "serving.arrivals.cold",
-    "serving.arrivals.drain_s",
-    "serving.prompts",
-    "serving.stream",
-    "serving.temperature",
-    "serving.ignore_eos",
-    "serving.client",
-    "engine.backend",
-    "engine.model",
-    "engine.command",
-    "engine.router",
-    "engine.environment",
-    "engine.options",
-    "engine.replicas",
-    "engine.balance",
-    "engine.headers",
-    "engine.restart",
+    "serving.task", "serving.model", "serving.tokenizer", "serving.scenarios", "serving.load", "serving.arrivals.process",
+    "serving.arrivals.cv", "serving.arrivals.requests", "serving.arrivals.duration_s", "serving.arrivals.warm_up_s",
+    "serving.arrivals.cold", "serving.arrivals.drain_s", "serving.prompts", "serving.stream", "serving.temperature",
+    "serving.ignore_eos", "serving.client", "engine.backend", "engine.model", "engine.command", "engine.router", "engine.environment",
+    "engine.options", "engine.replicas", "engine.balance", "engine.headers", "engine.restart",
 )
+# fmt: on
 
 
 def import_results(

@@ -122,7 +122,7 @@ class Generator:
     def score(self, context: str, continuation: str, *, clock: Callable[[], int] = time.monotonic_ns) -> Scoring:
         """The log probabilities of a continuation's tokens, from one forward pass and the raw logits in float32.
 
-        A token counts if it ends beyond the context without its final white space: see `fireassay.traffic.replies.echoed`.
+        A token counts if it ends beyond the context without its final white space: see `fireassay.traffic.backends.support.openai_dialect`.
 
         Raises:
             WorkloadError: there is no continuation, the tokenizer reports no offsets, or the texts exceed the model's context.

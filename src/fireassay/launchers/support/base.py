@@ -2,42 +2,47 @@
 
 Turn one launch into processes and return a handle that can end them.  A launcher is one file with one `LAUNCHER`; it builds the
 engine's command line.  `supervisor_client.py` does the rest: supervision, output, and cleanup of every process.
+
+How does the coordinator talk to a launch's supervisor?
+
+`start` returns the handle of `launchers/support/base.py`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Protocol
+from typing import IO, Any, Protocol
 
+from fireassay.launchers.support import launch_log, supervisor
 from fireassay.spec.experiment import Experiment
-from fireassay.spec.sections.launcher import Launcher as Settings
+from fireassay.spec.sections.workload import Launcher as Settings
 
 # Variables that a launch must not inherit if an engine started assay itself.
-ENGINE_VARIABLES = frozenset(
-    {
-        "RANK",
-        "WORLD_SIZE",
-        "LOCAL_RANK",
-        "LOCAL_WORLD_SIZE",
-        "GROUP_RANK",
-        "GROUP_WORLD_SIZE",
-        "ROLE_RANK",
-        "ROLE_NAME",
-        "ROLE_WORLD_SIZE",
-        "MASTER_ADDR",
-        "MASTER_PORT",
-        "TORCHELASTIC_RESTART_COUNT",
-        "TORCHELASTIC_MAX_RESTARTS",
-        "TORCHELASTIC_RUN_ID",
-        "TORCHELASTIC_USE_AGENT_STORE",
-        "TORCHELASTIC_ERROR_FILE",
-        "TORCHELASTIC_LOG_DIR",
-    }
-)
+# fmt: off
+ENGINE_VARIABLES = frozenset({
+    "RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "GROUP_RANK", "GROUP_WORLD_SIZE", "ROLE_RANK", "ROLE_NAME",
+    "ROLE_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT", "TORCHELASTIC_RESTART_COUNT", "TORCHELASTIC_MAX_RESTARTS", "TORCHELASTIC_RUN_ID",
+    "TORCHELASTIC_USE_AGENT_STORE", "TORCHELASTIC_ERROR_FILE", "TORCHELASTIC_LOG_DIR",
+})
+# fmt: on
 INTERFACES = ("GLOO_SOCKET_IFNAME", "NCCL_SOCKET_IFNAME")  # interfaces on which these backends listen
+
+
+def filled(text: str, values: Mapping[str, str]) -> str:
+    """A text with its placeholders, as {workers}, replaced."""
+    for placeholder, value in values.items():
+        text = text.replace(placeholder, value)
+    return text
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -131,3 +136,150 @@ def loopback() -> str:
 
     addresses = psutil.net_if_addrs()
     return next((name for name, assigned in addresses.items() if any(address.address == "127.0.0.1" for address in assigned)), "")
+
+
+ANSWER_S = 10.0  # how long a supervisor may take beyond the grace period before it is considered dead
+
+
+def start(request: Request, command: Sequence[str], *, after: Callable[[], object] = lambda: None) -> SupervisedHandle:
+    """Start the engine's command under a supervisor. `after`: called once nothing of the launch is left."""
+    # Only what Python itself needs: the user's variables reach the engine through the job, not through the supervisor.
+    variables = {name: os.environ[name] for name in ("PATH", "LANG", "LC_ALL", "SYSTEMROOT") if name in os.environ}
+    request.log.parent.mkdir(parents=True, exist_ok=True)
+    with launch_log.appending(request.log) as log:
+        process = subprocess.Popen(
+            [sys.executable, "-I", "-S", supervisor.__file__],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=log,
+            start_new_session=True,
+            env={**variables, supervisor.MARK: request.mark},
+        )
+    handle = SupervisedHandle(process, request, after)
+    handle.send(job_of(request, command))
+    return handle
+
+
+def job_of(request: Request, command: Sequence[str]) -> dict[str, Any]:
+    """The job description for the supervisor of a launch."""
+    return {
+        "command": [*request.prefix, *command],
+        "cwd": str(request.cwd),
+        "log": str(request.log),
+        "log_bytes": request.log_bytes,
+        "environment": {**request.environment, supervisor.MARK: request.mark},
+        "secrets": list(request.secrets),
+        "grace_s": request.grace_s,
+        "mark": request.mark,
+    }
+
+
+class Process(Protocol):
+    """What a handle uses of a supervisor's process: a Popen, or a fork of another process."""
+
+    pid: int
+    returncode: int | None
+    stdin: IO[bytes] | None
+    stdout: IO[bytes] | None
+
+    def poll(self) -> int | None: ...
+    def wait(self, timeout: float | None = None) -> int: ...
+    def kill(self) -> None: ...
+
+
+class SupervisedHandle:
+    """A launch under a supervisor."""
+
+    def __init__(self, process: Process, request: Request, after: Callable[[], object]) -> None:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        self._process, self._request, self._after = process, request, after
+        self._control, self._answers = process.stdin, process.stdout
+        self._heard = b""
+        self._trouble = ""
+        self.started_ns: int | None = None  # just before the engine was started, reported by the supervisor; None: not yet reported
+        self._ending: Ending | None = None
+        os.set_blocking(self._answers.fileno(), False)
+
+    def send(self, message: dict[str, Any]) -> None:
+        """Send one order; `poll` detects a dead supervisor."""
+        try:
+            self._control.write(json.dumps(message).encode() + b"\n")
+            self._control.flush()
+        except (BrokenPipeError, ValueError):
+            return
+
+    def poll(self) -> Ending | None:
+        """How it ended; None while any process is alive."""
+        if self._ending is None and not self._answers.closed:
+            exited = self._process.poll() is not None  # check first, so that its last messages are read below
+            self._listen()
+            if exited and self._ending is None:
+                self._ending = self._without_supervisor()
+        return self._ending
+
+    def stop(self) -> None:
+        """Terminate gracefully; kill what is left after the grace period."""
+        self.send({"do": "stop"})
+
+    def kill(self) -> None:
+        """Kill everything now."""
+        self.send({"do": "kill"})
+
+    def pids(self) -> tuple[int, ...]:
+        """Every live process of the launch, the supervisor included; called about once a second during a measurement."""
+        alive = [self._process.pid] if self._process.poll() is None else []
+        return (*alive, *supervisor.family(self._process.pid))
+
+    def close(self) -> None:
+        """Ensure that nothing is left."""
+        if self.poll() is None:
+            self.kill()
+        deadline = time.monotonic() + ANSWER_S
+        while self.poll() is None and time.monotonic() < deadline:
+            time.sleep(supervisor.POLL_S)
+        if self._process.poll() is None:
+            try:
+                self._process.wait(ANSWER_S if self._ending is not None else 0)
+            except subprocess.TimeoutExpired:
+                self._process.kill()
+                self._process.wait()
+        self.poll()
+        supervisor.end_marked(self._request.mark)
+        self._after()
+        for pipe in (self._control, self._answers):
+            try:
+                pipe.close()
+            except OSError:  # an order that nobody will read
+                continue
+
+    def _listen(self) -> None:
+        try:
+            while data := self._answers.read():
+                self._heard += data
+        except BlockingIOError:
+            pass
+        *lines, self._heard = self._heard.split(b"\n")
+        for line in lines:
+            self._hear(json.loads(line))
+
+    def _hear(self, message: dict[str, Any]) -> None:
+        self._trouble = message.get("cannot_start", self._trouble)
+        self.started_ns = message.get("started_ns", self.started_ns)
+        if (ended := message.get("ended")) is not None:
+            self._ending = Ending(
+                exit_code=ended["exit_code"],
+                signal=ended["signal"],
+                end_ns=ended["end_ns"],
+                left=tuple(ended["left"]),
+                trouble=f"the engine could not be started: {self._trouble}" if self._trouble else "",
+            )
+
+    def _without_supervisor(self) -> Ending:
+        """The supervisor was killed: the coordinator does its work."""
+        survivors = supervisor.end_marked(self._request.mark)
+        with suppress(OSError):  # on failure the log's parts stay beside it
+            launch_log.join(self._request.log, self._request.log_bytes // 2)
+        code = self._process.returncode
+        cause = signal.Signals(-code).name if code is not None and code < 0 else f"exit code {code}"
+        return Ending(exit_code=None, left=tuple(survivors), trouble=f"the launch's supervisor was ended from outside ({cause})")

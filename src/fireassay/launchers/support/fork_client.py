@@ -22,8 +22,7 @@ from typing import IO, Any, Final
 
 from fireassay.errors import EnvironmentLacks
 from fireassay.launchers.support import fork_server, launch_log, supervisor
-from fireassay.launchers.support.base import Request
-from fireassay.launchers.support.supervisor_client import SupervisedHandle, job_of
+from fireassay.launchers.support.base import Request, SupervisedHandle, job_of
 
 PATIENCE_S: Final = 120.0  # for importing torch on a busy machine
 PROXY: Final = Path(__file__).with_name("worker_proxy.py")
@@ -114,7 +113,7 @@ def start(request: Request, engine: list[str], folder: Path, *, after: Callable[
     os.close(out_write)
     process = ForkedProcess(pid, os.fdopen(control_write, "wb"), os.fdopen(out_read, "rb", buffering=0))
     handle = SupervisedHandle(process, request, after)
-    handle.tell({**job_of(request, ["torchrun"]), "fork": {"socket": str(folder / "fork"), "engine": engine}})
+    handle.send({**job_of(request, ["torchrun"]), "fork": {"socket": str(folder / "fork"), "engine": engine}})
     return handle
 
 

@@ -83,14 +83,8 @@ class Server:
         os.dup2(log, 2)
         os.close(log)
         write_mark(mark)
-        received = b""
-        while b"\n" not in received:
-            data = os.read(control, MAX_MESSAGE_BYTES)
-            if not data:
-                return  # the coordinator died before it sent a job
-            received += data
-        job, _, rest = received.partition(b"\n")
-        ForkingSupervisor(json.loads(job), control, out, rest, path=self.path).run()
+        if (sent := supervisor.first_line(control)) is not None:
+            ForkingSupervisor(json.loads(sent[0]), control, out, sent[1], path=self.path).run()
 
 
 class ForkingSupervisor(supervisor.Supervisor):

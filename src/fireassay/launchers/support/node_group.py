@@ -40,9 +40,9 @@ class Node:
         self.ended: dict[str, Any] | None = None
         self.heard = b""
         self.process = subprocess.Popen(told["start"], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-        self.tell(self.job)
+        self.send(self.job)
 
-    def tell(self, message: dict[str, Any]) -> None:
+    def send(self, message: dict[str, Any]) -> None:
         """Send one line to the supervisor; a dead one is detected by its end of file."""
         assert self.process.stdin is not None
         try:
@@ -120,7 +120,7 @@ def run(told: dict[str, Any]) -> int:
 def _order(nodes: list[Node], ended: list[Node]) -> None:
     for node in nodes:
         if node not in ended:
-            node.tell({"do": "stop"})
+            node.send({"do": "stop"})
 
 
 def main() -> int:

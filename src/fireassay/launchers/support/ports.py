@@ -73,14 +73,14 @@ def trouble(url: str, path: str, *, headers: Mapping[str, str] | None = None, ti
         if not path:
             socket.create_connection((host, port), timeout_s).close()
             return ""
-        return _asked(_connection(parts.scheme, host, port, timeout_s, verify), path, headers or {}, timeout_s)
+        return _answer(_connection(parts.scheme, host, port, timeout_s, verify), path, headers or {}, timeout_s)
     except TimeoutError:
         return f"no answer within {timeout_s:g} s"
     except (OSError, http.client.HTTPException) as error:
         return one_line(str(error))[:MAX_SAID] or type(error).__name__
 
 
-def _asked(connection: http.client.HTTPConnection, path: str, headers: Mapping[str, str], timeout_s: float) -> str:
+def _answer(connection: http.client.HTTPConnection, path: str, headers: Mapping[str, str], timeout_s: float) -> str:
     try:
         connection.connect()
         with within(connection.sock, timeout_s, "no answer"):

@@ -33,12 +33,12 @@ from types import TracebackType
 from typing import Self
 
 from fireassay.errors import Interrupted, WorkloadError
-from fireassay.launchers.support import launch_log, ports, supervisor, supervisor_client
-from fireassay.launchers.support.base import ENGINE_VARIABLES, Ending, Request
+from fireassay.launchers.support import base, launch_log, ports, supervisor
+from fireassay.launchers.support.base import ENGINE_VARIABLES, Ending, Request, filled
 from fireassay.launchers.support.ports import HOST, Ports
 from fireassay.record.secrets.redact import redact, redact_arguments, redact_environment, secret_values
-from fireassay.spec.sections.launcher import Launcher as Settings
 from fireassay.spec.sections.serving import Target
+from fireassay.spec.sections.workload import Launcher as Settings
 from fireassay.units import NS_PER_S
 
 Emit = Callable[[str, int, int | None, dict[str, object]], None]
@@ -59,7 +59,7 @@ class _Server:
     began_ns: int = 0
     asked: bool = False  # whether assay ended it
     log: Path = Path()
-    handle: supervisor_client.SupervisedHandle | None = None
+    handle: base.SupervisedHandle | None = None
     ending: Ending | None = None
     trouble: str = ""  # why the last check found it not ready
 
@@ -156,7 +156,7 @@ class Replicas:
         if self._watcher is not None and self._watcher is not threading.current_thread():
             self._watcher.join()
             self._watcher = None
-        self._look_all()  # record what has exited meanwhile
+        self._check_all()  # record what has exited meanwhile
         self._ports.close()
 
     def _end(self, servers: Sequence[_Server]) -> None:
@@ -166,7 +166,7 @@ class Replicas:
                 server.asked = server.asked or server.state != "exited"
                 if server.handle is not None:
                     server.handle.stop()
-        deadline = time.monotonic() + self._grace_s + supervisor_client.ANSWER_S
+        deadline = time.monotonic() + self._grace_s + base.ANSWER_S
         while time.monotonic() < deadline and not all(self._has_ended(server) for server in alive):
             time.sleep(supervisor.POLL_S)
         for server in alive:
@@ -251,10 +251,6 @@ class Replicas:
         self._close(server)
         self._launch(server)
 
-    def wait_ready(self, replica: int) -> None:
-        """Wait until a restarted replica is ready. Raises WorkloadError: it exited, or was not ready in time."""
-        self._wait([self._servers[replica]])
-
     def described(self) -> dict[str, object]:
         """JSON-serialisable, for the record: what was started, without secrets."""
         return {
@@ -269,7 +265,7 @@ class Replicas:
 
     def _filled(self, words: Sequence[str], port: int, replica: int | None) -> tuple[str, ...]:
         values = self._values(port, replica)
-        return tuple(_replaced(word, values) for word in words)
+        return tuple(filled(word, values) for word in words)
 
     def _values(self, port: int, replica: int | None) -> dict[str, str]:
         return {
@@ -285,7 +281,7 @@ class Replicas:
             server.log = self._new_log(server)
             server.began_ns = time.monotonic_ns()
             self._ports.before_start(server.port)
-            server.handle = supervisor_client.start(self._request(server), server.command)
+            server.handle = base.start(self._request(server), server.command)
             server.state, server.asked, server.ending, server.trouble = "starting", False, None, ""
             server.starts += 1
             self.emit(
@@ -297,7 +293,7 @@ class Replicas:
 
     def _request(self, server: _Server) -> Request:
         values = self._values(server.port, server.replica)
-        environment = {name: _replaced(value, values) for name, value in self.target.environment.items()}
+        environment = {name: filled(value, values) for name, value in self.target.environment.items()}
         return Request(
             script=Path(server.command[0]),
             arguments=server.command[1:],
@@ -323,13 +319,13 @@ class Replicas:
 
     def _watch(self) -> None:
         while not self._ending.wait(LOOK_S):
-            self._look_all()
+            self._check_all()
 
-    def _look_all(self) -> None:
+    def _check_all(self) -> None:
         for server in [*self._servers, *([self._router] if self._router else [])]:
-            self._look(server)
+            self._check(server)
 
-    def _look(self, server: _Server) -> None:
+    def _check(self, server: _Server) -> None:
         with self._lock:
             if server.handle is None:
                 return
@@ -423,7 +419,7 @@ class Replicas:
         )
 
 
-def last_lines(log: Path, most: int = LAST_LINES) -> list[str]:
+def last_lines(log: Path) -> list[str]:
     """Last lines of a server's output without terminal control sequences; also works during writing."""
     lines: list[str] = []
     for path in (log, launch_log.older_of(log), launch_log.tail_of(log)):
@@ -435,14 +431,8 @@ def last_lines(log: Path, most: int = LAST_LINES) -> list[str]:
         except OSError:
             continue
         lines += [_plain(line) for line in text.splitlines() if line.strip()]
-    return lines[-most:]
+    return lines[-LAST_LINES:]
 
 
 def _plain(line: str) -> str:
     return "".join(char if char.isprintable() else " " for char in line).rstrip()[:500]
-
-
-def _replaced(word: str, values: Mapping[str, str]) -> str:
-    for placeholder, value in values.items():
-        word = word.replace(placeholder, value)
-    return word

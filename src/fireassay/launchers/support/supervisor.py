@@ -54,9 +54,9 @@ def is_marked(pid: int, mark: str) -> bool:
     return _holds(pid, f"{MARK}={mark}".encode())
 
 
-def end_marked(mark: str, *, wait_s: float = GIVE_UP_S) -> list[int]:
+def end_marked(mark: str) -> list[int]:
     """Kill every process with the mark and wait until they exit; returns those that could not be killed."""
-    deadline = time.monotonic() + wait_s
+    deadline = time.monotonic() + GIVE_UP_S
     alive: set[int] = set()
     while True:
         remaining = marked(mark)
@@ -378,18 +378,24 @@ def _log_of(job: dict[str, Any]) -> Log:
     return Log(Path(job["log"]), int(job["log_bytes"]), lambda data: redact_bytes(data, job["secrets"]))
 
 
-def _main() -> None:
-    control, out = 0, os.dup(1)
-    os.set_inheritable(out, False)
-    os.dup2(2, 1)
+def first_line(control: int) -> tuple[bytes, bytes] | None:
+    """The job, and what was read after it; None if the coordinator died before it sent one."""
     received = b""
     while b"\n" not in received:
         data = os.read(control, _CHUNK)
         if not data:
-            return  # the coordinator died before it sent a job
+            return None
         received += data
     job, _, rest = received.partition(b"\n")
-    Supervisor(json.loads(job), control, out, rest).run()
+    return job, rest
+
+
+def _main() -> None:
+    control, out = 0, os.dup(1)
+    os.set_inheritable(out, False)
+    os.dup2(2, 1)
+    if (sent := first_line(control)) is not None:
+        Supervisor(json.loads(sent[0]), control, out, sent[1]).run()
 
 
 if __name__ == "__main__":

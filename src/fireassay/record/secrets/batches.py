@@ -20,9 +20,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from fireassay.record.sealing import seal
-from fireassay.record.secrets.known import declared_values, encoded
-from fireassay.record.secrets.redact import REDACTED, known_spellings, redact, secret_values
+from fireassay.record import seal
+from fireassay.record.secrets.redact import REDACTED, declared_values, encoded, known_spellings, redact, secret_values
 from fireassay.record.secrets.shapes import PLACES, key_heads, spans
 
 if TYPE_CHECKING:
@@ -148,7 +147,7 @@ def cleaned(column: pa.Array, secrets: Sequence[str] = (), *, keys_only: bool = 
     """An array with secrets redacted from its strings or lists of strings; the same object if there are none."""
     import pyarrow as pa
 
-    from fireassay.record.columns import to_array
+    from fireassay.record.streams import to_array
 
     known = tuple(secrets)
     if is_text(column.type):
@@ -170,7 +169,7 @@ def is_text(kind: Any) -> bool:
 
 
 def _texts(column: pa.Array, secrets: tuple[str, ...], *, keys_only: bool) -> pa.Array:
-    from fireassay.record.columns import to_array
+    from fireassay.record.streams import to_array
 
     before = column.to_pylist() if len(column) <= SHORT else None
     if before is not None and len(different := set(before)) <= FEW:

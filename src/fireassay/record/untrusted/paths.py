@@ -5,18 +5,26 @@ folder), so that it cannot leave the record.  Only plain files are opened, so th
 have a limit.  A file is written under a new temporary name and renamed over its target: existing files, including hard links, are
 never written into.  The record's folder itself is the user's choice and may be a link.
 Source: open(2), openat(2), renameat(2).
+
+How is untrusted JSON or TOML parsed unambiguously and without crashing the parser?
+
+Stricter than the parsers: duplicate keys, non-finite numbers (NaN, Infinity, 1e999) and deep nesting are refused.
+Every problem is a ValueError with a short reason.
 """
 
 from __future__ import annotations
 
 import errno
+import json
+import math
 import os
 import secrets
 import stat
+import tomllib
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Final
+from typing import Any, Final, NoReturn
 
 from fireassay.errors import RecordError
 
@@ -93,16 +101,13 @@ def write(record: Path, name: str, content: bytes) -> Path:
     return record / name
 
 
-def replace_at(folder: int | None, name: str, content: bytes, *, mode: int = 0o666, durable: bool = False) -> None:
+def replace_at(folder: int | None, name: str, content: bytes, *, mode: int = 0o666) -> None:
     """Write to a temporary name and rename; an existing file is never opened. `folder`: a descriptor, or None if `name` is a full path."""
     head, _, last = name.rpartition("/")
     hidden = f"{head}{'/' if head or name.startswith('/') else ''}.{last[:100]}.{secrets.token_hex(4)}{TEMPORARY}"
     try:
         with open(os.open(hidden, _NEW, mode, dir_fd=folder), "wb") as file:
             file.write(content)
-            if durable:
-                file.flush()
-                os.fsync(file.fileno())
         os.replace(hidden, name, src_dir_fd=folder, dst_dir_fd=folder)
     except BaseException:
         with suppress(OSError):
@@ -209,3 +214,72 @@ _KINDS: Final = (
 def _no_file(path: Path, mode: int) -> RecordError:
     what = next((words for fits, words in _KINDS if fits(mode)), "something else")
     return RecordError(f"{path} is {what}, but a record holds a plain file there. Restore it from a copy.")
+
+
+DEEPEST: Final = 64  # assay's own files go to 10
+MAX_DOTS: Final = 64  # in a key: parsing is quadratic in their number
+
+
+def json_of(content: bytes) -> Any:
+    """One JSON value."""
+    try:
+        value = json.loads(content, object_pairs_hook=_once, parse_constant=_no_number)
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
+    except UnicodeDecodeError:
+        raise ValueError("it is not UTF-8") from None
+    _check(value)
+    return value
+
+
+def toml_of(content: bytes) -> dict[str, Any]:
+    """A TOML document."""
+    try:
+        text = content.decode("utf-8")
+    except UnicodeDecodeError:
+        raise ValueError("it is not UTF-8") from None
+    _refuse_long_keys(text)
+    try:
+        value = tomllib.loads(text)
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
+    _check(value, finite=False)  # TOML allows inf, and a limit may be infinite
+    return value
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    result = dict(pairs)
+    if len(result) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for number, name in enumerate(names) if name in set(names[:number]))
+        raise ValueError(f"the key {twice[:60]!r} is duplicated in one object")
+    return result
+
+
+def _no_number(text: str) -> NoReturn:
+    raise ValueError(f"{text} is not a JSON number")
+
+
+def _check(value: Any, *, finite: bool = True) -> None:
+    """Check depth and numbers, level by level."""
+    level = [value]
+    for _ in range(DEEPEST):
+        inner: list[Any] = []
+        for item in level:
+            if isinstance(item, dict):
+                inner.extend(item.values())
+            elif isinstance(item, list):
+                inner.extend(item)
+            elif finite and isinstance(item, float) and not math.isfinite(item):
+                raise ValueError("a number in it is too large")
+        if not inner:
+            return
+        level = inner
+    raise ValueError("it is nested too deeply")
+
+
+def _refuse_long_keys(text: str) -> None:
+    for number, line in enumerate(text.splitlines(), 1):
+        head = line.partition("=")[0]
+        if head.count(".") > MAX_DOTS and not head.lstrip().startswith(("#", '"', "'")):
+            raise ValueError(f"the key in line {number} is nested too deeply")

@@ -48,6 +48,7 @@ LEAD_NS: Final = 100_000_000  # from the start command to the start
 PATIENCE_S: Final = 60.0  # beyond the duration of the load
 NS: Final = 1_000_000_000
 CLOCKS_NS: Final = 50_000  # the kernel's timestamps use another clock, aligned with the monotonic one to some microseconds
+SEED: Final = 1
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,7 +60,6 @@ class DrillResult:
     duration_s: float  # from the start until the client ended
     client_cpu_s: float  # in that time, including its log
     server_cpu_s: float
-    sends: int  # by the server, in that time
     foreign: float | None  # cores used by other programs in that time; None if unavailable
 
     @property
@@ -88,11 +88,11 @@ class DrillResult:
 
 
 def drill(
-    serving: Mapping[str, Any], server: Served, scratch: Path, *, load: float, scenario: str, seed: int = 1, disturb: Disturb | None = None
+    serving: Mapping[str, Any], server: Served, scratch: Path, *, load: float, scenario: str, disturb: Disturb | None = None
 ) -> DrillResult:
     """Put a load on the server and collect both records. `serving`: the keys of [serving] that differ from the defaults.
 
-    disturb: a disturbance of the client process (`fireassay.runners.calibration.client`).
+    disturb: a disturbance of the client process (`fireassay.runners.calibration.machine`).
 
     Raises:
         WorkloadError: the client failed or did not end; the message quotes it.
@@ -100,7 +100,7 @@ def drill(
     """
     requested = Serving.model_validate(serving)
     configuration = Configuration(name="drill", workers=1, target="reference", scenario=scenario, load=load)
-    folder = _prepared(requested, configuration, server.url, scratch, seed)
+    folder = _prepared(requested, configuration, server.url, scratch)
     before = server.state()
     client = _Client(folder, _lasts(requested))
     try:
@@ -118,13 +118,7 @@ def drill(
     first = int(before["requests"])
     truth = {entry.request: entry for entry in server.truth() if entry.request >= first}
     return DrillResult(
-        rows=_rows(folder),
-        truth=truth,
-        duration_s=duration_s,
-        client_cpu_s=client_cpu_s,
-        server_cpu_s=server_cpu_s,
-        sends=after["sends"] - began["sends"],
-        foreign=foreign,
+        rows=_rows(folder), truth=truth, duration_s=duration_s, client_cpu_s=client_cpu_s, server_cpu_s=server_cpu_s, foreign=foreign
     )
 
 
@@ -141,13 +135,13 @@ def _lasts(serving: Serving) -> float:
     return serving.arrivals.warm_up_s + serving.arrivals.duration_s + serving.arrivals.drain_s
 
 
-def _prepared(requested: Serving, configuration: Configuration, url: str, scratch: Path, seed: int) -> Path:
+def _prepared(requested: Serving, configuration: Configuration, url: str, scratch: Path) -> Path:
     """Prepare the launch's folder with its schedule and job."""
     from fireassay.traffic.arrivals import make
 
     load = scratch / "load"
     load.mkdir(parents=True)
-    make.write(make.build(requested, configuration, seed, 1, scratch), load / "schedule.arrow")
+    make.write(make.build(requested, configuration, SEED, 1, scratch), load / "schedule.arrow")
     target = Target(name="reference", urls=(url,))
     job = {
         "launch": 0,
@@ -157,7 +151,7 @@ def _prepared(requested: Serving, configuration: Configuration, url: str, scratc
         "serving": requested.model_dump(mode="json"),
         "configuration": asdict(configuration),
         "target": target.model_dump(mode="json"),
-        "seed": seed,
+        "seed": SEED,
         "base": str(scratch),
         "flush_s": 0.5,
     }
@@ -249,7 +243,7 @@ def _rows(folder: Path) -> pyarrow.Table:
     """Everything that the client recorded, in request order."""
     import pyarrow as pa
 
-    from fireassay.record.salvage import read_stream
+    from fireassay.record.streams import read_stream
 
     (path,) = folder.glob("requests.*")
     batches = list(read_stream(path).batches)

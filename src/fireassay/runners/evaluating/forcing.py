@@ -37,7 +37,7 @@ from fireassay.quality.rows import PROPER, batch_of
 from fireassay.quality.scoring.items import Item, Task
 from fireassay.quality.scoring.likelihoods import METHOD, kl_at_least
 from fireassay.record.declared import DIVERGENCE
-from fireassay.record.launch_rows import check_written
+from fireassay.record.folder import check_written
 from fireassay.record.secrets.redact import redact
 from fireassay.runners.evaluating import forced_process, likelihood
 from fireassay.runners.experiment.abandoned_launches import request_batches
@@ -47,8 +47,8 @@ from fireassay.runners.load.load import check_plug_ins
 from fireassay.spec.experiment import Experiment
 from fireassay.spec.plan import configurations, targets_of
 from fireassay.spec.sections.serving import Target
+from fireassay.traffic.backends.support.openai_dialect import Echoed
 from fireassay.traffic.parts import Backend
-from fireassay.traffic.replies.echoed import Echoed
 
 TOP: Final = 5  # the most that every dialect of /v1/completions gives
 PATIENCE: Final = 2  # texts in a row at which an engine gives nothing within the time limit; the others are not asked

@@ -23,12 +23,11 @@ from typing import TYPE_CHECKING, Any
 from fireassay.clock import Clock
 from fireassay.launchers.support import launch_log
 from fireassay.record.declared import REQUESTS
-from fireassay.record.folder import RecordFolder
-from fireassay.record.launch_rows import launch_row, table_row, write_launch
+from fireassay.record.folder import RecordFolder, launch_row, table_row, write_launch
 from fireassay.record.unsealed import launch_folders, launch_name, read_launch
-from fireassay.runners.experiment import policy
+from fireassay.runners.experiment import progress
 from fireassay.spec.plan import PlannedLaunch
-from fireassay.traffic.arrivals import make, streams
+from fireassay.traffic.arrivals import draws, make
 from fireassay.traffic.arrivals.schedule import KINDS, NONE, PHASES, Schedule
 from fireassay.traffic.client import due
 
@@ -63,12 +62,12 @@ def settle(record: RecordFolder, plan: Sequence[PlannedLaunch], clock: Clock) ->
 
 def _aborted(number: int, plan: Sequence[PlannedLaunch], rows: Sequence[LaunchRow], begun: dict[str, Any], clock: Clock) -> dict[str, Any]:
     # Launches follow the plan's order: one that died before it noted its slot had the first unfinished one.
-    waiting = policy.remaining(plan, rows)
+    waiting = progress.remaining(plan, rows)
     slot = begun.get("slot", waiting[0].slot if waiting else plan[-1].slot)
     return launch_row(
         plan[slot],
         launch=number,
-        attempt=policy.attempt_of(slot, rows),
+        attempt=progress.attempt_of(slot, rows),
         begin_ns=begun.get("ns", clock.now_ns()),
         end_ns=begun.get("last_ns", clock.now_ns()),
         begin_utc=begun.get("begin_utc", clock.utc().isoformat()),
@@ -118,7 +117,7 @@ def last_request(path: Path, launch: int, table: str = "requests") -> int:
 
 def request_batches(path: Path, launch: int, table: str = "requests") -> Iterator[pyarrow.RecordBatch]:
     """The clients' rows of a launch, batch by batch."""
-    from fireassay.record.salvage import batches
+    from fireassay.record.streams import batches
 
     return batches(path, launch_name(launch), table)
 
@@ -127,9 +126,9 @@ def lost(
     schedule: Schedule, client: int, clients: int, seen: frozenset[int], t0_ns: int, end_ns: int, noted: Noted | None = None
 ) -> Iterator[int]:
     """The numbers of a client's due requests without a row, ascending."""
-    before = streams.predecessors(schedule)
+    before = draws.predecessors(schedule)
     first = True  # the first cold request has no predecessor
-    for number in streams.mine(schedule, client, clients).tolist():
+    for number in draws.mine(schedule, client, clients).tolist():
         due, cold = int(schedule.due_ns[number]), PHASES[schedule.phase[number]] == "cold"
         if number in seen:
             was_due = False

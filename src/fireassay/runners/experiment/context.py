@@ -2,28 +2,91 @@
 
 A runner is one file with one `RUNNER`; it makes the remaining launches and reports how it ended.  Most runners only define how
 one launch is made (`Maker`); `fireassay.runners.experiment.launch_loop` makes them in order, and
-`fireassay.runners.experiment.session` interleaves those of several experiments.
+`fireassay.runners.experiment.run` interleaves those of several experiments.
 
 How do all launches of an experiment share one meter?
+
+How is an experiment stopped without interrupting a write?  Signals are noted and handled between polls.
+
+The first SIGINT, SIGTERM or SIGHUP requests a clean end, the second an immediate one, the third raises
+KeyboardInterrupt wherever the program is.  A long computation that cannot poll, and writes nothing, is left at once (`at_once`).
+A signal ignored when assay started (nohup) stays ignored.
 """
 
 from __future__ import annotations
 
+import signal
+import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import FrameType
 from typing import Any, Literal, Protocol
 
 from fireassay.clock import Clock
-from fireassay.errors import Problem, RecordError, refuse_any
+from fireassay.errors import Interrupted, Problem, RecordError, refuse_any
 from fireassay.instruments.machine.meter import Meter, Row
-from fireassay.record.folder import RecordFolder
-from fireassay.record.launch_rows import launch_row
+from fireassay.record.folder import RecordFolder, launch_row
 from fireassay.runners.experiment.progress import LaunchProgress, LaunchRow, Look, RunProgress, planned_seconds, seconds_left
-from fireassay.runners.experiment.signals import StopRequest
 from fireassay.spec.experiment import Experiment
 from fireassay.spec.explain import shown
 from fireassay.spec.plan import PlannedLaunch
+
+SIGNALS = {signal.SIGINT: "Ctrl-C", signal.SIGTERM: "a termination signal", signal.SIGHUP: "the end of the terminal"}
+
+
+@dataclass
+class StopRequest:
+    """How often a stop was requested, and by which signal."""
+
+    count: int = 0
+    reason: str = ""
+    computing: bool = False
+
+    def note(self, number: int, _frame: FrameType | None = None) -> None:
+        """Signal handler: count the request."""
+        self.count += 1
+        self.reason = self.reason or SIGNALS[signal.Signals(number)]
+        if self.computing:
+            self.computing = False
+            raise Interrupted(self.reason)
+        if self.count > 2:
+            raise KeyboardInterrupt
+
+    @contextmanager
+    def at_once(self) -> Iterator[None]:
+        """Leave the body at the first signal. It must write nothing: a write would be cut.
+
+        Raises:
+            Interrupted: a stop was requested, now or before.
+        """
+        self.computing = True
+        try:
+            if self.count:
+                raise Interrupted(self.reason)
+            yield
+        finally:
+            self.computing = False
+
+
+@contextmanager
+def listening() -> Iterator[StopRequest]:
+    """Note stop signals while the body runs. Outside the main thread, no handlers are installed."""
+    stop = StopRequest()
+    if threading.current_thread() is not threading.main_thread():
+        yield stop
+        return
+    handled = [number for number in SIGNALS if signal.getsignal(number) is not signal.SIG_IGN]
+    former = {number: signal.signal(number, stop.note) for number in handled}
+    try:
+        yield stop
+    finally:
+        for number, handler in former.items():
+            signal.signal(number, handler)
+
+
+# ---- signals ---------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,7 +97,7 @@ class Advice:
     """
 
     looks: Callable[[Experiment], Iterable[int]]
-    look: Callable[[Path, int], Look]  # (record folder, finished blocks)
+    analyse: Callable[[Path, int], Look]  # (record folder, finished blocks)
     disturbed: Callable[[Path, int], str]  # (record folder, launch just ended) -> why it is contaminated, or ""
     profiled: Callable[[Mapping[str, Any]], dict[str, Any]] | None = None  # a rank's trace -> its summary
 

@@ -23,11 +23,10 @@ from typing import Literal
 
 from fireassay.errors import RecordError
 from fireassay.instruments.machine.sentinel import Sentinel, calibrated
-from fireassay.record.folder import RecordFolder
-from fireassay.record.launch_rows import write_launch
+from fireassay.record.folder import RecordFolder, write_launch
 from fireassay.record.progress import Progress, read_progress
-from fireassay.runners.experiment import policy
 from fireassay.runners.experiment.context import Job, Made, Maker, Outcome, RunContext
+from fireassay.runners.experiment.progress import all_failed, attempt_of, disturbed_tries, hopeless, remaining, skip_reason
 from fireassay.spec.plan import PlannedLaunch, Role
 from fireassay.units import NS_PER_S
 
@@ -75,7 +74,7 @@ class LaunchLoop:
 
     def waiting(self, role: Role) -> list[PlannedLaunch]:
         """The planned launches of a role without a final row."""
-        return [planned for planned in policy.remaining(self.context.plan, self.context.rows) if planned.role == role]
+        return [planned for planned in remaining(self.context.plan, self.context.rows) if planned.role == role]
 
     @property
     def untimed(self) -> list[PlannedLaunch]:
@@ -112,7 +111,7 @@ class LaunchLoop:
 
     @property
     def _hopeless(self) -> bool:
-        return bool(policy.hopeless(self.context.rows))
+        return bool(hopeless(self.context.rows))
 
     # ---- making launches
 
@@ -134,7 +133,7 @@ class LaunchLoop:
 
     def outcome(self) -> Outcome:
         """How the run ended; notes in the manifest why no further blocks were made."""
-        failed = policy.all_failed(self.context.rows)
+        failed = all_failed(self.context.rows)
         self.context.show()
         needed = not failed and (bool(self.untimed) or (self.block_left and not self.enough))
         if self.context.stop.count and needed:
@@ -148,7 +147,7 @@ class LaunchLoop:
         """Make one planned launch; repeat it if it was disturbed and repeats are enabled."""
         while not self.context.stop.count:
             self.context.show()
-            job = Job(planned=planned, number=self.number, attempt=policy.attempt_of(planned.slot, self.context.rows))
+            job = Job(planned=planned, number=self.number, attempt=attempt_of(planned.slot, self.context.rows))
             self.number += 1
             if reason := self._skip_reason(planned):
                 return self._ended(self.context.skipped(job, reason))
@@ -170,7 +169,7 @@ class LaunchLoop:
         advice, row, most = self.context.advice, result.row, self.context.experiment.noise.repeat
         if advice is None or row["status"] != "ok" or row["role"] != "timed" or result.broken is not None:
             return result
-        if policy.disturbed_tries(planned.slot, self.context.rows) >= most:
+        if disturbed_tries(planned.slot, self.context.rows) >= most:
             return result
         try:
             self.context.record.writer(row["launch"]).flush()
@@ -224,7 +223,7 @@ class LaunchLoop:
         if self._over_budget():
             limit = self.context.experiment.limits.experiment_timeout_s
             return f"limits.experiment_timeout_s = {limit:g} s had passed before it could start"
-        return policy.skip_reason(planned, self.context.rows)
+        return skip_reason(planned, self.context.rows)
 
     # ---- interim analyses
 
@@ -236,7 +235,7 @@ class LaunchLoop:
         seen = self.context.looks[-1].blocks if self.context.looks else 0
         if blocks <= seen or not self._is_due(blocks, advice.looks(self.context.experiment)):
             return False
-        self.context.looks.append(advice.look(self.context.record.path, blocks))
+        self.context.looks.append(advice.analyse(self.context.record.path, blocks))
         self.context.record.note(looks=[asdict(look) for look in self.context.looks])
         self.context.show()
         return True

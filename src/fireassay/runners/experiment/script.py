@@ -17,9 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from fireassay.errors import EnvironmentLacks, Problem, refuse_any
-from fireassay.record.sealing.seal import plan_signature
-from fireassay.record.secrets.names import declare
-from fireassay.record.secrets.redact import MIN_SECRET_LENGTH, REDACTED, redact, redact_arguments, redact_environment
+from fireassay.record.seal import plan_signature
+from fireassay.record.secrets.redact import MIN_SECRET_LENGTH, REDACTED, declare, redact, redact_arguments, redact_environment
 from fireassay.spec.experiment import Experiment
 from fireassay.spec.plan import targets_of
 

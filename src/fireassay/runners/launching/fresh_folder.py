@@ -21,7 +21,7 @@ from typing import Final
 
 from fireassay.errors import RecordError, SpecError, refuse
 from fireassay.record import files
-from fireassay.record.launch_rows import write_event
+from fireassay.record.folder import write_event
 from fireassay.record.unsealed import launch_name
 from fireassay.runners.experiment.context import Job, RunContext
 from fireassay.runners.experiment.script import script_path

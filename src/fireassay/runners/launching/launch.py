@@ -16,9 +16,9 @@ from fireassay.instruments import injected
 from fireassay.instruments.machine.meter import Meter
 from fireassay.instruments.recorder import step_limit
 from fireassay.launchers.support import supervisor
-from fireassay.launchers.support.base import Ending, Handle, Launcher, Request, worker_environment
+from fireassay.launchers.support.base import Ending, Handle, Launcher, Request, filled, worker_environment
 from fireassay.record import files
-from fireassay.record.launch_rows import check_written, write_event
+from fireassay.record.folder import check_written, write_event
 from fireassay.record.secrets.redact import redact, secret_values
 from fireassay.runners.experiment.context import Job, Made, RunContext
 from fireassay.runners.experiment.launch_loop import middle_step as middle
@@ -65,13 +65,13 @@ def request_for(context: RunContext, job: Job, environment: dict[str, str], cwd:
     if (steps := steps_requested(experiment, planned)) is not None:
         variables[step_limit.VARIABLE] = str(steps)
     variables |= profiling.environment(experiment, context.record.path, job)
-    requested = {name: _filled(value, values) for name, value in experiment.workload.environment.items()}
+    requested = {name: filled(value, values) for name, value in experiment.workload.environment.items()}
     inner = worker_environment(environment, experiment.launcher, {**requested, **variables})
     if experiment.workload.attach:
         inner = injected.into(inner)
     return Request(
         script=fresh_folder.script_in(experiment, cwd, context.folder),
-        arguments=tuple(_filled(argument, values) for argument in experiment.workload.arguments),
+        arguments=tuple(filled(argument, values) for argument in experiment.workload.arguments),
         workers=planned.workers,
         environment=inner,
         cwd=cwd,
@@ -94,12 +94,6 @@ def steps_requested(experiment: Experiment, planned: PlannedLaunch) -> int | Non
     if steps is None or planned.role == "sweep":
         return None
     return max(steps, experiment.profile.steps if planned.role == "profile" and experiment.profile is not None else 0)
-
-
-def _filled(text: str, values: dict[str, str]) -> str:
-    for placeholder, value in values.items():
-        text = text.replace(placeholder, value)
-    return text
 
 
 class LaunchRun:
@@ -175,14 +169,14 @@ class LaunchRun:
             if self.context.clock.now_ns() > self.hopeless_ns:
                 handle.close()  # the supervisor does not respond: kill it with its launch
                 return handle.poll() or Ending(exit_code=None, trouble="its end could not be observed")
-            self.watch.look()
+            self.watch.poll()
             self._strike_if_due()
             self._undo_if_due()
             self._note_vanished()
             self._end_if_needed(handle)
             self._show()
             self.context.clock.sleep(self._pause_s())
-        self.watch.look()
+        self.watch.poll()
         return ending
 
     # ---- faults and limits
@@ -258,7 +252,7 @@ class LaunchRun:
     def _note_vanished(self) -> None:
         gone = self.watch.vanished()
         if gone:
-            self.watch.look()  # read their progress: their last rows may not have reached the disk
+            self.watch.poll()  # read their progress: their last rows may not have reached the disk
         for worker in gone:
             last = self.watch.ranks.get(worker.rank)
             step = last.steps if last is not None and last.pid == worker.pid else None

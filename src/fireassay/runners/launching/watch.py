@@ -188,7 +188,7 @@ class Watch:
         """Steps finished by every rank that has reported."""
         return min((rank.steps for rank in self.ranks.values()), default=0)
 
-    def look(self) -> None:
+    def poll(self) -> None:
         """Read the progress of all ranks and register new processes."""
         for rank, file in enumerate(self._files):
             progress = read_progress(file)

@@ -3,6 +3,14 @@
 A target with URLs is external and only queried.  One with a command gets fresh replicas before every block, before every
 launch, or once (`serving.targets[].restart`); a fault launch always gets its own replicas, since it breaks them, and they end
 with it.
+
+How is a fault injected into a load, when does it strike, and how is the outage observed?
+
+Only fault launches have proxies and probes: in a timed launch assay adds nothing between client and server.
+
+How long may a load take?  As long as limits.launch_timeout_s says; an evaluation may take that long for its next answer.
+
+The number of its items decides how long a pass takes, and a slow engine answers all of them in the end.
 """
 
 from __future__ import annotations
@@ -12,11 +20,18 @@ import json
 import shlex
 import socket
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
-from typing import Any, Final
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Final, Self
 from urllib.parse import urlsplit
 
-from fireassay.errors import EnvironmentLacks
+from fireassay import catalog
+from fireassay.errors import EnvironmentLacks, WorkloadError
+from fireassay.faults.support.base import Fault, Front, Struck
+from fireassay.faults.support.under_load import Strike, check
+from fireassay.instruments.engines.prober import Prober
 from fireassay.instruments.engines.prometheus import fetch
 from fireassay.launchers.support.servers import Replicas, ServerSettings
 from fireassay.record.secrets.redact import redact, secret_values
@@ -25,7 +40,7 @@ from fireassay.runners.launching.launch import mark_of
 from fireassay.spec.experiment import Experiment
 from fireassay.spec.plan import PlannedLaunch, targets_of
 from fireassay.spec.sections.serving import Serving, Target
-from fireassay.units import MIB
+from fireassay.units import MIB, NS_PER_S
 
 Emit = Callable[[str, int, int | None, Mapping[str, Any]], None]  # kind, ns, replica, detail
 CONNECT_S: Final = 3.0
@@ -186,3 +201,111 @@ def _fetch_json(url: str) -> str | None:
     except (OSError, ValueError, RecursionError, http.client.HTTPException):
         return None
     return redact(json.dumps(content, sort_keys=True))[:MAX_DESCRIPTION_LENGTH]
+
+
+# ---- faults ----------------------------------------------------------------------------------------------------------
+
+
+EmitAt = Callable[[str, int, int | None, Mapping[str, Any]], None]  # kind, ns, replica, detail
+
+
+def check_faults(experiment: Experiment) -> None:
+    """Check that every requested fault can strike its engines. Raises SpecError, EnvironmentLacks: one cannot."""
+    assert experiment.serving is not None
+    for spec in experiment.faults:
+        fault: Fault = catalog.load("faults", spec.kind)
+        for target in targets_of(experiment.serving):
+            if spec.target in ("", target.name):
+                check(fault, spec, target)
+
+
+class FaultInjection:
+    """The fault of one launch, if any. A context manager that undoes a lasting fault at its end."""
+
+    def __init__(self, planned: PlannedLaunch, engine: Engine, emit: EmitAt, log: Path, mark: str) -> None:
+        """`log`: for commands' output; `mark`: FIREASSAY_MARK of started processes."""
+        self._planned, self._engine, self._emit, self._log, self._mark = planned, engine, emit, log, mark
+        self._stack = ExitStack()
+        self._strike: Strike | None = None
+        self.urls: dict[int, str] = {}  # replica -> URL of assay's proxy in front of it
+
+    def __enter__(self) -> Self:
+        try:
+            self._set_up()
+        except BaseException:
+            self._stack.close()
+            raise
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self._stack.close()
+
+    def _set_up(self) -> None:
+        planned = self._planned.fault
+        if planned is None or planned.serving is None:
+            return
+        fault: Fault = catalog.load("faults", planned.kind)
+        spec, engine = planned.serving, self._engine
+        front: Front | None = None
+        if fault.front is not None:
+            front = fault.front(spec, engine.target, self._mark, self._planned.seed)
+            self._stack.callback(front.close)
+            try:
+                self.urls = {number: front.before(url) for number, url in enumerate(engine.urls)}
+            except (ValueError, RuntimeError) as error:
+                raise WorkloadError(f"no proxy could be put in front of {engine.target.name}: {error}") from None
+        urls = engine.replicas.replica_urls if engine.replicas is not None else engine.urls
+        struck = Struck(
+            replica=planned.rank,
+            url=urls[planned.rank],
+            target=engine.target,
+            replicas=engine.replicas,
+            front=front,
+            # In front of a router all replicas share one proxy.
+            front_url=self.urls.get(planned.rank, self.urls.get(0, "")),
+            log=self._log,
+            mark=self._mark,
+        )
+        seen = {number: self.urls.get(number, url) if urls == engine.urls else url for number, url in enumerate(urls)}
+        self._stack.enter_context(Prober(tuple(seen.values()), engine.target, self._emit))
+        self._strike = self._stack.enter_context(Strike(fault, struck, spec, self._emit))
+
+    def begin(self, measured_ns: int) -> None:
+        """Schedule the fault; the load's measured part begins at this monotonic time."""
+        planned = self._planned.fault
+        if self._strike is not None and planned is not None and planned.serving is not None:
+            self._strike.at(measured_ns + round(planned.serving.at_s * NS_PER_S))
+
+    def end(self) -> None:
+        """End of the load: no more strikes, and lasting faults are undone."""
+        if self._strike is not None:
+            self._strike.close()
+
+    @property
+    def missed(self) -> str:
+        """Why the fault did not strike; "" if it did, or if there is none."""
+        return self._strike.missed if self._strike is not None else ""
+
+
+@dataclass(kw_only=True)
+class Deadline:
+    """The limit of one load. `begin` starts it."""
+
+    limit_s: float
+    per_answer: bool
+    begin_ns: int = 0
+    done: int = 0
+
+    def begin(self, ns: int) -> None:
+        self.begin_ns = ns
+
+    def passed(self, ns: int, done: int) -> str:
+        """Why the load is to be ended; "" if it is not. `done`: how many requests have ended, whatever their outcome."""
+        if self.per_answer and done > self.done:
+            self.done, self.begin_ns = done, ns
+        if (ns - self.begin_ns) / NS_PER_S <= self.limit_s:
+            return ""
+        limit = f"limits.launch_timeout_s = {self.limit_s:g} s"
+        if self.per_answer:
+            return f"no answer for {limit} ({self.done:,} requests had ended), and was ended"
+        return f"still running after {limit}, and was ended"

@@ -20,19 +20,16 @@ from fireassay import catalog, isolated
 from fireassay.errors import Interrupted, RecordError, WorkloadError, refuse_any
 from fireassay.instruments.engines.prometheus import Scraper
 from fireassay.instruments.machine.meter import Meter
-from fireassay.launchers.support import supervisor_client
-from fireassay.launchers.support.base import Ending, Request
+from fireassay.launchers.support.base import Ending, Request, SupervisedHandle, start
 from fireassay.record import files
-from fireassay.record.launch_rows import check_written, write_event
+from fireassay.record.folder import check_written, write_event
 from fireassay.record.secrets.redact import redact, secret_values
 from fireassay.runners.experiment.abandoned_launches import last_request, lost_rows, request_batches
 from fireassay.runners.experiment.context import Job, Made, RunContext
 from fireassay.runners.experiment.progress import LaunchProgress, LoadProgress
 from fireassay.runners.launching import watch
 from fireassay.runners.launching.launch import mark_of
-from fireassay.runners.load.deadline import Deadline
-from fireassay.runners.load.engines import Engine, Engines
-from fireassay.runners.load.fault_injection import FaultInjection
+from fireassay.runners.load.engines import Deadline, Engine, Engines, FaultInjection
 from fireassay.spec.plan import configuration_of, measured_seconds
 from fireassay.spec.sections.serving import Serving, Target
 from fireassay.traffic.arrivals import make
@@ -62,7 +59,7 @@ class LoadRun:
         self.folder = context.record.launch_folder(job.number).resolve()
         self.load = self.folder / "load"
         self.clients = self.serving.client.processes
-        self.handles: list[supervisor_client.SupervisedHandle] = []
+        self.handles: list[SupervisedHandle] = []
         self.endings: dict[int, Ending] = {}
         self.state = "loading"  # loading, cold, load, ended
         self.begin_ns = self.t0_ns = self.shown_ns = 0
@@ -174,7 +171,7 @@ class LoadRun:
     def _start_clients(self) -> None:
         for number in range(self.clients):
             command = isolated.python("-m", CLIENT_MODULE, str(self.load / "job.json"), str(number))
-            self.handles.append(supervisor_client.start(self._request(number), command))
+            self.handles.append(start(self._request(number), command))
 
     def _request(self, client: int) -> Request:
         experiment = self.context.experiment
@@ -365,14 +362,7 @@ class LoadRun:
         self.shown_ns = now
         self.context.show(
             LaunchProgress(
-                number=self.job.number,
-                planned=self.planned,
-                elapsed_s=(now - self.begin_ns) / NS_PER_S,
-                steps=0,
-                steps_per_s=None,
-                ranks=0,
-                incarnation=0,
-                load=self._progress(reports, now),
+                number=self.job.number, planned=self.planned, elapsed_s=(now - self.begin_ns) / NS_PER_S, load=self._progress(reports, now)
             )
         )
 
@@ -460,7 +450,7 @@ def check_plug_ins(task: str, targets: Sequence[Target]) -> None:
         EnvironmentLacks: one does not exist; the message lists the existing ones.
         SpecError: a dialect does not know an option.
     """
-    from fireassay.traffic.backends.support.options import check_options
+    from fireassay.traffic.backends.support.bodies import check_options
 
     catalog.load("traffic.tasks", task)
     for target in targets:

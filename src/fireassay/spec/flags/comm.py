@@ -33,11 +33,7 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
 
 
 def experiment_from(namespace: argparse.Namespace) -> Experiment:
-    """The experiment that the flags describe.
-
-    Raises:
-        SpecError: every problem of the flags at once.
-    """
+    """The experiment that the flags describe. Raises SpecError: every problem of the flags at once."""
     data: dict[str, Any] = {"workload": {"runner": "collectives", "work": "calls"}, "gates": {"efficiency": "none"}, "collectives": {}}
     _, problems = of_verb.put_flags(data, VERB, namespace)
     if interface := getattr(namespace, "interface", None):

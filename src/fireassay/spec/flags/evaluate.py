@@ -3,6 +3,12 @@
     assay evaluate --task gsm8k --data test.jsonl --target http://localhost:8000 --model M
 
 Every flag except --target sets one key; all errors are reported at once, under the flags' names.
+
+How do the flags of `assay score` become an experiment?
+
+    assay score answers.jsonl --metric rouge_l,bleu,f1 --reference gold
+
+Every flag sets one key; all errors are reported at once, under the flags' names.
 """
 
 from __future__ import annotations
@@ -14,14 +20,16 @@ from typing import TYPE_CHECKING, Any, Final
 from fireassay.clock import SystemClock
 from fireassay.errors import Problem
 from fireassay.spec.flags import of_verb
-from fireassay.spec.flags.flag import PRICE_SOURCE
+from fireassay.spec.model import PRICE_SOURCE
 from fireassay.spec.rules.evaluation import LOAD
+from fireassay.spec.sections.evaluation import answer_file
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterator
 
     from fireassay.spec.experiment import Experiment
+
 
 VERB: Final = "evaluate"
 NAMED: Final = re.compile(r"([A-Za-z0-9][A-Za-z0-9._-]*)=(.+)")
@@ -43,11 +51,7 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
 
 
 def experiment_from(namespace: argparse.Namespace) -> Experiment:
-    """The experiment that the flags describe.
-
-    Raises:
-        SpecError: every problem of the flags at once.
-    """
+    """The experiment that the flags describe. Raises SpecError: every problem of the flags at once."""
     targets = [_target(text, index, len(namespace.targets)) for index, text in enumerate(namespace.targets)]
     data: dict[str, Any] = {
         "workload": {"runner": "evaluation", "work": "tokens"},
@@ -97,3 +101,30 @@ def _target(text: str, index: int, count: int) -> dict[str, Any]:
 def as_flag(problem: Problem) -> Problem:
     """The problem under the name of the flag that sets its key."""
     return of_verb.as_flag(problem, of_verb.flags_of(VERB))
+
+
+SCORE: Final = "score"
+
+
+def add_score_flags(parser: argparse.ArgumentParser) -> None:
+    """Declare every flag; values stay text until `score_experiment`."""
+    parser.add_argument(
+        "files", nargs="+", metavar="[NAME=]FILE", help="JSONL or CSV with one answer per line; the first is the reference side"
+    )
+    of_verb.declare(parser.add_argument_group("keys of the experiment"), of_verb.flags_of(SCORE))
+
+
+def score_experiment(namespace: argparse.Namespace) -> Experiment:
+    """The experiment that the flags describe. Raises SpecError: every problem of the flags at once."""
+    files = [answer_file(text, index) for index, text in enumerate(namespace.files)]
+    data: dict[str, Any] = {
+        "name": files[0]["name"],
+        "workload": {"runner": "answers", "work": "items"},
+        "launches": {"per_configuration": 1},
+        "gates": {"efficiency": "none"},
+        "evaluation": {"answers": files},
+    }
+    _, problems = of_verb.put_flags(data, SCORE, namespace)
+    if "quality" in data:
+        data["quality"]["metric"] = next(iter(data["evaluation"].get("metrics") or ("exact_match",)))
+    return of_verb.experiment_of(data, problems, lambda problem: of_verb.as_flag(problem, of_verb.flags_of(SCORE)))

@@ -15,15 +15,15 @@ import re
 import shlex
 import sys
 from collections.abc import Container, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fireassay.clock import SystemClock
 from fireassay.errors import Problem, SpecError, refuse, refuse_any
-from fireassay.spec.flags.flag import PRICE_SOURCE
-from fireassay.spec.flags.of_verb import KeyFlag, Text, declare, given, put, put_all
+from fireassay.spec.flags.of_verb import KeyFlag, Stored, Text, declare, given, put, put_all
+from fireassay.spec.model import PRICE_SOURCE
 
 if TYPE_CHECKING:
     import argparse
@@ -69,14 +69,6 @@ def keep_command(parser: argparse.ArgumentParser) -> None:
         return parsed, unknown
 
     parser.parse_known_args = parse_before_dashes  # type: ignore[method-assign, assignment]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Stored:
-    """An experiment that was run before, as a base for flags."""
-
-    data: Mapping[str, Any]
-    folder: Path  # base of its script
 
 
 def experiment_from(

@@ -9,16 +9,16 @@ at once, under the flags' names.  A record instead of an address gives every key
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import date
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
 from fireassay.clock import SystemClock
 from fireassay.errors import Problem
 from fireassay.spec.flags import of_verb
-from fireassay.spec.flags.flag import PRICE_SOURCE, Unreadable, slo
+from fireassay.spec.flags.of_verb import Stored
+from fireassay.spec.model import PRICE_SOURCE, Unreadable, slo
 
 if TYPE_CHECKING:
     import argparse
@@ -51,7 +51,7 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def experiment_from(namespace: argparse.Namespace, *, today: date | None = None, recorded: Recorded | None = None) -> Experiment:
+def experiment_from(namespace: argparse.Namespace, *, today: date | None = None, recorded: Stored | None = None) -> Experiment:
     """The experiment that the flags describe, or a recorded one with the flags on top.
 
     Raises:
@@ -61,14 +61,6 @@ def experiment_from(namespace: argparse.Namespace, *, today: date | None = None,
     if recorded is not None:
         return of_verb.experiment_of(*again(recorded.data, namespace, day), _as_flag, recorded.folder)
     return of_verb.experiment_of(*mapping(namespace, day), _as_flag)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Recorded:
-    """The experiment of a record, as in its file, and the folder that its files are relative to."""
-
-    data: dict[str, Any]
-    folder: Path
 
 
 def again(data: dict[str, Any], namespace: argparse.Namespace, today: date) -> tuple[dict[str, Any], list[Problem]]:

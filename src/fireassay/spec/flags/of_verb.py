@@ -1,6 +1,6 @@
 """Which flags has a verb, and which keys of the experiment do they set?
 
-All from the fields' own `fireassay.spec.flags.flag`.  Values stay text until they enter the mapping that a file would give, so that
+All from the fields' own `fireassay.spec.model`.  Values stay text until they enter the mapping that a file would give, so that
 every error is reported in one message, under the names that the user wrote.
 """
 
@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any
 
 from fireassay.errors import Problem, SpecError
 from fireassay.spec.experiment import Experiment
-from fireassay.spec.flags.flag import Flag, Unreadable
 from fireassay.spec.keys import Key, keys
+from fireassay.spec.model import Flag, Unreadable
 
 if TYPE_CHECKING:
     import argparse
@@ -61,6 +61,14 @@ class KeyFlag:
         if self.key.type.startswith("list of") and not self.flag.many:
             return f"{self.key.type.removeprefix('list of ')} with commas and no spaces, as in {self.flag.metavar}"
         return self.key.allowed
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stored:
+    """An experiment that was run before, as a base for flags."""
+
+    data: dict[str, Any]
+    folder: Path  # base of its files
 
 
 @cache

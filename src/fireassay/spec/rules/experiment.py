@@ -2,22 +2,29 @@
 
 A rule sees the experiment, or what is known of it (`fireassay.spec.rules.partial`), so that contradictions are reported together with
 wrong values.
+
+What in an experiment is allowed but probably not intended?
+
+Does everything that the experiment names exist: its script, and the plug-ins for runner, launcher and faults?
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from datetime import date
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+from fireassay import catalog
 from fireassay.errors import Problem
-from fireassay.spec.explain import NOTHING, shown
+from fireassay.spec.explain import NOTHING, closest, did_you_mean, shown
 from fireassay.spec.rules.collectives import COLLECTIVE_RULES, times_collectives
-from fireassay.spec.rules.evaluation import EVALUATION_RULES, scores_answers
+from fireassay.spec.rules.evaluation import EVALUATION_RULES, scores_answers, unfit
 from fireassay.spec.rules.faults import fault_problems
 from fireassay.spec.rules.partial import Demand, broken, repeated, right
 from fireassay.spec.rules.serving import ENGINE_RULES, LOAD_RULES
-from fireassay.spec.sections.flops import flops_say_enough
+from fireassay.spec.sections.costs import flops_say_enough
 
 if TYPE_CHECKING:
     from fireassay.spec.experiment import Experiment
@@ -250,3 +257,157 @@ RULES = (
     ),
     _words_can_be_passed,
 )
+
+
+# ---- allowed, but probably not intended ------------------------------------------------------------------------------
+
+
+def notes(experiment: Experiment, today: date) -> tuple[str, ...]:
+    """Warnings before the run about settings that are allowed but probably not intended."""
+    return tuple(_notes(experiment, today))
+
+
+def _notes(experiment: Experiment, today: date) -> Iterator[str]:
+    launches = experiment.launches.per_configuration
+    if experiment.evaluation is not None:
+        pass  # intervals are over items, and one pass over them is a whole experiment
+    elif experiment.launches.precision is not None:
+        pass  # launches are added until there is an interval
+    elif launches == 1:
+        yield (
+            "launches.per_configuration is 1: one launch gives no interval, so no gate can pass or fail. "
+            f"Write at least {MIN_LAUNCHES}; 5 is the default."
+        )
+    elif launches < MIN_LAUNCHES:
+        yield (
+            f"launches.per_configuration is {launches}: intervals from so few launches carry no verdict. "
+            f"Write at least {MIN_LAUNCHES}; 5 is the default."
+        )
+    # A file written by assay (--toml, a record's) holds the default too, which its user did not choose.
+    if experiment.launches.precision is None and experiment.launches.at_most != type(experiment.launches).model_fields["at_most"].default:
+        yield "launches.at_most is ignored without launches.precision: the number of launches is fixed."
+    of_collectives = experiment.workload.runner == "collectives"
+    quality_wanted = "correctness" in experiment.verdict.wanted
+    if experiment.quality is None and quality_wanted and experiment.serving is None and not of_collectives:
+        yield (
+            "no quality metric is named, so nothing can be recommended: whether the result was preserved is not compared. "
+            "Add [quality] with metric and margin (--quality-metric), and probe.examples(ids, scores) to the script."
+        )
+    if experiment.prices is not None and experiment.prices.as_of > today:
+        yield f"prices.date is {experiment.prices.as_of}, after today ({today}): the price is used as written."
+    if experiment.energy.modelled_watts_per_worker is not None and experiment.energy.source != "modelled":
+        yield (f'energy.modelled_watts_per_worker is ignored, because energy.source is "{experiment.energy.source}" and not "modelled".')
+    if experiment.serving is not None and experiment.evaluation is None and not experiment.serving.objectives.any:
+        yield (
+            "no objectives are given, so no load can pass or fail: latency and throughput are reported, goodput is not. "
+            "Add [serving.objectives] with ttft_s and tpot_s (assay load: --slo ttft=0.2,tpot=0.05)."
+        )
+    if experiment.serving is not None and experiment.serving.prompts.answer_field and experiment.quality is None:
+        yield (
+            "reference answers are given without [quality]: no answer is scored. "
+            "Add [quality] with metric and margin (assay load: --quality-metric exact_match --margin 0.01)."
+        )
+    yield from _open_ports(experiment)
+    if experiment.scaling.base is None and min(experiment.factor.levels) > 1 and not of_collectives:
+        yield f"no level has 1 worker: speedups are relative to {min(experiment.factor.levels)} workers."
+
+
+def _open_ports(experiment: Experiment) -> Iterator[str]:
+    """torch's stores listen on every interface without authentication."""
+    launcher, workload = experiment.launcher, experiment.workload
+    if launcher.nodes > 1 or launcher.hosts:
+        yield (
+            "the workers of several machines meet over ports that are open to the whole network, without authentication: use a "
+            "network on which you trust every machine."
+        )
+    elif max(experiment.factor.levels) > 1 and not workload.attach and experiment.serving is None:
+        yield (
+            "workload.attach is false, so the port at which the workers of a PyTorch script meet is open to the network: "
+            "only the attached hooks can restrict it to this machine."
+        )
+
+
+MAX_FILES_COMPARED = 5000
+SCORES = "quality.scoring.metrics"
+# runners of a program on the PATH, a module, an address, or nothing: checked by the runner
+WITHOUT_SCRIPT = ("command", "function", "serving", "collectives", "simulated", "network", "answers", "evaluation")
+_ENGINES = ("python", "python3", "torchrun", "accelerate", "deepspeed", "srun", "mpirun")
+
+
+def missing_around(experiment: Experiment, folder: Path) -> Iterator[Problem]:
+    """Files and plug-ins that the experiment names but that do not exist; scripts are relative to `folder`."""
+    yield from broken((_missing_script,), experiment, folder)
+    yield from broken((_missing_scores, _missing_plug_ins), experiment)
+
+
+def _missing_plug_ins(experiment: Experiment) -> Iterator[Problem]:
+    named = [
+        ("workload.runner", "runners", experiment.workload.runner),
+        ("launcher.kind", "launchers", experiment.launcher.kind),
+        *((f"faults[{index}].kind", "faults", fault.kind) for index, fault in right(experiment.faults)),
+    ]
+    if (serving := experiment.serving) is not None:
+        named.append(("serving.task", "traffic.tasks", serving.task))
+        named += [(f"serving.targets[{index}].backend", "traffic.backends", target.backend) for index, target in right(serving.targets)]
+    if (evaluation := experiment.evaluation) is not None:
+        named += [("evaluation.extractor", "quality.scoring.extractors", evaluation.extractor)] if evaluation.extractor else []
+        named += (
+            [("evaluation.task", "quality.tasks", evaluation.task)] if evaluation.task and not evaluation.task.endswith(".toml") else []
+        )
+    for where, package, name in named:
+        yield from broken((_missing_plug_in,), where, package, name)
+
+
+def _missing_plug_in(where: str, package: str, name: str) -> Iterator[Problem]:
+    known = (*catalog.names(package), *catalog.third_party(package))
+    if known and name not in known:
+        yield Problem(where, shown(name), f"one of {', '.join(known)}", did_you_mean(name, known))
+
+
+def _missing_scores(experiment: Experiment) -> Iterator[Problem]:
+    """Answer files hold texts. What a task yields is known only from its file, so here its scores need only exist."""
+    metrics = experiment.evaluation.metrics if experiment.evaluation is not None else ()
+    method = "generation" if scores_answers(experiment) else "loglikelihood"
+    for index, name in right(metrics):
+        if scores_answers(experiment) or name not in (*catalog.names(SCORES), *catalog.third_party(SCORES)):
+            yield from unfit(f"evaluation.metrics[{index}]", name, method)
+
+
+def _missing_script(experiment: Experiment, folder: Path) -> Iterator[Problem]:
+    script, runner = experiment.workload.script, experiment.workload.runner
+    if not script or "\0" in script or runner in WITHOUT_SCRIPT:
+        return
+    path = folder / _at_home(script)
+    if path.is_file() or (path.is_dir() and runner == "replay"):  # a replay reads a folder
+        return
+    if path.is_dir():
+        yield _script_problem(f"{shown(script)}, a folder", folder, _a_file_inside(path, script))
+    else:
+        yield _script_problem(f"{shown(script)}, which does not exist", folder, _similar(path, folder, script))
+
+
+def _at_home(script: str) -> Path:
+    try:
+        return Path(script).expanduser()
+    except RuntimeError:  # ~nobody
+        return Path(script)
+
+
+def _script_problem(state: str, folder: Path, remedy: str) -> Problem:
+    where_to = f"the folder {shown(str(folder))}" if str(folder) not in ("", ".") else "this folder"
+    return Problem("workload.script", state, f"a file, relative to {where_to}", remedy)
+
+
+def _a_file_inside(path: Path, script: str) -> str:
+    inside = sorted(file.name for file in path.glob("*.py"))
+    return f"Did you mean {Path(script) / inside[0]}?" if inside else ""
+
+
+def _similar(path: Path, folder: Path, script: str) -> str:
+    if Path(script).name in _ENGINES:
+        return f"Leave out {script}: assay starts the script itself, with the requested number of workers."
+    if not path.parent.is_dir():
+        return f"There is no folder {shown(str(path.parent))}."
+    names = [file.name for _, file in zip(range(MAX_FILES_COMPARED), path.parent.iterdir(), strict=False)]
+    match = closest(path.name, names)
+    return f"Did you mean {Path(script).parent / match}?" if match else ""

@@ -16,8 +16,7 @@ from typing import Annotated, Final, Literal, get_args
 
 from pydantic import BeforeValidator, Field
 
-from fireassay.spec.flags.flag import flag
-from fireassay.spec.model import Model, Words, listed
+from fireassay.spec.model import Model, Words, flag, listed
 
 # operations whose size counts all ranks
 WHOLE: Final = ("all_gather", "reduce_scatter", "all_to_all", "gather", "scatter")

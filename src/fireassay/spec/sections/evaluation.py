@@ -11,8 +11,7 @@ from typing import Annotated
 
 from pydantic import BeforeValidator, Field
 
-from fireassay.spec.flags.flag import flag, option, plain_option
-from fireassay.spec.model import NAME_PATTERN, Model, Words, listed
+from fireassay.spec.model import NAME_PATTERN, Model, Words, flag, listed, option, plain_option
 
 Option = str | int | float | bool
 SampleCount = Annotated[int, Field(ge=1, le=1000)]

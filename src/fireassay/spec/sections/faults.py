@@ -111,11 +111,7 @@ def _with_keys_of(names: tuple[str, ...]) -> type[Fault]:
 
 
 def _one_of(key: str, by_kind: Mapping[str, FieldInfo]) -> tuple[Any, FieldInfo]:
-    """The type and field of a key declared by one or more kinds.
-
-    Raises:
-        EnvironmentLacks: kinds disagree about its type or default.
-    """
+    """The type and field of a key declared by one or more kinds. Raises EnvironmentLacks: kinds disagree about its type or default."""
     field = copy(next(iter(by_kind.values())))
     for name, other in by_kind.items():
         if (other.annotation, other.metadata, other.default) != (field.annotation, field.metadata, field.default):

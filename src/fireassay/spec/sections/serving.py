@@ -12,8 +12,7 @@ from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field
 
-from fireassay.spec.flags.flag import flag, header, seconds, slo
-from fireassay.spec.model import NAME_PATTERN, Model, Positive, PositiveSeconds, Seconds, Share, Words, listed
+from fireassay.spec.model import NAME_PATTERN, Model, Positive, PositiveSeconds, Seconds, Share, Words, flag, header, listed, seconds, slo
 
 ENVIRONMENT_VARIABLE = re.compile(r"\{env:([A-Za-z_][A-Za-z0-9_]*)\}")  # in a header
 Concurrency = Annotated[int, Field(ge=1, le=1_000_000)]

@@ -124,11 +124,7 @@ SEEDS_APART: Final = 1000  # between rounds, so that no two share seeds
 
 
 def check(experiment: Experiment) -> Tune:
-    """The knobs, if each has an effect.
-
-    Raises:
-        SpecError: no knobs, or one that is never used.
-    """
+    """The knobs, if each has an effect. Raises SpecError: no knobs, or one that is never used."""
     tune = experiment.tune
     if tune is None:
         raise refuse(

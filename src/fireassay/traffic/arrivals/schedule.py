@@ -12,7 +12,7 @@ Cold requests (`phase` cold) are sent one by one, in order, before the load begi
 Those of `kind` normal measure the engine's cold start; others are sent alone, for comparison with answers under load.
 A turn above 0 with `due_ns` >= 0 (a replayed trace) does not wait for the previous turn.
 Client process k of n sends the requests whose stream, else session, else number is k modulo n; process 0 sends all cold requests, and
-everything if `together` > 0 (`fireassay.traffic.arrivals.streams`).
+everything if `together` > 0 (`fireassay.traffic.arrivals.draws`).
 
 How are a schedule's columns built, selected and concatenated?
 

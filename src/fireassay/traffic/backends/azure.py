@@ -15,8 +15,8 @@ from typing import Final
 from urllib.parse import quote
 
 from fireassay.spec.sections.serving import Target
+from fireassay.traffic.backends.support.bodies import adding, headers_of, option
 from fireassay.traffic.backends.support.openai_dialect import OPTIONS, OWN_KEYS, PATHS, Dialect, kind_of, read_reply, wire_of
-from fireassay.traffic.backends.support.options import adding, headers_of, option
 from fireassay.traffic.parts import Ask, Backend, Option, Sign, Wire
 
 API_VERSION: Final = "2024-10-21"  # latest dated GA version
@@ -54,7 +54,6 @@ BACKEND = Backend(
     wire=wire,
     read=read_reply,
     prepare=prepare,
-    cached_tokens=True,
     stops=True,
     own_keys=OWN_KEYS,
     options={

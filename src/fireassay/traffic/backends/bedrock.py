@@ -32,9 +32,8 @@ from urllib.parse import quote, urlsplit
 
 from fireassay.errors import EnvironmentLacks
 from fireassay.spec.sections.serving import Target
-from fireassay.traffic.backends.support.bodies import Head, Tree, data_url, deep, images_of, some, text_of
+from fireassay.traffic.backends.support import bodies
 from fireassay.traffic.backends.support.native_events import AnswerBuilder, guarded
-from fireassay.traffic.backends.support.options import OMIT, PATH, Hidden, adding, headers_of, joined, option
 from fireassay.traffic.parts import Answer, Ask, Backend, Json, Kind, Option, Reply, Sign, Wire
 from fireassay.traffic.replies.openai_json import began_well, error_message, failure, loads, text_of_choice, usage_of
 
@@ -46,8 +45,8 @@ _INVOCATION_COUNTS = {"tokens_in": "inputTokenCount", "tokens_out": "outputToken
 class Family:
     """The JSON format of a model family."""
 
-    fixed: Callable[[Ask], Tree]
-    varied: Callable[[Ask], Tree]
+    fixed: Callable[[Ask], bodies.Tree]
+    varied: Callable[[Ask], bodies.Tree]
     take: Callable[[Mapping[str, Any], int, AnswerBuilder], None]  # a chunk's JSON, its time
 
 
@@ -64,9 +63,9 @@ def family_of(model: str) -> str:
     raise EnvironmentLacks(f'api = "invoke" supports models of {families}, not {model!r}; api = "converse" supports all')
 
 
-def _turns(ask: Ask) -> list[Tree]:
+def _turns(ask: Ask) -> list[bodies.Tree]:
     messages = ask.messages or ({"role": "user", "content": ask.prompt},)
-    return [{"role": message["role"], "content": text_of(message.get("content"))} for message in messages]
+    return [{"role": message["role"], "content": bodies.text_of(message.get("content"))} for message in messages]
 
 
 def _prompt(ask: Ask) -> str:
@@ -80,14 +79,14 @@ def _metrics(document: Mapping[str, Any], into: AnswerBuilder) -> None:
 # ---- Anthropic ---------------------------------------------------------------------------------------------------
 
 
-def _anthropic_fixed(ask: Ask) -> Tree:
+def _anthropic_fixed(ask: Ask) -> bodies.Tree:
     return {"anthropic_version": "bedrock-2023-05-31", "temperature": ask.temperature}
 
 
-def _anthropic_varied(ask: Ask) -> Tree:
+def _anthropic_varied(ask: Ask) -> bodies.Tree:
     turns = _turns(ask)
     system = "\n".join(turn["content"] for turn in turns if turn["role"] == "system")
-    return some(
+    return bodies.some(
         messages=[turn for turn in turns if turn["role"] != "system"],
         system=system or None,
         max_tokens=ask.max_tokens or 4096,  # required by the API
@@ -111,7 +110,7 @@ def _anthropic_take(document: Mapping[str, Any], ns: int, into: AnswerBuilder) -
         usage = document["message"].get("usage") or {}
         into.tokens(usage, {"tokens_in": "input_tokens", "tokens_cached": "cache_read_input_tokens"})
     elif kind == "message":
-        into.add_mixed(ns, text_of(document["content"]), "", 0, Kind.FINISH)
+        into.add_mixed(ns, bodies.text_of(document["content"]), "", 0, Kind.FINISH)
         into.finish(document.get("stop_reason"))
         into.tokens(document.get("usage") or {}, {"tokens_in": "input_tokens", "tokens_out": "output_tokens"})
     else:
@@ -122,12 +121,12 @@ def _anthropic_take(document: Mapping[str, Any], ns: int, into: AnswerBuilder) -
 # ---- Meta, Mistral -----------------------------------------------------------------------------------------------
 
 
-def _meta_fixed(ask: Ask) -> Tree:
+def _meta_fixed(ask: Ask) -> bodies.Tree:
     return {"temperature": ask.temperature}
 
 
-def _meta_varied(ask: Ask) -> Tree:
-    return some(prompt=_prompt(ask), max_gen_len=ask.max_tokens)
+def _meta_varied(ask: Ask) -> bodies.Tree:
+    return bodies.some(prompt=_prompt(ask), max_gen_len=ask.max_tokens)
 
 
 def _meta_take(document: Mapping[str, Any], ns: int, into: AnswerBuilder) -> None:
@@ -140,8 +139,8 @@ def _meta_take(document: Mapping[str, Any], ns: int, into: AnswerBuilder) -> Non
     _metrics(document, into)
 
 
-def _mistral_varied(ask: Ask) -> Tree:
-    return some(prompt=f"<s>[INST] {_prompt(ask)} [/INST]", max_tokens=ask.max_tokens)
+def _mistral_varied(ask: Ask) -> bodies.Tree:
+    return bodies.some(prompt=f"<s>[INST] {_prompt(ask)} [/INST]", max_tokens=ask.max_tokens)
 
 
 def _mistral_take(document: Mapping[str, Any], ns: int, into: AnswerBuilder) -> None:
@@ -158,15 +157,15 @@ def _mistral_take(document: Mapping[str, Any], ns: int, into: AnswerBuilder) -> 
 # ---- Amazon Nova -------------------------------------------------------------------------------------------------
 
 
-def _nova_fixed(ask: Ask) -> Tree:
+def _nova_fixed(ask: Ask) -> bodies.Tree:
     return {"schemaVersion": "messages-v1", "inferenceConfig": {"temperature": ask.temperature}}
 
 
-def _nova_varied(ask: Ask) -> Tree:
+def _nova_varied(ask: Ask) -> bodies.Tree:
     turns = _turns(ask)
     system = [{"text": turn["content"]} for turn in turns if turn["role"] == "system"]
     messages = [{"role": turn["role"], "content": [{"text": turn["content"]}]} for turn in turns if turn["role"] != "system"]
-    return some(messages=messages, system=system or None, inferenceConfig=some(maxTokens=ask.max_tokens))
+    return bodies.some(messages=messages, system=system or None, inferenceConfig=bodies.some(maxTokens=ask.max_tokens))
 
 
 def _nova_take(document: Mapping[str, Any], ns: int, into: AnswerBuilder) -> None:
@@ -187,12 +186,12 @@ def _nova_take(document: Mapping[str, Any], ns: int, into: AnswerBuilder) -> Non
 # ---- OpenAI's format ---------------------------------------------------------------------------------------------
 
 
-def _openai_fixed(ask: Ask) -> Tree:
+def _openai_fixed(ask: Ask) -> bodies.Tree:
     return {"temperature": ask.temperature, "stream": ask.stream}
 
 
-def _openai_varied(ask: Ask) -> Tree:
-    return some(messages=_turns(ask), max_completion_tokens=ask.max_tokens, seed=ask.seed)
+def _openai_varied(ask: Ask) -> bodies.Tree:
+    return bodies.some(messages=_turns(ask), max_completion_tokens=ask.max_tokens, seed=ask.seed)
 
 
 def _openai_take(document: Mapping[str, Any], ns: int, into: AnswerBuilder) -> None:
@@ -228,40 +227,40 @@ _COUNTS = {"tokens_in": "inputTokens", "tokens_out": "outputTokens", "tokens_cac
 
 def _path(ask: Ask, target: Target) -> str:
     model = quote(ask.model, safe="")
-    if option(target, "api") == "invoke":
+    if bodies.option(target, "api") == "invoke":
         return f"/model/{model}/invoke{'-with-response-stream' if ask.stream else ''}"
     return f"/model/{model}/converse{'-stream' if ask.stream else ''}"
 
 
-def _fixed(ask: Ask, target: Target) -> Tree:
-    if option(target, "api") == "invoke":
+def _fixed(ask: Ask, target: Target) -> bodies.Tree:
+    if bodies.option(target, "api") == "invoke":
         return INVOKED[family_of(ask.model)].fixed(ask)
     return {"inferenceConfig": {"temperature": ask.temperature}}
 
 
-def _varied(ask: Ask, head: Head) -> Tree:
-    if option(head.target, "api") == "invoke":
+def _varied(ask: Ask, head: bodies.Head) -> bodies.Tree:
+    if bodies.option(head.target, "api") == "invoke":
         return INVOKED[family_of(ask.model)].varied(ask)
     messages = ask.messages or ({"role": "user", "content": ask.prompt},)
-    system = [{"text": text_of(message.get("content"))} for message in messages if message["role"] == "system"]
-    return some(
+    system = [{"text": bodies.text_of(message.get("content"))} for message in messages if message["role"] == "system"]
+    return bodies.some(
         messages=[_message(message) for message in messages if message["role"] != "system"],
         system=system or None,
-        inferenceConfig=some(maxTokens=ask.max_tokens),
+        inferenceConfig=bodies.some(maxTokens=ask.max_tokens),
     )
 
 
-def _message(message: Json) -> Tree:
+def _message(message: Json) -> bodies.Tree:
     """A message in Converse's format."""
     content = message.get("content")
-    parts: list[Tree] = [{"text": text_of(content)}]
-    for url in images_of(content):
-        kind, data = data_url(url)
+    parts: list[bodies.Tree] = [{"text": bodies.text_of(content)}]
+    for url in bodies.images_of(content):
+        kind, data = bodies.data_url(url)
         parts.append({"image": {"format": kind.rpartition("/")[2], "source": {"bytes": data}}})
     return {"role": message["role"], "content": parts}
 
 
-_JSON = deep(_path, _fixed, _varied)
+_JSON = bodies.deep(_path, _fixed, _varied)
 
 
 def wire(ask: Ask, target: Target) -> Wire:
@@ -281,18 +280,18 @@ def prepare(target: Target) -> Sign:
         EnvironmentLacks: botocore is not installed, or credentials or the region are missing.
     """
     if target.api_key_env:
-        return adding(headers_of(target))
-    session = _session(option(target, "profile"))
-    region = option(target, "region") or session.get_config_variable("region")
+        return bodies.adding(bodies.headers_of(target))
+    session = _session(bodies.option(target, "profile"))
+    region = bodies.option(target, "region") or session.get_config_variable("region")
     if not region:
         raise EnvironmentLacks('no AWS region: set region = "..." in the target\'s options, or AWS_REGION')
     credentials = session.get_credentials()
     if credentials is None:
         raise EnvironmentLacks("no AWS credentials: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE")
-    extra = headers_of(target)
+    extra = bodies.headers_of(target)
 
     def sign(wire: Wire, url: str) -> Wire:
-        unsigned = wire if not extra else Wire(path=wire.path, body=wire.body, headers=joined(wire.headers, extra))
+        unsigned = wire if not extra else Wire(path=wire.path, body=wire.body, headers=bodies.joined(wire.headers, extra))
         return signed(unsigned, url, credentials, region)
 
     return sign
@@ -331,7 +330,7 @@ def signed(wire: Wire, url: str, credentials: Any, region: str, service: str = S
             f"AWS credentials could not be used: {type(error).__name__}. Renew them, for example with aws sso login"
         ) from None
     signed_headers = {name.lower(): str(value) for name, value in request.headers.items()}
-    sent = tuple((name, Hidden(value) if name in _SECRET else value) for name, value in signed_headers.items())
+    sent = tuple((name, bodies.Hidden(value) if name in _SECRET else value) for name, value in signed_headers.items())
     return Wire(path=wire.path, body=wire.body, method=wire.method, headers=sent)
 
 
@@ -442,13 +441,12 @@ BACKEND = Backend(
     wire=wire,
     read=read,
     prepare=prepare,
-    cached_tokens=True,
     options={
         "region": Option(meaning="the AWS region, for example eu-central-1"),
         "profile": Option(meaning="the profile in the AWS configuration"),
         "api": Option(meaning="which of Bedrock's two APIs", choices=("converse", "invoke")),
-        "path": PATH,
-        "omit": OMIT,
+        "path": bodies.PATH,
+        "omit": bodies.OMIT,
     },
     own_keys=("messages", "system", "inferenceConfig.maxTokens"),
 )

@@ -66,7 +66,6 @@ BACKEND = backend_of(
     Dialect(ignore_eos=True),
     native=flat(lambda ask, target: "/completion", _fixed, _varied),
     read=read_either,
-    cached_tokens=True,
     tokenize="/tokenize",
     own_keys=("n_predict", "n_probs"),
 )

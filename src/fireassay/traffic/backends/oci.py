@@ -20,9 +20,8 @@ from typing import Any, Final
 
 from fireassay.errors import EnvironmentLacks
 from fireassay.spec.sections.serving import Target
-from fireassay.traffic.backends.support.bodies import Head, Tree, deep, images_of, some, text_of
+from fireassay.traffic.backends.support import bodies
 from fireassay.traffic.backends.support.native_events import AnswerBuilder, read_events
-from fireassay.traffic.backends.support.options import OMIT, PATH, Headers, Hidden, headers_of, joined, option
 from fireassay.traffic.parts import Answer, Ask, Backend, Json, Kind, Option, Reply, Sign, Wire
 from fireassay.traffic.replies.openai_json import text_of_choice
 
@@ -34,43 +33,43 @@ _SECRET: Final = frozenset({"authorization"})
 # ---- requests ----------------------------------------------------------------------------------------------------
 
 
-def _format(ask: Ask, target: Target) -> str:
-    return option(target, "api_format") or ("COHERE" if ask.model.startswith("cohere.") else "GENERIC")
-
-
-def _fixed(ask: Ask, target: Target) -> Tree:
-    endpoint = option(target, "endpoint_id")
+def _fixed(ask: Ask, target: Target) -> bodies.Tree:
+    endpoint = bodies.option(target, "endpoint_id")
     mode = {"servingType": "DEDICATED", "endpointId": endpoint} if endpoint else {"servingType": "ON_DEMAND", "modelId": ask.model}
-    chat: Tree = {"apiFormat": _format(ask, target), "isStream": ask.stream, "temperature": ask.temperature}
+    chat: bodies.Tree = {
+        "apiFormat": (bodies.option(target, "api_format") or ("COHERE" if ask.model.startswith("cohere.") else "GENERIC")),
+        "isStream": ask.stream,
+        "temperature": ask.temperature,
+    }
     if ask.stream:
         chat["streamOptions"] = {"isIncludeUsage": True}
     if ask.logprobs and chat["apiFormat"] == "GENERIC":
         chat["logProbs"] = 1
-    return {"compartmentId": option(target, "compartment_id"), "servingMode": mode, "chatRequest": chat}
+    return {"compartmentId": bodies.option(target, "compartment_id"), "servingMode": mode, "chatRequest": chat}
 
 
-def _varied(ask: Ask, head: Head) -> Tree:
+def _varied(ask: Ask, head: bodies.Head) -> bodies.Tree:
     messages = ask.messages or ({"role": "user", "content": ask.prompt},)
     generic = head.tree["chatRequest"]["apiFormat"] == "GENERIC"
     content = {"messages": [_message(message) for message in messages]} if generic else _cohere(messages)
-    return {"chatRequest": {**content, **some(maxTokens=ask.max_tokens, seed=ask.seed)}}
+    return {"chatRequest": {**content, **bodies.some(maxTokens=ask.max_tokens, seed=ask.seed)}}
 
 
-def _message(message: Json) -> Tree:
+def _message(message: Json) -> bodies.Tree:
     content = message.get("content")
-    parts: list[Tree] = [{"type": "TEXT", "text": text_of(content)}]
-    parts += [{"type": "IMAGE", "imageUrl": {"url": url}} for url in images_of(content)]
+    parts: list[bodies.Tree] = [{"type": "TEXT", "text": bodies.text_of(content)}]
+    parts += [{"type": "IMAGE", "imageUrl": {"url": url}} for url in bodies.images_of(content)]
     return {"role": message["role"].upper(), "content": parts}
 
 
 _COHERE_ROLES: Final = {"user": "USER", "assistant": "CHATBOT", "system": "SYSTEM"}
 
 
-def _cohere(messages: tuple[Json, ...]) -> Tree:
+def _cohere(messages: tuple[Json, ...]) -> bodies.Tree:
     history = [
-        {"role": _COHERE_ROLES.get(message["role"], "USER"), "message": text_of(message.get("content"))} for message in messages[:-1]
+        {"role": _COHERE_ROLES.get(message["role"], "USER"), "message": bodies.text_of(message.get("content"))} for message in messages[:-1]
     ]
-    return some(message=text_of(messages[-1].get("content")), chatHistory=history or None)
+    return bodies.some(message=bodies.text_of(messages[-1].get("content")), chatHistory=history or None)
 
 
 # ---- credentials -------------------------------------------------------------------------------------------------
@@ -89,7 +88,7 @@ Signer = Callable[[Any], Any]  # oci.signer.Signer and similar: sets a request's
 
 def prepare(target: Target) -> Sign:
     """Sign each request at send time. Raises EnvironmentLacks: `oci` is not installed, or has no usable configuration."""
-    signer, extra = _signer(target), headers_of(target)
+    signer, extra = _signer(target), bodies.headers_of(target)
 
     def sign(wire: Wire, url: str) -> Wire:
         return signed(wire, url, signer, extra)
@@ -97,7 +96,7 @@ def prepare(target: Target) -> Sign:
     return sign
 
 
-def signed(wire: Wire, url: str, signer: Signer, extra: Headers = ()) -> Wire:
+def signed(wire: Wire, url: str, signer: Signer, extra: bodies.Headers = ()) -> Wire:
     """A request with Oracle's signature headers, for a server at `url`. Raises EnvironmentLacks: signing failed."""
     request = _Request(wire, url)
     try:
@@ -106,8 +105,8 @@ def signed(wire: Wire, url: str, signer: Signer, extra: Headers = ()) -> Wire:
         raise EnvironmentLacks(f"the request could not be signed: {type(error).__name__}") from None
     signed_headers = {name.lower(): str(value) for name, value in request.headers.items()}
     signed_headers.pop("content-length")  # the transport writes the same header itself
-    headers = tuple((name, Hidden(value) if name in _SECRET else value) for name, value in signed_headers.items())
-    return Wire(path=wire.path, body=wire.body, method=wire.method, headers=joined(headers, extra))
+    headers = tuple((name, bodies.Hidden(value) if name in _SECRET else value) for name, value in signed_headers.items())
+    return Wire(path=wire.path, body=wire.body, method=wire.method, headers=bodies.joined(headers, extra))
 
 
 def _signer(target: Target) -> Signer:
@@ -115,7 +114,7 @@ def _signer(target: Target) -> Signer:
         import oci
     except ImportError:
         raise EnvironmentLacks("the backend oci needs Oracle's library: pip install 'fireassay[oci]'") from None
-    auth = option(target, "auth", "config")
+    auth = bodies.option(target, "auth", "config")
     try:
         return _SIGNERS[auth](oci, target)
     except Exception as error:  # the library's message may contain a secret
@@ -131,7 +130,7 @@ def _from_config(oci: Any, target: Target) -> Signer:
 
 def _config(oci: Any, target: Target) -> Mapping[str, str]:
     settings: Mapping[str, str] = oci.config.from_file(
-        option(target, "config_file", oci.config.DEFAULT_LOCATION), option(target, "profile", oci.config.DEFAULT_PROFILE)
+        bodies.option(target, "config_file", oci.config.DEFAULT_LOCATION), bodies.option(target, "profile", oci.config.DEFAULT_PROFILE)
     )
     return settings
 
@@ -215,10 +214,9 @@ def _one_piece(response: Mapping[str, Any], ns: int, into: AnswerBuilder) -> Non
 BACKEND = Backend(
     name="oci",
     tasks=("chat", "completions", "image_chat"),
-    wire=deep(lambda ask, target: PATH_OF_CHAT, _fixed, _varied),
+    wire=bodies.deep(lambda ask, target: PATH_OF_CHAT, _fixed, _varied),
     read=read,
     prepare=prepare,
-    cached_tokens=True,
     options={
         "compartment_id": Option(meaning="the OCID of the compartment", needed=True),
         "auth": Option(meaning="the source of credentials", choices=tuple(_SIGNERS)),
@@ -226,8 +224,8 @@ BACKEND = Backend(
         "profile": Option(meaning="the profile in that file; default: DEFAULT"),
         "endpoint_id": Option(meaning="the OCID of a dedicated endpoint, instead of the model"),
         "api_format": Option(meaning="the format of requests", choices=("GENERIC", "COHERE")),
-        "path": PATH,
-        "omit": OMIT,
+        "path": bodies.PATH,
+        "omit": bodies.OMIT,
     },
     own_keys=(
         "compartmentId",

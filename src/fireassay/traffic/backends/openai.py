@@ -12,4 +12,4 @@ from __future__ import annotations
 
 from fireassay.traffic.backends.support.openai_dialect import Dialect, backend_of
 
-BACKEND = backend_of("openai", Dialect(), cached_tokens=True)
+BACKEND = backend_of("openai", Dialect())

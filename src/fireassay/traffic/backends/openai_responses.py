@@ -18,9 +18,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from fireassay.spec.sections.serving import Target
-from fireassay.traffic.backends.support.bodies import Head, Tree, flat, images_of, member, numbers, text_of
+from fireassay.traffic.backends.support.bodies import OMIT, PATH, Head, Tree, flat, images_of, member, numbers, text_of, with_headers
 from fireassay.traffic.backends.support.native_events import AnswerBuilder, read_events
-from fireassay.traffic.backends.support.options import OMIT, PATH, with_headers
 from fireassay.traffic.parts import Answer, Ask, Backend, Json, Kind, Reply
 
 _TEXT = frozenset({"response.output_text.delta", "response.refusal.delta"})
@@ -110,7 +109,6 @@ BACKEND = Backend(
     wire=flat(lambda ask, target: "/v1/responses", _fixed, _varied),
     read=read,
     prepare=with_headers,
-    cached_tokens=True,
     options={"path": PATH, "omit": OMIT},
     own_keys=("model", "input", "stream", "temperature", "store", "max_output_tokens", "include"),
 )

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Final, NoReturn
 
 from fireassay.errors import WorkloadError
 from fireassay.spec.sections.serving import Target
-from fireassay.traffic.backends.support.options import option
+from fireassay.traffic.backends.support.bodies import option
 from fireassay.traffic.parts import Answer, Ask, Backend, Kind, Option, Reply, Wire
 from fireassay.traffic.replies.openai_json import status_of
 

@@ -75,7 +75,6 @@ BACKEND = backend_of(
     Dialect(ignore_eos=True, length=exactly),
     native=deep(lambda ask, target: "/generate", _fixed, _varied),
     read=read_either,
-    cached_tokens=True,
     tokenize="/tokenize",
     own_keys=("text", f"{_SAMPLING}.max_new_tokens", f"{_SAMPLING}.min_new_tokens", f"{_SAMPLING}.sampling_seed"),
 )

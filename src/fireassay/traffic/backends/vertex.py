@@ -20,9 +20,8 @@ from urllib.parse import quote
 
 from fireassay.errors import EnvironmentLacks
 from fireassay.spec.sections.serving import Target
-from fireassay.traffic.backends.support.bodies import Head, Tree, data_url, deep, images_of, some, text_of
+from fireassay.traffic.backends.support import bodies
 from fireassay.traffic.backends.support.native_events import AnswerBuilder, read_events
-from fireassay.traffic.backends.support.options import OMIT, PATH, Hidden, adding, headers_of, joined, option
 from fireassay.traffic.parts import Answer, Ask, Backend, Json, Kind, Option, Reply, Sign, Wire
 
 SCOPE = "https://www.googleapis.com/auth/cloud-platform"
@@ -32,36 +31,36 @@ _COUNTS = {"tokens_in": "promptTokenCount", "tokens_reasoning": "thoughtsTokenCo
 def _path(ask: Ask, target: Target) -> str:
     verb = "streamGenerateContent?alt=sse" if ask.stream else "generateContent"
     model = quote(ask.model, safe="@.-_")
-    if option(target, "api") == "gemini":
+    if bodies.option(target, "api") == "gemini":
         return f"/v1beta/models/{model}:{verb}"
-    project, location = option(target, "project"), option(target, "location")
+    project, location = bodies.option(target, "project"), bodies.option(target, "location")
     if not (project and location):
         raise EnvironmentLacks('the backend vertex lacks project or location. Set both in the target\'s options, or api = "gemini"')
-    publisher = option(target, "publisher", "google")
+    publisher = bodies.option(target, "publisher", "google")
     return f"/v1/projects/{project}/locations/{location}/publishers/{publisher}/models/{model}:{verb}"
 
 
-def _fixed(ask: Ask, target: Target) -> Tree:
+def _fixed(ask: Ask, target: Target) -> bodies.Tree:
     logprobs = {"responseLogprobs": True} if ask.logprobs else {}
     return {"generationConfig": {"temperature": ask.temperature, **logprobs}}
 
 
-def _varied(ask: Ask, head: Head) -> Tree:
+def _varied(ask: Ask, head: bodies.Head) -> bodies.Tree:
     messages = ask.messages or ({"role": "user", "content": ask.prompt},)
-    system = [text_of(message.get("content")) for message in messages if message["role"] in ("system", "developer")]
-    return some(
+    system = [bodies.text_of(message.get("content")) for message in messages if message["role"] in ("system", "developer")]
+    return bodies.some(
         contents=[_content(message) for message in messages if message["role"] not in ("system", "developer")],
         systemInstruction={"parts": [{"text": text} for text in system]} if system else None,
-        generationConfig=some(maxOutputTokens=ask.max_tokens, seed=ask.seed),
+        generationConfig=bodies.some(maxOutputTokens=ask.max_tokens, seed=ask.seed),
     )
 
 
-def _content(message: Json) -> Tree:
+def _content(message: Json) -> bodies.Tree:
     """A message in Gemini's format: the assistant is `model`, and images are inline data."""
     content = message.get("content")
-    parts: list[Tree] = [{"text": text_of(content)}]
-    for url in images_of(content):
-        kind, data = data_url(url)
+    parts: list[bodies.Tree] = [{"text": bodies.text_of(content)}]
+    for url in bodies.images_of(content):
+        kind, data = bodies.data_url(url)
         parts.append({"inlineData": {"mimeType": kind, "data": data}})
     return {"role": "model" if message["role"] == "assistant" else "user", "parts": parts}
 
@@ -111,7 +110,7 @@ def prepare(target: Target) -> Sign:
         EnvironmentLacks: google-auth is not installed, or there are no credentials.
     """
     if target.api_key_env:
-        return adding(headers_of(target, key_header="x-goog-api-key", before=""))
+        return bodies.adding(bodies.headers_of(target, key_header="x-goog-api-key", before=""))
     return _with_token(target, _credentials())
 
 
@@ -133,7 +132,7 @@ def _with_token(target: Target, credentials: Any) -> Sign:
     """Add the headers of credentials whose token google-auth refreshes without delaying a request."""
     from google.auth.exceptions import GoogleAuthError
 
-    request, extra = _transport(), headers_of(target)
+    request, extra = _transport(), bodies.headers_of(target)
     credentials.with_non_blocking_refresh()  # in place: a stale token is used while a thread fetches the next one
 
     def sign(wire: Wire, url: str) -> Wire:
@@ -144,8 +143,10 @@ def _with_token(target: Target, credentials: Any) -> Sign:
             error_type = type(error).__name__
             remedy = "gcloud auth application-default login"
             raise EnvironmentLacks(f"Google returned no token ({error_type}): run {remedy}") from None
-        auth_headers = tuple((name.lower(), Hidden(value)) for name, value in headers.items())
-        return Wire(path=wire.path, body=wire.body, method=wire.method, headers=joined(wire.headers, joined(auth_headers, extra)))
+        auth_headers = tuple((name.lower(), bodies.Hidden(value)) for name, value in headers.items())
+        return Wire(
+            path=wire.path, body=wire.body, method=wire.method, headers=bodies.joined(wire.headers, bodies.joined(auth_headers, extra))
+        )
 
     return sign
 
@@ -164,17 +165,16 @@ def _transport() -> Any:
 BACKEND = Backend(
     name="vertex",
     tasks=("chat", "completions", "image_chat"),
-    wire=deep(_path, _fixed, _varied),
+    wire=bodies.deep(_path, _fixed, _varied),
     read=read,
     prepare=prepare,
-    cached_tokens=True,
     options={
         "project": Option(meaning="the Google Cloud project"),
         "location": Option(meaning="the region, for example europe-west4, or global"),
         "publisher": Option(meaning="the model's publisher; default: google"),
         "api": Option(meaning="which of Google's two APIs", choices=("vertex", "gemini")),
-        "path": PATH,
-        "omit": OMIT,
+        "path": bodies.PATH,
+        "omit": bodies.OMIT,
     },
     own_keys=("contents", "systemInstruction", "generationConfig.maxOutputTokens", "generationConfig.seed"),
 )

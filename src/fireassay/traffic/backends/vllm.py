@@ -12,4 +12,4 @@ from __future__ import annotations
 
 from fireassay.traffic.backends.support.openai_dialect import Dialect, backend_of, exactly
 
-BACKEND = backend_of("vllm", Dialect(ignore_eos=True, length=exactly), cached_tokens=True, tokenize="/tokenize")
+BACKEND = backend_of("vllm", Dialect(ignore_eos=True, length=exactly), tokenize="/tokenize")

@@ -9,6 +9,14 @@ Which requests had become due when their client process was killed?
 One number per request in a memory-mapped file: writes to it survive SIGKILL and cost only a store.  So every request's due time is on
 disk, even if its row was still in the process's memory.  The last number is the errno that stopped the process from writing its rows,
 in case the disk is too full to report it in another way.
+
+How long does a stream back off after 429 or 503, and when is a target given up as dead?
+
+The stream's next request waits for `Retry-After` (seconds or a date, RFC 9110, 10.2.3), at most `most_s`; without it, for twice as
+long after each consecutive refusal, starting at `first_s`.  Any other answer resets the count.  Requests with their own due time (open loop)
+are sent when due regardless, since the load would otherwise change.
+
+A target is dead once no replica has sent anything for `dead_after_s` while requests were refused.
 """
 
 from __future__ import annotations
@@ -18,6 +26,7 @@ import mmap
 import os
 from array import array
 from collections.abc import Iterable
+from email.utils import parsedate_to_datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -170,7 +179,7 @@ class Agenda:
             self._at += 1
             if self._at >= len(self._dues):
                 self._refill()
-        self._look()
+        self._find_next()
         return number, due
 
     def followers(self, number: int) -> Iterable[int]:
@@ -218,7 +227,7 @@ class Agenda:
         if due_ns >= self.end_ns:
             return False
         heapq.heappush(self._later, (due_ns, number))
-        self._look()
+        self._find_next()
         return True
 
     def stop(self) -> None:
@@ -227,7 +236,7 @@ class Agenda:
         self._later.clear()
         self._numbers, self._dues, self._at = [], [], 0
         self._block = len(self._timed)
-        self._look()
+        self._find_next()
 
     def pending(self) -> bool:
         """True if any request will still become due at a known time."""
@@ -240,9 +249,9 @@ class Agenda:
         due_ns = due_ns[due_ns < self.end_ns]
         self._dues, self._at = due_ns.tolist(), 0
         self._numbers = self._timed[begin : begin + len(self._dues)].tolist()
-        self._look()
+        self._find_next()
 
-    def _look(self) -> None:
+    def _find_next(self) -> None:
         timed = self._dues[self._at] if self._at < len(self._dues) else NEVER
         later = self._later[0][0] if self._later else NEVER
         self.next_ns = min(timed, later)
@@ -256,3 +265,61 @@ def _later_turns(schedule: Schedule) -> Any:
         session = schedule.session[order]
         later[order[:-1]] = (session[1:] == session[:-1]) & (session[:-1] >= 0)
     return memoryview(later)  # type: ignore[arg-type]
+
+
+# ---- after a refusal -------------------------------------------------------------------------------------------------
+
+
+NS: Final = 1_000_000_000
+LATER: Final = (429, 503)
+MAX_DOUBLINGS: Final = 30
+
+
+def retry_after_s(header: str, now_s: float) -> float | None:
+    """Delay of a Retry-After header, in seconds or until a date; None if it is neither."""
+    header = header.strip()
+    if header.isascii() and header.isdigit():
+        return float(header[:9])
+    try:
+        return max(0.0, parsedate_to_datetime(header).timestamp() - now_s)
+    except (ValueError, TypeError, OverflowError):
+        return None
+
+
+class Pauses:
+    """Back-off state of a client's streams."""
+
+    def __init__(self, first_s: float, most_s: float) -> None:
+        self._first_ns, self._most_ns = round(first_s * NS), round(most_s * NS)
+        self._in_a_row: dict[int, int] = {}
+
+    def pause_ns(self, stream: int, status: int | None, retry_after: str, now_s: float) -> int:
+        """How long a stream waits after an answer with this status; `now_s`: seconds since 1970."""
+        if status not in LATER:
+            self._in_a_row.pop(stream, None)
+            return 0
+        row = self._in_a_row[stream] = self._in_a_row.get(stream, 0) + 1
+        requested_s = retry_after_s(retry_after, now_s) if retry_after else None
+        if requested_s is not None:
+            return min(self._most_ns, round(requested_s * NS))
+        return min(self._most_ns, self._first_ns << min(row - 1, MAX_DOUBLINGS))
+
+
+class Liveness:
+    """Liveness of the target."""
+
+    def __init__(self, dead_after_s: float | None) -> None:
+        self._dead_after_ns = None if dead_after_s is None else round(dead_after_s * NS)
+        self._silent_since: int | None = None
+        self.refused = 0  # consecutive
+
+    def heard(self) -> None:
+        """The target sent something."""
+        self._silent_since, self.refused = None, 0
+
+    def refuse(self, now_ns: int) -> bool:
+        """A request was refused, or its connection closed without a response. True: the target is dead."""
+        self.refused += 1
+        if self._silent_since is None:
+            self._silent_since = now_ns
+        return self._dead_after_ns is not None and now_ns - self._silent_since >= self._dead_after_ns

@@ -29,37 +29,14 @@ TRANSPORTS: Final = ("kernel", "lean", "library", "process", "empty", "compiled"
 MAX_SAID_LENGTH = 2000  # characters of an error message kept until secrets are removed and it is truncated again
 
 # columns of the flat array; -1 is null
+# fmt: off
 _NUMBERS: Final = (
-    "request",
-    "phase",
-    "kind",
-    "stream",
-    "session",
-    "turn",
-    "replica",
-    "transport",
-    "scheduled_ns",
-    "sent_ns",
-    "connect_ns",
-    "first_byte_ns",
-    "first_token_ns",
-    "first_visible_ns",
-    "last_token_ns",
-    "done_ns",
-    "status",
-    "http_status",
-    "tokens_in",
-    "tokens_out",
-    "tokens_reasoning",
-    "tokens_cached",
-    "bytes_out",
-    "bytes_in",
-    "tokenize_ns",
-    "prefill_ns",
-    "chunks",
-    "logprobs",
+    "request", "phase", "kind", "stream", "session", "turn", "replica", "transport", "scheduled_ns", "sent_ns", "connect_ns",
+    "first_byte_ns", "first_token_ns", "first_visible_ns", "last_token_ns", "done_ns", "status", "http_status", "tokens_in",
+    "tokens_out", "tokens_reasoning", "tokens_cached", "bytes_out", "bytes_in", "tokenize_ns", "prefill_ns", "chunks", "logprobs",
     "unsure",
 )
+# fmt: on
 _NAMED: Final = {"phase": PHASES, "kind": KINDS, "transport": TRANSPORTS, "status": STATUSES}
 _CODES: Final = {name: {word: code for code, word in enumerate(words)} for name, words in _NAMED.items()}
 _TEXT_KINDS: Final = frozenset(int(kind) for kind in TEXT)

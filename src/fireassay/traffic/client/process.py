@@ -28,8 +28,7 @@ from fireassay import catalog
 from fireassay.errors import AssayError, RecordError
 from fireassay.record.arrow_import import without_pandas
 from fireassay.record.secrets.batches import MAX_ERROR_LENGTH
-from fireassay.record.secrets.names import declare
-from fireassay.record.secrets.redact import redact, secret_values
+from fireassay.record.secrets.redact import declare, redact, secret_values
 from fireassay.record.writer import StreamWriter
 from fireassay.spec.plan import Configuration
 from fireassay.spec.sections.serving import Serving, Target
@@ -38,9 +37,8 @@ from fireassay.traffic.client import due
 from fireassay.traffic.client.due import Agenda
 from fireassay.traffic.client.load import Load
 from fireassay.traffic.client.log import MAX_SAID_LENGTH, RequestLog
-from fireassay.traffic.client.plan import NS, Made, Plan
 from fireassay.traffic.client.timer import give_way, steady
-from fireassay.traffic.parts import Ask, Backend, Json, Task
+from fireassay.traffic.parts import NS, Ask, Backend, Json, Made, Plan, Task
 from fireassay.traffic.wire.transports import MODEL_THREAD, Way, stamped, ways
 
 if TYPE_CHECKING:

@@ -34,9 +34,9 @@ from fireassay.spec.sections.scenario import DATASET, Scenario, parse, unsuited
 from fireassay.spec.sections.serving import Serving
 from fireassay.traffic.arrivals.schedule import BLOCK_TOKENS, KINDS, PAUSES, Schedule
 from fireassay.traffic.parts import Json, Prompt
-from fireassay.traffic.prompts import conversation, datasets, tokens
+from fireassay.traffic.prompts import datasets, texts, tokens
 from fireassay.traffic.prompts.datasets import Dataset, DatasetRow
-from fireassay.traffic.prompts.texts import MASK, Frame, Texts, chat_frame, mix
+from fireassay.traffic.prompts.texts import Images
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -47,10 +47,10 @@ NORMAL: Final = KINDS.index("normal")
 FIXED: Final = frozenset(KINDS.index(kind) for kind in ("identity", "rerun", "needle"))
 TOOLS: Final = frozenset(PAUSES.index(pause) for pause in ("tool", "retrieval"))
 FRAMES: Final = {
-    "completions": Frame(special=True),
-    "embeddings": Frame(special=True),
-    "rerank": Frame(),
-    "loglikelihood": Frame(special=True),
+    "completions": texts.Frame(special=True),
+    "embeddings": texts.Frame(special=True),
+    "rerank": texts.Frame(),
+    "loglikelihood": texts.Frame(special=True),
 }
 SILENT: Final = ("embeddings", "rerank", "loglikelihood")  # tasks whose answers are not text
 SEED_BITS: Final = 53  # seeds are below 2**53; higher bits number the parts of a request
@@ -129,7 +129,7 @@ class Prompts:
         self._salt = _salt(configuration.name, seed, launch) if self._busts else 0
         self._shared = serving.prompts.prefix_tokens or self.scenario.prefix_tokens
         self._raw = self.scenario.letter == DATASET
-        self._frame = FRAMES.get(serving.task) or chat_frame(tokenizer)
+        self._frame = FRAMES.get(serving.task) or texts.chat_frame(tokenizer)
         self._words = self._task not in SILENT and self.scenario.letter not in ("I", "A")
         self._synthetic = self._maker()
         self._common = self._words and not self._raw  # text of a given length, as one message
@@ -162,7 +162,7 @@ class Prompts:
             numbers = [block ^ self._salt for block in schedule.blocks[i]]
             prompt = _said(self.texts.chained(requested_in, numbers, BLOCK_TOKENS), ())
         elif kind in FIXED:
-            prompt = self._synthetic(mix(IDENTITY ^ seed), requested_in, (), 0)
+            prompt = self._synthetic(texts.mix(IDENTITY ^ seed), requested_in, (), 0)
         else:
             prompt = self._synthetic(seed ^ self._salt, requested_in, history, 0 if history else self._shared)
         return Prompt(
@@ -179,7 +179,7 @@ class Prompts:
 
     def after(self, prompt: Prompt, answer: str | None) -> tuple[Json, ...]:
         """The history for the next turn, from the answer's text (None: it failed)."""
-        return conversation.after(prompt, answer)
+        return texts.after(prompt, answer)
 
     def assign(self, schedule: Schedule) -> Schedule:
         """The schedule with each request's row number, nonce and reference answer.
@@ -202,10 +202,6 @@ class Prompts:
             if number in answers:
                 expected.setdefault(index, answers[number])
         return replace(schedule, example=example, expected=expected, cluster=cluster)
-
-    def example_id(self, number: int) -> str | None:
-        """A file's ID of a row; the number itself for synthetic prompts, None for -1."""
-        return self._example(number)
 
     def tokens(self, prompt: Prompt) -> int | None:
         """Prompt tokens as the engine counts them, chat template included; None if images make them unknown.
@@ -230,31 +226,31 @@ class Prompts:
         if prompt.documents or prompt.query:
             return (*prompt.documents, *((prompt.query,) if prompt.query else ()))
         if self._task in FRAMES:
-            return (conversation.flat(prompt),)
-        messages = conversation.messages_of(prompt)
+            return (texts.flat(prompt),)
+        messages = texts.messages_of(prompt)
         rendered = self.tokenizer.render(messages)
         return (rendered,) if rendered is not None else tuple(str(message.get("content") or "") for message in messages)
 
     def describe(self) -> dict[str, Any]:
         """The record's description of the texts: tokenizer, exactness and file."""
-        texts, source = None if self._raw else self.texts, self.dataset
+        made, source = None if self._raw else self.texts, self.dataset
         return {
             "tokenizer": self.tokenizer.describe(),
-            "lengths": "as they are" if texts is None else "exact" if texts.exact else "counted and mended",
-            "frame_tokens": None if texts is None else texts.overhead,
+            "lengths": "as they are" if made is None else "exact" if made.exact else "counted and mended",
+            "frame_tokens": None if made is None else made.overhead,
             "tool_role": self.tool_role if self._asked.tool_steps else None,
             "source": source and {"sha256": source.sha256, "format": source.format, "rows": len(source.rows)},
         }
 
     @cached_property
-    def texts(self) -> Texts:
+    def texts(self) -> texts.Texts:
         """The generator for texts of given lengths."""
         corpus = "" if self._raw or self.dataset is None else self.dataset.corpus()
-        return Texts(self.tokenizer, self._frame, corpus)
+        return texts.Texts(self.tokenizer, self._frame, corpus)
 
     @cached_property
     def tool_role(self) -> str:
-        return conversation.tool_role(self.tokenizer)
+        return texts.tool_role(self.tokenizer)
 
     # ---- text of given lengths -----------------------------------------------------------------------------------
 
@@ -268,7 +264,7 @@ class Prompts:
         return _said(self._words_of(number, n, shared), history)
 
     def _words_of(self, number: int, n: int, shared: int) -> str:
-        group = (self._salt + mix(number ^ IDENTITY) % self._asked.prefixes) & MASK if shared else 0
+        group = (self._salt + texts.mix(number ^ IDENTITY) % self._asked.prefixes) & texts.MASK if shared else 0
         return self.texts.make(max(n, 1), number, shared=shared, group=group, unique=self._busts)
 
     def _documents(self, number: int, n: int, history: Sequence[Json], shared: int) -> Prompt:
@@ -287,16 +283,16 @@ class Prompts:
         return _said(self.texts.characters(self.scenario.numbers[0], number), history)
 
     @cached_property
-    def _drawn(self) -> conversation.Images:
+    def _drawn(self) -> Images:
         width, height, _ = self.scenario.images
-        return conversation.Images(width, height)
+        return texts.Images(width, height)
 
     def _tool_step(self, seed: int, history: Sequence[Json]) -> Prompt:
         text = self.texts.content(self._asked.tool_tokens, seed ^ self._salt, unique=self._busts)
         if self.tool_role == "user":
             return _said(text, history)
-        call = f"{mix(seed):016x}"[: conversation.CALL_ID]
-        return Prompt(text=text, messages=conversation.tool_step(history, text, call))
+        call = f"{texts.mix(seed):016x}"[: texts.CALL_ID]
+        return Prompt(text=text, messages=texts.tool_step(history, text, call))
 
     def _canary(self, schedule: Schedule, index: int, history: Sequence[Json]) -> Prompt:
         seed, n = int(schedule.seed[index]), int(schedule.tokens_in[index])
@@ -304,10 +300,10 @@ class Prompts:
         text = f"{nonce} is a code. Begin your answer with it: {nonce}"
         if n >= 0:
             text = self.texts.extended(f"{text}. Then go on with:", n, seed ^ self._salt)
-        return Prompt(text=text, messages=(*history, conversation.user(text)) if history else (), expected=nonce)
+        return Prompt(text=text, messages=(*history, texts.user(text)) if history else (), expected=nonce)
 
     def _nonce(self, seed: int) -> str:
-        return f"{mix(mix(seed) ^ self._salt):016x}"[:NONCE_DIGITS]
+        return f"{texts.mix(texts.mix(seed) ^ self._salt):016x}"[:NONCE_DIGITS]
 
     # ---- the rows of a file --------------------------------------------------------------------------------------
 
@@ -323,18 +319,18 @@ class Prompts:
 
     def _row(self, row: DatasetRow, text: str, history: Sequence[Json]) -> Prompt:
         earlier = history or row.before
-        image_bytes = tuple(conversation.from_file(path, self._folder) for path in row.images) if not history else ()
+        image_bytes = tuple(texts.from_file(path, self._folder) for path in row.images) if not history else ()
         if self._task in SILENT:
             documents = row.documents or (text,)
             return Prompt(documents=documents, query=text if self._task == "rerank" else "", example=row.id)
-        messages = (*earlier, conversation.user(text)) if earlier else ()
+        messages = (*earlier, texts.user(text)) if earlier else ()
         return Prompt(text=text, messages=messages, images=image_bytes, example=row.id, expected=row.answer)
 
     def _begun(self, prompt: Prompt, number: int, unique: bool) -> Prompt:
         """The prompt, preceded by the shared text and its unique words."""
-        group = (self._salt + mix(number ^ IDENTITY) % self._asked.prefixes) & MASK
+        group = (self._salt + texts.mix(number ^ IDENTITY) % self._asked.prefixes) & texts.MASK
         shared = f"{self.texts.beginning(self._shared, group)}\n\n" if self._shared else ""
-        begin = shared + (f"[{mix(number):016x}] " if unique else "")
+        begin = shared + (f"[{texts.mix(number):016x}] " if unique else "")
         messages = prompt.messages and ({**prompt.messages[0], "content": begin + prompt.messages[0]["content"]}, *prompt.messages[1:])
         text = prompt.text if prompt.messages and len(prompt.messages) > 1 else begin + prompt.text
         return prompt._replace(text=text, messages=messages)
@@ -354,8 +350,8 @@ class Prompts:
     @cached_property
     def _order(self) -> npt.NDArray[np.int64]:
         """The rows in the launch's order, shuffled: files are often sorted by length or topic."""
-        begin = mix(self._seed & MASK)
-        return np.array(sorted(range(len(self._rows)), key=lambda row: mix(begin ^ row)), dtype=np.int64)
+        begin = texts.mix(self._seed & texts.MASK)
+        return np.array(sorted(range(len(self._rows)), key=lambda row: texts.mix(begin ^ row)), dtype=np.int64)
 
     @property
     def _rows(self) -> tuple[DatasetRow, ...]:
@@ -372,13 +368,13 @@ class Prompts:
 
 
 def _said(text: str, history: Sequence[Json], image_bytes: tuple[bytes, ...] = ()) -> Prompt:
-    messages = (*history, conversation.user(text)) if history else ()
+    messages = (*history, texts.user(text)) if history else ()
     return Prompt(text=text, messages=messages, images=image_bytes)
 
 
 def _part(number: int, part: int) -> int:
     """The number of one of several texts of a request."""
-    return (number + (part << SEED_BITS)) & MASK
+    return (number + (part << SEED_BITS)) & texts.MASK
 
 
 def _salt(name: str, seed: int, launch: int) -> int:

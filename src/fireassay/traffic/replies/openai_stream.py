@@ -14,33 +14,31 @@ from typing import Any, Final, NamedTuple
 
 from fireassay.traffic.chunks import SIZES
 from fireassay.traffic.parts import Answer, Ask, Kind, Reply, Status
-from fireassay.traffic.replies.chunk_templates import (
+from fireassay.traffic.replies.openai_json import (
     ID,
     MAX_CHUNK_BYTES,
+    MAX_ERROR,
     STARTS,
     TEMPLATES,
-    Heads,
-    Template,
-    first_other,
-    is_plain,
-    learn_template,
-    split,
-    texts_of,
-)
-from fireassay.traffic.replies.openai_json import (
-    MAX_ERROR,
     WINDOW,
     ChoiceText,
+    Heads,
+    Template,
     began_well,
     error_message,
     events,
     first_choice,
+    first_other,
     is_error,
+    is_plain,
+    learn_template,
     loads,
     logprobs_of,
     parse_event,
+    split,
     status_of,
     text_of_choice,
+    texts_of,
     usage_of,
     why_failed,
 )

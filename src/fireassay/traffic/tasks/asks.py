@@ -11,7 +11,7 @@ Embeddings send all documents at once; a rerank sends a query and the documents.
 from __future__ import annotations
 
 from fireassay.traffic.parts import Ask, Json, Prompt, Task
-from fireassay.traffic.prompts.conversation import flat, messages_of
+from fireassay.traffic.prompts.texts import flat, messages_of
 
 
 def _text_ask(prompt: Prompt, base: Ask, *, messages: tuple[Json, ...] = (), text: str = "") -> Ask:

@@ -18,8 +18,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from fireassay.traffic.chunks import Dechunker
 from fireassay.traffic.parts import Ended
 from fireassay.traffic.wire.connection import Pool
-from fireassay.traffic.wire.payloads import closed_because
-from fireassay.traffic.wire.response import Exchange
+from fireassay.traffic.wire.response import Exchange, closed_because
 from fireassay.traffic.wire.sockets import SO_TIMESTAMPNS
 
 try:
@@ -28,7 +27,7 @@ except ImportError:
     _core = None  # type: ignore[assignment]
 
 if TYPE_CHECKING:
-    from fireassay.traffic.wire.payloads import Address
+    from fireassay.traffic.wire.response import Address
 
 TICK_NS: Final = 500_000  # polling interval while anything is in flight, which bounds the uncertainty of merged reads
 AWAKE_NS: Final = 150_000  # how early it wakes up before a request is due, to busy-wait

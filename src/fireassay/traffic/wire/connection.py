@@ -23,8 +23,7 @@ from time import monotonic_ns
 from typing import TYPE_CHECKING, Any, cast
 
 from fireassay.traffic.parts import Ended
-from fireassay.traffic.wire.payloads import Address, closed_because, plain_reason
-from fireassay.traffic.wire.response import CHUNKED, CLOSE, END, LENGTH, NONE, Exchange
+from fireassay.traffic.wire.response import CHUNKED, CLOSE, END, LENGTH, NONE, Address, Exchange, closed_because, plain_reason
 from fireassay.traffic.wire.sockets import Poller, connected, polling, stamping
 
 if TYPE_CHECKING:
@@ -38,24 +37,12 @@ FRESH_NS = 10_000_000  # connections idle for less are reused without a check
 class Connection(asyncio.Protocol):
     """One connection to a replica: one exchange at a time."""
 
+    # fmt: off
     __slots__ = (
-        "_exchange",
-        "_fd",
-        "_framing",
-        "_left",
-        "_poll",
-        "_pool",
-        "_since",
-        "_socket",
-        "_transport",
-        "_unsent",
-        "began_ns",
-        "closed",
-        "connect_ns",
-        "idle_ns",
-        "used",
-        "way",
+        "_exchange", "_fd", "_framing", "_left", "_poll", "_pool", "_since", "_socket", "_transport", "_unsent", "began_ns", "closed",
+        "connect_ns", "idle_ns", "used", "way",
     )
+    # fmt: on
 
     def __init__(self, pool: Pool) -> None:
         self._pool = pool

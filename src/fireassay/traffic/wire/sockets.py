@@ -98,17 +98,12 @@ class Poller:
         self._asking = socket.socket(type=socket.SOCK_DGRAM)
         with suppress(OSError):  # a kernel without timestamps: `connected` reports it
             self._asking.setsockopt(socket.SOL_SOCKET, SO_TIMESTAMPNS, 1)
-        loop.add_reader(self._epoll.fileno(), self._look)
+        loop.add_reader(self._epoll.fileno(), self._read_ready)
 
     def hurry(self) -> None:
         """Data is expected from now on: poll often."""
         self._ticks = 0
         self._timer.start(LOOK_EVERY_NS)
-
-    @property
-    def hurried(self) -> bool:
-        """True if it polls often."""
-        return self._timer.running
 
     def watch(self, link: Link) -> None:
         """Start reading a link."""
@@ -132,7 +127,7 @@ class Poller:
             self._asking.close()
             self._timer.close()
 
-    def _look(self) -> None:
+    def _read_ready(self) -> None:
         began, links = monotonic_ns(), self._links
         events = self._epoll.poll(0, len(links) + 1)  # room for all: sockets left out are known to be empty
         since_ns = self._last_ns

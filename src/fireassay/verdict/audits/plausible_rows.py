@@ -9,7 +9,7 @@ import polars as pl
 
 from fireassay.frames.record_data import RecordData
 from fireassay.metrics.metric import EVERYTHING, Results
-from fireassay.record.sealing.seal import plan_signature
+from fireassay.record.seal import plan_signature
 from fireassay.record.tables import TABLES
 from fireassay.spec.plan import plan
 from fireassay.units import NS_PER_S
@@ -197,7 +197,7 @@ def _twice(measured: RecordData) -> tuple[Finding, ...]:
 
 
 def _strangers(measured: RecordData) -> Iterator[Finding]:
-    """Rows of unlisted launches, in a record that was written completely and not salvaged (`record/salvage.py`)."""
+    """Rows of unlisted launches, in a record that was written completely and not salvaged (`record/streams.py`)."""
     sealed = measured.manifest.get("sealed")
     if measured.state != "complete" or (isinstance(sealed, Mapping) and sealed.get("salvaged")):
         return

@@ -10,7 +10,7 @@ import pytest
 from fireassay import catalog
 from fireassay.errors import EnvironmentLacks
 from fireassay.spec.sections.serving import Target
-from fireassay.traffic.backends.support.options import Hidden, adding, body_of, check_options, headers_of, joined, with_headers
+from fireassay.traffic.backends.support.bodies import Hidden, adding, body_of, check_options, headers_of, joined, with_headers
 from fireassay.traffic.parts import Wire
 
 KEY = "sk-a-key-that-nobody-may-see-42"

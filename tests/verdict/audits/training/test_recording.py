@@ -7,7 +7,7 @@ import pytest
 from fireassay import catalog
 from fireassay.frames.training.lost_time import saving_waits
 from fireassay.metrics.training.device import MFU
-from fireassay.spec.sections.flops import Flops
+from fireassay.spec.sections.costs import Flops
 from fireassay.verdict.audits.training import recording as audited
 from fireassay.verdict.judge import judge
 from tests.handmade import Handmade

@@ -8,6 +8,7 @@ harness made of them (`Total`) is kept beside it, and compared with ours.
 from __future__ import annotations
 
 import json
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
@@ -108,6 +109,18 @@ class Harness:
     missing: tuple[str, ...]  # sentences: what its files never contain
     recognises: Callable[[Path], bool]  # a file or a folder
     read: Callable[[Path, ExitStack], Sequence[Run]]  # raises SpecError; the stack closes the rows' resources
+
+
+@dataclass
+class Digests:
+    """A hash of what every item was asked, so that two sides can be held against each other."""
+
+    hashes: dict[str, dict[str, str]] = field(default_factory=lambda: defaultdict(dict))  # its part (prompt, target ...) -> item -> hash
+
+    def digest(self, part: str) -> str:
+        """One SHA-256 over all items, in the order of their ids; empty if the log has none."""
+        known = self.hashes[part]
+        return digest([f"{item} {known[item]}" for item in sorted(known)]) if known else ""
 
 
 # ---- values in a log -------------------------------------------------------------------------------------------------

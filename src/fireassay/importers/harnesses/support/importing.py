@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Any, Final
@@ -25,9 +25,8 @@ from fireassay.quality.rows import AT_ONCE, Asked, write_answers, write_recorded
 from fireassay.quality.scoring.items import Extraction, Item
 from fireassay.record import files
 from fireassay.record import folder as record_folder
-from fireassay.record.folder import RecordFolder
-from fireassay.record.launch_rows import check_written, launch_row, write_launch
-from fireassay.record.sealing.seal import plan_signature
+from fireassay.record.folder import RecordFolder, check_written, launch_row, write_launch
+from fireassay.record.seal import plan_signature
 from fireassay.record.writer import StreamWriter
 from fireassay.spec.experiment import Experiment
 from fireassay.spec.explain import did_you_mean
@@ -175,7 +174,6 @@ def _shown(value: object) -> str:
 class _Counts:
     answers: int = 0
     failed: int = 0
-    scored: dict[str, int] = field(default_factory=dict)
 
 
 def _record(harness: Harness, sides: Sequence[Side], tasks: Mapping[str, TaskRun], root: Path, clock: Clock, wanted: Wanted) -> Imported:
@@ -286,8 +284,8 @@ def _manifest(harness: Harness, sides: Sequence[Side], digests: Mapping[Path, st
         "begin_utc": first(run.begin_utc for run in runs) or None,
         "meanings": dict(harness.meanings),
         "unsaid": [],
-        "missing": list(dict.fromkeys((*harness.missing, *_told(sides, "missing")))),
-        "doubts": list(dict.fromkeys(_told(sides, "doubts"))),
+        "missing": list(dict.fromkeys((*harness.missing, *_sentences(sides, "missing")))),
+        "doubts": list(dict.fromkeys(_sentences(sides, "doubts"))),
         "reported": list(_reported(sides)),
         "scores": scores,
         "settings": {f"answers={side.name}": dict(side.runs[0].settings) for side in sides},
@@ -295,7 +293,7 @@ def _manifest(harness: Harness, sides: Sequence[Side], digests: Mapping[Path, st
     }
 
 
-def _told(sides: Sequence[Side], which: str) -> Iterator[str]:
+def _sentences(sides: Sequence[Side], which: str) -> Iterator[str]:
     """The sentences of runs and tasks; with several sides those on one of them name it."""
     said = {side.name: [s for run in side.runs for part in (run, *run.tasks) for s in getattr(part, which)] for side in sides}
     for name, sentences in said.items():
@@ -329,14 +327,14 @@ def _write(writer: StreamWriter, launch: int, task: TaskRun, counts: _Counts) ->
     while part := list(islice(rows, AT_ONCE)):
         counts.answers += len(part)
         counts.failed += sum(row.outcome != "ok" for row in part)
-        write_answers(writer, launch, task.name, [_asked(row) for row in part])
+        write_answers(writer, launch, task.name, [_as_asked(row) for row in part])
         for score in task.scores:
             recorded = [(row.item, row.repetition, row.scores[score.name]) for row in part if score.name in row.scores]
             write_recorded_scores(writer, launch, task.name, score.name, recorded, ratio=score.form == "ratio")
         writer.flush()
 
 
-def _asked(row: Answered) -> Asked:
+def _as_asked(row: Answered) -> Asked:
     found = None if row.answer is None else Extraction(answer=row.answer, rule=row.rule, begin=0, end=0)
     item = Item(id=row.item, prompt=row.prompt, references=row.references, cluster=row.cluster, groups=row.groups)
     return Asked(

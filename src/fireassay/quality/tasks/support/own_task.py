@@ -22,7 +22,7 @@ from fireassay.quality.tasks.support.files import SourceRow
 from fireassay.spec.explain import closest, did_you_mean, explain, shown
 from fireassay.spec.load import parse, with_lines
 from fireassay.spec.model import NAME_PATTERN, Model, Words, listed
-from fireassay.spec.rules.quality import unfit
+from fireassay.spec.rules.evaluation import unfit
 
 _PIECE: Final = re.compile(r"\{\{|\}\}|\{([^{}\n]{1,100})\}|[{}]")
 

@@ -13,7 +13,7 @@ from fireassay.estimates.format import count, given, percent
 from fireassay.frames.record_data import RecordData
 from fireassay.metrics.metric import Results
 from fireassay.spec.rules.serving import WITHOUT_TEXT
-from fireassay.spec.sections.mlperf import SAMPLES, SECONDS, requirements
+from fireassay.spec.sections.scenario import SAMPLES, SECONDS, requirements
 from fireassay.stats.models.queueing import floor, least_passes
 from fireassay.units import NS_PER_S
 from fireassay.verdict.audits.audit import SERVING, Audits

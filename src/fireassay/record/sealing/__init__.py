@@ -1,1 +1,0 @@
-"""Is a record complete and unchanged, and who sealed it?"""

@@ -1,0 +1,383 @@
+"""How do rows become Arrow columns, which rows of a damaged stream can be read, and how are streams sorted that exceed the memory?
+
+How does a column of Python values become an Arrow array without importing pandas into the user's process?
+
+`pyarrow.array` imports pandas if it is installed: 0.2 s and 55 MB wasted in each training worker.  So row values (integers, floats,
+strings, lists of numbers, None) are laid out here and passed as buffers.  Everything else (numpy scalars, subclasses, integers out of
+range) goes to `pyarrow.array`, which converts it or explains why it cannot.
+Source: https://arrow.apache.org/docs/format/Columnar.html#physical-memory-layout
+
+Which rows of a stream can be read after its writer was killed or its disk filled up?
+
+A stream is a sequence of Arrow messages: the schema, record batches, an end mark.  Batches are read one by one up to
+the first damaged or truncated one; everything before it is kept.
+Source: https://arrow.apache.org/docs/format/Columnar.html#ipc-streaming-format
+
+How are streams sorted that do not fit into memory?  In two passes: the sort columns, then the rows.
+
+A million requests with every chunk exceed a gigabyte.  The first pass finds the intact batches, as `fireassay.record.unsealed`
+does, and keeps their offsets and sort columns.  The second writes the rows in order, one row group of some megabytes at a
+time, and reads the batches that each group needs: writers emit rows nearly in order, so each batch is read once or twice.
+Any other order costs time, not memory.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import accumulate, chain
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+import pyarrow as pa
+
+from fireassay.record.tables import TABLES
+from fireassay.record.untrusted import paths
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+
+# ---- columns ---------------------------------------------------------------------------------------------------------
+
+
+EXACT: Final = 2**53  # integers up to here are exact as floats
+NONE: Final = type(None)
+Layout = tuple[list[pa.Buffer], list[pa.Array]]  # of the values, without the validity bitmap
+
+
+def to_array(values: Sequence[Any], kind: pa.DataType) -> pa.Array:
+    """The values as an array of the given type. Raises as `pyarrow.array` where they do not fit it."""
+    types = set(map(type, values))
+    lay_out = _LAYOUTS.get(kind)
+    try:
+        laid_out = lay_out(_filled(values, types, kind), types - {NONE}, kind) if lay_out else None
+    except (OverflowError, UnicodeEncodeError):  # beyond int32, or a lone surrogate: pyarrow's message is better
+        laid_out = None
+    if laid_out is None:
+        return pa.array(values, kind)
+    buffers, children = laid_out
+    validity = _validity(values) if NONE in types else None
+    return pa.Array.from_buffers(kind, len(values), [validity, *buffers], children=children)
+
+
+def _filled(values: Sequence[Any], types: set[type], kind: pa.DataType) -> Sequence[Any]:
+    """The values with each None replaced by a dummy of the right type."""
+    if NONE not in types:
+        return values
+    empty: Any = "" if kind == pa.string() else () if pa.types.is_list(kind) else 0
+    return [empty if value is None else value for value in values]
+
+
+def _validity(values: Sequence[Any]) -> pa.Buffer:
+    """One bit per value, least significant bit first."""
+    bits = "".join("0" if value is None else "1" for value in reversed(values))
+    return pa.py_buffer(int(bits, 2).to_bytes((len(values) + 7) // 8, "little"))
+
+
+def _whole(code: str) -> Callable[[Sequence[Any], set[type], pa.DataType], Layout | None]:
+    def lay_out(values: Sequence[Any], found: set[type], _kind: pa.DataType) -> Layout | None:
+        return ([pa.py_buffer(array(code, values))], []) if found <= {int} else None
+
+    return lay_out
+
+
+def _floats(values: Sequence[Any], types: set[type], _kind: pa.DataType) -> Layout | None:
+    if not types <= {float, int} or (int in types and any(type(v) is int and abs(v) > EXACT for v in values)):
+        return None
+    return [pa.py_buffer(array("d", values))], []
+
+
+def _texts(values: Sequence[Any], types: set[type], _kind: pa.DataType) -> Layout | None:
+    if not types <= {str}:
+        return None
+    joined = "".join(values)
+    parts = values if joined.isascii() else [value.encode() for value in values]  # an offset counts bytes
+    return [_offsets(parts), pa.py_buffer(joined.encode())], []
+
+
+def _lists(values: Sequence[Any], types: set[type], kind: pa.DataType) -> Layout | None:
+    if types <= {list, tuple}:
+        parts = list(map(tuple, values))  # copied: another thread may append to a list
+        return [_offsets(parts)], [to_array(list(chain.from_iterable(parts)), kind.value_type)]
+    exact = np.dtype(kind.value_type.to_pandas_dtype())  # a NumPy dtype despite the method's name
+    if types != {np.ndarray} or any(type(v) is np.ndarray and (v.ndim, v.dtype) != (1, exact) for v in values):
+        return None
+    joined = np.concatenate([value for value in values if len(value)] or [np.empty(0, exact)])
+    child = pa.Array.from_buffers(kind.value_type, len(joined), [None, pa.py_buffer(joined)])
+    return [_offsets(values)], [child]
+
+
+def _offsets(parts: Sequence[Any]) -> pa.Buffer:
+    """The offset of each part, and the end of the last."""
+    return pa.py_buffer(array("i", accumulate(map(len, parts), initial=0)))
+
+
+_LAYOUTS: Final = {
+    pa.int32(): _whole("i"),
+    pa.int64(): _whole("q"),
+    pa.float64(): _floats,
+    pa.string(): _texts,
+    pa.list_(pa.int64()): _lists,
+    pa.list_(pa.float64()): _lists,
+}
+
+
+# ---- reading ---------------------------------------------------------------------------------------------------------
+
+
+END_MARK = b"\xff\xff\xff\xff\x00\x00\x00\x00"
+MAX_COLUMNS: Final = 256
+SHARED: Final = 2  # bound on memory per body byte; validity bitmaps and padding stay below it
+TYPES: Final = (pa.int32(), pa.int64(), pa.float64(), pa.string(), pa.list_(pa.int64()), pa.list_(pa.float64()))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Salvaged:
+    """The readable part of one stream."""
+
+    schema: pa.Schema | None  # None if even the schema is unreadable
+    batches: tuple[pa.RecordBatch, ...]
+    lost_bytes: int  # unreadable bytes at the end of the stream; 0 for an intact stream
+
+    @property
+    def rows(self) -> int:
+        """Number of readable rows."""
+        return sum(batch.num_rows for batch in self.batches)
+
+
+def read_stream(path: Path) -> Salvaged:
+    """Every intact batch of a stream file.
+
+    The file is read, not mapped: a mapped file that shrinks kills its reader.
+
+    Raises:
+        OSError: the file cannot be opened.
+    """
+    content = path.read_bytes()
+    if not content:  # the writer was killed before its first write
+        return Salvaged(schema=None, batches=(), lost_bytes=0)
+    return read_buffer(pa.py_buffer(content))
+
+
+def batches(path: Path, launch: str, table: str) -> Iterator[pa.RecordBatch]:
+    """Every intact batch of one table of an unfinished launch, stream by stream, one at a time in memory.
+
+    Raises:
+        OSError: the launch's folder cannot be listed, or a stream cannot be opened.
+    """
+    folder = path / "streams" / launch
+    for file in sorted(folder.iterdir()) if folder.is_dir() else ():
+        if file.name.startswith(f"{table}.") and file.suffix == ".arrows" and file.stat().st_size:
+            paths.plain(path, f"streams/{launch}/{file.name}")
+            yield from _one_by_one(file)
+
+
+def _one_by_one(file: Path) -> Iterator[pa.RecordBatch]:
+    with file.open("rb") as opened:
+        try:
+            schema = schema_of(opened)
+            while True:
+                yield next_batch(opened, schema)
+        except StopIteration:
+            return
+        except (pa.ArrowException, OSError, ValueError, MemoryError) as error:
+            if not is_damage(error):
+                raise
+
+
+def schema_of(source: Any) -> pa.Schema:
+    """The schema of a stream whose messages begin at the cursor.
+
+    Raises:
+        ValueError: a column name is not UTF-8, or a type occurs in no table: a few bytes of some types (run-end encoded, null)
+        can stand for billions of rows.
+        pa.ArrowException, OSError: the stream is damaged.
+    """
+    schema = pa.ipc.open_stream(source).schema
+    if len(schema.names) > MAX_COLUMNS or any(field.type not in TYPES for field in schema):
+        raise ValueError("columns of a type that no table has")
+    return schema
+
+
+def next_batch(source: Any, schema: pa.Schema) -> pa.RecordBatch:
+    """The batch at the cursor, validated.
+
+    Raises:
+        StopIteration: the stream has ended.
+        ValueError: the batch is compressed or its columns share bytes, so that it would expand in memory; assay never writes these.
+        pa.ArrowException, OSError, MemoryError: the batch is damaged.
+    """
+    try:
+        message = pa.ipc.read_message(source)
+    except EOFError:
+        raise StopIteration from None
+    if message.type != "record batch" or _is_compressed(message.metadata.to_pybytes()):
+        raise ValueError("a message that assay does not write")
+    batch = pa.ipc.read_record_batch(message, schema)
+    batch.validate(full=True)  # a flipped bit in an offset would crash users of the batch
+    if batch.nbytes > SHARED * message.body.size:
+        raise ValueError("columns that share their bytes")
+    return batch
+
+
+def _is_compressed(message: bytes) -> bool:
+    """True if a RecordBatch message's header sets `compression`, its fourth field. Arrow has verified the flatbuffer."""
+    table = int.from_bytes(message[:4], "little")
+    field = _field(message, table, 2)
+    header = field + int.from_bytes(message[field : field + 4], "little")
+    return bool(_field(message, header, 3))
+
+
+def _field(message: bytes, table: int, number: int) -> int:
+    """Position of a field of a flatbuffer table; 0 if absent."""
+    listed = table - int.from_bytes(message[table : table + 4], "little", signed=True)
+    slot = 4 + 2 * number
+    if slot >= int.from_bytes(message[listed : listed + 2], "little"):
+        return 0
+    offset = int.from_bytes(message[listed + slot : listed + slot + 2], "little")
+    return table + offset if offset else 0
+
+
+def is_damage(error: Exception) -> bool:
+    """True if the stream is at fault: for a truncated message Arrow raises an OSError without errno."""
+    return not isinstance(error, OSError) or error.errno is None
+
+
+def read_buffer(content: pa.Buffer) -> Salvaged:
+    """Every intact batch of a stream held in memory."""
+    source = pa.BufferReader(content)
+    batches: list[pa.RecordBatch] = []
+    intact_bytes, schema = 0, None
+    try:
+        schema = schema_of(source)
+        intact_bytes = source.tell()
+        while True:
+            batches.append(next_batch(source, schema))
+            intact_bytes = source.tell()
+    except StopIteration:
+        end = (
+            intact_bytes + len(END_MARK) if content[intact_bytes : intact_bytes + len(END_MARK)].to_pybytes() == END_MARK else intact_bytes
+        )
+        return Salvaged(schema=schema, batches=tuple(batches), lost_bytes=content.size - end)
+    except (pa.ArrowException, OSError, ValueError, MemoryError):
+        return Salvaged(schema=schema, batches=tuple(batches), lost_bytes=content.size - intact_bytes)
+
+
+# ---- sorting ---------------------------------------------------------------------------------------------------------
+
+
+GROUP_BYTES: Final = 32 << 20  # of a row group, before compression
+GROUP_ROWS: Final = 1 << 16
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where an intact batch begins in its file."""
+
+    file: Path
+    offset: int
+
+
+@dataclass(kw_only=True)
+class Scanned:
+    """Result of the first pass over one table of a launch."""
+
+    schema: pa.Schema | None = None
+    places: list[Place] = field(default_factory=list)
+    rows: list[int] = field(default_factory=list)  # per batch
+    keys: list[pa.RecordBatch] = field(default_factory=list)  # sort columns, per batch
+    bytes: int = 0
+    lost: dict[Path, int] = field(default_factory=dict)  # unreadable bytes at the end of a file
+    kept: dict[Path, int] = field(default_factory=dict)  # readable rows per file
+    foreign: list[Path] = field(default_factory=list)  # files with other columns
+
+
+def scan(paths: Sequence[Path], name: str) -> Scanned:
+    """Find every intact batch in the streams of one table. Raises OSError: a file cannot be read."""
+    scanned = Scanned()
+    for path in paths:
+        if size := path.stat().st_size:
+            _scan_file(path, size, TABLES[name].order, scanned)
+    return scanned
+
+
+def _scan_file(path: Path, size: int, order: Sequence[str], scanned: Scanned) -> None:
+    readable_bytes = rows = 0
+    end_mark = False
+    with path.open("rb") as file:
+        try:
+            schema = schema_of(file)
+            readable_bytes = file.tell()
+            if scanned.schema is not None and schema != scanned.schema:
+                scanned.foreign.append(path)
+                return
+            while True:
+                offset = file.tell()
+                batch = next_batch(file, schema)
+                scanned.schema = schema
+                scanned.places.append(Place(path, offset))
+                scanned.rows.append(batch.num_rows)
+                scanned.keys.append(_copied(batch.select([column for column in order if column in batch.schema.names])))
+                scanned.bytes += batch.nbytes
+                rows += batch.num_rows
+                readable_bytes = file.tell()
+        except StopIteration:
+            file.seek(readable_bytes)
+            end_mark = file.read(len(END_MARK)) == END_MARK
+        except (pa.ArrowException, OSError, ValueError, MemoryError) as error:
+            if not is_damage(error):
+                raise
+    scanned.kept[path] = rows
+    if lost := size - readable_bytes - (len(END_MARK) if end_mark else 0):
+        scanned.lost[path] = lost
+
+
+def _copied(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """A copy that does not keep the other columns' memory alive."""
+    return batch.take(pa.array(np.arange(batch.num_rows)))
+
+
+def groups(found: Scanned) -> Iterator[pa.Table]:
+    """The sorted rows, some megabytes at a time. Raises OSError: a file cannot be read."""
+    if found.schema is None:
+        return
+    order = _order(found)
+    starts = np.concatenate([[0], np.cumsum(found.rows)]).astype(np.int64)
+    step = max(1, min(GROUP_ROWS, len(order) * GROUP_BYTES // max(1, found.bytes)))
+    for begin in range(0, len(order), step):
+        yield _gathered(found, starts, order[begin : begin + step])
+
+
+def _order(scanned: Scanned) -> npt.NDArray[np.int64]:
+    import pyarrow.compute as pc
+
+    keys = pa.Table.from_batches(scanned.keys)
+    if not keys.num_columns:
+        return np.arange(sum(scanned.rows), dtype=np.int64)
+    by = [(column, "ascending") for column in keys.column_names]
+    order: npt.NDArray[np.int64] = pc.sort_indices(keys, sort_keys=by).to_numpy().astype(np.int64)
+    return order
+
+
+def _gathered(scanned: Scanned, starts: npt.NDArray[np.int64], wanted: npt.NDArray[np.int64]) -> pa.Table:
+    """The rows with the given numbers, in that order."""
+    by_place = np.argsort(wanted, kind="stable")
+    ascending = wanted[by_place]
+    parts = []
+    for number in np.unique(np.searchsorted(starts, ascending, side="right") - 1).tolist():
+        first, last = np.searchsorted(ascending, starts[number : number + 2])
+        batch = _read(scanned.places[number], scanned.schema)
+        whole = last - first == batch.num_rows
+        parts.append(batch if whole else batch.take(pa.array(ascending[first:last] - starts[number])))
+    back = np.empty(len(wanted), dtype=np.int64)
+    back[by_place] = np.arange(len(wanted))
+    return pa.Table.from_batches(parts).combine_chunks().take(pa.array(back))
+
+
+def _read(place: Place, schema: pa.Schema | None) -> pa.RecordBatch:
+    with place.file.open("rb") as file:
+        file.seek(place.offset)
+        return pa.ipc.read_record_batch(pa.ipc.read_message(file), schema)
