@@ -12,8 +12,9 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 
+from fireassay.spec.claim import claim_schema
 from fireassay.spec.experiment import Experiment
-from fireassay.spec.load import claim_schema, json_schema, key_table, section_table, to_toml
+from fireassay.spec.load import json_schema, key_table, section_table, to_toml
 from tests.spec.making import experiments, smallest
 
 jsonschema = pytest.importorskip("jsonschema")

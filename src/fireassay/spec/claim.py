@@ -19,6 +19,7 @@ from pydantic import BeforeValidator, Field, ModelWrapValidatorHandler, Validati
 
 from fireassay.errors import Problem, SpecError, refuse_any
 from fireassay.spec.explain import explain
+from fireassay.spec.load import DIALECT, parse, toml_only, with_lines
 from fireassay.spec.model import Fraction, Model, Positive, Words, listed
 from fireassay.spec.sections.costs import iso_date
 
@@ -203,13 +204,16 @@ def load_claim(path: str | Path) -> Claim:
     Raises:
         SpecError: the file cannot be read, is not TOML, or is no valid claim: all problems at once, with their lines.
     """
-    from fireassay.spec.load import parse, with_lines
-
     data, text = parse(Path(path), "a claim")
     try:
         return Claim.model_validate(data)
     except SpecError as error:
         raise SpecError(with_lines(error.problems, text), str(path)) from None
+
+
+def claim_schema() -> dict[str, Any]:
+    """JSON Schema of a claim file."""
+    return {"$schema": DIALECT, **toml_only(Claim.model_json_schema(by_alias=True))}
 
 
 def _worded(problem: Problem) -> Problem:

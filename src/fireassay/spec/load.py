@@ -185,17 +185,10 @@ def _similar_file(path: Path) -> str:
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 
-def claim_schema() -> dict[str, Any]:
-    """JSON Schema of a claim file (`fireassay.spec.claim`)."""
-    from fireassay.spec.claim import Claim
-
-    return {"$schema": DIALECT, **_toml_only(Claim.model_json_schema(by_alias=True))}
-
-
 def json_schema() -> dict[str, Any]:
     """JSON Schema of an experiment file, with descriptions and defaults."""
-    schema: dict[str, Any] = _toml_only(Experiment.model_json_schema(by_alias=True))
-    schema["$defs"]["Fault"] = _toml_only(Fault.complete().model_json_schema(by_alias=True))
+    schema: dict[str, Any] = toml_only(Experiment.model_json_schema(by_alias=True))
+    schema["$defs"]["Fault"] = toml_only(Fault.complete().model_json_schema(by_alias=True))
     efficiency = schema["$defs"]["Gates"]["properties"]["efficiency"]
     bounds = {key: efficiency.pop(key) for key in ("type", "exclusiveMinimum", "maximum") if key in efficiency}
     efficiency["anyOf"] = [bounds, {"const": "none"}]
@@ -240,13 +233,13 @@ def _default(key: Key) -> str:
     return "not set" if key.default is None else shown(key.default)
 
 
-def _toml_only(schema: Any) -> Any:
+def toml_only(schema: Any) -> Any:
     """The schema without null, which TOML lacks and editors must not offer."""
     if isinstance(schema, list):
-        return [_toml_only(part) for part in schema]
+        return [toml_only(part) for part in schema]
     if not isinstance(schema, dict):
         return schema
-    kept = {name: _toml_only(part) for name, part in schema.items() if not (name == "default" and part is None)}
+    kept = {name: toml_only(part) for name, part in schema.items() if not (name == "default" and part is None)}
     choices = [choice for choice in kept.get("anyOf", ()) if choice != {"type": "null"}]
     if len(choices) == 1 and len(kept["anyOf"]) == 2:
         kept.pop("anyOf")

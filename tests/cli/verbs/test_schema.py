@@ -8,7 +8,8 @@ import pytest
 
 from fireassay.cli import main
 from fireassay.reports.documents import document
-from fireassay.spec.load import claim_schema, json_schema, key_table
+from fireassay.spec.claim import claim_schema
+from fireassay.spec.load import json_schema, key_table
 
 
 def test_the_schema_is_printed_as_json(capsys: pytest.CaptureFixture[str]) -> None:

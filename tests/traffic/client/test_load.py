@@ -20,7 +20,8 @@ from fireassay.traffic.arrivals.schedule import Schedule
 from fireassay.traffic.client.due import Agenda
 from fireassay.traffic.client.load import Load
 from fireassay.traffic.client.log import RequestLog
-from fireassay.traffic.parts import NS, Answer, Ask, Json, Made, Plan, Prompt, Reply, Wire
+from fireassay.traffic.client.plan import NS, Made, Plan
+from fireassay.traffic.parts import Answer, Ask, Json, Prompt, Reply, Wire
 from fireassay.traffic.wire.response import Exchange
 from fireassay.traffic.wire.transports import InProcess
 from tests.limits import PROCESS_S

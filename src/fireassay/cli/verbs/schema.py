@@ -32,9 +32,9 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 def _run(arguments: argparse.Namespace) -> int:
     from fireassay.reports.documents import document
     from fireassay.reports.documents.json_object import key_tables
-    from fireassay.spec.claim import Claim
+    from fireassay.spec.claim import Claim, claim_schema
     from fireassay.spec.experiment import Experiment
-    from fireassay.spec.load import claim_schema, json_schema, key_table
+    from fireassay.spec.load import json_schema, key_table
 
     if arguments.document is not None:
         declared = document(arguments.document)

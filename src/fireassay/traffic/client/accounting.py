@@ -19,7 +19,8 @@ from typing import Any, Final
 
 from fireassay.traffic.client.due import NEVER
 from fireassay.traffic.client.log import LogRow, RequestLog, Times, times_of
-from fireassay.traffic.parts import NS, Answer, Ended, Json, Made, Plan, Prompt, Request
+from fireassay.traffic.client.plan import NS, Made, Plan, Request
+from fireassay.traffic.parts import Answer, Ended, Json, Prompt
 from fireassay.traffic.replies.openai_json import model_named, rate_limits, status_of
 from fireassay.traffic.wire.response import Exchange
 

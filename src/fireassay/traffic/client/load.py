@@ -19,8 +19,8 @@ from fireassay.errors import WorkloadError
 from fireassay.traffic.client.accounting import WARM_UP, InFlight
 from fireassay.traffic.client.due import NEVER, Liveness, Pauses
 from fireassay.traffic.client.log import RequestLog
+from fireassay.traffic.client.plan import NS, Made, Plan, Request
 from fireassay.traffic.client.timer import Timer
-from fireassay.traffic.parts import NS, Made, Plan, Request
 from fireassay.traffic.wire.response import Exchange
 
 SLICE_NS: Final = 50_000  # time slice for parsing and preparing before sockets are polled again

@@ -37,8 +37,9 @@ from fireassay.traffic.client import due
 from fireassay.traffic.client.due import Agenda
 from fireassay.traffic.client.load import Load
 from fireassay.traffic.client.log import MAX_SAID_LENGTH, RequestLog
+from fireassay.traffic.client.plan import NS, Made, Plan
 from fireassay.traffic.client.timer import give_way, steady
-from fireassay.traffic.parts import NS, Ask, Backend, Json, Made, Plan, Task
+from fireassay.traffic.parts import Ask, Backend, Json, Task
 from fireassay.traffic.wire.transports import MODEL_THREAD, Way, stamped, ways
 
 if TYPE_CHECKING:

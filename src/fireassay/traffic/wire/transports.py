@@ -20,7 +20,8 @@ from typing import Any, Final, Protocol
 
 from fireassay.errors import EnvironmentLacks, WorkloadError
 from fireassay.spec.sections.serving import Client, Target
-from fireassay.traffic.parts import Answer, Ask, Backend, Ended, Made, Sign, Transport, Wire
+from fireassay.traffic.client.plan import Made, Transport
+from fireassay.traffic.parts import Answer, Ask, Backend, Ended, Sign, Wire
 from fireassay.traffic.wire.compiled import Core, CorePool, built
 from fireassay.traffic.wire.connection import READ_COST, Pool
 from fireassay.traffic.wire.response import Address, Exchange, Head, Payloads, address_of
