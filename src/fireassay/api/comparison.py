@@ -9,6 +9,7 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
+from pathlib import Path
 from typing import Any, Final
 
 import polars as pl
@@ -30,54 +31,80 @@ from fireassay.verdict.comparison.types import Side
 SOURCE = "the comparison"
 
 
+QUALITY: Final = "quality"  # as the metric that decides: what decides is whether quality is held
+
+
+@dataclass(frozen=True, kw_only=True)
+class Compared:
+    """What was compared, and what came of it."""
+
+    sides: tuple[Side, ...]
+    comparison: types.Comparison
+    by_quality: bool  # quality decides, and not the speed
+
+    @property
+    def view(self) -> ComparisonView:
+        """As pages show it."""
+        base = self.sides[0]
+        return build(self.comparison, base.judgement.metrics, base.measured.experiment.workload.work)
+
+
 def compared(
-    sides: tuple[Side, ...],
+    paths: Sequence[Path],
     *,
     at: Sequence[str] = (),
     varying: Sequence[str] = (),
     force: bool = False,
     primary: str | None = None,
+    margin: float | None = None,
     history: str | None = None,
     day_to_day: float | None = None,
     watch: Watch = unwatched,
-) -> types.Comparison:
-    """Compare what the number of sides and configurations asks for: records, configurations of one, or its engines.
+) -> Compared:
+    """Judge the records, and compare what their number and that of configurations ask for.
+
+    `margin` replaces each record's own margin of quality.
 
     Raises:
-        SpecError: unknown configuration, metric or condition, or a side compared with itself.
+        SpecError: unknown configuration, metric or condition, a side compared with itself, or a margin that is not above 0 or of no score.
+        RecordError: a record is missing, damaged, or differs from its seal.
     """
-    if len(sides) == 1 and len(at) < 2 and _engines(sides[0]) > 1:
-        return verdicts.compare_engines(sides[0], primary=primary, at=_load_of(sides[0], at[0]) if at else None)
+    sides = named_sides(paths)
+    if margin is not None:
+        sides = tuple(replace(side, measured=_with_margin(side, margin)) for side in sides)
+    by_quality = primary == QUALITY or (primary is None and _decides_by_quality(sides[0]))
+    metric = None if primary == QUALITY else primary
     if len(sides) == 1:
-        _refuse_one_alone(sides[0], at)
-        return verdicts.compare_configurations(sides[0], at, primary=primary)
+        return Compared(sides=sides, comparison=_within(sides[0], at, metric), by_quality=by_quality)
     at = at or _only_answers(sides)
     # A history counts only under the baseline's conditions, else the effect under study would pass for variation between sessions.
-    between = days(history, day_to_day, sides, ("code",), watch)
+    asked = {"varying": varying, "force": force, "primary": metric, "days": days(history, day_to_day, sides, ("code",), watch)}
     if len(at) == len(sides):
-        return verdicts.compare_at(_once_each(sides), at, varying=varying, force=force, primary=primary, days=between)
-    refuse_itself(sides, "RECORD")
-    if len(at) > 1:
-        allowed = "one configuration that decides, or one for each record in their order"
-        raise refuse("--at", " ".join(at), allowed, "To compare configurations of one record, give one record.", source=SOURCE)
-    return verdicts.compare(sides, varying=varying, force=force, primary=primary, at=at[0] if at else None, days=between)
+        comparison = verdicts.compare_at(_once_each(sides), at, **asked)
+    else:
+        refuse_itself(sides, "RECORD")
+        if len(at) > 1:
+            allowed = "one configuration that decides, or one for each record in their order"
+            raise refuse("--at", " ".join(at), allowed, "To compare configurations of one record, give one record.", source=SOURCE)
+        comparison = verdicts.compare(sides, at=at[0] if at else None, **asked)
+    return Compared(sides=sides, comparison=comparison, by_quality=by_quality)
 
 
-def decides_by_quality(side: Side) -> bool:
+def _within(side: Side, at: Sequence[str], primary: str | None) -> types.Comparison:
+    """One record: its engines at a load, or its configurations."""
+    if len(at) < 2 and _engines(side) > 1:
+        return verdicts.compare_engines(side, primary=primary, at=_load_of(side, at[0]) if at else None)
+    _refuse_one_alone(side, at)
+    return verdicts.compare_configurations(side, at, primary=primary)
+
+
+def _decides_by_quality(side: Side) -> bool:
     """True if the record's result is its quality: an evaluation with a margin."""
     return side.measured.kind.judges_quality and side.measured.experiment.quality is not None
 
 
-def with_margin(sides: tuple[Side, ...], margin: float | None) -> tuple[Side, ...]:
-    """The sides with this margin instead of their own.
-
-    Raises:
-        SpecError: it is not above 0, or a record has no score that it could be about.
-    """
-    return sides if margin is None else tuple(replace(side, measured=_with_margin(side, margin)) for side in sides)
-
-
 def _with_margin(side: Side, margin: float) -> RecordData:
+    """The record with this margin instead of its own."""
     measured = side.measured
     names = [measured.experiment.quality.metric] if measured.experiment.quality is not None else list(requested(measured))
     if not 0.0 < margin < float("inf") or not names:
@@ -262,13 +289,12 @@ def compare(
         SpecError: unknown configuration, metric or condition, or a record compared with itself.
         RecordError: a record is missing, damaged, or differs from its seal.
     """
-    sides = named_sides([(record if isinstance(record, Record) else open(record, root=root)).path for record in records])
+    paths = [(record if isinstance(record, Record) else open(record, root=root)).path for record in records]
     with remarks_as_warnings():
-        result = compared(
-            sides, at=_listed(at), varying=_listed(varying), primary=primary, force=force, history=history, day_to_day=day_to_day
+        found = compared(
+            paths, at=_listed(at), varying=_listed(varying), primary=primary, force=force, history=history, day_to_day=day_to_day
         )
-    base = sides[0]
-    return Comparison(result, build(result, base.judgement.metrics, base.measured.experiment.workload.work))
+    return Comparison(found.comparison, found.view)
 
 
 def _listed(names: str | Sequence[str]) -> list[str]:

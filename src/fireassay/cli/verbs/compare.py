@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from fireassay.cli.support.bar import bar
 from fireassay.cli.support.output import Output, add_formats, emit
@@ -14,8 +14,6 @@ from fireassay.record.lookup import resolve
 
 if TYPE_CHECKING:
     from fireassay.verdict.comparison.types import Comparison
-
-QUALITY: Final = "quality"  # as --primary: quality alone decides
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -51,28 +49,27 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _run(arguments: argparse.Namespace) -> int:
     from fireassay.api import lookup
-    from fireassay.api.comparison import compared, decides_by_quality, with_margin
-    from fireassay.api.sides import named_sides
+    from fireassay.api.comparison import compared
     from fireassay.reports.documents.comparison import render
     from fireassay.reports.pages.comparison import page
-    from fireassay.reports.pages.comparison_view import build
 
-    sides = with_margin(named_sides([resolve(name, arguments.root) for name in arguments.records]), arguments.margin)
-    by_quality = arguments.primary == QUALITY or (arguments.primary is None and decides_by_quality(sides[0]))
-    comparison = compared(
-        sides,
+    found = compared(
+        [resolve(name, arguments.root) for name in arguments.records],
         at=arguments.at,
         varying=arguments.varying,
         force=arguments.force,
-        primary=None if arguments.primary == QUALITY else arguments.primary,
+        primary=arguments.primary,
+        margin=arguments.margin,
         history=arguments.history,
         day_to_day=arguments.day_to_day,
         watch=bar,
     )
-    base = sides[0]
-    view = build(comparison, base.judgement.metrics, base.measured.experiment.workload.work)
+    comparison, by_quality = found.comparison, found.by_quality
     named = [lookup.pasted(text, arguments.root) for text in arguments.records]
-    emit(Output(name="comparison", page=lambda: page(view, named, by_quality=by_quality), document=lambda: render(comparison)), arguments)
+    emit(
+        Output(name="comparison", page=lambda: page(found.view, named, by_quality=by_quality), document=lambda: render(comparison)),
+        arguments,
+    )
     if by_quality and comparison.quality:
         states = ", ".join(f"{label} {state.lower().replace('_', ' ')}" for label, state in comparison.quality.items())
         say(f"quality decides, not the speed: {states}", file=sys.stderr)
