@@ -103,8 +103,10 @@ def engine(behave: Behave = well, *, context: ssl.SSLContext | None = None) -> I
 
     async def serve() -> None:
         tasks: set[asyncio.Task[None]] = set()
+        writers: list[asyncio.StreamWriter] = []
 
         def take(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            writers.append(writer)
             task = loop.create_task(_connection(made, behave, reader, writer))
             tasks.add(task)
             task.add_done_callback(tasks.discard)
@@ -119,6 +121,8 @@ def engine(behave: Behave = well, *, context: ssl.SSLContext | None = None) -> I
                 task.cancel()
             await asyncio.wait(left)
             await asyncio.sleep(0)
+        for writer in writers:  # closed ones too, which may still wait for their client to read
+            writer.transport.abort()
         await asyncio.sleep(0)
 
     thread = threading.Thread(target=loop.run_until_complete, args=(serve(),))

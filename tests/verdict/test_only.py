@@ -15,7 +15,7 @@ from fireassay.reports.view import View
 from fireassay.spec.experiment import Experiment, Gates, Verdict
 from fireassay.spec.load import from_mapping
 from fireassay.spec.rules.experiment import notes
-from fireassay.verdict.judge import Judgement
+from fireassay.verdict.judge import Judgement, judge
 from tests.handmade import Handmade
 from tests.reports.written import written
 from tests.verdict.making import good, judged, wrong
@@ -76,7 +76,9 @@ def test_reports_start_with_what_was_asked_about() -> None:
 
 
 def test_a_metric_that_the_answer_does_not_show_is_not_computed() -> None:
-    view, judgement = shown(asked("performance"))
+    measured = asked("performance").measured()
+    judgement = judge(measured)  # its own, since tests share judgements of equal records
+    view = build(measured, judgement)
     written(view, "terminal", full=False)
     known = set(vars(judgement.results)["_known"])
     left = [row for row in view.metrics if row.name not in known]

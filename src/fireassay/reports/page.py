@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from fireassay.reports.cell import DASH, GENERAL, Cell, Figure, Link, Mark, Number, Tone, Words, number, one_line, said
 from fireassay.reports.charts.model import MARKS, Axis, Chart, Key, Panel
-from fireassay.reports.view import View
 
 if TYPE_CHECKING:
     import polars as pl
+
+    from fireassay.reports.view import View
 
 # What a page is made of comes from here.
 __all__ = ["DASH", "GENERAL", "Cell", "Chart", "Figure", "Link", "Mark", "Number", "Tone", "Words", "number", "one_line", "said"]
