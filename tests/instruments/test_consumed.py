@@ -8,6 +8,7 @@ from __future__ import annotations
 import itertools
 import json
 import random
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -758,3 +759,22 @@ def test_rows_are_noted_until_an_epoch_was_trained_on_as_a_whole(script: Script)
     script.evaluate(loader)
     script.close()
     assert evaluated(script)[-1] == (SIZE, SIZE, True)
+
+
+def test_a_hash_that_waits_for_a_processor_takes_no_time_from_the_hooks_cost(script: Script, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Hashing is not part of the cost, which is processor time: what it waited, as on a busy machine, must not be taken off either."""
+    from fireassay.instruments.fingerprints.model_hash import Watch
+
+    hashes = Watch.hashes
+
+    def waits(watch: Watch, step: int) -> Any:
+        time.sleep(0.02)
+        return hashes(watch, step)
+
+    monkeypatch.setattr(Watch, "hashes", waits)
+    for (x,) in script.loader():
+        script.train(x)
+    script.close()
+    assert script.of("fingerprints") != []
+    assert all(cost > 0 for times in script.attached.costs.times for cost in times)
+    assert sum(map(len, script.attached.costs.times)) > 3
