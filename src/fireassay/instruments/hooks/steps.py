@@ -357,9 +357,9 @@ class Attached:
             end = end if earlier else None
         if end is None:
             end = self.now()
-        hashed = recorder.model.hash_ns
+        hashed = recorder.model.hash_used_ns
         begin = recorder.turned(end)
-        self.entered += recorder.model.hash_ns - hashed  # told apart
+        self.entered += recorder.model.hash_used_ns - hashed  # told apart
         self.append((TURN, end, begin, exposed, earlier))
         self.turns.stepped.clear()
         step = calls.step = recorder.step_number

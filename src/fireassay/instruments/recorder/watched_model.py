@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
 from typing import Any, Protocol
@@ -57,6 +58,7 @@ class WatchedModel:
         self.went_on: Restored | None = None  # where this incarnation resumed
         self.optimizers: Iterable[Any] = ()  # live ones, as reported by the hooks
         self.hash_ns = 0
+        self.hash_used_ns = 0  # processor time of the thread, of hashes at the end of steps
         self.later_steps: later_gradients.LaterSteps | None = None
         self.watching: model_hash.Watch | None = None
         self.first_gradients: _first_gradients.FirstGradients | None = None
@@ -234,7 +236,7 @@ class WatchedModel:
 
     def _hash(self, watch: model_hash.Watch, step: int) -> None:
         """Hash the model now; if that fails, record the reason and continue."""
-        begin = self._now()
+        begin, used = self._now(), time.thread_time_ns()
         try:
             if step == 0 and self.first_gradients is not None and (self._recorder.workers == 1 or watch.sharded):
                 self._starts = gradients.starts(watch.model)
@@ -251,3 +253,4 @@ class WatchedModel:
             self.watching = None
             say(f"the model's parameters are not compared between replicas: {type(error).__name__}: {error}")
         self.hash_ns += self._now() - begin
+        self.hash_used_ns += time.thread_time_ns() - used
