@@ -78,15 +78,20 @@ def compared(
         return Compared(sides=sides, comparison=_within(sides[0], at, metric), by_quality=by_quality)
     at = at or _only_answers(sides)
     # A history counts only under the baseline's conditions, else the effect under study would pass for variation between sessions.
-    asked = {"varying": varying, "force": force, "primary": metric, "days": days(history, day_to_day, sides, ("code",), watch)}
+    given: dict[str, Any] = {
+        "varying": varying,
+        "force": force,
+        "primary": metric,
+        "days": days(history, day_to_day, sides, ("code",), watch),
+    }
     if len(at) == len(sides):
-        comparison = verdicts.compare_at(_once_each(sides), at, **asked)
+        comparison = verdicts.compare_at(_once_each(sides), at, **given)
     else:
         refuse_itself(sides, "RECORD")
         if len(at) > 1:
             allowed = "one configuration that decides, or one for each record in their order"
             raise refuse("--at", " ".join(at), allowed, "To compare configurations of one record, give one record.", source=SOURCE)
-        comparison = verdicts.compare(sides, at=at[0] if at else None, **asked)
+        comparison = verdicts.compare(sides, at=at[0] if at else None, **given)
     return Compared(sides=sides, comparison=comparison, by_quality=by_quality)
 
 
