@@ -35,6 +35,19 @@ QUALITY: Final = "quality"  # as the metric that decides: what decides is whethe
 
 
 @dataclass(frozen=True, kw_only=True)
+class Question:
+    """What is asked of a comparison."""
+
+    at: Sequence[str] = ()
+    varying: Sequence[str] = ()
+    force: bool = False
+    primary: str | None = None
+    margin: float | None = None  # instead of each record's own margin of quality
+    history: str | None = None
+    day_to_day: float | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
 class Compared:
     """What was compared, and what came of it."""
 
@@ -49,50 +62,35 @@ class Compared:
         return build(self.comparison, base.judgement.metrics, base.measured.experiment.workload.work)
 
 
-def compared(
-    paths: Sequence[Path],
-    *,
-    at: Sequence[str] = (),
-    varying: Sequence[str] = (),
-    force: bool = False,
-    primary: str | None = None,
-    margin: float | None = None,
-    history: str | None = None,
-    day_to_day: float | None = None,
-    watch: Watch = unwatched,
-) -> Compared:
+def compared(paths: Sequence[Path], question: Question, watch: Watch = unwatched) -> Compared:
     """Judge the records, and compare what their number and that of configurations ask for.
-
-    `margin` replaces each record's own margin of quality.
 
     Raises:
         SpecError: unknown configuration, metric or condition, a side compared with itself, or a margin that is not above 0 or of no score.
         RecordError: a record is missing, damaged, or differs from its seal.
     """
     sides = named_sides(paths)
-    if margin is not None:
-        sides = tuple(replace(side, measured=_with_margin(side, margin)) for side in sides)
-    by_quality = primary == QUALITY or (primary is None and _decides_by_quality(sides[0]))
-    metric = None if primary == QUALITY else primary
-    if len(sides) == 1:
-        return Compared(sides=sides, comparison=_within(sides[0], at, metric), by_quality=by_quality)
-    at = at or _only_answers(sides)
+    if question.margin is not None:
+        sides = tuple(replace(side, measured=_with_margin(side, question.margin)) for side in sides)
+    by_quality = question.primary == QUALITY or (question.primary is None and _decides_by_quality(sides[0]))
+    primary = None if question.primary == QUALITY else question.primary
+    found = _within(sides[0], question.at, primary) if len(sides) == 1 else _between(sides, replace(question, primary=primary), watch)
+    return Compared(sides=sides, comparison=found, by_quality=by_quality)
+
+
+def _between(sides: tuple[Side, ...], question: Question, watch: Watch) -> types.Comparison:
+    """Several records, at one configuration or at one of each."""
+    at = question.at or _only_answers(sides)
     # A history counts only under the baseline's conditions, else the effect under study would pass for variation between sessions.
-    given: dict[str, Any] = {
-        "varying": varying,
-        "force": force,
-        "primary": metric,
-        "days": days(history, day_to_day, sides, ("code",), watch),
-    }
+    between = days(question.history, question.day_to_day, sides, ("code",), watch)
+    varying, force, primary = question.varying, question.force, question.primary
     if len(at) == len(sides):
-        comparison = verdicts.compare_at(_once_each(sides), at, **given)
-    else:
-        refuse_itself(sides, "RECORD")
-        if len(at) > 1:
-            allowed = "one configuration that decides, or one for each record in their order"
-            raise refuse("--at", " ".join(at), allowed, "To compare configurations of one record, give one record.", source=SOURCE)
-        comparison = verdicts.compare(sides, at=at[0] if at else None, **given)
-    return Compared(sides=sides, comparison=comparison, by_quality=by_quality)
+        return verdicts.compare_at(_once_each(sides), at, varying=varying, force=force, primary=primary, days=between)
+    refuse_itself(sides, "RECORD")
+    if len(at) > 1:
+        allowed = "one configuration that decides, or one for each record in their order"
+        raise refuse("--at", " ".join(at), allowed, "To compare configurations of one record, give one record.", source=SOURCE)
+    return verdicts.compare(sides, varying=varying, force=force, primary=primary, at=at[0] if at else None, days=between)
 
 
 def _within(side: Side, at: Sequence[str], primary: str | None) -> types.Comparison:
@@ -296,9 +294,8 @@ def compare(
     """
     paths = [(record if isinstance(record, Record) else open(record, root=root)).path for record in records]
     with remarks_as_warnings():
-        found = compared(
-            paths, at=_listed(at), varying=_listed(varying), primary=primary, force=force, history=history, day_to_day=day_to_day
-        )
+        question = Question(at=_listed(at), varying=_listed(varying), primary=primary, force=force, history=history, day_to_day=day_to_day)
+        found = compared(paths, question)
     return Comparison(found.comparison, found.view)
 
 

@@ -49,12 +49,11 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _run(arguments: argparse.Namespace) -> int:
     from fireassay.api import lookup
-    from fireassay.api.comparison import compared
+    from fireassay.api.comparison import Question, compared
     from fireassay.reports.documents.comparison import render
     from fireassay.reports.pages.comparison import page
 
-    found = compared(
-        [resolve(name, arguments.root) for name in arguments.records],
+    question = Question(
         at=arguments.at,
         varying=arguments.varying,
         force=arguments.force,
@@ -62,8 +61,8 @@ def _run(arguments: argparse.Namespace) -> int:
         margin=arguments.margin,
         history=arguments.history,
         day_to_day=arguments.day_to_day,
-        watch=bar,
     )
+    found = compared([resolve(name, arguments.root) for name in arguments.records], question, bar)
     comparison, by_quality = found.comparison, found.by_quality
     named = [lookup.pasted(text, arguments.root) for text in arguments.records]
     emit(
