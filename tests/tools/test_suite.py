@@ -48,6 +48,7 @@ def suite(folder: Path, source: str, *words: str) -> tuple[int, list[str]]:
     return done.returncode, done.stdout.splitlines()
 
 
+@pytest.mark.deep
 def test_what_fails_beside_others_only_is_named_and_the_run_is_green(tmp_path: Path) -> None:
     code, lines = suite(tmp_path, ALL_KINDS)
     assert (code, lines[-1]) == (0, "4 passed, 0 failed, 1 skipped"), "\n".join(lines)

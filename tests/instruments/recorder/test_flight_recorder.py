@@ -185,6 +185,7 @@ def test_the_hooks_see_the_calls_that_torch_lists_no_less_and_no_more(ranks: lis
         assert seen == told
 
 
+@pytest.mark.deep
 @pytest.mark.torch
 @pytest.mark.slow
 def test_what_the_recorder_held_is_an_event_of_the_rank(ranks: list[list[Any]]) -> None:

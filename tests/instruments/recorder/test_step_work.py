@@ -61,6 +61,7 @@ def test_the_peak_is_measured_between_two_steps(monkeypatch: pytest.MonkeyPatch)
     assert second[4] - first[5] >= told["duration_ns"]  # begin of the second - end of the first
 
 
+@pytest.mark.deep
 def test_the_peak_is_measured_in_the_precision_that_was_declared(monkeypatch: pytest.MonkeyPatch) -> None:
     from fireassay.instruments.flops import gemm_peak
 

@@ -40,6 +40,7 @@ def test_the_model_goes_on_beyond_the_measured_counts_and_amdahls_line_is_above_
     assert (amdahl.points[-1][1] or 0.0) >= (measured.points[-1][1] or 0.0)
 
 
+@pytest.mark.deep
 def test_the_held_out_mark_and_the_tinted_region_are_where_they_belong() -> None:
     """16 measured: beyond 32 the model speaks alone; the shortest step is at about 70."""
     found = drawn()

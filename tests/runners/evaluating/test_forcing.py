@@ -171,6 +171,7 @@ def test_the_page_says_it_in_words(measured: RecordData) -> None:
     assert "engine wrong: the 99.9th percentile of the KL divergence" in made.answer.headline
 
 
+@pytest.mark.deep
 @pytest.mark.slow
 def test_a_wrong_replica_is_named_over_http(tmp_path: Path) -> None:
     with echo_engine(likely) as a, echo_engine(rounded) as b, echo_engine(wrong) as c:

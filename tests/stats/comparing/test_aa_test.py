@@ -25,6 +25,7 @@ def test_too_few_launches_say_nothing() -> None:
     assert alike([1.0] * (MIN_LAUNCHES - 1)) is None
 
 
+@pytest.mark.deep
 def test_the_floor_of_independent_launches_is_that_of_the_normal_distribution() -> None:
     # |difference of two means of 5| exceeds 1.96 sd sqrt(2/5) in 5 % of cases: 1.24 % at a spread of 1 %
     floors = [

@@ -23,6 +23,7 @@ def test_holm_worked_out_by_hand() -> None:
     assert holm([0.01, 0.04, 0.03, 0.005]) == pytest.approx((0.03, 0.06, 0.06, 0.02))
 
 
+@pytest.mark.deep
 @pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(P_VALUES)

@@ -104,6 +104,7 @@ def sojourns(rng: np.random.Generator, rate: float, service: float, n: int) -> n
     return walk - np.minimum(np.minimum.accumulate(walk), 0.0) + served
 
 
+@pytest.mark.deep
 @pytest.mark.slow
 def test_it_finds_the_capacity_of_an_mm1_queue_as_often_as_it_says() -> None:
     """Service 10/s, 90 % within 0.6 s: mm1_quantile(.9, 6.162, 10) = .6. 5 launches of 100 s at 4 to 8/s, 200 times."""

@@ -113,6 +113,7 @@ def test_the_whole_raytracer_has_its_coherency_on_the_bound_and_no_peak() -> Non
     assert refused.sentence == "no peak up to N = 64: the fitted curve does not turn"
 
 
+@pytest.mark.deep
 @pytest.mark.slow
 @settings(max_examples=25, deadline=None)
 @given(alpha=st.floats(0.0, 0.5), beta=st.floats(0.0, 0.01), seed=st.integers(0, 10**6))

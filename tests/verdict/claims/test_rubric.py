@@ -180,6 +180,7 @@ def test_a_price_of_nothing_is_a_cost_of_nothing() -> None:
     assert (result.rows[0].usd, result.rows[0].usd_per_item, result.rows[0].items_per_usd) == (0.0, 0.0, None)
 
 
+@pytest.mark.deep
 @pytest.mark.slow
 @settings(max_examples=40)
 @given(st.dictionaries(st.integers(1, 10**7), st.floats(1e-6, 1e9), min_size=1, max_size=8), st.floats(0.01, 1.5))
