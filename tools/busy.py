@@ -10,10 +10,17 @@ from __future__ import annotations
 import subprocess
 import sys
 
+LOOP = """
+import os
+parent = os.getppid()
+while os.getppid() == parent:  # also if this program is killed
+    for _ in range(10**7): pass
+"""
+
 
 def main(loops: int, command: list[str]) -> int:
     """The command's exit code."""
-    loop = [sys.executable, "-S", "-c", "while True: pass"]
+    loop = [sys.executable, "-S", "-c", LOOP]
     busy = [subprocess.Popen(loop) for _ in range(loops)]
     try:
         return subprocess.run(command, check=False).returncode
