@@ -111,7 +111,7 @@ def tiles(view: View, quoted: str = "") -> tuple[Tile, ...]:
     )
 
 
-def told(view: View) -> str:
+def verdict_words(view: View) -> str:
     """The record's sentence without its name and status, for a headline."""
     text = view.sentence.removeprefix(f"{view.name}: ")
     for word in ("INCONCLUSIVE: ", "INVALID, no number of this record may be quoted: ", "INVALID: ", "FAIL: "):

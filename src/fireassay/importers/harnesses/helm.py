@@ -56,7 +56,7 @@ class Collected(base.Digests):
     failed: int = 0
 
     def balanced(self, name: str) -> bool:
-        """Whether HELM's mean, trial by trial, is the mean over items of their means: one value in every trial, and no failure."""
+        """True if HELM's mean, trial by trial, is the mean over items of their means: one value in every trial, and no failure."""
         times = Counter(item for (item, _), one in self.instances.items() if name in one.scores)
         return name not in self.several and len(set(times.values())) == 1 and not self.failed
 

@@ -252,7 +252,7 @@ def is_sharded(model: Any) -> bool:
 
 
 def is_flat(model: Any) -> bool:
-    """Whether FSDP1 has concatenated and split its parameters, so that a rank's part belongs to no single parameter."""
+    """True if FSDP1 has concatenated and split its parameters, so that a rank's part belongs to no single parameter."""
     return any(type(module).__name__ == "FullyShardedDataParallel" for module in model.modules())
 
 

@@ -86,8 +86,8 @@ def _value(view: View, name: str) -> Value:
 def _headline(view: View) -> str:
     time = _value(view, TRIAL_TIME.name)
     if view.status == "INVALID":
-        return f"no number counts: {answering.told(view)}"
-    return answering.told(view) if view.status == "INCONCLUSIVE" else f"{show(time).full} a call"
+        return f"no number counts: {answering.verdict_words(view)}"
+    return answering.verdict_words(view) if view.status == "INCONCLUSIVE" else f"{show(time).full} a call"
 
 
 def _lines(view: View) -> Iterator[Line]:

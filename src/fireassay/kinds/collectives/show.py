@@ -82,7 +82,7 @@ def sections(view: View) -> Iterator[Section]:
         "Sizes",
         "What does each size give?",
         lambda: (*tables.numbers(view), *questions.by_configuration(view, "performance")),
-        questions.told(view, "performance"),
+        questions.dimension_words(view, "performance"),
     )
     if view.pairs:
         yield questions.section("links", "Links", "Which ranks are close to each other?", lambda: questions.charts(view, topology))
@@ -91,7 +91,7 @@ def sections(view: View) -> Iterator[Section]:
         "Correctness",
         "Were the data right?",
         lambda: questions.by_configuration(view, "correctness"),
-        questions.told(view, "correctness"),
+        questions.dimension_words(view, "correctness"),
     )
     yield from questions.closing(view, ())
 
@@ -138,10 +138,10 @@ def _groups(view: View) -> list[list[Cell]]:
 
 def _headline(view: View) -> str:
     if view.status == "INVALID":
-        return f"no number counts: {answering.told(view)}"
+        return f"no number counts: {answering.verdict_words(view)}"
     cell = _largest(view)
     if view.status != "PASS" or cell is None:
-        return answering.told(view)
+        return answering.verdict_words(view)
     bandwidth, time = view.value(BUSBW.name, cell.name), view.value(COLLECTIVE_TIME.name, cell.name)
     told = f"busbw {show(bandwidth, GIGABYTES).full}" if isinstance(bandwidth, Estimate) else _shown(time)
     return f"{cell.op}, {count(cell.workers, 'workers')}: {told} at {size_words(cell.size)}"

@@ -62,7 +62,7 @@ def _headline(view: View) -> str:
     """The decision with its number; without a margin the scores."""
     worst = _deciding(view)
     if worst is None or worst.status != view.status or not isinstance(worst.change, Estimate):  # something else decides
-        return answering.told(view)
+        return answering.verdict_words(view)
     several = f" in {worst.task}" if len({row.task for row in of(view).held}) > 1 else ""
     told = f"{worst.metric} {signed(worst.change)}, margin {given(of(view).margin or 0.0)}"
     why = f"; {worst.why}" if worst.why else ""
@@ -216,7 +216,7 @@ def question_sections(view: View, columns: Sequence[tuple[str, Callable[[LaunchR
         "Scores",
         "How good are the answers?",
         lambda: (*tables.score_plots(view), *tables.scores(view)),
-        questions.told(view, "correctness"),
+        questions.dimension_words(view, "correctness"),
     )
     if tables.of(view).divergence:
         asked = "Does every engine compute what the reference computes?"
@@ -230,7 +230,7 @@ def question_sections(view: View, columns: Sequence[tuple[str, Callable[[LaunchR
     if len(view.columns) > 1:
         yield questions.section("flips", "Flips", "Which items changed?", lambda: tables.flips(view))
     yield questions.section(
-        "outcomes", "Outcomes", "Was every item answered?", lambda: tables.outcomes(view), questions.told(view, "reliability")
+        "outcomes", "Outcomes", "Was every item answered?", lambda: tables.outcomes(view), questions.dimension_words(view, "reliability")
     )
     trade = quality_price(view)
     if not trade[0].missing:

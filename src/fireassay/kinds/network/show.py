@@ -127,9 +127,9 @@ def brief(view: View) -> tuple[Section, ...]:
 
 def _headline(view: View) -> str:
     if view.status == "INVALID":
-        return f"no number counts: {answering.told(view)}"
+        return f"no number counts: {answering.verdict_words(view)}"
     if view.status != "PASS" or view.network is None:
-        return answering.told(view)
+        return answering.verdict_words(view)
     host = view.network.hosts[0]
     there, back = (view.value(LINK_RATE.name, f"{host}{end}") for end in ("", BACK))
     told = f"{host}: {_words(there, MEGABITS)} there, {_words(back, MEGABITS)} back, round trip {_words(view.value(ROUND_TRIP.name, host))}"

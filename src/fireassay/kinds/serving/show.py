@@ -122,13 +122,15 @@ def question_sections(view: View, columns: Sequence[tuple[str, Callable[[LaunchR
     yield Section(
         key="goodput", title="Goodput", question=GOODPUT, role=first, content=lambda: questions.charts(view, loads.goodput, absent=False)
     )
-    yield questions.section("levels", "Loads", "What does each load give?", lambda: _loads(view), questions.told(view, "performance"))
+    yield questions.section(
+        "levels", "Loads", "What does each load give?", lambda: _loads(view), questions.dimension_words(view, "performance")
+    )
     yield questions.section(
         "metrics-correctness",
         "Correctness",
         "Are the answers right?",
         lambda: (*questions.charts(view, quality, absent=False), *_details_of(view, ""), *questions.by_configuration(view, "correctness")),
-        questions.told(view, "correctness"),
+        questions.dimension_words(view, "correctness"),
     )
     yield questions.section("tails", "Latencies", "How are latencies distributed?", lambda: _tails(view))
     for dimension, title, question in (

@@ -55,7 +55,7 @@ def sections(view: View) -> Iterator[Section]:
             "Counts",
             "What does each worker count give?",
             lambda: (questions.levels(view, "workers"), *questions.verdict(view), *questions.by_configuration(view, "performance")),
-            f"{questions.told(view, 'performance')} Numbers are over launches, with {view.confidence} intervals.".strip(),
+            f"{questions.dimension_words(view, 'performance')} Numbers are over launches, with {view.confidence} intervals.".strip(),
         )
     yield from _dimension(
         view, "correctness", "Is the result still right?", lambda: (*_layers(view), *questions.charts(view, quality, absent=False))
@@ -72,7 +72,7 @@ def _dimension(view: View, dimension: str, question: str, content: Callable[[], 
     """A dimension's question; nothing where nobody asked."""
     if dimension in view.dimensions and (dimension not in view.unasked or (dimension == "cost" and view.spent)):
         title = {"correctness": "Correctness", "cost": "Cost", "reliability": "Faults"}[dimension]
-        reply = questions.told(view, dimension) if dimension not in view.unasked else "No price was given."
+        reply = questions.dimension_words(view, dimension) if dimension not in view.unasked else "No price was given."
         yield questions.section(
             f"metrics-{dimension}", title, question, lambda: (*content(), *questions.by_configuration(view, dimension)), reply
         )

@@ -35,7 +35,11 @@ def of_dimension(view: View, dimension: str, title: str, question: str, content:
     """A dimension's question with its evidence; nothing where nobody asked."""
     if dimension in view.dimensions and dimension not in view.unasked:
         yield section(
-            f"metrics-{dimension}", title, question, lambda: (*content(), *by_configuration(view, dimension)), told(view, dimension)
+            f"metrics-{dimension}",
+            title,
+            question,
+            lambda: (*content(), *by_configuration(view, dimension)),
+            dimension_words(view, dimension),
         )
 
 
@@ -46,7 +50,7 @@ def closing(view: View, columns: Sequence[tuple[str, Callable[[LaunchRow], Cell]
     yield made(view)
 
 
-def told(view: View, dimension: str) -> str:
+def dimension_words(view: View, dimension: str) -> str:
     """What a dimension says, if a sentence or two hold for all configurations; else `by_configuration` has it."""
     sentences = _sentences(view, dimension)
     if len(sentences) > MAX_TOLD:

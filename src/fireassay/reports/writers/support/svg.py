@@ -158,10 +158,10 @@ class _Frame:
     # ---- marks ----
 
     def _marks(self) -> Iterator[str]:
-        def look(mark: Drawn) -> tuple[str, str]:
+        def style_of(mark: Drawn) -> tuple[str, str]:
             return getattr(mark, "series", ""), getattr(mark, "role", "ink")
 
-        for (series, role), some in groupby(self.panel.marks, key=look):
+        for (series, role), some in groupby(self.panel.marks, key=style_of):
             number = self._series.get(series, 0)
             switched = f" g{number}" if number else ""
             yield f'<g class="c-{role}{switched}">{"".join(self._mark(mark) for mark in some)}</g>'
