@@ -16,7 +16,7 @@ from fireassay.clock import FakeClock
 from fireassay.errors import RecordError
 from fireassay.record.folder import create
 from fireassay.record.lookup import resolve
-from fireassay.record.reader import MIGRATED, open_record
+from fireassay.record.reader import MIGRATED, judged_from, open_record, refuse_gaps
 from fireassay.record.tables import FORMAT_VERSION, TABLES
 from fireassay.record.writer import StreamWriter
 from tests.record.making import experiment, launch_row, sealed, step_row, unfinished
@@ -291,3 +291,8 @@ def test_migrations_change_no_table_that_is_read_as_todays(repository: Path) -> 
     assert len(steps) == FORMAT_VERSION - 1
     table = pa.table({"launch": pa.array([0, 1], pa.int32())})
     assert [name for name in set(TABLES) - set(MIGRATED) for step in steps if step.table(name, lambda _: table) is not table] == []
+
+
+def test_what_cannot_be_judged_says_where_it_failed(tmp_path: Path) -> None:
+    with pytest.raises(RecordError, match=r"KeyError at reader:\d+: "), judged_from(tmp_path):
+        refuse_gaps(tmp_path, "no such table", {})

@@ -324,7 +324,7 @@ _STUMBLES: Final = (ArithmeticError, AssertionError, AttributeError, LookupError
 def _unjudged(path: Path, error: BaseException) -> RecordError:
     import traceback
 
-    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if f"{os.sep}assay{os.sep}" in frame.filename]
+    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if f"{os.sep}fireassay{os.sep}" in frame.filename]
     where = f" at {Path(frames[-1].filename).stem}:{frames[-1].lineno}" if frames else ""
     why = " ".join(str(error)[:MAX_REASON_LENGTH].split())
     return RecordError(

@@ -25,8 +25,6 @@ from fireassay.spec.kind import Kind
 from fireassay.verdict.types import DIMENSIONS, DimensionResult, Finding, GateResult, LayerResult, Recommendation, Status
 
 if TYPE_CHECKING:
-    import polars as pl
-
     from fireassay.frames.evaluation.flipped import Flip
     from fireassay.frames.links.network_probe import Network
     from fireassay.frames.links.pairs import Pairs

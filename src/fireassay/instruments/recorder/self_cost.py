@@ -8,9 +8,7 @@ writing is measured separately, as the CPU time of the flushing thread. No rando
 from __future__ import annotations
 
 import time
-from bisect import bisect_left
-from collections.abc import Callable, Sequence
-from itertools import accumulate
+from collections.abc import Callable
 from statistics import median
 
 from fireassay.instruments.recorder.inactive import Probe
@@ -24,13 +22,6 @@ def cost_per_step(recorder: Probe, *, now: Callable[[], int] = time.monotonic_ns
     """(nanoseconds per marked step, number of steps measured) of a probe that records into memory."""
     differences = [(_marked(recorder, now) - _bare(now)) / STEPS_PER_CHUNK for _ in range(CHUNKS)]
     return max(0.0, median(differences)), CHUNKS * STEPS_PER_CHUNK
-
-
-def weighted_median(values: Sequence[tuple[float, float]]) -> float:
-    """The weighted median of (value, weight) pairs, not empty: the least value at which the cumulative weight reaches half."""
-    ordered = sorted(values)
-    below = list(accumulate(weight for _, weight in ordered))
-    return ordered[bisect_left(below, below[-1] / 2)][0]
 
 
 def _marked(recorder: Probe, now: Callable[[], int]) -> int:

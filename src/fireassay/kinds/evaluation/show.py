@@ -39,7 +39,7 @@ BESIDE: Final = (NO_ANSWER.name, OUTPUT_THROUGHPUT.name, REQUEST_THROUGHPUT.name
 MAX_SCORES: Final = 3  # scores beside them in a narrow table
 MAX_NAMED: Final = 2  # other sides with the same decision
 MAX_REPORTED: Final = 60  # reported numbers that are shown
-MAX_TASKS: Final = 3  # whose conditions are told; more are counted
+MAX_TASKS: Final = 3  # named with their conditions; the rest is a number
 DIGEST: Final = 12  # digits of a digest that identifies items
 COLUMNS: Final = record.TRAINING_COLUMNS
 
