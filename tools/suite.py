@@ -1,4 +1,4 @@
-"""Which tests fail, and which of them only beside others?  Runs a tier of the suite on three workers, then what failed once more, alone.
+"""Which tests fail, and which of them only beside others?  Runs a tier of the suite on some workers, then what failed once more, alone.
 
     python tools/suite.py [test] [test-all] [what pytest takes]
 
@@ -13,12 +13,15 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import time
 from collections import Counter
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from xml.etree import ElementTree
 
-BESIDE = ("-n", "3", "--dist", "worksteal")  # a third worker, since many tests wait; whoever is done takes over from the others
+BESIDE = ("--dist", "worksteal")  # whoever is done takes over from the others
+WORKERS = 3  # for two processors, since many tests wait
+WORKERS_BESIDE = 6  # where other programs compute: the machine is shared by processes, so more of them get more of it
 ALONE = ("-p", "no:xdist", "--last-failed", "--last-failed-no-failures", "none", "-qq")  # -qq: without a second closing line
 TIERS = {"test": ("-m", "not deep"), "test-all": ("-m", "deep")}
 MAX_SHOWN = 50
@@ -37,6 +40,14 @@ def outcomes(report: Path) -> dict[str, str]:
     return found
 
 
+def workers(s: float = 0.5) -> int:
+    """How many run at the same time. Computes for so many seconds to see whether other programs do too."""
+    begin, used = time.perf_counter(), time.process_time()
+    while time.perf_counter() < begin + s:
+        pass
+    return WORKERS if time.process_time() - used > 0.7 * s else WORKERS_BESIDE
+
+
 def pytest(scratch: Path, name: str, *words: str) -> tuple[int, dict[str, str]]:
     """Run pytest with a cache of its own; its exit code and every test's outcome."""
     report = scratch / f"{name}.xml"
@@ -47,7 +58,7 @@ def pytest(scratch: Path, name: str, *words: str) -> tuple[int, dict[str, str]]:
 
 def twice(scratch: Path, words: list[str]) -> tuple[int, dict[str, str], list[str]]:
     """The exit code of both runs together, every test's outcome, and the flaky ones."""
-    code, first = pytest(scratch, "beside", *BESIDE, *words)
+    code, first = pytest(scratch, "beside", "-n", str(workers()), *BESIDE, *words)
     failed = [name for name, outcome in first.items() if outcome == "failed"]
     if code != FAILED or not 0 < len(failed) <= MAX_SHOWN:
         return code, first, []
