@@ -13,7 +13,7 @@ SUITE := $(BIN)/python tools/suite.py
 # What an installation depends on: the core of the load client is compiled by it.
 BUILT_FROM := pyproject.toml constraints.txt setup.py src/fireassay/traffic/wire/_core.c
 
-.PHONY: demo demo-full demo-serving fast test test-all test-busy prepare check package bench docs site-docs
+.PHONY: demo demo-full demo-serving fast test test-all test-busy cases prepare check package bench docs site-docs
 
 # Every verdict is a good demo: NO GAIN (9), and on a busy machine FAIL (1) and INCONCLUSIVE (4) too; INVALID and errors are not.
 ANY_VERDICT = case $$? in 1|4|9) ;; *) exit 1;; esac
@@ -46,6 +46,10 @@ fast: prepare
 test-busy: prepare
 	@# What holds on an idle machine only is no test: the same beside four loops that never wait.
 	$(BIN)/python tools/busy.py 4 $(SUITE) test
+
+cases: prepare
+	@# Inputs that failed once, each with the right value; a part of the suite.
+	$(BIN)/pytest -n 2 -q tests/cases
 
 prepare: .venv/dev.stamp
 	@# The tests start hundreds of processes; each would compile assay again where PYTHONDONTWRITEBYTECODE is set.
