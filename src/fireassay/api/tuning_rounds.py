@@ -25,6 +25,7 @@ from fireassay.runners.experiment import run
 from fireassay.runners.experiment.progress import RunProgress
 from fireassay.spec.experiment import Experiment
 from fireassay.spec.sections.tune import Choice, Tune, arm, check, choices, left_out, rounds_after, rounds_at_most
+from fireassay.spec.sections.workload import file_of
 from fireassay.verdict.tuning import Made, Tuned
 from fireassay.verdict.tuning import tuned as decide
 
@@ -130,7 +131,7 @@ class _Rounds:
     def _script(self) -> str | None:
         """The script digest as records store it; None: the script is no file."""
         with suppress(OSError, TypeError):
-            return hashlib.sha256((self.folder / str(self.experiment.workload.script)).read_bytes()).hexdigest()
+            return hashlib.sha256(file_of(self.experiment.workload.script, self.folder).read_bytes()).hexdigest()
         return None
 
 

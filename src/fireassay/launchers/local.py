@@ -69,12 +69,11 @@ def no_fork(devices: Path = Path("/dev")) -> str:
 
 def command(request: Request, *, with_torch: bool, meeting: str = "") -> list[str]:
     """The engine's command line. `meeting`: rendezvous file of a single node; "" leaves the rendezvous to torchrun."""
-    script_command, entry = [str(request.script), *request.arguments], processors.entry(request)
+    entry = processors.entry(request)
     if not with_torch:
         binding = [sys.executable, "-I", "-S", *entry] if entry else []
-        return [*binding, sys.executable, "-u", *script_command]
-    script = [*entry, sys.executable, "-u", *script_command] if entry else script_command
-    return [*isolated.python("-m", "torch.distributed.run"), *_torchrun(request, meeting), *script]
+        return [*binding, sys.executable, "-u", *request.words]
+    return [*isolated.python("-m", "torch.distributed.run"), *_torchrun(request, meeting), *base.torchrun_script(request, entry)]
 
 
 def _torchrun(request: Request, meeting: str) -> list[str]:

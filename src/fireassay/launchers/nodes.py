@@ -127,8 +127,7 @@ def engine(request: Request, host: Host, endpoint: str, run_id: str) -> list[str
         str(request.max_restarts),
         "--monitor-interval",
         "0.1",
-        str(request.script),
-        *request.arguments,
+        *base.torchrun_script(request),
     ]
 
 

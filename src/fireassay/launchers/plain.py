@@ -37,7 +37,7 @@ def start(request: Request) -> Handle:
     words = [str(request.workers), str(request.max_restarts), str(request.grace_s)]
     entry = processors.entry(request)
     binding = [sys.executable, "-I", "-S", *entry] if entry else []
-    command = [*binding, sys.executable, "-u", str(request.script), *request.arguments]
+    command = [*binding, sys.executable, "-u", *request.words]
     return base.start(request, [sys.executable, "-I", "-S", process_group.__file__, *words, *command])
 
 

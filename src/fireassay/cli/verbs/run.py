@@ -47,6 +47,7 @@ VERB = Verb(
     assay run digits.toml --dry-run          the plan, its time, what it can show
     assay run digits.toml --dry-run --detect 0.02    how many launches show a change of 2 %
     assay run --workers 1,2,4 --launches 5 -- train.py --epochs 3    with arguments of the script
+    assay run --workers 1,2,4 -- -m package.train                    a module
     assay run --workers 1,2 --steps 200 --only performance -- train.py   200 steps of a long job
     assay run RECORD --threads 1             the experiment of a record again, one condition changed
 

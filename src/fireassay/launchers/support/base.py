@@ -64,6 +64,12 @@ class Request:
     prefix: tuple[str, ...] = ()  # arguments before the engine's command: a profiler that starts it
     session: str = ""  # launches that may share what they are started from: a record's block
     most_workers: int = 0  # largest worker count of the experiment; processors are divided for that many
+    module: str = ""  # started as `python -m` does, instead of the script's file
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """Python's words for the script and its arguments."""
+        return (*(("-m", self.module) if self.module else (str(self.script),)), *self.arguments)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,6 +81,13 @@ class Ending:
     end_ns: int | None = None  # monotonic time at which its last process exited; None if unobserved
     trouble: str = ""  # a failure of the launch itself, one sentence
     left: tuple[int, ...] = ()  # processes that could not be killed
+
+
+def torchrun_script(request: Request, entry: Sequence[str] = ()) -> list[str]:
+    """torchrun's words for the script; without `--` it takes the script's options for abbreviations of its own. `entry`: a program before it."""
+    if entry:
+        return ["--", *entry, sys.executable, "-u", *request.words]
+    return ["--module", "--", *request.words[1:]] if request.module else ["--", *request.words]
 
 
 class Handle(Protocol):

@@ -130,7 +130,7 @@ def _forked(request: Request, descriptors: list[int]) -> int:
 
 def script(folder: Path, request: Request) -> list[str]:
     """torchrun's words for a worker that is a fork."""
-    return ["--no-python", sys.executable, "-I", "-S", str(PROXY), str(folder / "fork"), str(request.script), *request.arguments]
+    return ["--no-python", "--", sys.executable, "-I", "-S", str(PROXY), str(folder / "fork"), *request.words]
 
 
 def _at_import(environment: Mapping[str, str]) -> dict[str, str]:

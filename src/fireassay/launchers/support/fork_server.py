@@ -206,16 +206,20 @@ def _engine(words: list[str]) -> None:
 
 
 def _script(argv: list[str]) -> None:
-    """`python -u script.py ARGUMENT...`, with the hooks that sitecustomize would have armed."""
-    sys.argv = argv
+    """`python -u script.py ARGUMENT...` or `python -u -m MODULE ARGUMENT...`, with the hooks that sitecustomize would have armed."""
+    sys.argv, module = argv, argv[0] == "-m"
     sys.orig_argv[:] = [sys.executable, "-u", *argv]
     if not os.environ.get("PYTHONSAFEPATH"):
-        sys.path.insert(0, str(Path(argv[0]).resolve().parent))
+        sys.path.insert(0, str(Path.cwd() if module else Path(argv[0]).resolve().parent))
     if os.environ.get("FIREASSAY_ATTACH") == "1":
         from fireassay.instruments import attach, loopback
 
         loopback.arm()
         attach.arm()
+    if module:
+        sys.argv = argv[1:]  # runpy puts the module's file in the first place
+        runpy.run_module(argv[1], run_name="__main__", alter_sys=True)
+        return
     main = ModuleType("__main__")
     vars(main).update(__file__=argv[0], __builtins__=builtins, __spec__=None, __cached__=None)
     sys.modules["__main__"] = main

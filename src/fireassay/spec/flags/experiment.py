@@ -115,15 +115,18 @@ def merge(
         before = merged.get("prices")
         merged["prices"] = {"source": PRICE_SOURCE, "date": today, **(before if isinstance(before, dict) else {})}
     if command:
-        put(merged, "workload.script", command[0])
-        put(merged, "workload.arguments", list(command[1:]))
-        merged.setdefault("name", name_from(command[0]))
+        words = 2 if command[0] == "-m" else 1  # -m MODULE is one script
+        script = " ".join(command[:words])
+        put(merged, "workload.script", script)
+        put(merged, "workload.arguments", list(command[words:]))
+        merged.setdefault("name", name_from(script))
     return merged, problems
 
 
 def name_from(script: str) -> str:
-    """A record's name from a script's: "my train.py" gives "my-train"."""
-    name = re.sub(r"[^A-Za-z0-9._-]+", "-", Path(script).stem).strip("-._")
+    """A record's name from a script's: "my train.py" gives "my-train", "-m pkg.train" gives "pkg-train"."""
+    stem = script[3:].replace(".", "-") if script.startswith("-m ") else Path(script).stem
+    name = re.sub(r"[^A-Za-z0-9._-]+", "-", stem).strip("-._")
     return name[:NAME_LENGTH] or "experiment"
 
 

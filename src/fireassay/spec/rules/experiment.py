@@ -25,6 +25,7 @@ from fireassay.spec.rules.faults import fault_problems
 from fireassay.spec.rules.partial import Demand, broken, repeated, right
 from fireassay.spec.rules.serving import ENGINE_RULES, LOAD_RULES
 from fireassay.spec.sections.costs import flops_say_enough
+from fireassay.spec.sections.workload import MODULE, file_of
 
 if TYPE_CHECKING:
     from fireassay.spec.experiment import Experiment
@@ -377,7 +378,7 @@ def _missing_script(experiment: Experiment, folder: Path) -> Iterator[Problem]:
     script, runner = experiment.workload.script, experiment.workload.runner
     if not script or "\0" in script or runner in WITHOUT_SCRIPT:
         return
-    path = folder / _at_home(script)
+    path = file_of(script, folder) if script.startswith(MODULE) else folder / _at_home(script)
     if path.is_file() or (path.is_dir() and runner == "replay"):  # a replay reads a folder
         return
     if path.is_dir():

@@ -9,11 +9,30 @@ The sections [launcher], [limits] and [noise].
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+import importlib.machinery
+from pathlib import Path
+from typing import Annotated, Final, Literal
 
 from pydantic import BeforeValidator, Field
 
 from fireassay.spec.model import NAME_PATTERN, Model, PositiveSeconds, Share, Words, flag, listed, variable
+
+MODULE: Final = "-m "  # before the name of a module, as Python takes it
+
+
+def file_of(script: str, folder: Path) -> Path:
+    """The file of a script: its path, or that of the module that `python -m` would start in the folder, whether it exists or not.
+
+    Nothing is imported: a parent package's code would run.
+    """
+    if not script.startswith(MODULE):
+        return folder / Path(script).expanduser()
+    top, *rest = script.removeprefix(MODULE).strip().split(".")
+    installed = importlib.machinery.PathFinder.find_spec(top)
+    roots = [folder / top, *map(Path, (installed.submodule_search_locations if installed else None) or ())]
+    bases = [root.joinpath(*rest) for root in roots]
+    files = [file for base in bases for file in (base.parent / f"{base.name}.py", base / "__main__.py")]
+    return next((file for file in files if file.is_file()), files[0])
 
 
 class Workload(Model):
@@ -24,7 +43,7 @@ class Workload(Model):
     )
     script: str = Field(
         "",
-        description="The script to launch, relative to the experiment's file or to the working directory; the command, function or "
+        description="The script to launch, relative to the experiment's file or to the working directory, or -m MODULE; the command, function or "
         "record of other runners; for serving the server's URL, or nothing if serving.targets names the engines.",
     )
     arguments: Words = Field((), description="The script's arguments. {workers}, {seed} and {launch} are replaced for every launch.")
@@ -83,6 +102,11 @@ class Workload(Model):
         "steps with and without synchronisation alternate (DistributedDataParallel) and the collectives run alone. They "
         "show what communication adds to a step; three or more give it an interval.",
     )
+
+    @property
+    def module(self) -> str:
+        """The module of a script "-m MODULE"; "" if it is a file."""
+        return self.script.removeprefix(MODULE).strip() if self.script.startswith(MODULE) else ""
 
     @property
     def every_step(self) -> int | None:
