@@ -29,6 +29,7 @@ from fireassay.instruments.hooks.outermost_modules import Outermost
 from fireassay.instruments.hooks.own_cost import OwnCost
 from fireassay.instruments.hooks.passes import EVALUATES, EVALUATION, MAX_EVENTS, MAY_EVALUATE, REQUESTED, UPDATED, Passes
 from fireassay.instruments.hooks.sample_sources import Sources
+from fireassay.instruments.hooks.stuck_ranks import StuckRank
 from fireassay.instruments.hooks.turns import Turns
 from fireassay.instruments.hooks.updates import Updates
 from fireassay.instruments.hooks.watched_steps import LOGGED_EVERY
@@ -143,6 +144,7 @@ class Attached:
         self.costs = OwnCost()
         self._over = False
         recorder.observe(self)
+        recorder.before_flush(StuckRank(self).note)
 
     # ------------------------------------------------------------------ errors, and reading
 

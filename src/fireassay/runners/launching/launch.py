@@ -23,7 +23,7 @@ from fireassay.record.secrets.redact import redact, secret_values
 from fireassay.runners.experiment.context import Job, Made, RunContext
 from fireassay.runners.experiment.launch_loop import middle_step as middle
 from fireassay.runners.experiment.progress import LaunchProgress
-from fireassay.runners.launching import fresh_folder, profiling, watch
+from fireassay.runners.launching import fresh_folder, profiling, stuck, watch
 from fireassay.runners.launching.watch import Watch
 from fireassay.spec.experiment import Experiment
 from fireassay.spec.plan import PlannedFault, PlannedLaunch
@@ -71,6 +71,7 @@ def request_for(context: RunContext, job: Job, environment: dict[str, str], cwd:
         inner = injected.into(inner)
     return Request(
         script=fresh_folder.script_in(experiment, cwd, context.folder),
+        module=experiment.workload.module,
         arguments=tuple(filled(argument, values) for argument in experiment.workload.arguments),
         workers=planned.workers,
         environment=inner,
@@ -317,6 +318,7 @@ class LaunchRun:
             return "aborted", str(broken)
         if ending.exit_code != 0 and not self._ended_as_asked():
             why = watch.why_failed(ending, output, f"logs/{self.request.log.name}")
+            why += "" if self.strikes else stuck.left_behind(output, self.watch.ranks)
             return "failed", f"it did not recover from the fault: {why}" if self.strikes else why
         return "ok", self._missed_fault() or self._ended_early()
 
@@ -325,9 +327,10 @@ class LaunchRun:
         last = watch.explaining_line(output)
         output_clause = f"its last output was: {last}" if last else "it printed nothing"
         steps = f"after {self.watch.steps} steps" if self.watch.ranks else "before its first step"
+        deadlock = stuck.places(self.context.record.path, self.job.number, self.watch.ranks)
         return (
             f"still running after limits.launch_timeout_s = {limit:g} s, {steps}, and was ended; {output_clause}. "
-            f"Raise the limit, or shorten the script.{'' if self.watch.ranks else self._own_ranks()}"
+            f"{deadlock or 'Raise the limit, or shorten the script.'}{'' if self.watch.ranks else self._own_ranks()}"
         )
 
     def _own_ranks(self) -> str:

@@ -137,7 +137,18 @@ def script_lines(output: str) -> list[str]:
     return kept
 
 
+OWN_RANKS = (
+    "the script starts ranks of its own (torch.multiprocessing) inside each of assay's workers. Let assay start them: where RANK is set, call the "
+    'training function with int(os.environ["RANK"]) and int(os.environ["WORLD_SIZE"]) instead of spawning. Or time it as a command: '
+    "assay time -- python SCRIPT"
+)
+_SPAWNED = re.compile(r"/multiprocessing/(?:spawn|process|popen_\w+)\.py")
+_MEETING = re.compile(r"EADDRINUSE|[Aa]ddress already in use|init_process_group")
+
+
 def _hint(output: str, how: str) -> str:
+    if _SPAWNED.search(output) and _MEETING.search(output):
+        return f"; {OWN_RANKS}"
     if "No space left on device" in output:
         return "; free disk space and run it again"
     if "out of memory" in output.lower() or "MemoryError" in output:

@@ -1,0 +1,64 @@
+"""Where did the ranks wait when a launch had to be ended, or when the first of them left the others?"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Final
+
+from fireassay.errors import RecordError
+from fireassay.estimates.format import reading
+from fireassay.record.progress import Progress
+from fireassay.record.unsealed import read_launch
+from fireassay.units import BYTES
+
+KIND: Final = "step_pending"  # of the event that a rank leaves
+LEFT: Final = ("Connection closed by peer", "Connection reset by peer")  # gloo's words for a rank that is gone
+PASSES: Final = ("forward", "backward")
+EVEN: Final = (
+    "Give every rank equally many batches: a sampler that divides evenly, drop_last, an equal number of items per rank of a stream, "
+    "or torch.distributed.algorithms.join.Join."
+)
+OTHERWISE: Final = "Make every rank call the same collectives in the same order."
+
+
+def places(record: Path, launch: int, ranks: Mapping[int, Progress]) -> str:
+    """Where each rank waits, and what to change; "" if fewer than two ranks are known to wait, or all in the same call."""
+    table = None
+    with suppress(RecordError, OSError, ValueError):  # the reason for the end is told anyway
+        table, _ = read_launch(record, launch, "events")
+    rows = [] if table is None else table.select(["rank", "kind", "step", "detail"]).to_pylist()
+    last = {row["rank"]: row for row in rows if row["kind"] == KIND}
+    waiting = {rank: row for rank, row in sorted(last.items()) if rank in ranks and row["step"] == ranks[rank].steps}
+    words = {rank: _place(json.loads(row["detail"])) for rank, row in waiting.items()}
+    steps = {row["step"] for row in waiting.values()}
+    if len(waiting) < 2 or (len(set(words.values())) == 1 and len(steps) == 1):
+        return ""
+    each = ", ".join(f"rank {rank} in {words[rank]} after {row['step']} steps" for rank, row in waiting.items())
+    training = {_inside(row) in PASSES for row in waiting.values()}  # or they have left the loop
+    remedy = f"Uneven batches do this. {EVEN}" if len(steps) > 1 or len(training) > 1 else OTHERWISE
+    return f"The ranks wait in different places, each for a call that the others do not make: {each}. {remedy}"
+
+
+def left_behind(output: str, ranks: Mapping[int, Progress]) -> str:
+    """The same for a rank that ended while others still communicated with it; "" if there is none."""
+    steps = {rank: progress.steps for rank, progress in sorted(ranks.items())}
+    if len(set(steps.values())) < 2 or not any(words in output for words in LEFT):
+        return ""
+    fewest = min(steps, key=lambda rank: steps[rank])
+    return f"; rank {fewest} ended after {steps[fewest]} steps, others made up to {max(steps.values())}. {EVEN}"
+
+
+def _inside(row: Mapping[str, Any]) -> str:
+    return str(json.loads(row["detail"]).get("inside") or "")
+
+
+def _place(detail: Mapping[str, Any]) -> str:
+    calls, inside = detail.get("calls") or [], str(detail.get("inside") or "")
+    if calls:
+        first = calls[0]
+        size = f" of {reading(float(first['bytes']), BYTES)}" if first["bytes"] else ""
+        return f"{first['op']}{size}{f' of its {inside} pass' if inside in PASSES else ''}"
+    return {"": "no collective", "data": "its wait for a batch"}.get(inside, f"its {inside} pass")
