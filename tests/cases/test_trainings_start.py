@@ -183,7 +183,7 @@ def test_ranks_that_wait_in_different_calls_are_told_apart(tmp_path: Path) -> No
     first.waits(("barrier", 0))
     second.waits(("all_reduce", 8708), inside="backward")
     said = stuck.places(tmp_path, 0, progress(12, 12))
-    assert "rank 0 in barrier after 12 steps, rank 1 in all_reduce of 8.71 kB of its backward pass after 12 steps" in said
+    assert "rank 0 in barrier after 12 steps, rank 1 in all_reduce of 8,708 bytes of its backward pass after 12 steps" in said
     assert "Uneven batches" in said
     assert stuck.places(tmp_path, 0, progress(13, 13)) == ""  # they went on
 

@@ -9,10 +9,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from fireassay.errors import RecordError
-from fireassay.estimates.format import reading
 from fireassay.record.progress import Progress
 from fireassay.record.unsealed import read_launch
-from fireassay.units import BYTES
 
 KIND: Final = "step_pending"  # of the event that a rank leaves
 LEFT: Final = ("Connection closed by peer", "Connection reset by peer")  # gloo's words for a rank that is gone
@@ -59,6 +57,6 @@ def _place(detail: Mapping[str, Any]) -> str:
     calls, inside = detail.get("calls") or [], str(detail.get("inside") or "")
     if calls:
         first = calls[0]
-        size = f" of {reading(float(first['bytes']), BYTES)}" if first["bytes"] else ""
+        size = f" of {first['bytes']:,} bytes" if first["bytes"] else ""
         return f"{first['op']}{size}{f' of its {inside} pass' if inside in PASSES else ''}"
     return {"": "no collective", "data": "its wait for a batch"}.get(inside, f"its {inside} pass")
