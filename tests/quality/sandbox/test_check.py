@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from fireassay.quality.sandbox.check import Program, check_all, check_program, program
+from fireassay.quality.sandbox.check import Program, check_all, check_program, imports, program
 from fireassay.quality.sandbox.tiers import Limits, Name
 from fireassay.quality.tasks.programs import HUMANEVAL
 from tests.quality.sandbox.available import TIERS, tier
@@ -117,6 +117,89 @@ def test_the_helpers_of_the_prompt_are_those_of_the_prompt() -> None:
 
 def test_the_name_of_the_function_is_the_candidate_in_the_test() -> None:
     assert verdict(ADD, "def check(candidate):\n    assert add(1, 1) == 2\n", "def add(a, b):\n    return 7\n")[0] == "passed"
+
+
+CHECK = "def check(candidate):\n    "
+RIGHT = {
+    "a deque": ("import collections\ndef add(a, b):\n    return collections.deque([a, b])\n", "assert list(candidate(1, 2)) == [1, 2]"),
+    "keys": ("def add(a, b):\n    return {a: 1, b: 2}.keys()\n", "assert candidate(1, 2) == {1, 2}"),
+    "values": ("def add(a, b):\n    return {1: a, 2: b}.values()\n", "assert sorted(candidate(1, 2)) == [1, 2]"),
+    "a type": ("def add(a, b):\n    return type(a)\n", "assert candidate(1, 2) is int"),
+    "an iterator": ("def add(a, b):\n    yield a\n    yield b\n", "assert list(candidate(1, 2)) == [1, 2]"),
+    "a number of numpy": ("import numpy\ndef add(a, b):\n    return numpy.int64(a) + b\n", "assert candidate(1, 2) == 3"),
+    "an import of the program": ("import math\ndef add(a, b):\n    return a + b + 1e-12\n", "assert math.isclose(candidate(1, 2), 3)"),
+    "a name that the program imports": (
+        "from math import pi, isclose\ndef add(a, b):\n    return a\n",
+        "assert isclose(candidate(1, 2), 1)",
+    ),
+    "an error derived from the expected one": (
+        "class Refused(ValueError):\n    pass\ndef add(a, b):\n    raise Refused('no')\n",
+        "try:\n        candidate(1, 2)\n    except ValueError as error:\n        assert str(error) == 'no'\n    else:\n        assert False",
+    ),
+    "an error of the standard library": (
+        "import json\ndef add(a, b):\n    return json.loads('{')\n",
+        "import json\n    try:\n        candidate(1, 2)\n    except json.JSONDecodeError:\n        pass\n    else:\n        assert False",
+    ),
+    "an error that needs more than a text": (
+        "def add(a, b):\n    return b'\\xff'.decode()\n",
+        "try:\n        candidate(1, 2)\n    except UnicodeDecodeError:\n        pass\n    else:\n        assert False",
+    ),
+    "the expected end of an iterator": (
+        "def add(a, b):\n    return next(iter([]))\n",
+        "try:\n        candidate(1, 2)\n    except StopIteration:\n        pass\n    else:\n        assert False",
+    ),
+    "an answer of megabytes, often": (
+        "def add(a, b):\n    return 'x' * (6 << 20)\n",
+        "assert [len(candidate(1, n)) for n in range(4)] == [6 << 20] * 4",
+    ),
+}
+
+
+@pytest.mark.parametrize(("code", "test"), RIGHT.values(), ids=RIGHT)
+def test_a_right_program_passes_whatever_its_values_and_errors_are(code: str, test: str) -> None:
+    assert verdict(code, CHECK + test + "\n") == ("passed", "")
+
+
+@pytest.mark.parametrize(
+    ("code", "test", "kind"),
+    [
+        ("import re\ndef add(a, b):\n    return re.match('a', 'a')\n", "assert candidate(1, 2)", "a value of type Match"),
+        (
+            "async def add(a, b):\n    return a + b\n",
+            "import asyncio\n    assert asyncio.run(candidate(1, 2)) == 3",
+            "a value of type coroutine",
+        ),
+        (
+            "import itertools\ndef add(a, b):\n    return itertools.count()\n",
+            "assert next(candidate(1, 2)) == 0",
+            "an iterator of more than",
+        ),
+        (
+            "import dataclasses\n@dataclasses.dataclass\nclass Sum:\n    of: int\ndef add(a, b):\n    return Sum(a)\n",
+            "assert candidate(1, 2).of == 1",
+            "Sum",
+        ),
+    ],
+)
+def test_what_cannot_cross_is_no_verdict_and_never_wrong(code: str, test: str, kind: str) -> None:
+    result = check_program(Program(code=code, entry_point="add", test=CHECK + test + "\n"), LIMITS, tier("unshare"))
+    assert (result.outcome, result.score, result.attempts) == ("no_verdict", None, 1)
+    assert kind in result.detail
+
+
+def test_a_function_may_be_called_as_the_test_is() -> None:
+    program = Program(code="def check(a):\n    return a\n", entry_point="check", test=f"{CHECK}assert check(1) == candidate(1) == 1\n")
+    assert check_program(program, LIMITS, tier("unshare")).outcome == "passed"
+
+
+def test_the_end_of_an_iterator_empties_no_loop_of_the_test() -> None:
+    test = f"{CHECK}for sum, wanted in zip(map(candidate, [1], [2]), [3]):\n        assert sum == wanted\n"
+    assert verdict("def add(a, b):\n    raise StopIteration\n", test)[0] == "failed"
+
+
+@pytest.mark.parametrize("line", ["from os import abs", "from operator import sub as isclose", "import antigravity", "import os.path, sys"])
+def test_a_program_lends_the_test_only_plain_imports_of_the_standard_library(line: str) -> None:
+    assert imports(f"{line}\ndef add(a, b):\n    return 0\n") == []
 
 
 def test_the_calls_of_one_program_share_its_state() -> None:

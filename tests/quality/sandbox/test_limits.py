@@ -11,7 +11,7 @@ from fireassay.quality.sandbox.tiers import Limits
 
 
 def test_the_signature_names_every_limit() -> None:
-    assert Limits().signature == "cpu:4|test_cpu:20|wall:20|memory:512|processes:4|file:4|output:8"
+    assert Limits().signature == "cpu:4|test_cpu:20|wall:20|memory:512|processes:4|file:4|output:16"
 
 
 @pytest.mark.parametrize("name", [field.name for field in fields(Limits)])

@@ -9,6 +9,7 @@ import sys
 import tempfile
 import venv
 from dataclasses import replace
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +29,7 @@ def test_a_tier_that_holds_names_itself(name: tiers.Name) -> None:
     words = tiers.signature(used, Limits()).split("|")
     assert words[0].partition("@")[0] == f"sandbox:{name}"
     assert words[1:3] == [f"seccomp:{'yes' if used.seccomp else 'no'}", f"python:{platform.python_version()}"]
-    assert words[3] == "cpu:4"
+    assert words[3:5] == [f"numpy:{version('numpy')}", "cpu:4"]
 
 
 def test_bubblewrap_comes_first() -> None:

@@ -47,6 +47,26 @@ def test_the_asserts_decide(tmp_path: Path, answer: str, outcome: str) -> None:
     assert check_program(program(task.items[0], answer), Limits(), tier("unshare")).outcome == outcome
 
 
+def test_the_asserts_may_use_what_the_official_solution_imports_and_defines(tmp_path: Path) -> None:
+    code = "import math\nprint('never')\ndef twice(x):\n    return 2 * x\ndef similar(a):\n    return math.pi * twice(a)\n"
+    row = {**ROW, "code": code, "test_list": ["assert math.isclose(similar(1), math.pi * twice(1))"]}
+    (task,) = MBPP.read(written(tmp_path, row), MBPP.options)
+    assert (
+        check_program(program(task.items[0], "def similar(a):\n    return 6.283185307179586 * a\n"), Limits(), tier("unshare")).outcome
+        == "passed"
+    )
+
+
+@pytest.mark.parametrize("indent", [None, 2])
+def test_a_json_array_is_read_as_lines_are(tmp_path: Path, indent: int | None) -> None:
+    path = tmp_path / "sanitized.json"
+    path.write_text(json.dumps([ROW, {**ROW, "task_id": 4}], indent=indent))
+    assert [item.id for item in MBPP.read(path, MBPP.options)[0].items] == ["3", "4"]
+    path.write_text(json.dumps([ROW, 5], indent=indent))
+    with pytest.raises(SpecError, match=r"sanitized.json, item 2: found 5; allowed: one JSON object"):
+        MBPP.read(path, MBPP.options)
+
+
 @pytest.mark.parametrize(
     ("change", "found"),
     [

@@ -18,9 +18,12 @@ How are many programs checked, and what is left when the user stops it?  Nothing
 
 from __future__ import annotations
 
+import ast
+import builtins
 import json
 import re
 import secrets
+import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
@@ -28,12 +31,17 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from fireassay.printable import one_line
-from fireassay.quality.sandbox.inside.values import TEXT, Untransferable, decode, encode
+from fireassay.quality.sandbox.inside.values import KINDS, TEXT, Untransferable, decode, encode
 from fireassay.quality.sandbox.probing import probe
 from fireassay.quality.sandbox.process import OutputLimit, Sandbox, StretchedClock, turn
 from fireassay.quality.sandbox.tiers import INVALID, CodeResult, Limits, Outcome, Tier, signature
 from fireassay.quality.scoring.items import Item
 
+IMPORT: Final = re.compile(
+    r"^(?:import[ ](?P<module>\w{1,40})|from[ ](?P<of>\w{1,40})[ ]import[ ](?P<names>\w{1,40}(?:,[ ]?\w{1,40}){0,20}))[ \t]*$", re.MULTILINE
+)
+MAX_IMPORTS: Final = 50
+DEFINES: Final = (ast.Import, ast.ImportFrom, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Assign, ast.AnnAssign)
 TURN_S: Final = 0.25  # between two readings of the clock
 ATTEMPTS: Final = 2
 
@@ -45,7 +53,7 @@ class Program:
     code: str  # the whole program: prompt and completion
     entry_point: str  # its function
     test: str  # source that defines check(candidate)
-    context: str = ""  # trusted source that the test may use: the prompt with its helpers
+    context: str = ""  # trusted source that the test may use: the prompt with its helpers, or what the reference defines
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,7 +81,7 @@ def check_program(
     setting = Setting(tier=tier or probe(), limits=limits or Limits(), stop=stop or threading.Event())
     for attempt in range(1, ATTEMPTS + 1):
         result = replace(_checked(program, setting), attempts=attempt)
-        if result.outcome not in INVALID or setting.stop.is_set():
+        if result.outcome not in INVALID or result.outcome == "no_verdict" or setting.stop.is_set():
             break
     return result
 
@@ -81,7 +89,8 @@ def check_program(
 def _checked(program: Program, setting: Setting) -> CodeResult:
     with _Run(setting, ("candidate", "check")) as run:
         try:
-            run.send("check", {"context": program.context, "test": program.test, "entry_point": program.entry_point})
+            job = {"context": program.context, "test": program.test, "entry_point": program.entry_point}
+            run.send("check", {**job, "imports": imports(program.code)})
             run.begin({"code": program.code, "entry_point": program.entry_point})
             end = _relayed(program, run)
         except _End as reached:
@@ -152,7 +161,7 @@ class _Run:
         self.send("candidate", job)
         reply = self._candidates()
         if reply != {"ready": True}:
-            raise _End("failed", _words(_error(reply.get("error"))))
+            raise _End("failed", _words(_error(reply.get("error"))[:2]))
 
     def ask(self, question: Mapping[str, Any]) -> dict[str, Any]:
         """One call: {"value": ...} or {"error": [name, text]}, checked and rebuilt."""
@@ -164,6 +173,8 @@ class _Run:
             raise _End("crash", "it answered a question that was not asked")
         if "error" in answer:
             return {"error": _error(answer["error"])}
+        if "kept" in answer:
+            raise _End("no_verdict", f"it returned what cannot leave the sandbox: {one_line(str(answer['kept'])[:TEXT])}")
         try:
             return {"value": encode(decode(answer["value"]))}
         except (KeyError, Untransferable, RecursionError):
@@ -208,7 +219,7 @@ class _Run:
             try:
                 turn(list(self._sandboxes.values()), TURN_S)
             except OutputLimit:
-                raise _End("output_limit", f"more than {limits.output_mib} MiB of answers") from None
+                raise _End("output_limit", f"an answer of more than {limits.output_mib} MiB") from None
         return text
 
     def finish(self, end: _End) -> tuple[_End, float | None]:
@@ -252,8 +263,8 @@ class _Run:
 
 
 def _error(reply: Any) -> list[str]:
-    """Name and text of an error that untrusted code sent."""
-    if isinstance(reply, list) and len(reply) == 2 and all(isinstance(part, str) for part in reply):
+    """Name, text and classes of an error that untrusted code sent."""
+    if isinstance(reply, list) and 2 <= len(reply) <= 2 + KINDS and all(isinstance(part, str) for part in reply):
         return [part[:TEXT] for part in reply]
     raise _End("crash", "its answer is no error")
 
@@ -279,11 +290,24 @@ def _definition(entry_point: str) -> re.Pattern[str]:
 
 
 def _context(item: Item) -> str:
-    """What the test may use of the prompt; a prompt in words has nothing."""
+    """What the test may use: the prompt, or of a prompt in words what the reference imports and defines."""
     for source in (item.prompt, f"{item.prompt}\n    pass\n"):
         if _compiles(source):
             return source
-    return ""
+    reference = next(iter(item.references), "")
+    if not _compiles(reference):
+        return ""
+    return ast.unparse(ast.Module([node for node in ast.parse(reference).body if isinstance(node, DEFINES)], []))
+
+
+def imports(code: str) -> list[str]:
+    """The program's imports of the standard library, each name as it is called there and none of a builtin one."""
+    found = []
+    for line in IMPORT.finditer(code):
+        module, names = line["of"] or line["module"], [name.strip() for name in (line["names"] or line["module"]).split(",")]
+        if module in sys.stdlib_module_names and module not in ("antigravity", "this") and not set(names) & set(dir(builtins)):
+            found.append(line[0].strip())
+    return found[:MAX_IMPORTS]
 
 
 def _compiles(source: str) -> bool:

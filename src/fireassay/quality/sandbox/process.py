@@ -81,7 +81,7 @@ class Sandbox:
 
     def __init__(self, tier: Tier, limits: Limits, role: str, errors: int = subprocess.DEVNULL) -> None:
         self._out, self._in = bytearray(), bytearray()
-        self._left = limits.output_mib * 2**20
+        self._most = limits.output_mib * 2**20
         self._report = bytearray()
         self._ended: Ended | None = None
         pairs = [os.pipe() for _ in range(4)]  # questions, answers, status, life
@@ -108,6 +108,7 @@ class Sandbox:
                     "LC_ALL": "C.UTF-8",
                     "PYTHONHASHSEED": "0",
                     "HOME": "/tmp",
+                    "OPENBLAS_NUM_THREADS": "1",  # each thread reserves memory, and counts as a process
                     MARK: str(os.getpid()),
                 },
                 pass_fds=theirs,
@@ -159,9 +160,8 @@ class Sandbox:
         if self._answers in readable:
             piece = os.read(self._answers, PIECE)
             self.open = bool(piece)
-            self._left -= len(piece)
             self._in += piece
-            if self._left < 0:
+            if len(self._in) > self._most:
                 raise OutputLimit
 
     def receive(self, wait_s: float) -> Any:

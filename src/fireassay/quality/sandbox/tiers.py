@@ -13,12 +13,14 @@ machine: the share of solved problems of one set fell from 0.40 to 0.23 on a bus
 from __future__ import annotations
 
 import functools
+import importlib.util
 import os
 import platform
 import sys
 import sysconfig
 import tempfile
 from dataclasses import dataclass, field, fields
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Final, Literal
 
@@ -36,7 +38,7 @@ class Limits:
     memory_mib: int = 512  # address space of each process
     processes: int = 4  # and threads
     file_mib: int = 4  # all files together, in memory
-    output_mib: int = 8  # answers that cross, all together
+    output_mib: int = 16  # of one answer; all together are bounded by processor time
 
     def __post_init__(self) -> None:
         wrong = tuple(
@@ -59,10 +61,11 @@ Outcome = Literal[
     "output_limit",  # its answers are larger than they may be
     "crash",  # its process ended, or broke the protocol
     "wall_limit",  # neither computed nor ended: the machine, or a sleep
+    "no_verdict",  # it returned what cannot leave the sandbox, such as a match or a coroutine, so nothing can compare it
     "sandbox_error",  # the sandbox or the test itself failed
     "stopped",  # by the user
 ]
-INVALID: Final[tuple[Outcome, ...]] = ("wall_limit", "sandbox_error", "stopped")  # say nothing about the answer
+INVALID: Final[tuple[Outcome, ...]] = ("wall_limit", "no_verdict", "sandbox_error", "stopped")  # say nothing about the answer
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,9 +100,9 @@ class Tier:
 
     @property
     def signature(self) -> str:
-        """What a score says of its isolation: "sandbox:bubblewrap@0.8.0|seccomp:yes|python:3.11.7"."""
+        """What a score says of its isolation: "sandbox:bubblewrap@0.8.0|seccomp:yes|python:3.11.7|numpy:2.1.0"."""
         made = f"{self.name}@{self.version}" if self.version else self.name
-        return f"sandbox:{made}|seccomp:{'yes' if self.seccomp else 'no'}|python:{platform.python_version()}"
+        return f"sandbox:{made}|seccomp:{'yes' if self.seccomp else 'no'}|python:{platform.python_version()}|numpy:{version('numpy')}"
 
 
 def signature(tier: Tier, limits: Limits) -> str:
@@ -116,6 +119,7 @@ def plan(tier: Tier) -> dict[str, Any]:
         "staging": tempfile.gettempdir(),
         "binds": binds,
         "links": links,
+        "packages": os.path.dirname(_numpy()),
     }
 
 
@@ -133,11 +137,19 @@ def surroundings() -> tuple[tuple[str, ...], tuple[tuple[str, str], ...]]:
     python = os.path.dirname(os.path.realpath(sys.executable))
     base = {"installed_base": sys.base_prefix, "installed_platbase": sys.base_exec_prefix, "platbase": sys.base_exec_prefix}
     library = [sysconfig.get_path(name, vars=base) for name in ("stdlib", "platstdlib")]  # not those of a virtual environment
-    for path in (sys.base_prefix, sys.base_exec_prefix, *library, python):
+    numpy = _numpy()
+    shared = [f"{numpy}.libs"] if os.path.isdir(f"{numpy}.libs") else []
+    for path in (sys.base_prefix, sys.base_exec_prefix, *library, python, numpy, *shared):
         whole = os.path.realpath(path)
         if not any(Path(whole).is_relative_to(known) for known in real):
             real.append(whole)
     return tuple(real), links
+
+
+def _numpy() -> str:
+    """The folder of the one library that tests such as those of HumanEval+ import besides Python's own."""
+    found = importlib.util.find_spec("numpy")
+    return os.path.dirname(os.path.realpath(str(found.origin))) if found is not None else ""
 
 
 def _bubblewrap(binds: tuple[str, ...], links: tuple[tuple[str, str], ...], file_mib: int) -> list[str]:

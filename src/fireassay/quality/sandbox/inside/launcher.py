@@ -83,6 +83,7 @@ def worker(kernel: Kernel, plan: dict[str, Any], questions: BinaryIO) -> None:
         _report(status, {"setup": text_of(error)})
         return
     os.close(status)
+    sys.path.append(plan["packages"])
     if plan["role"] == "look":
         pipes.send(seen)
     else:

@@ -9,7 +9,7 @@ import marshal
 import os
 import sys
 
-from fireassay.quality.sandbox.inside.values import Untransferable, decode, encode, text_of, written
+from fireassay.quality.sandbox.inside.values import Untransferable, decode, encode, kinds_of, text_of, written
 
 TYPE_CHECKING = False  # type checkers assume true; see fireassay/__init__.py
 if TYPE_CHECKING:
@@ -52,11 +52,19 @@ def candidate(pipes: Pipes) -> None:
     while True:
         question = pipes.receive()
         arguments, words = decode(question["args"]), decode(question["kwargs"])
+        pipes.send({"nonce": question["nonce"], **_answer(function, arguments, words)})
+
+
+def _answer(function: Callable[..., Any], arguments: list[Any], words: dict[str, Any]) -> dict[str, Any]:
+    """What it returns or raises; "kept" says why what it returned cannot cross."""
+    try:
+        value = function(*arguments, **words)
         try:
-            answer = {"value": encode(function(*arguments, **words))}
-        except BaseException as error:
-            answer = {"error": text_of(error)}
-        pipes.send({"nonce": question["nonce"], **answer})
+            return {"value": encode(value)}
+        except Untransferable as error:
+            return {"kept": str(error)}
+    except BaseException as error:
+        return {"error": [*text_of(error), *kinds_of(error)]}
 
 
 def _module(name: str) -> dict[str, Any]:
@@ -70,7 +78,7 @@ class Gone(BaseException):
 
 
 class CandidateError(Exception):
-    """An error of the function that is no builtin one."""
+    """An error of the function that no test can expect."""
 
 
 def check(pipes: Pipes) -> None:
@@ -82,10 +90,12 @@ def check(pipes: Pipes) -> None:
 
             random.seed(0)  # arguments drawn at random are the same in every run
         module = _module("check")
+        _borrow(job["imports"], module)
         exec(compile(job["context"], "<prompt>", "exec"), module)
-        module[job["entry_point"]] = ask = _asking(pipes)
+        module[job["entry_point"]] = ask = _asking(pipes, module, "StopIteration" in job["test"])
         exec(compile(job["test"], "<test>", "exec"), module)
         function = module["check"]
+        module[job["entry_point"]] = ask  # a function that is called `check` too
     except BaseException as error:
         pipes.send({"broken": text_of(error)})
         return
@@ -101,9 +111,16 @@ def check(pipes: Pipes) -> None:
         pipes.send({"passed": True})
 
 
-def _asking(pipes: Pipes) -> Callable[..., Any]:
-    import builtins
+def _borrow(lines: list[str], module: dict[str, Any]) -> None:
+    """Names that the test may take from the imports of the program, as where both are one file."""
+    for line in lines:
+        try:
+            exec(line, module)
+        except Exception:
+            continue
 
+
+def _asking(pipes: Pipes, names: dict[str, Any], stops: bool) -> Callable[..., Any]:
     def ask(*arguments: Any, **words: Any) -> Any:
         pipes.send({"args": encode(list(arguments)), "kwargs": encode(words)})
         answer = pipes.receive()
@@ -111,13 +128,43 @@ def _asking(pipes: Pipes) -> Callable[..., Any]:
             return decode(answer["value"])
         if "gone" in answer:
             raise Gone
-        name, text = answer["error"]
-        kind = getattr(builtins, name, None)
-        if isinstance(kind, type) and issubclass(kind, Exception) and not issubclass(kind, UnicodeError | BaseExceptionGroup):
-            raise kind(text)
-        raise CandidateError(f"{name}: {text}")
+        raise _raised(*answer["error"], names=names, stops=stops)
 
     return ask
+
+
+def _raised(name: str, text: str, *kinds: str, names: dict[str, Any], stops: bool) -> Exception:
+    """The function's error as the closest class that the test can know.
+
+    A StopIteration would end a loop of the test without a word, so it is a RuntimeError, as in a generator (PEP 479), unless the test names it.
+    """
+    for kind in kinds:
+        found = _known(kind, names)
+        if found is None or (issubclass(found, StopIteration | StopAsyncIteration) and not stops):
+            continue
+        try:
+            found = found if found.__name__ == name else type(name, (found,), {})
+            try:
+                return found(text)
+            except TypeError:  # it wants more, as that of JSON
+                error = found.__new__(found)
+                error.args = (text,)
+                return error
+        except Exception:
+            continue
+    return (RuntimeError if name.startswith("Stop") else CandidateError)(f"{name}: {text}")
+
+
+def _known(kind: str, names: dict[str, Any]) -> type[Exception] | None:
+    """The error class of the standard library, as far as the test has imported it, or of the prompt."""
+    module, _, name = kind.rpartition(":")
+    if module == "candidate":
+        found = names.get(name)
+    elif module.partition(".")[0] in sys.stdlib_module_names:
+        found = getattr(sys.modules.get(module), name, None)
+    else:
+        return None
+    return found if isinstance(found, type) and issubclass(found, Exception) else None
 
 
 def _line(error: BaseException) -> int:

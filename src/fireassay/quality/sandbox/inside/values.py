@@ -3,6 +3,8 @@
 Answers are JSON, and values are rebuilt from it as exact builtin types, or as fractions, decimals, dates and durations, so no object with methods of
 its own, such as an `__eq__` that is always true, reaches the other side.  A subclass crosses as the value of its base.
 Cannot tell: identity and shared parts of a value, and changes that a function makes to its arguments.
+
+What crosses of an error: its name, its text, and its classes, so that a test that expects one of them takes it for that.
 """
 
 from __future__ import annotations
@@ -19,6 +21,8 @@ except ImportError:
 
 DEPTH: Final = 64  # of nested values
 TEXT: Final = 1000  # characters of an error that cross
+KINDS: Final = 8  # classes of an error that cross
+MAX_ITERATED: Final = 100_000  # values of an iterator, which may have no end
 PLAIN: Final = 2**53  # integers up to here are JSON numbers; others are hexadecimal
 
 
@@ -56,11 +60,27 @@ def _container(value: Any, depth: int) -> Any:
     if isinstance(value, range):
         return ["r", encode(value.start), encode(value.stop), encode(value.step)]
     if hasattr(type(value), "__next__"):
-        return ["n", *(encode(part, depth) for part in value)]
+        return ["n", *_iterated(value, depth)]
+    for tag, kind in VIEWS:
+        if isinstance(value, kind):
+            return [tag, *(encode(part, depth) for part in value)]
+    if type(value).__module__ == "numpy" and type(value).__name__ != "ndarray" and hasattr(value, "item"):
+        return encode(value.item(), depth)  # a number
+    if isinstance(value, type) and TYPES.get(name := type.__dict__["__name__"].__get__(value)) is value:
+        return ["T", name]
     tag, parts = STANDARD.get((type(value).__module__, type(value).__qualname__), ("", str))
     if tag and getattr(value, "tzinfo", None) is None:
         return [tag, *(encode(part, depth) for part in parts(value))]
     raise Untransferable(f"a value of type {type(value).__name__}")
+
+
+def _iterated(value: Any, depth: int) -> list[Any]:
+    parts: list[Any] = []
+    for part in value:
+        if len(parts) == MAX_ITERATED:
+            raise Untransferable(f"an iterator of more than {MAX_ITERATED:,} values")
+        parts.append(encode(part, depth))
+    return parts
 
 
 def _standard(module: str, name: str) -> Callable[[list[Any]], Any]:
@@ -68,16 +88,26 @@ def _standard(module: str, name: str) -> Callable[[list[Any]], Any]:
     return lambda parts: getattr(__import__(module), name)(*parts)
 
 
+TYPES: Final = {kind.__name__: kind for kind in (bool, int, float, complex, str, bytes, list, tuple, set, frozenset, dict)}
+VIEWS: Final[tuple[tuple[str, Any], ...]] = (("k", type({}.keys())), ("v", type({}.values())), ("m", type({}.items())))
 # Types of the standard library by what they call themselves, with the tag and the parts of which one is rebuilt.
 STANDARD: Final[dict[tuple[str, str], tuple[str, Callable[[Any], Any]]]] = {
     ("fractions", "Fraction"): ("q", lambda value: (value.numerator, value.denominator)),
+    ("collections", "deque"): ("Q", lambda value: (list(value), value.maxlen)),
+    ("array", "array"): ("A", lambda value: (value.typecode, list(value))),
     ("decimal", "Decimal"): ("D", lambda value: (str(value),)),
     ("datetime", "date"): ("y", lambda value: (value.year, value.month, value.day)),
     ("datetime", "datetime"): ("Y", lambda value: (*value.timetuple()[:6], value.microsecond)),
     ("datetime", "time"): ("T", lambda value: (value.hour, value.minute, value.second, value.microsecond)),
     ("datetime", "timedelta"): ("e", lambda value: (value.days, value.seconds, value.microseconds)),
 }
-ATOMS: Final[dict[str, Callable[[str], Any]]] = {"i": lambda text: int(text, 16), "f": float, "b": bytes.fromhex, "B": bytearray.fromhex}
+ATOMS: Final[dict[str, Callable[[str], Any]]] = {
+    "i": lambda text: int(text, 16),
+    "f": float,
+    "b": bytes.fromhex,
+    "B": bytearray.fromhex,
+    "T": TYPES.__getitem__,
+}
 CONTAINERS: Final[dict[str, Callable[[list[Any]], Any]]] = {
     "l": list,
     "t": tuple,
@@ -85,6 +115,9 @@ CONTAINERS: Final[dict[str, Callable[[list[Any]], Any]]] = {
     "z": frozenset,
     "n": iter,
     "d": lambda pairs: {key: value for key, value in pairs},  # noqa: C416 - a pair must have two parts
+    "k": lambda keys: dict.fromkeys(keys).keys(),
+    "v": lambda values: dict(enumerate(values)).values(),
+    "m": lambda pairs: dict(pairs).items(),
     "r": lambda bounds: range(*bounds),
     "c": lambda parts: complex(*parts),
     **{tag: _standard(*type_) for type_, (tag, _) in STANDARD.items()},
@@ -115,6 +148,14 @@ def text_of(error: BaseException) -> list[str]:
         return [type(error).__name__[:TEXT], str(error)[:TEXT]]
     except BaseException:
         return [type(error).__name__[:TEXT], ""]
+
+
+def kinds_of(error: BaseException) -> list[str]:
+    """The classes of an error, the closest first: "module:name"."""
+    try:
+        return [f"{kind.__module__}:{kind.__name__}"[:TEXT] for kind in type(error).__mro__[:KINDS]]
+    except BaseException:
+        return []
 
 
 def written(message: Any) -> str:

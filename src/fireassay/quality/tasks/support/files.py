@@ -14,6 +14,7 @@ import gzip
 import hashlib
 import io
 import json
+import re
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -26,6 +27,7 @@ from fireassay.spec.explain import did_you_mean as did_you_mean
 from fireassay.spec.explain import shown as shown
 
 MAX_BYTES: Final = 2 * 1024**3
+MAX_ARRAY_LENGTH: Final = 64 * 1024**2  # characters: an array is read as a whole
 MAX_LINE_LENGTH: Final = 16 * 1024**2  # characters: no answer is longer, and whatever reads it takes a while
 SOURCE: Final = "the task's data"
 
@@ -118,18 +120,26 @@ def _similar(path: Path) -> str:
 
 
 def json_lines(file: Text) -> Iterator[SourceRow]:
-    """The objects of a JSONL file; blank lines are skipped."""
-    number = 0
-    for line, text in enumerate(file.text.split("\n"), 1):
-        if not text.strip():
-            continue
-        number += 1
-        where = f"{file.name}, line {line}"
-        _refuse_long(where, text)
-        value = parsed(where, text)
+    """The objects of a JSONL file, or of one JSON array; blank lines are skipped."""
+    for number, (where, found) in enumerate(_objects(file), 1):
+        value = parsed(where, found) if isinstance(found, str) else found[0]
         if not isinstance(value, dict):
             raise wrong(where, shown(value), "one JSON object per line")
         yield SourceRow(where=where, number=number, values=value)
+
+
+def _objects(file: Text) -> Iterator[tuple[str, str | list[Any]]]:
+    """Where each object stands, and its line, or it alone in a list where the file is an array."""
+    text = file.text.strip()
+    if re.match(r"\[\s*\{", text) and text.endswith("]"):
+        if len(text) > MAX_ARRAY_LENGTH:
+            raise wrong(file.name, f"an array of {len(text):,} characters", f"at most {MAX_ARRAY_LENGTH:,}", "Write it as JSON lines.")
+        yield from ((f"{file.name}, item {number}", [value]) for number, value in enumerate(parsed(file.name, text), 1))
+        return
+    for line, text in enumerate(file.text.split("\n"), 1):
+        if text.strip():
+            _refuse_long(f"{file.name}, line {line}", text)
+            yield f"{file.name}, line {line}", text
 
 
 def _refuse_long(where: str, text: str) -> None:
