@@ -35,9 +35,10 @@ import polars as pl
 from numpy.typing import NDArray
 
 from fireassay.estimates.estimate import Absent, Value
-from fireassay.estimates.format import count, reading
+from fireassay.estimates.format import reading
 from fireassay.estimates.over_launches import average, exact, of_interval, positive
 from fireassay.frames.record_data import RecordData
+from fireassay.frames.serving.shown_tokens import unknown
 from fireassay.frames.training.recovery import struck_launches
 from fireassay.spec.plan import Configuration
 from fireassay.stats.intervals.intervals import Interval
@@ -73,15 +74,8 @@ def uncounted(measured: RecordData) -> Absent | None:
     serving = measured.experiment.serving
     if serving is None or (serving.objectives.tpot_s is None and serving.objectives.itl_s is None):
         return None
-    open_ = pl.col("counted") & pl.col("ok") & pl.col("tokens").is_null() & (pl.col("text_chunks") > 1)
-    unknown = measured.served.requests.filter(open_).height
-    if not unknown:
-        return None
-    return Absent(
-        "not_measured",
-        f"serving.objectives needs a time per token, but the server sent no usage for {count(unknown, 'answers')}; "
-        "set the model's tokenizer (serving.tokenizer)",
-    )
+    why = unknown(measured.served.requests.filter(pl.col("counted") & pl.col("ok")))
+    return None if why is None else Absent(why.reason, f"serving.objectives needs a time per token, but {why.detail}")
 
 
 def load_points(measured: RecordData, configurations: Sequence[Configuration]) -> list[Point]:

@@ -11,7 +11,8 @@ client did then; in a closed loop, where the server cannot miss a due time, when
   inside there is no window;
 * counted: requests of phase main due (sent) in the closed window; percentiles and shares are over these. Rates are over the
   half-open window: they count what ended in it, so that n equal gaps contain n requests and not n + 1;
-* tokens: by the server's usage if it reports any, otherwise by the tokenizer;
+* tokens: by the server's usage if it reports any, otherwise by the tokenizer; shown: those that the stream shows
+  (`fireassay.frames.serving.shown_tokens`), which times per token are over;
 * time of a token: that of its chunk. A chunk holds one token if there are as many chunks of text as tokens, otherwise the
   tokenizer's count for it, otherwise the answer's tokens are spread evenly over its chunks;
 * timeless: an imported record may lack the send times; it has no window and no rates, and all requests of phase main are
@@ -43,6 +44,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from fireassay.frames.serving.shown_tokens import at_once, shown_tokens
 from fireassay.spec.experiment import Experiment
 from fireassay.spec.sections.serving import Objectives, Serving
 from fireassay.units import NS_PER_S
@@ -106,8 +108,9 @@ class Served:
     """The requests of a record, with derived columns.
 
     requests: one row per request of every launch, by launch and due time, without lists and texts; with configuration, block, role,
-        start_ns (due, in a closed loop sent), ok, counted, met, tokens (float, null: unknown), first_tokens (of the first
-        chunk with text), tokens_from (usage | tokenizer), text_chunks, and in seconds lag_s (without a new connection's set-up),
+        start_ns (due, in a closed loop sent), ok, counted, met, tokens and shown (float, null: unknown), first_tokens (of the first
+        chunk with text), tokens_from (usage | tokenizer), text_chunks, at_once (all text at one moment), and in seconds
+        lag_s (without a new connection's set-up),
         connect_s, tokenize_s, prefill_s, ttft_s, ttft_visible_s,
         ttft_sent_s, tpot_s, e2e_s, worst_gap_s (the longest time per token between two chunks), and the uncertainties
         (null: unknown) ttft_uncertainty_s, ttft_visible_uncertainty_s, tpot_uncertainty_s, e2e_uncertainty_s.
@@ -232,7 +235,7 @@ def _fold(
     measured = pl.col("phase") == "main"
     closed = serving.arrivals.process in CLOSED
     start = pl.coalesce("sent_ns", "scheduled_ns") if closed else pl.col("scheduled_ns")
-    needed = rows.drop(name for name in UNUSED if name not in CHUNKS)
+    needed = rows.drop(name for name in UNUSED if name not in (*CHUNKS, "chunk_chars"))
     order = rows.select(pl.arg_sort_by("scheduled_ns", "request")).to_series()
     folded, gaps, unsure, totals = [], [], [], []
     for first in range(0, max(1, rows.height), SLICE):
@@ -250,8 +253,10 @@ def _fold(
                 tokens_in=pl.coalesce("tokens_in", "_counted_in"),
                 text_chunks=pl.col("chunk_kind").list.eval(pl.element().is_in(TEXT)).list.sum().cast(pl.Int64),
             )
+            .with_columns(shown=shown_tokens(), at_once=at_once())
             .with_columns(first_tokens=_first_tokens())
             .with_columns(*uncertainties(_after_first()))
+            .drop("chunk_chars")
         )
         chunks = _chunks(flagged)
         folded.append(_durations(flagged, chunks))
@@ -304,7 +309,7 @@ def _after_first() -> pl.Expr:
     chunked = pl.col("text_chunks").fill_null(0) > 0  # an imported answer has no chunks: one token in each
     first = pl.when(chunked).then(pl.col("first_tokens")).otherwise(1.0)
     follow = pl.when(chunked).then(pl.col("text_chunks") > 1).otherwise(pl.col("last_token_ns") > pl.col("first_token_ns"))
-    return pl.when(follow & (pl.col("tokens") > first)).then(pl.col("tokens") - first)
+    return pl.when(follow & (pl.col("shown") > first)).then(pl.col("shown") - first)
 
 
 def _meets(objectives: Objectives) -> pl.Expr:
@@ -316,46 +321,47 @@ def _meets(objectives: Objectives) -> pl.Expr:
     return pl.all_horizontal(*kept) if kept else pl.lit(True)
 
 
-def _share() -> pl.Expr:
+def _share(tokens: str) -> pl.Expr:
     """Tokens of a chunk with text without a count per chunk: one each, or all spread evenly."""
-    return pl.when(pl.col("tokens") == pl.col("text_chunks")).then(1.0).otherwise(pl.col("tokens") / pl.col("text_chunks"))
+    return pl.when(pl.col(tokens) == pl.col("text_chunks")).then(1.0).otherwise(pl.col(tokens) / pl.col("text_chunks"))
 
 
-def _by_tokenizer() -> pl.Expr:
+def _by_tokenizer(tokens: str) -> pl.Expr:
     """True if the tokenizer's counts per chunk are needed and present."""
     counts_match = pl.col("chunk_tokens").list.len() == pl.col("text_chunks")
-    return counts_match.fill_null(False) & (pl.col("tokens") != pl.col("text_chunks")).fill_null(True)
+    return counts_match.fill_null(False) & (pl.col(tokens) != pl.col("text_chunks")).fill_null(True)
 
 
 def _first_tokens() -> pl.Expr:
     """Tokens of the first chunk with text; null if unknown."""
     counted = pl.col("chunk_tokens").list.first().cast(pl.Float64)
-    return pl.when(pl.col("text_chunks") > 0).then(pl.when(_by_tokenizer()).then(counted).otherwise(_share()))
+    return pl.when(pl.col("text_chunks") > 0).then(pl.when(_by_tokenizer("shown")).then(counted).otherwise(_share("shown")))
+
+
+def _each_chunk(tokens: str) -> pl.Expr:
+    """The tokens of every chunk with text."""
+    counted = pl.col("chunk_tokens").cast(pl.List(pl.Float64))
+    return pl.when(_by_tokenizer(tokens)).then(counted).otherwise(_share(tokens).repeat_by("text_chunks")).alias(tokens)
 
 
 def _chunks(requests: pl.DataFrame) -> pl.DataFrame:
-    """(request, counted, ns, tokens, gap_s, gap_uncertainty_s) of every token-bearing chunk of the answered requests; absolute times.
+    """(request, counted, ns, tokens, shown, gap_s, gap_uncertainty_s) of every token-bearing chunk of the answered requests; absolute times.
 
     `gap_s` is null for the first chunk of an answer, and if its tokens are unknown.
     """
     streamed = requests.filter(pl.col("ok") & (pl.col("text_chunks") > 0))
-    spread = streamed.select(
-        pl.when(_by_tokenizer())
-        .then(pl.col("chunk_tokens").cast(pl.List(pl.Float64)))
-        .otherwise(_share().repeat_by("text_chunks"))
-        .alias("tokens")
-    )
+    spread = streamed.select(_each_chunk("tokens"), _each_chunk("shown")).explode("tokens", "shown")
     flat = streamed.select("request", "counted", "sent_ns", "chunk_ns", "chunk_kind", of_every_chunk()).explode(*CHUNKS)
     text = flat.filter(pl.col("chunk_kind").is_in(TEXT))
     chunks = text.select(
         "request", "counted", (pl.col("sent_ns") + pl.col("chunk_ns")).alias("ns"), pl.col("chunk_uncertainty_ns").alias("unsure_ns")
-    ).with_columns(spread["tokens"].explode().alias("tokens"))
+    ).with_columns(spread["tokens"], spread["shown"])
     bearing = chunks.filter((pl.col("tokens") > 0).fill_null(True))  # half a character is no token yet
     same = pl.col("request") == pl.col("request").shift(1)
     either = pl.col("unsure_ns") + pl.col("unsure_ns").shift(1)
     return bearing.with_columns(
-        gap_s=pl.when(same).then(pl.col("ns").diff() / NS_PER_S / pl.col("tokens")),
-        gap_uncertainty_s=pl.when(same).then(either / NS_PER_S / pl.col("tokens")),
+        gap_s=pl.when(same).then(pl.col("ns").diff() / NS_PER_S / pl.col("shown")),
+        gap_uncertainty_s=pl.when(same).then(either / NS_PER_S / pl.col("shown")),
     )
 
 

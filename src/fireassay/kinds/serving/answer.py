@@ -226,9 +226,16 @@ def _client(view: View) -> Iterator[str]:
 
 
 def _not_measured(view: View) -> Line | None:
-    """The tail that some loads cannot carry, or the yield that is unknown, with what it takes."""
-    text = _few_requests(view) or _no_yield(view)
+    """Objectives that cannot be judged, the tail that some loads cannot carry, or the yield that is unknown, with what it takes."""
+    text = _no_attainment(view) or _few_requests(view) or _no_yield(view)
     return Line(label=NOT_MEASURED, text=text) if text else None
+
+
+def _no_attainment(view: View) -> str:
+    if view.load.attainment is None:
+        return ""
+    absent = [value for column in view.columns if isinstance(value := view.value(SLO_ATTAINMENT.name, column.key), Absent)]
+    return shortened(absent[0].detail, TWO_LINES) if absent else ""
 
 
 def _few_requests(view: View) -> str:

@@ -27,12 +27,13 @@ from fireassay.estimates.format import count
 from fireassay.estimates.over_launches import no_launch, of_interval, tail_value
 from fireassay.frames.record_data import RecordData
 from fireassay.frames.serving.requests import WINDOW
+from fireassay.frames.serving.shown_tokens import unknown
 from fireassay.stats.intervals.intervals import Interval
 from fireassay.stats.intervals.means import quotient, share
 from fireassay.units import FRACTION
 
 NO_TEXT = "no answer had any text; embeddings and scores have no tokens"
-NO_COUNT = "no answer of more than one token has a token count: the server sends no usage; set the model's tokenizer (serving.tokenizer)"
+NO_COUNT = "no answer has a second token to time"
 ANSWERED = pl.col("ok")
 
 
@@ -89,7 +90,7 @@ def _of_requests(
     measured: RecordData, rows: pl.DataFrame, series: list[NDArray[np.float64]], p: float, name: str, configuration: str, missing: str
 ) -> Value:
     if not series:
-        return nothing(measured, configuration, missing)
+        return nothing(measured, configuration, _why(measured, configuration) if missing == NO_COUNT else missing)
     value = tail_value(series, p, name, measured.confidence, "requests", few=True)
     return _with_failures(value, rows, configuration)
 
@@ -99,13 +100,19 @@ def _of_gaps(measured: RecordData, p: float, name: str, configuration: str) -> V
     gaps = measured.served.gaps
     series = [gaps[launch] for launch in launches if launch in gaps and len(gaps[launch])]
     if not series:
-        return nothing(measured, configuration, NO_COUNT)
+        return nothing(measured, configuration, _why(measured, configuration))
     value = tail_value(series, p, name, measured.confidence, "gaps", few=True)
     value = _with_failures(value, measured.counted_requests, configuration)
     if isinstance(value, Absent):
         return value
     evenly = int(measured.served.windows.filter(pl.col("launch").is_in(launches))["evenly"].sum())
     return replace(value, method=f"{value.method}; {spread(evenly)}")
+
+
+def _why(measured: RecordData, configuration: str) -> str:
+    """Why no answer of a configuration has a time per token."""
+    why = unknown(measured.counted_requests.filter(pl.col("ok") & (pl.col("configuration") == configuration)))
+    return NO_COUNT if why is None else why.detail
 
 
 def _with_failures(value: Value, rows: pl.DataFrame, configuration: str) -> Value:

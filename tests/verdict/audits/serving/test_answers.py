@@ -217,6 +217,18 @@ def test_one_json_without_usage_is_named_where_its_text_is_longer_than_a_token()
     assert named(made(**{**WHOLE, "tokens_out": None, "chars": [12]})) == []
 
 
+def test_a_stream_that_comes_at_one_moment_is_named() -> None:
+    held: dict[str, Any] = {"kinds": [1] * 20, "chars": [4] * 20, "tokens_out": 20}
+    assert named(made(at_s=[0.3] * 20, **held)) == [("came_at_once", "warning")]
+    assert named(made(at_s=[0.3 + 0.001 * n for n in range(20)], **held)) == []  # 1 ms a token
+
+
+def test_reasoning_that_is_counted_and_not_shown_is_named() -> None:
+    hidden: dict[str, Any] = {"at_s": [0.3, 0.4, 0.5], "chars": [4] * 3, "tokens_out": 18, "reasoning_tokens": 15}
+    assert named(made(kinds=[1, 1, 1], **hidden)) == [("reasoning_hidden", "note")]
+    assert named(made(kinds=[2, 2, 1], **hidden)) == []
+
+
 def test_fewer_tokens_than_chunks_with_text_are_named() -> None:
     assert named(made(at_s=[0.1, 0.2, 0.3], kinds=[1, 1, 1], chars=[4, 4, 4], tokens_out=2)) == [("usage_impossible", "warning")]
 
@@ -225,7 +237,7 @@ def test_more_tokens_than_bytes_are_named_unless_the_engine_was_told_to_go_on() 
     much: dict[str, Any] = {"at_s": [0.1, 0.2], "kinds": [1, 1], "chars": [3, 3], "tokens_out": 100}
     assert named(made(ignore_eos=False, **much)) == [("usage_impossible", "warning")]
     assert named(made(**much)) == []
-    assert named(made(ignore_eos=False, **{**much, "reasoning_tokens": 90})) == []
+    assert named(made(ignore_eos=False, **{**much, "reasoning_tokens": 90})) == [("reasoning_hidden", "note")]
 
 
 # ---- answer model ----

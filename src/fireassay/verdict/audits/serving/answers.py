@@ -12,12 +12,13 @@ import polars as pl
 from fireassay.estimates.format import count, percent
 from fireassay.frames.record_data import RecordData
 from fireassay.frames.serving.requests import TEXT
+from fireassay.frames.serving.shown_tokens import MAX_BYTES, REASONING
 from fireassay.metrics.metric import Results
 from fireassay.verdict.audits.audit import SERVING, Audits
 from fireassay.verdict.evidence.affected import by_configuration, in_launches, some
 from fireassay.verdict.evidence.answer_agreement import GRADES, Agreement, agreements
 from fireassay.verdict.evidence.sent_requests import main, planned, requests_of, serving_of
-from fireassay.verdict.types import Finding
+from fireassay.verdict.types import Finding, Severity
 
 AUDITS = Audits(about=SERVING)
 
@@ -226,8 +227,8 @@ def blind_cross_talk(measured: RecordData, _: Results) -> str | None:
 
 AS_ASKED_MANY: Final = 0.01
 MAX_TOKEN_LENGTH: Final = 32  # characters per token, for text without a token count
-MAX_BYTES: Final = 4  # per character
 AS_ASKED_STREAM: Final = "their token times are unknown: TTFT is that of the whole answer. Check whether a gateway buffers the stream"
+HIDDEN: Final = "count reasoning tokens that the stream does not show"
 AS_ASKED_USAGE: Final = "do not quote token rates; set serving.tokenizer so that assay counts the tokens"
 
 
@@ -237,8 +238,11 @@ def examine_as_asked(measured: RecordData, _: Results) -> Iterator[Finding]:
 
         not_streamed        a stream was requested, but the answer came as one JSON: a single chunk with everything, without a separate finish
                             reason or end mark. Its time to first token is that of the whole answer
+        came_at_once        all text of a stream came at one moment: something between engine and client holds streams back, and the
+                            time to first token is that of the whole answer
         usage_impossible    the reported usage does not fit the text: fewer tokens than chunks with text, or (without reasoning
                             tokens) more than the text has bytes, at up to four per character
+        reasoning_hidden    a note: usage counts reasoning that the stream does not show; times per token are over what it shows
 
     A warning from 1 % of a configuration's answers, below that a note. Engines that continue past their end mark (ignore_eos) may generate
     tokens without text: the upper limit is not checked then. Cannot tell: smaller errors of the usage; `token_counts` compares it with a
@@ -253,7 +257,10 @@ def examine_as_asked(measured: RecordData, _: Results) -> Iterator[Finding]:
         wrong=impossible(padded=serving.ignore_eos).fill_null(False),
         chunks=pl.col("chunk_chars").list.len(),
         chars=pl.col("chunk_chars").list.sum(),
+        hidden=(pl.col("tokens_reasoning") > 0) & ~pl.col("chunk_kind").list.contains(REASONING),
     )
+    held = measured.served.requests.select("launch", "request", "at_once", "text_chunks")
+    answers = answers.join(held, on=["launch", "request"], how="left").with_columns(hidden=pl.col("hidden") & (pl.col("text_chunks") > 0))
     for name, rows in by_configuration(measured, answers.filter(pl.col("status") == "ok")):
         if serving.stream and serving.task in ("chat", "completions", "image_chat"):
             yield from _as_asked_named(
@@ -264,6 +271,12 @@ def examine_as_asked(measured: RecordData, _: Results) -> Iterator[Finding]:
                 "came as one JSON document although a stream was requested",
                 AS_ASKED_STREAM,
             )
+            at_once = rows.filter("at_once")
+            yield from _as_asked_named("came_at_once", name, rows, at_once, "came with all their text at one moment", AS_ASKED_STREAM)
+        hidden = rows.filter("hidden")
+        yield from _as_asked_named(
+            "reasoning_hidden", name, rows, hidden, HIDDEN, "nothing: times per token are over what is shown", "note"
+        )
         wrong = rows.filter("wrong")
         yield from _as_asked_named(
             "usage_impossible", name, rows, wrong, f"report a usage that their text cannot have{_example(wrong)}", AS_ASKED_USAGE
@@ -293,12 +306,14 @@ def _example(wrong: pl.DataFrame) -> str:
     return f" (request {row['request']}: {row['tokens_out']} tokens, {row['chars']} characters in {row['chunks']} chunks)"
 
 
-def _as_asked_named(rule: str, name: str, rows: pl.DataFrame, wrong: pl.DataFrame, what: str, remedy: str) -> list[Finding]:
+def _as_asked_named(
+    rule: str, name: str, rows: pl.DataFrame, wrong: pl.DataFrame, what: str, remedy: str, worst: Severity = "warning"
+) -> list[Finding]:
     if wrong.height == 0:
         return []
     share = wrong.height / rows.height
     evidence = f"{count(wrong.height, 'answers')} of {rows.height:,} ({percent(share)}) {what}"
-    return [Finding(rule, "warning" if share >= AS_ASKED_MANY else "note", name, evidence, remedy)]
+    return [Finding(rule, worst if share >= AS_ASKED_MANY else "note", name, evidence, remedy)]
 
 
 # ---- answer model ----
