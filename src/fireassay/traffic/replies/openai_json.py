@@ -5,8 +5,8 @@ Input is untrusted: any value in any position yields a result or a ValueError.
 How are server-sent events split, and how did a reply fail below its content?
 
 A reply is parsed after it has ended, never while others are timed: all times come from its socket reads.  Events are split by the HTML
-standard (lines end in CR, LF or CR LF; an empty line ends an event), except that the last event may lack its empty line, which some
-engines omit.  Source: https://html.spec.whatwg.org/multipage/server-sent-events.html
+standard (lines end in CR, LF or CR LF; an empty line ends an event), with two exceptions: the last event may lack its empty line, which
+some engines omit; and an event named for a failure is one even without data, with its comments as the reason.  Source: https://html.spec.whatwg.org/multipage/server-sent-events.html
 
 How are chunks parsed that differ only in their text?
 
@@ -28,6 +28,13 @@ from fireassay.traffic.parts import Answer, Kind, Reply, Status
 WINDOW = 1 << 16  # bytes split at once: bounds the work on malicious streams
 _BLANK: Final = re.compile(rb"\r\n(?:\r\n|\r|\n)|\n(?:\r\n|\r|\n)|\r\r\n|\r\r")
 _LINE: Final = re.compile(rb"\r\n|\r|\n")
+
+_FAILURE: Final = re.compile(r"error|exception|abort(ed)?|fail(ed|ure)?|cancell?ed|timeout", re.IGNORECASE)
+_NO_END: Final = re.compile(
+    "error|exception|abort|cancel|time_?out|fail|filter|safety|sensitive|block|prohibit|recitation|spii|guardrail|malformed|overload"
+    "|insufficient|unavailable|interrupt|disconnect|incomplete|unspecified|^(other|unknown|language)$",
+    re.IGNORECASE,
+)
 
 Event = tuple[int, str, bytes]  # its end in the body, its name ("" for none), its data
 
@@ -56,17 +63,36 @@ def _events(body: bytes, begin: int, whole: bool) -> Iterator[Event]:
 
 
 def parse_event(block: bytes) -> tuple[str, bytes] | None:
-    """Name and data of one event's lines; None without data (a comment, a blank)."""
+    """Name and data of one event's lines; None without data (a comment, a blank), unless it is named for a failure."""
     if block.startswith(b"data: ") and b"\n" not in block and b"\r" not in block:
         return "", block[6:]
-    name, data = "", []
+    name, data, comments = "", [], []
     for line in _LINE.split(block):
-        field, _, value = line.partition(b":")
+        field, colon, value = line.partition(b":")
+        value = value.removeprefix(b" ")
         if field == b"data":
-            data.append(value.removeprefix(b" "))
+            data.append(value)
         elif field == b"event":
-            name = value.removeprefix(b" ").decode("utf-8", "replace")
-    return (name, b"\n".join(data)) if data else None
+            name = value.decode("utf-8", "replace")
+        elif field == b"error":  # older llama.cpp
+            name, comments = "error", [value]
+        elif colon and not field:
+            comments.append(value)
+    if data:
+        return name, b"\n".join(data)
+    return (name, b"\n".join(comments)) if is_failure(name) else None
+
+
+def is_failure(event: str) -> bool:
+    """True if an event's name says that the answer failed."""
+    return _FAILURE.fullmatch(event) is not None
+
+
+def no_end(reason: str | None) -> str | None:
+    """What a finish reason says of an answer that stopped before its end; None if it ended."""
+    if not reason or "stop_sequence" in reason or _NO_END.search(reason) is None:
+        return None
+    return f"the answer is not whole: its finish reason is {reason}"
 
 
 def failure(reply: Reply) -> Answer | None:
@@ -117,6 +143,7 @@ def began_well(reply: Reply) -> bool:
 
 
 MAX_ERROR: Final = 2000  # characters read of a server's message; 500 are kept after secrets are removed
+NO_MESSAGE: Final = "an error without a message"
 MAX_LIMITS: Final = 12
 MAX_LIMIT: Final = 100  # characters
 _MAX_INTEGER: Final = 1 << 53
@@ -167,7 +194,10 @@ def _with_numbers_that_are_none(data: bytes) -> Any:
 
 def is_error(document: Mapping[str, Any]) -> bool:
     """True if a JSON object within a 200 reports an error."""
-    return bool(document.get("error")) or document.get("object") == "error" or document.get("type") == "error"
+    if document.get("error") or document.get("object") == "error" or document.get("type") == "error":
+        return True
+    told = isinstance(document.get("message"), str) and ("code" in document or "status" in document)
+    return "choices" not in document and (told or isinstance(document.get("detail"), str))
 
 
 def error_message(document: object) -> str | None:

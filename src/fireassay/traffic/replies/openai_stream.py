@@ -18,6 +18,7 @@ from fireassay.traffic.replies.openai_json import (
     ID,
     MAX_CHUNK_BYTES,
     MAX_ERROR,
+    NO_MESSAGE,
     STARTS,
     TEMPLATES,
     WINDOW,
@@ -30,10 +31,12 @@ from fireassay.traffic.replies.openai_json import (
     first_choice,
     first_other,
     is_error,
+    is_failure,
     is_plain,
     learn_template,
     loads,
     logprobs_of,
+    no_end,
     parse_event,
     split,
     status_of,
@@ -84,9 +87,10 @@ def _read_whole(reply: Reply) -> Answer:
     except ValueError as error:
         kind = reply.headers.get("content-type", "no content type")
         return Answer(status="malformed", error=f"the answer ({kind}) is not JSON: {error}"[:MAX_ERROR])
+    if isinstance(document, dict) and is_error(document):
+        return Answer(status="error", error=error_message(document) or NO_MESSAGE)
     if not isinstance(document, dict) or "choices" not in document:
-        message = error_message(document) if isinstance(document, dict) and is_error(document) else None
-        return Answer(status="error" if message else "malformed", error=message or "the answer has no choices")
+        return Answer(status="malformed", error="the answer has no choices")
     reader = Reader(reply.ns, reply.ends, (), whole=True)
     reader.chunk(document, reply.ns[-1] if reply.ns else 0)
     reader.end_whole(reply.unsure_whole())
@@ -168,6 +172,8 @@ class Reader:
             return "error", self._error
         if self._malformed:
             return "malformed", self._malformed
+        if (why := no_end(self._finish)) is not None:
+            return "error", why
         if self._done or self._finish is not None:
             return "ok", None
         if not self._kind:
@@ -402,7 +408,7 @@ class Reader:
         try:
             document = loads(data)
         except ValueError as error:
-            if name == "error":
+            if is_failure(name):
                 self._fail(ns, data.decode("utf-8", "replace"))
             else:
                 self._malformed = self._malformed or f"a chunk is not JSON: {error}"
@@ -412,8 +418,8 @@ class Reader:
             self._malformed = self._malformed or "a chunk is not a JSON object"
             self._put(ns, Kind.OTHER)
             return None
-        if name == "error" or is_error(document):
-            self._fail(ns, error_message(document) or "an error without a message")
+        if is_failure(name) or is_error(document):
+            self._fail(ns, error_message(document))
             return None
         delta = self.chunk(document, ns)
         if delta is None:
@@ -429,7 +435,7 @@ class Reader:
             or not is_plain(data[7 : id_end - 1])
         ):
             return
-        if self._malformed or self._chars[-1] or b'"logprobs":{' in data or self._kind[-1] == Kind.OTHER:
+        if self._error or self._malformed or self._chars[-1] or b'"logprobs":{' in data or self._kind[-1] == Kind.OTHER:
             return
         if len(_MEANINGS) >= _MAX_MEANINGS:
             _MEANINGS.clear()
@@ -439,8 +445,8 @@ class Reader:
             Kind(self._kind[-1]), finish if isinstance(finish, str) and finish else None, usage_of(usage) if usage is not None else None
         )
 
-    def _fail(self, ns: int, message: str) -> None:
-        self._error = self._error or message
+    def _fail(self, ns: int, message: str | None) -> None:
+        self._error = self._error or message or NO_MESSAGE
         self._put(ns, Kind.ERROR)
 
     def _put(self, ns: int, kind: Kind, chars: int = 0) -> None:
@@ -456,6 +462,9 @@ class Reader:
         choice = first_choice(document.get("choices"))
         if choice is None:
             self._put(ns, Kind.USAGE if isinstance(usage, dict) and not document.get("choices") else Kind.OTHER)
+            return None
+        if choice.get("error"):
+            self._fail(ns, error_message(choice))
             return None
         delta = text_of_choice(choice)
         finish = choice.get("finish_reason")

@@ -223,6 +223,15 @@ def test_a_stream_that_comes_at_one_moment_is_named() -> None:
     assert named(made(at_s=[0.3 + 0.001 * n for n in range(20)], **held)) == []  # 1 ms a token
 
 
+def test_an_answer_without_the_finish_reason_that_the_others_have_is_named() -> None:
+    record = ServingMade(rate=(1.0,), blocks=1)
+    launch = record.launch()
+    for second in range(4):
+        record.request(launch, float(second), finish_reason=None if second == 2 else "stop")
+    assert named(record) == [("unfinished", "warning")]
+    assert named(made(finish_reason=None)) == []  # half of them: a server that seldom sends one
+
+
 def test_reasoning_that_is_counted_and_not_shown_is_named() -> None:
     hidden: dict[str, Any] = {"at_s": [0.3, 0.4, 0.5], "chars": [4] * 3, "tokens_out": 18, "reasoning_tokens": 15}
     assert named(made(kinds=[1, 1, 1], **hidden)) == [("reasoning_hidden", "note")]

@@ -10,7 +10,19 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
 from fireassay.traffic.parts import Answer, Kind, Reply, Status
-from fireassay.traffic.replies.openai_json import MAX_ERROR, began_well, count, error_message, events, failure, is_error, loads
+from fireassay.traffic.replies.openai_json import (
+    MAX_ERROR,
+    NO_MESSAGE,
+    began_well,
+    count,
+    error_message,
+    events,
+    failure,
+    is_error,
+    is_failure,
+    loads,
+    no_end,
+)
 
 UNFINISHED: Final = "the answer ended without a finish reason"
 # Vendors' names of the two usual finish reasons.
@@ -78,7 +90,7 @@ class AnswerBuilder:
 
     def fail(self, ns: int, message: str) -> None:
         """The server reported an error."""
-        self.answer.error = self.answer.error or message[:MAX_ERROR]
+        self.answer.error = self.answer.error or message[:MAX_ERROR] or NO_MESSAGE
         self.add(ns, Kind.ERROR)
 
     def mark_malformed(self, why: str) -> None:
@@ -108,6 +120,8 @@ class AnswerBuilder:
             status = "error"
         elif self.malformed:
             status, answer.error = "malformed", self.malformed[:MAX_ERROR]
+        elif (why := no_end(answer.finish_reason)) is not None:
+            status, answer.error = "error", why
         elif not self.ended:
             status, answer.error = _unfinished(answer)
         else:
@@ -156,7 +170,7 @@ def _take(data: bytes, name: str, ns: int, into: AnswerBuilder, take: Take, erro
     try:
         document = loads(data)
     except ValueError as error:
-        if name == "error":
+        if is_failure(name):
             into.fail(ns, data.decode("utf-8", "replace"))
         else:
             into.mark_malformed(f"a chunk is not JSON: {error}")
@@ -165,8 +179,8 @@ def _take(data: bytes, name: str, ns: int, into: AnswerBuilder, take: Take, erro
     if not isinstance(document, dict):
         into.mark_malformed("a chunk is not a JSON object")
         into.add(ns, Kind.OTHER)
-    elif name == "error" or (errors and is_error(document)):
-        into.fail(ns, error_message(document) or "an error without a message")
+    elif is_failure(name) or (errors and is_error(document)):
+        into.fail(ns, error_message(document) or NO_MESSAGE)
     else:
         guarded(into, ns, lambda: take(document, name, ns, into))
 

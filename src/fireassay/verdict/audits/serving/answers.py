@@ -242,6 +242,7 @@ def examine_as_asked(measured: RecordData, _: Results) -> Iterator[Finding]:
                             time to first token is that of the whole answer
         usage_impossible    the reported usage does not fit the text: fewer tokens than chunks with text, or (without reasoning
                             tokens) more than the text has bytes, at up to four per character
+        unfinished          no finish reason, although most answers have one: they may have been cut off
         reasoning_hidden    a note: usage counts reasoning that the stream does not show; times per token are over what it shows
 
     A warning from 1 % of a configuration's answers, below that a note. Engines that continue past their end mark (ignore_eos) may generate
@@ -253,6 +254,7 @@ def examine_as_asked(measured: RecordData, _: Results) -> Iterator[Finding]:
         measured,
         "status",
         "tokens_out",
+        "finish_reason",
         whole=came_whole(),
         wrong=impossible(padded=serving.ignore_eos).fill_null(False),
         chunks=pl.col("chunk_chars").list.len(),
@@ -273,6 +275,10 @@ def examine_as_asked(measured: RecordData, _: Results) -> Iterator[Finding]:
             )
             at_once = rows.filter("at_once")
             yield from _as_asked_named("came_at_once", name, rows, at_once, "came with all their text at one moment", AS_ASKED_STREAM)
+        cut = rows.filter(pl.col("finish_reason").is_null())
+        if 2 * cut.height < rows.height:
+            what = "ended without a finish reason, unlike the others"
+            yield from _as_asked_named("unfinished", name, rows, cut, what, "read the engine's log: they may have been cut off")
         hidden = rows.filter("hidden")
         yield from _as_asked_named(
             "reasoning_hidden", name, rows, hidden, HIDDEN, "nothing: times per token are over what is shown", "note"
