@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-import pytest
+from typing import Any
 
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fireassay.estimates.estimate import Absent, Estimate
 from fireassay.metrics.serving.throughput import ACHIEVED_RATE, INPUT_THROUGHPUT, OFFERED_RATE, OUTPUT_THROUGHPUT, REQUEST_THROUGHPUT
-from tests.metrics.serving.values import absent, estimate, every_second
+from tests.metrics.serving.values import absent, estimate, every_second, values_of
 from tests.serving_made import ServingMade, simulated
 
 
@@ -108,6 +113,43 @@ def test_late_and_unsent_requests_are_not_achieved() -> None:
 
 def test_a_launch_that_sent_nothing_achieved_nothing() -> None:
     assert estimate(ACHIEVED_RATE, every_second(2, lag_s=None, status="unsent")).value == 0.0
+
+
+@pytest.mark.parametrize("streams", [1, 2])
+def test_a_closed_loop_achieves_what_it_offers(streams: int) -> None:
+    """Every second an answer and the next request, 1 ms later: 15 sends in 14 gaps are not 15/14 requests per second."""
+    made = ServingMade(concurrency=(streams,), blocks=1, seconds=20.0)
+    number = made.launch()
+    for stream in range(streams):
+        for place in range(16):
+            made.request(number, float(place), lag_s=0.001 if place else 0.0, at_s=[1.0], tokens_out=1, stream=stream, follows=place > 0)
+    name = f"concurrency={streams}"
+    offered, achieved = estimate(OFFERED_RATE, made, name).value, estimate(ACHIEVED_RATE, made, name).value
+    assert achieved == offered == pytest.approx(streams, rel=1e-3)
+
+
+LAGS = st.lists(st.tuples(st.floats(0.0, 1.0), st.floats(0.0, 3.0), st.booleans()), min_size=2, max_size=20)
+
+
+@given(LAGS, st.sampled_from(["poisson", "closed"]), st.floats(0.0, 3.0))
+def test_no_more_is_achieved_than_offered(sends: list[tuple[float, float, bool]], process: str, warm_up_s: float) -> None:
+    """Any gaps, lags and unsent requests, with a warm-up whose late requests reach into the window."""
+    closed = process == "closed"
+    asked: dict[str, Any] = {"concurrency": (1,)} if closed else {"rate": (1.0,)}
+    made = ServingMade(blocks=1, warm_up_s=warm_up_s, seconds=100.0, **asked)
+    number, due = made.launch(), 0.0
+    for place, (gap, lag, unsent) in enumerate(sends):
+        due += gap
+        lost = unsent and not closed
+        phase = "warm_up" if due < warm_up_s else "main"
+        status = "unsent" if lost else "ok"
+        made.request(number, due, phase=phase, lag_s=None if lost else lag, at_s=None if lost else [lag + 0.5], tokens_out=1, status=status,
+                     stream=0 if closed else None, follows=closed and place > 0)  # fmt: skip
+        due += lag + 0.5 if closed else 0.0
+    (offered,), (achieved,) = (values_of(metric, made).values() for metric in (OFFERED_RATE, ACHIEVED_RATE))
+    assert isinstance(offered, Absent) == isinstance(achieved, Absent)
+    if isinstance(offered, Estimate) and isinstance(achieved, Estimate):
+        assert achieved.value <= offered.value
 
 
 # ---- under way ---------------------------------------------------------------------------------------------------

@@ -224,10 +224,15 @@ def tally(rows: pl.DataFrame, above: pl.Expr, below: pl.Expr | None = None) -> p
     return rows.group_by("launch").agg(above.sum().alias("above"), (pl.len() if below is None else below.sum()).alias("below"))
 
 
+def in_window(time_ns: pl.Expr) -> pl.Expr:
+    """True if a time lies in the half-open window: of n equal gaps it holds n stamps."""
+    return (time_ns >= pl.col("begin_ns")) & (time_ns < pl.col("end_ns"))
+
+
 def within(measured: RecordData, time_ns: pl.Expr, only: pl.Expr | None = None, amount: pl.Expr | None = None) -> pl.DataFrame:
     """(launch, above): number of the load's requests with this time in their launch's window, or the sum of an amount over them."""
     rows = measured.timed_requests.filter((pl.col("phase") != "cold") & (pl.lit(True) if only is None else only))
     bounds = windows(measured).select("launch", "begin_ns", "end_ns")
-    within_window = rows.join(bounds, on="launch").filter((time_ns >= pl.col("begin_ns")) & (time_ns < pl.col("end_ns")))
+    within_window = rows.join(bounds, on="launch").filter(in_window(time_ns))
     summed = (pl.len() if amount is None else amount.sum()).cast(pl.Float64).alias("above")
     return of_every_launch(measured, within_window.group_by("launch").agg(summed))

@@ -19,7 +19,7 @@ from fireassay.estimates.format import count
 from fireassay.frames.record_data import RecordData
 from fireassay.frames.serving.requests import ENDED
 from fireassay.metrics.metric import Metric, Need, Results
-from fireassay.metrics.serving.pooled import per_second, quotients, spread, tally, windows, within
+from fireassay.metrics.serving.pooled import in_window, per_second, quotients, spread, tally, windows, within
 from fireassay.stats.models.queueing import little
 from fireassay.units import FRACTION, NS_PER_S, PER_SECOND, RATIO, REQUESTS, TOKENS
 
@@ -147,17 +147,24 @@ OFFERED_RATE: Final = _rate(
     needs=frozenset({"window", "due_times"}),
     rank=350,
 )
-ACHIEVED_RATE: Final = _rate(
-    "achieved_rate",
-    pl.col("sent_ns"),
-    "requests sent in the window",
-    "no request was sent",
+
+
+def _achieved(measured: RecordData, _: Results) -> Mapping[str, Value]:
+    """Of the requests that are offered, those sent before the window ends: in a closed loop, the last one ends it."""
+    both = pl.when(in_window(pl.col("scheduled_ns"))).then("sent_ns")
+    amounts, aggregate = within(measured, both), "requests due and sent in the window"
+    return per_second(measured, amounts, unit=PER_SECOND, name="achieved_rate", aggregate=aggregate, missing="no request was sent")
+
+
+ACHIEVED_RATE: Final = RATE(
+    name="achieved_rate",
     title="Achieved rate",
     better="neither",
-    formula="requests sent in the window / window",
+    formula="requests due and sent in the window / window",
     question="How much of the load did the client actually send, in requests per second?",
-    caveat="Below offered_rate the client did not keep up, or ran out of connections: the audit send_lag invalidates a record where it falls "
-    "short by more than serving.client.least_achieved. It does not show whether the server could have handled more.",
+    caveat="Never above offered_rate. Below it the client did not keep up, or ran out of connections: the audit send_lag invalidates a "
+    "record where it falls short by more than serving.client.least_achieved. It does not show whether the server could have handled more.",
+    compute=_achieved,
     rank=351,
 )
 

@@ -15,7 +15,7 @@ from fireassay.printable import one_line
 from fireassay.units import NS_PER_S, SECONDS
 from fireassay.verdict.audits.audit import SERVING, Audits
 from fireassay.verdict.evidence.affected import by_configuration, in_launches, most
-from fireassay.verdict.evidence.sent_requests import main, number, requests_of, serving_of
+from fireassay.verdict.evidence.sent_requests import main, number, planned, requests_of, serving_of
 from fireassay.verdict.types import Finding
 
 AUDITS = Audits(about=SERVING)
@@ -74,11 +74,16 @@ def ceilings(measured: RecordData) -> dict[str, float]:
 def ceiling_asked(measured: RecordData) -> pl.DataFrame:
     """(launch, configuration, requests, chunks): rates per second in the measured part of each timed launch."""
     rows = main(measured, "scheduled_ns", "chunk_ns")
-    span = (pl.col("scheduled_ns").max() - pl.col("scheduled_ns").min()) / NS_PER_S
+    span, gaps = (pl.col("scheduled_ns").max() - pl.col("scheduled_ns").min()) / NS_PER_S, pl.len() - 1  # n stamps have n - 1 gaps
     folded = (
         rows.with_columns(pl.col("chunk_ns").list.len().alias("chunks"))
         .group_by("launch", "configuration")
-        .agg((pl.len() / span).alias("requests"), (pl.col("chunks").sum() / span).alias("chunks"), pl.len().alias("n"), span.alias("span"))
+        .agg(
+            (gaps / span).alias("requests"),
+            (pl.col("chunks").mean() * gaps / span).alias("chunks"),
+            pl.len().alias("n"),
+            span.alias("span"),
+        )
     )
     return folded.filter((pl.col("n") >= CEILING_MIN_REQUESTS) & (pl.col("span") > 0.0)).sort("launch")
 
@@ -131,9 +136,9 @@ def examine_send_lag(measured: RecordData, _: Results) -> tuple[Finding, ...]:
 
     In a closed loop the lag is the client's own think time: it reduces the load but lengthens no latency, since latencies start at sending.
     A request is in flight from its sending (connection set-up included) to its end, within the measured window and until the first stream
-    runs out of requests. MLPerf queries of several samples are judged by their streams' waiting time, since finished samples wait for the
-    rest of their query by design. Requests refused by the server count as sent. A connection limit (serving.client.connections) that is too
-    small shows here too.
+    runs out of requests. Planned pauses (think time, tools) are the load, not missing from it: they are in neither number. MLPerf queries of
+    several samples are judged by their streams' waiting time, since finished samples wait for the rest of their query by design. Requests
+    refused by the server count as sent. A connection limit (serving.client.connections) that is too small shows here too.
 
     Cannot tell: client delays after the first byte was written; `assay doctor client` measures those.
     """
@@ -170,8 +175,9 @@ def send_lag_fold(measured: RecordData) -> pl.DataFrame:
 
 
 def _in_flight(measured: RecordData) -> pl.DataFrame | None:
-    """(launch, achieved): the share of the requested concurrency in flight; None unless the load is a closed loop of streams."""
-    requests = requests_of(measured, "stream", "sent_ns", "connect_ns", "done_ns").filter(pl.col("phase") != "cold")
+    """(launch, achieved, pauses): the share of the requested concurrency in flight, outside of pauses on purpose; None unless the load is a
+    closed loop of streams."""
+    requests = requests_of(measured, "stream", "scheduled_ns", "sent_ns", "connect_ns", "done_ns").filter(pl.col("phase") != "cold")
     if serving_of(measured).arrivals.process not in SEND_LAG_CLOSED or requests.height == 0 or requests["stream"].null_count():
         return None
     last = requests.group_by("launch", "stream").agg(pl.col("done_ns").max())
@@ -181,8 +187,11 @@ def _in_flight(measured: RecordData) -> pl.DataFrame | None:
     sent = pl.col("sent_ns") - pl.col("connect_ns").fill_null(0)
     inside = pl.min_horizontal("done_ns", "_until") - pl.max_horizontal(sent, "begin_ns")
     whole = (pl.col("_until") - pl.col("begin_ns")).first() * pl.col("_streams").first()
-    spans = requests.drop_nulls(["sent_ns", "done_ns"]).join(bounds, on="launch")
-    achieved: pl.DataFrame = spans.group_by("launch").agg((inside.clip(lower_bound=0).sum() / whole).alias("achieved"))
+    paused = pl.min_horizontal("scheduled_ns", "_until") - pl.max_horizontal(pl.col("scheduled_ns") - pl.col("pause_ns"), "begin_ns")
+    pauses = planned(measured, "pause_ns", "pause_kind").filter(pl.col("pause_kind") != "none").drop("pause_kind")
+    spans = requests.join(pauses, on=["launch", "request"], how="left").join(bounds, on="launch")
+    flown, rested = (span.clip(lower_bound=0).sum() for span in (inside, paused))
+    achieved: pl.DataFrame = spans.group_by("launch").agg((flown / (whole - rested)).alias("achieved"), (rested > 0).alias("pauses"))
     return achieved
 
 
@@ -227,6 +236,7 @@ def _send_lag_short(measured: RecordData, name: str, launches: pl.DataFrame, *, 
         return
     worst = float(short["achieved"].min())  # type: ignore[arg-type]
     what = "requested concurrency was in flight" if closed else "requested load was sent"
+    what += " outside of pauses" if closed and "pauses" in known.columns and known["pauses"].any() else ""
     evidence = f"only {percent(worst, 3, beside=(limit,))} of the {what}; at least {percent(limit, 12)} are needed; {_send_lag_which(short, known)}"
     yield Finding("load_not_achieved", "invalid" if most(short.height, known.height) else "warning", name, evidence, SEND_LAG_REMEDY)
 
