@@ -182,14 +182,18 @@ def test_in_a_closed_loop_the_lag_is_the_clients_own_think_time() -> None:
 
 
 def thinking(lag_s: float = 0.0, kind: str = "think", pause_s: float = 0.5) -> ServingMade:
-    """Two streams of 10 requests of 1 s, 0.5 s after the answer before: 2/3 of the time in flight, and the client adds `lag_s`."""
+    """Two streams of conversations of 3 requests of 1 s with pauses inside of them; the client adds `lag_s` before each."""
     record = ServingMade(concurrency=(2,), blocks=1, seconds=30.0)
     launch = record.launch()
     for stream in range(2):
+        free = 0.1 * stream
         for place in range(10):
-            due = place * (1.0 + pause_s + lag_s) + 0.1 * stream
-            how: dict[str, Any] = {"pause_s": pause_s, "pause_kind": kind, "follows": True} if place else {}
-            record.request(launch, due, lag_s=lag_s if place else 0.0, at_s=[lag_s + 1.0], tokens_out=1, stream=stream, **how)
+            pauses = place % 3 > 0
+            due = free + (pause_s if pauses else 0.0)
+            how: dict[str, Any] = {"pause_s": pause_s, "pause_kind": kind} if pauses else {}
+            late = lag_s if place else 0.0
+            record.request(launch, due, lag_s=late, at_s=[lag_s + 1.0], tokens_out=1, stream=stream, follows=place > 0, **how)
+            free = due + lag_s + 1.0
     return record
 
 
@@ -200,7 +204,7 @@ def test_pauses_on_purpose_are_the_load_and_not_missing_from_it(kind: str) -> No
 
 
 def test_beside_pauses_a_late_client_is_still_named() -> None:
-    """From 1.15 to 14.1 s: 8.1 and 8 s in flight, 4.4 and 4.5 s of pauses: 16.1 of 25.9 - 8.9 s."""
+    """From 1.15 to 12.6 s: 8.1 and 8 s in flight, 2.9 and 3 s of pauses: 16.1 of 22.9 - 5.9 s."""
     (finding,) = found("send_lag", thinking(0.05).measured())
     assert finding.evidence.startswith("only 94.7 % of the requested concurrency was in flight outside of pauses")
 
