@@ -139,7 +139,9 @@ def schedule(n: int, **given: Any) -> Schedule:
     return Schedule(**arrays, expected=expected)
 
 
-def prompts(base: Path, *, scenario: str = "D(20,7)", seed: int = 5, launch: int = 0, name: str = "a", **serving: Any) -> Prompts:
+def prompts(
+    base: Path, *, scenario: str = "D(20,7)", seed: int = 5, launch: int = 0, name: str = "a", record: str = "", **serving: Any
+) -> Prompts:
     """What a launch sends, by the keys of [serving]."""
     configuration = Configuration(name=name, workers=1, target="server", scenario=scenario, load=1.0)
-    return prompts_of(Serving.model_validate(serving), configuration, base, seed, launch)
+    return prompts_of(Serving.model_validate(serving), configuration, base, seed, launch, record=record)

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from fireassay.errors import SpecError
+from fireassay.traffic.arrivals.schedule import digest
 from fireassay.traffic.parts import Prompt
 from fireassay.traffic.prompts.make import Prompts
 from tests.traffic import made
@@ -136,6 +137,27 @@ def test_the_prefix_scenario_shares_its_prefix(base: Path) -> None:
     found = sent(made.prompts(base, scenario="P(40,20)/5", tokenizer="model"), 5, tokens_in=60)
     assert len({begin(prompt, 40) for prompt in found}) == 1
     assert len({begin(prompt, 50) for prompt in found}) == 5
+
+
+SOURCES = [
+    {"prompts": {}},
+    {"prompts": {"prefix_tokens": 10}},
+    {"scenario": "dataset", "prompts": {"source": "d.jsonl"}},
+    {"scenario": "I(16,16)", "task": "image_chat"},
+    {"task": "embeddings", "scenario": "E(20)"},
+]
+
+
+@pytest.mark.parametrize("asked", SOURCES)
+@pytest.mark.parametrize("kind", ["normal", "canary"])
+def test_another_record_of_the_same_experiment_sends_other_prompts(base: Path, asked: dict[str, Any], kind: str) -> None:
+    write(base, "d.jsonl", [{"prompt": f"question {k}"} for k in range(4)])
+    one, again, other = (made.prompts(base, **({"tokenizer": "model"} | asked), record=record) for record in ("r-1", "r-1", "r-2"))
+    first, same, last = (sent(prompts, 4, kind=kind) for prompts in (one, again, other))
+    assert first == same
+    assert all(prompt not in last for prompt in first)
+    schedule = made.schedule(4, kind=kind)
+    assert digest(one.assign(schedule, planned=True)) == digest(other.assign(schedule, planned=True))  # the experiment is the same
 
 
 def test_texts_sent_as_they_are_do_not_depend_on_the_launch(base: Path) -> None:

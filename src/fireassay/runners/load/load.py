@@ -125,18 +125,21 @@ class LoadRun:
         schedule = make.build(self.serving, self.configuration, self.planned.seed, max(1, len(engine.urls)), base)
         quality = self.context.experiment.quality
         cluster = quality.cluster if quality is not None else ""
-        self.prompts = prompts_of(self.serving, self.configuration, base, self.planned.seed, self.job.number, cluster)
+        record = str(self.context.record.manifest["id"])
+        self.prompts = prompts_of(self.serving, self.configuration, base, self.planned.seed, self.job.number, cluster, record)
+        planned = self.prompts.assign(schedule, planned=True)
         self.schedule = schedule = self.prompts.assign(schedule)
         self.load.mkdir(parents=True, exist_ok=True)
         make.write(schedule, self.load / "schedule.arrow")
         if self._open:
             self._write_arrivals(len(schedule))
         self._note_schedule(
-            make.digest(schedule, texts_identity(self.serving, self.prompts, made=self.context.experiment.evaluation is not None))
+            make.digest(planned, texts_identity(self.serving, self.prompts, made=self.context.experiment.evaluation is not None))
         )
         self.model = engine.target.model or self.serving.model
         target = engine.target.model_copy(update={"urls": engine.urls, "model": self.model})
         job = {
+            "record": record,
             "launch": self.job.number,
             "clients": self.clients,
             "folder": str(self.folder),
@@ -165,7 +168,7 @@ class LoadRun:
     def _note_schedule(self, digest: str) -> None:
         assert self.schedule is not None
         known = dict(self.context.record.manifest.get("schedules", {}))
-        known[str(self.job.number)] = {"sha256": digest, "requests": len(self.schedule)}
+        known[str(self.job.number)] = {"sha256": digest, "requests": len(self.schedule), "salted": True}
         self.context.record.note(schedules=known)
 
     def _start_clients(self) -> None:

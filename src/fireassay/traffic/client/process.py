@@ -60,6 +60,7 @@ GARBAGE: Final = 50_000  # objects allocated between garbage collections, which 
 class Job:
     """The runner's job."""
 
+    record: str  # its ID
     launch: int
     clients: int
     folder: Path
@@ -76,6 +77,7 @@ class Job:
     def read(cls, path: Path) -> Job:
         document = orjson.loads(path.read_bytes())
         return cls(
+            record=document.get("record", ""),
             launch=document["launch"],
             clients=document["clients"],
             folder=Path(document["folder"]),
@@ -190,7 +192,7 @@ class Client:
         task: Task = catalog.load("traffic.tasks", serving.task)
         schedule = arrivals.read(job.load / "schedule.arrow")
         assigned = arrivals.mine(schedule, self.number, job.clients)
-        prompts = prompts_of(serving, job.configuration, job.base, job.seed, job.launch)
+        prompts = prompts_of(serving, job.configuration, job.base, job.seed, job.launch, record=job.record)
         first_byte_s = client.first_byte_timeout_s
         self.noted = due.opened(job.load / due.name(self.number), len(schedule))
         self.ways, core = ways(job.target, client, backend, self.noted)

@@ -9,8 +9,8 @@ Built just before it is due, in microseconds, from its seed and its history.
     A                   text of a given number of characters
     dataset             the rows of a file, each once before any repeats
 
-Cache busting: after any deliberately shared prefix, a text starts with words unique to its request.  They depend on the launch as well as
-on the request's seed, because configurations of a block share seeds, and often a server.
+Cache busting: after any deliberately shared prefix, a text starts with words unique to its request.  They depend on the record and the
+launch as well as on the request's seed, because the configurations of a block and records of one experiment share seeds, and often a server.
 Identity-check prompts are the same in every launch and never busted; canaries carry a nonce to repeat.
 
 A later turn contains the earlier messages, with the real answers.  It adds a message as long as a first prompt of `tokens_in` tokens; a
@@ -60,11 +60,14 @@ NONCE_DIGITS: Final = 12
 DESCRIBE: Final = "Describe what you see in this image."
 
 
-def prompts_of(serving: Serving, configuration: Configuration, base: Path, seed: int, launch: int = 0, cluster: str = "") -> Prompts:
+def prompts_of(
+    serving: Serving, configuration: Configuration, base: Path, seed: int, launch: int = 0, cluster: str = "", record: str = ""
+) -> Prompts:
     """The content source of launch number `launch` with this seed.
 
     Args:
         base: the folder that file paths are relative to.
+        record: the ID of the record.
         cluster: the file's field that labels rows with shared content.
 
     Raises:
@@ -77,7 +80,8 @@ def prompts_of(serving: Serving, configuration: Configuration, base: Path, seed:
         raise SpecError((problem,), "the load")
     tokenizer = tokens.load(serving.tokenizer, base)
     dataset = None if serving.prompts.source == SYNTHETIC else datasets.load(serving.prompts, base, cluster)
-    return Prompts(serving, configuration, tokenizer, dataset, seed, launch)
+    launched = (configuration.name, seed, launch)
+    return Prompts(serving, configuration, tokenizer, dataset, seed, (_salt(*launched, *filter(None, (record,))), _salt(*launched)))
 
 
 def _without_source(scenario: Scenario, serving: Serving) -> Problem | None:
@@ -120,13 +124,20 @@ class Prompts:
     """The content of a launch. Every method depends only on its arguments; memory does not grow with requests."""
 
     def __init__(
-        self, serving: Serving, configuration: Configuration, tokenizer: tokens.Tokenizer, dataset: Dataset | None, seed: int, launch: int
+        self,
+        serving: Serving,
+        configuration: Configuration,
+        tokenizer: tokens.Tokenizer,
+        dataset: Dataset | None,
+        seed: int,
+        salts: tuple[int, int],
     ) -> None:
+        """`salts`: of the record, and the same in every record."""
         self.tokenizer, self.dataset = tokenizer, dataset
         self.scenario: Scenario = parse(configuration.scenario)
         self._task, self._asked, self._seed = serving.task, serving.prompts, seed
         self._busts = serving.prompts.cache == "bust"
-        self._salt = _salt(configuration.name, seed, launch) if self._busts else 0
+        self._salt, self._planned_salt = salts if self._busts else (0, 0)
         self._shared = serving.prompts.prefix_tokens or self.scenario.prefix_tokens
         self._raw = self.scenario.letter == DATASET
         self._frame = FRAMES.get(serving.task) or texts.chat_frame(tokenizer)
@@ -181,15 +192,16 @@ class Prompts:
         """The history for the next turn, from the answer's text (None: it failed)."""
         return texts.after(prompt, answer)
 
-    def assign(self, schedule: Schedule) -> Schedule:
+    def assign(self, schedule: Schedule, *, planned: bool = False) -> Schedule:
         """The schedule with each request's row number, nonce and reference answer.
 
-        It only records in advance the choices of `prompt`: prompts are identical without it.
+        It only records in advance the choices of `prompt`: prompts are identical without it.  `planned`: with nonces that are the same in
+        every record, for a digest of what the experiment asks for.
         """
         expected = dict(schedule.expected)
         if self._task not in SILENT:
             for index in np.flatnonzero(schedule.kind == CANARY).tolist():
-                expected.setdefault(index, self._nonce(int(schedule.seed[index])))
+                expected.setdefault(index, self._nonce(int(schedule.seed[index]), self._planned_salt if planned else self._salt))
         if not self._raw or self.dataset is None:
             return replace(schedule, expected=expected)
         example = self._numbers(schedule)
@@ -296,14 +308,15 @@ class Prompts:
 
     def _canary(self, schedule: Schedule, index: int, history: Sequence[Json]) -> Prompt:
         seed, n = int(schedule.seed[index]), int(schedule.tokens_in[index])
-        nonce = schedule.expected.get(index) or self._nonce(seed)
+        nonce = schedule.expected.get(index) or self._nonce(seed, self._salt)
         text = f"{nonce} is a code. Begin your answer with it: {nonce}"
         if n >= 0:
             text = self.texts.extended(f"{text}. Then go on with:", n, seed ^ self._salt)
         return Prompt(text=text, messages=(*history, texts.user(text)) if history else (), expected=nonce)
 
-    def _nonce(self, seed: int) -> str:
-        return f"{texts.mix(texts.mix(seed) ^ self._salt):016x}"[:NONCE_DIGITS]
+    @staticmethod
+    def _nonce(seed: int, salt: int) -> str:
+        return f"{texts.mix(texts.mix(seed) ^ salt):016x}"[:NONCE_DIGITS]
 
     # ---- the rows of a file --------------------------------------------------------------------------------------
 
@@ -377,6 +390,6 @@ def _part(number: int, part: int) -> int:
     return (number + (part << SEED_BITS)) & texts.MASK
 
 
-def _salt(name: str, seed: int, launch: int) -> int:
+def _salt(*parts: str | int) -> int:
     """A number that makes a launch's texts unique."""
-    return int.from_bytes(hashlib.sha256(f"{name}\0{seed}\0{launch}".encode()).digest()[:8], "big")
+    return int.from_bytes(hashlib.sha256("\0".join(map(str, parts)).encode()).digest()[:8], "big")

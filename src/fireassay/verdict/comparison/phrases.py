@@ -24,11 +24,12 @@ from fireassay.units import FRACTION, RATIO
 from fireassay.verdict.comparison.comparability import ALIASES, unknown_on_all
 from fireassay.verdict.comparison.groups import Group, Quality, in_turn
 from fireassay.verdict.comparison.sessions import Found
-from fireassay.verdict.comparison.types import Change, Comparison, Mismatch, Occasion
+from fireassay.verdict.comparison.types import Change, Comparison, Mismatch, Occasion, Side
 
 MAX_FLAGS: Final = 5  # of a refusal, spelled out in its sentence
 NOT_INTERLEAVED: Final = "were not interleaved"  # in the note on sessions
 UNKNOWN: Final = "Not recorded on any side"  # likewise
+REPEATS: Final = "prompts_repeat"  # rule of a finding
 UNCHANGED: Final = "Declared as studied, but the same on all sides"  # start of a note
 
 
@@ -103,6 +104,12 @@ def notes_of(made: Comparison, deciding: Sequence[Group], held: Mapping[tuple[st
     if not made.floor:
         notes.append("The noise floor of the machine is unknown: run `assay doctor` before measuring.")
     notes += [_mismatch_note(m) for m in made.mismatches if m.kind != "context" and not m.refuses]
+    notes += [
+        f"{side.label}: {found.evidence}."
+        for side in _later(deciding)
+        for found in side.judgement.verdict.findings
+        if found.rule == REPEATS
+    ]
     notes += _price_notes(made) + _unknown_notes(deciding) + _idle_notes(made, deciding)
     return tuple(notes)
 
@@ -110,6 +117,11 @@ def notes_of(made: Comparison, deciding: Sequence[Group], held: Mapping[tuple[st
 def _mismatch_note(mismatch: Mismatch) -> str:
     values = " / ".join(shortened(value) for value in mismatch.values)
     return f"{mismatch.field} differs beyond its tolerance ({values}): {mismatch.why}."
+
+
+def _later(deciding: Sequence[Group]) -> list[Side]:
+    """The other records, which an engine may have answered out of what the first left in its caches."""
+    return list({id(group.side): group.side for group in deciding if group.side is not deciding[0].side}.values())
 
 
 def _price_notes(comparison: Comparison) -> list[str]:

@@ -143,6 +143,37 @@ def test_most_servers_do_not_say() -> None:
     assert blind("warm_cache", cached(0).measured()) is None
 
 
+# ---- repeated prompts ----
+# repeated_prompts: what was sent to an address before may come from a warm cache.
+
+
+def asked(**how: Any) -> list[str]:
+    salted = how.pop("salted", True)
+    record = ServingMade(rate=(20.0,), blocks=1, seconds=5.0, **how)
+    record.manifest["schedules"] = {"0": {"sha256": "ab", "requests": 1, **({"salted": True} if salted else {})}}
+    steady(record)
+    return [one.evidence for one in found("repeated_prompts", record.measured())]
+
+
+def test_prompts_that_are_new_in_every_record_need_no_word() -> None:
+    assert asked() == []
+    assert asked(task="embeddings") == []  # of made texts
+
+
+@pytest.mark.parametrize(
+    ("how", "says"),
+    [
+        ({"prompts": {"cache": "as_is"}}, "as_is"),
+        ({"task": "embeddings", "prompts": {"source": "rows.jsonl"}}, "rows.jsonl"),
+        ({"salted": False}, "of a version"),
+    ],
+)
+def test_wherever_prompts_are_sent_again_to_one_address_it_is_named(how: dict[str, Any], says: str) -> None:
+    (evidence,) = asked(**how)
+    assert says in evidence
+    assert asked(started=True, **how) == []  # a fresh engine before every block
+
+
 # ---- rate limited ----
 # rate_limited: answers that say "later", and how long streams waited behind them.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Final
 
 import polars as pl
@@ -187,6 +187,38 @@ def _first_turns(measured: RecordData) -> pl.DataFrame:
 def blind_warm_cache(measured: RecordData, _: Results) -> str | None:
     """Blind unless the server reports cached tokens; most do not."""
     return None if _first_turns(measured).height else "the server does not report how many prompt tokens came from its cache"
+
+
+# ---- repeated prompts ----
+
+RAW: Final = ("embeddings", "rerank", "loglikelihood")  # tasks whose rows of a file get no words of their own
+REPEATED: Final = "an engine that caches prefixes or answers then looks faster the second time"
+
+
+@AUDITS.add("repeated_prompts", "May an address have got the same prompts before?", title="prompts sent before")
+def examine_repeated(measured: RecordData, _: Results) -> Iterator[Finding]:
+    """A warning if other launches, or other records, send an address the same prompts.
+
+    With prompts.cache = "bust" every prompt begins with words of its record, launch and request. Prompts are repeated with "as_is", for rows
+    of a file without text of their own (embeddings, rerank), and in records of earlier versions, whose words did not depend on the record.
+    Engines that assay starts for every block or launch have seen none of them. Cannot tell: whether the engine has a cache, or what others
+    have sent it.
+    """
+    serving = serving_of(measured)
+    again = sorted(target.name for target in targets_of(serving) if not target.command or target.restart == "experiment")
+    if measured.foreign is not None or measured.experiment.evaluation is not None or not again:
+        return
+    noted = [entry for entry in measured.manifest.get("schedules", {}).values() if isinstance(entry, Mapping)]
+    if serving.prompts.cache == "as_is":
+        why = 'prompts.cache = "as_is" sends the same prompts in every launch and every record'
+    elif serving.task in RAW and serving.prompts.source != "synthetic":
+        why = f"the rows of {serving.prompts.source} are sent as they are in every launch and every record"
+    elif any("sha256" in entry and not entry.get("salted") for entry in noted):
+        why = "this record is of a version that sent the same prompts in every record of one experiment"
+    else:
+        return
+    remedy = "compare launches made in turn on an engine that is restarted, or switch its prefix cache off"
+    yield Finding("prompts_repeat", "warning", None, f"{why} to {', '.join(again)}: {REPEATED}", remedy)
 
 
 # ---- rate limited ----
