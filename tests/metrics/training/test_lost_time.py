@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from fireassay.estimates.estimate import Absent, Estimate
 from fireassay.metrics.metric import Results
 from fireassay.metrics.training.lost_time import METRICS
-from fireassay.metrics.training.time import STEP_TIME
+from fireassay.metrics.training.time import STEP_TIME_MEAN
 from tests.handmade import Handmade
 
 MS = 1_000_000
@@ -17,7 +17,7 @@ MS = 1_000_000
 
 def results(made: Handmade) -> Results:
     data = made.measured()
-    found = {STEP_TIME.name: STEP_TIME.compute(data, {})}
+    found = {STEP_TIME_MEAN.name: STEP_TIME_MEAN.compute(data, {})}
     for metric in METRICS:
         found[metric.name] = metric.compute(data, found)
     return found
@@ -82,7 +82,7 @@ def test_the_base_loses_nothing_against_itself() -> None:
     st.lists(st.floats(0.01, 10.0), min_size=2, max_size=5), st.lists(st.floats(0.01, 10.0), min_size=2, max_size=5), st.floats(0.0, 0.9)
 )
 def test_the_parts_add_up_to_the_lost_time(base: list[float], pair: list[float], share: float) -> None:
-    """Whatever the launches, the parts with a number are step_time - step_time(base) / 2."""
+    """Whatever the launches, the parts with a number are step_time_mean - step_time_mean(base) / 2."""
     made = Handmade(levels=(1, 2), blocks=5)
     for levels, values in ((1, base), (2, pair)):
         for block, value in enumerate(values):
@@ -96,7 +96,7 @@ def test_the_parts_add_up_to_the_lost_time(base: list[float], pair: list[float],
                     phases_s={"data": 0.0, "forward": share * value * 0.9, "backward": 0.0, "optimizer": 0.0},
                 )
     found = results(made)
-    times = [found["step_time"][name] for name in ("workers=1", "workers=2")]
+    times = [found["step_time_mean"][name] for name in ("workers=1", "workers=2")]
     assert isinstance(times[0], Estimate)
     assert isinstance(times[1], Estimate)
     parts = [value.value for metric in METRICS if isinstance(value := found[metric.name]["workers=2"], Estimate)]

@@ -13,7 +13,7 @@ from fireassay.estimates.estimate import Absent, Estimate
 from fireassay.frames.record_data import RecordData
 from fireassay.frames.training.parallelism import Kind, Parallelism
 from fireassay.metrics.training.lost_time import METRICS
-from fireassay.metrics.training.time import STEP_TIME
+from fireassay.metrics.training.time import STEP_TIME_MEAN
 from fireassay.spec.sections.workload import Launcher
 from fireassay.verdict.audits.bottlenecks import knob
 from fireassay.verdict.judge import judge
@@ -318,7 +318,7 @@ def processors_found(processors: int | None, *, device: bool = False, threads: i
                     number, rank=rank, seconds=[each] * 20, phases_s={"data": 0.0, "forward": computing, "backward": 0.0, "optimizer": 0.0}
                 )
     data = made.measured()
-    results = {STEP_TIME.name: STEP_TIME.compute(data, {})}
+    results = {STEP_TIME_MEAN.name: STEP_TIME_MEAN.compute(data, {})}
     for metric in METRICS:
         results[metric.name] = metric.compute(data, results)
     if transfer:

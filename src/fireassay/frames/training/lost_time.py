@@ -6,19 +6,22 @@ A step counts as long as its slowest rank, so its mean is a sum:
     computing     forward, backward and optimizer, less the exposed communication in them
     transfer      exposed communication that moves data
     waiting       exposed communication that waits for slower ranks
-    between       time in no phase
+    pauses        waiting for a rank that saves or evaluates, a pause of that rank alone
+    between       time in no phase, less the exposed communication in it
     uneven        the slowest rank's step beyond the mean rank's: the ranks take turns at being slow
 
-The first five are means over ranks and steady steps. Every part is scaled by median / mean of its launch, so that the parts add up
-to the launch's step time. Transfer is taken for hidden before waiting, so waiting is at least what is shown if computing hides
-communication. Without phases, computing contains the time between; without exposed communication it contains both kinds of it.
+All but pauses and uneven are means over ranks and steady steps: a cost that few steps pay is in no median. Exposed communication is that of
+the phases in which the ranks' threads waited (table waits), also in no phase or in the wait for a batch. Transfer is taken for hidden before
+waiting, so waiting is at least what is shown if computing hides communication. Without phases, computing contains the time between; without
+exposed communication it contains both kinds of it.
 
-How long do ranks wait for the one that saves a checkpoint?
+How long do ranks wait for the one that saves a checkpoint, or evaluates?
 
-A rank that saves alone is late at the next collective, and the others wait there. Their steps around a save (the step before it
-and the next, for they may wait in either) are compared with their median step; the excess, at most the save's duration, is
-waiting for it. Uses durations on one host only: no clocks are compared.
-Cannot tell: the waiting in launches where every rank saves.
+A rank that pauses alone is late at the next collective, and the others wait there. Their steps around a pause (the step before it
+and the next, for they may wait in either) are compared with their median step without one; where nearly every step has one, with the steps
+of the rank that pauses, which does not wait for itself. The excess counts up to the pause's length. Uses durations on one host only: no
+clocks are compared.
+Cannot tell: the waiting where every rank pauses for as long.
 """
 
 from __future__ import annotations
@@ -31,6 +34,7 @@ import polars as pl
 
 from fireassay.frames.record_data import RecordData
 from fireassay.frames.record_tables import once_per_record
+from fireassay.frames.training.communication.watched_steps import watched
 from fireassay.units import NS_PER_S
 
 PHASES: Final = ("data", "forward", "backward", "optimizer")
@@ -51,7 +55,11 @@ def step_parts(measured: RecordData) -> Mapping[int, StepParts]:
     if not measured.steady_steps.height:
         return {}
     exposed, transfer = _exposed(measured), _transfer(measured)
-    rows = _ranks(measured).join(_slowest(measured), on="launch").iter_rows(named=True)
+    others = (_elsewhere(measured), _pauses(measured, measured.steady_steps.select("launch", "step")))
+    frame = _ranks(measured).join(_slowest(measured), on="launch")
+    for other in others:
+        frame = frame.join(other, on="launch", how="left")
+    rows = frame.with_columns(pl.col("between_share", "data_share", "pauses_s", "paused_s").fill_null(0.0)).iter_rows(named=True)
     return {row["launch"]: _parts(row, exposed.get(row["launch"]), transfer.get(row["launch"])) for row in rows}
 
 
@@ -68,10 +76,9 @@ def _ranks(measured: RecordData) -> pl.DataFrame:
 
 
 def _slowest(measured: RecordData) -> pl.DataFrame:
-    """(launch, median_s, mean_s, steps) of the slowest rank of each step."""
-    step = pl.col("step_s")
+    """(launch, mean_s, steps, ranks) of the slowest rank of each step."""
     return measured.steady_steps.group_by("launch").agg(
-        step.median().alias("median_s"), step.mean().alias("mean_s"), pl.len().alias("steps"), pl.col("ranks").max().alias("ranks")
+        pl.col("step_s").mean().alias("mean_s"), pl.len().alias("steps"), pl.col("ranks").max().alias("ranks")
     )
 
 
@@ -85,19 +92,28 @@ def _exposed(measured: RecordData) -> Mapping[int, float]:
         ways = measured.communicated.ways.filter(
             (pl.col("configuration") == configuration) & (pl.col("method") == method) & pl.col("exposed_s").is_not_null()
         )
-        own = dict(zip(ways["launch"], ways["exposed_s"], strict=True))
+        own = dict(zip(ways["launch"], ways["mean_s"], strict=True))
         mean = sum(own.values()) / len(own) if own else None
         values |= {launch: value for launch, _ in launches if (value := own.get(launch, mean)) is not None}
     return values
 
 
 def _transfer(measured: RecordData) -> Mapping[int, float]:
-    """launch -> median over steps of the mean over ranks, seconds."""
+    """launch -> mean over steps and ranks, seconds."""
     per_step = measured.communicated.calls.group_by("launch", "step").agg(
         pl.when(pl.col("transfer_ns").null_count() == 0).then(pl.col("transfer_ns").mean()).alias("value")
     )
-    folded = per_step.group_by("launch").agg((pl.col("value").median() / NS_PER_S).alias("value")).drop_nulls()
+    folded = per_step.group_by("launch").agg((pl.col("value").mean() / NS_PER_S).alias("value")).drop_nulls()
     return dict(zip(folded["launch"], folded["value"], strict=True))
+
+
+def _elsewhere(measured: RecordData) -> pl.DataFrame:
+    """(launch, between_share, data_share): of the time in which threads waited, what lies in no phase and in the wait for a batch."""
+    seen = watched(measured.steady_steps.select("launch", "step"), measured.table("communication"))
+    waits = measured.table("waits").join(seen, on=["launch", "step"], how="semi")
+    ns = pl.col("waiting_ns").fill_null(0)
+    shares = [(ns.filter(pl.col("phase") == phase).sum() / ns.sum()).fill_nan(0.0).alias(f"{phase}_share") for phase in ("between", "data")]
+    return waits.group_by("launch").agg(shares)
 
 
 def _parts(row: Mapping[str, float], exposed: float | None, transfer: float | None) -> StepParts:
@@ -105,23 +121,32 @@ def _parts(row: Mapping[str, float], exposed: float | None, transfer: float | No
     alone = row["ranks"] == 1
     phases = [row[f"{phase}_s"] for phase in PHASES[1:]]
     communication = 0.0 if alone else exposed or 0.0
-    inside = sum(phases) if None not in phases else rank - data  # without phases, all but the wait for data
-    computing = max(inside - communication, 0.0)
+    with_phases = None not in phases
+    inside = sum(phases) if with_phases else rank - data  # without phases, all but the wait for data
+    in_data = communication * row["data_share"] if row["data_s"] is not None else 0.0
+    in_between = communication * row["between_share"] if with_phases else 0.0
+    computing = max(inside - (communication - in_data - in_between), 0.0)
     waiting = None if transfer is None else max(0.0, communication - transfer)
+    of_pauses = min(waiting or 0.0, row["paused_s"])  # of the mean rank: waiting, or where that is not known computing
+    if exposed is None:
+        computing, of_pauses = max(computing - row["paused_s"], 0.0), 0.0
     parts = {
-        "data": data if row["data_s"] is not None else None,
+        "data": data - in_data if row["data_s"] is not None else None,
         "computing": computing,
-        "waiting": 0.0 if alone else None if exposed is None else waiting,
+        "waiting": 0.0 if alone else None if exposed is None or waiting is None else waiting - of_pauses,
         "transfer": 0.0 if alone else None if exposed is None else communication - (waiting or 0.0),
-        "uneven": row["mean_s"] - rank,
-        "between": rank - data - computing - communication,
+        "pauses": row["pauses_s"],
+        "uneven": row["mean_s"] - rank - (row["pauses_s"] - row["paused_s"]),
     }
-    scale = row["median_s"] / row["mean_s"] if row["mean_s"] > 0.0 else 1.0
-    scaled = {name: None if value is None else value * scale for name, value in parts.items()}
-    return StepParts(step=row["median_s"], steps=int(row["steps"]), parts=scaled)
+    known = sum(value for value in parts.values() if value is not None)
+    return StepParts(step=row["mean_s"], steps=int(row["steps"]), parts={**parts, "between": row["mean_s"] - known})
 
 
 _RANK = ("launch", "rank")
+
+
+SHORT_NS: Final = 1_000_000  # pauses that differ by less between ranks are the same
+USUAL: Final = 5  # steps without a pause that show a rank's usual step
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -137,8 +162,13 @@ class SavingWait:
 @once_per_record
 def saving_waits(measured: RecordData) -> Mapping[str, SavingWait]:
     """By configuration, if some ranks save and others do not."""
+    return pausing_waits(measured, "checkpoint_save")
+
+
+def pausing_waits(measured: RecordData, kind: str) -> Mapping[str, SavingWait]:
+    """The same for pauses of one kind of event."""
     beside = pl.col("detail").str.json_path_match("$.beside").is_not_null()
-    reported = measured.table("events").filter((pl.col("kind") == "checkpoint_save") & ~beside)
+    reported = measured.table("events").filter((pl.col("kind") == kind) & ~beside)
     launches = measured.timed.filter(pl.col("workers") > 1).select("launch", "configuration", "workers")
     saves = (
         reported.join(launches, on="launch").group_by("launch", "configuration", "workers", "rank", "step").agg(pl.col("duration_ns").sum())
@@ -146,36 +176,49 @@ def saving_waits(measured: RecordData) -> Mapping[str, SavingWait]:
     alone = saves.filter(pl.col("rank").n_unique().over("launch") < pl.col("workers"))
     if alone.height == 0:
         return {}
-    waits = _waits(measured, alone)
+    excess = _excess(measured).join(alone.select("launch", "configuration").unique(), on="launch")
+    others = excess.join(alone.select(_RANK).unique(), on=_RANK, how="anti").group_by("configuration")
+    shares = dict(others.agg(pl.col("more").sum() / pl.col("own").sum()).iter_rows())
     return {
         name: SavingWait(
             ranks=tuple(rows["rank"].unique().sort().to_list()),
             saves=rows.height / rows["launch"].n_unique(),
             save_s=float(rows["duration_ns"].mean()) / NS_PER_S,  # type: ignore[arg-type]
-            share=waits[name],
+            share=shares[name],
         )
         for name in measured.configurations
-        if (rows := alone.filter(pl.col("configuration") == name)).height and name in waits
+        if (rows := alone.filter(pl.col("configuration") == name)).height and shares.get(name) is not None
     }
 
 
-def _waits(measured: RecordData, saves: pl.DataFrame) -> dict[str, float]:
-    """configuration -> the share of the non-saving ranks' step time that is waiting for a save."""
-    step_ns = (pl.col("end_ns") - pl.col("begin_ns") - pl.col("checkpoint_ns").fill_null(0)).alias("own")
-    steps = (
-        measured.table("steps")
-        .select(*_RANK, "step", step_ns)
-        .join(saves.select("launch", "configuration").unique(), on="launch")
-        .join(saves.select(_RANK).unique(), on=_RANK, how="anti")
+@once_per_record
+def _excess(measured: RecordData) -> pl.DataFrame:
+    """(launch, rank, step, own, near, more): a rank's step without its own pauses, whether another rank pauses in it or in the step before,
+    and by how much that lengthens it; nanoseconds. Timed launches of several ranks.
+    """
+    several = measured.timed.filter(pl.col("workers") > 1).select("launch")
+    pause = pl.col("checkpoint_ns").fill_null(0)
+    steps = measured.effective_steps.join(several, on="launch", how="semi").select(
+        *_RANK, "step", own=pl.col("end_ns") - pl.col("begin_ns") - pause, missed=pause.max().over("launch", "step") - pause
     )
-    excess = steps.with_columns(more=pl.col("own") - pl.col("own").median().over(_RANK))
-    longest = saves.group_by("launch", "step").agg(pl.col("duration_ns").max())
-    places = pl.concat([longest.with_columns(save="step", step=pl.col("step") - back) for back in (0, 1)])
-    around = (
-        excess.join(places, on=["launch", "step"])
-        .group_by("configuration", *_RANK, "save")
-        .agg(pl.col("more").sum(), pl.col("duration_ns").first())
+    before = pl.col("missed").shift(1, fill_value=0).over(_RANK)
+    near = steps.sort(*_RANK, "step").with_columns(reach=pl.max_horizontal("missed", before))
+    near = near.with_columns(near=pl.col("reach") > SHORT_NS)
+    own, apart = pl.col("own"), ~pl.col("near")
+    enough = pl.when(apart.sum().over(_RANK) >= USUAL).then(own.filter(apart).median().over(_RANK))
+    paused, between = own.filter(apart).mean().over("launch"), own.filter(pl.col("missed") <= SHORT_NS).median().over("launch")
+    usual = pl.coalesce(enough, paused, between)
+    more = pl.when("near").then(pl.min_horizontal(own - usual, "reach")).otherwise(0)
+    counted = near.with_columns(more=more)
+    whole = pl.col("more").sum().over(_RANK)
+    kept = whole.clip(0, pl.col("missed").sum().over(_RANK)) / whole
+    return counted.with_columns(more=pl.when(whole > 0).then(pl.col("more") * kept).otherwise(0.0))
+
+
+def _pauses(measured: RecordData, counted: pl.DataFrame) -> pl.DataFrame:
+    """(launch, pauses_s, paused_s): waiting for ranks that pause, of the step and of the mean rank; means over these steps."""
+    steps = _excess(measured).join(counted, on=["launch", "step"], how="semi")
+    each = steps.group_by("launch", "step").agg(
+        pl.col("more").filter("near").mean().fill_null(0.0).alias("pauses_s"), pl.col("more").mean().alias("paused_s")
     )
-    waited = around.group_by("configuration").agg(pl.col("more").clip(0, pl.col("duration_ns")).sum())
-    totals = steps.group_by("configuration").agg(pl.col("own").sum())
-    return {name: more / all_of_it for name, more, all_of_it in waited.join(totals, on="configuration").iter_rows() if all_of_it > 0}
+    return each.group_by("launch").agg(pl.col("pauses_s", "paused_s").mean() / NS_PER_S)

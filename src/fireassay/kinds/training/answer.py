@@ -22,7 +22,7 @@ from fireassay.metrics.training.faults import RECOVERY_TIME
 from fireassay.metrics.training.lost_time import METRICS as LOST
 from fireassay.metrics.training.lost_time import NAMES, part_of
 from fireassay.metrics.training.scaling import SPEEDUP
-from fireassay.metrics.training.time import STEP_TIME, WALL_TIME
+from fireassay.metrics.training.time import STEP_TIME, STEP_TIME_MEAN, WALL_TIME
 from fireassay.reports import answering
 from fireassay.reports.answering import cell, doubts, mark, short, standing
 from fireassay.reports.charts.model import Edge, Interval, intervals
@@ -37,6 +37,7 @@ PRICES: Final = (COST_PER_ITEM.name, COST.name)
 T_QUANTILE: Final = 2.1  # of Student t at 95 % with some twenty launches
 USUAL_LAUNCHES: Final = 10
 ENTANGLED: Final = "computing and communication"
+BURSTS: Final = 0.05  # of the mean step: how far the median is from it where few steps cost much
 MAX_LAUNCHES: Final = 30  # that are advised to decide; with more noise than that, quieten the machine first
 LAYER_HEADS: Final = {"ledger": "samples", "gradient": "gradient, one step", "hashes": "replicas", "trajectory": "losses"}
 STATES: Final = {"pass": mark("PASS", "right"), "fail": mark("FAIL", "wrong"), "not run": mark("NOT_MEASURED", "not run")}
@@ -243,9 +244,10 @@ def studied(view: View) -> Column | None:
 def decomposition(view: View, column: Column) -> tuple[Sum, ...]:
     """A step of these workers as a perfect split and what comes on top; none if steps or parts were not measured."""
     whole, base, rest = (
-        view.estimate(name, key) for name, key in (("step_time", column.key), ("step_time", view.base), ("lost_unexplained", column.key))
+        view.estimate(name, key)
+        for name, key in ((STEP_TIME_MEAN.name, column.key), (STEP_TIME_MEAN.name, view.base), ("lost_unexplained", column.key))
     )
-    row = view.metric("step_time")
+    row = view.metric(STEP_TIME_MEAN.name)
     if whole is None or base is None or rest is None or row is None:
         return ()
     scale = row.cells[column.key].scale
@@ -264,10 +266,14 @@ def decomposition(view: View, column: Column) -> tuple[Sum, ...]:
     start = Part(text=f"a perfect split over {column.label}", number=Number(shown=show(_bare(base, ideal), scale)), role="ideal")
     total = Part(text=f"{column.label}, measured", number=Number(shown=show(whole, scale)), role="total")
     more = show(_bare(whole, whole.value - ideal), scale).text.removesuffix(scale.after)
-    title = f"why not faster: {column.label} take {show(whole, scale).text} a step, {more} more than {split}"
+    usual = view.estimate(STEP_TIME.name, column.key)
+    bursts = usual is not None and abs(usual.value - whole.value) > BURSTS * whole.value
+    average = " on average" if bursts else ""
+    title = f"why not faster: {column.label} take {show(whole, scale).text} a step{average}, {more} more than {split}"
     measured = (Part(text=_base(view).label, number=Number(shown=show(base, scale)), role="base"),)
     shared = (row.evidence for row in view.findings if row.rule == PROCESSORS and row.configuration == column.key)
-    return (Sum(name="why", title=title, unit=unit, start=start, parts=parts, total=total, measured=measured, notes=tuple(shared)),)
+    few = (f"few steps cost much: the median step, of which the speedup is, takes {show(usual).text}",) if usual and bursts else ()
+    return (Sum(name="why", title=title, unit=unit, start=start, parts=parts, total=total, measured=measured, notes=(*few, *shared)),)
 
 
 def _bare(like: Estimate, value: float) -> Estimate:

@@ -1,13 +1,13 @@
 """What makes a step longer than a perfect split of the work over the workers?
 
 Per block: a part of the step less the base's, divided by the workers if the total work is fixed (`fireassay.frames.training.lost_time`).
-The parts add up to step_time - step_time(base) base / p; what the launches' parts do not explain is the last of them.
+The parts are means over steps and add up to step_time_mean - step_time_mean(base) base / p; what the launches' parts do not explain is the
+last of them.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Final
@@ -18,6 +18,7 @@ from fireassay.frames.record_data import RecordData
 from fireassay.frames.training.lost_time import StepParts, step_parts
 from fireassay.frames.training.work import MARK_STEPS
 from fireassay.metrics.metric import Metric, Results
+from fireassay.metrics.training.time import STEP_TIME_MEAN
 from fireassay.units import SECONDS
 
 BASE: Final = Absent("not_applicable", "this is the base, which loses nothing against itself")
@@ -29,6 +30,7 @@ NAMES: Final[Mapping[str, str]] = {  # of the parts where they are summed up
     "computing": "computing that did not shrink",
     "transfer": "exposed transfer",
     "waiting": "waiting for slower ranks, per rank",
+    "pauses": "waiting for a rank that saves or evaluates",
     "data": "waiting for data",
     "uneven": "ranks taking turns at being slow",
     "unexplained": "not explained",
@@ -55,6 +57,13 @@ LOST = (  # part, title, formula, question, caveat
         "max(0, comm_exposed - comm_transfer), of p less that of the base",
         "How long does a rank wait in a step for slower ranks?",
         "The mean over ranks; the rank that waits least is the one waited for.",
+    ),
+    (
+        "pauses",
+        "Waiting for a rank that saves or evaluates",
+        "mean over steps of the waiting for a pause of some ranks, of p less that of the base",
+        "How long do ranks wait for one that saves a checkpoint or evaluates while they do not?",
+        "Pauses of every rank are in no step time; what a pause of one rank costs the others is.",
     ),
     (
         "data",
@@ -87,18 +96,7 @@ def _pairs(measured: RecordData, configuration: str) -> list[tuple[StepParts, St
     parts = step_parts(measured)
     of_base = {block: parts[launch] for launch, block in measured.timed_by_block.get(measured.base, ()) if launch in parts}
     others = measured.timed_by_block.get(configuration, ())
-    pairs = [(of_base[block], parts[launch]) for launch, block in others if launch in parts and block in of_base]
-    factors = [_geometric([pair[side].step for pair in pairs]) for side in (0, 1)] if pairs else []
-    return [(_scaled(one, factors[0]), _scaled(other, factors[1])) for one, other in pairs]
-
-
-def _geometric(steps: Sequence[float]) -> float:
-    """Geometric over arithmetic mean: step_time is the former, and the mean of parts adds up to the latter."""
-    return math.exp(math.fsum(map(math.log, steps)) / len(steps)) / (math.fsum(steps) / len(steps)) if min(steps) > 0.0 else 1.0
-
-
-def _scaled(parts: StepParts, factor: float) -> StepParts:
-    return replace(parts, parts={name: None if value is None else factor * value for name, value in parts.parts.items()})
+    return [(of_base[block], parts[launch]) for launch, block in others if launch in parts and block in of_base]
 
 
 def _each(measured: RecordData, _: Results, *, part: str) -> Mapping[str, Value]:
@@ -139,7 +137,7 @@ def _unexplained(measured: RecordData, results: Results) -> Mapping[str, Value]:
 
 
 def _rest(results: Results, base: str, configuration: str, between: Value, ratio: float) -> Value:
-    whole, whole_base = results["step_time"].get(configuration), results["step_time"].get(base)
+    whole, whole_base = results[STEP_TIME_MEAN.name].get(configuration), results[STEP_TIME_MEAN.name].get(base)
     if isinstance(between, Absent) or not isinstance(whole, Estimate) or not isinstance(whole_base, Estimate):
         return between if isinstance(between, Absent) else Absent("not_measured", MARK_STEPS)
     found = [results[f"lost_{part}"][configuration] for part, *_ in LOST]
@@ -150,7 +148,7 @@ def _rest(results: Results, base: str, configuration: str, between: Value, ratio
         value=rest,
         low=between.low + shift,
         high=between.high + shift,
-        method=f"step_time beyond a perfect split less the other parts; spread: {between.method}",
+        method=f"step_time_mean beyond a perfect split less the other parts; spread: {between.method}",
         signature=between.signature.replace("lost_between", UNEXPLAINED),
         launch_values=tuple(value + shift for value in between.launch_values),
     )
@@ -173,14 +171,14 @@ METRICS = (
     measure(
         name=UNEXPLAINED,
         title="Lost time not explained",
-        formula="step_time(p) - step_time(base) base / p - the other parts",
+        formula="step_time_mean(p) - step_time_mean(base) base / p - the other parts",
         compute=_unexplained,
         question="How much of what a step loses against a perfect split has no name?",
-        caveat="Time in no phase, and the difference of medians and means over launches.",
-        rank=1475,
+        caveat="Time in no phase.",
+        rank=1476,
     ),
 )
-LOST_COMPUTING, LOST_TRANSFER, LOST_WAITING, LOST_DATA, LOST_UNEVEN, LOST_UNEXPLAINED = METRICS
+LOST_COMPUTING, LOST_TRANSFER, LOST_WAITING, LOST_PAUSES, LOST_DATA, LOST_UNEVEN, LOST_UNEXPLAINED = METRICS
 
 
 def part_of(metric: Metric) -> str:

@@ -15,7 +15,7 @@ from typing import Final
 import polars as pl
 
 from fireassay.estimates.estimate import Absent, Value
-from fireassay.estimates.over_launches import Series, no_launch, of_interval, tail_value
+from fireassay.estimates.over_launches import Series, average, no_launch, of_interval, tail_value
 from fireassay.frames.per_launch import from_frame
 from fireassay.frames.record_data import RecordData
 from fireassay.frames.training.work import MARK_STEPS, steady_series, wall_seconds
@@ -53,6 +53,31 @@ STEP_TIME = measure(
     caveat="It does not separate communication from computation where they overlap.",
     rank=1210,
     decides=2,
+)
+
+
+def _step_mean(measured: RecordData, _: Results) -> Mapping[str, Value]:
+    return {name: _mean_of(measured, name, series) for name, series in steady_series(measured).items()}
+
+
+def _mean_of(measured: RecordData, configuration: str, series: Series) -> Value:
+    if not series:
+        return _no_steps(measured, configuration)
+    means, n = [float(steps.mean()) for steps in series], sum(map(len, series))
+    how = "mean over steady steps of the slowest rank's time"
+    return average(means, measured.confidence, unit=SECONDS, name="step_time_mean", n_trials=n, aggregate=how)
+
+
+STEP_TIME_MEAN = measure(
+    name="step_time_mean",
+    title="Mean step time",
+    unit=SECONDS,
+    kind="cost",
+    formula="mean over steps of max over ranks (end - begin - checkpoint)",
+    compute=_step_mean,
+    question="How long does a training step take on average, with what few steps pay?",
+    caveat="One long step moves it; speedups compare the median.",
+    rank=1218,
 )
 
 
@@ -205,4 +230,14 @@ INSTRUMENT_OVERHEAD = measure(
     caveat="Self-measured on marked steps, or by the hooks of an unmodified script; effects on caches and other ranks are not included.",
     rank=1217,
 )
-METRICS = (STEP_TIME, STEP_TIME_P50, STEP_TIME_P95, STEP_TIME_P99, STEP_AUTOCORRELATION, THROUGHPUT, WALL_TIME, INSTRUMENT_OVERHEAD)
+METRICS = (
+    STEP_TIME,
+    STEP_TIME_MEAN,
+    STEP_TIME_P50,
+    STEP_TIME_P95,
+    STEP_TIME_P99,
+    STEP_AUTOCORRELATION,
+    THROUGHPUT,
+    WALL_TIME,
+    INSTRUMENT_OVERHEAD,
+)

@@ -172,6 +172,21 @@ def test_saving_on_every_rank_or_beside_the_training_is_waited_for_by_nobody() -
     assert saving_waits(saving_alone_made(detail={"beside": True}).measured()) == {}
 
 
+@pytest.mark.parametrize("ranks", [2, 4])
+def test_a_rank_that_evaluates_alone_in_every_step_is_waited_for(ranks: int) -> None:
+    """72 of 124 ms: the steps of the rank that pauses are the usual ones, since no other step is without a pause."""
+    one = Handmade(levels=(ranks,), blocks=1)
+    number = one.launch(workers=ranks, block=0, wall_s=60.0)
+    for rank in range(ranks):
+        one.steps(number, rank=rank, seconds=[0.124] * 90, checkpoint_s=0.072 if rank == 0 else 0.0)
+    for step in range(90):
+        one.event(number, "evaluation", 0.124 * step, rank=0, incarnation=0, duration_s=0.072, step=step)
+    (found,) = SAVING_ALONE.examine(one.measured(), {})
+    assert (found.rule, found.severity) == ("evaluating_alone", "warning")
+    assert "rank 0 alone evaluates, 90 per launch of 72 ms each" in found.evidence
+    assert "58 % of their steps" in found.evidence or "58.1 % of their steps" in found.evidence
+
+
 # ---- fault moment ----
 # A fault that struck without a checkpoint is told.
 

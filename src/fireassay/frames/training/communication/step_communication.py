@@ -65,10 +65,10 @@ class Communicated:
     """The communication of a record's steps.
 
     calls: launch, rank, step, total_ns, sum_ns, transfer_ns, wait_ns (null: unknown), bytes, calls, unseen (calls without an end),
-    for the steady steps of timed launches. ways: launch, configuration, block, method, exposed_s, total_s, compute_s, steps, cut
-    (share of rank-steps whose exposed time was cut to their total), thread_s (unsynchronised: waiting of the rank's thread in the
-    same launch's synchronised steps, as launches under different load must not be subtracted from one another), unsure_s and half_s
-    (unsynchronised: the value if it is uncertain, and the half-width of its interval).
+    for the steady steps of timed launches. ways: launch, configuration, block, method, exposed_s, mean_s (its mean over steps; all others
+    are medians), total_s, compute_s, steps, cut (share of rank-steps whose exposed time was cut to their total), thread_s
+    (unsynchronised: waiting of the rank's thread in the same launch's synchronised steps, as launches under different load must not be
+    subtracted from one another), unsure_s and half_s (unsynchronised: the value if it is uncertain, and the half-width of its interval).
     """
 
     calls: pl.DataFrame
@@ -223,6 +223,7 @@ _WAYS: Final = {
     "block": pl.Int32,
     "method": pl.String,
     "exposed_s": pl.Float64,
+    "mean_s": pl.Float64,
     "total_s": pl.Float64,
     "compute_s": pl.Float64,
     "steps": pl.Int64,
@@ -264,6 +265,7 @@ def _launches(tables: Mapping[str, pl.DataFrame], rows: pl.DataFrame) -> pl.Data
         *((pl.col(f"{name}_ns").mean() / NS_PER_S).alias(f"{name}_s") for name in numbers), pl.col("_cut").mean()
     )
     per_launch = per_step.group_by("launch", "method").agg(
+        pl.col("exposed_s").mean().alias("mean_s"),
         *(pl.col(f"{name}_s").median() for name in numbers),
         pl.len().cast(pl.Int64).alias("steps"),
         pl.col("_cut").mean().alias("cut"),
@@ -309,7 +311,7 @@ def _in_turn(tables: Mapping[str, pl.DataFrame], steps: pl.DataFrame) -> pl.Data
     )
     joined = differences.join(total, on="launch", how="left").join(thread, on="launch", how="left").join(launches, on="launch")
     joined = joined.with_columns(method=pl.lit("unsynchronised"), cut=(pl.col("exposed_s") < 0).cast(pl.Float64))
-    joined = joined.with_columns(pl.col("exposed_s").clip(lower_bound=0.0))
+    joined = joined.with_columns(pl.col("exposed_s").clip(lower_bound=0.0)).with_columns(mean_s="exposed_s")
     return joined.select(pl.col(name).cast(kind) for name, kind in _WAYS.items()).sort("launch")
 
 

@@ -11,7 +11,7 @@ from fireassay.estimates.estimate import Absent, Estimate
 from fireassay.estimates.format import count, given, percent, reading, show
 from fireassay.frames.record_data import RecordData
 from fireassay.frames.training.flops import source
-from fireassay.frames.training.lost_time import SavingWait, saving_waits
+from fireassay.frames.training.lost_time import SavingWait, pausing_waits
 from fireassay.metrics.metric import LAUNCHED, Results
 from fireassay.units import SECONDS
 from fireassay.verdict.audits.audit import TRAINING, Audits
@@ -111,27 +111,44 @@ def _uneven(measured: RecordData) -> Iterator[Finding]:
 SAVING_ALONE_WORTH_SAYING: Final = 0.02
 
 
-@AUDITS.add("saving_alone", "Do ranks wait for the one that saves checkpoints?", title="waiting for a checkpoint")
+@AUDITS.add("saving_alone", "Do ranks wait for the one that saves checkpoints, or evaluates?", title="waiting for a checkpoint")
 def examine_saving_alone(measured: RecordData, _: Results) -> tuple[Finding, ...]:
     """One finding per configuration; a warning from a tenth of step time on.
 
     The saving rank is no straggler: its steps are as long as the others'. Waiting of at least a fiftieth of step time is attributed here,
     and then not repeated as waiting of unknown cause (`bottleneck_communication`). Cannot tell: how long a sharded save on all ranks would
-    take; compare both with `assay compare`.
+    take; compare both with `assay compare`. The same for a rank that evaluates alone.
     """
     return tuple(
-        _saving_alone_finding(name, wait) for name, wait in saving_waits(measured).items() if wait.share >= SAVING_ALONE_WORTH_SAYING
+        _alone_finding(kind, name, wait)
+        for kind in ALONE
+        for name, wait in pausing_waits(measured, kind).items()
+        if wait.share >= SAVING_ALONE_WORTH_SAYING
     )
 
 
-def _saving_alone_finding(name: str, wait: SavingWait) -> Finding:
-    who = f"rank {wait.ranks[0]} alone saves" if len(wait.ranks) == 1 else f"ranks {', '.join(map(str, wait.ranks))} alone save"
+ALONE: Final = {  # kind of event -> rule, what one and several ranks do, remedy
+    "checkpoint_save": (
+        "saving_alone",
+        ("saves the checkpoints", "save the checkpoints"),
+        "save less often, asynchronously (torch.distributed.checkpoint.async_save), or a shard on every rank",
+    ),
+    "evaluation": (
+        "evaluating_alone",
+        ("evaluates", "evaluate"),
+        "evaluate a share of the held-out data on every rank and add up the results, or less often",
+    ),
+}
+
+
+def _alone_finding(kind: str, name: str, wait: SavingWait) -> Finding:
+    rule, (one, several), remedy = ALONE[kind]
+    who = f"rank {wait.ranks[0]} alone {one}" if len(wait.ranks) == 1 else f"ranks {', '.join(map(str, wait.ranks))} alone {several}"
     evidence = (
-        f"{who} the checkpoints, {given(wait.saves, digits=3)} per launch of {reading(wait.save_s, SECONDS)} each, and the other ranks wait for "
+        f"{who}, {given(wait.saves, digits=3)} per launch of {reading(wait.save_s, SECONDS)} each, and the other ranks wait for "
         f"it: {percent(wait.share)} of their steps"
     )
-    remedy = "save less often, asynchronously (torch.distributed.checkpoint.async_save), or a shard on every rank"
-    return Finding("saving_alone", "warning" if wait.share >= MIN_SHARE else "note", name, evidence, remedy)
+    return Finding(rule, "warning" if wait.share >= MIN_SHARE else "note", name, evidence, remedy)
 
 
 # ---- fault moment ----
