@@ -166,7 +166,7 @@ class Noted:
     def waits(self, *calls: tuple[str, int], inside: str = "", after_ns: int = STUCK_NS + 1) -> None:
         pending = [Namespace(end=None, op=op, nbytes=size, group="0", number=n) for n, (op, size) in enumerate(calls)]
         attached = Namespace(recorder=self, begun=True, inside=inside, now=lambda: after_ns, calls=Namespace(pending=pending))
-        looking = StuckRank(attached)  # type: ignore[arg-type]
+        looking = StuckRank(attached)
         looking.note()
         looking.note()  # once for each place
         self._writer.close()

@@ -5,10 +5,7 @@ Noted by the writing thread, because the script's own thread is blocked in the e
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
-
-if TYPE_CHECKING:
-    from fireassay.instruments.hooks.steps import Attached
+from typing import Any, Final
 
 KIND: Final = "step_pending"  # of the event
 STUCK_NS: Final = 3_000_000_000
@@ -18,8 +15,10 @@ MAX_NOTES: Final = 32  # of one process: long steps are no deadlock
 class StuckRank:
     """Notes where the current step stays."""
 
-    def __init__(self, attached: Attached) -> None:
-        self._attached, self._last, self._notes = attached, (), 0
+    def __init__(self, attached: Any) -> None:
+        """`attached`: the hooks' state (`steps.Attached`)."""
+        self._attached, self._notes = attached, 0
+        self._last: tuple[Any, ...] = ()
 
     def note(self) -> None:
         """Called before every flush."""
