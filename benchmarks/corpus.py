@@ -543,7 +543,7 @@ def machine(place: Place) -> str:
     asked = "import importlib.metadata as m, json; print(json.dumps({n: m.version(n) for n in %r if __import__('importlib.util').util.find_spec(n)}))"
     names = [
         "torch",
-        "assay",
+        "fireassay",
         "accelerate",
         "transformers",
         "datasets",
