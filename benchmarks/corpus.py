@@ -32,7 +32,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from fnmatch import fnmatch
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -236,7 +235,7 @@ def attached(case: Case, place: Place, options: Iterable[str]) -> Json:
         "--quiet",
         "--timeout",
         str(LIMIT_S),
-        *fresh(place),
+        "--fresh-folder",
         *options,
         *case.options,
         "--",
@@ -251,13 +250,6 @@ def attached(case: Case, place: Place, options: Iterable[str]) -> Json:
     except json.JSONDecodeError:
         return {"code": code, "report": None, "said": witnesses(folder), "steps": {}}
     return {"code": code, "report": slim(report), "said": witnesses(folder), "steps": recorded(records)}
-
-
-@cache
-def fresh(place: Place) -> tuple[str, ...]:
-    """Each launch in a copy of the folder, where this assay can do that."""
-    said = subprocess.run([str(place.python), "-m", "fireassay", "run", "--help"], capture_output=True, text=True, check=False).stdout
-    return ("--fresh-folder",) if "--fresh-folder" in said else ()
 
 
 def slim(report: Json) -> Json:
