@@ -117,6 +117,22 @@ def test_what_hooks_cost_is_that_of_most_steps(seen: Seen) -> None:
     assert 0.98 * steps <= told <= steps
 
 
+def test_what_was_written_before_the_first_step_is_not_a_cost_of_steps(seen: Seen, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A script that imports for 20 seconds has 40 writes behind it, which one short step was told to cost."""
+    written = [10**12]
+    monkeypatch.setattr(seen.sink, "flush_cpu_ns", lambda: written[0])
+    model = torch.nn.Linear(4, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    for batch in torch.utils.data.DataLoader(torch.ones(20, 4), batch_size=1):  # type: ignore[arg-type,var-annotated]
+        model(batch).sum().backward()
+        optimizer.step()
+        written[0] += 10**9  # in each step
+    seen.close()
+    cost, steps = (next(row["value"] for row in seen.of("telemetry") if row["counter"] == name) for name in ("cost_per_step", "own_steps"))
+    assert steps == 20
+    assert 10**9 <= cost < 1.1 * 10**9
+
+
 def test_optimizers_that_are_trained_one_after_the_other_make_a_step_each_time(seen: Seen) -> None:
     """Layer by layer, as forward-forward networks are."""
     layers = [torch.nn.Linear(4, 4) for _ in range(2)]

@@ -193,6 +193,9 @@ def test_a_restarted_script_goes_on_at_the_step_that_it_restored(training: Calla
     after.close()
     assert [(step, detail["by"]) for step, detail in after.events("resumed")] == [(15, "parameters")]
     assert [row[3] for row in after.sink.of("steps")] == [15, 16]
+    names = TABLES["telemetry"].column_names
+    counters = {row[names.index("counter")]: row[names.index("value")] for row in after.sink.of("telemetry")}
+    assert counters["own_steps"] == 2  # that the cost is spread over, without those of the first start
 
 
 def test_a_restarted_script_that_begins_anew_begins_at_step_0(training: Callable[..., Training]) -> None:

@@ -74,7 +74,7 @@ def test_steps_of_every_kind_count_in_the_hooks_cost(rig: Rig) -> None:
         times.extend([ns] * count)
     missed, seen = attached.costs.steps
     assert missed == len(unwatched(rig)) > 0
-    cost, steps = attached.costs.per_step()
+    cost, steps = attached.costs.per_step(0)
     assert steps == missed + seen == STEPS
     assert cost == pytest.approx((100 * missed + 300 * seen) / steps)
 

@@ -193,7 +193,9 @@ class Passes:
         if model.states is not None:
             model.states.optimizers, model.states.epoch = attached.optimizers, attached.place
         attached.communication.evidence.trains(module)
+        before = recorder.step_number
         recorder.watched(module)
+        attached.costs.renumber(recorder.step_number - before)
         attached.calls.step = recorder.step_number
         restored = model.went_on.state if model.went_on is not None else None
         epoch = None if restored is None else restored.epoch + restored.whole

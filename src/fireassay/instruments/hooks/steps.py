@@ -54,13 +54,10 @@ class Attached:
     """Turns hook calls into events, and decides what cannot wait."""
 
     __slots__ = (
-        "_counted",
         "_over",
         "_plain_until",
-        "_read_step",
         "_reader_thread",
         "_reading",
-        "_reading_ns",
         "_tensor",
         "active",
         "append",
@@ -139,8 +136,6 @@ class Attached:
         self.time_hooks(True)
         self.cost_ns = 0  # the hooks' processor time in the current step, if that is timed
         self.used, self.entered = time.thread_time_ns, 0  # since when, of a request
-        self._reading_ns = 0  # a step's share of the time to read its events
-        self._counted = self._read_step = 0  # up to this step they were counted; read
         self.costs = OwnCost()
         self._over = False
         recorder.observe(self)
@@ -323,6 +318,7 @@ class Attached:
         begin = self.recorder.begin_outside()
         self.calls.step = self.recorder.step_number
         self.named = self.recorder.phases_beside
+        self.costs.begin(self.recorder.written_ns)
         self.append((events.BEGIN, begin, self.recorder.step_number))
 
     def may_end(self) -> None:
@@ -423,9 +419,8 @@ class Attached:
         """The hooks' own time in the step that ended; the events are read in between."""
         costs = self.costs
         if self.timing:
-            costs.times[not unwatched].append(self.cost_ns + self.calls.own_ns + self.used() - self.entered + self._reading_ns)
-        costs.steps[not unwatched] += step - self._counted
-        self._counted = step
+            costs.times[not unwatched].append(self.cost_ns + self.calls.own_ns + self.used() - self.entered + costs.reading_ns)
+        costs.count(step, watched=not unwatched)
         self.calls.own_ns = self.cost_ns = 0
         if self.timing != (timing := costs.next_timed(step, watched=not self.calls.unwatched)):
             self.time_hooks(timing)
@@ -433,7 +428,7 @@ class Attached:
         if len(self.events) >= MAX_EVENTS or self.recorder.on_gpu:
             since = self.used()
             self.read()
-            self._reading_ns, self._read_step = (self.used() - since) // max(1, step - self._read_step), step
+            costs.read(step, self.used() - since)
 
     def unseen(self) -> str:
         """Why no step was recorded."""
@@ -457,9 +452,9 @@ class Attached:
         self.append((events.END, self.now(), made, exposed, recorder.any_update))
         self.read()
         communication.close()
-        if any(self.costs.steps):
-            cost, steps = self.costs.per_step()
-            recorder.costs(cost + recorder.written_ns / steps, steps)
+        if any(self.costs.times):
+            self.costs.count(recorder.step_number, watched=not self.calls.unwatched)
+            recorder.costs(*self.costs.per_step(recorder.written_ns))
         if communication.reducers:
             recorder.launch.cost("ddp_logging_every", LOGGED_EVERY, "steps")
         communication.record_parallelism()
