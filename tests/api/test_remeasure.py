@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 from pathlib import Path
@@ -129,6 +130,20 @@ def test_a_slow_day_is_suspected_and_not_confirmed(repository: Path, tmp_path: P
     assert found["confirmation"] in ("refuted", "undecided")
     assert code == {"pass": 0, "inconclusive": 4}[str(found["state"])]
     assert "confirmed" in str(found["sentence"])
+
+
+@pytest.mark.deep
+@pytest.mark.slow
+def test_a_record_of_somebody_else_is_not_measured_again(repository: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    base = measure(repository, tmp_path / "records")
+    write(repository, tmp_path / "day", 4 * TURNS)
+    git(repository, "commit", "-q", "-a", "-m", "slow")
+    new = shutil.copytree(measure(repository, tmp_path / "records"), tmp_path / "received")
+    code, found = checked(tmp_path / "records", capsys, str(new), "--against", str(base))
+    assert (code, found["confirmation"]) == (1, "unconfirmed")
+    assert "not made by you on this machine and in this folder; allowed: your own, or any with --trust" in str(found)
+    trusted = checked(tmp_path / "records", capsys, str(new), "--against", str(base), "--trust")[1]
+    assert trusted["confirmation"] == "confirmed"
 
 
 @pytest.mark.deep

@@ -12,7 +12,7 @@ SURFACE = {
     "audit": f"TARGET {OUTPUT} --root",
     "check": (
         "RECORD --against --history --root --varying --force --primary --at --margin --day-to-day --all --accept --confirm "
-        "--baseline-folder --folder --blocks --show --json --excel --html --latex --format --full --output --junit --markdown --push"
+        "--baseline-folder --folder --blocks --show --trust --json --excel --html --latex --format --full --output --junit --markdown --push"
     ),
     "completion": "SHELL --names --root",
     "config": OUTPUT,
@@ -39,17 +39,17 @@ SURFACE = {
         "--cluster-field --prefix-tokens --cache --turns "
         "--think --canaries --identity --api-key-env --header --metrics --processes --request-timeout --temperature --launches "
         "--seed --confidence --precision --name --price --price-date --price-source --watts --no-stream --no-verify-tls --search "
-        "--goodput --root --check --dry-run --toml --detect "
+        "--goodput --root --check --dry-run --toml --detect --trust "
         f"{OUTPUT}"
     ),
     "profile": (
         "EXPERIMENT --workers --seed --name --env --launcher --threads --pin --nodes --node-rank --rendezvous-endpoint "
-        "--rendezvous-id --timeout --wait --warm-up --active --no-memory --tool --root "
+        "--rendezvous-id --timeout --wait --warm-up --active --no-memory --tool --root --trust "
         f"{OUTPUT}"
     ),
     "report": "RECORD --json --format --page --output --full --root",  # and one flag for each page and format
-    "reproduce": f"RECORD --against --folder --root --history --day-to-day --force --dry-run {OUTPUT}",
-    "resume": f"RECORD --root --force {OUTPUT}",
+    "reproduce": f"RECORD --against --folder --root --history --day-to-day --force --dry-run --trust {OUTPUT}",
+    "resume": f"RECORD --root --force --trust {OUTPUT}",
     "rubric": f"TABLE --tolerance --efficiency --deadline --budget --work --scaling --use --where --predict {OUTPUT}",
     "run": (
         "EXPERIMENT --workers --launches --seed --confidence --precision --at-most --repeat --name "
@@ -57,7 +57,7 @@ SURFACE = {
         "--quality-metric --quality-direction --margin --chance --efficiency --deadline --budget --only "
         "--required-workers --price --price-date --price-source --energy --watts "
         "--fault --launcher --max-restarts --threads --pin --start --nodes --node-rank "
-        "--rendezvous-endpoint --rendezvous-id --timeout --total-timeout --root --dry-run --detect "
+        "--rendezvous-endpoint --rendezvous-id --timeout --total-timeout --root --dry-run --detect --trust "
         f"{OUTPUT}"
     ),
     "schema": "--keys --claim --document",

@@ -26,6 +26,7 @@ from typing import Any
 
 from fireassay.api.lookup import find, folders_of, pasted
 from fireassay.api.sides import Watch, comparable, refuse_itself, side, sides, unwatched
+from fireassay.api.trust import refuse_foreign
 from fireassay.errors import AssayError, Interrupted, RecordError
 from fireassay.frames.record_data import RecordData
 from fireassay.record import environment
@@ -268,6 +269,7 @@ class Checking:
     blocks: int  # to measure again
     code: Place
     again: Again
+    trust: Callable[[Path, Experiment, Path], None] = refuse_foreign  # raises if the record's experiment may not run here
     watch: Watch = unwatched
 
     def named(self, record: Path) -> list[str]:
@@ -291,7 +293,7 @@ class Checking:
             result = self._against(baseline, record, past)
         else:
             result, baseline = self._along(past, record, left_out=len(earlier) - len(past))
-        result, fresh = self._confirmed(result, baseline, record)
+        result, fresh = self._confirmed(result, baseline, record, path)
         return Checked(check=result, record=path, fresh=fresh)
 
     def _path(self, folders: Sequence[Path]) -> Path:
@@ -325,22 +327,23 @@ class Checking:
 
     # ---- measuring again ---------------------------------------------------------------------------------------------
 
-    def _confirmed(self, result: Check, baseline: Side | None, record: Side) -> tuple[Check, Sequence[Path]]:
+    def _confirmed(self, result: Check, baseline: Side | None, record: Side, path: Path) -> tuple[Check, Sequence[Path]]:
         always = self.confirm == "always" and result.state == "inconclusive" and result.design != "in turn"
         if baseline is None or not (result.wants_confirmation or always):
             return result, ()
         if self.confirm == "never":
             return unconfirmed(result, "--confirm never"), ()
         try:
-            return self._measured_again(result, baseline, record)
+            return self._measured_again(result, baseline, record, path)
         except Interrupted:
             raise
         except FAILURES as error:
             return unconfirmed(result, reason_of(error)), ()
 
-    def _measured_again(self, result: Check, baseline: Side, record: Side) -> tuple[Check, Sequence[Path]]:
+    def _measured_again(self, result: Check, baseline: Side, record: Side, path: Path) -> tuple[Check, Sequence[Path]]:
         """Fresh interleaved launches of both versions. Raises CannotConfirm, AssayError: they cannot be measured here."""
         code, root = code_of(record.measured, self.code), self.root / FOLDER
+        self.trust(path, record.measured.experiment, code)
         why = f"{result.sentence}\nmeasuring both again, interleaved: {self.blocks} blocks"
         with self.again(why) as show, baseline_code(baseline.measured, self.code, code) as old:
             records = fresh(record.measured.experiment, old, code, root=root, blocks=self.blocks, on_progress=show)

@@ -29,6 +29,7 @@ from typing import Any, Final
 import polars as pl
 
 from fireassay.api.interim_analysis import advice
+from fireassay.api.trust import refuse_foreign
 from fireassay.clock import Clock, SystemClock
 from fireassay.errors import RecordError, WorkloadError, refuse
 from fireassay.estimates.estimate import Estimate
@@ -85,9 +86,19 @@ def run(
     return runner.run(experiment, folder=folder, root=root, on_progress=on_progress, clock=clock, advice=advice())
 
 
-def resume(path: Path, *, force: bool = False, on_progress: Progress | None = None, clock: Clock | None = None) -> Path:
-    """Continue an interrupted record; see `fireassay.runners.experiment.run.resume`."""
+def resume(
+    path: Path, *, force: bool = False, trusted: bool = False, on_progress: Progress | None = None, clock: Clock | None = None
+) -> Path:
+    """Continue an interrupted record, if it is the user's own or `trusted`; see `fireassay.runners.experiment.run.resume`."""
+    if not trusted:
+        refuse_foreign(path, *recorded(path))
     return runner.resume(path, force=force, on_progress=on_progress, clock=clock, advice=advice())
+
+
+def recorded(path: Path) -> tuple[Experiment, Path]:
+    """The experiment of a record, and the folder of its script, as `resume` would run it."""
+    record = open_record(path)
+    return record.experiment, folder_of(record.manifest)
 
 
 # ---- the rates of a load that searches them ---------------------------------------------------------------------------
@@ -196,7 +207,7 @@ def stored(text: str | None, root: Path) -> Stored | None:
     except RecordError:
         return None  # reported as a missing file, which it is too
     record = open_record(path)
-    return Stored(data=tomllib.loads(to_toml(with_secrets(record.experiment))), folder=folder_of(record.manifest))
+    return Stored(data=tomllib.loads(to_toml(with_secrets(record.experiment))), folder=folder_of(record.manifest), record=path)
 
 
 def recorded_load(words: Sequence[str], root: Path) -> Stored | None:
@@ -214,7 +225,7 @@ def recorded_load(words: Sequence[str], root: Path) -> Stored | None:
         return None
     data = parse(path / "experiment.toml")[0]
     _refuse_others(words[0], data, manifest)
-    return Stored(data=data, folder=folder_of(manifest))
+    return Stored(data=data, folder=folder_of(manifest), record=path)
 
 
 def _refuse_others(name: str, data: Mapping[str, Any], manifest: Mapping[str, Any]) -> None:

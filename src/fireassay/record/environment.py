@@ -46,6 +46,7 @@ from fireassay import __version__
 from fireassay.record import files
 from fireassay.record import machine as facts
 from fireassay.record.machine import Machine, Unread, absent, or_absent, tool_output
+from fireassay.record.origin import state_folder
 from fireassay.record.secrets.redact import redact, redact_environment, secret_values
 
 QUIET: Final = ("-c", "core.fsmonitor=false", "-c", f"core.hooksPath={os.devnull}")
@@ -372,11 +373,8 @@ CARRIED_CLIENT: Final = ("utc", "assay_version", "python", "fitness", "errors", 
 
 
 def fitness_folder(environ: Mapping[str, str] | None = None) -> Path:
-    """The folder of the results. A relative XDG_STATE_HOME is ignored, as the specification requires."""
-    environ = os.environ if environ is None else environ
-    state_home = Path(environ.get("XDG_STATE_HOME", ""))
-    home = Path(environ.get("HOME", "~")).expanduser()
-    return (state_home if state_home.is_absolute() else home / ".local" / "state") / "assay" / "doctor"
+    """The folder of the results."""
+    return state_folder(environ) / "doctor"
 
 
 def machine_key(machine: Machine | None = None) -> str:

@@ -22,7 +22,7 @@ import tomli_w
 from fireassay import __version__
 from fireassay.clock import Clock
 from fireassay.errors import RecordError
-from fireassay.record import files, seal
+from fireassay.record import files, origin, seal
 from fireassay.record.declared import EVENTS, LAUNCHES, Table
 from fireassay.record.manifest import hold, myself, release
 from fireassay.record.reader import open_record
@@ -143,6 +143,7 @@ class RecordFolder:
         return folder
 
     def _store(self, manifest: dict[str, Any]) -> None:
+        manifest = manifest | {"origin": origin.mark(self.path, manifest)}
         try:
             files.replace(self.path / "manifest.json", seal.encode(manifest))
         except OSError as error:
@@ -183,7 +184,7 @@ def create(root: Path, experiment: Experiment, plan_signature: str, *, clock: Cl
         (path / "streams").mkdir()
         hold(path)
         files.replace(path / "experiment.toml", content)
-        files.replace(path / "manifest.json", seal.encode(manifest))
+        folder._store(manifest)
     except OSError as error:
         raise files.explain(error, path, "create the record") from error
     return folder

@@ -290,6 +290,7 @@ _OPTIONAL: Final[Mapping[str, type]] = {
     "schedules": dict,
     "sentinel": dict,
     "nulls": list,
+    "origin": str,
     "sealed": dict,
 }
 

@@ -101,6 +101,7 @@ where the table needs one; pages in the encoding `DELTA_BYTE_ARRAY`, a compresse
 | `plan_signature` | names the ordered launches that the experiment asked for |
 | `coordinator` | `pid`, `create_time` (seconds since the epoch), `host`, `boot_id` of the process that writes the record |
 | `environment` | `before` and `after`: the machine before the first and after the last launch |
+| `origin` | a mark by which the account that made the record knows it again in its folder; empty or absent: none (SECURITY.md) |
 | `session` | only if made in turn with other records: `id`, the same in all; `arm` from 0; `arms`; `label`; `seed`; `alone`: blocks made apart |
 | `looks` | only with `launches.precision`: one entry per look at the intervals: `blocks`, `confidence`, `widths`, `enough`, `sentence` |
 | `looks_ended` | why no further blocks were made: precision, at_most, budget or failed |

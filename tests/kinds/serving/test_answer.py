@@ -246,7 +246,7 @@ def test_every_command_that_is_printed_can_be_run(name: str) -> None:
         parser = argparse.ArgumentParser()
         add_flags(parser)
         data = tomllib.loads(to_toml(made.experiment))
-        again = experiment_from(parser.parse_args([record, *flags]), recorded=Stored(data=data, folder=Path()))
+        again = experiment_from(parser.parse_args([record, *flags]), recorded=Stored(data=data, folder=Path(), record=Path()))
         assert again != made.experiment
         assert again.serving is not None
         assert again.serving.model == "tiny"

@@ -154,7 +154,7 @@ def recorded(*words: str) -> Experiment:
     """Flags on top of the record of a load at 1 and 8 in flight."""
     first = experiment_from(parsed(URL, "--model", "M", "--concurrency", "1,8", "--slo", "ttft=0.5", "--price", "2"), today=TODAY)
     data = tomllib.loads(to_toml(first))
-    return experiment_from(parsed("5c07aa", *words), today=TODAY, recorded=Stored(data=data, folder=Path()))
+    return experiment_from(parsed("5c07aa", *words), today=TODAY, recorded=Stored(data=data, folder=Path(), record=Path()))
 
 
 def test_a_record_keeps_every_key_that_no_flag_sets() -> None:

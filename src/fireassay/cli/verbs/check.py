@@ -12,13 +12,15 @@ from typing import TYPE_CHECKING, TextIO
 from fireassay.catalog import load
 from fireassay.cli.support.bar import bar
 from fireassay.cli.support.output import STDOUT, TERMINAL, WRITERS, Output, add_formats, emit, plain_stdout, shown, write
+from fireassay.cli.support.trust import add_trust, allow
 from fireassay.cli.support.verb import A_RECORD, Verb, add_root, share
-from fireassay.errors import Problem, refuse, refuse_any
+from fireassay.errors import EnvironmentLacks, Interrupted, Problem, refuse, refuse_any
 from fireassay.printable import say
 
 if TYPE_CHECKING:
     from fireassay.api.checking import Checked, Checking
     from fireassay.runners.experiment.progress import RunProgress
+    from fireassay.spec.experiment import Experiment
     from fireassay.verdict.checking.types import Check
 
 
@@ -47,6 +49,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--folder", type=Path, metavar="DIR", help="the record's code for measuring again (default: the working directory)")
     add("--blocks", type=int, default=5, metavar="N", help="blocks to measure again (5; at least 3)")
     add("--show", action="store_true", help="show the history as tables and write history.html")
+    add_trust(parser)
     add_formats(parser, besides=("junit", "markdown"))
     add("--junit", type=Path, metavar="FILE", help="also write a JUnit file")
     add(
@@ -107,6 +110,12 @@ def _checking(arguments: argparse.Namespace) -> Checking:
         with display(sys.stderr, quiet=arguments.quiet) as show:
             yield show
 
+    def trusted(record: Path, experiment: Experiment, folder: Path) -> None:
+        try:
+            allow(record, experiment, folder, arguments)
+        except Interrupted as no:  # the check itself stands
+            raise EnvironmentLacks("you did not want it measured again") from no
+
     return Checking(
         record=arguments.record,
         against=arguments.against,
@@ -123,6 +132,7 @@ def _checking(arguments: argparse.Namespace) -> Checking:
         blocks=arguments.blocks,
         code=Place(folder=arguments.folder, baseline=arguments.baseline_folder, here=Path.cwd()),
         again=again,
+        trust=trusted,
         watch=bar,
     )
 

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 from fireassay.cli.support.output import Output, add_formats, emit, plain_stdout, print_toml
+from fireassay.cli.support.trust import add_trust, allow
 from fireassay.cli.support.verb import Verb, add_detect, add_root
 from fireassay.errors import refuse
 from fireassay.exit_codes import WITHOUT_NO_GAIN
@@ -26,6 +27,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     instead.add_argument("--dry-run", action="store_true", help="show the plan and its time; send nothing")
     instead.add_argument("--toml", action="store_true", help="print the experiment as a file for `assay run`; send nothing")
     add_detect(parser)
+    add_trust(parser)
     add_formats(parser)
 
 
@@ -38,6 +40,8 @@ def _run(arguments: argparse.Namespace) -> int:
     refuse_secrets(experiment)  # before any of it is printed
     if arguments.toml:
         return print_toml(experiment)
+    if recorded is not None and not arguments.dry_run:
+        allow(recorded.record, experiment, recorded.folder, arguments)
     if arguments.check:
         return _check(experiment, arguments)
     from fireassay.cli.support.dry_run import refuse_detect, show_dry_run, show_notes

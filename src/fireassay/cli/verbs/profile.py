@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fireassay.cli.support.output import add_formats
+from fireassay.cli.support.trust import add_trust, allow
 from fireassay.cli.support.verb import Verb, add_root
 from fireassay.errors import WorkloadError
 from fireassay.runners.experiment.script import refuse_secrets
@@ -25,6 +26,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_flags(parser, others)
     declare(parser, window)
     add_root(parser, "where the record is made (default: records)")
+    add_trust(parser)
     add_formats(parser)
 
 
@@ -65,7 +67,10 @@ def _requested(arguments: argparse.Namespace) -> tuple[Experiment, Path]:
     if arguments.key_workers is None and arguments.experiment is None:
         arguments.key_workers = "1"
     window, others = _flags()
-    experiment, folder = experiment_from(arguments, others, stored=stored(arguments.experiment, arguments.root))
+    base = stored(arguments.experiment, arguments.root)
+    experiment, folder = experiment_from(arguments, others, stored=base)
+    if base is not None:
+        allow(base.record, experiment, folder, arguments)
     data = {**experiment.model_dump(by_alias=True), "profile": {"only": True}, "faults": ()}
     problems = put_all(data, given(arguments, window))
     return experiment_of(data, problems, lambda problem: as_flag(problem, window), folder), folder

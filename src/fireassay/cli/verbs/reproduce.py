@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from fireassay.cli.support.bar import bar
 from fireassay.cli.support.output import JSON, Output, add_formats, emit, plain_stdout
+from fireassay.cli.support.trust import add_trust, allow, foreign_lines
 from fireassay.cli.support.verb import A_RECORD, Verb, add_days, add_root
 from fireassay.errors import Interrupted
 from fireassay.printable import say
@@ -33,6 +34,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="check the seal; show what would run, how long it took, and which differences would refuse the comparison",
     )
+    add_trust(parser)
     add_formats(parser)
 
 
@@ -48,7 +50,7 @@ def _run(arguments: argparse.Namespace) -> int:
     first = sides.side(path, watch=bar)
     if arguments.against is None:
         reproducing.refuse_imported(first.measured, arguments.record)
-        other = _again(arguments, first.measured)
+        other = _again(arguments, path, first.measured)
     else:
         other = lookup.find(arguments.against, arguments.root)
     label = other.resolve().name
@@ -61,7 +63,7 @@ def _run(arguments: argparse.Namespace) -> int:
     return STATES[result.state][0]
 
 
-def _again(arguments: argparse.Namespace, measured: RecordData) -> Path:
+def _again(arguments: argparse.Namespace, path: Path, measured: RecordData) -> Path:
     """A new record of the same experiment. Ctrl-C keeps the measurements; continue with `assay resume`, then --against."""
     from fireassay.api import experiment_run, reproducing
     from fireassay.cli.support.progress import display
@@ -69,6 +71,7 @@ def _again(arguments: argparse.Namespace, measured: RecordData) -> Path:
     folder = reproducing.script_folder(measured, arguments.folder)
     if changed := reproducing.changed_script(measured, folder, force=arguments.force):
         say(f"note: {changed} has changed since the record was made", file=sys.stderr)
+    allow(path, measured.experiment, folder, arguments)
     spec = reproducing.again(measured)
     try:
         with display(sys.stderr, quiet=arguments.quiet) as show:
@@ -84,6 +87,7 @@ def _again(arguments: argparse.Namespace, measured: RecordData) -> Path:
 
 
 def _dry_run(arguments: argparse.Namespace, path: Path) -> int:
+    from fireassay.api.experiment_run import recorded
     from fireassay.api.reproducing import expected
     from fireassay.estimates.format import duration
 
@@ -107,7 +111,7 @@ def _dry_run(arguments: argparse.Namespace, path: Path) -> int:
     say(f"{found.launches} launches of {found.script}, with the seeds of {path.name}")
     say(f"expected time: about {duration(found.seconds)}, as the timed launches of the record took")
     say(_script_line(found.script_then, found.script_now))
-    for line in _condition_lines(found):
+    for line in (*_condition_lines(found), *foreign_lines(path, *recorded(path))):
         say(line)
     return 0
 

@@ -7,6 +7,7 @@ import sys
 from contextlib import suppress
 
 from fireassay.cli.support.output import add_formats
+from fireassay.cli.support.trust import add_trust, allow
 from fireassay.cli.support.verb import A_RECORD, Verb, add_root
 from fireassay.errors import AssayError, WorkloadError
 from fireassay.exit_codes import VERDICTS
@@ -17,18 +18,20 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("record", metavar="RECORD", help=A_RECORD)
     add_root(parser)
     parser.add_argument("--force", action="store_true", help="continue even if the script or the experiment has changed")
+    add_trust(parser)
     add_formats(parser)
 
 
 def _run(arguments: argparse.Namespace) -> int:
-    from fireassay.api.experiment_run import resume
+    from fireassay.api.experiment_run import recorded, resume
     from fireassay.cli.support.judged import judge_and_show, only_profiled, show_profiles, show_what_is_left
     from fireassay.cli.support.progress import display
 
     path = resolve(arguments.record, arguments.root)
+    allow(path, *recorded(path), arguments)
     try:
         with display(sys.stderr, quiet=arguments.quiet, tables=True) as show:
-            resume(path, force=arguments.force, on_progress=show)
+            resume(path, force=arguments.force, trusted=True, on_progress=show)
     except WorkloadError:  # the script failed again, perhaps long after its window
         with suppress(AssayError, OSError):
             if only_profiled(path):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 
 from fireassay.cli.support.output import add_formats
+from fireassay.cli.support.trust import add_trust, allow
 from fireassay.cli.support.verb import Verb, add_detect, add_root
 from fireassay.exit_codes import VERDICTS
 from fireassay.runners.experiment.script import refuse_secrets
@@ -18,6 +19,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_root(parser, "where the record is made (default: records)")
     parser.add_argument("--dry-run", action="store_true", help="show the plan, its time and the detectable differences; run nothing")
     add_detect(parser)
+    add_trust(parser)
     add_formats(parser)
 
 
@@ -25,12 +27,15 @@ def _run(arguments: argparse.Namespace) -> int:
     from fireassay.api.experiment_run import stored
     from fireassay.cli.support.dry_run import refuse_detect, show_dry_run, show_notes
 
-    experiment, folder = experiment_from(arguments, flags_of("run"), stored=stored(arguments.experiment, arguments.root))
+    base = stored(arguments.experiment, arguments.root)
+    experiment, folder = experiment_from(arguments, flags_of("run"), stored=base)
     show_notes(experiment)
     refuse_secrets(experiment)  # before any of it is printed
     if arguments.dry_run:
         return show_dry_run(experiment, arguments)
     refuse_detect(arguments)
+    if base is not None:
+        allow(base.record, experiment, folder, arguments)
     from fireassay.cli.support.progress import run_and_judge
 
     return run_and_judge(experiment, arguments, folder=folder, tables=True)

@@ -69,6 +69,7 @@ class Stored:
 
     data: dict[str, Any]
     folder: Path  # base of its files
+    record: Path
 
 
 @cache
