@@ -1,9 +1,10 @@
 """Does a program pass its test?
 
 Two sandboxes: one runs the candidate and only answers calls, one runs the benchmark's `check(candidate)`, whose candidate is a proxy.  The parent relays
-each call with a nonce of its own, rebuilds every value from exact builtin types, and decides: whatever the test says, a candidate that ended, used
-too much or answered out of turn has not passed.  So neither a walk through stack frames, a forged `__eq__`, a patched builtin nor a faked exit
-reaches the verdict.
+each call with a nonce of its own, and decides: whatever the test says, a candidate that ended, used too much or answered out of turn has not passed.
+Values are rebuilt from exact builtin types in the sandbox that wants them, never here: a value may be made to take hours, or all memory.  One that
+does not become a value within `roles.REBUILD_S` is a crash of the candidate.
+So neither a walk through stack frames, a forged `__eq__`, a patched builtin nor a faked exit reaches the verdict.
 
 Limits of wall time and failures of the sandbox say nothing about the program: it is tried once more, then it is invalid.
 Cannot tell: right answers of a program that knows the test by heart.  A test that gives `eval` what the candidate returns runs it beside the verdict.
@@ -31,7 +32,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from fireassay.printable import one_line
-from fireassay.quality.sandbox.inside.values import KINDS, TEXT, Untransferable, decode, encode
+from fireassay.quality.sandbox.inside.values import KINDS, TEXT
 from fireassay.quality.sandbox.probing import probe
 from fireassay.quality.sandbox.process import OutputLimit, Sandbox, StretchedClock, turn
 from fireassay.quality.sandbox.tiers import INVALID, CodeResult, Limits, Outcome, Tier, signature
@@ -44,6 +45,7 @@ MAX_IMPORTS: Final = 50
 DEFINES: Final = (ast.Import, ast.ImportFrom, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Assign, ast.AnnAssign)
 TURN_S: Final = 0.25  # between two readings of the clock
 ATTEMPTS: Final = 2
+NO_VALUE: Final = "its answer is no value"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,10 +82,19 @@ def check_program(
     """The verdict on a program. Raises EnvironmentLacks: code cannot be isolated on this machine."""
     setting = Setting(tier=tier or probe(), limits=limits or Limits(), stop=stop or threading.Event())
     for attempt in range(1, ATTEMPTS + 1):
-        result = replace(_checked(program, setting), attempts=attempt)
+        result = replace(_survived(program, setting), attempts=attempt)
         if result.outcome not in INVALID or result.outcome == "no_verdict" or setting.stop.is_set():
             break
     return result
+
+
+def _survived(program: Program, setting: Setting) -> CodeResult:
+    """Whatever a program sends is the outcome of its item, and never the end of an evaluation."""
+    try:
+        return _checked(program, setting)
+    except (ValueError, TypeError, LookupError, ArithmeticError, AttributeError, RecursionError, MemoryError) as error:
+        why = one_line(f"what it sent could not be read: {type(error).__name__}: {str(error)[:TEXT]}")
+        return CodeResult(outcome="sandbox_error", detail=why, cpu_s=None, wall_s=0.0, calls=0)
 
 
 def _checked(program: Program, setting: Setting) -> CodeResult:
@@ -104,7 +115,7 @@ def _relayed(program: Program, run: _Run) -> _End:
     while True:
         reply = run.trusted()
         if "args" in reply:
-            run.send("check", run.ask(_question(reply)))
+            run.hand(run.ask({"args": reply.get("args"), "kwargs": reply.get("kwargs")}))
         elif "broken" in reply:
             return _End("sandbox_error", f"the test itself failed: {_words(reply['broken'])}")
         elif "failed" in reply:
@@ -115,13 +126,6 @@ def _relayed(program: Program, run: _Run) -> _End:
             return _End("sandbox_error", f"the test never called {program.entry_point}")
         else:
             return _End("passed", "")
-
-
-def _question(reply: Mapping[str, Any]) -> dict[str, Any]:
-    try:
-        return {name: encode(decode(reply.get(name))) for name in ("args", "kwargs")}
-    except (Untransferable, RecursionError):
-        raise _End("sandbox_error", "the test passed what is no value") from None
 
 
 def _words(reply: Any) -> str:
@@ -143,6 +147,7 @@ class _Run:
     def __init__(self, setting: Setting, roles: tuple[str, ...]) -> None:
         self.clock = StretchedClock()
         self.calls = 0
+        self._rebuilding = False  # the test's process makes a value of the candidate's answer
         self._setting = setting
         self._sandboxes: dict[str, Sandbox] = {}
         try:
@@ -164,21 +169,30 @@ class _Run:
             raise _End("failed", _words(_error(reply.get("error"))[:2]))
 
     def ask(self, question: Mapping[str, Any]) -> dict[str, Any]:
-        """One call: {"value": ...} or {"error": [name, text]}, checked and rebuilt."""
+        """One call: {"value": ...}, as it was sent, or {"error": [name, text]}, checked."""
         self.calls += 1
         nonce = secrets.token_hex(16)
         self.send("candidate", {"nonce": nonce, **question})
         answer = self._candidates()
-        if not secrets.compare_digest(str(answer.get("nonce")).encode(), nonce.encode()):
+        if answer.get("nonce") != nonce:
             raise _End("crash", "it answered a question that was not asked")
         if "error" in answer:
             return {"error": _error(answer["error"])}
         if "kept" in answer:
             raise _End("no_verdict", f"it returned what cannot leave the sandbox: {one_line(str(answer['kept'])[:TEXT])}")
+        return {"value": answer.get("value", ())}  # a tuple is no value
+
+    def hand(self, answer: Mapping[str, Any]) -> None:
+        """Give the test an answer."""
         try:
-            return {"value": encode(decode(answer["value"]))}
-        except (KeyError, Untransferable, RecursionError):
-            raise _End("crash", "its answer is no value") from None
+            self.send("check", answer)
+        except ValueError:  # nested deeper than marshal writes
+            raise _End("crash", NO_VALUE) from None
+        if "value" in answer:
+            self._rebuilding = True
+            if self.trusted() != {"taken": True}:
+                raise _End("crash", NO_VALUE)
+            self._rebuilding = False
 
     def _candidates(self) -> dict[str, Any]:
         """The candidate's next message: an object, whatever it holds."""
@@ -246,6 +260,8 @@ class _Run:
 
     def _broken_test(self) -> _End:
         ended = self._sandboxes["check"].close()
+        if self._rebuilding and ended.status is not None:
+            return _End("crash", f"{NO_VALUE} that can be rebuilt within the limits: the process that tried {ended.words}")
         if ended.setup:
             return _End("sandbox_error", f"the sandbox of the test could not be made: {ended.setup}")
         return _End("sandbox_error", f"the process of the test {ended.words} after {ended.cpu_s or 0.0:.1f} s of processor time")

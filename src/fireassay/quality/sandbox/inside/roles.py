@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from typing import Any, BinaryIO
 
 
+REBUILD_S = 4  # processor seconds to rebuild one value, to the full second
+
+
 class Pipes:
     """Questions and answers of a worker."""
 
@@ -125,7 +128,7 @@ def _asking(pipes: Pipes, names: dict[str, Any], stops: bool) -> Callable[..., A
         pipes.send({"args": encode(list(arguments)), "kwargs": encode(words)})
         answer = pipes.receive()
         if "value" in answer:
-            return decode(answer["value"])
+            return _rebuilt(answer["value"], pipes)
         if "gone" in answer:
             raise Gone
         raise _raised(*answer["error"], names=names, stops=stops)
@@ -165,6 +168,24 @@ def _known(kind: str, names: dict[str, Any]) -> type[Exception] | None:
     else:
         return None
     return found if isinstance(found, type) and issubclass(found, Exception) else None
+
+
+def _rebuilt(told: Any, pipes: Pipes) -> Any:
+    """The candidate's value; how long that takes the candidate has chosen, so that it has a limit of its own, whose end the parent counts
+    against the candidate."""
+    import resource
+    import time
+
+    soft, hard = resource.getrlimit(resource.RLIMIT_CPU)
+    resource.setrlimit(resource.RLIMIT_CPU, (min(int(time.process_time()) + REBUILD_S, soft), hard))
+    try:
+        value = decode(told)
+    except (Untransferable, MemoryError, RecursionError):
+        pipes.send({"unfit": True})
+        raise Gone from None
+    resource.setrlimit(resource.RLIMIT_CPU, (soft, hard))
+    pipes.send({"taken": True})
+    return value
 
 
 def _line(error: BaseException) -> int:

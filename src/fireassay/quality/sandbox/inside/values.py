@@ -23,6 +23,7 @@ DEPTH: Final = 64  # of nested values
 TEXT: Final = 1000  # characters of an error that cross
 KINDS: Final = 8  # classes of an error that cross
 MAX_ITERATED: Final = 100_000  # values of an iterator, which may have no end
+MAX_DIGITS: Final = 100_000  # hexadecimal digits of an integer that crosses, and letters of a decimal; of a fraction's terms a tenth
 PLAIN: Final = 2**53  # integers up to here are JSON numbers; others are hexadecimal
 
 
@@ -37,6 +38,8 @@ def encode(value: Any, depth: int = 0) -> Any:
         return value
     if isinstance(value, int):
         number = int.__index__(value)
+        if number.bit_length() > 4 * MAX_DIGITS:
+            raise Untransferable(f"a whole number of more than {MAX_DIGITS:,} hexadecimal digits")
         return number if -PLAIN < number < PLAIN else ["i", int.__format__(number, "x")]
     if isinstance(value, float):
         real = float.__float__(value)
@@ -83,9 +86,26 @@ def _iterated(value: Any, depth: int) -> list[Any]:
     return parts
 
 
-def _standard(module: str, name: str) -> Callable[[list[Any]], Any]:
-    """A type of the standard library, imported where one is rebuilt."""
-    return lambda parts: getattr(__import__(module), name)(*parts)
+def _standard(module: str, name: str, tag: str) -> Callable[[list[Any]], Any]:
+    """A type of the standard library, imported where one is rebuilt, from parts of the only kind that `encode` writes."""
+
+    def rebuilt(parts: list[Any]) -> Any:
+        if tag in PARTS and not all(type(part) is PARTS[tag] and _small(part) for part in parts):
+            raise ValueError(parts)
+        return getattr(__import__(module), name)(*parts)
+
+    return rebuilt
+
+
+def _small(part: Any) -> bool:
+    """True if it takes little time to rebuild a value from it: reducing a fraction, or reading a decimal, is quadratic in its digits."""
+    return len(part) <= MAX_DIGITS if type(part) is str else bool(part.bit_length() <= 4 * MAX_DIGITS // 10)
+
+
+def _integer(text: str) -> int:
+    if len(text) > MAX_DIGITS + 1:  # and a sign
+        raise ValueError(len(text))
+    return int(text, 16)
 
 
 TYPES: Final = {kind.__name__: kind for kind in (bool, int, float, complex, str, bytes, list, tuple, set, frozenset, dict)}
@@ -101,8 +121,9 @@ STANDARD: Final[dict[tuple[str, str], tuple[str, Callable[[Any], Any]]]] = {
     ("datetime", "time"): ("T", lambda value: (value.hour, value.minute, value.second, value.microsecond)),
     ("datetime", "timedelta"): ("e", lambda value: (value.days, value.seconds, value.microseconds)),
 }
+PARTS: Final[dict[str, type]] = {"q": int, "D": str, "y": int, "Y": int, "T": int, "e": int}
 ATOMS: Final[dict[str, Callable[[str], Any]]] = {
-    "i": lambda text: int(text, 16),
+    "i": _integer,
     "f": float,
     "b": bytes.fromhex,
     "B": bytearray.fromhex,
@@ -120,7 +141,7 @@ CONTAINERS: Final[dict[str, Callable[[list[Any]], Any]]] = {
     "m": lambda pairs: dict(pairs).items(),
     "r": lambda bounds: range(*bounds),
     "c": lambda parts: complex(*parts),
-    **{tag: _standard(*type_) for type_, (tag, _) in STANDARD.items()},
+    **{tag: _standard(*type_, tag) for type_, (tag, _) in STANDARD.items()},
 }
 
 
