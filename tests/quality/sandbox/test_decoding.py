@@ -18,7 +18,7 @@ from tests.quality.sandbox.available import tier
 SENDS: Final = """
 import os, sys
 def add(a, b):
-    nonce = sys._getframe(1).f_locals["question"]["nonce"]
+    nonce = sys._getframe(2).f_locals["question"]["nonce"]
     def tell(text):
         left = memoryview(text.encode())
         while left:
