@@ -202,9 +202,11 @@ def _caution(value: Estimate) -> str:
     return "" if grouping.p >= CLEARLY else " (two groups)" if grouping.outlying is None else " (one far out)"
 
 
-def number(value: float, decimals: int, way: Way = "nearest") -> str:
-    """A number with this many decimals, separators for thousands and a true minus; an exponent if very small or large."""
-    return written(rounded(value, decimals, way))
+def number(value: float, decimals: int, way: Way = "nearest", beside: Sequence[float] = ()) -> str:
+    """A number with this many decimals, separators for thousands and a true minus; an exponent if very small or large. `beside` as in
+    `reading`.
+    """
+    return written(rounded(value, decimals, way, beside))
 
 
 def reading(value: float | None, unit: str, scale: Scale | None = None, *, beside: Sequence[float] = (), way: Way = "nearest") -> str:

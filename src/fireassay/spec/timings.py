@@ -16,26 +16,13 @@ from pathlib import Path
 from typing import Final
 
 from fireassay.errors import Problem, refuse, refuse_any
+from fireassay.spec.scores import lower_is_better
 from fireassay.spec.tables.cells import read_table
-from fireassay.spec.tables.rows import (
-    Column,
-    Scaling,
-    Values,
-    chosen,
-    columns_of,
-    decimal,
-    gaps,
-    grouped,
-    is_percent,
-    medians,
-    series,
-    unit_notes,
-    unused,
-    values,
-)
-from fireassay.spec.tables.rows import Stated as Stated
+from fireassay.spec.tables.columns import Column, Scaling, columns_of, unused
+from fireassay.spec.tables.columns import Stated as Stated
 from fireassay.spec.tables.rows import Timing as Timing
 from fireassay.spec.tables.rows import Timings as Timings
+from fireassay.spec.tables.rows import Values, chosen, decimal, gaps, grouped, is_percent, medians, series, unit_notes, values
 
 
 def read_timings(path: str | Path, *, work: float | None = None, asked: Stated | None = None) -> Timings:
@@ -67,15 +54,17 @@ def parse_timings(text: str, source: str, *, work: float | None = None, asked: S
     table = read_table(text, source)
     if table is None:
         raise refuse("the file", "no rows", _NEEDED, _EXAMPLE, source=source)
-    columns, problems = columns_of(table, asked)
+    columns, problems, doubts = columns_of(table, asked)
     rows = [] if problems else chosen(table, asked, problems)
     _stop(problems, source)
     if not rows:
         raise refuse("the file", "a header alone", "one row for each worker count", source=source)
     marks = decimal(table, rows, columns, problems)
-    notes = [*unused(table, columns), *grouped(marks)]
-    read = [(at, cells, values(at, cells, columns, len(table.header), marks, problems, notes)) for at, cells in rows]
+    notes, left_out = [*grouped(marks)], list[str]()
+    read = [(at, cells, values(at, cells, columns, len(table.header), marks, problems, left_out)) for at, cells in rows]
     kept = [(at, cells, row_values) for at, cells, row_values in read if row_values is not None]
+    weakening, others = unused(table, columns, [at for at, _, _ in kept])
+    doubts, notes = [*doubts, *left_out, *weakening], [*others, *notes]
     problems += [*gaps(kept, columns), *series(table, kept, columns)]
     _stop(problems, source)
     if not kept:
@@ -83,6 +72,7 @@ def parse_timings(text: str, source: str, *, work: float | None = None, asked: S
     once = list(medians(kept, notes))
     timings = [timing(at, row_values, asked, columns, problems) for at, row_values in once]
     scaling = batches([row_values for _, row_values in once], columns, asked, problems)
+    doubts += _either_batch([row_values for _, row_values in once], columns, problems)
     _stop(problems, source)
     word, quality = columns["workers"].name.strip().lower(), columns.get("quality")
     return Timings(
@@ -92,7 +82,9 @@ def parse_timings(text: str, source: str, *, work: float | None = None, asked: S
         rate=rate_word(columns, asked),
         percent=is_percent(kept, quality),
         quality_name=quality.name if quality else "",
+        lower=quality is not None and lower_is_better(quality.name),
         scaling=scaling,
+        doubts=tuple(doubts),
         notes=(*notes, *unit_notes(columns)),
     )
 
@@ -167,6 +159,8 @@ def timing(at: int, values: Values, asked: Stated, columns: Mapping[str, Column]
         work=work,
         steps=steps,
         joules=_joules(values, workers, seconds, columns),
+        own_speedup=values.get("own_speedup"),
+        own_efficiency=values.get("own_efficiency"),
     )
 
 
@@ -199,6 +193,21 @@ def batches(rows: Sequence[Values], columns: Mapping[str, Column], asked: Stated
         contradiction = f"{asked.scaling}, but the batches of the table are those of {kind} scaling"
         problems.append(Problem("--scaling", contradiction, kind, "Leave it out."))
     return asked.scaling or kind
+
+
+def _either_batch(rows: Sequence[Values], columns: Mapping[str, Column], problems: list[Problem]) -> list[str]:
+    """A batch beside step times, of all workers or of each: a problem if it changes, else what is assumed."""
+    column = columns.get("batch")
+    if column is None or not column.heading.either or len(rows) < 2:
+        return []
+    name, batches = column.name.strip(), [values.get("batch") or 0.0 for values in rows]
+    if _equal(batches):
+        taken = f"{name} is {batches[0]:g} in every row and is taken as that of all workers together"
+        return [f'{taken}. If each worker has it, speedups are larger: --use batch_per_worker="{name}".']
+    remedy = f'Say which: --use global_batch="{name}" or --use batch_per_worker="{name}".'
+    found = f"{name} from {batches[0]:g} to {batches[-1]:g} beside times of a step: of all workers together, or of each?"
+    problems.append(Problem("row 1", found, "a batch whose meaning is known, as the work of a step depends on it", remedy))
+    return []
 
 
 def _equal(values: Sequence[float]) -> bool:

@@ -105,8 +105,20 @@ def test_a_drift_of_exactly_the_tolerance_is_held() -> None:
     assert [bool(row.refused) for row in result.rows] == [False, False, True]
 
 
-def test_quality_that_rose_beyond_the_tolerance_is_other_work_too() -> None:
-    assert judged("p,s,acc\n1,10,0.8\n2,5,0.9\n").rows[1].refused
+@pytest.mark.parametrize(
+    ("name", "base", "better", "worse"), [("acc", 0.84, 0.91, 0.77), ("WER (%)", 4.3, 3.1, 5.5), ("val loss", 0.9, 0.7, 1.0)]
+)
+def test_a_better_quality_is_held_and_said_and_a_worse_one_is_not_held(name: str, base: float, better: float, worse: float) -> None:
+    result = judged(f"p,s,{name}\n1,10,{base}\n2,5,{better}\n4,3,{worse}\n")
+    assert [bool(row.refused) for row in result.rows] == [False, False, True]
+    assert any("is better than that of the base row" in doubt for doubt in result.doubts)
+
+
+def test_a_row_without_a_quality_is_not_chosen_beside_a_base_that_has_one() -> None:
+    result = judged("p,s,acc\n1,10,0.84\n2,5,\n")
+    assert (result.recommended, result.rows[1].refused) == (1, "its quality is not given, and that of the base row is 0.84")
+    with pytest.raises(SpecError, match="every other row is held against the base row"):
+        judged("p,s,acc\n1,10,\n2,5,0.84\n")
 
 
 def test_the_tolerance_is_the_user_s(scaling: Timings) -> None:

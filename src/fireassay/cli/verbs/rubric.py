@@ -20,21 +20,22 @@ if TYPE_CHECKING:
 DESCRIPTION = """\
 Judge a table of timings or throughputs measured elsewhere: speedup, efficiency, the serial fraction
 by Amdahl (strong scaling) or Gustafson (weak), the Universal Scalability Law, cost, energy, and
-which row to choose. Rows whose quality drifts by more than the tolerance are refused.
+which row to choose. Rows whose quality is worse by more than the tolerance are refused.
 
   assay rubric timings.csv
   assay rubric timings.csv --deadline 600 --budget 1.50 --json
   assay rubric timings.csv --predict 48
   assay rubric table.md --use "Throughput - TF32" --where "Batch size / GPU=32"
+  assay rubric table.md --use quality="Task score" --use seconds="Median"
 
-The file is CSV, TSV, semicolon-separated or a Markdown table, with a header and one row per number
-of workers. Columns, in any order, with the unit in the heading or in each cell; percent signs,
+The file is CSV, TSV, semicolon-separated, in columns of white space or a Markdown table, with a
+header and one row per number of workers. Columns, in any order, with the unit in the heading or in each cell; percent signs,
 thousands separators and decimal commas are understood:
   workers          or nodes, GPUs, # of GPUs, p
   seconds          or time (min), time to train (h); step_seconds, ms/step: time of one step;
                    or samples/s, tokens/s/GPU, throughput; or a speedup or an efficiency
   price_per_hour   or $/h, for all machines of the row; or $/GPU/h; cost: of the row
-  quality          or accuracy, Top-1 (%)
+  quality          or any score: accuracy, MMLU (%), pass@1; error rate, loss: lower is better
   work, steps      or items; global batch, batch size / GPU
   energy (kWh)     or power (W), power per GPU: joules from mean power and time
 Rows with equal counts are repetitions and are reduced to their medians. Predictions beyond twice the
@@ -44,7 +45,7 @@ Exit code 1 if no row meets every requirement, or if the prediction is refused."
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("table", metavar="TABLE", type=Path, help="the table: CSV, TSV, semicolon-separated or Markdown")
-    parser.add_argument("--tolerance", metavar="Q", help="largest drift of quality, in its unit: 0.005 of a fraction, or 0.5%% (0.005)")
+    parser.add_argument("--tolerance", metavar="Q", help="largest loss of quality, in its unit: 0.005 of a fraction, or 0.5%% (0.005)")
     parser.add_argument("--efficiency", metavar="E", default="0.70", help="smallest efficiency, a fraction or percent (0.70)")
     parser.add_argument("--deadline", metavar="S", help="longest time, seconds")
     parser.add_argument("--budget", metavar="USD", help="highest cost of a row")
@@ -53,7 +54,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         "--scaling", choices=("strong", "weak"), help="whether the work is fixed or grows with the workers, if the table does not say"
     )
     parser.add_argument(
-        "--use", metavar="HEADING", action="append", default=[], help="the column to use, if several hold the same quantity"
+        "--use", metavar="HEADING", action="append", default=[], help="the column to use, if several hold the same quantity; or MEANING=HEADING"
     )
     parser.add_argument(
         "--where", metavar="HEADING=CELL", action="append", default=[], help="the rows to use, if the table holds several series"

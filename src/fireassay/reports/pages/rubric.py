@@ -28,6 +28,7 @@ from fireassay.reports.page import (
     heads,
     notes,
 )
+from fireassay.verdict.claims.own_numbers import beside, limit_text
 
 if TYPE_CHECKING:
     from fireassay.verdict.claims.rubric_types import Fit, Gustafson, Rubric, RubricRow, Scaling
@@ -37,6 +38,7 @@ DECIDING: Final = ("seconds", "S", "E %", "quality %", "quality", "$", "$/item")
 HEADS: Final = {"S": "speedup", "E %": "efficiency, %"}
 MAX_ROWS: Final = 8
 MAX_LAWS: Final = 2
+MAX_DOUBTS: Final = 6
 NOTHING: Final = Mark(word="")
 RECOMMENDED: Final = Mark(word="recommended", tone="gain")
 STYLES: Final = {".2f": "0.00", ".3f": "0.000", ".0f": "0", ".4f": "0.0000", ".3e": "0.000E+00"}
@@ -74,9 +76,16 @@ def _answer(result: Rubric) -> Answer:
         mark=Mark(word="recommended", tone="good") if chosen else Mark(word="no row qualifies", tone="bad"),
         headline=_verdict(result).removeprefix("Verdict: ").rstrip(".") if chosen else f"wanted: {result.picks[0].sentence}",
         tiles=tuple(_tiles(result)),
-        lines=(*asked, *picks, *laws, answering.noted_doubts(result.notes, most=1)),
+        lines=(*asked, *picks, *laws, *_doubts(result)),
         record=f"{result.source}; --full shows every column, law and pick",
     )
+
+
+def _doubts(result: Rubric) -> Iterator[Line]:
+    """Every note that may weaken the verdict, then the first of the others."""
+    for doubt in result.doubts[:MAX_DOUBTS]:
+        yield Line(label="doubts", text=doubt, mark=Mark(word="doubt", tone="open", sign="~"), target="notes")
+    yield answering.noted_doubts([note for note in result.notes if note not in result.doubts[:MAX_DOUBTS]], most=1)
 
 
 def _tiles(result: Rubric) -> Iterator[Tile]:
@@ -85,13 +94,15 @@ def _tiles(result: Rubric) -> Iterator[Tile]:
     if row is None:
         return
     where, single = f"{row.workers} {_workers(result, row)}", "single timings: no interval"
-    met, gate = Mark(word="holds", tone="good"), f"{result.limits.efficiency:.2f}"
+    met = Mark(word="holds", tone="good")
     plain = Mark(word="no gate", tone="absent")
     yield Tile(title="Speedup", mark=plain, big=f"{row.speedup:.2f}×", small=where, text=single, target="rows")
-    yield Tile(title="Efficiency", mark=met, big=f"{row.efficiency:.2f}", small=where, text=f"at least {gate} is asked for", target="rows")
+    least = result.limits.efficiency
+    efficiency, gate = beside(row.efficiency, least, 2), f"at least {limit_text(least)} is asked for"
+    yield Tile(title="Efficiency", mark=met, big=efficiency, small=where, text=gate, target="rows")
     if (quality := _quality(result, row.quality)) is not None:
         yield Tile(title="Quality", mark=met, big=quality, small=where, text="held in this row", target="rows")
-    if cost := _cost(row).removeprefix(", "):
+    if cost := _cost(result, row).removeprefix(", "):
         yield Tile(title="Cost", mark=plain, big=cost, small=where, text=single, target="rows")
 
 
@@ -127,12 +138,12 @@ def _table(result: Rubric) -> Table:
         ("seconds", lambda row: _figure(row.seconds, ".10g")),
         (f"{result.rate}/s", lambda row: _figure(row.per_second if result.rate else None, ".10g")),
         ("S", lambda row: _figure(row.speedup, ".2f")),
-        ("E", lambda row: _figure(row.efficiency, ".3f")),
-        ("E %", lambda row: _figure(100 * row.efficiency, ".0f")),
+        ("E", lambda row: _beside(row.efficiency, result.limits.efficiency, ".3f")),
+        ("E %", lambda row: _beside(100 * row.efficiency, 100 * result.limits.efficiency, ".0f")),
         ("Karp-Flatt", lambda row: _figure(row.karp_flatt, ".4f")),
         ("serial", lambda row: _figure(row.serial_share, ".4f")),
         ("quality %" if result.percent else "quality", lambda row: _quality_figure(result, row.quality)),
-        ("$", lambda row: None if steps_only or row.usd is None else Figure(value=row.usd, text=_dollars(row.usd) or "")),
+        ("$", lambda row: None if steps_only or row.usd is None else Figure(value=row.usd, text=_dollars(result, row.usd))),
         ("$/item", lambda row: _figure(row.usd_per_item, ".3e")),
         ("items/$", lambda row: _figure(row.items_per_usd, ".0f")),
         ("$/step", lambda row: _figure(row.usd_per_step, ".4f")),
@@ -151,6 +162,11 @@ def _figure(value: float | None, form: str) -> Figure | None:
     return None if value is None else Figure(value=value, style=STYLES.get(form, GENERAL), text=format(value, form))
 
 
+def _beside(value: float, limit: float, form: str) -> Figure:
+    """A figure that is not printed like a limit on whose other side it is."""
+    return Figure(value=value, style=STYLES.get(form, GENERAL), text=beside(value, limit, int(form[1])))
+
+
 def _standing(result: Rubric, row: RubricRow) -> Mark | None:
     if row.refused:
         return Mark(word="refused", tone="bad", why=row.refused)
@@ -164,8 +180,16 @@ def _quality_figure(result: Rubric, value: float | None) -> Figure | None:
 
 def _quality(result: Rubric, value: float | None) -> str | None:
     """A quality in its given unit."""
-    decimals, factor = _quality_decimals(result), 100.0 if result.percent else 1.0
-    return None if value is None else f"{factor * value:.{max(1, decimals - 2) if result.percent else decimals}f}"
+    if value is None:
+        return None
+    factor, base = (100.0 if result.percent else 1.0), result.rows[0].quality
+    least = (base or 0.0) + (1.0 if result.lower else -1.0) * result.limits.tolerance  # the worst that is held
+    return beside(factor * value, factor * least, _decimals(result))
+
+
+def _decimals(result: Rubric) -> int:
+    decimals = _quality_decimals(result)
+    return max(1, decimals - 2) if result.percent else decimals
 
 
 def _quality_decimals(result: Rubric) -> int:
@@ -174,8 +198,10 @@ def _quality_decimals(result: Rubric) -> int:
     return max(3, min(9, math.ceil(-math.log10(tolerance)))) if tolerance > 0 else 6
 
 
-def _dollars(usd: float | None) -> str | None:
-    return None if usd is None else f"{usd:.2f}" if usd >= 0.1 or usd == 0 else f"{usd:.3g}"
+def _dollars(result: Rubric, usd: float) -> str:
+    budget = result.limits.budget_usd
+    text = f"{usd:.2f}" if usd >= 0.1 or usd == 0 else f"{usd:.3g}"
+    return text if budget is None or (float(text) <= budget) is (usd <= budget) else beside(usd, budget, 2)
 
 
 def _sentences(result: Rubric) -> list[str]:
@@ -185,11 +211,15 @@ def _sentences(result: Rubric) -> list[str]:
     lines += _scaling_lines(result.scaling) if result.scaling else []
     lines += [result.predicted.sentence] if result.predicted else []
     if result.largest_drift is not None:
-        held = "held" if result.quality_held else f"not held in {_refused(result)}"
-        drift, tolerance = (_quality(result, result.largest_drift), result.limits.tolerance * (100.0 if result.percent else 1.0))
-        unit = " points" if result.percent else ""
-        lines.append(f"quality: {held} (largest drift {drift}{unit}, tolerance {tolerance:g}{unit})")
+        lines.append(_quality_line(result, result.largest_drift))
     return lines
+
+
+def _quality_line(result: Rubric, drift: float) -> str:
+    held = "held" if result.quality_held else f"not held in {_refused(result)}"
+    factor, unit = (100.0, " points") if result.percent else (1.0, "")
+    tolerance = factor * result.limits.tolerance
+    return f"quality: {held} (largest drift {beside(factor * drift, tolerance, _decimals(result))}{unit}, tolerance {tolerance:g}{unit})"
 
 
 def _refused(result: Rubric) -> str:
@@ -232,11 +262,11 @@ def _scaling_lines(scaling: Scaling) -> list[str]:
 
 def _pick(result: Rubric, workers: int | None, sentence: str) -> str:
     row = next((row for row in result.rows if row.workers == workers), None)
-    return f"none (wanted: {sentence})" if row is None else f"p = {workers} ({sentence}; {_in_short(row)})"
+    return f"none (wanted: {sentence})" if row is None else f"p = {workers} ({sentence}; {_in_short(result, row)})"
 
 
-def _in_short(row: RubricRow) -> str:
-    return f"S = {row.speedup:.2f}, E = {row.efficiency:.3f}{_cost(row)}"
+def _in_short(result: Rubric, row: RubricRow) -> str:
+    return f"S = {row.speedup:.2f}, E = {beside(row.efficiency, result.limits.efficiency, 3)}{_cost(result, row)}"
 
 
 def _verdict(result: Rubric) -> str:
@@ -250,17 +280,18 @@ def _verdict(result: Rubric) -> str:
     if row.workers == result.base_workers:
         return f"Verdict: stay at {counted}: no larger row qualifies ({wanted}); from single timings, without intervals."
     speedup = f"{row.speedup:.2f} times as fast as {result.base_workers}" + (" (superlinear)" if row.workers in result.superlinear else "")
-    efficiency = f"efficiency {row.efficiency:.2f} (at least {result.limits.efficiency:.2f})"
-    return f"Verdict: {counted}: {speedup}, {efficiency}, {held}{_cost(row)}; from single timings, without intervals."
+    least = result.limits.efficiency
+    efficiency = f"efficiency {beside(row.efficiency, least, 2)} (at least {limit_text(least)})"
+    return f"Verdict: {counted}: {speedup}, {efficiency}, {held}{_cost(result, row)}; from single timings, without intervals."
 
 
 def _workers(result: Rubric, row: RubricRow) -> str:
     return result.worker_word if row.workers != 1 else result.worker_word.rstrip("s")
 
 
-def _cost(row: RubricRow) -> str:
+def _cost(result: Rubric, row: RubricRow) -> str:
     if row.usd is None and row.usd_per_item is not None:
         return f", ${row.usd_per_item:.3e} an item"
     if row.usd_per_step is not None and row.usd_per_step == row.usd:
         return f", ${row.usd_per_step:.4f} a step"
-    return f", ${_dollars(row.usd)} a run" if row.usd is not None else ""
+    return f", ${_dollars(result, row.usd)} a run" if row.usd is not None else ""

@@ -8,205 +8,26 @@ Numbers have thousands separators, decimal commas, percent signs, units and note
 is: "1.234,5" or "0,87" imply decimal commas, "12.5" or "1,345.8" decimal points; both in one table are refused.  "1,345" alone is read as
 1345 with a note, except in semicolon-separated tables, where the user must decide.  "~", "± 3", "(10.0x)", "*" and footnote asterisks are
 dropped.
-
-What does a column of an external table mean, by its heading, and in which unit?
-
-Matching is tolerant: case, spaces, dashes and "number of" are ignored; a unit may be in brackets or at the end.
-An unknown heading gives None, and its column is ignored.  Currencies other than US dollars are refused.
 """
 
 from __future__ import annotations
 
 import csv
 import io
+import itertools
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
 from fireassay.errors import refuse
-
-SECONDS: Final = {
-    **dict.fromkeys(("s", "sec", "secs", "second", "seconds"), 1.0),
-    **dict.fromkeys(("ms", "msec", "millisecond", "milliseconds"), 1e-3),
-    **dict.fromkeys(("us", "µs", "μs", "usec", "microsecond", "microseconds"), 1e-6),
-    **dict.fromkeys(("m", "min", "mins", "minute", "minutes"), 60.0),
-    **dict.fromkeys(("h", "hr", "hrs", "hour", "hours"), 3600.0),
-    **dict.fromkeys(("d", "day", "days"), 86400.0),
-}
-JOULES: Final = {"j": 1.0, "joule": 1.0, "joules": 1.0, "kj": 1e3, "mj": 1e6, "gj": 1e9, "wh": 3600.0, "kwh": 3.6e6, "mwh": 3.6e9}
-WATTS: Final = {"w": 1.0, "watt": 1.0, "watts": 1.0, "kw": 1e3, "mw": 1e6}
-UNITS: Final = {"seconds": SECONDS, "step_seconds": SECONDS, "joules": JOULES, "watts": WATTS}
-
-_WORKER: Final = (
-    r"(?:gpus?|devices?|workers?|nodes?|ranks?|machines?|accelerators?|chips?|cores?|cpus?|gcds?|process(?:es)?|servers?|instances?)"
-)
-_WORKERS: Final = re.compile(
-    r"(?:workers|gpus|nodes|ranks|machines|devices|accelerators|chips|cores|cpus|tpus|gcds|processes|procs|processors|threads|replicas|servers|instances"
-    r"|hosts|mpi ranks|mpi processes|world ?size|n|p|np|nproc|(?:gpu|node|worker|rank|device|process|core|cpu|machine) ?(?:count|number)"
-    rf"|(?:#(?: ?of)?|n|no\.?|nr\.?|num|numbers? of|total|count of|amount of) ?{_WORKER})(?: used)?"
-)
-_PREFIX: Final = r"(?:(?:total|avg|average|mean|median|wall|wall ?clock|elapsed|execution|exec|run|running|training|train|job|compute|parallel|end to end) )*"
-_TIME: Final = re.compile(
-    rf"{_PREFIX}(?:time|run ?time|wall ?time|wall ?clock|duration|makespan|elapsed|seconds|secs|s|t|minutes|hours|ttt|epoch time|time per epoch)"
-    r"(?: to (?:train|solution|accuracy|target|convergence|finish))?(?: per epoch)?(?: with .*| using .*)?"
-)
-_STEP: Final = re.compile(
-    r"(?:(?:time|s|secs?|seconds|ms|milliseconds) (?:per|/) (?:step|iter|iteration|it|batch)s?|(?:avg |average |mean |median )?"
-    r"(?:step|iteration|iter|batch) (?:time|seconds|s|ms)|(?:s|sec|ms)/(?:step|iter|iteration|it|batch))"
-)
-_RATE: Final = re.compile(
-    rf"(?P<thing>.*?)\s*(?:/|\bper)\s*(?P<time>s|secs?|seconds?|min|minutes?|h|hr|hours?|day)\b\s*(?P<each>(?:/|\bper)\s*{_WORKER})?"
-)
-_FLOPS: Final = re.compile(r"\b([kmgtpe]|tera|peta|giga)flops?(?:/s)?\b")
-_QUALITY: Final = re.compile(
-    r"(?:(?:val|valid|validation|test|eval|final|dev|best|model) )?(?:top ?[15](?: acc(?:uracy)?)?|accuracy|acc|quality|score|f1(?: score)?|bleu|rouge"
-    r"|map|miou|auc|wer|perplexity|ppl|loss)(?: score)?"
-)
-_SPEEDUP: Final = re.compile(r"(?:relative )?(?:speed ?ups?|acceleration(?: rate| factor)?)(?: factor)?")
-_EFFICIENCY: Final = re.compile(r"(?:parallel |strong |weak )?(?:scaling )?eff(?:iciency|\.)?")
-_GLOBAL_BATCH: Final = re.compile(r"(?:global|total|effective|overall) batch(?: size)?|gbs")
-_OWN_BATCH: Final = re.compile(rf"batch(?: size)? ?(?:/|per) ?{_WORKER}|(?:local|per {_WORKER}) batch(?: size)?")
-_ACCUMULATION: Final = re.compile(r"(?:grad(?:ient)?s? )?accum(?:ulation)?(?: steps)?")
-_ENERGY: Final = re.compile(r"(?:total )?energy(?: to solution| consumption| consumed| used)?|joules|kwh|wh")
-_POWER: Final = re.compile(r"(?:total |avg |average |mean )?power(?: draw| consumption)?|watts")
-_MONEY: Final = re.compile(r"\$|usd|dollars?|price|cost|\brate$")
-_OTHER_MONEY: Final = re.compile(r"[€£¥₹]|\b(?:eur|euros?|gbp|cny|rmb|jpy)\b")
-_WORK: Final = re.compile(r"(?:n |num |total |training )?(?:work|items|samples|tokens|images|examples|sequences)")
-_STEPS: Final = re.compile(r"(?:n |num |total )?(?:steps|iterations|iters)")
-
-
-@dataclass(frozen=True, kw_only=True)
-class Heading:
-    """A column's meaning. `factor`: multiplier of its numbers."""
-
-    meaning: str
-    factor: float = 1.0
-    per_worker: bool = False
-    percent: bool = False
-    unit_said: bool = True
-    word: str = ""  # of a rate: the unit counted; of workers: their name
-
-
-def heading(name: str) -> Heading | None:
-    """The meaning of a heading; None: unknown."""
-    text = re.sub(r"\s+", " ", re.sub(r"[\s_-]+", " ", name.lower().replace("µ", "μ"))).strip()
-    inside = " ".join(re.findall(r"[\[(]([^\])]*)[\])]", text)).strip()
-    base = re.sub(r"\s*[\[(].*?[\])]\s*", " ", text).strip().strip(":,").strip()
-    if _WORKERS.fullmatch(base):
-        return Heading(meaning="workers", word=base)
-    return (
-        _money(text)
-        or _time(base, inside)
-        or _power(base, inside)
-        or _batch(base)
-        or _derived(base, inside)
-        or _amount(base)
-        or _rate(base, inside)
-    )
-
-
-def _money(text: str) -> Heading | None:
-    if _OTHER_MONEY.search(text):
-        return Heading(meaning="other_money")
-    if not _MONEY.search(text):
-        return None
-    per_worker = bool(re.search(rf"(?:/|per|\b)\s*{_WORKER}\b", text))
-    flat = re.sub(r"[()\[\]]", " ", text)
-    if re.search(r"(?:/|per|\s)\s*(?:h|hr|hour)s?\b", flat) or re.fullmatch(r"\s*(?:price|rate)\s*", flat):
-        return Heading(meaning="usd_per_hour", per_worker=per_worker)
-    if re.search(r"(?:/|per|\s)\s*(?:s|sec|second)s?\b", flat) and per_worker:
-        return Heading(meaning="usd_per_hour", factor=3600.0, per_worker=True)
-    whole = re.sub(r"\$|usd|dollars?", " ", flat).strip()
-    return Heading(meaning="usd") if re.fullmatch(r"|(?:total |run )?(?:cost|price)(?: of (?:the )?run| per run)?", whole) else None
-
-
-def _unit(base: str, inside: str, units: dict[str, float]) -> tuple[str, float | None]:
-    """The name without its unit, and the unit's factor; None: no unit of this kind."""
-    for word in re.split(r"[\s,;]+", inside):
-        if word in units:
-            return base, units[word]
-    head, _, last = base.replace(",", " ").rpartition(" ")
-    if last in units and head:
-        return head.strip(), units[last]
-    return base, units.get(base)
-
-
-def _time(base: str, inside: str) -> Heading | None:
-    for meaning, pattern in (("step_seconds", _STEP), ("seconds", _TIME)):
-        name, factor = _unit(base, inside, SECONDS)
-        for known in (base, name):
-            if pattern.fullmatch(known) or (pattern is _STEP and _STEP.fullmatch(inside) and _TIME.fullmatch(known)):
-                unit = re.match(r"(ms|milliseconds|seconds|secs?|s)\b", base) if pattern is _STEP and factor is None else None
-                seconds = SECONDS[unit[1]] if unit else factor
-                return Heading(
-                    meaning=meaning,
-                    factor=1.0 if seconds is None else seconds,
-                    unit_said=seconds is not None or bool(inside in ("s/it", "s/step")),
-                )
-    return None
-
-
-def _power(base: str, inside: str) -> Heading | None:
-    each = re.compile(rf"\s*(?:/|per)\s*{_WORKER}\b")
-    per_worker = bool(each.search(base) or each.search(inside))
-    base, inside = each.sub("", base).strip(), each.sub("", inside).strip()
-    for meaning, pattern, units in (("joules", _ENERGY, JOULES), ("watts", _POWER, WATTS)):
-        name, factor = _unit(base, inside, units)
-        if pattern.fullmatch(name) or pattern.fullmatch(base):
-            return Heading(meaning=meaning, factor=factor or 1.0, per_worker=per_worker, unit_said=factor is not None)
-    return None
-
-
-def _batch(base: str) -> Heading | None:
-    patterns = (("batch", _GLOBAL_BATCH, False), ("batch", _OWN_BATCH, True), ("accumulation", _ACCUMULATION, False))
-    return next(
-        (Heading(meaning=meaning, per_worker=per_worker) for meaning, pattern, per_worker in patterns if pattern.fullmatch(base)), None
-    )
-
-
-def _derived(base: str, inside: str) -> Heading | None:
-    """The meaning of derived numbers, and of those without a unit except percent."""
-    percent = "%" in inside or "%" in base or bool(re.search(r"\b(?:pct|percent)\b", f"{base} {inside}"))
-    name = re.sub(r"\s*(?:%|\bpct\b|\bpercent\b|\bin percent\b)\s*", " ", base).strip().removesuffix(" in").removesuffix(",").strip()
-    patterns = (("quality", _QUALITY), ("speedup", _SPEEDUP), ("efficiency", _EFFICIENCY))
-    return next((Heading(meaning=meaning, percent=percent) for meaning, pattern in patterns if pattern.fullmatch(name)), None)
-
-
-def _amount(base: str) -> Heading | None:
-    patterns = (("work", _WORK), ("steps", _STEPS))
-    return next((Heading(meaning=meaning) for meaning, pattern in patterns if pattern.fullmatch(base)), None)
-
-
-def _rate(base: str, inside: str) -> Heading | None:
-    each = bool(re.search(rf"(?:/|\bper)\s*{_WORKER}\b", f"{base} {inside}"))
-    for text in (inside, base):
-        match = _RATE.fullmatch(text.strip()) or _RATE.search(text)
-        if match and (match["thing"].strip() or text is inside):
-            word = (
-                re.sub(r"^(?:(?:total|avg|average|mean|training|aggregate|achieved|throughput)\b\s*)+", "", match["thing"].strip())
-                or "work"
-            )
-            return Heading(meaning="rate", factor=1.0 / SECONDS[_singular(match["time"])], per_worker=each, word=word)
-    flops = _FLOPS.search(f"{base} {inside}")
-    if flops:
-        return Heading(meaning="rate", per_worker=each, word=f"{flops[1]}flop")
-    known = {"qps": "queries", "fps": "frames", "tps": "tokens"}.get(base)
-    if known is None and not re.match(r"(?:training |total |aggregate |system )?throughput\b(?! speed)", base):
-        return None
-    return Heading(meaning="rate", per_worker=each, word=known or "work", unit_said=known is not None)
-
-
-def _singular(word: str) -> str:
-    return word if word in SECONDS else word.rstrip("s")
-
-
-# ---- headings --------------------------------------------------------------------------------------------------------
-
+from fireassay.spec.tables.headings import SECONDS, heading
 
 SEPARATORS: Final = (",", "\t", ";", "|")
 MAX_REMARKS: Final = 100  # comment lines before the header
 _RULE: Final = re.compile(r"^\s*\|?\s*:?-+:?\s*(\|\s*:?-+:?\s*)+\|?\s*$")
+_FRAME: Final = re.compile(r"\s*\+(?:[-=]+\+){2,}\s*")
+_RULER: Final = re.compile(r"\s*[-=]{3,}[-=\s]*")
 _MARKUP: Final = re.compile(r"\*\*|`|<br\s*/?>|<su[bp]>.*?</su[bp]>|</?[bi]>|\[\^\w+\]", re.IGNORECASE)
 _LINK: Final = re.compile(r"\[([^\]]*)\]\([^)]*\)")
 
@@ -225,6 +46,8 @@ class Table:
 def read_table(text: str, source: str) -> Table | None:
     """The table in a text; None without any row. Raises SpecError if it cannot be split into cells."""
     lines = text.splitlines()
+    if sum(map(bool, map(_FRAME.fullmatch, lines))) > 1 or _is_spaced(lines):
+        return _drawn(lines)
     rules = [index for index, line in enumerate(lines) if _RULE.match(line)]
     if rules:
         return _markdown(lines, rules, source)
@@ -233,6 +56,32 @@ def read_table(text: str, source: str) -> Table | None:
         return None
     (_, header), *rows = numbered
     return _upright(Table(header=header, rows=tuple(rows), separator=separator))
+
+
+def _is_spaced(lines: Sequence[str]) -> bool:
+    """True if white space alone parts the columns: the first line has no other separator, and two known headings."""
+    first = next((line for line in lines if line.strip() and not _RULER.fullmatch(line)), "")
+    return not any(sign in first for sign in SEPARATORS) and sum(heading(cell) is not None for cell in _apart(first)) > 1
+
+
+def _apart(line: str) -> Cells:
+    wide = [cell for cell in re.split(r"\s{2,}", line.strip()) if cell]
+    return tuple(wide if len(wide) > 1 else line.split())
+
+
+def _drawn(lines: Sequence[str]) -> Table:
+    """A table in columns of white space, or in a frame of + - and |; it ends at the next blank line."""
+    framed = any(map(_FRAME.fullmatch, lines))
+    rows: list[tuple[int, Cells]] = []
+    for number, line in enumerate(lines, start=1):
+        if _RULER.fullmatch(line) or _FRAME.fullmatch(line) or (framed and "|" not in line):
+            continue
+        if line.strip():
+            rows.append((number, _bars(line) if framed else _apart(line)))
+        elif rows:
+            break
+    (_, header), *rest = rows
+    return _upright(Table(header=header, rows=tuple(rest), separator="|" if framed else " "))
 
 
 def _markdown(lines: Sequence[str], rules: Sequence[int], source: str) -> Table:
@@ -297,9 +146,12 @@ def _upright(table: Table) -> Table:
     """Transpose a table whose header holds the worker counts."""
     first, *counts = table.header
     known = heading(first)
-    if known is None or known.meaning != "workers" or len(counts) < 2 or not all(PLAIN.fullmatch(count.strip()) for count in counts):
+    of_workers = known is not None and known.meaning == "workers"
+    plainly = of_workers and all(PLAIN.fullmatch(count.strip()) for count in counts)
+    in_words = (of_workers or known is None) and all(speaks_of_workers(count) and count_in(count) is not None for count in counts)
+    if len(counts) < 2 or not (plainly or in_words):
         return table
-    names = (first, *(cells[0] for _, cells in table.rows))
+    names = (first if of_workers else "workers", *(cells[0] for _, cells in table.rows))
     rows = [
         (index + 2, (count, *(cells[index + 1] if index + 1 < len(cells) else "" for _, cells in table.rows)))
         for index, count in enumerate(counts)
@@ -308,10 +160,14 @@ def _upright(table: Table) -> Table:
 
 
 PLAIN: Final = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
-MISSING: Final = frozenset({"-", "--", "—", "–", "n/a", "na", "n.a.", "none", "null", "oom", "tbd", "fail", "failed", "..."})
+MISSING: Final = frozenset(
+    {"-", "--", "—", "–", "n/a", "na", "n.a.", "none", "null", "oom", "tbd", "fail", "failed", "timeout", "dnf", "...", "?"}
+)
 _NUMBER: Final = re.compile(r"(?P<sign>[+-]?)(?P<digits>\d[\d.,'’]*|\.\d+)(?P<power>[eE][+-]?\d+)?\s*(?P<rest>.*)", re.DOTALL)
 _GROUPS: Final = r"\d{1,3}(?:%s\d{3})+"
-_CLOCK: Final = re.compile(r"(\d+):([0-5]\d):([0-5]\d(?:\.\d+)?)")
+_CLOCK: Final = re.compile(r"(?:(\d+)-)?(\d+):([0-5]\d):([0-5]\d(?:\.\d+)?)")
+_PART: Final = r"(\d+(?:\.\d+)?)\s*([a-zµμ]+)\.?"
+_PARTS: Final = re.compile(rf"[~≈]?\s*{_PART}(?:[\s,]*(?:and )?{_PART})+", re.IGNORECASE)
 
 Mark = Literal["point", "comma"]
 
@@ -392,7 +248,9 @@ def number(cell: str, decimal: Mark = "point") -> Number | None:
     """The number in a cell; None: unreadable."""
     clock = _CLOCK.fullmatch(cell.strip())
     if clock:
-        return Number(value=3600.0 * int(clock[1]) + 60.0 * int(clock[2]) + float(clock[3]), unit="s")
+        return Number(value=86400.0 * int(clock[1] or 0) + 3600.0 * int(clock[2]) + 60.0 * int(clock[3]) + float(clock[4]), unit="s")
+    if _PARTS.fullmatch(cell.strip()):
+        return _of_parts(cell)
     match = _NUMBER.fullmatch(_bare(cell))
     if match is None:
         return None
@@ -403,6 +261,41 @@ def number(cell: str, decimal: Mark = "point") -> Number | None:
     rest = match["rest"].strip()
     percent = rest.startswith("%")
     return Number(value=float(f"{match['sign']}{plain}{match['power'] or ''}"), unit=rest.removeprefix("%").strip(), percent=percent)
+
+
+def _of_parts(cell: str) -> Number | None:
+    """A time in parts, each of a smaller unit: "10h 12m", "1 d 3 h", "2 min 30 s"."""
+    parts = [(float(digits), SECONDS.get(unit.lower())) for digits, unit in re.findall(_PART, cell, flags=re.IGNORECASE)]
+    units = [unit for _, unit in parts if unit is not None]
+    falling = len(units) == len(parts) and all(larger > smaller for larger, smaller in itertools.pairwise(units))
+    return Number(value=sum(value * (unit or 0.0) for value, unit in parts), unit="s") if falling else None
+
+
+_COUNT: Final = re.compile(r"(?<![\w.,/:])(\d{1,8})(?![\w.,/:])")
+_SINGLE: Final = re.compile(r"(?:single|one)[ -](?:gpu|worker|node|device|core|process|thread|rank)s?\b", re.IGNORECASE)
+_PARALLEL: Final = re.compile(
+    r"\b(?:jobs?|parallel|serial|sequential|gpus?|workers?|process(?:es)?|threads?|nodes?|cores?|ranks?|np|nproc|devices?)\b|\d\s*[x×]\s*[A-Z]",
+    re.IGNORECASE,
+)
+
+
+def count_in(cell: str) -> int | None:
+    """The number of workers in words: "Serial (1)", "--jobs 4", "1x A100", "single GPU"; None: none, or more than one."""
+    text = plain(cell)
+    if (times := re.match(r"(\d{1,8})\s*[x×]\s*(?:[A-Za-z]|$)", text)) is not None:
+        return int(times[1])
+    found = _COUNT.findall(text)
+    return int(found[0]) if len(found) == 1 else 1 if not found and _SINGLE.search(text) else None
+
+
+def is_wordy(cell: str) -> bool:
+    """True if a cell holds neither a number of workers nor several: "Sequential", "automatic", "original v2.9"."""
+    return count_in(cell) is None and not _COUNT.search(plain(cell)) and number(cell) is None
+
+
+def speaks_of_workers(cell: str) -> bool:
+    """True if a cell names what runs in parallel, and so may hold its number."""
+    return _PARALLEL.search(plain(cell)) is not None
 
 
 def _plain(digits: str, decimal: Mark) -> str | None:

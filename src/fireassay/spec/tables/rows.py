@@ -1,130 +1,26 @@
 """Which numbers do the rows of an external table hold, in base units, without gaps, one row per worker count?
 
 If a table holds several series, the user chooses; rows with equal counts in one series are repetitions.
-
-Which columns of an external table count, and what does a row of it hold?
-
-One per meaning; if several mean the same, the user chooses.  GPUs take precedence over nodes.  A speedup or an efficiency counts
-only if there is neither a time nor a throughput.
 """
 
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
-from typing import Final, Literal
+from typing import Final
 
 from fireassay.errors import Problem
-from fireassay.spec.explain import did_you_mean, shown
-from fireassay.spec.tables.cells import UNITS, Heading, Marks, Number, Table, heading, marks, missing, number, plain
-
-# One of these is required, best first; the last two are relative to a row that is not shown.
-MEASURED: Final = ("seconds", "step_seconds", "rate", "speedup", "efficiency")
-PRICES: Final = ("usd", "usd_per_hour")
-ENERGIES: Final = ("joules", "watts")
-FILLED: Final = (*PRICES, *ENERGIES, "quality", "work", "steps", "batch", "accumulation")
-
-
-@dataclass(frozen=True, kw_only=True)
-class Column:
-    """A column that counts."""
-
-    place: int
-    name: str
-    heading: Heading
-
-
-Columns = dict[str, Column]
-
-
-def named(name: str, other: str) -> bool:
-    """True if a heading or cell matches the user's name for it."""
-    return plain(name).casefold() == other.strip().casefold()
-
-
-def columns_of(table: Table, asked: Stated) -> tuple[Columns, list[Problem]]:
-    """The position of each known column. Ignores unknown columns if the required ones exist."""
-    problems = [
-        Problem("--use", name, ", ".join(h.strip() for h in table.header if heading(h)), "Write a heading as it stands in the table.")
-        for name in asked.use
-        if not any(named(h, name) and heading(h) for h in table.header)
-    ]
-    every = [
-        Column(place=index, name=name, heading=known) for index, name in enumerate(table.header) if (known := heading(name)) is not None
-    ]
-    columns: Columns = {}
-    for meaning in dict.fromkeys(column.heading.meaning for column in every):
-        same = [column for column in every if column.heading.meaning == meaning]
-        meant = [column for column in same if any(named(column.name, name) for name in asked.use)] or same
-        first, *others = _finer(meant)
-        columns[meaning] = first
-        problems += [_same_meaning(first.name, other.name, _SAID.get(meaning, meaning)) for other in others]
-    if "other_money" in columns:
-        problems.append(Problem("row 1", columns["other_money"].name.strip(), "prices in US dollars", "Convert them, and write USD."))
-    problems += [*_missing(table, columns), *_only_one_of(columns, asked)]
-    for meaning in MEASURED:  # take the best, the rest is derived from it
-        if any(better in columns for better in MEASURED[: MEASURED.index(meaning)]) and meaning in ("speedup", "efficiency"):
-            columns.pop(meaning, None)
-    return columns, problems
-
-
-_SAID: Final = {"rate": "the throughput", "seconds": "the time", "step_seconds": "the time", "usd_per_hour": "the price", "usd": "the cost"}
-_BIG: Final = ("node", "machine", "server", "instance", "host")
-
-
-def _finer(columns: Sequence[Column]) -> list[Column]:
-    """The GPU column if it is the only one besides nodes, else all."""
-    if columns[0].heading.meaning != "workers" or len(columns) < 2:
-        return list(columns)
-    fine = [column for column in columns if not any(word in column.heading.word for word in _BIG)]
-    fine = [
-        column
-        for column in fine
-        if any(word in column.heading.word for word in ("gpu", "device", "accelerator", "rank", "core", "chip", "tpu", "gcd"))
-    ]
-    return fine if len(fine) == 1 else list(columns)
-
-
-def _missing(table: Table, columns: Mapping[str, Column]) -> Iterator[Problem]:
-    header = [name for name in table.header if name.strip()]
-    known = (("workers", ("workers",)), ("seconds", MEASURED))
-    for needed, meanings in known:
-        if not any(meaning in columns for meaning in meanings):
-            close = [did_you_mean(name.strip().lower(), _NAMES[needed]) for name in header if heading(name) is None]
-            remedy = next((sentence.replace("you mean", "one column mean") for sentence in close if sentence), "")
-            yield Problem("row 1", ", ".join(name.strip() for name in header), f"a column named {' or '.join(_NAMES[needed][:3])}", remedy)
-
-
-_NAMES: Final = {"workers": ("workers", "nodes", "GPUs"), "seconds": ("seconds", "step_seconds", "samples/s")}
-
-
-def _only_one_of(columns: Columns, asked: Stated) -> Iterator[Problem]:
-    """Report several columns of one meaning; drops those that --use does not name."""
-    for pair, quantity in ((("seconds", "step_seconds"), "the time"), (PRICES, "the price"), (ENERGIES, "the energy")):
-        present = [meaning for meaning in pair if meaning in columns]
-        chosen = [meaning for meaning in present if any(named(columns[meaning].name, name) for name in asked.use)]
-        for meaning in present if len(chosen) == 1 else ():
-            if meaning not in chosen:
-                del columns[meaning]
-        if len(present) > 1 and len(chosen) != 1:
-            yield _same_meaning(columns[present[0]].name, columns[present[1]].name, quantity)
-
-
-def _same_meaning(first: str, second: str, meaning: str) -> Problem:
-    both = f"{first.strip()} and {second.strip()}, which both say {meaning}"
-    return Problem("row 1", both, "one of them", f'Leave one out. Or say which is meant: --use "{first.strip()}".')
-
-
-def unused(table: Table, columns: Mapping[str, Column]) -> Iterator[str]:
-    used = {column.place for column in columns.values()}
-    rest = [name.strip() for index, name in enumerate(table.header) if index not in used and name.strip()]
-    if rest:
-        yield f"Not used: {', '.join(rest)}."
+from fireassay.spec.explain import shown
+from fireassay.spec.tables.cells import Marks, Number, Table, count_in, is_wordy, marks, missing, number
+from fireassay.spec.tables.columns import ENERGIES, FILLED, MEASURED, OWN, PRICES, Column, Scaling, Stated, named
+from fireassay.spec.tables.headings import UNITS, Heading, heading
 
 
 def unit_notes(columns: Mapping[str, Column]) -> Iterator[str]:
+    """Which columns have no unit, and what is taken for it."""
     for meaning, unit in (
         ("seconds", "seconds"),
         ("step_seconds", "seconds"),
@@ -134,9 +30,6 @@ def unit_notes(columns: Mapping[str, Column]) -> Iterator[str]:
     ):
         if meaning in columns and not columns[meaning].heading.unit_said:
             yield f"{columns[meaning].name.strip()} has no unit: it is taken to be {unit}."
-
-
-Scaling = Literal["", "strong", "weak"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -151,6 +44,8 @@ class Timing:
     work: float | None = None  # units of useful work done in these seconds
     steps: float | None = None  # training steps done in these seconds
     joules: float | None = None  # of all its workers in these seconds
+    own_speedup: float | None = None  # as the table says, beside times
+    own_efficiency: float | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -163,21 +58,10 @@ class Timings:
     rate: str = ""  # unit counted per second, if the table has no times
     percent: bool = False  # quality was given in percent; stored as a fraction
     quality_name: str = ""  # as in the header
+    lower: bool = False  # a lower quality is better: a loss, an error rate
     scaling: Scaling = ""  # as stated by the user, if the table does not
+    doubts: tuple[str, ...] = ()  # what may weaken the verdict
     notes: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, kw_only=True)
-class Stated:
-    """What the user states beside the table."""
-
-    work: float | None = None  # units of useful work of every row
-    use: tuple[str, ...] = ()  # headings to use where several mean the same
-    where: tuple[tuple[str, str], ...] = ()  # heading and cell of the selected rows
-    scaling: Scaling = ""
-
-
-# ---- columns ---------------------------------------------------------------------------------------------------------
 
 
 MAX_WORKERS: Final = 10_000_000
@@ -241,10 +125,33 @@ def values(
             notes.append(f"Row {at} is left out: its {columns[meaning].name.strip()} is {shown(cells[index].strip())}.")
             return None
     before = len(problems)
-    values = {meaning: _value(at, meaning, cells, column, found, problems) for meaning, column in columns.items()}
+    if _uncounted(at, cells, columns["workers"], notes):
+        return None
+    values = {
+        meaning: _own(cells, column, found) if meaning in OWN.values() else _value(at, meaning, cells, column, found, problems)
+        for meaning, column in columns.items()
+    }
     if len(problems) > before or any(values[meaning] is None for meaning in needed):
         return None
     return values
+
+
+def _uncounted(at: int, cells: Sequence[str], column: Column, notes: list[str]) -> bool:
+    """True if a row names no number of workers ("Sequential", "automatic"); it is left out, and that is said."""
+    text = cells[column.place].strip() if column.place < len(cells) else ""
+    if not text or not is_wordy(text):
+        return False
+    notes.append(f"Row {at} ({shown(text)}) is left out: it gives no number of workers. Write 1 if it is the same program on one worker.")
+    return True
+
+
+def _own(cells: Sequence[str], column: Column, decimal_marks: Marks) -> float | None:
+    """The table's own speedup or efficiency; None where it is no number."""
+    read = number(cells[column.place], decimal_marks.decimal) if column.place < len(cells) else None
+    if read is None or read.unit.lower() not in ("", "x"):
+        return None
+    percent = read.percent or column.heading.percent
+    return read.value * (0.01 if percent else 1.0)
 
 
 def _value(at: int, meaning: str, cells: Sequence[str], column: Column, decimal_marks: Marks, problems: list[Problem]) -> float | None:
@@ -254,13 +161,15 @@ def _value(at: int, meaning: str, cells: Sequence[str], column: Column, decimal_
         return None
     where, allowed = f"row {at}, column {_TOLD.get(meaning, meaning)}", _ALLOWED.get(meaning, "a number above 0")
     read = number(text, decimal_marks.decimal)
+    if meaning == "workers" and (read is None or _factor(meaning, read, column.heading) is None) and (count := count_in(text)) is not None:
+        read = Number(value=float(count))
     if read is None:
         bare = text.lower().lstrip("+-") in ("nan", "inf", "infinity")
         problems.append(Problem(where, text if bare else shown(text) if text else "an empty cell", allowed))
         return None
     factor = _factor(meaning, read, column.heading)
     if factor is None:
-        problems.append(Problem(where, shown(text), allowed, f"Write {read.value:g}, with the unit in the heading."))
+        problems.append(Problem(where, shown(text), allowed, "Write one number in one unit, with the unit in the heading."))
         return None
     value = read.value * factor
     if not _fits(meaning, value):
@@ -272,7 +181,7 @@ def _value(at: int, meaning: str, cells: Sequence[str], column: Column, decimal_
 _TOLD: Final = {"rate": "throughput"}
 _ALLOWED = {
     "workers": f"a whole number from 1 to {MAX_WORKERS}",
-    "quality": "a number",
+    "quality": "a number, or nothing where it was not measured",
     **dict.fromkeys((*PRICES, *ENERGIES), "a number of at least 0"),
 }
 
@@ -287,15 +196,24 @@ def _factor(meaning: str, read: Number, head: Heading) -> float | None:
     if not unit or (meaning == "speedup" and unit == "x"):
         return head.factor
     if meaning == "workers":
-        return 1.0 if unit[0].isalpha() and not unit.removeprefix("x").strip()[:1].isdigit() else None
+        product = unit.removeprefix("x").strip()[:1].isdigit() or re.search(r"\b(?:node|machine|server|host)s?\b.*\d", unit)
+        return 1.0 if unit[0].isalpha() and not product else None
     if meaning in UNITS:
         return UNITS[meaning].get(unit)
+    if meaning in ("rate", "work", "steps") and (scaled := _THOUSANDS.fullmatch(read.unit)) is not None:
+        rest = _factor(meaning, Number(value=read.value, unit=scaled[2].strip()), head)
+        return None if rest is None else rest * _MULTIPLES[scaled[1].lower()]
     if meaning == "rate":
         rate = heading(read.unit)
         return rate.factor if rate is not None and rate.meaning == "rate" else None
     if meaning in PRICES:
-        return head.factor if unit in ("$", "usd", "$/h", "usd/h", "$/hr") else None
+        by_hour = re.fullmatch(r"(?:\$|usd)?(?:/ ?gpu)?/ ?h(?:r|our)?", unit) is not None and meaning == "usd_per_hour"
+        return head.factor if by_hour or unit in ("$", "usd") else None
     return 1.0 if meaning in ("work", "steps", "batch", "accumulation") and unit.isalpha() and len(unit) > 2 else None
+
+
+_THOUSANDS: Final = re.compile(r"([kKMGB])(?![A-Za-z/])\s*(.*)", re.DOTALL)
+_MULTIPLES: Final = {"k": 1e3, "m": 1e6, "g": 1e9, "b": 1e9}
 
 
 def _fits(meaning: str, value: float) -> bool:
@@ -314,9 +232,15 @@ def is_percent(rows: Sequence[Read], column: Column | None) -> bool:
 
 def gaps(rows: Sequence[Read], columns: Mapping[str, Column]) -> Iterator[Problem]:
     """A column must be complete and in one unit, since rows are compared."""
+    yield from _mixed_rates(rows, columns.get("rate"))
+    fewest = min((values["workers"] or 0.0 for _, _, values in rows), default=0.0)
     for name in FILLED:
         empty = [at for at, _, values in rows if name in columns and values.get(name) is None]
-        if empty:
+        if name == "quality":  # of another row it is a reason not to choose that row
+            empty = [at for at, _, values in rows if at in empty and values["workers"] == fewest]
+            if empty:
+                yield Problem(_rows(empty, name), "an empty cell", "a number", "Fill it in: every other row is held against the base row.")
+        elif empty:
             remedy = "Fill it in, or leave the whole column out."
             yield Problem(_rows(empty, name), "an empty cell", _ALLOWED.get(name, "a number above 0"), remedy)
     column = columns.get("quality")
@@ -325,6 +249,18 @@ def gaps(rows: Sequence[Read], columns: Mapping[str, Column]) -> Iterator[Proble
         bare = [at for at, cells, _ in rows if at not in signed and column.place < len(cells) and cells[column.place].strip()]
         if signed and bare:
             yield Problem(_rows(bare, "quality"), "no percent sign, as other rows have it", "one unit", "Write % in all rows or in none.")
+
+
+def _mixed_rates(rows: Sequence[Read], column: Column | None) -> Iterator[Problem]:
+    """Throughputs of one column in different units."""
+    if column is None:
+        return
+    units = {at: (number(cells[column.place]) or Number(value=0.0)).unit for at, cells, _ in rows if column.place < len(cells)}
+    words = {at: (scaled[2] if (scaled := _THOUSANDS.fullmatch(unit)) else unit).strip().lower() for at, unit in units.items()}
+    if len(set(words.values())) > 1:
+        different = list(dict.fromkeys(words.values()))[:2]
+        found = " and ".join(shown(word) if word else "no unit" for word in different)
+        yield Problem(f"column {column.name.strip()}", found, "one unit", "Convert them, and write the unit in the heading.")
 
 
 def _rows(numbers: Sequence[int], column: str) -> str:
@@ -343,7 +279,7 @@ def series(table: Table, rows: Sequence[Read], columns: Mapping[str, Column]) ->
                 difference = (
                     f"{values['workers']:g} again, with {name.strip()} {shown(other)} instead of {shown(before)} in row {earlier[0]}"
                 )
-                remedy = f'Say which rows are meant: --where "{name.strip()}={before}".'
+                remedy = f'Say which rows are meant: --where "{name.strip()}={before}". Or delete the other rows.'
                 yield Problem(f"row {at}, column workers", difference, "one series", remedy)
                 return
 

@@ -31,6 +31,7 @@ Law = Literal["amdahl", "usl", "gustafson"]
 Errors = Literal["equal", "proportional"]
 Array = NDArray[np.float64]
 
+UNDETERMINED: Final = "these points do not determine a law"
 LAW_NAMES: Final[dict[Law, str]] = {"amdahl": "Amdahl's law", "usl": "the Universal Scalability Law", "gustafson": "Gustafson's law"}
 PARAMETERS: Final[dict[Law, tuple[str, ...]]] = {
     "amdahl": ("gamma", "alpha"),
@@ -213,6 +214,8 @@ def choose(data: Points, laws: Sequence[Law] = STRONG, confidence: float = 0.95)
         return Refused(reason="insufficient", sentence=f"a law can be checked with at least {least} worker counts, not {len(data.levels)}")
     try:
         fits = tuple(fit(law, data, confidence) for law in able)
+    except np.linalg.LinAlgError:
+        return Refused(reason="refused", sentence=UNDETERMINED)
     except ValueError as error:
         return Refused(reason="refused", sentence=str(error))
     best = min(fits, key=lambda fitted: fitted.aicc)  # min keeps the first of equals, the simplest

@@ -30,6 +30,7 @@ from fireassay.stats.intervals.intervals import Floats, Interval, mean_t, t_quan
 from fireassay.stats.models.scaling_laws import (
     LAW_NAMES,
     STRONG,
+    UNDETERMINED,
     Choice,
     Fit,
     Law,
@@ -128,6 +129,8 @@ def held_out(data: Points, law: Law | None = None, laws: Sequence[Law] = STRONG,
         )
     try:
         chosen = choose(rest, laws, confidence) if law is None else fit(law, rest, confidence)
+    except np.linalg.LinAlgError:
+        return Refused(reason="insufficient", sentence=UNDETERMINED)
     except ValueError as error:
         return Refused(reason="insufficient", sentence=str(error))
     if isinstance(chosen, Refused):

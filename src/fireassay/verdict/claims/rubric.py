@@ -4,8 +4,8 @@
     strong: Amdahl's s by least squares through (1/S - 1/p) = s (1 - 1/p);  weak: Gustafson's s through S = p - s (p - 1), p relative to
     the base; contention and coherency by the Universal Scalability Law on each row's throughput, and the law that AICc prefers;
     cost and joules per item and step from the row's own price, energy or power;  cost of effective work: cost of a step or item / E;
-    quality held: |q(p) - q(base)| <= tolerance. A row that drifted further did other work: it is shown, but left out
-    of the fit and of every recommendation, whatever its speedup.
+    quality held: q(p) is worse than q(base) by at most the tolerance. A row that lost more did other work: it is shown, but left
+    out of the fit and of every recommendation, whatever its speedup; so is one without a quality, beside a base that has one.
 Superlinear speedup is reported and no law is fitted to it, since none of them covers it.
 
 Cannot tell: whether any difference exceeds noise. One number per row has no interval, so no gate passes or fails on evidence here;
@@ -18,7 +18,7 @@ Which notes accompany the numbers of an external table?
 Which laws do the rows of an external table follow, and what do they predict?
 
 Amdahl's law for strong scaling, Gustafson's for weak, and for throughputs the law that AICc prefers (`stats/models/scaling_laws.py`); refused
-rows are excluded. A fit with a negative serial fraction and superlinear rows is no fit: no law here covers that.
+rows are excluded. Superlinear rows have no law here.
 """
 
 from __future__ import annotations
@@ -45,6 +45,7 @@ from fireassay.stats.models.scaling_predictions import (
     peak,
     predict,
 )
+from fireassay.verdict.claims.own_numbers import CLOSE, at_most, beside, better, limit_text, own_numbers
 from fireassay.verdict.claims.rubric_types import Fit, Gustafson, LawRow, Limits, Mode, Pick, Predicted, Rubric, RubricRow, Scaling
 
 
@@ -53,9 +54,9 @@ def fitted(base: Timing, rows: Sequence[Timing], speedups: Sequence[float], kept
     pairs = [(row.workers / base.workers, speedup) for row, speedup, good in zip(rows, speedups, kept, strict=True) if good]
     if len(pairs) < 2:
         return None
-    s = amdahl_fit([p for p, _ in pairs], [speedup for _, speedup in pairs])
-    if s < 0 and superlinear:
+    if superlinear:
         return None
+    s = amdahl_fit([p for p, _ in pairs], [speedup for _, speedup in pairs])
     p, measured = pairs[-1]
     half = half_efficiency_workers(s)
     return Fit(
@@ -168,8 +169,6 @@ def _finite(value: float) -> float | None:
     return value if math.isfinite(value) else None
 
 
-# Tolerance for binary rounding: 0.871 - 0.866 > 0.005 in floating point.
-CLOSE: Final = 1e-9
 LINEAR: Final = 1.01  # an efficiency above this is superlinear, beyond rounding
 
 
@@ -197,7 +196,7 @@ def rubric(timings: Timings, limits: Limits, *, predict_at: float | None = None)
         for timing, speedup, refused in zip(given, speedups, refusals, strict=True)
     )
     measured = throughputs(given, kept, mode)
-    lawless = bool(superlinear) and fit is None and mode != "weak"
+    lawless = bool(superlinear) and mode != "weak"
     drifts = [abs(row.drift) for row in rows if row.drift is not None]
     result = Rubric(
         source=timings.source,
@@ -214,8 +213,10 @@ def rubric(timings: Timings, limits: Limits, *, predict_at: float | None = None)
         scaling=None if lawless else laws(measured, given, mode, timings.rate),
         predicted=None if predict_at is None else predicted(measured, base, mode, predict_at, superlinear=superlinear if lawless else ()),
         largest_drift=max(drifts) if drifts else None,
+        lower=timings.lower,
         quality_held=not any(refusals) if drifts else None,
         picks=picks(rows, limits),
+        doubts=(*timings.doubts, *better(rows, limits, timings), *own_numbers(rows, timings)),
         notes=(),
     )
     return replace(result, notes=notes(result, timings))
@@ -231,14 +232,14 @@ def _askable(timings: Timings, limits: Limits) -> None:
 
 def _above_nothing(base: Timing, timings: Timings, limits: Limits) -> None:
     """Raise SpecError if the base's quality is at most the tolerance: no row could show a loss."""
-    if base.quality is None or not 0.0 <= base.quality <= limits.tolerance:
+    if timings.lower or base.quality is None or not 0.0 <= base.quality <= limits.tolerance:
         return
     factor = 100.0 if timings.percent else 1.0
     raise refuse(
         f"row {base.row}, column quality",
         f"{factor * base.quality:.6g}, the quality of the base row",
         f"more than the tolerance, {factor * limits.tolerance:g}: otherwise no loss can be detected",
-        "Check how it was scored; leave the column out if quality was not measured, or use a smaller --tolerance.",
+        "Check how it was scored, or use a smaller --tolerance.",
         source=timings.source,
     )
 
@@ -283,14 +284,19 @@ def _work(timing: Timing) -> float:
 
 def _refusal(base: Timing, timing: Timing, limits: Limits, timings: Timings) -> str:
     """Why this row cannot be chosen, or ""."""
-    if timing.quality is None or base.quality is None:
+    if base.quality is None:
         return ""
+    if timing.quality is None:
+        return f"its quality is not given, and that of the base row is {base.quality:.6g}"
     drift = abs(timing.quality - base.quality)
-    if at_most(drift, limits.tolerance):
+    if (timing.quality > base.quality) is not timings.lower or at_most(drift, limits.tolerance):
         return ""
     unit, points, factor = (" %", " points", 100.0) if timings.percent else ("", "", 1.0)
+    lost = f"{factor * drift:.3g}"
+    if float(lost) <= factor * limits.tolerance:
+        lost = beside(factor * drift, factor * limits.tolerance, 3)
     return (
-        f"quality {factor * timing.quality:.6g}{unit} at {timing.workers} {timings.worker_word} differs by {factor * drift:.3g}{points} from "
+        f"quality {factor * timing.quality:.6g}{unit} at {timing.workers} {timings.worker_word} differs by {lost}{points} from "
         f"{factor * base.quality:.6g}{unit} at {base.workers}, more than the tolerance {factor * limits.tolerance:g}{points}"
     )
 
@@ -321,11 +327,6 @@ def _row(base: Timing, timing: Timing, speedup: float, refused: str, fit: Fit | 
         drift=timing.quality - base.quality if timing.quality is not None and base.quality is not None else None,
         refused=refused,
     )
-
-
-def at_most(value: float, limit: float) -> bool:
-    """True if a value is within a limit, with tolerance for binary rounding."""
-    return value <= limit or math.isclose(value, limit, rel_tol=CLOSE)
 
 
 def picks(rows: Sequence[RubricRow], limits: Limits) -> tuple[Pick, ...]:
@@ -373,7 +374,7 @@ def _cheapest_or_fewest(rows: Sequence[RubricRow]) -> str:
 
 def _conditions(rows: Sequence[RubricRow], limits: Limits) -> str:
     conditions = ["quality held"] if rows[0].quality is not None else []
-    conditions.append(f"efficiency of at least {limits.efficiency:.2f}")
+    conditions.append(f"efficiency of at least {limit_text(limits.efficiency)}")
     if limits.deadline_s is not None:
         conditions.append(f"at most {limits.deadline_s:g} s")
     if limits.budget_usd is not None:
@@ -405,6 +406,7 @@ def _notes(rubric: Rubric, timings: Timings) -> Iterator[str]:
         if row.refused:
             yield f"The row with {row.workers} {rubric.worker_word} is left out: {row.refused}."
     yield from _superlinear(rubric)
+    yield from rubric.doubts
     yield NO_INTERVALS
     if rubric.base_workers != 1:
         yield (
@@ -427,7 +429,7 @@ def _superlinear(rubric: Rubric) -> Iterator[str]:
         return
     worst = max((row for row in rubric.rows if not row.refused), key=lambda row: row.efficiency)
     counts = ", ".join(str(workers) for workers in rubric.superlinear)
-    no_law = "" if rubric.fit or rubric.mode == "weak" else " No scaling law is fitted, and nothing is predicted."
+    no_law = "" if rubric.mode == "weak" else " No scaling law is fitted, and nothing is predicted."
     yield (
         f"Superlinear: at p = {counts} the speedup is more than linear (efficiency {worst.efficiency:.3f} at {worst.workers}).{no_law} Likely causes: "
         "each worker's share fits into its cache or memory, the baseline is weak (different batch, precision or placement, or swapping), or "

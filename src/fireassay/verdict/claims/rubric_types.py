@@ -125,9 +125,11 @@ class Rubric:
     gustafson: Gustafson | None
     scaling: Scaling | None
     predicted: Predicted | None  # None: not requested
-    largest_drift: float | None  # over all rows
+    largest_drift: float | None  # over all rows, in either direction
+    lower: bool  # a lower quality is better
     quality_held: bool | None  # None: no quality given
     picks: tuple[Pick, ...]
+    doubts: tuple[str, ...]  # of the notes, those that may weaken the verdict: shown on the first screen
     notes: tuple[str, ...]
 
     @property

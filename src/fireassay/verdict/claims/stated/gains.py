@@ -12,8 +12,9 @@ from collections.abc import Mapping
 from typing import Final
 
 from fireassay.spec.claim import Baseline, Claim, Fact, Number
+from fireassay.spec.scores import has_word, words
 from fireassay.verdict.claims.stated import kinds
-from fireassay.verdict.claims.stated.kinds import has_word, metric_name, statistic, words
+from fireassay.verdict.claims.stated.kinds import metric_name, statistic
 from fireassay.verdict.claims.stated.units import convertible, parse
 
 MORE: Final = ("improvement", "gain", "increase", "faster", "higher", "acceleration", "speedup", "speed_up", "more")

@@ -14,6 +14,7 @@ from functools import cache
 from typing import Final
 
 from fireassay.spec.claim import Claim, Number
+from fireassay.spec.scores import WORSE_IF_HIGHER, folded_name, has_word, is_score, words
 from fireassay.verdict.claims.stated.units import Unit, parse
 
 LEVELS: Final = {"min": 0.0, "p50": 0.50, "median": 0.50, "p90": 0.90, "p95": 0.95, "p99": 0.99, "p999": 0.999, "max": 1.0}
@@ -34,29 +35,10 @@ SYNONYMS: Final = (  # usual names of one latency
 
 
 @cache
-def folded_name(text: str) -> str:
-    """ "TTFT (ms)" -> "ttft_ms"."""
-    return re.sub(r"[^0-9a-zµ@]+", "_", text.casefold()).strip("_")
-
-
-@cache
-def has_word(text: str, words: tuple[str, ...], beginnings: tuple[str, ...] = ()) -> bool:
-    """True if a name contains one of the words, or a word with one of the prefixes."""
-    name = folded_name(text)
-    whole = any(re.search(rf"(^|_){re.escape(word)}s?(_|$)", name) for word in words)
-    return whole or any(re.search(rf"(^|_){re.escape(word)}", name) for word in beginnings)
-
-
-@cache
 def statistic_in(text: str) -> str | None:
     """The statistic named in a metric's name or an objective."""
     name = folded_name(text)
     return next((known for pattern, known in IN_NAMES if re.search(rf"(^|_)({pattern})(_|$)", name)), None)
-
-
-def words(text: str) -> tuple[str, ...]:
-    """Words or beginnings of words that a name may contain."""
-    return tuple(text.split())
 
 
 def statistic(number: Number) -> str | None:
@@ -96,19 +78,12 @@ COLLECTIVES: Final = words(
     "nccl collective network_bandwidth link_bandwidth memory_bandwidth p2p_bandwidth"
 )
 SHARES: Final = ("mfu", "hfu", "utilisation", "utilization", "availability", "occupancy", "hit_rate", "hit_ratio", "attainment", "uptime")
-PROPORTIONS: Final = words(
-    "accuracy top_1 top1 top_5 top5 exact_match em pass_1 pass@1 pass_at_1 mmlu gsm8k humaneval hellaswag success_rate win_rate acc"
-)
-BOUNDED: Final = words("f1 auc auroc recall precision_at rouge bleu map ndcg mrr iou dice ssim score quality")
-WORSE_IF_HIGHER: Final = words(
-    "perplexity ppl loss wer cer fid mse rmse mae bits_per_byte bits_per_token top_1_error top_5_error test_error validation_error"
-)
-NO_SCORES: Final = ("packet", "work", "sample", "request", "weight", "data", "power")  # "packet loss" is no score
 COSTS: Final = ("cost", "price", "dollar", "usd", "spend", "tco")
 ENERGIES: Final = ("energy", "joule", "power", "watt", "kwh", "carbon", "co2", "emission")
 LAST_UNIT: Final = r"_(ms|us|s|seconds|milliseconds|percent|pct|usd|joules|hours|minutes|gbps|tflops|qps|rps|tps)$"
 OTHER_EFFICIENCIES: Final = ("energy", "power", "cost", "memory", "sample", "data", "token", "bandwidth", "compute", "model")
 EFFORT_TO: Final = r"(time|hours|minutes|seconds|days|steps|epochs|iterations|samples|tokens|cost|energy)(_\w+)?_(to|until|till)(_|$)"
+WHOLE_RUN: Final = r"(^|_)(train(ing)?_time|total_train\w*_time|makespan|time_of_training|(wall|wall_clock|end_to_end)_training_time)(_|$)"
 MAX_WAIT: Final = 3600.0  # s; longer durations are no user's wait
 SERVING: Final = r"\b(serv(e|es|ed|ing)|inference|requests?|decod|prompt|output tok|generat|concurren|rps|qps|req/s|chat|streaming)"
 
@@ -139,13 +114,6 @@ def is_quality(number: Number) -> bool:
     ):
         return False
     return is_score(number.metric)
-
-
-def is_score(metric: str) -> bool:
-    """True if a metric's name denotes a score."""
-    if has_word(metric, NO_SCORES) and not has_word(metric, PROPORTIONS):
-        return False
-    return has_word(metric, (*PROPORTIONS, *BOUNDED, *WORSE_IF_HIGHER), ("accurac", "perplexit"))
 
 
 def is_share(number: Number) -> bool:
@@ -193,6 +161,16 @@ def is_rate(number: Number) -> bool:
 
 def _named_rate(number: Number) -> bool:
     return has_word(number.metric, RATES) and not has_word(number.metric, NO_RATES)
+
+
+def is_whole_run(number: Number) -> bool:
+    """The time of a run from its start to its goal, which includes its data loading and its cold start."""
+    name = folded_name(number.metric)
+    return (
+        unit_of(number).kind in ("time", "worker time")
+        and (re.search(rf"{EFFORT_TO}|{WHOLE_RUN}", name) is not None)
+        and not has_word(number.metric, ("step", "iteration", "iter", "epoch", "batch"))
+    )
 
 
 def is_time(number: Number) -> bool:

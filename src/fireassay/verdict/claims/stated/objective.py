@@ -15,17 +15,9 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from fireassay.spec.claim import Claim, ClaimedQuality, Number, Objective
+from fireassay.spec.scores import BOUNDED, PROPORTIONS, WORSE_IF_HIGHER, has_word
 from fireassay.verdict.claims.stated import kinds
-from fireassay.verdict.claims.stated.kinds import (
-    BOUNDED,
-    LEVELS,
-    PROPORTIONS,
-    WORSE_IF_HIGHER,
-    has_word,
-    metric_name,
-    statistic,
-    statistic_in,
-)
+from fireassay.verdict.claims.stated.kinds import LEVELS, metric_name, statistic, statistic_in
 from fireassay.verdict.claims.stated.units import convertible, parse
 
 FLOOR: Final = r"at least|no less than|not less than|minimum|≥|>=|>|above|more than|over \d|exceed"

@@ -1,0 +1,247 @@
+"""Which columns of an external table count?
+
+One per meaning; if several mean the same, the user chooses.  GPUs take precedence over nodes.  A speedup or an efficiency counts
+only if there is neither a time nor a throughput; beside one it is kept, to be held against what the times say.
+The user may say what a heading means: `--use quality="My score"`.  Without a column of workers, one whose cells name them is taken.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from fireassay.errors import Problem
+from fireassay.spec.explain import did_you_mean
+from fireassay.spec.tables.cells import Table, count_in, number, plain, speaks_of_workers
+from fireassay.spec.tables.headings import GIVEN, SECONDS, Heading, as_given, heading, looks_like
+
+# One of these is required, best first; the last two are relative to a row that is not shown.
+MEASURED: Final = ("seconds", "step_seconds", "rate", "speedup", "efficiency")
+OWN: Final = {"speedup": "own_speedup", "efficiency": "own_efficiency"}  # the table's, beside times
+PRICES: Final = ("usd", "usd_per_hour")
+ENERGIES: Final = ("joules", "watts")
+FILLED: Final = (*PRICES, *ENERGIES, "quality", "work", "steps", "batch", "accumulation")
+MIN_COUNTS: Final = 2  # different numbers of workers in a column that is taken for them
+MAX_SHOWN: Final = 4  # cells of a column, headings in a sentence
+Scaling = Literal["", "strong", "weak"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stated:
+    """What the user states beside the table."""
+
+    work: float | None = None  # units of useful work of every row
+    use: tuple[str, ...] = ()  # headings to use where several mean the same; or MEANING=HEADING
+    where: tuple[tuple[str, str], ...] = ()  # heading and cell of the selected rows
+    scaling: Scaling = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Column:
+    """A column that counts."""
+
+    place: int
+    name: str
+    heading: Heading
+
+
+Columns = dict[str, Column]
+
+
+def named(name: str, other: str) -> bool:
+    """True if a heading or cell matches the user's name for it."""
+    return plain(name).casefold() == other.strip().casefold()
+
+
+def columns_of(table: Table, asked: Stated) -> tuple[Columns, list[Problem], list[str]]:
+    """The position of each column that counts, problems, and what was assumed."""
+    given, problems = _given(table, asked)
+    meant = {column.heading.meaning for column in given}
+    every = [*given, *(column for column in _known(table) if column.heading.meaning not in meant)]
+    columns: Columns = {}
+    same_problems: dict[str, list[Problem]] = {}
+    for meaning in dict.fromkeys(column.heading.meaning for column in every):
+        same = [column for column in every if column.heading.meaning == meaning]
+        first, *others = _finer([column for column in same if any(named(column.name, name) for name in asked.use)] or same)
+        columns[meaning] = first
+        same_problems[meaning] = [_same_meaning(first.name, other.name, _SAID.get(meaning, meaning)) for other in others]
+    if "other_money" in columns:
+        problems.append(Problem("row 1", columns["other_money"].name.strip(), "prices in US dollars", "Convert them, and write USD."))
+    assumed = _workers_from_cells(table, columns) if "workers" not in columns else []
+    problems += [*_missing(table, columns), *_only_one_of(columns, asked)]
+    for meaning in OWN:  # take the best, the rest is held against it
+        if any(better in columns for better in MEASURED[: MEASURED.index(meaning)]) and (own := columns.pop(meaning, None)) is not None:
+            columns[OWN[meaning]] = own
+    if columns.get("batch") is not None and columns["batch"].heading.either and "step_seconds" not in columns:
+        del columns["batch"]  # it does not move a time or a rate, and is shown as not used
+    return columns, [*problems, *(problem for meaning in columns for problem in same_problems.get(meaning, ()))], assumed
+
+
+def _known(table: Table) -> list[Column]:
+    known = [(index, name, heading(name)) for index, name in enumerate(table.header)]
+    return [
+        Column(place=index, name=name, heading=_priced(found, _cells(table, index))) for index, name, found in known if found is not None
+    ]
+
+
+def _priced(found: Heading, cells: Sequence[str]) -> Heading:
+    """A cost whose cells are prices by the hour, "$1.20/hr", is such a price."""
+    rates = [cell for cell in cells if re.search(r"/\s*h(?:r|our)?\s*$", cell, flags=re.IGNORECASE)]
+    if found.meaning not in PRICES or not rates or len(rates) < len(cells):
+        return found
+    return heading(f"price ($/{'GPU/' if all(re.search(r'/ *gpu', cell, flags=re.IGNORECASE) for cell in rates) else ''}h)") or found
+
+
+def _given(table: Table, asked: Stated) -> tuple[list[Column], list[Problem]]:
+    """The columns that the user gives a meaning, and the names in --use that fit no column."""
+    given, problems = [], []
+    for name in asked.use:
+        word, _, rest = name.partition("=")
+        place = next((index for index, head in enumerate(table.header) if named(head, rest.strip().strip('"'))), None)
+        if place is not None and word.strip() in GIVEN and not any(named(head, name) for head in table.header):
+            given.append(Column(place=place, name=table.header[place], heading=as_given(word.strip(), table.header[place])))
+            continue
+        if any(named(head, name) and heading(head) is not None for head in table.header):
+            continue
+        if any(named(head, name) for head in table.header):
+            remedy = f'Say what it means: --use {looks_like(name) or "quality"}="{name}".'
+            problems.append(Problem("--use", name, f"a heading whose meaning is known, or one of {', '.join(GIVEN)} and =HEADING", remedy))
+        else:
+            remedy = 'Write a heading as it stands in the table, or MEANING="HEADING".'
+            problems.append(Problem("--use", name, ", ".join(head.strip() for head in table.header), remedy))
+    return given, problems
+
+
+_SAID: Final = {"rate": "the throughput", "seconds": "the time", "step_seconds": "the time", "usd_per_hour": "the price", "usd": "the cost"}
+_BIG: Final = ("node", "machine", "server", "instance", "host", "cluster")
+_SMALL: Final = ("gpu", "device", "accelerator", "rank", "core", "chip", "tpu", "gcd")
+
+
+def _finer(columns: Sequence[Column]) -> list[Column]:
+    """The GPU column if it is the only one besides nodes, else all."""
+    if columns[0].heading.meaning != "workers" or len(columns) < 2:
+        return list(columns)
+    fine = [column for column in columns if not any(word in column.heading.word for word in _BIG)]
+    fine = [column for column in fine if any(word in column.heading.word for word in _SMALL)]
+    return fine if len(fine) == 1 else list(columns)
+
+
+def _cells(table: Table, index: int) -> list[str]:
+    return [cells[index].strip() for _, cells in table.rows if index < len(cells) and cells[index].strip()]
+
+
+def _workers_from_cells(table: Table, columns: Columns) -> list[str]:
+    """Take the only column whose cells name workers and their number, and say so."""
+    used = {column.place for column in columns.values()}
+    found = [
+        index
+        for index in range(len(table.header))
+        if index not in used
+        and len({count for cell in _cells(table, index) if speaks_of_workers(cell) and (count := count_in(cell)) is not None}) >= MIN_COUNTS
+    ]
+    if len(found) != 1:
+        return []
+    name = table.header[found[0]]
+    columns["workers"] = Column(place=found[0], name=name, heading=Heading(meaning="workers", word=plain(name).lower()))
+    return [f'"{name.strip()}" is read as the number of workers: {_shown(_cells(table, found[0]))}.']
+
+
+def _shown(cells: Sequence[str]) -> str:
+    different = list(dict.fromkeys(cells))
+    return ", ".join(different[:MAX_SHOWN]) + (" ..." if len(different) > MAX_SHOWN else "")
+
+
+def _missing(table: Table, columns: Mapping[str, Column]) -> Iterator[Problem]:
+    header = [name for name in table.header if name.strip()]
+    known = (("workers", ("workers",)), ("seconds", MEASURED))
+    for needed, meanings in known:
+        if not any(meaning in columns for meaning in meanings):
+            timed = [name for index, name in enumerate(table.header) if needed == "seconds" and _holds_times(_cells(table, index))]
+            remedy = " or ".join(f'--use seconds="{name.strip()}"' for name in timed)
+            remedy = f"Say which column is the time of the same work: {remedy}." if timed else _close(header, needed)
+            yield Problem("row 1", ", ".join(name.strip() for name in header), f"a column named {' or '.join(_NAMES[needed][:3])}", remedy)
+
+
+def _close(header: Sequence[str], needed: str) -> str:
+    """The heading that is nearly a known one, as a question; a word that means something else is not near."""
+    close = [did_you_mean(name.strip().lower(), _NAMES[needed]) for name in header if heading(name) is None and not looks_like(name)]
+    near = next((sentence.replace("you mean", "one column mean") for sentence in close if sentence), "")
+    return f'{near} If so: --use {needed}="HEADING".' if near else f'Say which it is: --use {needed}="HEADING".'
+
+
+def _holds_times(cells: Sequence[str]) -> bool:
+    read = [number(cell) for cell in cells]
+    return bool(read) and all(value is not None and value.unit.lower() in SECONDS for value in read)
+
+
+_NAMES: Final = {"workers": ("workers", "nodes", "GPUs"), "seconds": ("seconds", "step_seconds", "samples/s")}
+
+
+def _only_one_of(columns: Columns, asked: Stated) -> Iterator[Problem]:
+    """Report several columns of one meaning; drops those that --use does not name."""
+    for pair, quantity in ((("seconds", "step_seconds"), "the time"), (PRICES, "the price"), (ENERGIES, "the energy")):
+        present = [meaning for meaning in pair if meaning in columns]
+        chosen = [m for m in present if any(named(columns[m].name, word) for name in asked.use for word in (name, name.partition("=")[2]))]
+        for meaning in present if len(chosen) == 1 else ():
+            if meaning not in chosen:
+                del columns[meaning]
+        if len(present) > 1 and len(chosen) != 1:
+            yield _same_meaning(columns[present[0]].name, columns[present[1]].name, quantity)
+
+
+def _same_meaning(first: str, second: str, meaning: str) -> Problem:
+    both = f"{first.strip()} and {second.strip()}, which both say {meaning}"
+    leave = "" if meaning == "quality" else "Leave one out. Or say"  # a quality that is left out would judge nothing
+    return Problem("row 1", both, "one of them", f'{leave or "Say"} which is meant: --use "{first.strip()}".')
+
+
+_REMARKS: Final = (
+    "status",
+    "gate",
+    "note",
+    "comment",
+    "remark",
+    "verdict",
+    "log",
+    "link",
+    "date",
+    "job",
+    "url",
+    "observation",
+    "result",
+    "description",
+)
+
+
+def unused(table: Table, columns: Mapping[str, Column], places: Sequence[int]) -> tuple[list[str], list[str]]:
+    """(what may weaken the verdict, the rest) of the columns that do not count, over the rows at `places`."""
+    used = {column.place for column in columns.values()}
+    doubts, rest = list[str](), list[str]()
+    for index, name in enumerate(table.header):
+        if index in used or not name.strip():
+            continue
+        cells = [row[index].strip() for at, row in table.rows if at in places and index < len(row) and row[index].strip()]
+        why = _why_it_matters(name, cells)
+        (doubts if why else rest).append(f"{name.strip()}{why}")
+    told = [f"Not used, and it may matter: {'; '.join(doubts)}."] if doubts else []
+    return told, [f"Not used: {', '.join(rest)}."] if rest else []
+
+
+def _why_it_matters(name: str, cells: Sequence[str]) -> str:
+    """Why an unused column may weaken the verdict; "": it does not."""
+    looks = looks_like(name)
+    read = [number(cell) for cell in cells]
+    numeric = bool(read) and all(value is not None for value in read)
+    if looks in ("quality", "cost"):
+        hint = (
+            f' (looks like {looks}: --use {looks}="{name.strip()}")'
+            if numeric
+            else f" (looks like {looks}, and not every cell is a number)"
+        )
+        return hint
+    varies = len(set(cells)) > 1
+    if varies and (looks == "work" or (not numeric and not any(word in name.lower() for word in _REMARKS))):
+        return f" ({_shown(cells)})"
+    return ""
