@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
+from typing import Final
 
 from fireassay.estimates.format import count, given
 from fireassay.frames.record_data import TOLERANCE
 from fireassay.spec.claim import Claim, Number
+from fireassay.spec.scores import has_word
 from fireassay.verdict.claims.claim import ClaimAudits
 from fireassay.verdict.claims.claimed_numbers import differences, folded, found, is_studied, listed, studied, unsaid
 from fireassay.verdict.claims.claimed_numbers import found as said_wrong
-from fireassay.verdict.claims.stated.gains import base_workers, efficiency, pairs, workers_factor
-from fireassay.verdict.claims.stated.kinds import is_cost, is_energy, is_quality, is_relative, metric_name, statistic
+from fireassay.verdict.claims.stated.gains import OF_A_STEP, base_workers, efficiency, gain, pairs, workers_factor
+from fireassay.verdict.claims.stated.kinds import is_cost, is_energy, is_quality, is_relative, metric_name, statistic, unit_of
 from fireassay.verdict.types import Finding
 
 AUDITS = ClaimAudits()
@@ -165,15 +167,16 @@ def claim_mode(said: Claim) -> tuple[Finding, ...]:
     """Modes that contradict the batches, and unstated modes."""
     scaled = [n for n in said.number if _is_scaled(said, n)]
     wrong = [finding for number in scaled for finding in _contradicted(said, number)]
+    unequal = [finding for number in said.number for finding in _unequal_work(said, number)]
+    told = {finding.configuration for finding in unequal}
+    open_ = [n for n in scaled if n.scaling is None and n.label not in told and len(_known(said, n)) < len(SIDES)]
+    which = [n for n in scaled if n.scaling is None and n.label not in told and len(_known(said, n)) == len(SIDES)]
+    what = "whether the total work or the work per worker was fixed"
     return (
         *wrong,
-        *unsaid(
-            "scaling_mode_unsaid",
-            [number for number in scaled if number.scaling is None],
-            "whether the total work or the work per worker was fixed",
-            'state scaling = "strong" or "weak", and global_batch of both sides',
-            "work",
-        ),
+        *unequal,
+        *unsaid("scaling_mode_unsaid", open_, what, 'state scaling = "strong" or "weak", and global_batch of both sides', "work"),
+        *unsaid("scaling_mode_unsaid", which, f"{what}, though it gives both global batches", 'state scaling = "strong" or "weak"', "work"),
     )
 
 
@@ -191,6 +194,29 @@ def _batches(said: Claim, number: Number) -> tuple[float | None, float | None]:
     sides = (said.conditions.baseline.get("global_batch"), said.conditions.candidate.get("global_batch"))
     written = [float(side) if isinstance(side, int | float) else None for side in sides]
     return base if base is not None else written[0], number.global_batch if number.global_batch is not None else written[1]
+
+
+SIDES: Final = ("baseline", "candidate")
+
+
+def _known(said: Claim, number: Number) -> list[float]:
+    return [batch for batch in _batches(said, number) if batch is not None]
+
+
+def _unequal_work(said: Claim, number: Number) -> list[Finding]:
+    """Times or rates of steps that do different amounts of work, unless the work is said to grow with the workers."""
+    base, unit = number.baseline, unit_of(number)
+    of_steps = unit.noun == "step" or (unit.kind == "time" and has_word(number.metric, OF_A_STEP))
+    if not of_steps or number.scaling == "weak" or base is None or base.value is None or len(batches := _known(said, number)) < len(SIDES):
+        return []
+    before, after = batches
+    if abs(after - before) <= TOLERANCE * before:
+        return []
+    speedup = gain(number)
+    per_item = f"; per item it is {given(speedup * after / before, 3)} times as fast" if speedup is not None else ""
+    evidence = f"a step of {given(after)} items is compared with one of {given(before)} (global_batch): unequal work{per_item}"
+    remedy = 'compare items per second, or steps of one global batch; if the work is meant to grow with the workers, state scaling = "weak"'
+    return [said_wrong("unequal_work", "invalid", number, evidence, remedy, "work")]
 
 
 def _contradicted(said: Claim, number: Number) -> list[Finding]:

@@ -6,10 +6,11 @@ import re
 
 from fireassay.estimates.format import given
 from fireassay.spec.claim import Claim, Number, Objective
+from fireassay.spec.scores import has_word
 from fireassay.verdict.audits.training.timing import SYNCHRONISATION_REMEDY
 from fireassay.verdict.claims.claim import ClaimAudits
 from fireassay.verdict.claims.claimed_numbers import found, speeds, unsaid
-from fireassay.verdict.claims.stated.kinds import has_word, is_collective, is_rate, is_serving, is_wait
+from fireassay.verdict.claims.stated.kinds import is_collective, is_rate, is_serving, is_wait, is_whole_run
 from fireassay.verdict.claims.stated.objective import Evidence, evidence, limit_of, limited, same_unit
 from fireassay.verdict.types import Finding
 
@@ -29,13 +30,13 @@ def claim_warm_up(said: Claim) -> tuple[Finding, ...]:
             "warm_up",
         )
         for number in speeds(said)
-        if number.warm_up_excluded is False
+        if number.warm_up_excluded is False and not is_whole_run(number)
     ]
     return (
         *cold,
         *unsaid(
             "warm_up_unsaid",
-            [number for number in speeds(said) if number.warm_up_excluded is None],
+            [number for number in speeds(said) if number.warm_up_excluded is None and not is_whole_run(number)],
             "whether the warm-up was excluded",
             "state warm_up_excluded",
             "warm_up",
@@ -84,8 +85,8 @@ def _on_device(said: Claim) -> bool:
 
 @AUDITS.add("data_loading")
 def claim_data_loading(said: Claim) -> tuple[Finding, ...]:
-    """Numbers that include loading, and numbers that leave it unstated."""
-    fast = tuple(number for number in speeds(said) if not is_collective(number))
+    """Numbers that include loading, and numbers that leave it unstated; the time of a whole training includes it."""
+    fast = tuple(number for number in speeds(said) if not is_collective(number) and not is_whole_run(number))
     silent = () if is_serving(said) else fast  # requests carry their data
     held = [
         found(

@@ -7,21 +7,12 @@ from typing import Final
 
 from fireassay.estimates.format import count, given
 from fireassay.spec.claim import Claim, Number
+from fireassay.spec.scores import PROPORTIONS, has_word
 from fireassay.verdict.claims.claim import ClaimAudits
 from fireassay.verdict.claims.claimed_numbers import found
 from fireassay.verdict.claims.stated import kinds
 from fireassay.verdict.claims.stated.gains import LESS, MAX_AS_RATIO, base_workers, efficiency_as_said, gain, is_efficiency, workers_factor
-from fireassay.verdict.claims.stated.kinds import (
-    LEVELS,
-    has_word,
-    is_quality,
-    is_relative,
-    is_speed,
-    is_wait,
-    metric_name,
-    statistic,
-    unit_of,
-)
+from fireassay.verdict.claims.stated.kinds import LEVELS, is_quality, is_relative, is_speed, is_wait, metric_name, statistic, unit_of
 from fireassay.verdict.claims.stated.objective import confusion, is_bounded, limited, of_number, same_unit
 from fireassay.verdict.claims.stated.units import Unit, convertible, difference, parse, part_of
 from fireassay.verdict.types import Finding
@@ -49,7 +40,7 @@ def claim_arithmetic(said: Claim) -> tuple[Finding, ...]:
         found("impossible_value", "invalid", number, words, "check for a wrong unit, peak or formula", "launch_values")
         for number, words in impossible
     ]
-    checks = (_gains, _efficiencies, _percentiles, _parts, _totals)
+    checks = (_gains, _efficiencies, _percentiles, _parts, _totals, _streams)
     pairs = [(number, words) for check in checks for number, words in check(said)]
     return (
         *alone,
@@ -204,6 +195,35 @@ def _totals(said: Claim) -> Iterator[tuple[Number, str]]:
                 yield number, f"{_written(number)} on {count(number.workers, 'workers')} {total}"
 
 
+STREAM_SLACK: Final = 1.2  # the mean of the sequences' rates may exceed the reciprocal of their mean time
+TOGETHER: Final = ("batch", "batch_size", "concurrency", "max_concurrency", "streams", "sequences", "users", "num_seqs")
+
+
+def _streams(said: Claim) -> Iterator[tuple[Number, str]]:
+    """Output tokens per second above what the sequences together can generate, each one token per TPOT."""
+    for number in said.number:
+        unit = kinds.unit_of(number)
+        part = unit.part or part_of(number.metric)
+        if unit.kind != "rate" or unit.noun != "token" or part in ("input", "total") or statistic(number) not in CENTRAL:
+            continue
+        for other in said.number:
+            timed = metric_name(other.metric) in ("tpot", "itl") and kinds.unit_of(other).kind == "time" and other.value > 0.0
+            sequences = 1.0 if unit.per == "user" else _together(number) or _together(other)
+            if not timed or not sequences or statistic(other) not in CENTRAL or not _beside(number, other):
+                continue
+            most = sequences / _base(other)
+            if _base(number) * (number.workers or 1 if unit.per == "worker" else 1) > most * STREAM_SLACK:
+                words = f"{given(sequences)} sequences with a token each {_written(other)} generate {given(most, 3)} tokens/s"
+                yield number, f"{words}; {number.label} is {_written(number)}"
+
+
+def _together(number: Number) -> float | None:
+    """How many sequences it was measured with."""
+    given_ = [value for key, value in number.conditions.items() if key.casefold().replace(" ", "_") in TOGETHER]
+    known = [float(value) for value in given_ if isinstance(value, int | float) and not isinstance(value, bool) and value > 0]
+    return number.global_batch or (known[0] if known else None)
+
+
 def _close(first: float, other: float) -> bool:
     return abs(first - other) <= ROUNDING * max(abs(first), abs(other))
 
@@ -260,9 +280,7 @@ def _unfitting(number: Number, unit: Unit) -> str:
     if has_word(number.metric, ("speedup", "speed_up")) and unit.kind in ("time", "rate", "money", "energy"):
         return f"a speedup is a ratio, no {unit.kind}"
     share = (
-        is_efficiency(number)
-        or kinds.is_share(number)
-        or (kinds.is_quality(number) and has_word(number.metric, kinds.PROPORTIONS, ("accurac",)))
+        is_efficiency(number) or kinds.is_share(number) or (kinds.is_quality(number) and has_word(number.metric, PROPORTIONS, ("accurac",)))
     )
     if share and unit.kind == "percent" and 0.0 < abs(number.value) <= 1.0 and not has_word(number.metric, ("error",)):
         return f"{given(number.value)} percent is almost nothing; a fraction of 1 is meant"

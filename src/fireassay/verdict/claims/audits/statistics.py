@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import itertools
+import math
 import re
 from collections.abc import Iterator
 from typing import Final
 
 from fireassay.estimates.format import count, given
 from fireassay.spec.claim import Claim, ClaimedQuality, Number
+from fireassay.spec.scores import has_word
 from fireassay.stats.comparing.noninferiority import zero_flip_bound
 from fireassay.stats.intervals.quantiles import least_two_sided
 from fireassay.verdict.audits.every.launches import LAUNCHES_ENOUGH
@@ -178,6 +181,69 @@ def _few(number: Number) -> list[Finding]:
         f"a {statistic(number)} of {count(number.trials, 'trials')}; at least {least} independent ones are needed to bound it on both sides"
     )
     return [found("too_few_trials", "invalid", number, evidence, "measure more trials, or claim a lower percentile", "percentile")]
+
+
+# Items of public benchmarks, for scores that come without their number.
+BENCHMARK_ITEMS: Final = {
+    "gsm8k": 1319, "mmlu": 14042, "mmlu_pro": 12032, "hellaswag": 10042, "arc_challenge": 1172, "arc_c": 1172, "winogrande": 1267,
+    "truthfulqa": 817, "humaneval": 164, "mbpp": 500, "gpqa": 448, "ifeval": 541, "boolq": 3270, "piqa": 1838,
+}  # fmt: skip
+ITEMS_IN_TEXT: Final = r"(\d[\d,]*)\s+(?:held-out |test )?(?:items|questions|problems|examples|samples|prompts|instances|tasks)\b"
+ITEM_KEYS: Final = ("items", "questions", "problems", "examples", "samples", "n")
+Z_95: Final = 1.96
+
+
+@AUDITS.add("score_difference", "Is the difference of the scores larger than chance?", title="difference of scores within chance")
+def claim_score_difference(said: Claim) -> Iterator[Finding]:
+    """Two scores of one benchmark that differ by less than chance would make them.
+
+    The standard error of a share p of n items is sqrt(p (1 - p) / n), of a difference of two the root of the sum of squares if nothing is known
+    of the items that both got right (Miller, "Adding error bars to evals", 2024). Records compare item by item, so this concerns claims.
+    """
+    for number, base, who in _score_pairs(said):
+        items = _items(said, number)
+        unit = 100.0 if max(abs(number.value), abs(base)) > 1.0 else 1.0
+        shares = (number.value / unit, base / unit)
+        if items is None or number.value == base or not all(0.0 <= share <= 1.0 for share in shares) or _apart(number, base):
+            continue
+        errors = [math.sqrt(share * (1.0 - share) / items) for share in shares]
+        both = math.hypot(*errors)
+        if abs(shares[0] - shares[1]) >= Z_95 * both:
+            continue
+        words = (
+            f"{number.label} is {given(number.value)}{who} {given(base)}: {given(abs(number.value - base), 3)} apart over {items:,} items"
+        )
+        chance = f"the standard error of one is {given(errors[0] * unit, 3)}, of their difference {given(both * unit, 3)} unless items are paired"
+        remedy = "compare the answers item by item, and publish the interval of the difference; or claim no difference"
+        yield found("scores_within_chance", "warning", number, f"{words}; {chance}", remedy, "quality")
+
+
+def _score_pairs(said: Claim) -> Iterator[tuple[Number, float, str]]:
+    """(number, the score that it is held against, words between them) of shares of right answers."""
+    scores = [n for n in said.number if is_quality(n) and is_proportion(n.metric)]
+    for number in scores:
+        if number.baseline is not None and number.baseline.value is not None:
+            yield number, number.baseline.value, ", its baseline"
+    for first, other in itertools.combinations([n for n in scores if n.baseline is None and n.of is not None], 2):
+        if metric_name(first.metric) == metric_name(other.metric) and first.of != other.of:
+            yield first, other.value, f", of {other.of}"
+
+
+def _apart(number: Number, base: float) -> bool:
+    """True if the number has an interval that excludes the other score."""
+    interval = number.interval
+    if interval is None or interval.kind != "confidence" or interval.low is None or interval.high is None:
+        return False
+    return not interval.low <= base <= interval.high
+
+
+def _items(said: Claim, number: Number) -> int | None:
+    """The items behind a score: as stated, in the claim's words, or those of the benchmark that it names."""
+    stated = [number.trials, *(number.conditions.get(key) for key in ITEM_KEYS), said.quality.items if said.quality is not None else None]
+    counts = [value for value in stated if isinstance(value, int) and not isinstance(value, bool) and value > 0]
+    words = re.search(ITEMS_IN_TEXT, said.claim.text)
+    named = [size for name, size in BENCHMARK_ITEMS.items() if has_word(f"{number.metric} {said.claim.text}", (name,))]
+    return counts[0] if counts else int(words[1].replace(",", "")) if words else max(named, default=None)
 
 
 QUALITY_UNMEASURED_CONFIDENCE = 0.95
