@@ -87,6 +87,33 @@ def vllm(
     return {**run, **more}
 
 
+# ---- sglang ----------------------------------------------------------------------------------------------------------
+
+
+def sglang(*, detailed: bool = True, streamed: bool = True) -> dict[str, Any]:
+    """A line of --output-file; `detailed`: --output-details; not `streamed`: --disable-stream."""
+    columns = ("input_lens", "output_lens", "ttfts", "itls", "generated_texts", "errors")
+    run = vllm()
+    ttfts = {key: value if streamed else 0.0 for key, value in run.items() if key.endswith("_ttft_ms")}
+    return {
+        "tag": None,
+        "backend": "sglang-oai-chat",
+        "dataset_name": "random",
+        "request_rate": float("inf"),
+        "max_concurrency": 8,
+        "random_range_ratio": 1.0,
+        "duration": 10.0,
+        "completed": REQUESTS,
+        "total_output_tokens_retokenized": 0,
+        "request_throughput": REQUESTS / 10.0,
+        "output_throughput": TOKENS * REQUESTS / 10.0,
+        "mean_e2e_latency_ms": 209.5,
+        "p99_e2e_latency_ms": 228.61,
+        **ttfts,
+        **({key: run[key] for key in columns} if detailed else {}),
+    }
+
+
 # ---- genai-bench -----------------------------------------------------------------------------------------------------
 
 

@@ -255,7 +255,7 @@ _FLAT: Final = {"sent": "start_time", "first": "first_token_time", "last": "last
 def _after(times: Mapping[str, float | None], name: str, sent: float, at: Place) -> int | None:
     """Nanoseconds after sending. A step of the wall clock may have made it negative, which cannot be corrected."""
     value = times.get(name)
-    if value is None:
+    if not value:  # 0.0, midnight of 1970, is what it writes where there was no token
         return None
     if value < sent:
         raise at.at(name).wrong(value, f"a time after the request was sent, {sent!r}", "The wall clock was set back during this request.")

@@ -55,6 +55,7 @@ SUMMED: Final = re.compile(
 )
 KINDS: Final = {"": ("end to end", "e2e"), "first_token": ("TTFT", "ttft"), "output_token": ("TPOT", "tpot")}
 NEAR: Final = {"p50": "p50", "p95": "p95", "p99": "p99"}
+INCIDENTS: Final = re.compile(r"\s*(\d{1,9}) (error)s? encountered", re.IGNORECASE)
 VALIDITY: Final = ("result_validity", "Result is")
 
 
@@ -65,6 +66,7 @@ class _Log:
     values: dict[str, Any] = field(default_factory=dict)
     lines: dict[str, int] = field(default_factory=dict)
     errors: list[str] = field(default_factory=list)
+    incidents: dict[str, int] = field(default_factory=dict)  # of a summary, which counts them: "error" -> 1
 
     def put(self, key: str, value: object, line: int) -> None:
         """Store a value. The last one counts: LoadGen lists requested settings, then effective ones."""
@@ -114,6 +116,8 @@ def _read_log(path: Path) -> _Log:
         seen += 1
         if line.startswith(MARK):
             _detailed(log, line.removeprefix(MARK).strip(), place)
+        elif counted := INCIDENTS.match(line):
+            log.incidents[counted[2].lower()] = int(counted[1])
         elif (pair := re.match(r"\s*([^:]{1,80}?)\s*:\s*(\S.*?)\s*$", line)) and not line.startswith(":::"):
             log.put(pair[1], pair[2], place.line)
     if not log.values:
@@ -204,6 +208,8 @@ def _doubts(log: _Log) -> Iterator[str]:
     mode = first(str(values.get(key, "")) for key in ("effective_test_mode", "Mode"))
     if "accuracy" in mode.lower():
         yield "it is an accuracy run (AccuracyOnly), whose times are meaningless"
+    for kind, count in log.incidents.items():
+        yield f"its summary counts {count:,} {kind}{'s' if count > 1 else ''}: see mlperf_log_detail.txt of the run"
     for error in log.errors[:3]:
         yield f"it logged an error: {error}"
 

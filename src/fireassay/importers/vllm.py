@@ -58,7 +58,7 @@ def read(path: Path, stack: ExitStack) -> Sequence[base.Load]:
 
 
 def _load(file: str, run: Mapping[str, Any], place: Place) -> base.Load:
-    kind, load, arrivals, client = _arrivals(run, place)
+    kind, load, arrivals, client = arrivals_of(run, place)
     detailed = isinstance(run.get("input_lens"), Spool) and isinstance(run.get("ttfts", run.get("errors")), Spool)
     timed = detailed and isinstance(run.get("start_times"), Spool)
     backend = base.text(run, "backend", place) or base.text(run, "endpoint_type", place) or ""
@@ -82,10 +82,10 @@ def _load(file: str, run: Mapping[str, Any], place: Place) -> base.Load:
         serving=serving,
         backend=BACKENDS.get(backend, "openai"),
         stated=frozenset(stated),
-        rows=partial(_rows, run, place) if detailed else None,
+        rows=partial(rows, run, place) if detailed else None,
         times="whole" if timed else "none",
         duration_s=base.number(run, "duration", place),
-        reported=tuple(_reported(run)),
+        reported=tuple(reported_of(run)),
         missing=_missing(run, detailed=detailed, timed=timed),
         doubts=_doubts(run, place, detailed),
     )
@@ -94,7 +94,7 @@ def _load(file: str, run: Mapping[str, Any], place: Place) -> base.Load:
 # ---- settings --------------------------------------------------------------------------------------------------------
 
 
-def _arrivals(run: Mapping[str, Any], place: Place) -> tuple[Any, float | None, dict[str, Any], dict[str, Any]]:
+def arrivals_of(run: Mapping[str, Any], place: Place) -> tuple[Any, float | None, dict[str, Any], dict[str, Any]]:
     """(kind, load, keys of [serving.arrivals], keys of [serving.client]) of a run."""
     cap = base.whole(run, "max_concurrency", place)
     if cap == 0:
@@ -137,7 +137,7 @@ def _ramp(run: Mapping[str, Any], place: Place) -> dict[str, Any]:
 # ---- the requests ----------------------------------------------------------------------------------------------------
 
 
-def _rows(run: Mapping[str, Any], place: Place) -> Iterator[base.RequestRow]:
+def rows(run: Mapping[str, Any], place: Place) -> Iterator[base.RequestRow]:
     """The requests, from parallel lists."""
     columns = {name: run[name] for name in COLUMNS if isinstance(run.get(name), Spool)}
     base.lengths_agree({name: len(column) for name, column in columns.items()}, place)
@@ -200,7 +200,7 @@ def _gaps(cells: Mapping[str, Any], place: Place) -> list[int]:
 # ---- reported and missing values -------------------------------------------------------------------------------------
 
 
-def _reported(run: Mapping[str, Any]) -> Iterator[base.Reported]:
+def reported_of(run: Mapping[str, Any]) -> Iterator[base.Reported]:
     yield from base.reported(run, "completed", "answered requests", "count")
     yield from base.reported(run, "failed", "failed requests", "count")
     yield from base.reported(run, "request_throughput", "requests per second, ramp and end included", "1/s", "request_throughput")

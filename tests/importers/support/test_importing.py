@@ -28,6 +28,7 @@ from tests.importers.samples import (
     guidellm,
     guidellm_benchmark,
     loadgen_detail,
+    sglang,
     vllm,
     write,
 )
@@ -41,8 +42,9 @@ SAMPLES = {
     "aiperf": aiperf_lines(),
     "guidellm": guidellm(guidellm_benchmark({"type_": "synchronous"})),
     "loadgen": loadgen_detail(),
+    "sglang": sglang(),
 }
-MORE = {"vllm": vllm(detailed=False), "aiperf": aiperf_totals(), "loadgen": SUMMARY}
+MORE = {"vllm": vllm(detailed=False), "sglang": sglang(detailed=False), "aiperf": aiperf_totals(), "loadgen": SUMMARY}
 
 
 @pytest.mark.parametrize("tool", SAMPLES)

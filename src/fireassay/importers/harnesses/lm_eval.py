@@ -118,17 +118,32 @@ class Collected(base.Digests):
     filters: dict[str, list[str]] = field(default_factory=dict)  # item -> filters, as met
     forms: dict[str, base.Form] = field(default_factory=dict)  # score -> how many items' score is made of theirs
     left: dict[str, str] = field(default_factory=dict)  # score -> why it has none per document
+    repeated: set[str] = field(default_factory=set)  # items that stand more than once, with equal contents
     empty: int = 0
+
+    def repeat(self, item: str, by: str, row: Mapping[str, Any], columns: Mapping[tuple[str, str], str], place: Place) -> None:
+        """Take note of a document that stands again. Raises SpecError: it is another document or has another score."""
+        again: dict[str, tuple[float, ...]] = {}
+        for (metric, of), name in columns.items():
+            if of == by and metric in row:
+                _take(self, again, name, row[metric])
+        hashes = {which: row[which][:200] for which in HASHES if isinstance(row.get(which), str)}
+        same = bool(hashes) and all(self.hashes[which].get(item) == value for which, value in hashes.items())
+        if not same or any(self.items[item].get(name) != value for name, value in again.items()):
+            found = Words(f"{item} again, with {'other scores' if same else 'another text'}")
+            raise place.at("doc_id").wrong(found, f"each document once with the filter {by}", "Were two runs written into one file?")
+        self.repeated.add(item)
 
 
 def collect(path: Path, columns: Mapping[tuple[str, str], str]) -> Collected:
-    """The scores of every document. Raises SpecError: a line is no sample, or a document occurs twice with one filter."""
+    """The scores of every document. Raises SpecError: a line is no sample, or a document occurs twice with different contents."""
     seen = Collected()
     for place, row in _rows(path):
         item, by = _item(row, place), _filter(row, columns)
         filters = seen.filters.setdefault(item, [])
         if by in filters:
-            raise place.at("doc_id").wrong(item, f"each document once with the filter {by}", "Was the file written twice?")
+            seen.repeat(item, by, row, columns, place)
+            continue
         filters.append(by)
         scores = seen.items.setdefault(item, {})
         for (metric, of), name in columns.items():
@@ -184,12 +199,16 @@ def _is_empty(replies: object) -> bool:
 
 def answered(path: Path, seen: Collected, chosen: str) -> Iterator[base.Answered]:
     """Every document once, with the reply as the chosen filter leaves it."""
+    told: set[str] = set()
     for place, row in _rows(path):
         item = _item(row, place)
         filters = seen.filters[item]
         by = row.get("filter")
+        if item in told:
+            continue
         if isinstance(by, str) and by != (chosen if chosen in filters else filters[0]):
             continue
+        told.add(item)
         asked = _arguments(row.get("arguments"))
         choices = [given[1] for given in asked if len(given) > 1 and isinstance(given[1], str)]
         text, answer = _reply(row, choices)
@@ -415,6 +434,11 @@ def _totals(totals: Mapping[str, Any], kept: Kept, seen: Collected) -> Iterator[
 
 
 def _doubts(task: str, results: Mapping[str, Any], seen: Collected) -> Iterator[str]:
+    if seen.repeated:
+        yield (
+            f"{task}: {len(seen.repeated):,} of {len(seen.items):,} items stand more than once, with equal contents (padding, so that all "
+            "processes have as many): each counts once here; a mean of lm-eval that counts them twice differs"
+        )
     effective = base.score_of(inner(results, "n-samples", task).get("effective"))
     if effective is not None and effective != len(seen.items):
         yield f"{task}: it reports {effective:,.0f} items, and {len(seen.items):,} are logged"

@@ -9,9 +9,10 @@ times, `scheduled_ns` holds the requests' numbers, and the manifest says times =
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
@@ -127,6 +128,8 @@ def _files_in(folder: Path) -> list[Path]:
 def _the_one(matching: Sequence[Foreign], tools: Mapping[str, Foreign], path: Path) -> Foreign:
     if len(matching) == 1:
         return matching[0]
+    if not matching and (told := _printed(path)):
+        raise refuse(str(path), *told, source="the imported file")
     known = [f"{candidate.title} ({candidate.files})" for candidate in tools.values()]
     harnesses: Mapping[str, Any] = catalog.load_all(HARNESSES)
     known += [f"{harness.title} ({harness.files})" for harness in harnesses.values()]
@@ -136,6 +139,24 @@ def _the_one(matching: Sequence[Foreign], tools: Mapping[str, Foreign], path: Pa
     found = f"results of {titles}" if matching else "no results of a known load generator or harness"
     fix = f"Name the tool: --tool {' or --tool '.join(names)}."
     raise refuse(str(path), found, allowed, fix, source="the imported file")
+
+
+# What a tool prints -> what it is, and how that tool saves a file.
+PRINTED: Final = {
+    "Serving Benchmark Result =": (
+        "what vllm bench serve (or sglang.bench_serving) prints",
+        "the file that it saves",
+        "Run it again with --save-result --save-detailed, and import the JSON; sglang.bench_serving: --output-file FILE --output-details.",
+    ),
+    "LLM Metrics": ("what AIPerf prints", "profile_export.jsonl of its artifact folder", "Import the file from --artifact-dir."),
+    "Benchmarks Stats": ("what guidellm prints", "benchmarks.json", "Run it again with --output-path benchmarks.json."),
+}
+
+
+def _printed(path: Path) -> tuple[str, str, str] | None:
+    """(found, allowed, fix) of a tool's printed results, which are no file that it saves."""
+    beginning = "" if path.is_dir() else head(path)
+    return next((told for mark, told in PRINTED.items() if mark in beginning), None)
 
 
 def _digests(foreign: Foreign, chosen: Sequence[Path]) -> dict[str, str]:
@@ -225,6 +246,7 @@ def _record(
     names = {(item.scenario, item.load): item for item in configurations(experiment)}
     blocks: dict[str, int] = {}
     reported: list[dict[str, Any]] = []
+    doubts: list[str] = []
     requests = failed = 0
     for number, load in enumerate(group):
         configuration = names[load.scenario, load.load]
@@ -232,8 +254,9 @@ def _record(
         blocks[configuration.name] = block + 1
         seen = _launch(record, number, load, planned[configuration.name, block])
         requests, failed = requests + seen.rows, failed + seen.failed
+        doubts += _doubts(seen, load)
         reported += _reported(load, number, configuration)
-    manifest = _manifest(foreign, group, digests, reported)
+    manifest = _manifest(foreign, group, digests, reported, doubts)
     record.note(foreign=manifest)
     record.finish("complete")
     return Imported(
@@ -250,7 +273,9 @@ def _record(
     )
 
 
-def _manifest(foreign: Foreign, group: Sequence[Load], digests: Mapping[str, str], reported: list[dict[str, Any]]) -> dict[str, Any]:
+def _manifest(
+    foreign: Foreign, group: Sequence[Load], digests: Mapping[str, str], reported: list[dict[str, Any]], doubts: list[str]
+) -> dict[str, Any]:
     """The manifest's `foreign`: the record's origin, the meaning of its numbers and the unknowns."""
     first_load = group[0]
     main = first_load.file if first_load.file in digests else next(iter(digests))
@@ -268,13 +293,15 @@ def _manifest(foreign: Foreign, group: Sequence[Load], digests: Mapping[str, str
         "meanings": dict(foreign.meanings),
         "unsaid": [name for name in OPEN if name not in first_load.stated],
         "missing": list(dict.fromkeys((*foreign.missing, *(sentence for load in group for sentence in load.missing)))),
-        "doubts": list(dict.fromkeys(sentence for load in group for sentence in load.doubts)),
+        "doubts": list(dict.fromkeys((*(sentence for load in group for sentence in load.doubts), *doubts))),
         "reported": reported,
     }
 
 
 def _reported(load: Load, launch: int, configuration: Configuration) -> list[dict[str, Any]]:
-    return [{"launch": launch, "configuration": configuration.name, **asdict(value)} for value in load.reported]
+    # a latency of 0 is one that the tool did not measure
+    measured = (value for value in load.reported if value.value != 0.0 or value.unit not in ("ms", "s", "ns"))
+    return [{"launch": launch, "configuration": configuration.name, **asdict(value)} for value in measured]
 
 
 # ---- one launch ------------------------------------------------------------------------------------------------------
@@ -286,15 +313,50 @@ class _Seen:
 
     rows: int = 0
     failed: int = 0
+    tokenless: int = 0  # answered, and without a first token
+    started: int = 0  # answered, with one
+    burst: list[float] = field(default_factory=list)  # tokens/s of answers that came faster than any engine writes them
     begin_ns: int | None = None
     end_ns: int | None = None
 
     def take(self, row: RequestRow, due_ns: int, sent_ns: int) -> None:
         self.rows += 1
         self.failed += row.status != "ok"
+        if row.status == "ok":
+            self.tokenless += row.first_ns is None
+            self.started += row.first_ns is not None
+            if (rate := _tokens_per_second(row)) is not None and rate > MAX_TOKENS_PER_S:
+                self.burst.append(rate)
         end = sent_ns + max(row.done_ns or 0, row.last_ns or 0)
         self.begin_ns = due_ns if self.begin_ns is None else min(self.begin_ns, due_ns)
         self.end_ns = end if self.end_ns is None else max(self.end_ns, end)
+
+
+def _tokens_per_second(row: RequestRow) -> float | None:
+    """Output tokens after the first, over the time that they took; infinite if they took none."""
+    if row.first_ns is None or row.last_ns is None or (row.tokens_out or 0) < 2:
+        return None
+    return ((row.tokens_out or 0) - 1) * NS_PER_S / (row.last_ns - row.first_ns) if row.last_ns > row.first_ns else math.inf
+
+
+def _doubts(seen: _Seen, load: Load) -> Iterator[str]:
+    """What the requests and the tool's own totals cannot mean."""
+    answered = seen.tokenless + seen.started
+    if seen.started and seen.tokenless:
+        yield f"{seen.tokenless:,} of {answered:,} answered requests have no first token: they count as answered, and have no TTFT"
+    if seen.burst:
+        rate = sorted(seen.burst)[len(seen.burst) // 2]
+        speed = f"{rate:,.0f} tokens/s" if math.isfinite(rate) else "no time between first and last token"
+        yield (
+            f"{len(seen.burst):,} of {answered:,} answers came in one piece ({speed}): a proxy or the server held their tokens back, so that "
+            "their TTFT is the whole latency, and their time per token says nothing of the engine"
+        )
+    for value in load.reported:
+        if value.unit in ("ms", "s", "ns") and value.value < 0.0:
+            yield f"it reports {value.name} of {value.value:.3g} {value.unit}, and no latency is below 0"
+
+
+MAX_TOKENS_PER_S: Final = 20_000.0  # of one answer; the fastest engines write some 3,000
 
 
 def _launch(record: RecordFolder, number: int, load: Load, planned: PlannedLaunch) -> _Seen:

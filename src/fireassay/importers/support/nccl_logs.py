@@ -249,8 +249,12 @@ def _variables(pairs: Any) -> dict[str, str]:
 
 
 _DEVICE = re.compile(r"#\s+Rank\s+(\d+)\s+(?:Group\s+(\d+)\s+)?Pid\s+\d+ on\s+(\S+)\s+device\s+(\d+)\s+\[[^\]]*\]\s*(.*)")
-# prefixes of mpirun --tag-output, torchrun, srun --label, pdsh
-_PREFIX = re.compile(r"^(?:\[[^\]\s]*\](?:<\w+>)?:? ?|[\w.-]+: ?)(?=\s*(?:#|\d+\s+\d+\s))")
+# prefixes of mpirun --tag-output, torchrun, srun --label (padded), pdsh, Ray, and time stamps of kubectl, journald and others
+_PREFIX = re.compile(
+    r"^ *(?:\[[^\]]*\](?:<\w+>)?:? ?|\([^)]*\) ?|\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d\S* ?|[\w.-]+: ?|[\w.-]+ \| ?)"
+    r"(?=\s*(?:#|\d+\s+\d+\s|[\[(\w]))"
+)
+MAX_PREFIXES: Final = 3  # a time stamp, a pod or rank, a stream
 _START, _NAMED = "# nThread ", "# Collective test starting"
 COLUMNS: Final = ("size", "count", "type", "redop", "root", "time", "algbw", "busbw", "#wrong", "time", "algbw", "busbw", "#wrong")
 CPU_TIME: Final = "cputime"  # name of the time column with -C 1
@@ -268,7 +272,7 @@ class Table:
 
 
 def runs_in_text(text: str, path: Path, place: Place) -> tuple[Run, ...]:
-    lines = [_PREFIX.sub("", line) for line in text.splitlines()]
+    lines = [_bare(line) for line in text.splitlines()]
     if not any(map(_DEVICE.match, lines)):
         raise place.wrong(Words("no device line"), "the whole output, with its lines # Rank ...")
     runs: list[Run] = []
@@ -277,6 +281,19 @@ def runs_in_text(text: str, path: Path, place: Place) -> tuple[Run, ...]:
     if not runs:
         raise place.wrong(Words("no result line"), "at least one size")
     return tuple(runs)
+
+
+_RESULT = re.compile(r"\s*(?:#|\d+\s+\d+\s)")
+
+
+def _bare(line: str) -> str:
+    """A line without what a launcher or a collector put before it; unchanged if nothing of nccl-tests follows."""
+    bare = line
+    for _ in range(MAX_PREFIXES):
+        if _RESULT.match(bare):
+            return bare.lstrip() if bare.lstrip().startswith("#") else bare
+        bare = _PREFIX.sub("", bare, count=1)
+    return bare.lstrip() if _RESULT.match(bare) else line
 
 
 def _starts(lines: Sequence[str]) -> list[int]:

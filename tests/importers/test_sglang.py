@@ -1,0 +1,29 @@
+"""A line of sglang.bench_serving: its requests as vLLM's, its totals, and what it did not measure."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.importers.reading import foreign, one, requests
+from tests.importers.samples import REQUESTS, TOKENS, sglang, ttft_s
+
+
+def test_requests_have_their_times_and_tokens(tmp_path: Path) -> None:
+    record = one(tmp_path, "out.jsonl", sglang())
+    rows = requests(record)
+    assert len(rows) == REQUESTS
+    assert rows["tokens_out"].to_list() == [TOKENS] * REQUESTS
+    assert ((rows["first_token_ns"] - rows["sent_ns"]) / 1e9).round(6).to_list() == [round(ttft_s(i), 6) for i in range(REQUESTS)]
+    assert foreign(record)["doubts"] == []
+
+
+def test_totals_alone_name_the_flag_that_saves_the_requests(tmp_path: Path) -> None:
+    told = foreign(one(tmp_path, "out.jsonl", sglang(detailed=False)))
+    assert any("--output-details" in sentence for sentence in told["missing"])
+    assert {"p99 end to end", "p99 TTFT"} <= {value["name"] for value in told["reported"]}
+
+
+def test_a_latency_of_zero_is_none(tmp_path: Path) -> None:
+    told = foreign(one(tmp_path, "out.jsonl", sglang(detailed=False, streamed=False)))
+    assert not any("TTFT" in value["name"] for value in told["reported"])
+    assert "a TTFT of 0, which is none" in told["doubts"][0]
