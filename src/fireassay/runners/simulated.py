@@ -13,7 +13,8 @@ factor), then a ring all-reduce in `buckets` pieces waits for the slowest and ta
     c(p) = 2 (p - 1) (buckets alpha + gradient beta / p).
 
 `overlap` is the share of the parallel work that can hide communication: the all-reduce may begin that long before the slowest worker
-has finished, so that max(0, c - overlap parallel / p) of it extends the step.  With weak scaling each worker has all the parallel work.
+has finished, so that max(0, c - overlap parallel / p) of it extends the step.  With weak scaling each worker has all the parallel work, and p workers do
+s + (1 - s) p times the work of one in a step (Gustafson's law).
 Every launch is scaled as a whole by a further lognormal variate (`noise`).
 Sources: R. W. Hockney, Parallel Computing 20 (1994) 389-398; P. Patarasuk and X. Yuan, JPDC 69 (2009) 117-124, for the ring.
 Cannot tell anything about a real cluster: congestion, size-dependent algorithms and slow links are not modelled.
@@ -61,11 +62,15 @@ class Cluster:
     noise: float = 0.0  # the same for a whole launch
     stragglers: float = 0.0  # share of the workers that are always slow, to the nearest whole worker
     slowdown: float = 1.0  # their factor
-    weak: bool = False  # the work grows with the workers
+    weak: bool = False  # the parallel work grows with the workers, the serial work does not (Gustafson)
 
     def compute_s(self, workers: int) -> float:
         """Mean compute time of a worker per step."""
         return self.step_s * (self.serial + (1.0 - self.serial) / (1 if self.weak else workers))
+
+    def items(self, workers: int) -> float:
+        """Work of a worker per step, in steps of one worker."""
+        return ITEMS * (self.serial / workers + 1.0 - self.serial) if self.weak else ITEMS / workers
 
     def hideable_s(self, workers: int) -> float:
         """Compute time that can hide communication."""
@@ -241,7 +246,7 @@ def rows_of(cluster: Cluster, steps: int, planned: PlannedLaunch, number: int, b
     simulated = simulate(cluster, planned.workers, steps, rng)
     ends = begin + np.rint(np.cumsum(simulated.step) * NS_PER_S).astype(np.int64)
     starts = np.concatenate([[begin], ends[:-1]])
-    tables = [("steps", _steps(simulated, number, planned.workers, starts, ends, weak=cluster.weak))]
+    tables = [("steps", _steps(simulated, number, planned.workers, starts, ends, cluster.items(planned.workers)))]
     kept = min(steps, MAX_CALLS // (planned.workers * cluster.buckets))
     if planned.workers > 1:
         tables.append(("communication", _communication(cluster, simulated, number)))
@@ -259,7 +264,7 @@ def _keys(number: int, steps: int, workers: int) -> Columns:
     return {"launch": number, "incarnation": 0, "rank": np.repeat(np.arange(workers), steps), "step": np.tile(np.arange(steps), workers)}
 
 
-def _steps(simulated: Simulated, number: int, workers: int, starts: Any, ends: Any, *, weak: bool) -> Columns:
+def _steps(simulated: Simulated, number: int, workers: int, starts: Any, ends: Any, items: float) -> Columns:
     exposed = _by_rank(simulated.exposed)
     phases = {name: _by_rank(simulated.compute * share) for name, share in PHASES.items()}
     phases["backward_ns"] = phases["backward_ns"] + exposed
@@ -270,7 +275,7 @@ def _steps(simulated: Simulated, number: int, workers: int, starts: Any, ends: A
         **phases,
         "checkpoint_ns": None,
         "exposed_comm_ns": exposed,
-        "items": ITEMS if weak else ITEMS / workers,
+        "items": items,
         "method": "simulated",
     }
 

@@ -111,13 +111,14 @@ def answer(cluster: Cluster, levels: tuple[int, ...]) -> str:
         "  workers          step   communication   speedup  efficiency",
     ]
     for p in sorted(levels):
-        speedup = curve.speedup(p)
+        speedup = curve.scaled(p) if cluster.weak else curve.speedup(p)
         lines.append(
             f"{p:>9,}{given(curve.at(p), 4) + ' s':>14}{given(curve.exposed_s(p), 3) + ' s':>16}{given(speedup, 4):>10}{speedup / p:>11.1%} "
         )
     best = curve.fastest()
     if cluster.weak:
-        lines.append("The work grows with the workers, so no worker count has the shortest step.")
+        lines.append("The parallel work grows with the workers, so no worker count has the shortest step; the serial work does not grow:")
+        lines.append("the speedup is Gustafson's, p - s (p - 1) without communication.")
     elif best is None:
         lines.append("A step gets shorter with every worker, up to a million.")
     else:

@@ -36,7 +36,7 @@ def examine_mode(measured: RecordData, results: Results) -> tuple[Finding, ...]:
     """
     items = items_per_step(measured.steady_steps, measured.timed)
     base = items.get(measured.experiment.base_level)
-    if base is None:
+    if base is None or measured.manifest.get("simulated") is not None:  # a simulated serial share does not grow with the workers
         return ()
     findings = []
     for level, per_step in items.items():
