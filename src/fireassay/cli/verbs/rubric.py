@@ -54,7 +54,11 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         "--scaling", choices=("strong", "weak"), help="whether the work is fixed or grows with the workers, if the table does not say"
     )
     parser.add_argument(
-        "--use", metavar="HEADING", action="append", default=[], help="the column to use, if several hold the same quantity; or MEANING=HEADING"
+        "--use",
+        metavar="HEADING",
+        action="append",
+        default=[],
+        help="the column to use, if several hold the same quantity; or MEANING=HEADING",
     )
     parser.add_argument(
         "--where", metavar="HEADING=CELL", action="append", default=[], help="the rows to use, if the table holds several series"
