@@ -40,6 +40,13 @@ def test_what_is_wrong_in_a_file_is_said_when_it_is_imported(file: str, tmp_path
     assert got == code
 
 
+def test_answers_that_are_in_the_file_are_not_called_left_out(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    asked(capsys, "import", FILES / "genai_burst", "--root", tmp_path)
+    _, text = asked(capsys, "report", "latest", "--root", tmp_path, "--full")
+    assert "14 of 40 answers came in one piece" in text
+    assert "the slowest and the fastest answers are missing" not in text
+
+
 def test_a_latency_of_zero_is_not_measured(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     _, _text = asked(capsys, "import", FILES / "sglang_0105.jsonl", "--root", tmp_path, "--json")
     (record,) = tmp_path.iterdir()

@@ -20,7 +20,7 @@ ANSWERS: tuple[tuple[str, tuple[str, ...], int, tuple[str, ...]], ...] = (
     ("rub11_step_epoch.csv", ("--use", "s/epoch"), 0, ("3471 1.10 27",)),  # 3803/3471
     # 64.14/21.38 = 3.00 on 4 times the processes
     ("rub6_base2.md", ("--full",), 0, ("37.5% at 8, computed 75.0%", "although its base row has 2", "No scaling law is fitted")),
-    ("rub7_sequential.md", (), 0, ('Row 3 ("Sequential") is left out', "2 3.86 0.78 39", "relative to another base")),
+    ("rub7_sequential.md", (), 0, ('Row 3 ("Sequential") is left out: it gives no number', "2 3.86 0.78 39", "relative to another base")),
     ("rub8_jobs.md", (), 2, ('--where "Corpus=64"',)),
     (
         "rub8_jobs.md",
@@ -167,6 +167,21 @@ def test_what_cannot_be_read_is_refused_without_advice_that_misleads(
     table.write_text(text, encoding="utf-8")
     code, told = asked(capsys, "rubric", table)
     assert (code, said in told) == (2, True)
+
+
+def test_a_score_without_a_number_is_said_and_a_baseline_is_a_speedup_of_1(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    table = tmp_path / "t.csv"
+    table.write_text("Workers,Speedup,Accuracy\n1,baseline,same\n2,1.9x,same\n", encoding="utf-8")
+    code, text = asked(capsys, "rubric", table)
+    assert (code, "2 workers: 1.90 times as fast as 1" in text) == (0, True)
+    assert "Accuracy (looks like quality, and not every cell is a number)" in text
+
+
+def test_a_batch_that_grows_with_the_workers_makes_steps_of_weak_scaling(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """(16/274.6)/(4/195.5) = 2.85, as its author says."""
+    table = tmp_path / "t.csv"
+    table.write_text("GPUs,global batch,device ms/step\n1,4,195.5\n2,8,249.9\n4,16,274.6\n", encoding="utf-8")
+    assert "4 workers: 2.85 times as fast as 1, efficiency 0.71" in asked(capsys, "rubric", table)[1]
 
 
 def test_a_table_s_own_speedups_are_held_against_its_times(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -65,6 +65,8 @@ def parse_timings(text: str, source: str, *, work: float | None = None, asked: S
     kept = [(at, cells, row_values) for at, cells, row_values in read if row_values is not None]
     weakening, others = unused(table, columns, [at for at, _, _ in kept])
     doubts, notes = [*doubts, *left_out, *weakening], [*others, *notes]
+    if left_out and all(row_values["workers"] != 1.0 for _, _, row_values in kept):
+        doubts.append("No row has 1 worker: if a row that is left out is the same program on one worker, write 1 in it.")
     problems += [*gaps(kept, columns), *series(table, kept, columns)]
     _stop(problems, source)
     if not kept:

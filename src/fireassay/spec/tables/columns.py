@@ -80,9 +80,11 @@ def columns_of(table: Table, asked: Stated) -> tuple[Columns, list[Problem], lis
 
 
 def _known(table: Table) -> list[Column]:
-    known = [(index, name, heading(name)) for index, name in enumerate(table.header)]
+    known = [(index, name, heading(name), _cells(table, index)) for index, name in enumerate(table.header)]
     return [
-        Column(place=index, name=name, heading=_priced(found, _cells(table, index))) for index, name, found in known if found is not None
+        Column(place=index, name=name, heading=_priced(found, cells))
+        for index, name, found, cells in known
+        if found is not None and (found.meaning != "quality" or any(number(cell) is not None for cell in cells))  # "same", check marks
     ]
 
 

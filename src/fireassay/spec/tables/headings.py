@@ -120,7 +120,7 @@ def looks_like(name: str) -> Looks:
     text = _plain(name)
     if is_quality_heading(text):
         return "quality"
-    if _MONEY.search(text) or _OTHER_MONEY.search(text):
+    if re.search(r"\$|usd|dollars?|price|cost", text) or _OTHER_MONEY.search(text):
         return "cost"
     return "work" if _WORK_WORDS.search(text) and not re.search(r"\b(?:time|memory|per|util)|/|%", text) else ""
 

@@ -141,7 +141,7 @@ def _uncounted(at: int, cells: Sequence[str], column: Column, notes: list[str]) 
     text = cells[column.place].strip() if column.place < len(cells) else ""
     if not text or not is_wordy(text):
         return False
-    notes.append(f"Row {at} ({shown(text)}) is left out: it gives no number of workers. Write 1 if it is the same program on one worker.")
+    notes.append(f"Row {at} ({shown(text)}) is left out: it gives no number of workers.")
     return True
 
 
@@ -163,6 +163,8 @@ def _value(at: int, meaning: str, cells: Sequence[str], column: Column, decimal_
     read = number(text, decimal_marks.decimal)
     if meaning == "workers" and (read is None or _factor(meaning, read, column.heading) is None) and (count := count_in(text)) is not None:
         read = Number(value=float(count))
+    if read is None and meaning in OWN and text.lower().strip("() ") in ("baseline", "base", "reference", "ref", "ref."):
+        read = Number(value=1.0)
     if read is None:
         bare = text.lower().lstrip("+-") in ("nan", "inf", "infinity")
         problems.append(Problem(where, text if bare else shown(text) if text else "an empty cell", allowed))
