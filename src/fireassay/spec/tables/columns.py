@@ -84,8 +84,13 @@ def _known(table: Table) -> list[Column]:
     return [
         Column(place=index, name=name, heading=_priced(found, cells))
         for index, name, found, cells in known
-        if found is not None and (found.meaning != "quality" or any(number(cell) is not None for cell in cells))  # "same", check marks
+        if found is not None and (found.meaning != "quality" or any(map(_is_numeric, cells)))
     ]
+
+
+def _is_numeric(cell: str) -> bool:
+    """True if a cell is a number, or one that is none; not so "same", or a check mark."""
+    return number(cell) is not None or cell.lower() in ("nan", "inf", "-inf")
 
 
 def _priced(found: Heading, cells: Sequence[str]) -> Heading:
