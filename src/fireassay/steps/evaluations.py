@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Final
 
-from fireassay.steps.events import Batch
+from fireassay.steps.events import GRADIENTS, TRAINING, Batch
 
 if TYPE_CHECKING:
     from fireassay.steps.reading import Steps
@@ -33,7 +33,7 @@ class Evaluations:
         self.ns = self._begin = self._end = 0  # their time; of the first and the last
         self._modules: set[int] = set()  # theirs, if called without gradients in evaluation mode; else 0
         self.module: int | None = None  # the last module in evaluation mode, if its gradients may be requested
-        self.trained_modules: set[int] = set()  # without a loader
+        self.trained_modules: set[int] = set()
         self._request: int | None = None  # since the last of them
         self.since: int | None = None  # start of the current evaluation
         self.unsettled = True  # there may be an evaluation to end
@@ -43,10 +43,11 @@ class Evaluations:
         """True if there are such passes, or an evaluation."""
         return bool(self.ns or self.batches) or self.since is not None
 
-    def add_batches(self, batches: Sequence[Batch], *, evaluated: bool) -> None:
+    def add_batches(self, batches: Sequence[Batch], flags: int, module: int) -> None:
         """A pass uses these batches."""
         for batch in batches:
-            batch.evaluated = evaluated
+            batch.evaluated = not flags & TRAINING
+            batch.scored = not flags & (GRADIENTS | TRAINING) and module in self.trained_modules
         self.batches.extend(batches)
 
     def add_module(self, module: int) -> None:
@@ -81,18 +82,23 @@ class Evaluations:
         since = max(since, steps.begin)
         return [batch for batch in (*self.batches, *steps.order.waiting()) if batch.counted and batch.begin >= since]
 
+    def end_before_training(self) -> None:
+        """A pass that may be trained on follows: what the trained module scored, from data that never fed the training, is no part of it."""
+        if self.batches and self.ns and all(map(self._steps.order.only_scored, self.batches)):
+            self._end_now()
+
     def update(self) -> None:
         """An optimizer is about to step: what was evaluated before that is in the step of that update."""
         steps = self._steps
         if steps.requests:
             ahead = any(batch.key in steps.order.feeds for batch in self.batches)  # trained on later
             if steps.passed and (self.batches or self.since is not None) and not ahead:
-                self._end_before_the_update()
+                self._end_now()
         elif self.ns:
             self.settle_step()
 
-    def _end_before_the_update(self) -> None:
-        """An evaluation between the last gradient and the optimizer's step: recorded now, since the next step begins after that."""
+    def _end_now(self) -> None:
+        """An evaluation ends without another request, as between the last gradient and the optimizer's step: it is recorded now."""
         steps = self._steps
         steps.overlap.evaluated(self.batches)
         since = self.batches[0].begin if self.since is None else self.since

@@ -16,6 +16,7 @@ Event = tuple[Any, ...]
     ASK,        # a batch is requested
     GOT,        # it has arrived: `Fetched`
     SKIPPED,    # it could not be read: source
+    CONTENTS,   # what has arrived contains: `Fetched`, digests
     RAN_OUT,    # an epoch has ended: key of the iterator, source or None
     LOST,       # batches of it bypass the hooks: source
     GONE,       # its iterator no longer exists: source
@@ -39,7 +40,7 @@ Event = tuple[Any, ...]
     SET_ASIDE,  # other work in the step: duration, begin if it was a reported pause
     NUMBER,     # the step's number after a restart: number, epoch
     END,        # the process ends: whether a step was made, exposed communication, whether any optimizer ever stepped
-) = range(26)
+) = range(27)
 # fmt: on
 
 GRADIENTS, TRAINING, PARAMETERS, COUNTS = 1, 2, 4, 8  # flags of a pass; COUNTS: it is a training pass whatever its module's mode
@@ -79,7 +80,9 @@ class Batch:
     begin = ns = 0
     counted = True  # the wait is part of the step's data time
     trained = evaluated = False  # evaluated: used in evaluation mode
+    scored = False  # by the trained module itself, in evaluation mode and without gradients
     step = -1  # the last step that used it
+    contents: str | None = None  # digests, until a step trains on it
     worked: frozenset[int] | None = frozenset()  # rows used by this step; None: all of them
     recorded: frozenset[int] | None = frozenset()  # rows whose ids were recorded; None: all of them
 

@@ -48,6 +48,8 @@ class Order:
         self.queues: dict[Any, Queue] = {}  # by iterator
         self.fresh: list[Any] = []  # iterators used since the last forward pass
         self.feeds: set[Any] = set()  # iterators whose batches were trained on
+        self._fed: set[Any] = set()  # data sets whose batches were trained on
+        self._trains = False  # gradients were requested before
         self._many_feeds = self._many_queues = 64
         self.passing: list[Pass] = []  # forward passes with gradients since the last backward pass
         self._evaluated: list[Batch] = []  # without gradients, before the pass
@@ -167,6 +169,7 @@ class Order:
 
     def derived(self, reached: Any) -> list[Pass]:
         """The passes whose gradients are requested, given the sequence numbers that the graph reaches; all of them if these are unknown."""
+        self._trains = True
         if not self.passing:
             if self.worked:  # another pass over the same graph
                 return []
@@ -179,7 +182,12 @@ class Order:
         for item in passing:
             if item[0].key not in self.feeds:
                 self.feeds_training(item[0].key)
+                self._fed.add(_kind(item[0]))
         return passing
+
+    def only_scored(self, batch: Batch) -> bool:
+        """True if the trained module itself scored it without gradients, and its data never fed the training that is under way."""
+        return batch.scored and self._trains and _kind(batch) not in self._fed
 
     def _reached(self, reached: Any, passing: list[Pass]) -> list[Pass]:
         """The passes in the backward graph; later ones may still get their own, earlier ones were discarded."""
@@ -271,6 +279,11 @@ class Order:
             left = queue.waiting and queue is not current and not queue.matched
             if left and (queue.group or (queue.ahead == 1 and _data(queue) not in self._ahead)):
                 self.doubt = "a prefetched batch was never used; which batches were used, as copies, is unknown"
+
+
+def _kind(batch: Batch) -> Any:
+    """The data set of a batch; its iterator if that is unknown."""
+    return batch.key if batch.source is None else batch.source.key
 
 
 def _data(queue: Queue) -> Any:

@@ -25,6 +25,7 @@ from fireassay.steps.overlap import Evaluation, Overlap
 
 BACKWARD, OPTIMIZER = 1, 2  # after `FORWARD`
 MANY_LOSSES: Final = 256
+BATCH_CONTENTS: Final = "batch_contents"
 Times = tuple[int | None, int | None, int | None]
 
 
@@ -41,6 +42,9 @@ class Output(Protocol):
 
     def samples(self, epoch: int, step: int, ids: list[int]) -> None:
         """Samples that a step was trained on."""
+
+    def contents(self, what: str, step: int, contents: str) -> None:
+        """Digests of what a step was trained on."""
 
     def evaluation(self, step: int, begin: int, ns: int) -> None:
         """An evaluation within a step."""
@@ -92,6 +96,7 @@ class Steps:
             events.ASK: self._request,
             events.GOT: self._got,
             events.SKIPPED: self._skipped,
+            events.CONTENTS: self._contents,
             events.RAN_OUT: self._ran_out,
             events.LOST: self._lost,
             events.GONE: self._gone,
@@ -293,6 +298,10 @@ class Steps:
             batch.counted = False
         self.order.add(batch)
 
+    def _contents(self, event: Event) -> None:
+        _, _, (*_, read_as), contents = event
+        read_as[0].contents = contents
+
     def _skipped(self, event: Event) -> None:
         event[2].left -= 1
 
@@ -326,6 +335,9 @@ class Steps:
             batch.counted = True
             self.current.wait(batch.ns)
         items, ids = batch.worked_on(rows, self.step)
+        if batch.contents is not None:
+            self.out.contents(BATCH_CONTENTS, self.step, batch.contents)
+            batch.contents = None
         if items == 0.0:
             return
         source = batch.source
@@ -354,7 +366,9 @@ class Steps:
         self.now = now
         self.calls += 1
         if flags & COUNTS:
+            self.evaluations.trained_modules.add(module)
             if self.evaluations.unsettled:
+                self.evaluations.end_before_training()
                 self.evaluations.settle(module)
             else:
                 self.passed = True
@@ -367,7 +381,9 @@ class Steps:
             return
         self.evaluations.module, self.evaluations.unsettled = module if flags & GRADIENTS else None, True
         if self.requests:
-            self.evaluations.add_batches(self.order.evaluates(matches, unknown), evaluated=not flags & TRAINING)
+            if flags & GRADIENTS:
+                self.evaluations.end_before_training()
+            self.evaluations.add_batches(self.order.evaluates(matches, unknown), flags, module)
         elif flags & PARAMETERS:  # loss functions are rarely switched to evaluation mode
             self.evaluations.add_module(0 if flags & (GRADIENTS | TRAINING) else module)
         self._evaluating = now

@@ -22,13 +22,14 @@ import polars as pl
 
 from fireassay.frames.record_tables import RecordTables, effective_steps, once_per_record
 from fireassay.frames.training.communication.watched_steps import all_watched
+from fireassay.frames.training.correctness.contents import likeness
 
 
 @once_per_record
 def hashes(measured: RecordTables, *, role: str = "timed", what: str = "parameter_hash") -> pl.DataFrame:
     """(launch, configuration, workers, step, incarnation, ranks, agree, different, text) of every hashed step reported by all
     ranks: whether their hashes are equal, the number of different ones, and the first rank's."""
-    rows = effective_steps(measured.table("fingerprints").filter(pl.col("what") == what))
+    rows = _comparable(measured, effective_steps(measured.table("fingerprints").filter(pl.col("what") == what)), what)
     launches = measured.table("launches").filter((pl.col("role") == role) & (pl.col("status") == "ok"))
     # A rank with several models has several hashes per step: their set is compared.
     of_rank = rows.lazy().group_by("launch", "step", "rank").agg(pl.col("incarnation").max(), pl.col("text").unique().sort())
@@ -49,6 +50,35 @@ def hashes(measured: RecordTables, *, role: str = "timed", what: str = "paramete
     )
 
 
+@once_per_record
+def uneven(measured: RecordTables) -> Mapping[int, tuple[int, int]]:
+    """launch -> fewest and most steps of its ranks, where they differ (torch's Join): steps of one number are then not one step."""
+    steps = measured.table("steps")
+    whole = steps.filter(pl.col("incarnation").max().over("launch") == 0).group_by("launch", "rank").agg(pl.col("step").max() + 1)
+    made = whole.group_by("launch").agg(pl.len().alias("ranks"), pl.col("step").min().alias("least"), pl.col("step").max().alias("most"))
+    launches = measured.table("launches").filter(pl.col("status") == "ok").select("launch", "workers")
+    parted = made.join(launches, on="launch").filter((pl.col("ranks") == pl.col("workers")) & (pl.col("least") < pl.col("most")))
+    return {launch: (least, most) for launch, least, most in parted.select("launch", "least", "most").iter_rows()}
+
+
+def evenly(measured: RecordTables, rows: pl.DataFrame) -> pl.DataFrame:
+    """The rows of launches whose ranks made equally many steps."""
+    parted = uneven(measured)
+    return rows.filter(~pl.col("launch").is_in(list(parted))) if parted else rows
+
+
+def _comparable(measured: RecordTables, rows: pl.DataFrame, what: str) -> pl.DataFrame:
+    """Of a launch with uneven steps only the state before the first, and the parameters of each rank at its end."""
+    parted = uneven(measured)
+    if not parted:
+        return rows
+    known = pl.col("launch").is_in(list(parted))
+    last = (pl.col("step") == pl.col("step").max().over("launch", "rank")) & (pl.lit(what == "parameter_hash"))
+    kept = rows.filter(~known | (pl.col("step") == 0) | last)
+    end = pl.when(known & (pl.col("step") > 0)).then(pl.col("step").max().over("launch")).otherwise(pl.col("step"))
+    return kept.with_columns(end.alias("step"))
+
+
 KIND: Final = "parallelism"  # of the event
 CARRIES: Final = 0.4
 PEERS: Final = ("send", "recv")
@@ -60,6 +90,7 @@ EXACT: Final = 0.01
 MAX_COMPARED: Final = 16  # steps whose samples are compared
 SAME_LOSS: Final = 1e-9  # relative
 Likeness = Literal["same", "different", "partly", "unknown"]
+Work = Literal["distinct", "same", "fixed", "unknown"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,8 +114,9 @@ class Facts:
     start: Likeness  # the parameters before the first step
     stayed: bool  # parameters were equal at every check, and changed
     rejoined: bool  # parameters were equal at some check after the first step
-    met_again: bool | None  # parameters were equal at every check after a carrying step; None: no such check
+    met_again: bool | None  # once parted, parameters were equal at every check after a carrying step; None: no such check
     samples: Likeness  # of the ranks, in one step
+    work: Work  # whether the ranks work on samples of their own; fixed: on one and the same batch in every step
     sharing: int | None  # ranks that use the same samples, if known
 
     def often(self, steps: int) -> bool:
@@ -117,6 +149,7 @@ def _facts(measured: RecordTables, launch: int, workers: int, details: list[dict
     checks = hashes(measured).filter(pl.col("launch") == launch)
     start = "different" if merged["shapes"] > 1 else _start(checks)
     kinds = _kinds(rows["samples"], workers)
+    seen, fixed = likeness(measured, launch, workers)
     moved = _moved(rows["collectives"], merged["bytes"], workers)
     carries = moved.filter((pl.col("summed") >= CARRIES) | pl.col("gathered").is_between(1.0 - EXACT, 1.0 + EXACT))
     carrying = tuple(carries["step"].sort().to_list())
@@ -139,7 +172,8 @@ def _facts(measured: RecordTables, launch: int, workers: int, details: list[dict
         stayed=checks.height > 1 and bool(checks["agree"].all()) and checks["text"].n_unique() > 1,
         rejoined=bool(checks.filter(pl.col("step") > 0)["agree"].any()),
         met_again=_met_again(checks, carrying),
-        samples=_likeness(rows, merged, start, workers, kinds),
+        samples=_likeness(rows, merged, start, workers, kinds, seen),
+        work=_work(merged, kinds, seen, fixed=fixed),
         sharing=workers // kinds if kinds and workers % kinds == 0 else None,
     )
 
@@ -222,16 +256,30 @@ def _unseen(collectives: pl.DataFrame, details: Iterable[Mapping[str, Any]]) -> 
 
 
 def _met_again(checks: pl.DataFrame, carrying: tuple[int, ...]) -> bool | None:
-    after = checks.filter(pl.col("step").is_in([step + 1 for step in carrying]))
+    parted = checks.filter(~pl.col("agree") & (pl.col("step") > 0))["step"].min()
+    after = checks.filter(pl.col("step").is_in([step + 1 for step in carrying]) & (pl.col("step") > pl.lit(parted, dtype=pl.Int64)))
     return bool(after["agree"].all()) if after.height else None
 
 
-def _likeness(rows: Mapping[str, pl.DataFrame], merged: Mapping[str, Any], start: Likeness, workers: int, kinds: int | None) -> Likeness:
-    """True if the ranks use the same samples: by ids, by a distributed sampler, or by the losses of equal parameters."""
+def _work(merged: Mapping[str, Any], kinds: int | None, seen: Likeness, *, fixed: bool) -> Work:
+    """By ids, else by contents, else by a distributed sampler; losses do not tell, since untrained models may give every sample the same."""
+    if kinds is not None:
+        return "same" if kinds == 1 else "distinct"
+    if seen == "same":
+        return "fixed" if fixed else "same"
+    return "distinct" if seen != "unknown" or merged["sharing"] > 1 else "unknown"
+
+
+def _likeness(
+    rows: Mapping[str, pl.DataFrame], merged: Mapping[str, Any], start: Likeness, workers: int, kinds: int | None, seen: Likeness
+) -> Likeness:
+    """True if the ranks use the same samples: by ids, by a distributed sampler, by contents, or by the losses of equal parameters."""
     if kinds is not None:
         return "same" if kinds == 1 else "different" if kinds == workers else "partly"
     if merged["sharing"] > 1:
         return "different" if merged["sharing"] == workers else "partly"
+    if seen != "unknown":
+        return seen
     prints = rows["fingerprints"]
     draws = prints.filter((pl.col("what") == "random_layers") & (pl.col("value") > 0)).height
     losses = prints.filter((pl.col("what") == "loss") & (pl.col("step") == pl.col("step").min())).unique(["rank"])["value"]

@@ -32,7 +32,7 @@ import polars as pl
 
 from fireassay.estimates.estimate import Absent
 from fireassay.frames.record_tables import RecordTables
-from fireassay.frames.training.parallel_evidence import Facts, Likeness, facts
+from fireassay.frames.training.parallel_evidence import Facts, Likeness, Work, facts
 
 Kind = Literal["data", "sharded", "tensor", "pipeline", "local_sgd", "mixed", "none"]
 Claim = Literal["replicas", "gradients", "samples", "random numbers", "loss", "speedup"]
@@ -81,6 +81,7 @@ UNFIT: Final[Mapping[Claim, Mapping[Kind | None, str]]] = {
     "loss": {},
     "speedup": {},
 }
+DATA: Final[tuple[Kind | None, ...]] = ("data", "sharded", "local_sgd")
 DDP: Final = "DistributedDataParallel"
 DECLARE: Final = "declare workload.parallelism"
 
@@ -97,6 +98,7 @@ class Parallelism:
     counted: Counted = "sum"  # how the items of the ranks combine into those of a step
     sharing: int = 1  # ranks that use the same samples
     samples: Likeness = "unknown"  # of the ranks
+    work: Work = "unknown"
     meant: bool = False  # data-parallel by its samples and its start, but nothing is averaged
 
     @property
@@ -145,13 +147,14 @@ def _counted(result: Parallelism, known: Facts | None) -> Parallelism:
     """Set how the items of a step follow from those of its ranks."""
     counted: Counted = "sum"
     sharing = 1
-    if result.kind in ("tensor", "pipeline"):
+    work: Work = "unknown" if known is None else known.work
+    if result.kind in ("tensor", "pipeline") or (result.kind in DATA and work == "same"):
         counted = "one"
     elif result.kind in ("mixed", None):
         likeness = "unknown" if known is None else known.samples
         sharing = (known.sharing if known is not None else None) or 1
         counted = "sum" if likeness == "different" or sharing > 1 else "one" if likeness == "same" else "unknown"
-    return replace(result, counted=counted, sharing=sharing, samples="unknown" if known is None else known.samples)
+    return replace(result, counted=counted, sharing=sharing, samples="unknown" if known is None else known.samples, work=work)
 
 
 # ---- what follows -----------------------------------------------------------------------------------------------------

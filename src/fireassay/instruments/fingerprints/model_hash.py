@@ -18,12 +18,14 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
+LARGE = 0.4  # of the parameters' bytes: half precision moves half
+OFTEN = 4
 # Wrappers that add a prefix to the plain model's parameter names.
 _WRAPPERS = {"DistributedDataParallel": "module", "DataParallel": "module", "OptimizedModule": "_orig_mod"}
 
 
 class Watch:
-    """A model whose tensors are hashed after 0, 1, 2, 4, 8, ... finished steps.
+    """A model whose tensors are hashed after 0, 1, 2, 4, 8, ... finished steps, and after some that may have averaged replicas.
 
     Covers the parameters that are trained when it is first watched: a frozen part (a rank's own average, a teacher, a target network) is
     not a replica. Cannot see: parameters frozen at that time and trained later.
@@ -40,6 +42,8 @@ class Watch:
         self.device = device_of(model)
         self._optimizer: weakref.ref[Any] | None = None
         self.parameters = parameter_count(model)
+        self.nbytes = sum(value.numel() * value.element_size() for value in model.parameters() if value.requires_grad)
+        self._quiet, self._rejoined = False, 0  # the last step moved less than the parameters; steps that did after such a one
 
     @property
     def model(self) -> Any:
@@ -53,6 +57,17 @@ class Watch:
     def due(self, steps: int) -> bool:
         """True if a hash is due after so many finished steps."""
         return steps >= self._next
+
+    def rejoins(self, nbytes: int) -> bool:
+        """True if a step moved as much as the parameters, after one that did not; of many such steps the first, and at powers of two."""
+        large = nbytes >= LARGE * self.nbytes > 0
+        quiet, self._quiet = self._quiet, not large
+        self._rejoined += large and quiet
+        return large and quiet and (self._rejoined <= OFTEN or not self._rejoined & (self._rejoined - 1))
+
+    def hash_at(self, steps: int) -> None:
+        """Hash after so many finished steps too."""
+        self._next = min(self._next, steps)
 
     def hashes(self, steps: int) -> list[tuple[str, str]]:
         """The hashes after so many finished steps; the next are due at the next power of two."""
@@ -116,6 +131,14 @@ def trained(model: Any, optimizers: Iterable[Any] = ()) -> frozenset[str]:
     if not reduced or not stepped:
         return learns or frozenset(named)
     return frozenset(name for name in learns if id(named[name]) in reduced | stepped) or learns or frozenset(named)
+
+
+def without_optimizer(model: Any, optimizers: Iterable[Any]) -> list[str]:
+    """The trainable parameters that no optimizer holds; none where no optimizer is known."""
+    known = list(optimizers)
+    held = {id(parameter) for optimizer in known for _, _, parameter in _trained(optimizer)}
+    named = unwrap(model).named_parameters() if known else ()
+    return [name for name, parameter in named if parameter.requires_grad and id(parameter) not in held]
 
 
 def _is_reduced(module: Any) -> bool:

@@ -242,6 +242,7 @@ class ExposedCommunication:
     def _communication(self, step: int, calls: list[Call] | None = None) -> StepCommunication:
         """The communication since the last step."""
         calls = self.calls.taken() if calls is None else calls
+        self._recorder.model.communicated(step, sum(call.nbytes for call in calls if call.step is not None))
         tail, blocked = self.tail_ns, self.calls.blocked_ns
         if not (self.calls.seen or self.reducers or blocked):
             tail = None  # it communicates in another way (DTensor): unrecorded is not 0

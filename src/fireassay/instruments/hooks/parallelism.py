@@ -101,6 +101,7 @@ def _of_reducers(reducers: Iterable[Any]) -> dict[str, Any]:
     hooks = [getattr(hook[0], "__qualname__", "") for model in known for hook in getattr(model, "_comm_hooks", ())]
     return {
         "ddp": [int(model.process_group.size()) for model in known],
+        "bucket_bytes": min((int(size) for model in known if (size := getattr(model, "bucket_bytes_cap", 0))), default=0),
         "ddp_ignored": sum(len(getattr(model, "parameters_to_ignore", ())) for model in known),
         "ddp_hooks": sorted(set(hooks)),
     }

@@ -94,6 +94,8 @@ class Passes:
             else:
                 event = (FORWARD, attached.now(), flags, found, unknown, 0, id(module))
             attached.append(event)
+            if flags & COUNTS and attached.contents.due == attached.recorder.step_number:
+                attached.contents.called(module, inputs)
             return True
         except Exception as error:
             attached.failed(error)
@@ -234,6 +236,8 @@ class Passes:
             if accumulates and attached.communication.others:
                 hook = attached.communication.begin_pass(roots)
             self._under_way.append((around, roots if accumulates else None, hook))
+            if attached.contents.due == attached.recorder.step_number and not around:
+                attached.contents.backward()
             attached.append((BACKWARD, attached.now(), around != "", reached))
             return True
         except Exception as error:

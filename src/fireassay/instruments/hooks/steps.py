@@ -29,6 +29,7 @@ from fireassay.instruments.hooks.outermost_modules import Outermost
 from fireassay.instruments.hooks.own_cost import OwnCost
 from fireassay.instruments.hooks.passes import EVALUATES, EVALUATION, MAX_EVENTS, MAY_EVALUATE, REQUESTED, UPDATED, Passes
 from fireassay.instruments.hooks.sample_sources import Sources
+from fireassay.instruments.hooks.step_contents import StepContents
 from fireassay.instruments.hooks.stuck_ranks import StuckRank
 from fireassay.instruments.hooks.turns import Turns
 from fireassay.instruments.hooks.updates import Updates
@@ -67,6 +68,7 @@ class Attached:
         "blocked_ns",
         "calls",
         "communication",
+        "contents",
         "cost_ns",
         "costs",
         "entered",
@@ -114,7 +116,7 @@ class Attached:
         self._reader_thread: int | None = None
         self.inside = ""  # the pass, or the request of data: nested calls are part of it
         self.storages, self.sources = Storages(torch), Sources(torch, self.append, now)
-        self.passes, self.turns = Passes(torch, self, self.storages), Turns()
+        self.passes, self.turns, self.contents = Passes(torch, self, self.storages), Turns(), StepContents(torch, self)
         self.optimizer_hooks = Updates(self)
         self.made, self.step, self.stepped = self.optimizer_hooks.made, self.optimizer_hooks.step, self.optimizer_hooks.stepped
         self.outermost = Outermost(torch, self)
@@ -295,6 +297,8 @@ class Attached:
         self.append((GOT, now, batch))
         if entered:
             self.cost_ns += self.used() - entered
+        if self.contents.due == self.recorder.step_number:
+            self.contents.fetched(batch, content)
 
     def skipped(self, iterator: Any) -> None:
         """A batch that could not be read; the script may continue with the next."""
@@ -359,9 +363,11 @@ class Attached:
         begin = recorder.turned(end)
         self.entered += recorder.model.hash_used_ns - hashed  # told apart
         self.append((TURN, end, begin, exposed, earlier))
+        self.contents.ended()
         self.turns.stepped.clear()
         step = calls.step = recorder.step_number
         if not step & (step - 1):
+            self.contents.due = step
             self.outermost.search_again()
             communication.check_ranks()
             self.named = recorder.phases_beside

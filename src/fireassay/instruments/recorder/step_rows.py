@@ -58,6 +58,14 @@ class StepRows:
         """Samples that a step was trained on."""
         self._append("samples", (*self._key, epoch, step, ids))
 
+    def contents(self, what: str, step: int, contents: str) -> None:
+        """Digests of what a step was trained on."""
+        self._append("fingerprints", (*self._key, step, what, None, contents))
+
+    def number(self, what: str, step: int, value: float) -> None:
+        """A number about a step."""
+        self._append("fingerprints", (*self._key, step, what, value, None))
+
     def dataset(self, step: int, size: int) -> None:
         """The size of the data set in the ledger."""
         self._append("fingerprints", (*self._key, step, "dataset_size", float(size), None))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
@@ -221,6 +222,13 @@ class WatchedModel:
         self.leave()
         self.watching = None
 
+    def communicated(self, step: int, nbytes: int) -> None:
+        """A step's collectives moved so many bytes. If they may have averaged replicas that had parted, hash what follows."""
+        watch = self.current
+        if watch is not None and watch.rejoins(nbytes):
+            watch.hash_at(step + 1)
+            self._recorder.expect_work()
+
     def due(self, step: int) -> bool:
         """True if a hash is due at this step."""
         watch = self.current
@@ -244,6 +252,8 @@ class WatchedModel:
                 self._fingerprint(what, text=text)
             if (statistics := batch_statistics.statistics(watch.model)) is not None:
                 self._recorder.append("fingerprints", (*self._key, "batch_statistics", *statistics))
+            if outside := model_hash.without_optimizer(watch.model, self.optimizers):
+                self._fingerprint("without_optimizer", text=json.dumps(outside))
             rate = watch.learning_rate()
             if rate is not None:
                 self._fingerprint("learning_rate", value=rate)

@@ -38,7 +38,15 @@ TITLES: Final[Mapping[str, str]] = {
     "hashes": "C, replicas",
     "trajectory": "D, losses",
 }
-OF_LEDGER: Final = ("samples_lost", "samples_duplicated", "samples_duplicated_by_padding", "shard_read_twice", "unequal_shards")
+OF_LEDGER: Final = (
+    "samples_lost",
+    "samples_duplicated",
+    "samples_duplicated_by_padding",
+    "shard_read_twice",
+    "unequal_shards",
+    "same_samples_on_every_rank",
+    "contents_differ_by_rank",
+)
 OF_HASHES: Final = (
     "replica_seed_mismatch",
     "gradients_not_synchronised",

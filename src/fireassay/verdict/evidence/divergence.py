@@ -26,7 +26,7 @@ import polars as pl
 from fireassay.estimates.format import count, given
 from fireassay.frames.record_data import RecordData, effective_steps
 from fireassay.frames.training.correctness.first_gradients import First, firsts, laters
-from fireassay.frames.training.parallel_evidence import hashes
+from fireassay.frames.training.parallel_evidence import evenly, hashes
 from fireassay.verdict.types import Finding, Severity
 
 MANY: Final = 3  # parameters named in a finding
@@ -83,7 +83,7 @@ def settings_apart(measured: RecordData) -> Iterator[tuple[int, int, str, Mappin
     """(launch, step, setting, rank -> value) of optimizer settings that differ between ranks, over timed launches in order; the learning
     rate first.
     """
-    rows = effective_steps(measured.table("fingerprints").filter(pl.col("what") == "optimizer_settings"))
+    rows = effective_steps(evenly(measured, measured.table("fingerprints")).filter(pl.col("what") == "optimizer_settings"))
     timed = measured.timed.filter(pl.col("workers") > 1).select("launch", "workers")
     of_step = rows.join(timed, on="launch").sort("launch", "step", "rank").partition_by("launch", "step", maintain_order=True)
     for prints in of_step:

@@ -7,6 +7,7 @@ Which faults do the recorded samples and loss denominators show?
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import polars as pl
@@ -14,9 +15,11 @@ import polars as pl
 from fireassay.estimates.format import count, given
 from fireassay.frames.record_data import RecordData, effective_steps
 from fireassay.frames.training.correctness.first_gradients import Compared, First, compared, firsts, laters
+from fireassay.frames.training.correctness.contents import Other, others, repeats, words_of
 from fireassay.frames.training.correctness.later_gradients import clipped_apart
 from fireassay.frames.training.correctness.sample_ledger import Epoch, epochs, weights
 from fireassay.frames.training.parallel_evidence import hashes
+from fireassay.spec.plan import configuration_name
 from fireassay.verdict.evidence.divergence import SYNCHRONISE, Diagnosis, cause, of_settings, settings_apart
 from fireassay.verdict.types import Severity
 
@@ -131,6 +134,45 @@ def _unreduced(first: First, names: tuple[str, ...]) -> Diagnosis:
     )
 
 
+def altered(evidence: Evidence, name: str) -> Diagnosis | None:
+    """Ranks whose samples have other contents than with one worker, where nothing random explains it.
+
+    On some ranks only, the others' being one worker's in several steps: a fault of these ranks. On all ranks, though neither side changes
+    a sample that it sees again: data made anew, or prepared otherwise.
+    """
+    measured = evidence.measured
+    alone = {block: launch for launch, block in measured.timed_by_block.get(configuration_name(1), ())}
+    for launch, block in measured.timed_by_block.get(name, ()):
+        for other in others(measured, launch, alone[block]) if block in alone else ():
+            if other.ranks and other.equal:
+                return _altered(
+                    other, launch, "contents_differ_by_rank", f"rank{'s' if len(other.ranks) > 1 else ''} {_listed(other.ranks)}"
+                )
+            if {repeats(measured, each, other.part) for each in (launch, alone[block])} == {"fixed"}:
+                return _altered(other, launch, "contents_differ", "every rank")
+    return None
+
+
+def _altered(other: Other, launch: int, fault: str, ranks: str) -> Diagnosis:
+    some = other.ranks if fault == "contents_differ_by_rank" else tuple(other.compared)
+    changed, compared = (sum(numbers[rank] for rank in some) for numbers in (other.different, other.compared))
+    equal = f", those of rank{'s' if len(other.equal) > 1 else ''} {_listed(other.equal)} are one worker's" if other.equal else ""
+    return Diagnosis(
+        fault=fault,
+        layer="ledger",
+        severity="fail" if fault == "contents_differ_by_rank" else "warning",
+        evidence=f"on {ranks} {changed} of {compared} compared samples of launch {launch} have other contents than with one worker "
+        f"({words_of(other.part)}){equal}",
+        remedy="prepare a sample alike on every rank: look for code that depends on the rank, and for another copy of the data there"
+        if other.equal
+        else "read or generate the same data for every worker count: seed their generator, and prepare them without the worker count",
+    )
+
+
+def _listed(ranks: Sequence[int]) -> str:
+    return ", ".join(map(str, ranks))
+
+
 def random_states(evidence: Evidence, name: str) -> Diagnosis | None:
     """Random states against their declaration; without one, dropout with equal states is suspicious."""
     measured = evidence.measured
@@ -151,9 +193,30 @@ def random_states(evidence: Evidence, name: str) -> Diagnosis | None:
         )
     layers = fingerprints_of(measured, name, "random_layers")["value"].max()
     begun = states.filter((pl.col("step") == 0) & pl.col("agree") & (pl.col("states") > 1))  # and numbers are drawn later
-    if declared or not layers or not begun.height:
+    if declared or not begun.height:
         return None
-    return _same_numbers(begun, "warning", f"the model has {count(int(layers), 'layers')} that draw")  # type: ignore[arg-type]
+    if layers:
+        return _same_numbers(begun, "warning", f"the model has {count(int(layers), 'layers')} that draw")  # type: ignore[arg-type]
+    return _same_noise(evidence, name, states)
+
+
+def _same_noise(evidence: Evidence, name: str, states: pl.DataFrame) -> Diagnosis | None:
+    """Samples that random numbers change, drawn alike on all ranks: equal states that move within an epoch."""
+    measured = evidence.measured
+    alone = {block: launch for launch, block in measured.timed_by_block.get(configuration_name(1), ())}
+    for launch, block in measured.timed_by_block.get(name, ()):
+        early = states.filter((pl.col("launch") == launch) & pl.col("step").is_between(1, 2))
+        epochs = measured.table("samples").filter((pl.col("launch") == launch) & (pl.col("step") <= 2))["epoch"]
+        moved = early.height == 2 and bool(early["agree"].all()) and early["text"].n_unique() == 2 and epochs.n_unique() == 1
+        if moved and block in alone and (part := next(iter(others(measured, launch, alone[block])), None)):
+            return Diagnosis(
+                fault="same_random_numbers",
+                severity="warning",
+                evidence=f"random numbers change the samples of launch {launch} ({words_of(part.part)}), and their state is equal on all ranks "
+                "in every step: every rank draws the same noise",
+                remedy="add the rank to the seed after the model is built",
+            )
+    return None
 
 
 def _same_numbers(rows: pl.DataFrame, severity: Severity, why: str) -> Diagnosis:

@@ -17,6 +17,7 @@ The first known fault with evidence in the record, in this order: an earlier fau
 | C | parameters diverge later: restored states (`fireassay.verdict.evidence.divergence`) | `optimizer_states_differ` |
 | C | parameters diverge later: not by an update | `parameters_changed_on_one_rank` |
 | B | norms found by torch's clipping differ between ranks, and gradients do not | `clipped_before_reduction` |
+| A contents | samples with other contents than with one worker, on some ranks, or on all without any randomness | `contents_differ_by_rank`, `contents_differ` |
 | C | random states equal where they should differ, or vice versa | `same_random_numbers`, `random_numbers_differ` |
 | B gradient | a multiple of one worker's gradient | `gradient_scaled`, with the factor's name |
 | B | another gradient, with unequal shards | `unequal_shards` |
@@ -46,10 +47,12 @@ from fireassay.frames.training.correctness.first_gradients import Compared, Firs
 from fireassay.frames.training.correctness.later_gradients import Later, compared_later
 from fireassay.frames.training.correctness.sample_ledger import shares
 from fireassay.frames.training.parallelism import Claim, why_not
+from fireassay.metrics.training.correctness import first_losses
 from fireassay.stats.groups.gradient_difference import Part, compare, ratio_name, tolerance
 from fireassay.verdict.evidence.divergence import Diagnosis
 from fireassay.verdict.evidence.fault_evidence import (
     Evidence,
+    altered,
     averaged_later,
     clipped_before_reduction,
     collect,
@@ -68,6 +71,13 @@ GROWN = 4.0  # times the angle between the gradients, or the spread of their nor
 AVERAGE_ONCE = (
     "average over ranks and batches exactly once: DDP divides by the worker count by itself, and a loss divided by the "
     "number of accumulated batches is not to be averaged again"
+)
+FAR: Final = 100.0  # times the rounding error of a precision: no rounding, where no limit is known
+SAME_LOSS: Final = 1e-3  # relative
+IN_FLOAT64: Final = "compare in float64: a difference that remains is a fault of the distribution"
+NO_ROUNDING: Final = (
+    "this is no rounding. If the losses differ too, look for labels, a loss or a model that differ on some rank or with the worker count; "
+    "if they agree, look at the backward pass and at how gradients are averaged"
 )
 SUMS = 251  # from this many numbers on, each may be a sum of many elements
 
@@ -155,9 +165,21 @@ def other_gradient(evidence: Evidence, name: str) -> Diagnosis | None:
         fault="gradient_differs",
         layer="gradient",
         severity="note" if not known_ids else "fail" if error > known.certain else "warning",
-        evidence=numbers if known_ids else f"{numbers}; but it is unknown whether the samples were the same",
-        remedy="compare in float64: a difference that remains is a fault of the distribution",
+        evidence=numbers + _losses(evidence, compared) if known_ids else f"{numbers}; but it is unknown whether the samples were the same",
+        remedy=NO_ROUNDING if known_ids and error > min(known.certain, FAR * known.error) else IN_FLOAT64,
     )
+
+
+def _losses(evidence: Evidence, compared: Compared) -> str:
+    """What the losses of the same step add: whether the difference lies before the gradients."""
+    rows = first_losses(evidence.measured).filter(pl.col("step") == compared.first.step).select("launch", "loss").iter_rows()
+    known = dict(rows)
+    loss, right = (known.get(launch, math.nan) for launch in (compared.first.launch, compared.reference))
+    if not (math.isfinite(loss) and math.isfinite(right)):
+        return ""
+    if abs(loss - right) > SAME_LOSS * abs(right):
+        return f"; the loss of that step differs too ({given(loss, digits=4)}, one worker's {given(right, digits=4)})"
+    return "; the losses of that step agree"
 
 
 def _reduced_in(compared: Compared) -> str | None:
@@ -296,6 +318,7 @@ TESTS: Final[tuple[tuple[Callable[[Evidence, str], Diagnosis | None], Claim], ..
     (other_beginning, "replicas"),
     (unsynchronised, "replicas"),
     (clipped_before_reduction, "gradients"),
+    (altered, "samples"),
     (random_states, "random numbers"),
     (scaled, "gradients"),
     (other_gradient, "gradients"),

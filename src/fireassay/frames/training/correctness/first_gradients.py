@@ -21,8 +21,9 @@ from numpy.typing import NDArray
 from fireassay.estimates.estimate import Absent
 from fireassay.frames.record_data import RecordData
 from fireassay.frames.record_tables import once_per_record
+from fireassay.frames.training.correctness.contents import others, words_of
 from fireassay.frames.training.correctness.sample_ledger import known_samples
-from fireassay.frames.training.parallel_evidence import hashes
+from fireassay.frames.training.parallel_evidence import evenly, hashes
 from fireassay.frames.training.parallelism import absent
 from fireassay.stats.groups.gradient_difference import Difference, Part, compare, tolerance
 
@@ -131,7 +132,7 @@ def firsts(measured: RecordData) -> tuple[First, ...]:
 @once_per_record
 def laters(measured: RecordData) -> tuple[First, ...]:
     """The gradients of later steps checked on all ranks, by launch and step: norms, and some elements instead of the sums."""
-    rows = measured.table("gradients").filter(pl.col("incarnation") == 0)
+    rows = evenly(measured, measured.table("gradients").filter(pl.col("incarnation") == 0))
     rows = rows.filter(pl.col("step") > pl.col("step").min().over("launch"))
     joined = rows.join(measured.timed.select("launch", "configuration", "workers", "block"), on="launch")
     parts = joined.sort("launch", "step", "rank", "parameter").partition_by("launch", "step", maintain_order=True)
@@ -251,11 +252,23 @@ def other_step(first: First, alone: First) -> str:
 def other_samples(measured: RecordData, first: First, alone: First, batches: Mapping[int, object]) -> str:
     """Why the samples differ from one worker's; empty if they match."""
     if _known_samples(first, alone, batches):
-        same = batches[first.launch] == batches[alone.launch]
-        return "" if same else "one worker's first step used other samples"
+        if batches[first.launch] != batches[alone.launch]:
+            return "one worker's first step used other samples"
+        return other_contents(measured, first.launch, alone.launch, first.step)
     if measured.mode != "strong":
         return "whether one worker's first step used the same samples is unknown; call probe.samples(ids)"
     return _other_amount(measured, first, alone)
+
+
+def other_contents(measured: RecordData, launch: int, alone: int, step: int) -> str:
+    """Why equal ids are not the same batch, in the steps up to this one; empty if their contents are equal or unknown."""
+    for other in others(measured, launch, alone, until=step):
+        changed, compared = sum(other.different.values()), sum(other.compared.values())
+        return (
+            f"{changed} of {compared} samples have other contents than with one worker ({words_of(other.part)}), as random augmentation gives "
+            "them: this is another batch"
+        )
+    return ""
 
 
 def _known_samples(first: First, alone: First, batches: Mapping[int, object]) -> bool:

@@ -33,6 +33,7 @@ from fireassay.frames.training.correctness.first_gradients import (
     other_step,
     samples_until,
 )
+from fireassay.frames.training.parallel_evidence import evenly
 from fireassay.frames.training.work import loss_curves
 from fireassay.stats.groups.gradient_difference import direction, tolerance
 
@@ -79,7 +80,9 @@ def compared_later(measured: RecordData) -> tuple[Later, ...]:
 @once_per_record
 def clips(measured: RecordData) -> Mapping[tuple[int, int], Mapping[int, Clip]]:
     """(launch, step) -> rank -> clipping, of timed launches in their first incarnation."""
-    rows = measured.table("fingerprints").filter(pl.col("what").is_in(["clip_norm", "clip_limit"]) & (pl.col("incarnation") == 0))
+    rows = evenly(measured, measured.table("fingerprints")).filter(
+        pl.col("what").is_in(["clip_norm", "clip_limit"]) & (pl.col("incarnation") == 0)
+    )
     reported = rows.join(measured.timed.select("launch"), on="launch", how="semi")
     kept = reported.group_by("launch", "step", "rank", "what", maintain_order=True).agg("value")
     readings: dict[tuple[int, int], dict[int, dict[str, tuple[float, ...]]]] = {}

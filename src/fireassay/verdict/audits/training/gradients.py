@@ -13,13 +13,13 @@ import polars as pl
 from fireassay.estimates.estimate import Absent, Estimate, Value
 from fireassay.estimates.format import count, given, show
 from fireassay.frames.record_data import RecordData, effective_steps
-from fireassay.frames.training.correctness.first_gradients import worst
+from fireassay.frames.training.correctness.first_gradients import other_contents, worst
 from fireassay.frames.training.parallel_evidence import hashes
 from fireassay.frames.training.parallelism import why_not
 from fireassay.metrics.metric import LAUNCHED, Results
 from fireassay.verdict.audits.audit import TRAINING, Audits
 from fireassay.verdict.evidence.affected import by_configuration
-from fireassay.verdict.evidence.gradient_faults import diagnose
+from fireassay.verdict.evidence.gradient_faults import diagnose, legitimate
 from fireassay.verdict.types import Finding
 
 AUDITS = Audits(about=TRAINING)
@@ -73,15 +73,24 @@ def examine_same_loss(measured: RecordData, results: Results) -> Iterator[Findin
     """A warning per configuration with a different first loss.
 
     With equal seed and global batch, first losses differ only by rounding. A larger difference means other initial parameters, another
-    batch or another loss reduction. Checked only if the ledger or declared strong scaling shows equal batches; later losses are advisory,
+    batch or another loss reduction. Not if layers draw random numbers or normalise by the rank's batch. Checked only if the ledger or declared strong scaling shows equal batches; later losses are advisory,
     since rounding grows.
     """
     if measured.mode != "strong":
         return
     for name in measured.configurations:
+        if legitimate(measured, name) or _other_contents(measured, name):
+            continue
         if (evidence := _same_loss_evidence(measured, results["loss_deviation"][name])) is not None:
             remedy = "give all worker counts the same seed, the same global batch and a loss averaged over the global batch"
             yield Finding("first_loss_differs", "warning", name, evidence, remedy)
+
+
+def _other_contents(measured: RecordData, name: str) -> bool:
+    """True if some launch's first batch has other contents than that of one worker's: another batch has another loss."""
+    alone = {block: launch for launch, block in measured.timed_by_block.get(measured.base, ())}
+    launches = measured.timed_by_block.get(name, ())
+    return any(block in alone and other_contents(measured, launch, alone[block], 0) for launch, block in launches)
 
 
 def _same_loss_evidence(measured: RecordData, value: Value) -> str | None:

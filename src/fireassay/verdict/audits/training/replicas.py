@@ -10,7 +10,7 @@ import polars as pl
 
 from fireassay.estimates.format import count, given
 from fireassay.frames.record_data import TOLERANCE, RecordData, effective_steps, items_per_step
-from fireassay.frames.training.parallel_evidence import hashes
+from fireassay.frames.training.parallel_evidence import evenly, hashes, uneven
 from fireassay.frames.training.parallelism import DECLARE, WORDS, Parallelism, parallelism, why_not
 from fireassay.metrics.metric import LAUNCHED, Results
 from fireassay.spec.plan import configuration_name
@@ -56,6 +56,22 @@ def examine_replicas(measured: RecordData, _: Results) -> Iterator[Finding]:
             yield replace(named, evidence=f"{named.evidence}{_replicas_launches(apart)}").finding(name)
         elif apart.height and not why_not(measured, name, "replicas"):
             yield _replicas_finding(measured, name, apart)
+
+
+@AUDITS.add("uneven_steps", "Did all ranks make equally many steps?", title="uneven steps")
+def examine_uneven(measured: RecordData, _: Results) -> Iterator[Finding]:
+    """A note per configuration: what is compared by the number of a step is not run for such launches."""
+    configurations = dict(measured.timed.select("launch", "configuration").iter_rows())
+    told = {configurations[launch]: launch for launch in sorted(uneven(measured), reverse=True) if launch in configurations}
+    for name, launch in sorted(told.items()):
+        least, most = uneven(measured)[launch]
+        evidence = (
+            f"the ranks of launch {launch} made {least} to {most} steps, so steps of one number are not one step: replicas are compared at the "
+            "start and at the end, gradients in the first step, and nothing else is compared by number"
+        )
+        yield Finding(
+            "uneven_steps", "note", name, evidence, "nothing is wrong under torch's Join; else give every rank equally many batches"
+        )
 
 
 def _replicas_launches(apart: pl.DataFrame) -> str:
@@ -197,7 +213,7 @@ def examine_modes(measured: RecordData, _: Results) -> tuple[Finding, ...]:
     its gradients belong to another model. If no layer depends on the mode, it is a note. The mode is read just before an optimizer step, in
     sampled steps (`instruments/fingerprints/later_gradients.py`). Cannot tell: modes in between.
     """
-    rows = effective_steps(measured.table("fingerprints").filter(pl.col("what") == "mode"))
+    rows = effective_steps(evenly(measured, measured.table("fingerprints")).filter(pl.col("what") == "mode"))
     joined = rows.join(measured.timed.filter(pl.col("workers") > 1).select("launch", "configuration", "workers"), on="launch")
     key = ("launch", "step")
     several = (pl.col("text").n_unique().over(key) > 1) | (pl.col("value").n_unique().over(key) > 1)

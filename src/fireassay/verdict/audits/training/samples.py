@@ -35,9 +35,10 @@ def examine_samples(measured: RecordData, _: Results) -> Iterator[Finding]:
     """
     judged = (*epochs(measured), *epochs(measured, role="fault"))
     for name, named in diagnose(measured).items():
-        if named is not None and named.fault == "shard_read_twice":
+        if named is not None and named.fault in ("shard_read_twice", "contents_differ_by_rank", "contents_differ"):
             yield named.finding(name)
-            continue
+            if named.fault == "shard_read_twice":
+                continue
         if why_not(measured, name, "samples"):
             continue
         finished = [epoch for epoch in judged if epoch.configuration == name and not epoch.interrupted]

@@ -1,0 +1,141 @@
+"""Did the ranks, and one worker, get the same contents for the same samples?
+
+From digests of rows in the steps 0, 1, 2, 4, 8, ... (`fireassay.instruments.fingerprints.batch_contents`). A sample's contents are those of
+the fetched batch and those of what modules were called with, each tensor for itself; by its id they are compared between launches.
+Random augmentation gives equal ids other contents: then nothing that needs equal batches is compared.
+Cannot tell: calls whose rows are not those of the batch, in its order.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Literal
+
+import polars as pl
+
+from fireassay.frames.record_tables import RecordTables, effective_steps, once_per_record
+
+BATCH, INPUT = "batch_contents", "input_contents"
+FEW: Final = 8  # samples that show whether contents are random
+PART: Final = 0.1  # of a rank's samples: fewer other contents are no fault of the rank
+Part = tuple[str, int]  # the called module, or "" for the batch as fetched; the tensor's place
+Same = Literal["same", "different", "partly", "unknown"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Seen:
+    """One sample in one step on one rank."""
+
+    rank: int
+    step: int
+    parts: Mapping[Part, str]
+
+
+@once_per_record
+def told(measured: RecordTables) -> Mapping[int, Mapping[tuple[int, int], tuple[dict[str, Any], ...]]]:
+    """launch -> (step, rank) -> what was recorded there, in order; the batches first."""
+    rows = effective_steps(measured.table("fingerprints").filter(pl.col("what").is_in([BATCH, INPUT])))
+    found: dict[int, dict[tuple[int, int], list[dict[str, Any]]]] = {}
+    for launch, step, rank, text in rows.sort("what", maintain_order=True).select("launch", "step", "rank", "text").iter_rows():
+        found.setdefault(launch, {}).setdefault((step, rank), []).append(json.loads(text))
+    return {launch: {key: tuple(parts) for key, parts in of.items()} for launch, of in found.items()}
+
+
+def likeness(measured: RecordTables, launch: int, workers: int) -> tuple[Same, bool]:
+    """Whether the ranks of a launch got the same rows in every recorded step, and whether those were the same in all of these steps."""
+    steps: dict[int, dict[int, str]] = {}
+    for (step, rank), parts in told(measured).get(launch, {}).items():
+        called = [part["tensors"] for part in parts if "module" in part] or [part["tensors"] for part in parts]
+        steps.setdefault(step, {})[rank] = json.dumps(called)
+    whole = [set(of.values()) for of in steps.values() if len(of) == workers]
+    if not whole:
+        return "unknown", False
+    kinds = max(len(texts) for texts in whole)
+    return "same" if kinds == 1 else "different" if kinds == workers else "partly", len(whole) > 1 and len(set.union(*whole)) == kinds
+
+
+@once_per_record
+def samples(measured: RecordTables) -> Mapping[int, Mapping[int, tuple[Seen, ...]]]:
+    """launch -> sample -> where it was seen."""
+    found: dict[int, dict[int, list[Seen]]] = {}
+    for launch, of in told(measured).items():
+        for (step, rank), parts in of.items():
+            for id, contents in _by_id(parts):
+                found.setdefault(launch, {}).setdefault(id, []).append(Seen(rank=rank, step=step, parts=contents))
+    return {launch: {id: tuple(seen) for id, seen in of_id.items()} for launch, of_id in found.items()}
+
+
+def _by_id(parts: Sequence[dict[str, Any]]) -> Iterator[tuple[int, Mapping[Part, str]]]:
+    batches = [part for part in parts if "module" not in part]
+    ids = [id for batch in batches for id in batch.get("ids", ())]
+    if not ids or any("ids" not in batch for batch in batches):
+        return
+    columns: dict[Part, list[str]] = {}
+    for part in parts:
+        for place, rows in enumerate(part["tensors"]):
+            columns.setdefault((part.get("module", ""), place), []).extend(rows)
+    aligned = {key: rows for key, rows in columns.items() if len(rows) == len(ids)}
+    for index, id in enumerate(ids):
+        yield id, {key: rows[index] for key, rows in aligned.items()}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Other:
+    """How the contents of the same samples differ between a launch and one worker's, in one part."""
+
+    part: Part
+    different: Mapping[int, int]  # rank -> samples with other contents
+    compared: Mapping[int, int]  # rank -> samples
+    steps: Mapping[int, int]  # rank -> steps in which they were compared
+
+    @property
+    def ranks(self) -> tuple[int, ...]:
+        """The ranks with other contents."""
+        return tuple(rank for rank in sorted(self.compared) if self.different[rank] > PART * self.compared[rank])
+
+    @property
+    def equal(self) -> tuple[int, ...]:
+        """The ranks whose contents are those of one worker, and not by chance: in several steps."""
+        return tuple(rank for rank in sorted(self.compared) if not self.different[rank] and self.steps[rank] > 1)
+
+
+def others(measured: RecordTables, launch: int, alone: int, *, until: int | None = None) -> tuple[Other, ...]:
+    """The parts in which the contents of a launch's samples, up to a step, are not those of one worker's launch."""
+    known, right = samples(measured).get(launch, {}), samples(measured).get(alone, {})
+    counts: dict[Part, tuple[dict[int, int], dict[int, int], dict[int, set[int]]]] = {}
+    for id in known.keys() & right.keys():
+        for seen in known[id]:
+            if until is not None and seen.step > until:
+                continue
+            for part, text in seen.parts.items():
+                if texts := {other.parts[part] for other in right[id] if part in other.parts}:
+                    different, compared, steps = counts.setdefault(part, ({}, {}, {}))
+                    different[seen.rank] = different.get(seen.rank, 0) + (text not in texts)
+                    compared[seen.rank] = compared.get(seen.rank, 0) + 1
+                    steps.setdefault(seen.rank, set()).add(seen.step)
+    every = (
+        Other(part=part, different=different, compared=compared, steps={rank: len(of) for rank, of in steps.items()})
+        for part, (different, compared, steps) in sorted(counts.items())
+    )
+    return tuple(other for other in every if other.ranks)
+
+
+def repeats(measured: RecordTables, launch: int, part: Part) -> Literal["random", "fixed", "unknown"]:
+    """Whether a sample that a launch saw again had the same contents."""
+    again = [
+        len({seen.parts[part] for seen in every}) > 1
+        for entries in samples(measured).get(launch, {}).values()
+        if len(every := [seen for seen in entries if part in seen.parts]) > 1
+    ]
+    return "random" if any(again) else "fixed" if len(again) >= FEW else "unknown"
+
+
+def words_of(part: Part) -> str:
+    """A part in words."""
+    module, place = part
+    if module:
+        return f"input {place + 1} of {module}"
+    usually = ("inputs", "labels")
+    return f"tensor {place + 1} of the batch{f', usually the {usually[place]}' if place < len(usually) else ''}"

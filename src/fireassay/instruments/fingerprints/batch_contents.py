@@ -1,0 +1,52 @@
+"""Did two ranks, or one worker, get the same samples, whatever their ids say?
+
+Digests of a batch's rows, tensor by tensor, taken in the steps 0, 1, 2, 4, 8, ...: of a batch as fetched, with the ids of its samples, and
+of what the model and the loss were called with, after the script's own changes. Equal digests: equal rows. Only some elements of a long row
+are read, so that an image costs what a short vector costs.
+
+Cannot tell: rows that differ only between those elements; what reaches a loss that is a function, not a module, beyond the fetched batch.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import zlib
+from collections.abc import Iterable, Sequence
+from typing import Any, Final
+
+BATCH, INPUT = "batch_contents", "input_contents"  # what: as fetched; as called
+MAX_ROWS: Final = 64  # of a batch
+MAX_ELEMENTS: Final = 512  # of a row, evenly spaced
+MAX_TENSORS: Final = 4  # of a batch or a call
+
+
+def due(step: int) -> bool:
+    """True in the steps whose contents are recorded."""
+    return not step & (step - 1)
+
+
+def text(tensors: Iterable[Any], *, ids: Sequence[int] | None = None, of: int | None = None, module: str = "") -> str | None:
+    """JSON: the digests of the rows of each tensor; ids and size of the data set, or the called module. None without any row."""
+    digests = [rows for tensor in list(tensors)[:MAX_TENSORS] if (rows := row_digests(tensor))]
+    if not digests:
+        return None
+    told: dict[str, Any] = {"tensors": digests}
+    if module:
+        told["module"] = module
+    if of is not None:
+        told["of"] = of
+    if ids is not None:
+        told["ids"] = [int(id) for id in ids[:MAX_ROWS]]
+    return json.dumps(told, separators=(",", ":"))
+
+
+def row_digests(tensor: Any) -> list[str]:
+    """Eight hexadecimal digits (CRC-32) per row; empty for a tensor without rows, or one that is sparse or sharded."""
+    if not tensor.dim() or not tensor.numel() or hasattr(tensor, "to_local") or str(tensor.layout) != "torch.strided":
+        return []
+    flat = tensor.detach()[:MAX_ROWS].flatten(1) if tensor.dim() > 1 else tensor.detach()[:MAX_ROWS, None]
+    some = flat[:, :: -(-flat.shape[1] // MAX_ELEMENTS)].cpu().contiguous()
+    width = some.shape[1] * some.element_size()
+    content = bytes((ctypes.c_char * some.numel() * some.element_size()).from_address(some.data_ptr()))
+    return [f"{zlib.crc32(content[at : at + width]):08x}" for at in range(0, len(content), width)]
