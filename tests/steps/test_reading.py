@@ -26,6 +26,7 @@ class Found:
         self.overlap: list[tuple[str, int, int, bool]] = []
         self.reasons: list[str] = []
         self.sizes: list[int] = []
+        self.told: list[tuple[str, int, str]] = []
 
     def step(self, step: int, begin: int, end: int, data: Any, times: Any, pause: Any, exposed: Any, items: Any) -> None:
         self.steps.append({"step": step, "from": begin, "to": end, "data": data, "phases": times, "pause": pause, "items": items})
@@ -45,6 +46,9 @@ class Found:
     def unknown_samples(self, now: int, step: int, reason: str) -> None:
         self.reasons.append(reason)
 
+    def contents(self, what: str, step: int, contents: str) -> None:
+        self.told.append((what, step, contents))
+
     def dataset(self, step: int, size: int) -> None:
         self.sizes.append(size)
 
@@ -57,6 +61,18 @@ def found(rows: Sequence[tuple[Any, ...]]) -> Found:
 
 def source(size: int = 8, left: int = 2) -> Source:
     return Source((1, size), True, left, indexed=True, name=f"data of {size}", opened=1)
+
+
+class View:
+    """The rows of a data set are its ids."""
+
+    number, below = 1, 1
+
+    def rows(self, ids: list[int]) -> list[int]:
+        return ids
+
+    def alive(self) -> bool:
+        return True
 
 
 def batch(of: Source | None = None, ids: list[int] | None = None, items: float = 4.0) -> Fetched:
@@ -103,6 +119,50 @@ def test_accumulation_adds_batches_phases_and_losses() -> None:
     out = found([*rows, *update(20, 21), (e.ASK_TURN, 25)])
     assert [(row["data"], row["phases"], row["items"]) for row in out.steps] == [(2, (6, 10, 1), 8.0)]
     assert out.losses == [(0, 0.5)]
+
+
+def test_contents_are_told_of_the_step_that_trains_on_the_batch_and_of_no_other() -> None:
+    """The second batch was fetched in the same step, and is never used."""
+    one, other = batch(), batch()
+    rows = [
+        (e.BEGIN, 0, 0),
+        (e.ASK, 0),
+        (e.GOT, 1, one),
+        (e.CONTENTS, 1, one, "digests"),
+        (e.ASK, 2),
+        (e.GOT, 3, other),
+        (e.CONTENTS, 3, other, "no"),
+    ]
+    out = found([*rows, *forward(3, 4, [(one, None)]), *backward(4, 5), *update(5, 6), (e.ASK_TURN, 7)])
+    assert out.told == [("batch_contents", 0, "digests")]
+
+
+SCORED = 0  # flags of a pass in evaluation mode, without gradients
+
+
+@pytest.mark.parametrize("flags", [TRAINS, GRADIENTS])  # the training goes on in training mode, or in evaluation mode
+def test_a_batch_that_the_trained_module_scored_is_not_taken_for_the_next_training_batch(flags: int) -> None:
+    """Trained without a loader; validated on one batch of a new iterator, which is never asked again. The next pass gets a tensor of unknown
+    origin: the held-out batch is not it. 2 ms of the second step are the evaluation's."""
+    data = source(left=1)
+    data.view = View()
+    held_out = batch(data, [0, 1, 2, 3])
+    first = [(e.BEGIN, 0, 0), (e.TRAINS, 0, {7}), *forward(0, 2, unknown=True), *backward(2, 4), *update(4, 5)]
+    validated = [(e.ASK, 6), (e.GOT, 7, held_out), *forward(7, 8, [(held_out, None)], SCORED)]
+    second = [*forward(9, 11, flags=flags, unknown=True), *backward(11, 13), *update(13, 14)]
+    out = found([*first, (e.TURN, 5, 5, None, False), *validated, *second, (e.END, 20, True, None, True)])
+    assert [row["items"] for row in out.steps] == [None, None]
+    assert out.overlap == [("data of 8", 4, 0, False)]
+    assert out.ids == []
+    assert out.evaluations == [(1, 6, 2)]
+
+
+def test_a_batch_that_another_module_saw_first_is_trained_on() -> None:
+    """A teacher's outputs: the student gets a copy of the same batch."""
+    one = batch(source(), [0, 1, 2, 3])
+    rows = [(e.BEGIN, 0, 0), *forward(0, 1, unknown=True), *backward(1, 2), *update(2, 3), (e.ASK_TURN, 4), (e.GOT, 5, one)]
+    rows += [*forward(5, 6, [(one, None)], SCORED, module=8), *forward(6, 7, unknown=True), *backward(7, 8), *update(8, 9)]
+    assert [row["items"] for row in found([*rows, (e.END, 10, True, None, True)]).steps] == [None, 4.0]
 
 
 def test_passes_of_a_closure_are_no_time_of_the_optimizer() -> None:

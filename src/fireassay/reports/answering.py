@@ -25,6 +25,7 @@ TONES: Final[dict[str, Tone]] = {
 }
 WORST: Final[tuple[Status, ...]] = ("INVALID", "FAIL", "INCONCLUSIVE")
 DISTURBANCES: Final = ("foreign_load", "steal", "throttled", "slow_sentinel", "drift")  # of the machine: told before anything else
+ASSUMED: Final = ("distinct_samples_unknown",)  # notes on what the numbers take for granted
 MAX_ROWS: Final = 8  # configurations in a brief table
 MAX_DOUBT_LENGTH: Final = 115  # characters of one doubt
 PERCENT: Final = Scale(factor=100.0, after=" %")
@@ -69,7 +70,7 @@ def cell(view: View, metric: str, key: str, *, bare: bool = True) -> Number | No
 
 def doubts(view: View, longest: int = MAX_DOUBT_LENGTH) -> Line:
     """What weakens the numbers, in one line; `longest`: most characters of the first, which is quoted; the others are named."""
-    groups = [group for group in grouping.findings(view) if group.severity in ("fail", "warning")]
+    groups = [group for group in grouping.findings(view) if group.severity in ("fail", "warning") or group.rule in ASSUMED]
     groups.sort(key=lambda group: (group.rule not in DISTURBANCES, len(group.told[0].sentence)))
     if not groups:
         return Line(label="doubts", text="none: every audit passed", target="findings")

@@ -171,6 +171,14 @@ def test_another_word_for_it_contradicts_nothing(declared: str, said: dict[str, 
     assert not Made(declared=declared, **said).found().contradicted
 
 
+def test_steps_that_reduce_gradients_again_do_not_make_parted_replicas_local_sgd() -> None:
+    """Every second step under no_sync: the replicas are equal after the first step, part in the second and never meet again."""
+    parted = {0: "aa", 1: "bb", 2: "cd", 3: "ef", 4: "gh", 8: "ij"}
+    assert Made(ddp=[2]).hashed(parted).calls([0, 2, 4, 6]).found().kind == "data"
+    averaged = {0: "aa", 1: "bb", 2: "cd", 3: "ee", 4: "gh", 5: "ii", 8: "jk"}
+    assert Made(ddp=[2]).hashed(averaged).calls([0, 2, 4, 6]).found().kind == "local_sgd"
+
+
 def test_averages_that_are_rarer_than_the_run_is_long_are_local_sgd_if_declared() -> None:
     found = other_samples(declared="local_sgd").hashed(PARTING).found()
     assert (found.kind, found.contradicted, found.alone) == ("local_sgd", False, False)

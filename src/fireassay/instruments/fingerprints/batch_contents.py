@@ -28,10 +28,11 @@ def due(step: int) -> bool:
 
 def text(tensors: Iterable[Any], *, ids: Sequence[int] | None = None, of: int | None = None, module: str = "") -> str | None:
     """JSON: the digests of the rows of each tensor; ids and size of the data set, or the called module. None without any row."""
-    digests = [rows for tensor in list(tensors)[:MAX_TENSORS] if (rows := row_digests(tensor))]
-    if not digests:
+    usable = [(tensor, digests) for tensor in list(tensors)[:MAX_TENSORS] if (digests := row_digests(tensor))]
+    if not usable:
         return None
-    told: dict[str, Any] = {"tensors": digests}
+    told: dict[str, Any] = {"tensors": [digests for _, digests in usable], "rows": int(usable[0][0].shape[0])}
+    told["sizes"] = [int(tensor[0].numel()) for tensor, _ in usable]  # of a row: padded otherwise, a sample is not comparable
     if module:
         told["module"] = module
     if of is not None:

@@ -134,11 +134,11 @@ def trained(model: Any, optimizers: Iterable[Any] = ()) -> frozenset[str]:
 
 
 def without_optimizer(model: Any, optimizers: Iterable[Any]) -> list[str]:
-    """The trainable parameters that no optimizer holds; none where no optimizer is known."""
+    """The parameters with a gradient that no optimizer holds; none where no optimizer is known."""
     known = list(optimizers)
     held = {id(parameter) for optimizer in known for _, _, parameter in _trained(optimizer)}
     named = unwrap(model).named_parameters() if known else ()
-    return [name for name, parameter in named if parameter.requires_grad and id(parameter) not in held]
+    return [name for name, parameter in named if parameter.grad is not None and id(parameter) not in held]
 
 
 def _is_reduced(module: Any) -> bool:

@@ -252,7 +252,7 @@ class WatchedModel:
                 self._fingerprint(what, text=text)
             if (statistics := batch_statistics.statistics(watch.model)) is not None:
                 self._recorder.append("fingerprints", (*self._key, "batch_statistics", *statistics))
-            if outside := model_hash.without_optimizer(watch.model, self.optimizers):
+            if step and (outside := model_hash.without_optimizer(watch.model, self.optimizers)):
                 self._fingerprint("without_optimizer", text=json.dumps(outside))
             rate = watch.learning_rate()
             if rate is not None:

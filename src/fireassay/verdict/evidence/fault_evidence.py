@@ -14,8 +14,8 @@ import polars as pl
 
 from fireassay.estimates.format import count, given
 from fireassay.frames.record_data import RecordData, effective_steps
-from fireassay.frames.training.correctness.first_gradients import Compared, First, compared, firsts, laters
 from fireassay.frames.training.correctness.contents import Other, others, repeats, words_of
+from fireassay.frames.training.correctness.first_gradients import Compared, First, compared, firsts, laters
 from fireassay.frames.training.correctness.later_gradients import clipped_apart
 from fireassay.frames.training.correctness.sample_ledger import Epoch, epochs, weights
 from fireassay.frames.training.parallel_evidence import hashes

@@ -17,7 +17,7 @@ The first known fault with evidence in the record, in this order: an earlier fau
 | C | parameters diverge later: restored states (`fireassay.verdict.evidence.divergence`) | `optimizer_states_differ` |
 | C | parameters diverge later: not by an update | `parameters_changed_on_one_rank` |
 | B | norms found by torch's clipping differ between ranks, and gradients do not | `clipped_before_reduction` |
-| A contents | samples with other contents than with one worker, on some ranks, or on all without any randomness | `contents_differ_by_rank`, `contents_differ` |
+| A contents | samples with other contents than one worker's, on some ranks, or on all and not at random | `contents_differ_by_rank`, `contents_differ` |
 | C | random states equal where they should differ, or vice versa | `same_random_numbers`, `random_numbers_differ` |
 | B gradient | a multiple of one worker's gradient | `gradient_scaled`, with the factor's name |
 | B | another gradient, with unequal shards | `unequal_shards` |

@@ -20,7 +20,7 @@ from fireassay.frames.record_tables import RecordTables, effective_steps, once_p
 BATCH, INPUT = "batch_contents", "input_contents"
 FEW: Final = 8  # samples that show whether contents are random
 PART: Final = 0.1  # of a rank's samples: fewer other contents are no fault of the rank
-Part = tuple[str, int]  # the called module, or "" for the batch as fetched; the tensor's place
+Part = tuple[str, int, int]  # the called module, or "" for the batch as fetched; the tensor's place; elements of a row
 Same = Literal["same", "different", "partly", "unknown"]
 
 
@@ -53,6 +53,8 @@ def likeness(measured: RecordTables, launch: int, workers: int) -> tuple[Same, b
     if not whole:
         return "unknown", False
     kinds = max(len(texts) for texts in whole)
+    if kinds == 1 and len(whole) == 1:  # of one step it cannot be told from a benchmark's one batch
+        return "same", True
     return "same" if kinds == 1 else "different" if kinds == workers else "partly", len(whole) > 1 and len(set.union(*whole)) == kinds
 
 
@@ -75,7 +77,8 @@ def _by_id(parts: Sequence[dict[str, Any]]) -> Iterator[tuple[int, Mapping[Part,
     columns: dict[Part, list[str]] = {}
     for part in parts:
         for place, rows in enumerate(part["tensors"]):
-            columns.setdefault((part.get("module", ""), place), []).extend(rows)
+            size = part.get("sizes", ())[place : place + 1]
+            columns.setdefault((part.get("module", ""), place, *(size or [0])), []).extend(rows)
     aligned = {key: rows for key, rows in columns.items() if len(rows) == len(ids)}
     for index, id in enumerate(ids):
         yield id, {key: rows[index] for key, rows in aligned.items()}
@@ -122,6 +125,21 @@ def others(measured: RecordTables, launch: int, alone: int, *, until: int | None
     return tuple(other for other in every if other.ranks)
 
 
+def same_rows(measured: RecordTables, launch: int, alone: int, until: int) -> bool:
+    """True if all rows up to a step are one worker's, in whatever order (a collate function may sort them)."""
+    first, second = (
+        sorted(
+            json.dumps([rows[index] for rows in part["tensors"] if len(rows) > index])
+            for (step, _), parts in told(measured).get(each, {}).items()
+            for part in parts
+            if step <= until and "module" in part
+            for index in range(len(part["tensors"][0]))
+        )
+        for each in (launch, alone)
+    )
+    return bool(first) and first == second
+
+
 def repeats(measured: RecordTables, launch: int, part: Part) -> Literal["random", "fixed", "unknown"]:
     """Whether a sample that a launch saw again had the same contents."""
     again = [
@@ -134,7 +152,7 @@ def repeats(measured: RecordTables, launch: int, part: Part) -> Literal["random"
 
 def words_of(part: Part) -> str:
     """A part in words."""
-    module, place = part
+    module, place, _ = part
     if module:
         return f"input {place + 1} of {module}"
     usually = ("inputs", "labels")

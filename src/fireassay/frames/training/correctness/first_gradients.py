@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from fireassay.estimates.estimate import Absent
 from fireassay.frames.record_data import RecordData
 from fireassay.frames.record_tables import once_per_record
-from fireassay.frames.training.correctness.contents import others, words_of
+from fireassay.frames.training.correctness.contents import others, same_rows, words_of
 from fireassay.frames.training.correctness.sample_ledger import known_samples
 from fireassay.frames.training.parallel_evidence import evenly, hashes
 from fireassay.frames.training.parallelism import absent
@@ -262,7 +262,7 @@ def other_samples(measured: RecordData, first: First, alone: First, batches: Map
 
 def other_contents(measured: RecordData, launch: int, alone: int, step: int) -> str:
     """Why equal ids are not the same batch, in the steps up to this one; empty if their contents are equal or unknown."""
-    for other in others(measured, launch, alone, until=step):
+    for other in () if same_rows(measured, launch, alone, step) else others(measured, launch, alone, until=step):
         changed, compared = sum(other.different.values()), sum(other.compared.values())
         return (
             f"{changed} of {compared} samples have other contents than with one worker ({words_of(other.part)}), as random augmentation gives "

@@ -73,8 +73,8 @@ def examine_same_loss(measured: RecordData, results: Results) -> Iterator[Findin
     """A warning per configuration with a different first loss.
 
     With equal seed and global batch, first losses differ only by rounding. A larger difference means other initial parameters, another
-    batch or another loss reduction. Not if layers draw random numbers or normalise by the rank's batch. Checked only if the ledger or declared strong scaling shows equal batches; later losses are advisory,
-    since rounding grows.
+    batch or another loss reduction. Not where layers draw random numbers or normalise by the rank's batch, or contents differ. Checked only if the
+    ledger or declared strong scaling shows equal batches; later losses are advisory, since rounding grows.
     """
     if measured.mode != "strong":
         return

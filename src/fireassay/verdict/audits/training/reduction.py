@@ -63,7 +63,7 @@ def _findings(measured: RecordData, name: str, launch: int, told: dict[str, Any]
     usual = 2 + nbytes / (USUAL_MB << 20)
     if bucket and bucket < SMALL_BYTES and calls > MIN_CALLS + passes * usual:
         evidence = (
-            f"the gradients of a step are sent in {given(calls, digits=3)} calls of {given(nbytes / calls / 1024, digits=2)} KiB: bucket_cap_mb is "
+            f"the gradients of a step are sent in {given(calls, digits=3)} calls of {given(nbytes / calls / 1024, digits=3)} KiB: bucket_cap_mb is "
             f"{given(bucket / (1 << 20), digits=2)}, where {USUAL_MB} (the default) would make {count(int(usual), 'calls')}"
         )
         yield Finding("small_buckets", "note", name, evidence, "leave bucket_cap_mb at its default, or try larger ones with `assay tune`")

@@ -22,6 +22,7 @@ from fireassay.verdict.types import Finding
 AUDITS = Audits(about=TRAINING)
 MIN_CHECKS: Final = 3
 MIN_STEPS: Final = 4
+EARLY: Final = 4  # the last of the steps whose batches are held against each other
 DIGITS: Final = 8  # of a parameter's hash
 MANY: Final = 3  # parameters named
 
@@ -74,9 +75,10 @@ def _unchanged(measured: RecordData, name: str, rows: pl.DataFrame) -> Finding |
     equal = next((index for index in range(len(texts)) if len(set(texts[index:])) == 1), len(texts))
     if len(texts) - equal < MIN_CHECKS or steps[-1] - steps[equal] < max(MIN_STEPS, steps[-1] / 3):
         return None
-    outside = _outside(measured, launch)
+    held = f"; no optimizer holds any of its {count(len(_names(measured, launch)), 'parameters')}" if _all_outside(measured, launch) else ""
+    if not held and not _stepped(measured, launch, steps[equal]):
+        return None
     if equal == 0:
-        held = f"; no optimizer holds any of its {count(len(outside), 'parameters')}" if outside and _all_outside(measured, launch) else ""
         evidence = f"the parameters of the model that is trained did not change in {count(steps[-1], 'steps')} of launch {launch}{held}"
         remedy = "make the optimizer from the parameters of the model that is called, after the model is replaced, moved or wrapped"
         return Finding("parameters_never_change", "fail" if held else "warning", name, evidence, remedy)
@@ -88,7 +90,7 @@ def _unchanged(measured: RecordData, name: str, rows: pl.DataFrame) -> Finding |
 
 
 def _outside(measured: RecordData, launch: int) -> list[str]:
-    """The trainable parameters that no optimizer held at any check."""
+    """The parameters with a gradient that no optimizer held at any check."""
     rows = measured.table("fingerprints").filter(
         (pl.col("launch") == launch) & (pl.col("rank") == 0) & (pl.col("what") == "without_optimizer")
     )
@@ -97,7 +99,13 @@ def _outside(measured: RecordData, launch: int) -> list[str]:
 
 
 def _all_outside(measured: RecordData, launch: int) -> bool:
-    return len(_outside(measured, launch)) == len(_names(measured, launch)) > 0
+    return bool(names := _names(measured, launch)) and set(names) <= set(_outside(measured, launch))
+
+
+def _stepped(measured: RecordData, launch: int, since: int) -> bool:
+    """True if an optimizer that holds the model stepped since then: it is not another model's turn."""
+    modes = measured.table("fingerprints").filter((pl.col("launch") == launch) & (pl.col("what") == "mode"))
+    return modes.filter(pl.col("step") >= since).height > 0
 
 
 def _names(measured: RecordData, launch: int) -> list[str]:
@@ -160,12 +168,11 @@ def examine_batches(measured: RecordData, _: Results) -> Iterator[Finding]:
         + measured.table("examples").height
     )
     for name in measured.configurations:
-        for launch, _block in measured.timed_by_block.get(name, ()):
-            seen = [
-                json.dumps([part["tensors"] for part in parts]) for (_, rank), parts in told(measured).get(launch, {}).items() if rank == 0
-            ]
-            if len(seen) > MIN_CHECKS and len(set(seen)) == 1:
-                evidence = f"all {len(seen)} compared steps of launch {launch} trained on one and the same batch"
+        for launch, workers in measured.timed.filter(pl.col("configuration") == name).select("launch", "workers").iter_rows():
+            steps = {step: parts for (step, rank), parts in told(measured).get(launch, {}).items() if rank == 0 and step <= EARLY}
+            batches = [part for parts in steps.values() for part in parts if part.get("of", 0) > workers * part["rows"]]
+            if len(batches) == len(steps) > MIN_CHECKS and len({json.dumps(part["tensors"]) for part in batches}) == 1:
+                evidence = f"steps {', '.join(map(str, sorted(steps)))} of launch {launch} trained on one and the same batch, though there are more"
                 remedy = "iterate over the loader: next(iter(loader)) begins it anew each time; for a benchmark nothing is wrong"
                 yield Finding("one_batch_again_and_again", "warning" if evaluates else "note", name, evidence, remedy)
                 break
