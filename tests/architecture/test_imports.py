@@ -16,6 +16,8 @@ pytestmark = pytest.mark.slow
 PARTS = {
     "fireassay.instruments.hooks.passes": "fireassay.instruments.hooks.steps",
     "fireassay.instruments.hooks.updates": "fireassay.instruments.hooks.steps",
+    "fireassay.instruments.hooks.step_contents": "fireassay.instruments.hooks.steps",
+    "fireassay.instruments.hooks.stuck_ranks": "fireassay.instruments.hooks.steps",
     "fireassay.steps.evaluations": "fireassay.steps.reading",
 }
 RULES = ("fireassay.spec.rules.", "fireassay.spec.rules.experiment", "fireassay.spec.sections.tune")  # what the experiment runs on itself
@@ -67,7 +69,7 @@ def test_no_import_cycles(at_run_time_only: bool) -> None:
     """Neither at run time nor by what only type checkers read; imports inside of functions count too.
 
     A rule is annotated with the experiment that it checks, and the experiment runs its rules: to type checkers they are one module. So are
-    the hooks with their parts for passes and updates, and the reader of steps with its evaluations.
+    the hooks with their parts (passes, updates, contents, stuck ranks), and the reader of steps with its evaluations.
     """
     graph = grimp.build_graph("fireassay", cache_dir=None, exclude_type_checking_imports=at_run_time_only)
     # The root's lazy names (`from fireassay import run`) are resolved at run time and are no dependency of the package.
