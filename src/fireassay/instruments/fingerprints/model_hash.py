@@ -42,7 +42,7 @@ class Watch:
         self.device = device_of(model)
         self._optimizer: weakref.ref[Any] | None = None
         self.parameters = parameter_count(model)
-        self.nbytes = sum(value.numel() * value.element_size() for value in model.parameters() if value.requires_grad)
+        self.nbytes = sum(int(getattr(value, "nbytes", 0)) for value in model.parameters() if getattr(value, "requires_grad", True))
         self._quiet, self._rejoined = False, 0  # the last step moved less than the parameters; steps that did after such a one
 
     @property
