@@ -64,8 +64,9 @@ SCORES = (
         "Test Acc (best)",
     ),
     *("AUROC", "Pass@10", "HumanEval", "GSM8K acc", "exact match", "Pearson r", "win rate", "Validation accuracy (mean of 3)"),
+    *("Acc@1", "valAcc", "top1acc", "mAP50", "R@1", "acc5", "Hit@10"),
 )
-ERRORS = ("error rate", "WER", "val loss", "Top-1 error", "test err.", "Perplexity", "RMSE", "eval_loss")
+ERRORS = ("error rate", "WER", "val loss", "Top-1 error", "test err.", "Perplexity", "RMSE", "eval_loss", "Err@1", "testLoss")
 
 
 @pytest.mark.parametrize(("name", "better", "worse"), [*((name, 0.91, 0.7) for name in SCORES), *((name, 0.7, 0.91) for name in ERRORS)])
@@ -137,6 +138,7 @@ LAYOUTS = {
     "along the top": "| Step | 1 GPU | 2 GPUs | 4 GPUs |\n|---|---|---|---|\n| Training time | 612 min | 330 min | 170 min |\n",
     "symbols": "p,T(p),S(p),E(p)\n1,36720,1,1\n2,19800,1.85,.93\n4,10200,3.6,.9\n",
     "multiples": "GPUs,Throughput\n1x A100,100 tok/s\n2x A100,185.5 tok/s\n4x A100,0.36K tok/s\n",
+    "flags": "| Command | Mean [s] |\n|---|---|\n| `make -j1` | 612 |\n| `make -j2` | 330 |\n| `make -j4` | 170 |\n",
     "days": "GPUs,time\n1,0-10:12:00\n2,5:30:00\n4,2:50:00\n",
 }
 
@@ -146,7 +148,7 @@ def test_a_table_is_read_as_people_write_it(text: str, tmp_path: Path, capsys: p
     """612, 330 and 170 minutes: 1.85 and 3.60 times as fast."""
     table = tmp_path / "t.txt"
     table.write_text(text, encoding="utf-8")
-    code, said = asked(capsys, "rubric", table)
+    code, said = asked(capsys, "rubric", table, *(("--use", "seconds=Mean [s]") if "Mean" in text else ()))
     assert code == 0
     assert "4 workers: 3.60 times as fast as 1, efficiency 0.90" in said
     assert " 1.85 " in said or " 1.86 " in said
@@ -175,6 +177,14 @@ def test_a_score_without_a_number_is_said_and_a_baseline_is_a_speedup_of_1(tmp_p
     code, text = asked(capsys, "rubric", table)
     assert (code, "2 workers: 1.90 times as fast as 1" in text) == (0, True)
     assert "Accuracy (looks like quality, and not every cell is a number)" in text
+
+
+def test_a_size_beside_a_number_of_processes_is_not_the_number_of_workers(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    table = tmp_path / "t.txt"
+    table.write_text("Procs   N       Time(s)   GFLOPS\n1       10000   120.5     5.53\n4       20000   250.1     21.3\n", encoding="utf-8")
+    code, text = asked(capsys, "rubric", table)
+    assert (code, "4 workers: 3.85 times as fast as 1" in text) == (0, True)  # 21.3/5.53
+    assert "Not used, and it may matter: N (10000, 20000)" in text
 
 
 def test_a_batch_that_grows_with_the_workers_makes_steps_of_weak_scaling(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

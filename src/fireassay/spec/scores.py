@@ -63,12 +63,21 @@ def is_quality_heading(name: str) -> bool:
     """True if a column of a table of timings holds the quality of the result: a score, or how often or how far it was wrong."""
     if has_word(name, NO_HEADINGS):
         return False
-    return is_score(name) or has_word(name, UNBOUNDED, ("pass@", "map@", "recall@", "ndcg@", "map50")) or _is_error(name)
+    forms = (name, _parted(name))
+    return any(
+        is_score(form) or has_word(form, UNBOUNDED, ("pass@", "recall@", "hit@", "hits@", "p@", "r@")) or _is_error(form) for form in forms
+    )
 
 
 def lower_is_better(name: str) -> bool:
     """True if a lower score is better: a loss, a perplexity, an error."""
-    return has_word(name, WORSE_IF_HIGHER, ("perplexit",)) or _is_error(name)
+    return any(has_word(form, WORSE_IF_HIGHER, ("perplexit",)) or _is_error(form) for form in (name, _parted(name)))
+
+
+def _parted(name: str) -> str:
+    """A heading with its words apart: "valAcc" as "val Acc", "Err@1" as "Err 1", "top1acc" as "top 1 acc", "mAP50" as "mAP 50"."""
+    apart = re.sub(r"(?<=[a-z]{2})(?=[A-Z])|(?<=[A-Za-z])(?=\d)|(?<=\d)(?=[A-Za-z])", " ", name)
+    return apart.replace("@", " ")
 
 
 def _is_error(name: str) -> bool:

@@ -274,7 +274,8 @@ def _of_parts(cell: str) -> Number | None:
 _COUNT: Final = re.compile(r"(?<![\w.,/:])(\d{1,8})(?![\w.,/:])")
 _SINGLE: Final = re.compile(r"(?:single|one)[ -](?:gpu|worker|node|device|core|process|thread|rank)s?\b", re.IGNORECASE)
 _PARALLEL: Final = re.compile(
-    r"\b(?:jobs?|parallel|serial|sequential|gpus?|workers?|process(?:es)?|threads?|nodes?|cores?|ranks?|np|nproc|devices?)\b|\d\s*[x×]\s*[A-Z]",
+    r"\b(?:jobs?|parallel|serial|sequential|gpus?|workers?|process(?:es)?|threads?|nodes?|cores?|ranks?|np|nproc|devices?)\b"
+    r"|(?:^|\s)-[jtnp] ?\d|\d\s*[x×]\s*[A-Z]",
     re.IGNORECASE,
 )
 
@@ -282,6 +283,8 @@ _PARALLEL: Final = re.compile(
 def count_in(cell: str) -> int | None:
     """The number of workers in words: "Serial (1)", "--jobs 4", "1x A100", "single GPU"; None: none, or more than one."""
     text = plain(cell)
+    if (flag := re.search(r"(?:^|\s)-[jtnp] ?(\d{1,8})(?!\S)", text)) is not None:
+        return int(flag[1])
     if (times := re.match(r"(\d{1,8})\s*[x×]\s*(?:[A-Za-z]|$)", text)) is not None:
         return int(times[1])
     found = _COUNT.findall(text)

@@ -130,6 +130,7 @@ def _finer(columns: Sequence[Column]) -> list[Column]:
     """The GPU column if it is the only one besides nodes, else all."""
     if columns[0].heading.meaning != "workers" or len(columns) < 2:
         return list(columns)
+    columns = [column for column in columns if column.heading.word != "n"] or list(columns)  # beside "procs" N is a size
     fine = [column for column in columns if not any(word in column.heading.word for word in _BIG)]
     fine = [column for column in fine if any(word in column.heading.word for word in _SMALL)]
     return fine if len(fine) == 1 else list(columns)
@@ -165,7 +166,7 @@ def _missing(table: Table, columns: Mapping[str, Column]) -> Iterator[Problem]:
     known = (("workers", ("workers",)), ("seconds", MEASURED))
     for needed, meanings in known:
         if not any(meaning in columns for meaning in meanings):
-            timed = [name for index, name in enumerate(table.header) if needed == "seconds" and _holds_times(_cells(table, index))]
+            timed = [name for index, name in enumerate(table.header) if needed == "seconds" and _holds_times(name, _cells(table, index))]
             remedy = " or ".join(f'--use seconds="{name.strip()}"' for name in timed)
             remedy = f"Say which column is the time of the same work: {remedy}." if timed else _close(header, needed)
             yield Problem("row 1", ", ".join(name.strip() for name in header), f"a column named {' or '.join(_NAMES[needed][:3])}", remedy)
@@ -178,9 +179,12 @@ def _close(header: Sequence[str], needed: str) -> str:
     return f'{near} If so: --use {needed}="HEADING".' if near else f'Say which it is: --use {needed}="HEADING".'
 
 
-def _holds_times(cells: Sequence[str]) -> bool:
-    read = [number(cell) for cell in cells]
-    return bool(read) and all(value is not None and value.unit.lower() in SECONDS for value in read)
+def _holds_times(name: str, cells: Sequence[str]) -> bool:
+    """True if each cell is a number with a unit of time, in the cell or in the heading."""
+    read = [number(cell) or number(cell, "comma") for cell in cells]
+    in_heading = re.search(r"[\[(]\s*(\w+)\s*[\])]\s*$", name)
+    unit = in_heading[1].lower() if in_heading else ""
+    return bool(read) and all(value is not None and (value.unit.lower() or unit) in SECONDS for value in read)
 
 
 _NAMES: Final = {"workers": ("workers", "nodes", "GPUs"), "seconds": ("seconds", "step_seconds", "samples/s")}

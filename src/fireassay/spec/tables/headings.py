@@ -45,7 +45,7 @@ _TIME: Final = re.compile(
 )
 _STEP: Final = re.compile(
     r"(?:(?:device|gpu|cpu|wall|train|training|avg|average|mean|median) )?"
-    r"(?:(?:time|s|secs?|seconds|ms|milliseconds) (?:per|/) (?:step|iter|iteration|it|batch)s?|(?:avg |average |mean |median )?"
+    r"(?:(?:time|s|secs?|seconds|ms|milliseconds) ?(?:per|/) ?(?:step|iter|iteration|it|batch)s?|(?:avg |average |mean |median )?"
     r"(?:step|iteration|iter|batch) (?:time|seconds|s|ms)|(?:s|sec|ms)/(?:step|iter|iteration|it|batch))"
 )
 _RATE: Final = re.compile(
@@ -63,8 +63,8 @@ _SPEEDUP: Final = re.compile(
 _EFFICIENCY: Final = re.compile(r"(?:(?:parallel |strong |weak )?(?:scaling )?eff(?:iciency|\.)?|e ?p)")
 _SYMBOL: Final = re.compile(r"([ste]) ?\((?:p|n)\)")
 _GLOBAL_BATCH: Final = re.compile(r"(?:global|total|effective|overall) batch(?: ?size)?|batch(?: ?size)? (?:total|global)|gbs")
-_BATCH: Final = re.compile(r"(?:mini ?|micro ?)?batch(?: ?size)?s?|bs|mbs")
-_OWN_BATCH: Final = re.compile(rf"batch(?: size)? ?(?:/|per) ?{_WORKER}|(?:local|per {_WORKER}) batch(?: size)?")
+_BATCH: Final = re.compile(r"(?:mini ?)?batch(?: ?size)?s?|bs")
+_OWN_BATCH: Final = re.compile(rf"micro ?batch(?: size)?|mbs|batch(?: size)? ?(?:/|per) ?{_WORKER}|(?:local|per {_WORKER}) batch(?: size)?")
 _ACCUMULATION: Final = re.compile(r"(?:grad(?:ient)?s? )?accum(?:ulation)?(?: steps)?")
 _ENERGY: Final = re.compile(r"(?:total )?energy(?: to solution| consumption| consumed| used)?|joules|kwh|wh")
 _POWER: Final = re.compile(r"(?:total |avg |average |mean )?power(?: draw| consumption)?|watts")
@@ -105,7 +105,7 @@ def heading(name: str) -> Heading | None:
         or _derived(base, inside)
         or _amount(base)
         or _rate(base, inside)
-        or _quality(base, inside)
+        or _quality(re.sub(r"[\[(].*?[\])]", " ", name).strip(" :.,*"), base, inside)
     )
 
 
@@ -118,11 +118,11 @@ _WORK_WORDS: Final = re.compile(
 def looks_like(name: str) -> Looks:
     """What an unused column may say nevertheless, by its name."""
     text = _plain(name)
-    if is_quality_heading(text):
+    if is_quality_heading(name):
         return "quality"
     if re.search(r"\$|usd|dollars?|price|cost", text) or _OTHER_MONEY.search(text):
         return "cost"
-    return "work" if _WORK_WORDS.search(text) and not re.search(r"\b(?:time|memory|per|util)|/|%", text) else ""
+    return "work" if text == "n" or (_WORK_WORDS.search(text) and not re.search(r"\b(?:time|memory|per|util)|/|%", text)) else ""
 
 
 def _plain(name: str) -> str:
@@ -202,9 +202,9 @@ def _is_percent(base: str, inside: str) -> bool:
     return "%" in inside or "%" in base or bool(re.search(r"\b(?:pct|percent)\b", f"{base} {inside}"))
 
 
-def _quality(base: str, inside: str) -> Heading | None:
-    """A score under any name: "held-out accuracy", "MMLU (%)", "pass@1", "error rate"."""
-    return Heading(meaning="quality", percent=_is_percent(base, inside)) if is_quality_heading(base) else None
+def _quality(name: str, base: str, inside: str) -> Heading | None:
+    """A score under any name: "held-out accuracy", "MMLU (%)", "pass@1", "valAcc", "error rate"."""
+    return Heading(meaning="quality", percent=_is_percent(base, inside)) if is_quality_heading(name) else None
 
 
 def _amount(base: str) -> Heading | None:
