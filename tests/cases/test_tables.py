@@ -212,7 +212,7 @@ def test_a_table_s_own_speedups_are_held_against_its_times(tmp_path: Path, capsy
         ("cl2_step_batch.toml", ("a step of 24 items is compared with one of 6", "unequal work; per item it is 0.9 times as fast")),
         ("cl5_batch_twice.toml", ("8 sequences with a token each 100 ms generate 80 tokens/s", "is 640 tokens/s")),
         # sqrt(.7915 .2085 / 1319) = 1.12 points, a difference of two 1.58
-        ("leaderboard.toml", ("0.46 apart over 1,319 items", "the standard error of one is 1.12", "of their difference 1.59")),
+        ("leaderboard.toml", ("0.46 points apart over 1,319 items", "the standard error of one is 1.12 points, of their difference 1.59")),
     ],
 )
 def test_a_claim_is_not_sound_and_why(file: str, said: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -> None:

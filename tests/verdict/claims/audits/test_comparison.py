@@ -255,3 +255,20 @@ def test_a_base_that_has_the_advantage_is_not_weak() -> None:
     assert found(claim(baseline={"compile": False}))["baseline_not_equally_optimised"] == "invalid"
     assert "baseline_not_equally_optimised" not in found(claim(baseline={"precision": "fp8"}))
     assert found(claim(baseline={"precision": "float32"}))["baseline_not_equally_optimised"] == "invalid"
+
+
+def test_steps_of_unequal_batches_are_unequal_work_unless_it_is_meant_to_grow() -> None:
+    """Four times the items in 4.4 times the time: 0.9 of the items a second."""
+    base = {"workers": 1, "kind": "one_worker", "value": 0.45, "unit": "s", "global_batch": 6}
+    step = NUMBER | {
+        "metric": "step time",
+        "value": 2.0,
+        "unit": "s",
+        "workers": 4,
+        "baseline": base,
+        "global_batch": 24,
+        "interval": NOTHING,
+    }
+    assert "0.9 times as fast" in the_finding(claim(step | {"scaling": NOTHING}), "unequal_work").evidence
+    assert "unequal_work" not in found(claim(step | {"scaling": "weak"}))
+    assert "unequal_work" not in found(claim(step | {"scaling": NOTHING, "global_batch": 6}))

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.verdict.claiming import LATENCY, NOTHING, NUMBER, THROUGHPUT, claim, found, the_finding
+from tests.verdict.claiming import BASELINE, LATENCY, NOTHING, NUMBER, THROUGHPUT, claim, found, the_finding
 
 
 @pytest.mark.slow
@@ -146,3 +146,19 @@ def test_a_share_of_requests_is_a_percentile(words: str, statistic: str, expecte
 def test_a_goodput_in_percent_of_time_needs_no_objective() -> None:
     goodput = THROUGHPUT | {"metric": "goodput", "unit": "%", "value": 96.2, "interval": {"low": 96, "high": 96.4, "kind": "confidence"}}
     assert found(claim(numbers=[goodput])) == {}
+
+
+@pytest.mark.parametrize("metric", ["time to train", "training time", "time to accuracy"])
+def test_the_time_of_a_whole_training_includes_its_loading_and_its_cold_start(metric: str) -> None:
+    base = BASELINE | {"value": 60.0, "unit": "min"}
+    number = NUMBER | {
+        "metric": metric,
+        "value": 10.0,
+        "unit": "min",
+        "baseline": base,
+        "interval": {"low": 9.8, "high": 10.2, "kind": "confidence"},
+    }
+    said = claim(number | {"statistic": "median", "data_loading_timed": True, "warm_up_excluded": False})
+    assert not {"data_loading_timed", "cold_start"} & set(found(said))
+    step = number | {"metric": "step time", "unit": "ms", "baseline": base | {"unit": "ms"}, "data_loading_timed": True}
+    assert "data_loading_timed" in found(claim(step))

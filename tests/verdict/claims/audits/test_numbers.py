@@ -238,3 +238,26 @@ def test_a_number_without_a_unit_is_named() -> None:
 def test_a_score_needs_no_unit_and_the_whole_claim_is_clear() -> None:
     assert found(claim(numbers=[{"metric": "accuracy", "value": 0.9}])) == {}
     assert found(claim()) == {}
+
+
+@pytest.mark.parametrize(
+    ("rate", "conditions", "contradicts"),
+    [
+        (640.0, {"batch": 8}, True),  # 8 tokens each 100 ms are 80 tokens/s
+        (80.0, {"batch": 8}, False),
+        (70.0, {"concurrency": 8}, False),  # less than they could
+        (640.0, {}, False),  # nobody said how many sequences
+    ],
+)
+def test_sequences_cannot_generate_more_than_a_token_in_the_time_of_one(rate: float, conditions: dict[str, Any], contradicts: bool) -> None:
+    time = LATENCY | {"metric": "TPOT", "value": 100.0, "unit": "ms", "statistic": "mean", "interval": NOTHING, "conditions": conditions}
+    tokens = {
+        "metric": "output token throughput",
+        "value": rate,
+        "unit": "tokens/s",
+        "statistic": "mean",
+        "run": "r1",
+        "conditions": conditions,
+    }
+    said = claim(numbers=[{k: v for k, v in time.items() if v is not NOTHING}, tokens])
+    assert ("numbers_contradict" in found(said)) is contradicts

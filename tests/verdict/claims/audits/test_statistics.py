@@ -284,3 +284,32 @@ def test_of_errors_the_floor_is_all_wrong() -> None:
     made = good(right={1: 40, 2: 40}, quality=quality)
     change(made, "examples", 7, lambda row: 0.9 + 0.002 * int(row[4]))
     assert QUALITY_AT_FLOOR not in wrong(judged(made))
+
+
+# ---- difference of scores ----
+
+OTHER = {"kind": "other_system", "value": 85.44, "unit": "%"}
+SCORE = {"metric": "accuracy", "value": 85.9, "unit": "%", "run": "r", "trials": 1319}
+
+
+@pytest.mark.parametrize(
+    ("text", "numbers", "within"),
+    [
+        # .859 .141 / 1319: one score to 0.96 points, a difference to 1.36; 0.46 is a third of that
+        ("A beats B", [SCORE | {"baseline": OTHER}], True),
+        (
+            "A leads on GSM8K",
+            [{k: v for k, v in SCORE.items() if k != "trials"} | {"of": of, "value": v} for of, v in (("A", 85.9), ("B", 85.4))],
+            True,
+        ),
+        ("A gains", [SCORE | {"metric": "accuracy gain", "value": 0.46, "unit": "points"}], True),
+        ("A beats B", [SCORE | {"value": 90.9, "baseline": OTHER}], False),  # 5.5 points
+        ("A beats B", [SCORE | {"baseline": OTHER, "trials": 100_000}], False),  # 0.16
+        ("A beats B", [SCORE | {"baseline": OTHER, "interval": {"low": 85.6, "high": 86.2, "kind": "confidence"}}], False),
+        ("A is on par with B", [SCORE | {"baseline": OTHER}], False),
+        ("6 times as fast", [NUMBER, SCORE | {"baseline": OTHER, "run": "r1"}], False),  # a score that was held
+    ],
+)
+def test_a_difference_of_scores_is_held_against_its_standard_error(text: str, numbers: list[dict[str, Any]], within: bool) -> None:
+    said = claim(numbers=numbers, claim={"text": text}, quality=None)
+    assert ("scores_within_chance" in found(said)) is within

@@ -18,7 +18,17 @@ from fireassay.verdict.audits.every.tails import PERCENTILE_TRIALS_CONFIDENCE
 from fireassay.verdict.claims.claim import ClaimAudits
 from fireassay.verdict.claims.claimed_numbers import found, improved, unsaid
 from fireassay.verdict.claims.claimed_numbers import found as said_wrong
-from fireassay.verdict.claims.stated.kinds import is_quality, is_relative, is_share, is_wait, lower_is_better, metric_name, statistic
+from fireassay.verdict.claims.stated.gains import MORE
+from fireassay.verdict.claims.stated.kinds import (
+    is_quality,
+    is_relative,
+    is_share,
+    is_wait,
+    lower_is_better,
+    metric_name,
+    statistic,
+    unit_of,
+)
 from fireassay.verdict.claims.stated.objective import (
     confusion,
     direction_contradicts,
@@ -200,33 +210,55 @@ def claim_score_difference(said: Claim) -> Iterator[Finding]:
     The standard error of a share p of n items is sqrt(p (1 - p) / n), of a difference of two the root of the sum of squares if nothing is known
     of the items that both got right (Miller, "Adding error bars to evals", 2024). Records compare item by item, so this concerns claims.
     """
-    for number, base, who in _score_pairs(said):
+    if re.search(EQUAL_SCORES, said.claim.text, flags=re.IGNORECASE) or (
+        improved(said) and not re.search(BETTER_SCORES, said.claim.text, flags=re.IGNORECASE)
+    ):
+        return  # a score beside a speed is claimed to be held: `quality_unmeasured` judges that
+    for number, one, other, words in _score_pairs(said):
         items = _items(said, number)
-        unit = 100.0 if max(abs(number.value), abs(base)) > 1.0 else 1.0
-        shares = (number.value / unit, base / unit)
-        if items is None or number.value == base or not all(0.0 <= share <= 1.0 for share in shares) or _apart(number, base):
+        if items is None or one == other or not (0.0 <= one <= 1.0 and 0.0 <= other <= 1.0):
             continue
-        errors = [math.sqrt(share * (1.0 - share) / items) for share in shares]
+        errors = [math.sqrt(share * (1.0 - share) / items) for share in (one, other)]
         both = math.hypot(*errors)
-        if abs(shares[0] - shares[1]) >= Z_95 * both:
+        if abs(one - other) >= Z_95 * both:
             continue
-        words = (
-            f"{number.label} is {given(number.value)}{who} {given(base)}: {given(abs(number.value - base), 3)} apart over {items:,} items"
+        apart = f"{words}: {given(100.0 * abs(one - other), 3)} points apart over {items:,} items"
+        chance = (
+            f"the standard error of one is {given(100.0 * errors[0], 3)} points, of their difference {given(100.0 * both, 3)} unless paired"
         )
-        chance = f"the standard error of one is {given(errors[0] * unit, 3)}, of their difference {given(both * unit, 3)} unless items are paired"
         remedy = "compare the answers item by item, and publish the interval of the difference; or claim no difference"
-        yield found("scores_within_chance", "warning", number, f"{words}; {chance}", remedy, "quality")
+        yield found("scores_within_chance", "warning", number, f"{apart}; {chance}", remedy, "quality")
 
 
-def _score_pairs(said: Claim) -> Iterator[tuple[Number, float, str]]:
-    """(number, the score that it is held against, words between them) of shares of right answers."""
+BETTER_SCORES: Final = (
+    r"\b(outperforms?|beats?|surpass\w*|more accurate|(better|higher|best|improv\w+) (the |in |on )?(accuracy|quality|scores?|results?))\b"
+)
+EQUAL_SCORES: Final = (
+    r"\b(on par|match(es|ed)?|as (good|accurate) as|same (accuracy|quality|score)|no (loss|difference)|within noise|(statistical )?tie)\b"
+)
+ASSUMED_SHARE: Final = 0.9  # of right answers, where only a difference is given: nearer to a half, chance is larger
+SCORE_CHANGE: Final = ("difference", "delta", "lead", "margin", *MORE)
+
+
+def _score_pairs(said: Claim) -> Iterator[tuple[Number, float, float, str]]:
+    """(number, two shares of right answers that are held against each other, in words); a better one, or two systems."""
     scores = [n for n in said.number if is_quality(n) and is_proportion(n.metric)]
     for number in scores:
-        if number.baseline is not None and number.baseline.value is not None:
-            yield number, number.baseline.value, ", its baseline"
+        base = number.baseline.value if number.baseline is not None else None
+        if base is None and has_word(number.metric, (), SCORE_CHANGE):
+            unit = 1.0 if unit_of(number).kind not in ("points", "percent") and abs(number.value) < 1.0 else 100.0
+            yield number, ASSUMED_SHARE, ASSUMED_SHARE - number.value / unit, f"{number.label} is {given(number.value)}"
+        elif base is not None and number.value > base and not _apart(number, base):
+            yield _pair(number, base, "its baseline")
     for first, other in itertools.combinations([n for n in scores if n.baseline is None and n.of is not None], 2):
-        if metric_name(first.metric) == metric_name(other.metric) and first.of != other.of:
-            yield first, other.value, f", of {other.of}"
+        same = metric_name(first.metric) == metric_name(other.metric) and first.of != other.of
+        if same and not _apart(first, other.value) and not _apart(other, first.value):
+            yield _pair(first, other.value, f"of {other.of}")
+
+
+def _pair(number: Number, other: float, who: str) -> tuple[Number, float, float, str]:
+    unit = 100.0 if max(abs(number.value), abs(other)) > 1.0 else 1.0
+    return number, number.value / unit, other / unit, f"{number.label} is {given(number.value)}, {who} {given(other)}"
 
 
 def _apart(number: Number, base: float) -> bool:
