@@ -145,9 +145,16 @@ def _uncounted(at: int, cells: Sequence[str], column: Column, notes: list[str]) 
     return True
 
 
+def _is_base(text: str) -> bool:
+    """True if a speedup or an efficiency is given as that of the baseline, in words."""
+    return text.lower().strip("() ") in ("baseline", "base", "reference", "ref", "ref.")
+
+
 def _own(cells: Sequence[str], column: Column, decimal_marks: Marks) -> float | None:
     """The table's own speedup or efficiency; None where it is no number."""
     read = number(cells[column.place], decimal_marks.decimal) if column.place < len(cells) else None
+    if read is None and column.place < len(cells) and _is_base(cells[column.place]):
+        return 1.0
     if read is None or read.unit.lower() not in ("", "x"):
         return None
     percent = read.percent or column.heading.percent
@@ -163,7 +170,7 @@ def _value(at: int, meaning: str, cells: Sequence[str], column: Column, decimal_
     read = number(text, decimal_marks.decimal)
     if meaning == "workers" and (read is None or _factor(meaning, read, column.heading) is None) and (count := count_in(text)) is not None:
         read = Number(value=float(count))
-    if read is None and meaning in OWN and text.lower().strip("() ") in ("baseline", "base", "reference", "ref", "ref."):
+    if read is None and meaning in OWN and _is_base(text):
         read = Number(value=1.0)
     if read is None:
         bare = text.lower().lstrip("+-") in ("nan", "inf", "infinity")

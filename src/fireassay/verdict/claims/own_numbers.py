@@ -72,7 +72,7 @@ def _contradicted(
 ) -> str:
     ratios = [own / computed for _, own, computed in pairs if computed]
     middle = sorted(ratios)[len(ratios) // 2]
-    if len(pairs) > 1 and all(abs(ratio / middle - 1.0) <= OWN_AGREES for ratio in ratios):
+    if all(abs(ratio / middle - 1.0) <= OWN_AGREES for ratio in ratios):
         return f"The table's own {name} is {middle:.3g} times the computed one in every row: it is relative to another base than its first row."
     form = "{:.3g}".format if name == "speedup" else "{:.1%}".format
     shown = "; ".join(f"{form(own)} at {row.workers}, computed {form(computed)}" for row, own, computed in off[:MAX_CONTRADICTED])
