@@ -172,7 +172,13 @@ def _unknown(word: str) -> int:
     return _fail(f"there is no verb {word!r}. {remedy} See `assay --help`.", 2)
 
 
+FULL = (28, 122)  # ENOSPC, EDQUOT: whatever writes a file first finds it out
+
+
 def _explain(error: Exception) -> int:
+    import tempfile
+    from pathlib import Path
+
     from fireassay.errors import AssayError, Interrupted
     from fireassay.record.secrets.redact import redact, secret_values
 
@@ -181,6 +187,11 @@ def _explain(error: Exception) -> int:
         return _say(redact(str(error), secrets), error.exit_code)
     if isinstance(error, AssayError):
         return _fail(redact(str(error), secrets), error.exit_code)  # it may quote a line of a file
+    if isinstance(error, OSError) and error.errno in FULL:
+        from fireassay.record.files import explain
+
+        full = explain(error, Path(error.filename or tempfile.gettempdir()), "write")
+        return _fail(redact(str(full), secrets), full.exit_code)
     import traceback
 
     _on_stderr(redact("".join(traceback.format_exception(error)), secrets).removesuffix("\n"))

@@ -28,6 +28,7 @@ from fireassay.spec.experiment import Experiment
 from fireassay.spec.explain import closest, concealed, cut, excerpt_of, key_lines, shown
 from fireassay.spec.keys import Key, keys, siblings
 from fireassay.spec.sections.faults import Fault
+from fireassay.spec.user_file import MAX_DOTS, content, long_key
 
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
@@ -113,11 +114,12 @@ def _text(path: Path, what: str = "an experiment") -> str:
         remedy = f"Give a file in it, for example {path / inside[0]}." if inside else ""
         raise _file_problem(path, "a folder", allowed, remedy)
     try:
-        raw = path.read_bytes()
+        raw = content(path)
     except FileNotFoundError:
         raise _file_problem(path, "no such file", allowed, _similar_file(path)) from None
     except (OSError, ValueError) as error:  # ValueError: null byte in the name
-        raise _file_problem(path, f"a file that cannot be read ({error})", allowed) from None
+        why = error.strerror if isinstance(error, OSError) and error.strerror else error
+        raise _file_problem(path, f"a file that cannot be read ({why})", allowed) from None
     return _decoded(path, raw)
 
 
@@ -138,6 +140,8 @@ _POSITION = re.compile(r"(.*) \(at (?:line (\d+), column (\d+)|end of document)\
 
 
 def _parsed(text: str, source: str) -> dict[str, Any]:
+    if line := long_key(text):
+        raise refuse(f"line {line}", f"a key with more than {MAX_DOTS} dots", "TOML", source=source)
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:

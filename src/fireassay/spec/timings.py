@@ -23,6 +23,7 @@ from fireassay.spec.tables.columns import Stated as Stated
 from fireassay.spec.tables.rows import Timing as Timing
 from fireassay.spec.tables.rows import Timings as Timings
 from fireassay.spec.tables.rows import Values, chosen, decimal, gaps, grouped, is_percent, medians, series, unit_notes, values
+from fireassay.spec.user_file import MAX_TABLE, content
 
 
 def read_timings(path: str | Path, *, work: float | None = None, asked: Stated | None = None) -> Timings:
@@ -33,9 +34,15 @@ def read_timings(path: str | Path, *, work: float | None = None, asked: Stated |
     """
     path = Path(path)
     try:
-        raw = path.read_bytes()
+        raw = content(path, MAX_TABLE)
     except (OSError, ValueError) as error:
-        state = "a folder" if path.is_dir() else "no such file" if isinstance(error, FileNotFoundError) else str(error)
+        state = (
+            "a folder"
+            if path.is_dir()
+            else "no such file"
+            if isinstance(error, FileNotFoundError)
+            else getattr(error, "strerror", None) or str(error)
+        )
         raise refuse(str(path), state, "a CSV file", source=str(path)) from None
     try:
         # Spreadsheets write a byte-order mark, which carries no information.

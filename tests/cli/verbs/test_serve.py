@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import subprocess
 import sys
 import urllib.request
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -55,3 +57,49 @@ def test_without_its_packages_it_says_how_to_get_them(monkeypatch: pytest.Monkey
     monkeypatch.setattr(serve, "find_spec", lambda name: None)
     assert main(["serve"]) == 7
     assert "assay serve needs starlette and uvicorn: pip install 'fireassay[serve]'" in capsys.readouterr().err
+
+
+@pytest.mark.deep
+@pytest.mark.slow
+@pytest.mark.parametrize("head", [b"", b"GET / HTTP/1.1\r\nHost: localhost\r\n"])
+def test_half_open_connections_do_not_lock_it(head: bytes, tmp_path: Path) -> None:
+    """Two hundred connections that send no whole request: the next reader has its page all the same."""
+    again("unsynced", tmp_path / "records", "aaaaaa", 1)
+    command = [sys.executable, "-m", "fireassay", "serve", "--root", str(tmp_path / "records"), "--no-judge"]
+    environment = os.environ | {"XDG_CACHE_HOME": str(tmp_path / "cache")}
+    with ExitStack() as stack, subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as process:
+        assert process.stdout
+        address = process.stdout.readline().split()[3]
+        try:
+            port = int(address.rstrip("/").rpartition(":")[2])
+            for _ in range(200):
+                stack.enter_context(one := socket.create_connection(("127.0.0.1", port), timeout=PROCESS_S))
+                one.sendall(head)
+            with urllib.request.urlopen(address, timeout=PROCESS_S) as reply:
+                assert b"unsynced-aaaaaa" in reply.read()
+        finally:
+            process.send_signal(signal.SIGINT)
+            process.communicate(timeout=PROCESS_S)
+
+
+@pytest.mark.deep
+@pytest.mark.slow
+def test_a_connection_that_asks_nothing_is_closed(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "fireassay", "serve", "--root", str(tmp_path), "--no-judge"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout
+        port = int(process.stdout.readline().split()[3].rstrip("/").rpartition(":")[2])
+        try:
+            for asked in (b"", b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\nGET /half"):
+                with socket.create_connection(("127.0.0.1", port), timeout=PROCESS_S) as one:
+                    one.sendall(asked)
+                    received = 0
+                    try:
+                        while piece := one.recv(65536):  # until the server has had enough
+                            received += len(piece)
+                    except ConnectionResetError:
+                        pass
+                    assert bool(received) is bool(asked)
+        finally:
+            process.send_signal(signal.SIGINT)
+            process.communicate(timeout=PROCESS_S)

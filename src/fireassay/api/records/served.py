@@ -14,6 +14,7 @@ Ended launches come from the streams, the running launch's steps from the progre
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import html
 import ipaddress
@@ -25,7 +26,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from fireassay.api.interim_analysis import Provisional, after_block, blocks_done
 from fireassay.api.records.sides import Sides
@@ -285,18 +286,56 @@ def listening(host: str, port: int) -> socket.socket:
         raise EnvironmentLacks(f"cannot listen on {host}, port {port}: {why}. Give another --port, or none for a free one.") from error
 
 
+REQUEST_S: Final = 5.0  # from a connection, or the end of its last answer, to the head of its next request
+CONNECTIONS: Final = 64
+
+
+def _patient() -> type[asyncio.Protocol]:
+    """uvicorn's protocol, which waits for a request no longer than `REQUEST_S`: half-open connections would otherwise hold every place."""
+    from uvicorn.protocols.http.h11_impl import H11Protocol
+
+    class Patient(H11Protocol):
+        since = 0.0  # when it began to wait
+
+        def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+            super().connection_made(transport)
+            self.wait()
+            waiting = [one for one in self.connections if isinstance(one, Patient) and one.waits()]
+            if len(waiting) > CONNECTIONS // 2:  # a browser opens six
+                min(waiting, key=lambda one: one.since).transport.abort()
+
+        def on_response_complete(self) -> None:
+            super().on_response_complete()
+            self.wait()
+
+        def wait(self) -> None:
+            self.since = self.loop.time()
+            self.loop.call_later(REQUEST_S, self.give_up, self.since)
+
+        def waits(self) -> bool:
+            cycle: Any = self.cycle
+            return cycle is None or bool(cycle.response_complete)
+
+        def give_up(self, since: float) -> None:
+            if self.since == since and self.waits():
+                self.transport.abort()
+
+    return Patient
+
+
 def server(app: Starlette) -> uvicorn.Server:
     """The server; `run(sockets=[...])` serves until Ctrl-C or a termination signal, which it raises again."""
     import uvicorn
 
     config = uvicorn.Config(
         app,
+        http=_patient(),
         log_config=None,
         access_log=False,
         server_header=False,
         lifespan="off",
         ws="none",
-        limit_concurrency=64,
+        limit_concurrency=CONNECTIONS,
         timeout_graceful_shutdown=2,
     )
     return uvicorn.Server(config)

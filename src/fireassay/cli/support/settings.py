@@ -120,16 +120,21 @@ def _given(environment: Mapping[str, str]) -> dict[str, Any]:
         return {}
     import tomllib
 
+    from fireassay.spec.user_file import content, long_key
+
     known = {item.name: item.metadata["allowed"] for item in fields(Settings)}
     try:
-        data = tomllib.loads(path.read_text(encoding="utf-8"))
-        if all(name in known and known[name].fits(value) for name, value in data.items()):
+        text = content(path).decode("utf-8")
+        data = {} if long_key(text) else tomllib.loads(text)
+        if data and all(name in known and known[name].fits(value) for name, value in data.items()):
             return data
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         pass
     from fireassay.spec.load import parse, with_lines
 
     data, text = parse(path, "defaults of the command line")  # raises what is wrong with the file
+    if not data:
+        return {}
     raise SpecError(with_lines(tuple(_problems(data, known)), text), str(path))
 
 

@@ -18,13 +18,14 @@ import json
 import struct
 import tempfile
 import zipfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, NoReturn, TextIO
 
 from fireassay.errors import SpecError, refuse
+from fireassay.spec.user_file import MAX_NESTS, too_nested
 
 CHUNK: Final = 1 << 20  # characters read at a time
 # characters of a value outside the long lists, or of one element of such a list
@@ -69,6 +70,7 @@ class Words(str):
 
 
 NOTHING: Final = Words("nothing")
+NESTS: Final = Words(f"a value with more than {MAX_NESTS:,} lists and objects")
 
 
 class Spool:
@@ -121,6 +123,20 @@ def opened(path: Path) -> TextIO:
         raise place.wrong(Words(f"a file that cannot be read ({error.strerror})"), "a readable file") from None
 
 
+def refuse_links(path: Path, beside: Iterable[Path] = ()) -> None:
+    """Raises SpecError: a folder of results, or one directly below it, holds a link that leads out of it; or a file beside the given one does."""
+    home = path.resolve() if path.is_dir() else path.resolve().parent
+    found = list(beside)
+    if path.is_dir():
+        found += path.iterdir()
+        found += [entry for folder in found if folder.is_dir() and not folder.is_symlink() for entry in folder.iterdir()]
+    for entry in found:
+        if entry.is_symlink() and not entry.resolve().is_relative_to(home):
+            raise Place(entry.name).wrong(
+                Words("a link that leads out of the folder"), "files", "Copy it with the files themselves: cp -rL."
+            )
+
+
 def lines(path: Path) -> Iterator[tuple[Place, str]]:
     """The non-empty lines of a file, each with its place. Raises SpecError: a line is not UTF-8, or longer than 64 MiB."""
     with opened(path) as file:
@@ -137,6 +153,8 @@ def lines(path: Path) -> Iterator[tuple[Place, str]]:
 
 def loads(text: str, place: Place) -> Any:
     """The single JSON value in a string. Raises SpecError."""
+    if too_nested(text):
+        raise place.wrong(NESTS, "JSON as the tool writes it")
     try:
         return json.loads(text)
     except json.JSONDecodeError as error:
@@ -281,6 +299,8 @@ class _Text:
     def _more(self) -> bool:
         """Read more and drop the text before the cursor. False at the end of the file."""
         place, rest = self.place, self._buffer[self._pos :]
+        if too_nested(rest):  # of one unfinished value
+            raise place.wrong(NESTS, "a result as the tool writes it")
         piece = _guarded(lambda: self._file.read(max(CHUNK, len(rest))), place)  # doubles the buffer
         self._buffer, self._pos, self._counted, self._ended = rest + piece, 0, 0, not piece
         return bool(piece)

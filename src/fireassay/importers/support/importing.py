@@ -21,7 +21,7 @@ from fireassay.clock import Clock
 from fireassay.errors import RecordError, SpecError, refuse
 from fireassay.importers import nccl_tests
 from fireassay.importers.support.base import UNSAID, Foreign, Imported, Load, RequestRow, discard, first, record_name
-from fireassay.importers.support.documents import Place, Words, head, opened
+from fireassay.importers.support.documents import Place, Words, head, opened, refuse_links
 from fireassay.record import files
 from fireassay.record import folder as record_folder
 from fireassay.record.declared import REQUESTS
@@ -65,9 +65,11 @@ def import_results(
         EnvironmentLacks: no such tool.
         RecordError: a record cannot be written.
     """
+    refuse_links(path)
     if runs := _of_collectives(path, tool):
         return nccl_tests.import_runs(runs, root, clock=clock, name=name)
     foreign, chosen = _chosen(path, tool)
+    refuse_links(path, (file for one in chosen for file in foreign.beside(one)))
     records: list[RecordFolder] = []
     with ExitStack() as stack:
         loads: list[Load] = []

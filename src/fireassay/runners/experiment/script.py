@@ -34,7 +34,10 @@ def script_path(experiment: Experiment, folder: Path) -> Path:
 def script_identity(experiment: Experiment, folder: Path) -> dict[str, Any]:
     """What `resume` needs to locate the script and to detect changes."""
     script = script_path(experiment, folder)
-    digest = hashlib.sha256(script.read_bytes()).hexdigest() if script.is_file() else None
+    digest = None
+    if script.is_file():
+        with script.open("rb") as file:
+            digest = hashlib.file_digest(file, "sha256").hexdigest()
     return {"folder": str(folder), "path": str(script), "sha256": digest}
 
 

@@ -24,6 +24,7 @@ from fireassay.errors import refuse
 from fireassay.spec.tables.headings import SECONDS, heading
 
 SEPARATORS: Final = (",", "\t", ";", "|")
+MAX_HEADING: Final = 20_000  # characters of a row: each cell of the first is read as a heading in many ways
 MAX_REMARKS: Final = 100  # comment lines before the header
 _RULE: Final = re.compile(r"^\s*\|?\s*:?-+:?\s*(\|\s*:?-+:?\s*)+\|?\s*$")
 _FRAME: Final = re.compile(r"\s*\+(?:[-=]+\+){2,}\s*")
@@ -111,6 +112,8 @@ def plain(cell: str) -> str:
 
 def _delimited(text: str, source: str) -> tuple[list[tuple[int, Cells]], str]:
     lines = [line for line in text.splitlines() if line.strip()][:MAX_REMARKS]
+    if max(map(len, lines), default=0) > MAX_HEADING:
+        raise refuse("a row", f"more than {MAX_HEADING:,} characters", "a table of timings, one row for each worker count", source=source)
     first = next(
         (line for line in lines if not line.lstrip().startswith("#") or max(_worth(line, sign) for sign in SEPARATORS) >= (1, 2)), ""
     )

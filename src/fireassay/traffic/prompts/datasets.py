@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from fireassay.errors import SpecError, refuse
+from fireassay.spec import user_file
 from fireassay.spec.explain import did_you_mean
 from fireassay.spec.sections.serving import Prompts
 from fireassay.traffic.parts import Json
@@ -88,7 +89,7 @@ def load(spec: Prompts, base: Path, cluster: str = "") -> Dataset:
     """
     path = base / Path(spec.source).expanduser()
     try:
-        content = path.read_bytes()
+        content = user_file.content(path, user_file.MAX_DATA)
     except OSError as error:
         raise _problem(spec, f"{spec.source!r}, which cannot be read ({error.strerror})", "a readable file") from None
     try:
@@ -120,8 +121,8 @@ def _guessed(path: Path, text: str) -> str:
         return kind
     first = next((line for line in text.splitlines() if line.strip()), "")
     try:
-        document = json.loads(first)
-    except ValueError:
+        document = json.loads("" if user_file.too_nested(first) else first)
+    except (ValueError, RecursionError):
         return kind
     conversation = _talk(document) if isinstance(document, dict) else None
     return "sharegpt" if conversation and "conversation" in next(name for name in TALKS if name in document) else kind
@@ -189,8 +190,8 @@ def _objects(text: str) -> Iterator[tuple[int, Mapping[str, Any]]]:
         if not line.strip():
             continue
         try:
-            item = json.loads(line)
-        except ValueError as error:
+            item = json.loads("" if user_file.too_nested(line) else line)
+        except (ValueError, RecursionError) as error:
             raise _Broken(number, f"not JSON ({error})", "one JSON object per line") from None
         if not isinstance(item, dict):
             raise _Broken(number, f"JSON that is {_kind(item)}", "one JSON object per line")
@@ -203,9 +204,13 @@ def _records(text: str) -> Iterator[tuple[int, Mapping[str, Any]]]:
         yield from _objects(text)
         return
     try:
+        if user_file.too_nested(text):
+            raise _Broken(0, f"JSON with more than {user_file.MAX_NESTS:,} lists and objects", "one object per line")
         items = json.loads(text)
     except json.JSONDecodeError as error:
         raise _Broken(error.lineno, f"not JSON ({error.msg})", "a JSON list of conversations") from None
+    except RecursionError:
+        raise _Broken(0, "JSON that is nested too deeply", "a JSON list of conversations") from None
     for number, item in enumerate(items, 1):
         if not isinstance(item, dict):
             raise _Broken(0, f"item {number} is {_kind(item)}", "a list of objects")

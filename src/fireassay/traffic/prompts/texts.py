@@ -32,6 +32,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from fireassay.errors import SpecError, refuse
+from fireassay.spec import user_file
 from fireassay.traffic.parts import Json, Prompt
 from fireassay.traffic.prompts.tokens import COMMON, Tokenizer
 
@@ -350,6 +351,7 @@ ADLER: Final = 65521
 ZLIB_HEAD: Final = b"\x78\x01"
 KNOWN: Final = ((SIGNATURE, "image/png"), (b"\xff\xd8\xff", "image/jpeg"), (b"GIF8", "image/gif"), (b"RIFF", "image/webp"))
 FILES_KEPT: Final = 64
+MAX_IMAGE: Final = 16 << 20  # bytes; engines take less
 
 
 class Images:
@@ -378,7 +380,7 @@ class Images:
 def from_file(text: str, folder: Path) -> bytes:
     """An image from a data file: a path relative to it, or a data URL. Raises SpecError: it is not an image."""
     try:
-        content = base64.b64decode(text.partition(",")[2]) if text.startswith("data:") else (folder / text).read_bytes()
+        content = base64.b64decode(text.partition(",")[2]) if text.startswith("data:") else user_file.content(folder / text, MAX_IMAGE)
     except (OSError, ValueError) as error:
         raise _wrong(text, f"which cannot be read ({type(error).__name__})") from None
     if media_type(content) is None:

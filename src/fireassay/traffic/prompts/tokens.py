@@ -19,12 +19,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from fireassay.errors import EnvironmentLacks, SpecError, refuse
+from fireassay.spec import user_file
 from fireassay.traffic.parts import Json
 
 if TYPE_CHECKING:
     import jinja2
     import tokenizers
 
+MAX_TOKENIZER: Final = 256 << 20  # bytes; the largest have 40 million
 FILE: Final = "tokenizer.json"
 INSTALL: Final = 'pip install "fireassay[serving]"'
 WORD_MARKS: Final = "Ġ▁"  # how byte-level and SentencePiece vocabularies write a leading space
@@ -175,7 +177,10 @@ def load(text: str, base: Path) -> Tokenizer:
         import tokenizers
     except ImportError:
         raise EnvironmentLacks(f"a tokenizer needs the package tokenizers. Install it: {INSTALL}") from None
-    content = file.read_bytes()
+    try:
+        content = user_file.content(file, MAX_TOKENIZER)
+    except OSError as error:
+        raise _wrong(text, f"{file.name}, {error.strerror}", f"a {FILE} of the tokenizers package") from None
     try:
         encoder = tokenizers.Tokenizer.from_buffer(content)
     except Exception as error:  # the package raises bare exceptions
@@ -214,7 +219,7 @@ def _template(folder: Path, text: str) -> ChatTemplate | None:
 
 def _source(folder: Path, config: Mapping[str, Any], text: str) -> str | None:
     if (folder / "chat_template.jinja").is_file():
-        return (folder / "chat_template.jinja").read_text("utf-8")
+        return user_file.content(folder / "chat_template.jinja").decode()
     template = config.get("chat_template") or _read_json(folder / "chat_template.json", text).get("chat_template")
     if isinstance(template, list):  # several named templates
         templates = {entry.get("name"): entry.get("template") for entry in template if isinstance(entry, dict)}
@@ -224,10 +229,10 @@ def _source(folder: Path, config: Mapping[str, Any], text: str) -> str | None:
 
 def _read_json(file: Path, text: str) -> dict[str, Any]:
     try:
-        document = json.loads(file.read_bytes())
+        document = json.loads(user_file.content(file, MAX_TOKENIZER))
     except FileNotFoundError:
         return {}
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise _wrong(text, f"{file.name}, which cannot be read ({error})"[:200], "JSON") from None
     return document if isinstance(document, dict) else {}
 

@@ -20,7 +20,7 @@ from fireassay.clock import Clock
 from fireassay.errors import Problem, SpecError, refuse
 from fireassay.importers.harnesses.support.base import Answered, Harness, Run, TaskRun
 from fireassay.importers.support.base import Imported, discard, first, record_name
-from fireassay.importers.support.documents import Place, Words
+from fireassay.importers.support.documents import Place, Words, refuse_links
 from fireassay.quality.rows import AT_ONCE, Asked, write_answers, write_recorded_scores
 from fireassay.quality.scoring.items import Extraction, Item
 from fireassay.record import files
@@ -85,6 +85,7 @@ def import_evaluations(
         for number, path in enumerate(paths, start=1):
             if not path.exists():
                 raise Place(str(path)).wrong(Words("no such file or folder"), f"results of {harness.title}: {harness.files}")
+            refuse_links(path)
             read.append((path, harness.read(path, stack)))
             if on_progress is not None:
                 on_progress(number, 2 * len(paths))

@@ -10,13 +10,14 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from functools import lru_cache, partial
 from itertools import pairwise
+from typing import Final
 
 import numpy as np
 
-from fireassay.errors import EnvironmentLacks
+from fireassay.errors import EnvironmentLacks, refuse
 from fireassay.quality.scoring.text_metric import Array, Options, Prepared, TextMetric, flag, yes
 
 Tokens = Sequence[str]
@@ -106,8 +107,21 @@ def lcs_length(one: Tokens, other: Tokens) -> int:
     """Length of the longest common subsequence: zeros of the last row of bits."""
     if len(one) > len(other):
         one, other = other, one
-    *_, row = bit_rows(one, len(other), positions(other))
+    refuse_long(len(one), len(other))
+    row = 0
+    for row in bit_rows(one, len(other), positions(other, frozenset(one))):  # noqa: B007 - the last one counts
+        pass
     return len(other) - row.bit_count()
+
+
+MAX_PAIRS: Final = 20_000_000_000  # of words that are compared: some five seconds
+
+
+def refuse_long(one: int, other: int, most: int = MAX_PAIRS) -> None:
+    """Raises SpecError: so many words of two texts cannot be compared in reasonable time and memory."""
+    if one * other > most:
+        found = f"an answer and a reference of {one:,} and {other:,} words"
+        raise refuse("rouge", found, f"at most {most:,} pairs of words", "Shorten them, or use rouge_1 or rouge_2.", source="the answers")
 
 
 def bit_rows(tokens: Tokens, length: int, where: Mapping[str, int]) -> Iterator[int]:
@@ -121,14 +135,21 @@ def bit_rows(tokens: Tokens, length: int, where: Mapping[str, int]) -> Iterator[
         yield row
 
 
-def positions(tokens: Tokens) -> dict[str, int]:
-    """Token -> bits at which it stands."""
-    where: dict[str, int] = {}
-    bit = 1
-    for token in tokens:
-        where[token] = where.get(token, 0) | bit
-        bit <<= 1
-    return where
+def positions(tokens: Tokens, wanted: Container[str] | None = None) -> dict[str, int]:
+    """Token -> bits at which it stands; of the wanted tokens."""
+    places: dict[str, list[int]] = {}
+    for place, token in enumerate(tokens):
+        if wanted is None or token in wanted:
+            places.setdefault(token, []).append(place)
+    return {token: _bits(found) for token, found in places.items()}
+
+
+def _bits(places: Sequence[int]) -> int:
+    """Ones at these places, in ascending order, in time linear in the last."""
+    row = bytearray(places[-1] // 8 + 1)
+    for place in places:
+        row[place >> 3] |= 1 << (place & 7)
+    return int.from_bytes(row, "little")
 
 
 def in_sentences(answer: Sequence[Tokens], reference: Sequence[Tokens]) -> Matches:
@@ -137,6 +158,7 @@ def in_sentences(answer: Sequence[Tokens], reference: Sequence[Tokens]) -> Match
         Counter(token for part in answer for token in part),
         Counter(token for part in reference for token in part),
     )
+    refuse_long(sum(map(len, answer)), sum(map(len, reference)), MAX_PAIRS // 8)  # all rows are kept
     common = 0
     for part in reference:
         where = positions(part)

@@ -16,19 +16,24 @@ import io
 import json
 import re
 import zlib
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
 from fireassay.errors import Problem, SpecError, refuse, refuse_any
+from fireassay.spec import user_file
 from fireassay.spec.explain import closest
 from fireassay.spec.explain import did_you_mean as did_you_mean
 from fireassay.spec.explain import shown as shown
 
 MAX_BYTES: Final = 2 * 1024**3
+MAX_RATIO: Final = 40  # of a packed file: text takes a quarter to a tenth
+MIN_UNPACKED: Final = 64 * 1024**2  # that any packed file may have
 MAX_ARRAY_LENGTH: Final = 64 * 1024**2  # characters: an array is read as a whole
 MAX_LINE_LENGTH: Final = 16 * 1024**2  # characters: no answer is longer, and whatever reads it takes a while
+MAX_NAMED: Final = 30  # columns in a message
 SOURCE: Final = "the task's data"
 
 
@@ -72,7 +77,7 @@ def read(path: Path, name: str = "") -> Text:
     try:
         if (size := path.stat().st_size) > MAX_BYTES:
             raise wrong(name, f"{size:,} bytes", f"at most {MAX_BYTES:,}", "Split the file, and evaluate the parts.")
-        content = path.read_bytes()
+        content = user_file.content(path, MAX_BYTES)
     except OSError as error:
         raise wrong(name, f"a file that cannot be read ({error.strerror})", "a readable file") from None
     digest = hashlib.sha256(content).hexdigest()
@@ -103,12 +108,16 @@ def examples(path: Path, shots: int, name: str = "") -> Text:
 
 
 def _unpacked(name: str, content: bytes) -> bytes:
+    most = min(MAX_BYTES, max(MIN_UNPACKED, MAX_RATIO * len(content)))
     try:
-        unpacked = gzip.GzipFile(fileobj=io.BytesIO(content)).read(MAX_BYTES + 1)
+        unpacked = gzip.GzipFile(fileobj=io.BytesIO(content)).read(most + 1)
     except (OSError, EOFError, zlib.error) as error:
         raise wrong(name, f"a file that cannot be unpacked ({error})", "a whole gzip file") from None
-    if len(unpacked) > MAX_BYTES:
-        raise wrong(name, f"more than {MAX_BYTES:,} bytes, unpacked", "a smaller file", "Split the file, and evaluate the parts.")
+    if len(unpacked) > most:
+        fix = "If you trust it, unpack it first, and give the unpacked file."
+        raise wrong(
+            name, f"{len(content):,} bytes that unpack to more than {most:,}", f"at most {MAX_RATIO} times as many, or {most:,}", fix
+        )
     return unpacked
 
 
@@ -149,6 +158,10 @@ def _refuse_long(where: str, text: str) -> None:
 
 def parsed(where: str, text: str) -> Any:
     """JSON; half a surrogate pair, which no file can hold, is U+FFFD, as where an engine sends one."""
+    if user_file.too_nested(text):
+        raise wrong(
+            where, f"JSON with more than {user_file.MAX_NESTS:,} lists and objects", "fewer", "Split the file, and evaluate the parts."
+        )
     try:
         found = json.loads(text)
         return _whole(found) if "\\ud" in text.lower() else found
@@ -183,7 +196,10 @@ def table(file: Text, delimiter: str = ",", header: Sequence[str] = ()) -> Itera
             number += 1
             if len(values) != len(names):
                 raise wrong(
-                    where, f"{len(values)} columns", f"{len(names)}: {', '.join(names)}", "Put a value with commas or quotes in quotes."
+                    where,
+                    f"{len(values)} columns",
+                    f"{len(names)}: {', '.join(names[:MAX_NAMED])}",
+                    "Put a value with commas or quotes in quotes.",
                 )
             yield SourceRow(where=where, number=number, values=dict(zip(names, values, strict=True)))
     except csv.Error as error:
@@ -205,14 +221,14 @@ def tabbed(file: Text, header: Sequence[str] = ()) -> Iterator[SourceRow | Broke
             continue
         number += 1
         if len(values) != len(names):
-            yield Broken(where=where, found=f"{len(values)} columns instead of {len(names)} ({', '.join(names)})")
+            yield Broken(where=where, found=f"{len(values)} columns instead of {len(names)} ({', '.join(names[:MAX_NAMED])})")
         else:
             yield SourceRow(where=where, number=number, values=dict(zip(names, values, strict=True)))
 
 
 def _header(where: str, values: Sequence[str]) -> list[str]:
     names = [value.strip() for value in values]
-    if twice := sorted({name for name in names if names.count(name) > 1}):
+    if twice := sorted(name for name, number in Counter(names).items() if number > 1):
         raise wrong(where, f"the column {shown(twice[0])} twice", "each column once")
     return names
 

@@ -1,0 +1,246 @@
+"""Files that are made to hang their reader, or to fill its memory, end in one sentence: in bounded time, below 1 GB, and never as a defect.
+
+Each attack runs in a process of its own, whose largest memory is measured.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import re
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from fireassay import cli
+from fireassay.spec import user_file
+from tests.limits import PROCESS_S
+
+MAX_MIB: Final = 1000
+MEASURED: Final = """
+import resource, sys, time
+resource.setrlimit(resource.RLIMIT_AS, (6 << 30, 6 << 30))  # the machine outlives what is not bounded
+from fireassay.cli import main
+begin = time.process_time()
+code = main(sys.argv[1:])
+peak = next(int(line.split()[1]) >> 10 for line in open("/proc/self/status") if line.startswith("VmHWM"))
+print(f"\\nmeasured {code} {peak} {time.process_time() - begin:.1f}")
+"""
+NAMED: Final = 'name = "x"\n'
+LEVELS: Final = 200_000
+
+
+@dataclass(frozen=True, kw_only=True)
+class Attack:
+    """A file, the verb that reads it, and a part of the sentence."""
+
+    words: str  # of the command line
+    make: Callable[[Path], object]  # writes it into the folder
+    sentence: str
+    code: int = 2
+    config: str = ""
+    deep: bool = True
+
+
+def text(name: str, content: str) -> Callable[[Path], object]:
+    return lambda folder: (folder / name).write_text(content)
+
+
+def pipe(name: str) -> Callable[[Path], object]:
+    return lambda folder: os.mkfifo(folder / name)
+
+
+def zero(name: str) -> Callable[[Path], object]:
+    return lambda folder: (folder / name).symlink_to("/dev/zero")
+
+
+def packed(folder: Path) -> None:
+    with gzip.open(folder / "answers.jsonl.gz", "wb") as file:
+        for _ in range(600):
+            file.write(b'{"answer": "' + b" " * (1 << 20))
+
+
+def linked(folder: Path) -> None:
+    (folder / "outside").mkdir()
+    (folder / "outside" / "results_2026-01-01T00-00-00.json").write_text('{"results": {}}')
+    (folder / "inside").mkdir()
+    (folder / "inside" / "results_2026-01-01T00-00-00.json").symlink_to(folder / "outside" / "results_2026-01-01T00-00-00.json")
+
+
+def long_answer(folder: Path) -> None:
+    words = " ".join(f"w{number % 5000}" for number in range(1_600_000))
+    row = {"answer": words, "reference": "w1 w2 w3 and w4"}
+    (folder / "answers.jsonl").write_text(
+        "\n".join(json.dumps({**row, "id": str(i)} if i == 0 else {**row, "answer": "w1", "id": str(i)}) for i in range(12))
+    )
+
+
+def image(folder: Path) -> None:
+    (folder / "image").symlink_to("/dev/zero")
+    (folder / "prompts.jsonl").write_text(json.dumps({"prompt": "what is this?", "image": "image"}) + "\n")
+
+
+def big(name: str, piece: str, head: str = "[", tail: str = "0]") -> Callable[[Path], object]:
+    return text(name, head + piece * (48_000_000 // len(piece)) + tail)
+
+
+DOTS: Final = ".".join(["a"] * (LEVELS - 1))
+QUOTED: Final = ".".join(['"a"'] * (LEVELS - 1))
+COLUMNS: Final = ",".join(f"column {number}" for number in range(100_000))
+LOAD: Final = "load http://127.0.0.1:PORT --model m --requests 2 --launches 1 --quiet --prompts"
+ATTACKS: Final = {
+    "an experiment that is a pipe": Attack(words="run x.toml", make=pipe("x.toml"), sentence="a pipe, a socket or a device", deep=False),
+    "an experiment that never ends": Attack(words="run x.toml", make=zero("x.toml"), sentence="a pipe, a socket or a device"),
+    "an experiment of more megabytes than a person writes": Attack(
+        words="run x.toml", make=text("x.toml", NAMED + "#" * (5 << 20)), sentence="more than 4 MiB"
+    ),
+    "a claim that is a pipe": Attack(words="audit x.toml", make=pipe("x.toml"), sentence="a pipe, a socket or a device"),
+    "a configuration that is a pipe": Attack(words="list", make=pipe("c"), config="c", sentence="a pipe, a socket or a device"),
+    "a configuration that never ends": Attack(
+        words="list", make=zero("c"), config="c", sentence="a pipe, a socket or a device", deep=False
+    ),
+    "a configuration of a hundred thousand levels": Attack(
+        words="list", make=text("c", f"a = {'[' * 100_000}{']' * 100_000}"), config="c", sentence="very deep nesting", deep=False
+    ),
+    "a configuration with a key of 199,999 levels": Attack(
+        words="list", make=text("c", f"{DOTS} = 1"), config="c", sentence="more than 64 dots"
+    ),
+    "an experiment of 200,000 levels": Attack(
+        words="run x.toml", make=text("x.toml", f"a = {'[' * LEVELS}{']' * LEVELS}"), sentence="very deep nesting"
+    ),
+    "an experiment of 200,000 tables in one another": Attack(
+        words="run x.toml", make=text("x.toml", "a = " + "{a=" * LEVELS + "1" + "}" * LEVELS), sentence="very deep nesting"
+    ),
+    "a key of 199,999 levels": Attack(
+        words="run x.toml", make=text("x.toml", f"{NAMED}{DOTS} = 1"), sentence="line 2: found a key with more than 64 dots", deep=False
+    ),
+    "a quoted key of 199,999 levels": Attack(words="run x.toml", make=text("x.toml", f"{QUOTED} = 1"), sentence="more than 64 dots"),
+    "a section of 199,999 levels": Attack(words="run x.toml", make=text("x.toml", f"[{DOTS}]"), sentence="more than 64 dots"),
+    "an inline table of 199,999 levels": Attack(
+        words="run x.toml", make=text("x.toml", f"a = {{ {DOTS} = 1 }}"), sentence="more than 64 dots"
+    ),
+    "a claim of 200,000 levels": Attack(
+        words="audit x.toml", make=text("x.toml", f"a = {'[' * LEVELS}{']' * LEVELS}"), sentence="very deep nesting"
+    ),
+    "a table of 100,000 columns": Attack(
+        words="rubric t.csv", make=text("t.csv", f"{COLUMNS}\n{COLUMNS}\n"), sentence="more than 20,000 characters", deep=False
+    ),
+    "a table that is a pipe": Attack(words="rubric t.csv", make=pipe("t.csv"), sentence="a pipe, a socket or a device"),
+    "a table that never ends": Attack(words="rubric t.csv", make=zero("t.csv"), sentence="a pipe, a socket or a device"),
+    "answers that unpack to a thousand times their size": Attack(
+        words="score answers.jsonl.gz --metric f1", make=packed, sentence="that unpack to more than"
+    ),
+    "answers that are a pipe": Attack(words="score a.jsonl --metric f1", make=pipe("a.jsonl"), sentence="neither a file nor a folder"),
+    "answers of 100,000 columns": Attack(
+        words="score a.csv --metric f1", make=text("a.csv", f"{COLUMNS}\n{COLUMNS}\n"), sentence="no field 'reference'"
+    ),
+    "answers of 100,000 columns and one value": Attack(
+        words="score a.csv --metric f1", make=text("a.csv", f"{COLUMNS}\n1\n"), sentence="1 columns"
+    ),
+    "a line of lists": Attack(words="score a.jsonl --metric f1", make=big("a.jsonl", "[],"), sentence="at most 16,777,216 in a line"),
+    "an answer of 200,000 levels": Attack(
+        words="score a.jsonl --metric f1", make=text("a.jsonl", "[" * LEVELS + "]" * LEVELS), sentence="nested too deep"
+    ),
+    "a ROUGE score of an answer of ten megabytes": Attack(
+        words="score answers.jsonl --id id --metric rouge_l --metric rouge_lsum --quiet", make=long_answer, sentence="", code=-1
+    ),
+    "a folder of results with a link out of it": Attack(
+        words="import inside", make=linked, sentence="a link that leads out of the folder", deep=False
+    ),
+    "a result of millions of lists": Attack(words="import r.json --from lm-eval", make=big("r.json", "[],", '{"results": ['), sentence=""),
+    "a benchmark of millions of tables": Attack(
+        words="import r.json --tool guidellm", make=big("r.json", '{"a":1},', '{"benchmarks": [], "x": ['), sentence="lists and objects"
+    ),
+    "a result of 200,000 levels": Attack(
+        words="import r.json --tool guidellm", make=text("r.json", "[" * LEVELS), sentence="nested too deeply"
+    ),
+    "a result that is a pipe": Attack(words="import r.json", make=pipe("r.json"), sentence="not a regular file"),
+    "prompts that never end": Attack(words=f"{LOAD} p.jsonl", make=zero("p.jsonl"), sentence="a pipe, a socket or a device"),
+    "prompts that are a pipe": Attack(words=f"{LOAD} p.jsonl", make=pipe("p.jsonl"), sentence="a pipe, a socket or a device"),
+    "prompts of millions of lists": Attack(words=f"{LOAD} p.json", make=big("p.json", "[],"), sentence="lists and objects"),
+    "prompts of 200,000 levels": Attack(words=f"{LOAD} p.jsonl", make=text("p.jsonl", "[" * LEVELS + "]" * LEVELS), sentence="not JSON"),
+    "a tokenizer that never ends": Attack(
+        words="load http://127.0.0.1:PORT --model m --requests 2 --launches 1 --quiet --tokenizer t.json",
+        make=zero("t.json"),
+        sentence="does not exist",
+    ),
+    "a task of millions of lists": Attack(
+        words="evaluate --task squad --data d.json --target http://127.0.0.1:PORT --model m --quiet",
+        make=big("d.json", "[],", '{"data": ['),
+        sentence="lists and objects",
+    ),
+}
+
+
+class Nothing(BaseHTTPRequestHandler):
+    """An engine that answers everything with an empty object."""
+
+    def do_GET(self) -> None:
+        self.send_response(200)
+        self.send_header("content-length", "2")
+        self.end_headers()
+        self.wfile.write(b"{}")
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+@pytest.fixture(scope="module")
+def engine() -> Iterator[int]:
+    """The port of a server, since a load looks for one before it reads its files."""
+    with ThreadingHTTPServer(("127.0.0.1", 0), Nothing) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        yield server.server_port
+        server.shutdown()
+        thread.join()
+
+
+@pytest.mark.parametrize("name", [pytest.param(name, marks=pytest.mark.deep if attack.deep else ()) for name, attack in ATTACKS.items()])
+def test_a_hostile_file_ends_in_a_sentence_and_bounded_memory(name: str, tmp_path: Path, engine: int) -> None:
+    attack = ATTACKS[name]
+    attack.make(tmp_path)
+    environment = os.environ | {"FIREASSAY_CONFIG": str(tmp_path / attack.config) if attack.config else ""}
+    command = [sys.executable, "-c", MEASURED, *attack.words.replace("PORT", str(engine)).split()]
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=PROCESS_S, check=False)
+    measured = re.search(r"measured (\d+) (\d+) ([\d.]+)\n", done.stdout)
+    assert measured, done.stderr[-2000:]
+    code, mib = int(measured[1]), int(measured[2])
+    print(f"ATTACK {name}: exit {code}, {mib} MiB, {measured[3]} s; {done.stderr.strip()[:160]}")
+    assert "Traceback" not in done.stderr, done.stderr[-2000:]
+    assert code == attack.code or (attack.code == -1 and code in (0, 1, 4)), done.stderr
+    assert attack.sentence in " ".join(done.stderr.split())
+    assert mib < MAX_MIB
+
+
+def test_a_shell_may_still_put_a_pipe_in_the_place_of_a_file(tmp_path: Path) -> None:
+    read, write = os.pipe()
+    os.write(write, b"name = 'x'\n")
+    os.close(write)
+    assert user_file.content(Path(f"/dev/fd/{read}")) == b"name = 'x'\n"
+    os.close(read)
+
+
+def test_a_long_sentence_with_dots_is_no_long_key() -> None:
+    plain = 'note = "' + "e.g. this, i.e. that ... " * 100 + '"\nvalues = [' + "0.5, " * 500 + "]\n" + "a" * 100_000
+    assert user_file.long_key(plain) == 0
+    assert user_file.long_key("x = 1\n" + ".".join("abc" for _ in range(66)) + " = 1") == 2
+
+
+@pytest.mark.parametrize("where", ["/somewhere/file", None])
+def test_a_full_disk_is_no_defect_whichever_file_finds_it_out(where: str | None, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
+    def full(_: list[str]) -> int:
+        raise OSError(28, "No space left on device", where)
+
+    monkeypatch.setattr(cli, "_dispatch", full)
+    assert cli.main(["list"]) == 6
+    told = capsys.readouterr().err
+    assert re.fullmatch(r"error: cannot write /\S+: the disk is full \(\d+ bytes free\)\. Free some space .*\n", told)
