@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 
 from fireassay.errors import SpecError
+from fireassay.frames.evaluation.item_scores import item_scores
+from fireassay.quality.scoring.scoring import extractor
 from tests.answered import rows, scored
 
 
@@ -60,3 +62,31 @@ def test_sides_whose_items_belong_or_count_otherwise_are_refused(field: str, wor
 def test_an_option_of_no_score_is_refused(tmp_path: Path) -> None:
     with pytest.raises(SpecError, match=r"evaluation.options.exact_match.stem"):
         scored(tmp_path, {"a": rows(["yes"])}, options={"exact_match.stem": True})
+
+
+def voted(*answers: str, reference: str = "7") -> list[dict[str, object]]:
+    return [{"id": index, "answer": f"5 or so. Final: {one}", "reference": reference} for index, of in enumerate(answers) for one in of]
+
+
+@pytest.mark.parametrize(("answers", "right"), [(("779", "997"), [1.0, 0.0]), (("79", "97"), [1.0, 0.0]), (("7?9", "???"), [1.0, 0.0])])
+def test_the_majority_of_an_items_answers_is_its_answer(answers: tuple[str, ...], right: list[float], tmp_path: Path) -> None:
+    """Of two that are as frequent the first; one in which nothing is found has no vote."""
+    measured = scored(tmp_path, {"a": voted(*answers)}, extractor=r"regex:Final: (\d)", majority=True)
+    found = item_scores(measured, "answers=a", "answers", "exact_match")
+    assert found.metric.item_scores(found.rows).tolist() == right
+    without = scored(tmp_path / "mean", {"a": voted("779", "997")}, extractor=r"regex:Final: (\d)")
+    assert item_scores(without, "answers=a", "answers", "exact_match").value == 0.5
+
+
+@pytest.mark.parametrize(
+    ("pattern", "answer"),
+    [(r"Final: (\d+)|is (\d+)", "9"), (r"\d", "9"), (r"<b>(.*)</b>", "a b"), (r"x(y)?", "x"), ("nowhere", None), (r"Final:( *)", None)],
+)
+def test_a_pattern_of_ones_own_finds_its_last_match(pattern: str, answer: str | None) -> None:
+    found = extractor(f"regex:{pattern}").extract("<think>Final: 1</think>It is 8. x <b> a b </b> Final: 9", ())
+    assert (found.answer, found.rule) == (answer, "regex" if answer else "none")
+
+
+def test_a_pattern_that_is_none_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(SpecError, match="a regular expression of Python: missing"):
+        scored(tmp_path, {"a": rows(["yes"])}, extractor="regex:(")

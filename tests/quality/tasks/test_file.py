@@ -90,6 +90,13 @@ def test_everything_wrong_is_said_at_once_below_its_line(own: Path) -> None:
         assert said in message
 
 
+def test_a_pattern_and_the_majority_are_keys_of_a_task(own: Path) -> None:
+    text = TOML.replace('extractor = "first_line"', "extractor = 'regex:City: (.+)'\nmajority = true")
+    (task,) = tasks("file", write(own, text))
+    assert (task.extractor, task.options) == ("regex:City: (.+)", {"majority": True})
+    assert "a regular expression of Python" in refused("file", write(own, text.replace("(.+)", "(.+")))
+
+
 @pytest.mark.parametrize("name", ["pass_at_1", "acc"])
 def test_a_score_that_reads_no_text_is_not_offered(own: Path, name: str) -> None:
     message = refused("file", write(own, TOML.replace("exact_match", name)))

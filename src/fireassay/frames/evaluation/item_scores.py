@@ -40,6 +40,7 @@ class ItemScores:
     repetitions: int  # most answers of one item
     launches: int
     unscored: int  # items that were answered and have no score
+    elected: bool = False  # whether an item's answer is that of most repetitions
 
     @property
     def value(self) -> float:
@@ -141,7 +142,9 @@ def item_scores(measured: RecordData, configuration: str, task: str, metric: str
 
 def _item_scores(measured: RecordData, configuration: str, task: str, name: str) -> ItemScores:
     metric, keys = metric_of(measured, name), ["launch", "task", "item", "repetition"]
-    answers = answers_of(measured, configuration).filter(pl.col("task") == task).select(*keys, "cluster", "weight")
+    answers = answers_of(measured, configuration).filter(pl.col("task") == task).select(*keys, "cluster", "weight", "answer")
+    elected = by_majority(measured, task)
+    answers = _elected(answers) if elected else answers
     scored = measured.table("scores").filter((pl.col("metric") == name) & pl.col("score").is_not_null())
     answered = answers.join(scored.select(*keys, "statistics"), on=keys, how="left")
     if metric.whole is not None:
@@ -167,7 +170,23 @@ def _item_scores(measured: RecordData, configuration: str, task: str, name: str)
         repetitions=int(folded["repetitions"].max() or 0),  # type: ignore[arg-type]
         launches=answers["launch"].n_unique(),
         unscored=answered["item"].n_unique() - folded.height,
+        elected=elected,
     )
+
+
+def by_majority(measured: RecordData, task: str) -> bool:
+    """True if an item's answer is the one that most of its repetitions give."""
+    evaluation = measured.experiment.evaluation
+    asked = identity(measured).get(task, {}).get("options")
+    return bool((evaluation is not None and evaluation.majority) or (isinstance(asked, Mapping) and asked.get("majority")))
+
+
+def _elected(answers: pl.DataFrame) -> pl.DataFrame:
+    """Of each item one of its most frequent answers, of equally frequent ones the first; all where nothing was found in any."""
+    ordered = answers.sort("item", "launch", "repetition").with_row_index("place")
+    votes = ordered.filter(pl.col("answer").is_not_null()).group_by("item", "answer").agg(pl.len(), pl.col("place").min())
+    most = votes.sort("item", "len", "place", descending=[False, True, False]).unique("item", keep="first", maintain_order=True)
+    return ordered.filter(pl.col("place").is_in(most["place"].implode()) | ~pl.col("item").is_in(most["item"].implode())).drop("place")
 
 
 def _wholes(answered: pl.DataFrame, whole: Whole) -> pl.DataFrame:
@@ -216,6 +235,7 @@ def _only(scores: ItemScores, items: set[str]) -> ItemScores:
         repetitions=scores.repetitions,
         launches=scores.launches,
         unscored=scores.unscored,
+        elected=scores.elected,
     )
 
 

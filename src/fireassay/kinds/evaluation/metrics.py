@@ -86,12 +86,12 @@ def _of_corpus(scores: ItemScores, confidence: float, draws: int, seed: int) -> 
 
 
 def _estimate(scores: ItemScores, interval: Interval, confidence: float, method: str) -> Estimate:
-    fold = "all items at once" if scores.metric.corpus else "mean over items"
+    fold = f"{'all items at once' if scores.metric.corpus else 'mean over items'}{' by majority' if scores.elected else ''}"
     return over_items(
         interval,
         confidence,
         len(scores.items),
-        method=method,
+        method=f"{method}, each by the majority of its answers" if scores.elected else method,
         signature=f"{scores.metric.name}|agg:{fold}|items:{len(scores.items)}|repetitions:{scores.repetitions}|v:1",
         launches=scores.launches,
     )

@@ -6,16 +6,22 @@ scored as an empty text.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 
 from fireassay import catalog
 from fireassay.errors import EnvironmentLacks, Problem, refuse, refuse_any
+from fireassay.quality.scoring.extractors.support.visible import NO_ANSWER, Span, stripped
+from fireassay.quality.scoring.extractors.support.visible import extractor as visible_extractor
 from fireassay.quality.scoring.items import Extraction, Extractor
 from fireassay.quality.scoring.text_metric import Array, Encoder, Options, Prepared, TextMetric
 from fireassay.spec.explain import did_you_mean, shown
+
+PATTERN: Final = "regex:"  # before a pattern of the user's own
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,8 +42,31 @@ class Scored:
 
 
 def extractor(name: str) -> Extractor:
+    """The extractor of that name, or of a pattern of the user's own, "regex:Final: (\\w+)". Raises SpecError: the pattern is invalid."""
+    if name.startswith(PATTERN):
+        return _of_pattern(name.removeprefix(PATTERN))
     loaded: Extractor = catalog.load("quality.scoring.extractors", name)
     return loaded
+
+
+def _of_pattern(pattern: str) -> Extractor:
+    """What the pattern finds last in the visible part: its first group that takes part, or all of it."""
+    try:
+        compiled = re.compile(pattern, re.MULTILINE)
+    except re.error as error:
+        raise refuse("extractor", shown(PATTERN + pattern), f"a regular expression of Python: {error}", source="the evaluation") from None
+
+    def find(text: str, part: Span, _: Sequence[str]) -> Extraction:
+        found = None
+        for found in compiled.finditer(text, *part):  # noqa: B007
+            pass
+        if found is None:
+            return NO_ANSWER
+        group = next((index for index in range(1, compiled.groups + 1) if found[index] is not None), 0)
+        begin, end = stripped(text, *found.span(group))
+        return Extraction(answer=text[begin:end], rule="regex", begin=begin, end=end) if begin < end else NO_ANSWER
+
+    return visible_extractor(f"regex|{pattern}", "a pattern of your own", find)
 
 
 def prepared(names: Sequence[str], options: Options, encoder_of: Callable[[str], Encoder] | None = None) -> tuple[Score, ...]:

@@ -59,7 +59,7 @@ def read(path: Path, given: Mapping[str, files.Option]) -> tuple[Task, ...]:
         chance=chance,
         files=digests,
         cluster=own.fields.cluster,
-        options=dict(own.options),
+        options={**own.options, **({"majority": True} if own.majority else {})},
     )
     return (task,)
 

@@ -16,7 +16,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-from fireassay.quality.scoring.extractors.numbers import normalised
+from fireassay.quality.scoring.extractors.support.numerals import normalised
 from fireassay.quality.scoring.items import Format, Task
 from fireassay.quality.tasks.support import classes, files, prompts
 from fireassay.quality.tasks.support.classes import Kind, Read

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-from fireassay.quality.scoring.extractors.numbers import normalised
+from fireassay.quality.scoring.extractors.support.numerals import normalised
 from fireassay.quality.scoring.items import Format, Task
 from fireassay.quality.tasks.support import files, prompts
 from fireassay.quality.tasks.support.prompts import Example

@@ -351,7 +351,11 @@ def _missing_plug_ins(experiment: Experiment) -> Iterator[Problem]:
         named.append(("serving.task", "traffic.tasks", serving.task))
         named += [(f"serving.targets[{index}].backend", "traffic.backends", target.backend) for index, target in right(serving.targets)]
     if (evaluation := experiment.evaluation) is not None:
-        named += [("evaluation.extractor", "quality.scoring.extractors", evaluation.extractor)] if evaluation.extractor else []
+        named += (
+            [("evaluation.extractor", "quality.scoring.extractors", evaluation.extractor)]
+            if evaluation.extractor and not evaluation.extractor.startswith("regex:")
+            else []
+        )
         named += (
             [("evaluation.task", "quality.tasks", evaluation.task)] if evaluation.task and not evaluation.task.endswith(".toml") else []
         )

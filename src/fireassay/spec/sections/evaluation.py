@@ -109,8 +109,16 @@ class Evaluation(Model):
         flag("--extract", "NAME", "how the answer is found in the text (the task's own)", evaluate=120),
     ] = Field(
         "",
-        description="How the answer is found in a text: its name, as declared in fireassay/quality/scoring/extractors. Default: the task's own; for "
+        description="How the answer is found in a text: its name, as declared in fireassay/quality/scoring/extractors, or regex: and a pattern of your "
+        "own, whose last match counts, and of it the first group. Default: the task's own; for "
         "files the whole text.",
+    )
+    majority: Annotated[
+        bool, flag("--majority", "", "an item's answer is the one that most of its repetitions give (no)", score=103, evaluate=122)
+    ] = Field(
+        False,
+        description="Whether the answer to an item is the one that most of its repetitions give (self-consistency), instead of the mean of their scores. "
+        "Of equally frequent ones the first counts.",
     )
     own_references: Annotated[
         bool,

@@ -1,4 +1,4 @@
-"""Which replies were judged by hand?  Those of `replies.txt`, whose head says how it is written."""
+"""Which replies were judged by hand?  Those of `replies.txt` and `replies_later.txt`, whose heads say how they are written."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ class Reply(NamedTuple):
     text: str
 
 
-def judged() -> list[Reply]:
+def judged(file: str = "replies.txt") -> list[Reply]:
     extractor, language, choices = "", "", ()
     found: list[Reply] = []
-    for line in Path(__file__).with_suffix(".txt").read_text(encoding="utf-8").splitlines():
+    for line in Path(__file__).with_name(file).read_text(encoding="utf-8").splitlines():
         if line.startswith("## "):
             head, *named = line[3:].split(" | ")
             extractor, language = head.split()

@@ -28,15 +28,36 @@ from itertools import islice
 from typing import Any, Final
 
 from fireassay.quality.scoring.extractors.support import visible
-from fireassay.quality.scoring.extractors.support.visible import NO_ANSWER, Span, extractor, lines
+from fireassay.quality.scoring.extractors.support.visible import LETTER, NO_ANSWER, Span, extractor, lines
 from fireassay.quality.scoring.items import Extraction
 
-YES_NO: Final = {"yes": "yes", "true": "yes", "correct": "yes", "no": "no", "false": "no", "incorrect": "no"}
+# What means yes and no, the plain English words first.
+_WORDS: Final = {
+    "yes": "yes, true, correct, not false, not incorrect, sí, sì, sim, oui, ja, да, evet, tak, ya, 네, 예, हाँ, نعم, 是, 是的, 对, 對, 对的, 正确, 正確, はい",
+    "no": "no, false, incorrect, not true, not correct, isn't true, isn't correct, não, non, nein, nee, нет, hayır, nie, tidak, "
+    "否, 不, 不是, 不是的, 不对, 不對, 不正确, 错误, いいえ, 아니요, 아니오, नहीं, لا",
+}
+YES_NO: Final = {word: answer for answer, words in _WORDS.items() for word in words.split(", ")}
+PLAIN: Final = frozenset(
+    (*[*YES_NO][:5], "false", "incorrect", "not true", "not correct", "isn't true", "isn't correct")
+)  # words that mean it wherever they stand; "no" may also be a determiner
+_CLOSED: Final = re.compile(
+    r"[*_`\"'”’)\]]{0,4}[ \t]{0,2}(?:\Z|[.,;:!?。，、；：！)\n—–-]|[ ](?:it|that|this|they|he|she|because|since|these|those)\b)",
+    re.IGNORECASE,
+)
 UNKNOWN: Final = 5  # letters A to E, where the choices are not known
 _OPEN: Final = r"[*_`$\"'“‘(\[{<]{0,6}(?:\\(?:text|mathrm|textbf|mathbf)\{)?[(*]{0,3}"
 _SHUT: Final = r"[*_`$\"'”’)\]}>]{0,6}"
 # Words that may follow a letter that is the whole answer; "Answer: A cell" begins with an article.
-_GOES_ON: Final = r"(?:because|since|as|and|is|was|due|for|with|based|from|by|given|that|which|so|but|not|in|while|where|would|here)\b"
+_GOES_ON: Final = (
+    r"(?:because|since|as|and|is|was|due|for|with|based|from|by|given|that|which|so|but|not|in|while|where|would|here|"
+    r"weil|denn|car|parce|porque|pois|perché|poiché|так)\b"
+)
+_WRONG: Final = re.compile(  # what a line says of the choice that it begins with
+    r"[ \t*:—–-]{0,6}(?:is[ ]|ist[ ]|est[ ]|es[ ]|é[ ]|è[ ]|是)?(?:wrong|incorrect|not|false|falsch|nicht|fau[xs]|incorrect[oa]|errad[oa]|sbagliat|невер|"
+    r"[错錯]|不|間違|誤|틀|오답)",
+    re.IGNORECASE,
+)
 Found = tuple[int, str]  # where the letter stands, and the rule
 
 
@@ -45,23 +66,31 @@ class _Patterns:
 
     def __init__(self, letters: str) -> None:
         either = f"[{letters}{letters.lower()}]"
-        alone = rf"(?P<letter>{either})(?![\w’'])"
+        alone = rf"(?P<letter>{either})(?!{LETTER}|['’])"
         self.here = re.compile(rf"{_OPEN}{alone}(?P<shut>{_SHUT})")
-        other = rf"[ \t]{{0,2}}(?:,|/|&|\bor\b|\band\b)[ \t]{{0,2}}(?:or\b|and\b)?[ \t]{{0,2}}{_OPEN}{either}(?![\w’'])"
+        other = rf"[ \t]{{0,2}}(?:,|/|&|\bor\b|\band\b)[ \t]{{0,2}}(?:or\b|and\b)?[ \t]{{0,2}}{_OPEN}{either}(?!{LETTER}|['’])"
         self.other = re.compile(other, re.IGNORECASE)
         self.boxed = re.compile(rf"\\f?box(?:ed)?[ ]?\{{[ ]?(?:\\text\{{|\\textbf\{{|\\mathrm\{{)?[(]?{alone}[).]?[ ]?\}}")
         self.hashes = re.compile(rf"(?<!#)####(?!#)[ \t]{{0,4}}{_OPEN}{alone}")
         self.judged = re.compile(
-            rf"(?<![\w’'])[(*]{{0,3}}(?P<letter>[{letters}])(?![\w’'])[)*.]{{0,3}}[ \t]{{1,4}}(?:is|seems|must[ ]be)[ \t]{{1,4}}(?:clearly[ ])?"
+            rf"(?<!{LETTER})(?<!['’])[(*]{{0,3}}(?P<letter>[{letters}])(?!{LETTER}|['’])[)*.]{{0,3}}[ \t]{{1,4}}(?:is|seems|must[ ]be)"
+            r"[ \t]{1,4}(?:clearly[ ])?"
             r"(?:the[ ])?(?:most[ ])?(?:correct|right|best|true|appropriate|accurate|answer)\b"
         )
+        self.elsewhere = re.compile(
+            rf"(?<!{LETTER})[(*]{{0,3}}(?P<letter>[{letters}])(?!{LETTER})[)*.]{{0,3}}[ ]?"
+            r"(?:が(?:正し|最も適切|正解)|は正し|是正确|正确|[이가][ ]정답|です|입니다|ist[ ](?:richtig|korrekt)|"
+            r"est[ ]correcte?|es[ ]correct[ao]|está[ ]correta|è[ ]corrett[ao]|верн)",
+            re.IGNORECASE,
+        )
         self.chosen = re.compile(
-            r"\b(?:choose|choosing|chose|pick|picked|select|selected|go[ ]with|going[ ]with|say|guess)\b[ \t:]{1,4}(?:option[ ]|choice[ ]|answer[ ])?"
-            rf"{_OPEN}(?P<letter>[{letters}])(?![\w’'])"
+            r"\b(?:choose|choosing|chose|pick|picked|select|selected|go[ ]with|going[ ]with|say|guess|must[ ]be|leaves|[Ii]t[ ]is|[Ii]t['’]s)\b"
+            r"[ \t:]{1,4}(?:option[ ]|choice[ ]|answer[ ])?"
+            rf"{_OPEN}(?P<letter>[{letters}])(?!{LETTER}|['’])"
         )
         self.lone = re.compile(rf"[-*_`#$\"'“(\[{{ ]{{0,8}}{alone}[*_`$\"'”)\]}}.:, ]{{0,8}}")
-        self.bold = re.compile(rf"\*\*[ ]?[(\[]?(?P<letter>[{letters}])(?![\w’'])[)\].:]{{0,3}}(?=[ ]?\*\*|[ ][^*\n]{{1,200}}\*\*)")
-        self.first = re.compile(rf"[*_`(\[]{{0,4}}(?P<letter>[{letters}])[*_`]{{0,3}}(?:[.):\]][*_`]{{0,3}})(?:[ \t]|$)")
+        self.bold = re.compile(rf"\*\*[ ]?[(\[]?(?P<letter>[{letters}])(?!{LETTER}|['’])[)\].:]{{0,3}}(?=[ ]?\*\*|[ ][^*\n]{{1,200}}\*\*)")
+        self.first = re.compile(rf"[*_`(\[]{{0,4}}(?P<letter>[{letters}])[*_`]{{0,3}}(?:[.):\]][*_`]{{0,3}}(?=[ \t]|$)|[。、．])")
         self.bracketed = re.compile(rf"[(\[](?P<letter>[{letters}])[)\]]")
         self.options = re.compile(r"^[ \t(*-]{0,6}[Aa][.):].{0,2000}\n(?:[ \t\r]{0,8}\n)?[ \t(*-]{0,6}[Bb][.):]", re.MULTILINE)
 
@@ -77,7 +106,13 @@ def _stated(text: str, part: Span, like: _Patterns) -> Iterator[Found]:
         letter = like.here.match(text, at, part[1])
         if letter is not None and _alone(text, letter, part[1], like):
             yield letter.start("letter"), "stated"
-    for rule, pattern in (("boxed", like.boxed), ("hashes", like.hashes), ("judged", like.judged), ("chosen", like.chosen)):
+    for rule, pattern in (
+        ("boxed", like.boxed),
+        ("hashes", like.hashes),
+        ("judged", like.judged),
+        ("judged", like.elsewhere),
+        ("chosen", like.chosen),
+    ):
         for letter in pattern.finditer(text, *part):
             if rule in ("boxed", "hashes", "judged") or _alone(text, letter, part[1], like):
                 yield letter.start("letter"), rule
@@ -109,7 +144,8 @@ def _lone(text: str, part: Span, like: _Patterns) -> Iterator[Found]:
 
 def _only(text: str, part: Span, like: _Patterns) -> Found | None:
     """The only letter that begins a line, or the only one in brackets."""
-    firsts = [letter for span in lines(text, *part) if (letter := like.first.match(text, *span)) is not None]
+    begun = [(letter, span[1]) for span in lines(text, *part) if (letter := like.first.match(text, *span)) is not None]
+    firsts = [letter for letter, end in begun if not _WRONG.match(text, letter.end(), end)]
     for rule, found in (("first", firsts), ("bracketed", list(like.bracketed.finditer(text, *part)))):
         if found and len({letter["letter"] for letter in found}) == 1:
             return found[0].start("letter"), rule
@@ -206,10 +242,14 @@ def _json_field(text: str, part: Span, _: Sequence[str]) -> Extraction:
     return NO_ANSWER
 
 
+def _yes_no(text: str, part: Span, _: Sequence[str]) -> Extraction:
+    return visible.find(text, part, YES_NO, lambda word, at: word.casefold() in PLAIN or _CLOSED.match(text, at, part[1]) is not None)
+
+
 EXTRACTORS = (
-    extractor("choice_letter", "the letter of a choice", _choice_letter),
-    extractor("choice_text", "the text of a choice", _choice_text),
-    extractor("yes_no", "yes or no", lambda text, part, _: visible.find(text, part, YES_NO)),
+    extractor("choice_letter", "the letter of a choice", _choice_letter, version=2, plain=True),
+    extractor("choice_text", "the text of a choice", _choice_text, version=2),
+    extractor("yes_no", "yes or no", _yes_no, version=2, plain=True),
     extractor("whole", "the whole text", lambda text, part, _: _at(text, part, "whole"), version=2, run_ons=False),
     extractor("first_line", "the first line", lambda text, part, _: _at(text, next(lines(text, *part)), "first_line")),
     extractor("code", "the code of a fenced block, or a raw completion", _code, version=2, run_ons=False),

@@ -17,6 +17,7 @@ from pydantic import BeforeValidator, Field, ValidationError
 
 from fireassay import catalog
 from fireassay.errors import Problem, SpecError
+from fireassay.quality.scoring.scoring import PATTERN, extractor
 from fireassay.quality.tasks.support import files
 from fireassay.quality.tasks.support.files import SourceRow
 from fireassay.spec.explain import closest, did_you_mean, explain, shown
@@ -123,7 +124,10 @@ class OwnTask(Model):
     shots_from: str = Field("", description="The file with the few-shot examples, relative to this file, in the same layout.")
     metrics: Words = Field(("exact_match",), min_length=1, description="Scores by name; the first decides.")
     options: dict[str, Option] = Field(default_factory=dict, description='Options of scores, as "rouge_l.stem" = true.')
-    extractor: str = Field("whole", min_length=1, description="How the answer is found in a text.")
+    extractor: str = Field(
+        "whole", min_length=1, description="How the answer is found in a text: a name, or regex: and a pattern of your own."
+    )
+    majority: bool = Field(False, description="Whether the answer to an item is the one that most of its repetitions give.")
     method: Literal["generation", "loglikelihood"] = Field("generation", description="loglikelihood: the most likely choice is the answer.")
     stop: Stops = Field((), description="Texts at which the model stops.")
     max_tokens: int = Field(256, ge=1, le=1_000_000, description="Most tokens of an answer.")
@@ -153,7 +157,9 @@ def _contradictions(task: OwnTask) -> Iterator[Problem]:
     if task.method == "loglikelihood" and not task.fields.choices:
         yield Problem("fields.choices", "nothing", "the field with the list of choices, for method = loglikelihood")
     known = (*catalog.names("quality.scoring.extractors"), *catalog.third_party("quality.scoring.extractors"))
-    if task.extractor not in known:
+    if task.extractor.startswith(PATTERN):
+        extractor(task.extractor)
+    elif task.extractor not in known:
         fix = did_you_mean(task.extractor, known)
         yield Problem("extractor", shown(task.extractor), f"one of {', '.join(known)}", fix)
     for name in task.metrics:

@@ -15,12 +15,17 @@ denied one ("not positive") is not mentioned.
 
 from __future__ import annotations
 
+import heapq
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final
 
 from fireassay.quality.scoring.items import Extraction, Extractor
 
+# A letter, a digit or "_" of a script that is written with spaces between words: Chinese, Japanese and Korean are not.
+LETTER: Final = r"[^\W\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff]"
+_WIDE: Final = {0xFF01 + offset: chr(0x21 + offset) for offset in range(94) if chr(0x21 + offset) not in ",!?;"}  # full-width forms
+_WIDE_COMMA: Final = re.compile(r"(?<=[０-９])，(?=[０-９]{3})")
 NO_ANSWER: Final = Extraction(answer=None, rule="none")
 Span = tuple[int, int]
 
@@ -29,7 +34,8 @@ _TAG: Final = re.compile(rf"[<\[](?P<close>/?){_NAMES}[>\]]", re.IGNORECASE)
 # A token ends the text wherever it stands; a heading begins another question only at the beginning of a line.
 _STOP: Final = re.compile(
     r"(?P<token><\|(?:im_end|im_start|endoftext|end_of_text|eot_id|start_header_id|end|user|return)\|>|</s>|<end_of_turn>|<start_of_turn>)"
-    r"|^[ \t]{0,8}(?:\#{1,6}[ \t]|\*\*)?(?:Question|Q|Problem|Exercise|Instruction|Human|User|Passage)(?:[ \t]?\#?\d{1,5})?(?:\*\*)?[ \t]?:",
+    r"|^[ \t]{0,8}(?:\#{1,6}[ \t]|\*\*)?(?:Question|Q|Problem|Exercise|Instruction|Human|User|Passage|Frage|Pregunta|Pergunta|Domanda|Вопрос|Soru|"
+    r"问题|問題|题目|질문|문제|प्रश्न|سؤال)(?:[ \t]?\#?\d{1,5})?(?:\*\*)?[ \t]?[:：]",
     re.IGNORECASE | re.MULTILINE,
 )
 
@@ -50,11 +56,18 @@ def visible(text: str, run_ons: bool = True) -> Span | None:
 
 
 def extractor(
-    name: str, title: str, find: Callable[[str, Span, Sequence[str]], Extraction], *, version: int = 1, run_ons: bool = True
+    name: str,
+    title: str,
+    find: Callable[[str, Span, Sequence[str]], Extraction],
+    *,
+    version: int = 1,
+    run_ons: bool = True,
+    plain: bool = False,
 ) -> Extractor:
-    """An extractor that finds something in the visible part of a text, given the item's choices."""
+    """An extractor that finds something in the visible part of a text, given the item's choices; `plain`: full-width forms count as plain ones."""
 
     def extract(text: str, choices: Sequence[str]) -> Extraction:
+        text = _WIDE_COMMA.sub(",", text).translate(_WIDE) if plain else text
         part = visible(text, run_ons)
         return find(text, part, choices) if part is not None else NO_ANSWER
 
@@ -116,45 +129,75 @@ def _stop(text: str, begin: int, end: int, answered: bool) -> int | None:
 
 _DECORATION: Final = " \t\r\n*_`\"'“”‘’.,;:!()[]{}$"
 _ASKED: Final = re.compile(r"[ ]?(?:or\b|and\b|/)", re.IGNORECASE)  # "positive or negative?" answers nothing
-_DENIED: Final = re.compile(r"(?:\bnot|\bneither|\bnor|\bnever|n['’]t)(?:[ ](?:a|an|the))?[ ]{1,2}\Z", re.IGNORECASE)
+_DENIED: Final = re.compile(
+    r"(?:\bnot|\bneither|\bnor|\bnever|n['’]t|\bnicht|\bkein[a-z]{0,2}|\bpas|\bno[ ]es|\bnão[ ]é|\bnon[ ]è|\bне)(?:[ ](?:a|an|the))?[ ]{1,2}\Z"
+    r"|[不非没沒][是]?\Z",
+    re.IGNORECASE,
+)
+_DENIED_AFTER: Final = re.compile(r"(?:なの)?(?:では|じゃ|でも)な|ではありませ|(?:이|가)?[ ]?아니")
 MAX_CHOICE: Final = 4000  # characters of a choice that is looked for
 # What stands between the statement and the answer: "is", "should be:", "is **(", "is option".
-_BETWEEN: Final = r"(?:[ \t]{1,4}(?:is|was|would[ ]be|should[ ]be|must[ ]be|will[ ]be)\b)?"
+_BETWEEN: Final = r"(?:[ \t]{1,4}(?:is|was|(?:would|should|must|will|could|might|may)[ ]be)\b)?"
 _STATED: Final = re.compile(
-    rf"\b(?:answer|choice|option|solution|label|conclusion)\b(?:[ \t]to[ \t](?:this|the|your)[ \t]question)?(?:\*\*)?{_BETWEEN}"
+    rf"\b(?:answer|ans|choice|option|solution|label|conclusion)\b(?:[ \t]to[ \t](?:this|the|your)[ \t]question|[ \t]here)?(?:\*\*)?{_BETWEEN}"
     r"(?P<mark>[ \t]{0,4}[:=])?(?:\*\*)?(?:[ \t]{0,4}\n)?[ \t]{0,8}(?:(?:the[ \t])?(?:option|choice|letter)\b"
     r"(?![ \t]{1,4}(?:is|was|would|should|must|will)\b|[ \t]{0,4}[:=])[ \t]{0,4})?",
     re.IGNORECASE,
 )
+# The same in other languages: a noun, at most two words, a verb or a mark, and what may stand before the answer itself.
+_ELSEWHERE: Final = re.compile(
+    r"(?:\b(?:antwort|lösung|ergebnis|richtig|réponse|résultat|respuesta|opci[óo]n|resultado|resposta|alternativa|risposta|risultato|opzione|"
+    r"ответ|вариант|результат|cevap|jawaban|odpowiedź|antwoord)(?:[ ]{1,2}[^\W\d_]{4,14}){0,2}?[ ]{0,2}(?:\*\*)?"
+    r"(?:[:：=—–]|\b(?:ist|lautet|est|es|é|è|jest|adalah)\b)[ ]{0,2}(?:(?:la|die|a|le|el)[ ](?=[(*]{0,3}[A-J]\b|\w{5,11}[ ]))?"
+    r"(?:(?:réponse|option|opción|opção|letra|lettera|lettre|alternativa|antwort)[ ])?"
+    r"|(?:答案|选项|選項|選択肢|正解|答え|答|정답|답)(?:应该|应当)?(?:是|为|為|应为|は|은|는|应选|选|[ ]?[:：])[ ]{0,2}(?:选项|選択肢)?"
+    r"|(?:उत्तर|जवाब)[ ]?:?|(?:الإجابة|الجواب)(?:[ ]الصحيحة|[ ]النهائية|[ ]الصحيح|[ ]النهائي)?[ ]?(?:هو|هي|:)"
+    r"|(?:应选|故选|选择|選擇|所以选|本题选|题选|^选|正确的是)[ ]?[:：]?)[ ]{0,4}",
+    re.IGNORECASE | re.MULTILINE,
+)
+_SENTENCE: Final = re.compile(r"[.!?](?=\s|\Z)|[。！？\n]")
 
 
 def statements(text: str, part: Span) -> Iterator[int]:
-    """Where an answer is stated: the positions behind "Answer:", "the answer is" and the like, in order."""
-    for found in _STATED.finditer(text, *part):
-        if found["mark"] or re.search(r"\b(?:is|was|be)\b", found[0], re.IGNORECASE):
-            yield found.end()
+    """Where an answer is stated: the positions behind "Answer:", "the answer is", "答案是" and the like, in order."""
+    english = (
+        found.end() for found in _STATED.finditer(text, *part) if found["mark"] or re.search(r"\b(?:is|was|be)\b", found[0], re.IGNORECASE)
+    )
+    yield from heapq.merge(english, (found.end() for found in _ELSEWHERE.finditer(text, *part)))
+
+
+def sentence_end(text: str, at: int, end: int) -> int:
+    """Where the sentence ends in which something is stated."""
+    found = _SENTENCE.search(text, at, end)
+    return end if found is None else found.start()
 
 
 def pattern_of(words: Mapping[str, str]) -> re.Pattern[str]:
     """Finds any of the words; the longest first."""
     ordered = sorted((word for word in words if word), key=len, reverse=True)
-    either = "|".join(rf"{re.escape(word)}" for word in ordered) or "(?!)"
-    return re.compile(rf"(?<!\w)(?:{either})(?!\w)", re.IGNORECASE)
+    either = "|".join(_alone(word) for word in ordered) or "(?!)"
+    return re.compile(f"(?:{either})", re.IGNORECASE)
 
 
-def find(text: str, part: Span, words: Mapping[str, str]) -> Extraction:
-    """The answer for the word that is given; `words`: what may stand in the text -> the answer."""
+def _alone(word: str) -> str:
+    """The word where it is no part of another one; in scripts without spaces nothing tells."""
+    before, after = (f"(?<!{LETTER})" if re.match(LETTER, word[0]) else "", f"(?!{LETTER})" if re.match(LETTER, word[-1]) else "")
+    return f"{before}{re.escape(word)}{after}"
+
+
+def find(text: str, part: Span, words: Mapping[str, str], counts: Callable[[str, int], bool] = lambda *_: True) -> Extraction:
+    """The answer for the word that is given; `words`: what may stand in the text -> the answer; `counts`: whether a word does that ends there."""
     folded = {word.casefold(): answer for word, answer in words.items()}
     pattern = pattern_of(words)
     for rule, span in _places(text, part, pattern):
         found = pattern.match(text, *span)
-        if found is None or _ASKED.match(text, found.end(), span[1]):
+        if found is None or _ASKED.match(text, found.end(), span[1]) or not counts(found[0], found.end()):
             continue
         if rule in ("stated", "begins") or _bare(text, found.end(), span[1]):
             answer = folded.get(found[0].casefold())
             if answer is not None:
                 return Extraction(answer=answer, rule=rule, begin=found.start(), end=found.end())
-    return _only(text, part, pattern, folded)
+    return _only(text, part, pattern, folded, counts)
 
 
 def _places(text: str, part: Span, pattern: re.Pattern[str]) -> Iterator[tuple[str, Span]]:
@@ -190,12 +233,18 @@ def _bare(text: str, at: int, end: int) -> bool:
     return end - at <= MAX_CHOICE and not text[at:end].strip(_DECORATION)
 
 
-def _only(text: str, part: Span, pattern: re.Pattern[str], folded: Mapping[str, str]) -> Extraction:
+def _only(text: str, part: Span, pattern: re.Pattern[str], folded: Mapping[str, str], counts: Callable[[str, int], bool]) -> Extraction:
     """The only answer that is mentioned, at its last mention."""
     best = NO_ANSWER
     for found in pattern.finditer(text, *part):
         answer = folded.get(found[0].casefold())
-        if answer is None or _DENIED.search(text, max(part[0], found.start() - 16), found.start()):
+        if (
+            answer is None
+            or _DENIED.search(text, max(part[0], found.start() - 16), found.start())
+            or _DENIED_AFTER.match(text, found.end())
+        ):
+            continue
+        if not counts(found[0], found.end()):
             continue
         if best.answer is not None and best.answer != answer:
             return NO_ANSWER
