@@ -380,6 +380,7 @@ class HeldRow:
     control: str = ""  # in how many draws a loss would have been seen
     flips: Value | None = None  # share of answers that score otherwise than the reference's
     itself: Value | None = None  # the same of the reference against itself; None: it was asked once
+    independence: str = ""  # that the items were taken as independent, and which field speaks against it
 
 
 @dataclass(frozen=True, kw_only=True)

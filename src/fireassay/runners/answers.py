@@ -91,7 +91,8 @@ class Scorings:
             self.scores = scoring.prepared(self.evaluation.metrics or METRICS, self.evaluation.options, encoder.load)
             self.answers = {file.name: _answers(file, self.evaluation, context.folder) for file in self.evaluation.answers}
             identity = self._identity()
-        context.note_inputs(evaluation={"tasks": {TASK: identity}})
+        found = next((answers.grouping for answers in self.answers.values() if answers.grouping), None)
+        context.note_inputs(evaluation={"tasks": {TASK: identity}, **({"grouping": {TASK: list(found)}} if found else {})})
 
     def absences(self) -> Mapping[str, str]:
         """Nothing is metered."""

@@ -186,7 +186,8 @@ class Evaluations(serving.Loads):
             experiment = likelihood.probed(experiment) if _likelihoods(self._tasks()) else experiment
             identity = {name: _identity(ready) for name, ready in self.ready.items()}
         stopped = _stops(context.experiment, self._tasks())
-        context.note_inputs(evaluation={"tasks": identity, "stop_sent": stopped})
+        groups = {name: list(ready.task.grouping) for name, ready in self.ready.items() if ready.task.grouping}
+        context.note_inputs(evaluation={"tasks": identity, "stop_sent": stopped, **({"grouping": groups} if groups else {})})
         super().__init__(replace(context, experiment=experiment))
 
     def _tasks(self) -> list[Task]:

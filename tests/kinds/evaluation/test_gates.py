@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import random
 from pathlib import Path
 
-from fireassay.kinds.evaluation.gates import HELD
+import pytest
+
+from fireassay.frames.record_data import RecordData
+from fireassay.kinds.evaluation.audits.answers import examine_grouped
+from fireassay.kinds.evaluation.gates import HELD, check_held
 from tests.answered import rows, scored
+from tests.tiers import some
 
 
 def test_no_margin_no_gate(tmp_path: Path) -> None:
@@ -27,3 +33,40 @@ def test_few_clusters_decide_nothing(tmp_path: Path) -> None:
     (result,) = HELD.check(scored(tmp_path, sides, margin=0.02, fields={"cluster": "passage"}), {})
     assert result.status == "INCONCLUSIVE"
     assert "5 clusters decide nothing; at least 10 are needed" in result.sentence
+
+
+def grouped(folder: Path, *, declared: bool = False) -> RecordData:
+    """300 items in 30 passages, of which one passage is lost as a whole."""
+    passages = [f"p{index // 10}" for index in range(300)]
+    before = rows(["yes"] * 270 + ["no"] * 30, passage=passages)
+    after = rows(["no"] * 5 + ["yes"] * 265 + ["no"] * 30, passage=passages)
+    return scored(folder, {"a": before, "b": after}, margin=0.05, fields={"cluster": "passage"} if declared else {})
+
+
+def test_items_without_clusters_are_said_to_be_taken_as_independent_with_the_field_that_groups_them(tmp_path: Path) -> None:
+    measured = grouped(tmp_path)
+    (result,) = check_held(measured, {})
+    assert "; items taken as independent, though the field 'passage' puts them into 30 groups: --cluster passage" in result.sentence
+    (finding,) = examine_grouped(measured, {})
+    assert (finding.severity, finding.rule) == ("warning", "grouped_items")
+    assert "the field 'passage' puts 300 items into 30 groups" in finding.evidence
+
+
+def test_declared_clusters_are_units_and_nothing_is_said(tmp_path: Path) -> None:
+    measured = grouped(tmp_path, declared=True)
+    (result,) = check_held(measured, {})
+    assert "independent" not in result.sentence
+    assert list(examine_grouped(measured, {})) == []
+
+
+@pytest.mark.parametrize("seed", some(range(36), 4))
+def test_whatever_the_decision_no_undeclared_clusters_pass_without_the_sentence(seed: int, tmp_path: Path) -> None:
+    """Whole passages are lost at random, as many as the margin allows on average."""
+    drawn = random.Random(seed)
+    lost = [drawn.random() < 0.04 for _ in range(40)]
+    sides = {"a": ["yes"] * 400, "b": ["no" if lost[index // 10] else "yes" for index in range(400)]}
+    for named in ("passage", "scene"):
+        fields = {named: [f"x{index // 10}" for index in range(400)]}
+        made = {name: rows(answers, **fields) for name, answers in sides.items()}
+        (result,) = check_held(scored(tmp_path / named, made, margin=0.04), {})
+        assert f"items taken as independent, though the field {named!r}" in result.sentence

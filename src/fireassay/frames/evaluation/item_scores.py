@@ -106,6 +106,14 @@ def identity(measured: RecordData) -> Mapping[str, Mapping[str, Any]]:
     return tasks if isinstance(tasks, Mapping) else {}
 
 
+def grouping_of(measured: RecordData, task: str) -> tuple[str, int] | None:
+    """A field of the task's data that groups items though no cluster was named, and how many groups it makes."""
+    evaluation = measured.before.get("evaluation")
+    found = evaluation.get("grouping") if isinstance(evaluation, Mapping) else None
+    of_task = found.get(task) if isinstance(found, Mapping) else None
+    return (str(of_task[0]), int(of_task[1])) if isinstance(of_task, list) and len(of_task) == 2 else None
+
+
 def metrics_of(measured: RecordData, task: str) -> tuple[str, ...]:
     """The scores of a task, the deciding one first."""
     named = identity(measured).get(task, {}).get("metrics")

@@ -131,6 +131,7 @@ def _held(measured: RecordData, labels: Mapping[str, str]) -> Iterator[HeldRow]:
                 control=task.control.words if task.control is not None and task.control.draws else "",
                 flips=_share(measured, name, task),
                 itself=_share(measured, measured.base, task),
+                independence=task.independence,
             )
 
 

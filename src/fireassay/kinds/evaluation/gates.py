@@ -61,7 +61,8 @@ def words(task: Held | None, quality: Quality, tasks: int) -> str:
     worse = WORSE[decision.verdict] if decision.worse_within_margin else ""
     needed = _needed(decision)
     numbers = f"{task.title} {change}, one-sided bounds, margin {given(quality.margin)}{own}; {flips}{needed}"
-    return f"{where}quality {said[decision.verdict]}{worse}: {numbers}{_missing(task)}"
+    alone = f"; {task.independence}" if task.independence else ""
+    return f"{where}quality {said[decision.verdict]}{worse}: {numbers}{alone}{_missing(task)}"
 
 
 def _needed(decision: Decision) -> str:

@@ -41,7 +41,18 @@ from numpy.typing import NDArray
 
 from fireassay.estimates.estimate import Absent, Estimate
 from fireassay.estimates.format import count, given
-from fireassay.frames.evaluation.item_scores import Answers, ItemScores, Paired, answers_of, deciding, identity, item_scores, matched, tasks
+from fireassay.frames.evaluation.item_scores import (
+    Answers,
+    ItemScores,
+    Paired,
+    answers_of,
+    deciding,
+    grouping_of,
+    identity,
+    item_scores,
+    matched,
+    tasks,
+)
 from fireassay.frames.evaluation.missing_items import missing, opposed
 from fireassay.frames.record_data import RecordData
 from fireassay.kinds.evaluation.metrics import of_task
@@ -68,6 +79,7 @@ class Held:
     missing: int = 0  # items that a side or both did not score, though it was asked or the other side scored them
     opposed: Decision | Absent | None = None  # with every missing item against the decision; None: nothing was missing or decided
     overturned: str = ""  # why it is undecided although the bounds alone would decide
+    independence: str = ""  # that the items were taken as independent, and which field speaks against it
     own: bool = False  # the references are the reference side's own answers
     control: Control | None = None  # whether a loss would have been seen; None: not held, or a gain
 
@@ -154,8 +166,18 @@ def _one(measured: RecordData, task: str, metric: str, pairs: Paired, rule: Rule
         worse=int((changed < 0.0).sum()),
         items=len(changed),
         left=pairs.left,
+        independence=independence(measured, task, pairs.reference),
         own=measured.experiment.evaluation is not None and measured.experiment.evaluation.own_references,
     )
+
+
+def independence(measured: RecordData, task: str, scores: ItemScores) -> str:
+    """That the items are taken as independent, and which field of the data groups them; empty where clusters were named."""
+    if scores.labels is not None:
+        return ""
+    found = grouping_of(measured, task)
+    though = f", though the field {found[0]!r} puts them into {found[1]:,} groups: --cluster {found[0]}" if found is not None else ""
+    return f"items taken as independent{though}"
 
 
 # ---- the rule of one task --------------------------------------------------------------------------------------------

@@ -67,8 +67,9 @@ def _headline(view: View) -> str:
     told = f"{worst.metric} {signed(worst.change)}, margin {given(of(view).margin or 0.0)}"
     why = f"; {worst.why}" if worst.why else ""
     worse = f" ({WORSE[worst.status]})" if worst.worse_within else ""
-    too = _too(view, worst)
-    return f"{worst.column}: quality {SAID.get(worst.status, 'undecided')}{worse}{several}: {told} over {count(worst.items, 'items')}{why}{too}"
+    alone = f", {worst.independence}" if worst.independence else ""
+    items = f"{count(worst.items, 'items')}{alone}"
+    return f"{worst.column}: quality {SAID.get(worst.status, 'undecided')}{worse}{several}: {told} over {items}{why}{_too(view, worst)}"
 
 
 def _too(view: View, worst: HeldRow) -> str:

@@ -68,7 +68,8 @@ class Task:
     chance: float | None = None  # score of a guesser without knowledge
     files: Mapping[str, str] = field(default_factory=dict)  # file name -> SHA-256
     sample: str = ""  # how the items were chosen, if they are not all
-    cluster: str = ""  # what the clusters are: "subject", "passage"; empty: items are independent
+    cluster: str = ""  # what the clusters are: "subject", "passage"; empty: items are taken as independent
+    grouping: tuple[str, int] | None = None  # a field of the data that groups items though no cluster was named, and its number of groups
     options: Mapping[str, str | int | float | bool] = field(default_factory=dict)  # of the layout, as used: all are conditions
 
 

@@ -7,13 +7,14 @@ that item is missing, and never wrong.  An invalid line stops reading and is nam
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from fireassay.quality.scoring.items import Item
 from fireassay.quality.tasks.support import files
+from fireassay.quality.tasks.support.grouping import grouping
 from fireassay.quality.tasks.support.own_task import weight_of
 from fireassay.spec.sections.evaluation import Fields
 
@@ -28,6 +29,7 @@ class Answers:
     texts: tuple[str | None, ...]
     repetitions: tuple[int, ...]
     sha256: str
+    grouping: tuple[str, int] | None = None  # a field that groups items though no cluster was named, and its number of groups
 
 
 def read(path: Path, fields: Fields) -> Answers:
@@ -40,10 +42,11 @@ def read(path: Path, fields: Fields) -> Answers:
     delimiter = TABLES.get(path.suffix.lower())
     rows = files.table(file, delimiter) if delimiter else files.json_lines(file)
     known: set[str] = set()
-    pairs = []
+    pairs, firsts = [], dict[str, Mapping[str, Any]]()
     for row in rows:
         known.update(row.values)
         pairs.append(_pair(row, fields))
+        firsts.setdefault(pairs[-1][0].id, row.values)
     if not pairs:
         raise files.wrong(path.name, "no line with an answer", "at least one line")
     if fields.answer not in known:
@@ -51,7 +54,9 @@ def read(path: Path, fields: Fields) -> Answers:
         raise files.wrong(path.name, f"no field {fields.answer!r} in any line", "the field with the answers (--answer)", fix)
     items, texts = zip(*pairs, strict=True)
     repetitions = tuple(_repetitions(path.name, items, fields))
-    return Answers(items=items, texts=texts, repetitions=repetitions, sha256=file.sha256)
+    used = (fields.answer, fields.reference, fields.prompt, fields.id, fields.weight)
+    found = None if fields.cluster else grouping(firsts.values(), used)
+    return Answers(items=items, texts=texts, repetitions=repetitions, sha256=file.sha256, grouping=found)
 
 
 def _pair(row: files.SourceRow, fields: Fields) -> tuple[Item, str | None]:

@@ -23,6 +23,7 @@ from typing import Any, Final
 from fireassay import catalog
 from fireassay.quality.scoring.items import Format, Task
 from fireassay.quality.tasks.support import files, own_task, prompts
+from fireassay.quality.tasks.support.grouping import grouping
 from fireassay.quality.tasks.support.own_task import OwnTask, load
 from fireassay.quality.tasks.support.prompts import LETTERS, Example
 
@@ -40,7 +41,8 @@ def read(path: Path, given: Mapping[str, files.Option]) -> tuple[Task, ...]:
         shown = [_example(own, row) for row in _rows(own, train)]
         prompts.head(shown, own.shots, train.name)  # there are enough
         before += "".join(f"{example.prompt}{example.answer}{own.separator}" for example in shown[: own.shots])
-    examples = [_example(own, row) for row in _rows(own, data)]
+    rows = list(_rows(own, data))
+    examples = [_example(own, row) for row in rows]
     if not examples:
         raise files.wrong(data.name, "no row", "at least one")
     prompts.distinct(examples, data.name)
@@ -59,6 +61,9 @@ def read(path: Path, given: Mapping[str, files.Option]) -> tuple[Task, ...]:
         chance=chance,
         files=digests,
         cluster=own.fields.cluster,
+        grouping=None
+        if own.fields.cluster
+        else grouping((row.values for row in rows), (own.fields.id, own.fields.reference, own.fields.weight)),
         options={**own.options, **({"majority": True} if own.majority else {})},
     )
     return (task,)
@@ -155,7 +160,9 @@ def read_jsonl(path: Path, given: Mapping[str, files.Option]) -> tuple[Task, ...
     """The prompts of a file, as they are; `metrics` names scores, separated by commas."""
     chosen = files.checked("jsonl", given, JSONL_OPTIONS, {})
     text = files.read(path)
-    examples = [_jsonl_example(row) for row in files.json_lines(text)]
+    rows = list(files.json_lines(text))
+    examples = [_jsonl_example(row) for row in rows]
+    clustered = any(example.cluster for example in examples)
     prompts.distinct(examples, text.name)
     metrics = files.listed(chosen["metrics"])
     if not metrics:
@@ -170,7 +177,8 @@ def read_jsonl(path: Path, given: Mapping[str, files.Option]) -> tuple[Task, ...
         max_tokens=int(chosen["max_tokens"]),
         template="{prompt}",
         files={text.name: text.sha256},
-        cluster="cluster" if any(example.cluster for example in examples) else "",
+        cluster="cluster" if clustered else "",
+        grouping=None if clustered else grouping((row.values for row in rows), FIELDS),
         options=chosen,
     )
     return (task,)

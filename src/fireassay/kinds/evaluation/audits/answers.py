@@ -11,7 +11,17 @@ from typing import Final
 import polars as pl
 
 from fireassay.estimates.format import count, percent
-from fireassay.frames.evaluation.item_scores import answers_of, deciding, identity, item_scores, metric_of, paired, requested, tasks
+from fireassay.frames.evaluation.item_scores import (
+    answers_of,
+    deciding,
+    grouping_of,
+    identity,
+    item_scores,
+    metric_of,
+    paired,
+    requested,
+    tasks,
+)
 from fireassay.frames.record_data import RecordData
 from fireassay.kinds.evaluation.held import at_ceiling, at_floor, held
 from fireassay.metrics.metric import Results
@@ -205,6 +215,31 @@ def examine_empty_replies(measured: RecordData, _: Results) -> Iterator[Finding]
             "request no other mark",
             remedy=EMPTY_REPLIES_REMEDY,
         )
+
+
+# ---- grouped items ----
+
+GROUPED_REMEDY: Final = (
+    "score again with --cluster {field} (fields.cluster of a task), which takes whole groups as units; if they share nothing, leave it"
+)
+
+
+@AUDITS.add("grouped_items", "Does a field of the data group items that were taken as independent?", title="items that share content")
+def examine_grouped(measured: RecordData, _: Results) -> Iterator[Finding]:
+    """One finding for each task with such a field.
+
+    Ten questions on one passage are right or wrong together, so that an interval over single questions is too narrow.
+    Cannot tell: whether the items of a group do share anything, nor groups that no field names.
+    """
+    for task in tasks(measured):
+        scores = item_scores(measured, measured.base, task, deciding(measured, task))
+        if scores.labels is None and (found := grouping_of(measured, task)) is not None:
+            where = f"{task}: " if len(tasks(measured)) > 1 else ""
+            evidence = (
+                f"{where}the field {found[0]!r} puts {count(len(scores.items), 'items')} into {found[1]:,} groups, and they were taken as independent: "
+                "every interval over items is too narrow if a group's items are right or wrong together"
+            )
+            yield Finding("grouped_items", "warning", None, evidence, GROUPED_REMEDY.format(field=found[0]))
 
 
 # ---- unanswered items ----
