@@ -12,6 +12,8 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
+from fireassay.runners.evaluating.likelihood import GREETING
+
 Answer = Callable[[str], str | int | None]
 
 
@@ -46,9 +48,13 @@ class Handler(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         """One streamed answer."""
         body = json.loads(self.rfile.read(int(self.headers["content-length"])))
-        self.server.bodies.append(body)
         chat = "messages" in body
-        text = self.server.answer(body["messages"][-1]["content"] if chat else body["prompt"])
+        asked = body["messages"][-1]["content"] if chat else body["prompt"]
+        if asked == GREETING:  # whether it takes requests at all
+            text: str | int | None = "yes"
+        else:
+            self.server.bodies.append(body)
+            text = self.server.answer(asked)
         if isinstance(text, int):
             self.reply(text, "application/json", b'{"error": {"message": "broken"}}')
             return

@@ -97,6 +97,8 @@ def check(experiment: Experiment, folder: Path) -> None:
     serving.check(experiment, folder)
     if _likelihoods(tasks):
         likelihood.probed(experiment)
+    else:
+        likelihood.check_answering(experiment)
     if evaluation.divergence:
         forcing.check(experiment)
 

@@ -9,7 +9,9 @@ import pytest
 
 from fireassay import cli
 from fireassay.cli.verbs.evaluate import VERB
+from fireassay.runners.evaluating import likelihood
 from fireassay.spec.load import from_mapping
+from tests.oracle import oracle
 
 
 def toml(capsys: pytest.CaptureFixture[str], *words: str) -> dict[str, object]:
@@ -45,6 +47,34 @@ def test_flags_become_a_load_of_items(capsys: pytest.CaptureFixture[str]) -> Non
     assert experiment.launches.per_configuration == 3
     assert experiment.quality is not None
     assert experiment.quality.margin == 0.02
+
+
+def test_folders_are_called_by_their_names_and_engines_have_models_of_their_own(capsys: pytest.CaptureFixture[str]) -> None:
+    named = ("--target", "old/small-7b", "--target", "new/small-7b", "--target", "http://a:1", "--target", "x=http://b:1")
+    experiment = from_mapping(toml(capsys, "--task", "own.toml", *named, "--model", "c=M/1,x=N"))
+    assert experiment.serving is not None
+    found = [(target.name, target.model) for target in experiment.serving.targets]
+    assert found == [("small-7b", "old/small-7b"), ("small-7b-2", "new/small-7b"), ("c", "M/1"), ("x", "N")]
+    assert experiment.serving.model == ""
+
+
+def test_every_engine_that_cannot_be_reached_or_refuses_is_named_before_an_item_is_sent(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "items.jsonl").write_text('{"prompt": "1 + 1", "reference": "2"}\n' * 1 + '{"prompt": "1 + 2", "reference": "3"}\n')
+    words = [VERB.name, "--task", "jsonl", "--data", "items.jsonl", "--quiet"]
+    monkeypatch.setattr(likelihood, "_sent", lambda *_: likelihood._reply(404, b'{"error": "no such model"}'))
+    with oracle(lambda _: "2") as engine:
+        assert cli.main([*words, "--target", f"a={engine.url}", "--target", f"b={engine.url}", "--model", "a=M,b=N"]) == 7
+        said = capsys.readouterr().err
+        assert engine.bodies == []
+    assert f'the engine a at {engine.url} refuses a request for the model M: HTTP 404, {{"error": "no such model"}}' in said
+    assert "the engine b" in said
+    assert cli.main([*words, "--target", "a=http://127.0.0.1:9", "--target", "b=http://127.0.0.1:9"]) == 7
+    said = capsys.readouterr().err
+    assert "a: no server at" in said
+    assert "b: no server at" in said
 
 
 @pytest.mark.parametrize(

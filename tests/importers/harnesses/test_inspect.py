@@ -168,3 +168,32 @@ def test_a_damaged_archive_never_escapes_as_another_error(log: str, tmp_path: Pa
 def test_a_sample_twice_is_refused(tmp_path: Path) -> None:
     with pytest.raises(SpecError, match="twice in epoch 1"):
         imported(tmp_path, as_zip(tmp_path, lambda log: log["samples"].append(log["samples"][0])))
+
+
+def test_a_number_that_inspect_folds_otherwise_stands_beside_the_mean(tmp_path: Path) -> None:
+    """As of epochs that are reduced by their mode: .933 beside .867."""
+
+    def other(log: dict[str, Any]) -> None:
+        entry = next(one for one in log["results"]["scores"] if one["scorer"] == "match")
+        entry["reducer"] = "mode"
+        entry["metrics"]["accuracy"]["value"] = 0.933
+
+    (found,) = (one for one in judge(imported(tmp_path, as_zip(tmp_path, other))).verdict.findings if one.rule == "folded_otherwise")
+    assert found.severity == "warning"
+    assert found.evidence.startswith("Inspect reports 0.933 as match mode accuracy of sums, and the mean of its items is ")
+
+
+def test_a_log_without_a_score_loses_no_other_in_its_folder(tmp_path: Path) -> None:
+    logs = tmp_path / "logs"
+    logs.mkdir()
+
+    def unscored(log: dict[str, Any]) -> None:
+        log["eval"]["task"] = "words"
+        for sample in log["samples"]:
+            sample["scores"] = {}
+
+    as_zip(logs, unscored, "a.eval")
+    as_zip(logs, name="b.eval")
+    measured = imported(tmp_path, logs)
+    assert {task for task, _, _ in scores(measured)} == {"sums"}
+    assert any("the samples of a.eval: none has a score that is a number" in words for words in (measured.foreign or {})["missing"])

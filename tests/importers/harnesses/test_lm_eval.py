@@ -343,3 +343,40 @@ def test_a_score_named_as_a_metric_of_ours_is_theirs(tmp_path: Path) -> None:
     judgement = judge(measured)
     assert value(judgement, "no_answer", "tiny") == 1.0
     assert "lm-evaluation-harness" in judgement.metrics["no_answer"].caveat
+
+
+def test_a_task_without_a_score_of_an_item_loses_no_other(tmp_path: Path) -> None:
+    folder = copied(tmp_path, "answering")
+    tasks = [file.name.removeprefix("samples_").rpartition("_")[0] for file in sorted(folder.glob("samples_*"))]
+    lost, kept = tasks[0], set(tasks[1:])
+
+    def perplexity(found: dict[str, Any]) -> None:
+        found["results"][lost] = {"alias": lost, "word_perplexity,none": 12.5}
+
+    measured = imported(tmp_path, with_results(folder, perplexity))
+    assert {task for task, _, _ in scores(measured)} == kept
+    assert any(
+        f"the items of {lost}: none of its scores (word_perplexity) is one of an item" in words
+        for words in (measured.foreign or {})["missing"]
+    )
+
+
+@pytest.mark.parametrize("number", [math.nan, math.inf, 1e308])
+def test_values_beyond_use_are_no_scores_and_named(number: float, tmp_path: Path) -> None:
+    def spoilt(row: dict[str, Any]) -> None:
+        if row["doc_id"] == 3:
+            row["acc"] = number
+
+    measured = imported(tmp_path, copied(tmp_path, "tiny", spoilt))
+    assert "acc" not in scores(measured)["sums_mc", "3", 0]
+    assert any("1 values of acc are NaN, infinite or beyond use" in words for words in (measured.foreign or {})["doubts"])
+    assert any(found.rule == "unscored_items" and "of 1 answer," in found.evidence for found in judge(measured).verdict.findings)
+
+
+def test_a_key_that_stands_twice_is_named(tmp_path: Path) -> None:
+    folder = copied(tmp_path, "tiny")
+    file = next(folder.glob("samples_*.jsonl"))
+    lines = file.read_text().splitlines()
+    file.write_text("\n".join([lines[0].replace('"acc":', '"acc": 0.5, "acc":'), *lines[1:]]))
+    with pytest.raises(SpecError, match='the key "?.?acc.? twice in one object'):
+        imported(tmp_path, folder)

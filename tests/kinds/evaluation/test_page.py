@@ -31,7 +31,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> object:
 
 def test_the_headline_says_held_and_the_margin(made: object) -> None:
     assert made.answer.headline.startswith("b: quality held: Exact match −0.005")  # type: ignore[attr-defined]
-    assert made.answer.headline.endswith(", margin 0.05 over 200 items")  # type: ignore[attr-defined]
+    assert made.answer.headline.endswith(", margin 0.05 over 200 items, items taken as independent")  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize("writer", ["html", "markdown", "terminal"])

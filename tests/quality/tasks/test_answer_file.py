@@ -117,3 +117,15 @@ def test_a_weight_whose_square_is_no_number_is_refused(weight: object, tmp_path:
 def test_null_is_no_misspelt_name(tmp_path: Path) -> None:
     with pytest.raises(SpecError, match="found null in 'w'; allowed: a value\\.?$"):
         of('{"answer": "a", "reference": "a", "w": null}', tmp_path, weight="w")
+
+
+def test_a_key_that_stands_twice_in_a_line_is_named(tmp_path: Path) -> None:
+    with pytest.raises(SpecError, match='line 1: found the key "answer" twice in one object'):
+        of('{"answer": "a", "answer": "b", "reference": "b"}', tmp_path)
+
+
+def test_an_id_as_a_number_and_as_a_text_is_named(tmp_path: Path) -> None:
+    """They would be two answers to one item."""
+    text = '{"k": 1, "answer": "a", "reference": "b"}\n{"k": "1", "answer": "a", "reference": "b"}'
+    with pytest.raises(SpecError, match='line 2: found the k "1", as a text and as a number'):
+        of(text, tmp_path, id="k")

@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING
 
 from fireassay import catalog
 from fireassay.cli.support.bar import bar
-from fireassay.cli.support.output import Output, add_formats, emit
+from fireassay.cli.support.output import Output, add_formats, emit, plain_stdout
 from fireassay.cli.support.verb import Verb, add_root
 from fireassay.clock import SystemClock
 from fireassay.errors import refuse
+from fireassay.exit_codes import WITHOUT_NO_GAIN
 from fireassay.printable import json_text
 
 if TYPE_CHECKING:
@@ -55,7 +56,10 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--name", metavar="NAME", default="", help="the record's name (default: from the names of tool and file)")
     harness = parser.add_argument_group("results of an evaluation harness")
     harness.add_argument(
-        "--margin", metavar="M", type=float, help="with two sides or more: largest loss of the first score that still counts as held"
+        "--margin",
+        metavar="M",
+        type=float,
+        help="with two sides or more: largest loss of the first score that still counts as held; shows the verdict",
     )
     harness.add_argument("--metric", metavar="NAME", default="", help="the score that decides, by the harness's name (its first)")
     harness.add_argument(
@@ -79,6 +83,10 @@ def _run(arguments: argparse.Namespace) -> int:
     records = [{**dataclasses.asdict(record), "path": str(record.path)} for record in imported]
     document = partial(json.dumps, {"records": records}, indent=2, ensure_ascii=False)
     source = " and ".join(file.name or str(file) for file in arguments.files)
+    if arguments.margin is not None and len(imported) == 1 and plain_stdout(arguments):
+        from fireassay.cli.support.judged import judge_and_show
+
+        return judge_and_show(imported[0].path, arguments)
     emit(Output(name="import", page=partial(page, source, records), document=lambda: json_text(document())), arguments)
     return 0
 
@@ -134,6 +142,6 @@ VERB = Verb(
     description=DESCRIPTION,
     add_arguments=_add_arguments,
     run=_run,
-    exits={0: "imported"},
+    exits={**WITHOUT_NO_GAIN, 0: "imported; with --margin: held"},
     tables=True,
 )

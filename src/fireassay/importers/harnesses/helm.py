@@ -247,7 +247,7 @@ def recognises(path: Path) -> bool:
 
 
 def read(path: Path, stack: ExitStack) -> Sequence[base.Run]:
-    return [_run(folder, stack) for folder in _chosen(path) or [path]]
+    return base.usable(partial(_run, folder, stack) for folder in _chosen(path) or [path])
 
 
 def _chosen(path: Path) -> list[Path]:
@@ -268,7 +268,8 @@ def _run(folder: Path, stack: ExitStack) -> base.Run:
     asked = states(folder / STATES, stack) if (folder / STATES).is_file() else None
     seen = collect(folder / ITEMS, asked, stack)
     if not seen.scores:
-        raise Place(ITEMS).wrong(Words("no statistic of an instance"), "a run with per-instance statistics")
+        refused = Place(ITEMS).wrong(Words("no statistic of an instance"), "a run with per-instance statistics")
+        raise base.WithoutScores(refused, f"the instances of {folder.name}: none has a statistic")
     scores = [name for name in seen.scores if name not in COUNTED] or list(seen.scores)
     task = _task(spec, place)
     made = base.TaskRun(

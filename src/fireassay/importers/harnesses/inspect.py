@@ -227,7 +227,7 @@ def recognises(path: Path) -> bool:
 
 def read(path: Path, stack: ExitStack) -> Sequence[base.Run]:
     chosen = _chosen(path) or [path]
-    return [_run(file, stack) for file in chosen]
+    return base.usable(partial(_run, file, stack) for file in chosen)
 
 
 def _chosen(path: Path) -> list[Path]:
@@ -251,10 +251,12 @@ def _run(path: Path, stack: ExitStack) -> base.Run:
     task = base.named(spec.get("task"), place.at("eval.task"), "a task")
     seen = collect(source)
     if not seen.samples:
-        raise place.wrong(Words("no sample"), "a log with samples", "Evaluate again with log_samples.")
+        refused = place.wrong(Words("no sample"), "a log with samples", "Evaluate again with log_samples.")
+        raise base.WithoutScores(refused, f"the samples of {path.name}: it holds none")
     scores = tuple(_score(name, spec, version) for name in seen.scores)
     if not scores:
-        raise place.wrong(Words("no score that is a number"), "samples with scores", "Score it first: inspect score LOG.")
+        refused = place.wrong(Words("no score that is a number"), "samples with scores", "Score it first: inspect score LOG.")
+        raise base.WithoutScores(refused, f"the samples of {path.name}: none has a score that is a number")
     made = base.TaskRun(
         name=task,
         file=path.name,

@@ -119,6 +119,7 @@ class Collected(base.Digests):
     forms: dict[str, base.Form] = field(default_factory=dict)  # score -> how many items' score is made of theirs
     left: dict[str, str] = field(default_factory=dict)  # score -> why it has none per document
     repeated: set[str] = field(default_factory=set)  # items that stand more than once, with equal contents
+    unusable: dict[str, int] = field(default_factory=dict)  # score -> values that are NaN, infinite or beyond use
     empty: int = 0
 
     def repeat(self, item: str, by: str, row: Mapping[str, Any], columns: Mapping[tuple[str, str], str], place: Place) -> None:
@@ -184,6 +185,8 @@ def _take(seen: Collected, scores: dict[str, tuple[float, ...]], name: str, valu
     elif (number := base.score_of(value)) is not None:
         form, statistics = "mean", (number,)
     else:
+        if value is not None:
+            seen.unusable[name] = seen.unusable.get(name, 0) + 1
         return  # null or NaN: this document has none
     if seen.forms.setdefault(name, form) != form:
         seen.left[name] = "some lines hold a number, and some a list"
@@ -317,7 +320,7 @@ def _run(path: Path, only: str, stack: ExitStack) -> base.Run:
     # Names in a results file are not trusted as paths: only files that the folder lists are opened.
     samples = {file.name: file for file in path.parent.iterdir() if file.is_file() and SAMPLES.fullmatch(file.name)}
     tasks: list[base.TaskRun] = []
-    files, without = [path], []
+    files, without, lacking = [path], [], list[base.WithoutScores]()
     for key, totals in mapping(results.get("results"), place.at("results")).items():
         task = base.named(key, place.at("results"), "a task")
         if only and task != only:
@@ -327,7 +330,12 @@ def _run(path: Path, only: str, stack: ExitStack) -> base.Run:
             without.append(task)
             continue
         files.append(file)
-        tasks.append(_task(task, file, results, mapping(totals, place.at("results").at(task)), place))
+        try:
+            tasks.append(_task(task, file, results, mapping(totals, place.at("results").at(task)), place))
+        except base.WithoutScores as lack:
+            lacking.append(lack)
+    if lacking and not tasks:
+        raise lacking[0]
     if not tasks:
         raise place.wrong(Words("no samples_TASK_DATE.jsonl of its date beside it"), "at least one task with its samples", AGAIN)
     return base.Run(
@@ -338,7 +346,10 @@ def _run(path: Path, only: str, stack: ExitStack) -> base.Run:
         version=_text(results, "lm_eval_version"),
         begin_utc=time_of_day(seconds) if 0.0 < (seconds := base.score_of(results.get("date")) or 0.0) < LAST_S else "",
         duration_s=_seconds(results),
-        missing=tuple(f"the items of {task}: it has a result and no samples (a group, or it was not logged)" for task in without),
+        missing=(
+            *(f"the items of {task}: it has a result and no samples (a group, or it was not logged)" for task in without),
+            *(lack.sentence for lack in lacking),
+        ),
     )
 
 
@@ -382,7 +393,8 @@ def _task(task: str, file: Path, results: Mapping[str, Any], totals: Mapping[str
     scores = tuple(score for score in kept.scores if score.name in seen.forms)
     if not scores:
         found = Words(f"no score per item among {', '.join(kept.names) or 'none'}")
-        raise Place(file.name).wrong(found, "at least one score that is a number in each line")
+        refused = Place(file.name).wrong(found, "at least one score that is a number in each line")
+        raise base.WithoutScores(refused, f"the items of {task}: none of its scores ({', '.join(kept.names) or 'none'}) is one of an item")
     none = [f"a score of each item for {name}: {why}" for name, why in {**kept.left, **seen.left}.items()]
     chosen = kept.filter_of[scores[0].name]
     return base.TaskRun(
@@ -440,6 +452,8 @@ def _doubts(task: str, results: Mapping[str, Any], seen: Collected) -> Iterator[
             "processes have as many): each counts once here; a mean of lm-eval that counts them twice differs"
         )
     effective = base.score_of(inner(results, "n-samples", task).get("effective"))
+    for name, number in seen.unusable.items():
+        yield f"{task}: {number:,} values of {name} are NaN, infinite or beyond use, and count as no score"
     if effective is not None and effective != len(seen.items):
         yield f"{task}: it reports {effective:,.0f} items, and {len(seen.items):,} are logged"
 

@@ -151,12 +151,24 @@ def lines(path: Path) -> Iterator[tuple[Place, str]]:
                 yield place, line
 
 
+class Twice(ValueError):
+    """A key that an object has twice: Python keeps the last without a word."""
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    made = dict(pairs)
+    if len(made) < len(pairs):
+        twice = next(name for index, (name, _) in enumerate(pairs) if any(name == other for other, _ in pairs[:index]))
+        raise Twice(twice)
+    return made
+
+
 def loads(text: str, place: Place) -> Any:
     """The single JSON value in a string. Raises SpecError."""
     if too_nested(text):
         raise place.wrong(NESTS, "JSON as the tool writes it")
     try:
-        return json.loads(text)
+        return json.loads(text, object_pairs_hook=_once)
     except json.JSONDecodeError as error:
         raise place.wrong(Words(f"not JSON ({error.msg} at column {error.pos + 1}: {shown(text)})"), "one JSON object") from None
     except (RecursionError, ValueError) as error:
@@ -321,6 +333,8 @@ def _guarded(read: Callable[[], str], place: Place) -> str:
 
 
 def _reason(error: BaseException) -> str:
+    if isinstance(error, Twice):
+        return f"the key {shown(str(error))} twice in one object"
     return "lists or objects nested too deeply" if isinstance(error, RecursionError) else "a number with thousands of digits"
 
 

@@ -240,11 +240,17 @@ class Reported:
     theirs: float
     ours: float | None
     same: bool  # whether the definitions are equal
+    mean: bool = True  # whether it is a score of all items, and no error of one or score of a group
 
     @property
     def differs(self) -> bool:
         """True if it contradicts the items' scores."""
-        return self.same and (self.ours is None or not abs(self.ours - self.theirs) <= EQUAL * max(1.0, abs(self.theirs)))
+        return self.same and (self.ours is None or self.apart)
+
+    @property
+    def apart(self) -> bool:
+        """True if the items' scores make another number, be it that the harness folds them otherwise."""
+        return self.ours is not None and not abs(self.ours - self.theirs) <= EQUAL * max(1.0, abs(self.theirs))
 
 
 def reported(measured: RecordData) -> tuple[Reported, ...]:
@@ -263,6 +269,7 @@ def _reported(measured: RecordData) -> Iterator[Reported]:
                 theirs=float(entry["value"]),
                 ours=_ours(measured, configuration, task, entry),
                 same=bool(entry.get("same")),
+                mean=entry.get("of") == "mean" and not entry.get("group"),
             )
 
 

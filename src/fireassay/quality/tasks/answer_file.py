@@ -42,10 +42,12 @@ def read(path: Path, fields: Fields) -> Answers:
     delimiter = TABLES.get(path.suffix.lower())
     rows = files.table(file, delimiter) if delimiter else files.json_lines(file)
     known: set[str] = set()
+    kinds: dict[str, type] = {}
     pairs, firsts = [], dict[str, Mapping[str, Any]]()
     for row in rows:
         known.update(row.values)
         pairs.append(_pair(row, fields))
+        _one_kind(row, fields.id, kinds)
         firsts.setdefault(pairs[-1][0].id, row.values)
     if not pairs:
         raise files.wrong(path.name, "no line with an answer", "at least one line")
@@ -74,6 +76,13 @@ def _pair(row: files.SourceRow, fields: Fields) -> tuple[Item, str | None]:
         weight=_weight(row, fields.weight) if fields.weight else 1.0,
     )
     return item, None if answer is None else _text(row, fields.answer, answer)
+
+
+def _one_kind(row: files.SourceRow, name: str, kinds: dict[str, type]) -> None:
+    """Refuse the ids 1 and "1": they would be two answers to one item."""
+    if name and kinds.setdefault(str(row.values[name]), type(row.values[name])) is not type(row.values[name]):
+        found = f"the {name} {files.shown(row.values[name])}, as a text and as a number"
+        raise files.wrong(row.where, found, "ids of one kind", "Write the ids of all lines as texts.")
 
 
 def _weight(row: files.SourceRow, name: str) -> float:

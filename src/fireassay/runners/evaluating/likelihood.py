@@ -34,6 +34,7 @@ from typing import IO, Any, Final
 
 from fireassay import catalog
 from fireassay.errors import EnvironmentLacks, Interrupted, SpecError, refuse, refuse_any
+from fireassay.printable import one_line
 from fireassay.quality.rows import PROPER, Asked
 from fireassay.quality.sandbox.check import check_all, program
 from fireassay.quality.sandbox.probing import probe
@@ -46,7 +47,7 @@ from fireassay.runners.load.engines import urls_of
 from fireassay.spec.experiment import Experiment
 from fireassay.spec.plan import targets_of
 from fireassay.spec.rules.evaluation import unfit
-from fireassay.spec.sections.serving import Target
+from fireassay.spec.sections.serving import Serving, Target
 from fireassay.traffic.backends.support.openai_dialect import Echoed, echoed
 from fireassay.traffic.parts import Answer, Ask, Backend, Reply, Wire
 from fireassay.units import MIB
@@ -145,6 +146,46 @@ def probed(experiment: Experiment) -> Experiment:
     assert serving is not None
     targets = tuple(_settled(target, urls_of(experiment, target), target.model or serving.model) for target in targets_of(serving))
     return experiment.model_copy(update={"serving": serving.model_copy(update={"targets": targets})})
+
+
+REFUSALS: Final = (400, 401, 403, 404, 405, 415, 422)  # that every item would get; a busy engine answers otherwise
+PROBE_TOKENS: Final = 16
+GREETING: Final = "Reply with the word yes."
+
+
+def check_answering(experiment: Experiment) -> None:
+    """Send one request to each engine that is up, before hundreds fail for the same reason.
+
+    Raises:
+        EnvironmentLacks: some refuse it; with the name, the address and the reason of each.
+    """
+    serving = experiment.serving
+    assert serving is not None
+    refused = [
+        f"the engine {target.name} at {redact(url)} refuses a request{f' for the model {model}' if model else ''}: {why}"
+        for target in targets_of(serving)
+        for url in urls_of(experiment, target)
+        if (why := _refusal(target, url, model := target.model or serving.model, serving))
+    ]
+    if refused:
+        raise EnvironmentLacks(
+            "\n".join((*refused, "No item was sent. Look at --model (with several engines a=NAME,b=NAME), the address and the key."))
+        )
+
+
+def _refusal(target: Target, url: str, model: str, serving: Serving) -> str:
+    """Why the engine takes no such request; empty if it does, or if another moment may be better."""
+    backend: Backend = catalog.load("traffic.backends", target.backend)
+    greeting: tuple[dict[str, Any], ...] = ({"role": "user", "content": GREETING},)
+    ask = Ask(
+        task=serving.task, model=model, messages=greeting, prompt=GREETING, max_tokens=PROBE_TOKENS, stream=False, temperature=serving.temperature,
+        ignore_eos=False,
+    )  # fmt: skip
+    wire = backend.wire(ask, target)
+    reply = _sent(backend.prepare(target)(wire, url) if backend.prepare is not None else wire, url)
+    if reply.http_status not in REFUSALS:
+        return ""
+    return f"HTTP {reply.http_status}, {redact(one_line(reply.body.decode(errors='replace')))[:300]}"
 
 
 def _settled(target: Target, urls: Sequence[str], model: str) -> Target:

@@ -68,15 +68,23 @@ def check_reachable(experiment: Experiment) -> None:
     """Check that every target that assay does not start accepts connections.
 
     Raises:
-        EnvironmentLacks: one does not; with its address and the reason.
+        EnvironmentLacks: some do not; with the address and the reason of each.
     """
     assert experiment.serving is not None
-    for target in targets_of(experiment.serving):
-        for url in urls_of(experiment, target):
-            _connect(url, experiment.serving.model)
+    targets = targets_of(experiment.serving)
+    several = sum(len(urls_of(experiment, target)) for target in targets) > 1
+    lacking = [
+        f"{f'{target.name}: ' if several else ''}{why}"
+        for target in targets
+        for url in urls_of(experiment, target)
+        if (why := _unreachable(url, target.model or experiment.serving.model))
+    ]
+    if lacking:
+        raise EnvironmentLacks("\n".join(lacking))
 
 
-def _connect(url: str, model: str) -> None:
+def _unreachable(url: str, model: str) -> str:
+    """Why nothing accepts connections there; empty if something does."""
     parts = urlsplit(url)
     try:
         port = parts.port or (443 if parts.scheme == "https" else 80)
@@ -84,10 +92,11 @@ def _connect(url: str, model: str) -> None:
     except (OSError, ValueError) as error:
         why = (getattr(error, "strerror", None) or str(error) or type(error).__name__).lower()
         shown = redact(url)
-        raise EnvironmentLacks(
+        return (
             f"no server at {shown}: {why}\nNothing was sent or recorded. Start the server, then see how it answers:\n"
             f"  assay load {shlex.quote(shown)}{f' --model {shlex.quote(model)}' if model else ''} --check"
-        ) from None
+        )
+    return ""
 
 
 class Engines:

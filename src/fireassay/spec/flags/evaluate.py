@@ -26,7 +26,7 @@ from fireassay.spec.sections.evaluation import answer_file
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from fireassay.spec.experiment import Experiment
 
@@ -52,7 +52,9 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
 
 def experiment_from(namespace: argparse.Namespace) -> Experiment:
     """The experiment that the flags describe. Raises SpecError: every problem of the flags at once."""
-    targets = [_target(text, index, len(namespace.targets)) for index, text in enumerate(namespace.targets)]
+    targets: list[dict[str, Any]] = []
+    for index, text in enumerate(namespace.targets):
+        targets.append(_target(text, index, len(namespace.targets), [target["name"] for target in targets]))
     data: dict[str, Any] = {
         "workload": {"runner": "evaluation", "work": "tokens"},
         "gates": {"efficiency": "none"},
@@ -60,6 +62,7 @@ def experiment_from(namespace: argparse.Namespace) -> Experiment:
         "evaluation": {},
     }
     texts, problems = of_verb.put_flags(data, VERB, namespace)
+    of_verb.put_models(data["serving"])
     problems += _missing(data)
     _sample(data, {item.name for item in texts})
     task = str(data["evaluation"].get("task", "task"))
@@ -89,12 +92,14 @@ def _missing(data: dict[str, Any]) -> Iterator[Problem]:
         yield Problem("--data", "nothing", "the file or folder with the task's data", "As in --data test.jsonl.")
 
 
-def _target(text: str, index: int, count: int) -> dict[str, Any]:
+def _target(text: str, index: int, count: int, taken: Sequence[str]) -> dict[str, Any]:
+    """An address is called a, b, ...; a folder by its own name, with a number where two have the same."""
     match = NAMED.fullmatch(text)
     named, place = (match[1], match[2]) if match and "://" not in match[1] else ("", text)
-    name = named or ("engine" if count == 1 else "abcdefghijklmnopqrstuvwxyz"[index % 26])
     if "://" in place:
-        return {"name": name, "urls": [place]}
+        return {"name": named or ("engine" if count == 1 else "abcdefghijklmnopqrstuvwxyz"[index % 26]), "urls": [place]}
+    plain = re.sub(r"[^A-Za-z0-9._-]+", "-", Path(place).name)[:36].strip("-._") or "engine"
+    name = named or next(each for number in range(1, count + 1) if (each := plain if number == 1 else f"{plain}-{number}") not in taken)
     return {"name": name, "backend": IN_THIS_PROCESS, "model": place}
 
 

@@ -88,6 +88,7 @@ def mapping(namespace: argparse.Namespace, today: date) -> tuple[dict[str, Any],
         "serving": {"targets": targets},
     }
     problems += of_verb.put_flags(data, VERB, namespace)[1]
+    of_verb.put_models(data["serving"])
     if namespace.goodput is not None:
         problems += _goodput(data, namespace.goodput)
     _defaults(data, namespace, today)

@@ -113,6 +113,16 @@ def put_all(data: dict[str, Any], texts: Mapping[KeyFlag, Text]) -> list[Problem
     return problems
 
 
+def put_models(serving: dict[str, Any]) -> None:
+    """Give each target its own model where the flag names them: "a=M,b=N"."""
+    by_name = {target["name"]: target for target in serving["targets"] if "name" in target}
+    pairs = [part.partition("=") for part in str(serving.get("model", "")).split(",")]
+    if all(mark and name in by_name for name, mark, _ in pairs):
+        del serving["model"]
+        for name, _, model in pairs:
+            by_name[name]["model"] = model
+
+
 def put_flags(data: dict[str, Any], verb: str, namespace: argparse.Namespace) -> tuple[dict[KeyFlag, Text], list[Problem]]:
     """Set the verb's own defaults and the given flags in `data`; returns those flags, and problems for unreadable ones."""
     flags = flags_of(verb)

@@ -14,7 +14,7 @@ import pytest
 from fireassay import catalog
 from fireassay.frames.evaluation.item_scores import item_scores, metric_named, tasks
 from fireassay.frames.record_data import RecordData
-from fireassay.kinds.evaluation.audits.answers import loop_of
+from fireassay.kinds.evaluation.audits.answers import examine_unscored, loop_of
 from fireassay.kinds.evaluation.gates import HELD
 from fireassay.kinds.evaluation.held import Chance, chance_of
 from fireassay.verdict.judge import judge
@@ -259,3 +259,12 @@ def test_recorded_answers_that_are_too_few_or_lost_are_not_held(tmp_path: Path) 
     for name, sides, status in (("lost", {"a": side, "b": lost}, "FAIL"), ("few", {"a": side[:100], "b": side[:100]}, "INCONCLUSIVE")):
         (result,) = HELD.check(scored(tmp_path / name, sides, margin=0.02, own_references=True), {})
         assert result.status == status
+
+
+@pytest.mark.parametrize("number", ["nan", "inf", "1e308", "many"])
+def test_answers_without_a_score_are_named(number: str, tmp_path: Path) -> None:
+    answers = [{"id": index, "answer": number if index == 3 else str(index + index % 3), "reference": str(index)} for index in range(20)]
+    measured = scored(tmp_path, {"a": answers}, metrics=["pearson"])
+    (found,) = examine_unscored(measured, {})
+    assert found.evidence == "no Pearson correlation of 1 answer, which the score leaves out of 20 items"
+    assert list(examine_unscored(scored(tmp_path / "b", {"a": rows(["yes", None, "no"])}, most_failed=0.9), {})) == []

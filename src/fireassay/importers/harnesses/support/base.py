@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, Final, Literal
 
+from fireassay.errors import SpecError
 from fireassay.importers.support.base import clean, is_number
 from fireassay.importers.support.documents import Place, Words
 
@@ -65,6 +66,14 @@ class Total:
     of: Of = "mean"
     same: bool = False  # whether the definitions are equal, so that the numbers must agree
     group: Mapping[str, str] = field(default_factory=dict)  # of these items alone
+
+
+class WithoutScores(SpecError):
+    """A task or log of which no item has a score; others beside it are imported, and `sentence` says that it is not."""
+
+    def __init__(self, refused: SpecError, sentence: str) -> None:
+        super().__init__(refused.problems, refused.source)
+        self.sentence = sentence
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -121,6 +130,20 @@ class Digests:
         """One SHA-256 over all items, in the order of their ids; empty if the log has none."""
         known = self.hashes[part]
         return digest([f"{item} {known[item]}" for item in sorted(known)]) if known else ""
+
+
+def usable(reads: Iterable[Callable[[], Run]]) -> list[Run]:
+    """The runs that hold scores; what is missing of the others stands in the first. Raises WithoutScores: none does."""
+    runs: list[Run] = []
+    lacking: list[WithoutScores] = []
+    for read in reads:
+        try:
+            runs.append(read())
+        except WithoutScores as lack:
+            lacking.append(lack)
+    if not runs and lacking:
+        raise lacking[0]
+    return [replace(run, missing=(*run.missing, *(lack.sentence for lack in lacking))) if run is runs[0] else run for run in runs]
 
 
 # ---- values in a log -------------------------------------------------------------------------------------------------

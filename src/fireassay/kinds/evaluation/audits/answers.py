@@ -231,7 +231,7 @@ def examine_grouped(measured: RecordData, _: Results) -> Iterator[Finding]:
     Ten questions on one passage are right or wrong together, so that an interval over single questions is too narrow.
     Cannot tell: whether the items of a group do share anything, nor groups that no field names.
     """
-    for task in tasks(measured):
+    for task in (task for task in tasks(measured) if deciding(measured, task)):
         scores = item_scores(measured, measured.base, task, deciding(measured, task))
         if scores.labels is None and (found := grouping_of(measured, task)) is not None:
             where = f"{task}: " if len(tasks(measured)) > 1 else ""
@@ -240,6 +240,29 @@ def examine_grouped(measured: RecordData, _: Results) -> Iterator[Finding]:
                 "every interval over items is too narrow if a group's items are right or wrong together"
             )
             yield Finding("grouped_items", "warning", None, evidence, GROUPED_REMEDY.format(field=found[0]))
+
+
+# ---- unscored items ----
+
+UNSCORED_REMEDY: Final = "look at these answers: NaN, an infinite number or one beyond 1e100 is no score; or choose a score that reads them"
+
+
+@AUDITS.add("unscored_items", "Were answers left out because they have no score?", title="answers without a score")
+def examine_unscored(measured: RecordData, _: Results) -> Iterator[Finding]:
+    """One finding for each configuration whose deciding score could not be made of some answers.
+
+    An answer that is no number has no correlation, and a harness may have logged NaN or null.  They are left out of the score, which is one over other items.
+    """
+    for configuration in measured.configurations:
+        scored = [
+            item_scores(measured, configuration, task, deciding(measured, task)) for task in tasks(measured) if deciding(measured, task)
+        ]
+        failed = answers_of(measured, configuration).filter(pl.col("outcome") != "ok").select("task", "item").n_unique()
+        left = sum(scores.unscored for scores in scored) - failed
+        if left > 0:
+            total = count(sum(len(one.items) for one in scored) + left, "items")
+            evidence = f"no {scored[0].metric.title} of {count(left, 'answers')}, which the score leaves out of {total}"
+            yield Finding("unscored_items", "warning", configuration, evidence, UNSCORED_REMEDY)
 
 
 # ---- unanswered items ----

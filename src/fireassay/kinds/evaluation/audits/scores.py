@@ -182,6 +182,29 @@ def examine_reported_totals(measured: RecordData, _: Results) -> Iterator[Findin
         )
 
 
+OTHER_FOLD_REMEDY: Final = "quote the number whose definition you mean, and compare sides by the same one"
+
+
+@AUDITS.add("folded_otherwise", "Does the harness make another number of the same items than their mean?", title="a score folded otherwise")
+def examine_folded_otherwise(measured: RecordData, _: Results) -> Iterator[Finding]:
+    """One finding for each configuration of which the harness's own number is no mean of its items' scores, and another one.
+
+    Inspect reduces the epochs of a sample first (by their mode, or their maximum), so that its accuracy of .933 stands beside a mean of .867.
+    """
+    for configuration in measured.configurations:
+        rows = [row for row in reported(measured) if row.configuration == configuration and row.mean and not row.same and row.apart]
+        if rows:
+            first = rows[0]
+            assert first.ours is not None
+            more = f"; {count(len(rows) - 1, 'more numbers')} likewise" if len(rows) > 1 else ""
+            title = (measured.foreign or {}).get("title")
+            evidence = (
+                f"{title} reports {first.theirs:.4g} as {first.name} of {first.task}, and the mean of its items is {first.ours:.4g}: "
+                f"it folds them otherwise, and here the mean counts{more}"
+            )
+            yield Finding("folded_otherwise", "warning", configuration, evidence, OTHER_FOLD_REMEDY)
+
+
 # ---- foreign doubts ----
 
 FOREIGN_DOUBTS_REMEDY = "evaluate again to the end, and import the complete log"

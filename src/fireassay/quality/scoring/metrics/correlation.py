@@ -17,6 +17,7 @@ from fireassay.quality.scoring.text_metric import Array, Options, Prepared, Text
 from fireassay.spec.explain import shown
 
 COLUMNS = ("minus_distance", "answer", "reference")
+GREATEST = 1e100
 UNDEFINED = "all answers or all references are the same number"
 CAVEAT = (
     "An answer that is no number has no score, and is left out unless option `otherwise` names a number to put in its stead. The score of one "
@@ -25,12 +26,12 @@ CAVEAT = (
 
 
 def number(text: str) -> float:
-    """The finite number that a text is; NaN if it is none."""
+    """The number that a text is, whose square can be summed; NaN if it is none."""
     try:
         value = float(text.strip()) if "_" not in text else math.nan
     except ValueError:
         return math.nan
-    return value if math.isfinite(value) else math.nan
+    return value if abs(value) <= GREATEST else math.nan
 
 
 def prepare(metric: str, options: Options) -> Prepared:

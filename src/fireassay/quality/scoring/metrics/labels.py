@@ -161,12 +161,13 @@ METRICS = (
     ),
     _of_labels(
         "f1_macro",
-        "Macro F1",
+        "Macro F1 over the labels",
         "|classes:of labels",
         of_weighted=f1_macro,
         worst=worst,
         source="van Rijsbergen 1979; the mean is that of scikit-learn's f1_score over the labels of the items",
-        caveat="A rare class counts like a frequent one. The score of one item is 1 if its answer is its label, else 0.",
+        caveat="A rare class counts like a frequent one. scikit-learn without `labels` also counts classes that only answers have. "
+        "The score of one item is 1 if its answer is its label, else 0.",
     ),
     _of_labels(
         "mcc",

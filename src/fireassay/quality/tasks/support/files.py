@@ -163,13 +163,27 @@ def parsed(where: str, text: str) -> Any:
             where, f"JSON with more than {user_file.MAX_NESTS:,} lists and objects", "fewer", "Split the file, and evaluate the parts."
         )
     try:
-        found = json.loads(text)
+        found = json.loads(text, object_pairs_hook=once)
         return _whole(found) if "\\ud" in text.lower() else found
     except json.JSONDecodeError as error:
         place = f"{where}, column {error.colno}" if "\n" not in text.strip() else f"{where}, line {error.lineno}, column {error.colno}"
         raise wrong(place, f"no JSON ({error.msg})", "JSON", "Look for a missing quote, comma or brace there.") from None
+    except Twice as error:
+        raise wrong(where, f"the key {shown(str(error))} twice in one object", "each key once", "Keep the one that is meant.") from None
     except (ValueError, RecursionError):
         raise wrong(where, "JSON that is nested too deep or has a number of thousands of digits", "JSON") from None
+
+
+class Twice(Exception):
+    """A key that an object has twice: Python keeps the last without a word."""
+
+
+def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    made = dict(pairs)
+    if len(made) < len(pairs):
+        names = [name for name, _ in pairs]
+        raise Twice(next(name for name in names if names.count(name) > 1))
+    return made
 
 
 def _whole(found: Any) -> Any:
