@@ -27,7 +27,7 @@ SURFACE = {
     "doctor": f"SUBJECT --seconds --show {OUTPUT}",
     "evaluate": (
         "--target --task --data --model --margin --own-references --flips --max-flip-rate --explore --divergence --repetitions -k --task-option "
-        "--limit --first --perturb --metric --option --extract --concurrency "
+        "--limit --first --perturb --metric --option --extract --majority --concurrency "
         "--temperature --backend --tokenizer --request-timeout --api-key-env --header --no-stream --price --price-date --price-source "
         f"--confidence --seed --name --root --dry-run --toml {OUTPUT}"
     ),
@@ -62,7 +62,7 @@ SURFACE = {
     ),
     "schema": "--keys --claim --document",
     "score": (
-        "FILES --metric --reference --answer --id --cluster --group --weight --extract --option --margin --own-references --max-flip-rate --confidence "
+        "FILES --metric --reference --answer --id --cluster --group --weight --extract --option --margin --own-references --majority --max-flip-rate --confidence "
         f"--seed --name --root --toml {OUTPUT}"
     ),
     "serve": "--root --port --host --expose --title --no-judge",
