@@ -62,8 +62,8 @@ SURFACE = {
     ),
     "schema": "--keys --claim --document",
     "score": (
-        "FILES --metric --reference --answer --id --cluster --group --weight --extract --option --margin --own-references --majority --max-flip-rate --confidence "
-        f"--seed --name --root --toml {OUTPUT}"
+        "FILES --metric --reference --answer --id --cluster --group --weight --extract --option --margin --own-references --majority "
+        f"--max-flip-rate --confidence --seed --name --root --toml {OUTPUT}"
     ),
     "serve": "--root --port --host --expose --title --no-judge",
     "sign": "RECORD --key --root",
