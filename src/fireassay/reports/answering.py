@@ -31,6 +31,7 @@ MAX_DOUBT_LENGTH: Final = 115  # characters of one doubt
 PERCENT: Final = Scale(factor=100.0, after=" %")
 MAX_NAME_LENGTH: Final = 26  # characters of a name beside a plot
 DECIDES: Final = Mark(word="decides", tone="gain")
+ENOUGH: Final = 5  # launches, as the audit `launches` demands
 MAX_DOUBTS: Final = 2  # told; others are counted
 
 
@@ -125,7 +126,12 @@ def record_line(view: View, how: str) -> str:
     unasked = [name for name in view.unasked if name in DIMENSION_TITLES or name == "energy"]
     asked = f"; not asked: {', '.join(unasked)}" if unasked else ""
     state = "" if view.state == "complete" else f", {view.state}"
-    return f"{short(view)}{state}, {how}, {view.confidence} intervals{asked}; all: --full"
+    return f"{short(view)}{state}, {how}, {sure(view.confidence, timed(view) if view.kind.unit == 'launch' else 0)}{asked}; all: --full"
+
+
+def sure(confidence: str, launches: int) -> str:
+    """ "95 % intervals"; provisional where so few launches can miss a second mode or a tail."""
+    return f"{'provisional ' if 1 < launches < ENOUGH else ''}{confidence} intervals"
 
 
 def short(view: View) -> str:

@@ -136,3 +136,9 @@ def test_the_tiles_are_what_decides_then_what_explains_it_then_quality(decided: 
     assert [tile.title for tile in answer.tiles].count("Quality") == len([line for line in answer.lines if line.label == "quality"])
     assert page(refused).answer is not None
     assert page(refused).answer.tiles == ()  # type: ignore[union-attr]
+
+
+def test_two_sessions_say_what_was_assumed_of_the_days_and_what_would_show_it(undecided: ComparisonView) -> None:
+    text = " ".join(" ".join(screen(page(undecided, RECORDS))).split())
+    assert "The interval is with 15 % assumed between sessions; the launches alone give" in text
+    assert "Only measured in turn do both show whether it was the day." in text

@@ -8,8 +8,10 @@ from dataclasses import replace
 import pytest
 
 from fireassay import catalog
+from fireassay.estimates.estimate import Estimate
 from fireassay.metrics.metric import Metric
 from fireassay.verdict.comparison.phrases import (
+    apart_text,
     change_column,
     change_text,
     detectable_text,
@@ -118,3 +120,14 @@ def test_a_long_value_loses_its_middle() -> None:
 )
 def test_a_column_of_changes_has_one_unit(change: Change, ratio: float, low: float, high: float, shown: tuple[str, str]) -> None:
     assert change_column(replace(change, ratio=ratio, low=low, high=high)) == shown
+
+
+def test_two_estimators_that_point_opposite_ways_are_named(change: Change) -> None:
+    """120 and 119 over all launches together, +2.0 % from launch to launch: one page may not say both and keep quiet."""
+    assert isinstance(change.value, Estimate)
+    a, b = (replace(change.value, value=value, low=100.0, high=140.0) for value in (120.0, 119.0))
+    up = replace(change, baseline=a, value=b, ratio=1.02, low=0.98, high=1.06)
+    assert apart_text(up).startswith("two estimators disagree on the sign, so it is not known: 120")
+    assert apart_text(up).endswith("launch by launch")
+    assert apart_text(replace(up, ratio=0.98)) == ""
+    assert apart_text(replace(up, value=a)) == ""

@@ -45,6 +45,7 @@ from fireassay.reports.page import (
 from fireassay.reports.pages.comparison_view import effect
 from fireassay.stats.comparing.comparison import Difference
 from fireassay.units import FRACTION
+from fireassay.verdict.checking.rows import SESSIONS
 from fireassay.verdict.checking.types import SURE, Check, CheckRow, Confirmation
 from fireassay.verdict.comparison.phrases import EXPLORATORY, UNKNOWN, difference_parts, difference_text
 from fireassay.verdict.comparison.phrases import shortened as middle_cut
@@ -85,7 +86,7 @@ def answer(check: Check, records: Sequence[str] = ()) -> Answer:
     return Answer(
         mark=Mark(word=f"{forced}{check.state.replace('_', ' ')}{_unsure(check)}", tone=tone),
         headline=_headline(check),
-        evidence=" ".join(filter(None, (CONFIRMATIONS[check.confirmation], *_suspicion(check), *_others(check)))),
+        evidence=" ".join(filter(None, (CONFIRMATIONS[check.confirmation], *_suspicion(check), *_others(check), *_days(check)))),
         tiles=tuple(map(_tile, _told(check)[:MAX_TILES])),
         lines=tuple(_lines(check)),
         next=tuple(_next(check, records)),
@@ -214,8 +215,14 @@ def _lines(check: Check) -> Iterator[Line]:
         return
     for gap in check.gaps[:2]:
         yield Line(label="gap", text=shortened(gap), mark=Mark(word="gap", tone="open"))
-    notes = [note for note in check.notes if not note.startswith((SURE, UNKNOWN, f"{check.record}: "))]
+    notes = [note for note in check.notes if not note.startswith((SURE, UNKNOWN, SESSIONS, f"{check.record}: "))]
     yield noted_doubts([f"{note.rstrip('.')}." for note in reversed(notes)], most=1)  # the last ones are about this check
+
+
+def _days(check: Check) -> Iterator[str]:
+    """What was assumed of the days, where two sessions decide nothing."""
+    if check.state != "pass":
+        yield from (f"{note[0].upper()}{note[1:]}." for note in check.notes if note.startswith(SESSIONS))
 
 
 def _basis(check: Check) -> str:

@@ -21,13 +21,14 @@ from fireassay.reports.answering import (
     noted_doubts,
     shell_command,
     shortened,
+    sure,
 )
 from fireassay.reports.charts.model import Edge, Interval, intervals
 from fireassay.reports.page import Answer, Bullet, Bullets, Chart, Line, Mark, Next, Number, Section, Tile, Tone
 from fireassay.reports.pages.comparison_view import DECIDED, ChangeRow, ComparisonView, MismatchRow
 from fireassay.reports.pages.comparison_view import flips_brief as flip_lines
 from fireassay.units import FRACTION
-from fireassay.verdict.comparison.phrases import EXPLORATORY, UNKNOWN
+from fireassay.verdict.comparison.phrases import EXPLORATORY, UNKNOWN, apart_text, days_text
 from fireassay.verdict.comparison.phrases import shortened as middle_cut
 
 EXPLAINING: Final = 5  # metrics below the deciding one
@@ -138,7 +139,8 @@ def _evidence(rows: Sequence[ChangeRow]) -> str:
     said = [f"{row.baseline.full} to {row.value.full}."] if row.baseline.measured and row.value.measured and not row.struck else []
     if row.change.outcome == "inconclusive":
         said += _power(row)
-    return " ".join(said)
+    apart = apart_text(row.change)
+    return " ".join((*said, *((f"{apart[0].upper()}{apart[1:]}.",) if apart else ()), *filter(None, (days_text(row.change),))))
 
 
 def _power(row: ChangeRow) -> list[str]:
@@ -261,7 +263,7 @@ def _record(view: ComparisonView, rows: Sequence[ChangeRow], records: Sequence[s
     launches = launches_a_side(*(value for row in rows for value in (row.change.baseline, row.change.value)))
     each = f", {count(launches, 'launches')} a side" if launches else ""
     studied = f"; studied: {', '.join(view.varying)}" if view.varying else ""
-    return f"{', '.join(records or view.sides)}{each}, {view.confidence} intervals{studied}; --full shows everything"
+    return f"{', '.join(records or view.sides)}{each}, {sure(view.confidence, launches)}{studied}; --full shows everything"
 
 
 # ---- a refusal -------------------------------------------------------------------------------------------------------

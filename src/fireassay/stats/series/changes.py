@@ -3,10 +3,13 @@
 The history is replayed as it grew.  At each number of values m = 6, 7, ... n, the stretch of L values since the last change is
 tested for one step (`fireassay.stats.series.step_test`) of strength z.  Two bounds:
 
-    certain     z >= B(L) = 4.75 - 13/max(L, 10): at most 1 % of histories without a change EVER show one, with an analysis after each of
-                500 values; about 3 % of AR(1) ones with phi = 0.5.  A new stretch with its own level begins there
+    certain     z - m >= B(L) = 4.75 - 11/max(L, 10): at most 1 % of histories without a change EVER show one, with an analysis after each
+                of 500 values; about 2 % of AR(1) ones with phi = 0.5 or 0.8.  A new stretch with its own level begins there
     suspected   z >= S(L) = 3.85 - 3.8/sqrt(max(L, 10)): at most 1 % of histories without a change show one at a SINGLE analysis (3 % of
                 AR(0.5)).  It may vanish as values are added, and over many looks far more than 1 % of histories show one
+
+    m = 2 max(0, phi - (9 + sqrt(L))/(L + 15)) + 1.5 max(0, r - 0.45), at most 0.8: memory beyond what independent values show around two
+    levels (phi) and around one (r, the stretch's lag-1 autocorrelation; small if a few values end a long level)
 
     p = 0.01 (z/B)^3 exp((B^2 - z^2)/2)      of a certain change, over the whole life; of a suspected one with S, at this analysis
 
@@ -31,14 +34,17 @@ import numpy as np
 from fireassay.stats.comparing.multiplicity import benjamini_hochberg
 from fireassay.stats.intervals.autocorrelation import lag_one
 from fireassay.stats.intervals.intervals import Floats, fraction, t_quantile
-from fireassay.stats.series.step_test import MAD_TO_SIGMA, MAX_EARLIER, SUPPORT, Array, Noise, placed, strongest, supported
+from fireassay.stats.series.step_test import MAD_TO_SIGMA, MAX_EARLIER, SUPPORT, Array, Noise, Strongest, placed, strongest, supported
 
 Kind = Literal["change", "suspected"]
 MIN_VALUES: Final = 10  # fewest values for a result
 FIRST: Final = 2 * SUPPORT  # values at the first analysis of a stretch
 LEVEL: Final = 0.01
-EVER: Final = (4.75, 13.0)  # of B(L)
+EVER: Final = (4.75, 11.0)  # of B(L)
 ONCE: Final = (3.85, 3.8)  # of S(L)
+MEMORY: Final = (2.0, 1.5)  # of m
+MEMORY_OF_STEPS: Final = 0.45  # of r
+MAX_MEMORY: Final = 0.8
 OUTLIER: Final = 5.0  # robust deviations
 SAME: Final = 1e-12  # rounding between summation orders
 
@@ -178,7 +184,7 @@ class _Replay:
             return
         seen, worth = strongest(stretch, self.noise), _worth(stretch, self.noise)
         self.phi = seen.phi
-        p, once = chance_ever(seen.z, worth), chance_once(seen.z, worth)
+        p, once = _ever(seen, stretch, worth), chance_once(seen.z, worth)
         self.clearest = min(self.clearest, max(p, self.alpha))
         if min(p, once) > self.alpha:
             return
@@ -198,7 +204,7 @@ class _Replay:
         stretch = self.data[begin:m]
         if last.earliest < last.latest:
             last.place = begin + placed(stretch, last.place - begin, last.earliest - begin, last.latest - begin)[0]
-        last.p_value = min(last.p_value, chance_ever(strongest(stretch, self.before).z, _worth(stretch, self.before)))
+        last.p_value = min(last.p_value, _ever(strongest(stretch, self.before), stretch, _worth(stretch, self.before)))
         self.clearest = min(self.clearest, last.p_value)
 
     def findings(self) -> Changes:
@@ -241,6 +247,13 @@ def _read(replay: _Replay) -> _Replay:
     for m in range(max(FIRST, replay.start + 1), len(replay.data) + 1):
         replay.read(m)
     return replay
+
+
+def _ever(seen: Strongest, stretch: Array, worth: float) -> float:
+    """`chance_ever`, with the step weakened by memory that its two levels do not explain."""
+    around_two = max(0.0, seen.phi - (9.0 + math.sqrt(worth)) / (worth + 15.0))
+    memory = MEMORY[0] * around_two + MEMORY[1] * max(0.0, lag_one(stretch) - MEMORY_OF_STEPS)
+    return chance_ever(seen.z - min(memory, MAX_MEMORY), worth)
 
 
 def _worth(stretch: Array, noise: Noise) -> float:

@@ -25,6 +25,7 @@ from fireassay.verdict.comparison.sessions import Days, Found, found_between, ju
 from fireassay.verdict.comparison.types import Change, Comparison, Side
 
 QUALITY: Final = "quality"
+SESSIONS: Final = "the records are from different sessions"  # start of the note on days
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -192,11 +193,11 @@ def about_days(settings: Settings, design: Design, rows: Sequence[CheckRow]) -> 
         return []
     if pair is not None and pair.days is not None:
         variation = f"{percent(pair.days.deviation, way='up')} over {count(pair.days.records, 'records')} of the history"
-        return [f"the records are from different sessions; the intervals include the day-to-day deviation, {variation}"]
+        return [f"{SESSIONS}; the intervals include the day-to-day deviation, {variation}"]
     needed = f"without {MIN_RECORDS} comparable records in a history,"
     remedy = "interleave both (--baseline-folder), or give --history"
     deviation = percent(settings.days.assumed, 12)
-    return [f"the records are from different sessions; {needed} a day-to-day deviation of {deviation} is assumed; {remedy}"]
+    return [f"{SESSIONS}; {needed} a day-to-day deviation of {deviation} is assumed; {remedy}"]
 
 
 def sentence_of(

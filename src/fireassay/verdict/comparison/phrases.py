@@ -83,7 +83,14 @@ def _claim(change: Change, title: str, baseline: str, held: Quality) -> str:
     if not number:
         return f"{change.side} against {baseline}: {title} {change.word} ({change.sentence.rpartition('; ')[2]})"
     launches = f"{_launches(change.baseline)} against {_launches(change.value)} launches"
-    parts = [f"{title} {number}, {launches}", detectable_text(change), needed_text(change), way_on_text(change), held.sentence]
+    parts = [
+        f"{title} {number}, {launches}",
+        apart_text(change),
+        detectable_text(change),
+        needed_text(change),
+        way_on_text(change),
+        held.sentence,
+    ]
     return f"{against}: {change.word}: {'; '.join(part for part in parts if part)}"
 
 
@@ -229,7 +236,14 @@ def sentence(change: Change, title: str, baseline: str, *, exploratory: bool, wh
     """One sentence about one metric."""
     word = f"{change.word} ({EXPLORATORY})" if exploratory else change.word
     where = ", ".join(filter(None, (f"{title} of {change.side} against {baseline} at {change.configuration}", occasion_text(change))))
-    parts = [allowed_text(change), why, detectable_text(change) if change.low is not None else "", needed_text(change), way_on_text(change)]
+    parts = [
+        allowed_text(change),
+        apart_text(change),
+        why,
+        detectable_text(change) if change.low is not None else "",
+        needed_text(change),
+        way_on_text(change),
+    ]
     return "; ".join([f"{where}: {word}", *(part for part in parts if part)])
 
 
@@ -248,6 +262,25 @@ def allowed_text(change: Change) -> str:
         return text
     alone = difference_text(occasion.launches, _unit(change))
     return f"{text} {occasion.allowance} (launches alone: {alone})"
+
+
+def days_text(change: Change) -> str:
+    """What the interval takes the sessions to differ by, and what the launches alone say; empty if they were made in turn."""
+    occasion = change.occasion
+    if occasion is None or not occasion.allowance:
+        return ""
+    alone = difference_text(occasion.launches, _unit(change))
+    return (
+        f"The interval is {occasion.allowance}; the launches alone give {alone}. Only measured in turn do both show whether it was the day."
+    )
+
+
+def apart_text(change: Change) -> str:
+    """Why the two values point one way and the change another; empty if they do not."""
+    a, b, ratio = change.baseline, change.value, change.ratio
+    if ratio is None or not (isinstance(a, Estimate) and isinstance(b, Estimate)) or (b.value - a.value) * (ratio - 1.0) >= 0.0:
+        return ""
+    return f"{APART}: {reading(a.value, a.unit)} to {reading(b.value, b.unit)} over all launches together, {change_text(change)} launch by launch"
 
 
 def way_on_text(change: Change) -> str:
@@ -271,6 +304,7 @@ def _unit(change: Change) -> str:
 
 
 TWO_SESSIONS: Final = "between these two sessions"
+APART: Final = "two estimators disagree on the sign, so it is not known"
 SUSPECTED: Final = "the launches differ, but variation between the two sessions may explain it"
 CODE: Final = frozenset(name for name, meant in ALIASES.items() if meant == ALIASES["code"])
 _OCCASIONS: Final = {"history": TWO_SESSIONS, "assumed": TWO_SESSIONS, "alternating": "in alternating sittings"}

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+import math
+from collections import Counter
+from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from fireassay.estimates.estimate import Estimate
 from fireassay.estimates.format import show
+from fireassay.reports.answering import sure
 from fireassay.spec.experiment import Launches
 from fireassay.spec.sections.workload import Profile
+from fireassay.stats.groups.launch_groups import groups
+from fireassay.stats.intervals.intervals import log_t
 from fireassay.verdict.audits.every import launches as audited
 from tests.handmade import Handmade
 from tests.verdict.making import add_steps, good, judged, rules_of
@@ -111,6 +119,44 @@ def test_the_interval_carries_a_mark_wherever_it_is_written(times: list[float], 
     value = judged(of(times)).results["step_time"]["workers=1"]
     assert isinstance(value, Estimate)
     assert show(value).interval.endswith(f"] ({words})" if words else "]")
+
+
+# What a few launches cannot show is said of every interval of fewer than 5: 1 - 0.05^(1/3) = 63 %.
+
+
+@pytest.mark.parametrize(("k", "unseen"), [(2, "78 %"), (3, "63 %"), (4, "53 %"), (5, "")])
+def test_an_interval_of_a_few_launches_is_provisional_and_says_what_it_can_miss(k: int, unseen: str) -> None:
+    found = [one.evidence for one in judged(of([1.00, 1.02, 0.99, 1.01, 1.03][:k])).verdict.findings if one.rule == "few_launches"]
+    assert [f"provisional, as {k} can miss a mode of up to {unseen} of all launches" in evidence for evidence in found] == [True] * (k < 5)
+    assert sure("95 %", k) == ("95 % intervals" if k == 5 else "provisional 95 % intervals")
+
+
+def two_modes(rng: np.random.Generator, k: int) -> NDArray[np.float64]:
+    """Logs of launches of which half are 1.5 times as slow; their mean is 0."""
+    return (rng.random(k) < 0.5) * math.log(1.5) - 0.5 * math.log(1.5) + 0.02 * rng.normal(size=k)
+
+
+def pareto(rng: np.random.Generator, k: int) -> NDArray[np.float64]:
+    """Logs of values with a tail of index 2.5, less their mean 1/2.5."""
+    return rng.exponential(1.0 / 2.5, size=k) - 1.0 / 2.5
+
+
+@pytest.mark.parametrize("draw", [two_modes, pareto])
+@pytest.mark.parametrize("experiments", [300, pytest.param(4000, marks=pytest.mark.deep)])
+def test_wrong_intervals_of_few_launches_are_all_marked(draw: Callable[..., NDArray[np.float64]], experiments: int) -> None:
+    """Of two modes about a quarter of the intervals of 3 launches are wrong, of a heavy tail a tenth: every one is provisional."""
+    rng = np.random.default_rng([20261129, experiments])
+    wrong, quiet = Counter[int](), Counter[int]()
+    for k in (3, 8):
+        for _ in range(experiments):
+            values = np.exp(draw(rng, k))
+            interval = log_t(values, 0.95)
+            if not interval.low <= 1.0 <= interval.high:
+                wrong[k] += 1
+                quiet[k] += not (sure("95 %", k).startswith("provisional") or groups(values, smallest_effect=0.01))
+    assert wrong[3] / experiments > 0.07
+    assert quiet[3] == 0
+    assert quiet[8] / experiments < (0.01 if draw is two_modes else 0.13)
 
 
 # ---- looks ----

@@ -31,9 +31,11 @@ LAUNCHES_ENOUGH = 5
 def examine_launches(measured: RecordData, _: Results) -> tuple[Finding, ...]:
     """Findings on too few, failed and skipped launches.
 
-    An interval between launches needs at least 5 per configuration; fewer than 3 carry no verdict (docs/methodology.md, "The unit of
-    analysis is the launch"). Failed planned launches are named: summarising only successes would be cherry-picking (`cherry_picked` finds
-    missing ones). Claims: launches and an interval must be published; a spread is no interval, and trials are no launches.
+    An interval between launches needs at least 5 per configuration. It assumes that launches scatter around one value; with fewer it is
+    provisional: of two modes, or in a heavy tail, three miss too much (benchmarks/results/launch_groups.md). Fewer than 3 carry no verdict
+    (docs/methodology.md, "The unit of analysis is the launch"). Failed planned launches are named: summarising only successes would be
+    cherry-picking (`cherry_picked` finds missing ones). Claims: launches and an interval must be published; a spread is no interval, and
+    trials are no launches.
     """
     return (*_few(measured), *_failed(measured))
 
@@ -47,6 +49,8 @@ def _few(measured: RecordData) -> Iterator[Finding]:
         done = measured.timed.filter(pl.col("configuration") == name).height
         if done < LAUNCHES_ENOUGH:
             evidence = f"{count(done, 'successful launches')}; a reliable interval needs {LAUNCHES_ENOUGH}"
+            if done > 1:
+                evidence += f": this one is provisional, as {done} can miss a mode of up to {percent(unseen_share(done))} of all launches"
             yield Finding("few_launches", "warning", name, evidence, f"run with launches.per_configuration = {LAUNCHES_ENOUGH} or more")
 
 
