@@ -75,7 +75,7 @@ def test_every_row_that_decides_has_a_tile() -> None:
 def test_two_days_that_decide_nothing_are_told_how_to_decide() -> None:
     found = shown(checked(10.5, session="t"))
     assert screen(found)[0].startswith("INCONCLUSIVE  new against base: ")
-    assert "the records are from different sessions" in flat(found)
+    assert "The records are from different sessions" in flat(found)
     assert parsed(found) == [["assay", "check", "my record", "--against", "44a5ef", "--confirm", "always"]]
     assert parsed(page(checked(10.5, session="t"))) == []  # without names that a command could use
 
