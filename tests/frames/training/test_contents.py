@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from fireassay.frames.training.correctness.contents import Other, likeness, others, repeats
+from fireassay.frames.training.correctness.contents import Other, likeness, others, repeats, same_noise
 from tests.handmade import Handmade
 
 ALONE, SEVERAL = 0, 1
@@ -63,3 +63,22 @@ def test_a_sample_that_changes_when_it_is_seen_again_is_random() -> None:
     fixed = {(ALONE, step, 0): ([0, 1, 2, 3, 4, 5, 6, 7], [f"{id}" for id in range(8)]) for step in (0, 8)}
     assert repeats(made(fixed).measured(), ALONE, ("", 0, 0)) == "fixed"
     assert repeats(made({(ALONE, 0, 0): ([0], ["a"])}).measured(), ALONE, ("", 0, 0)) == "unknown"
+
+
+@pytest.mark.parametrize(
+    ("added", "steps"),
+    [
+        ({0: ([0.1, 0.2], [0.1, 0.2]), 1: ([0.3, -0.1], [0.3, -0.10001])}, 2),
+        ({0: ([0.1, 0.2], [0.1, 0.2]), 1: ([0.3, -0.1], [0.2, 0.4])}, 0),  # equal by chance, once
+        ({0: ([1.0, 1.0], [1.0, 1.0]), 1: ([1.0, 1.0], [1.0, 1.0])}, 0),  # a constant is no noise
+        ({0: ([0.1, 0.2], [0.1, 0.2])}, 0),
+    ],
+)
+def test_noise_is_the_same_if_every_rank_adds_the_same_other_numbers_in_each_step(
+    added: Mapping[int, tuple[list[float], list[float]]], steps: int
+) -> None:
+    record = made({})
+    for step, of_ranks in added.items():
+        for rank, numbers in enumerate(of_ranks):
+            record.fingerprint(SEVERAL, "input_change", json.dumps(numbers), step=step, rank=rank)
+    assert same_noise(record.measured(), SEVERAL, 2) == steps

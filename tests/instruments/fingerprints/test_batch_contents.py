@@ -7,13 +7,9 @@ import json
 import pytest
 
 from fireassay.instruments.fingerprints import batch_contents
-from fireassay.instruments.fingerprints.batch_contents import MAX_ROWS, due, row_digests
+from fireassay.instruments.fingerprints.batch_contents import MAX_BYTES, MAX_ROWS, change, row_digests
 
 pytestmark = pytest.mark.torch
-
-
-def test_the_steps_are_0_and_the_powers_of_two() -> None:
-    assert [step for step in range(20) if due(step)] == [0, 1, 2, 4, 8, 16]
 
 
 def test_rows_are_told_apart_by_their_values_only() -> None:
@@ -52,3 +48,21 @@ def test_long_rows_and_large_batches_cost_little() -> None:
     assert row_digests(long)[0] != row_digests(changed)[0]
     told = json.loads(str(batch_contents.text([long], ids=range(2 * MAX_ROWS), of=1000)))
     assert (told["rows"], len(told["ids"]), told["of"]) == (2 * MAX_ROWS, MAX_ROWS, 1000)
+
+
+def test_the_memory_for_digests_is_bounded_by_the_size_of_a_row() -> None:
+    """Rows of 8 MiB: two of them, in whatever layout; of larger ones the first."""
+    import torch
+
+    images = torch.zeros(8, 2, 1024, 1024)
+    assert len(row_digests(images)) == len(row_digests(images.to(memory_format=torch.channels_last))) == MAX_BYTES // (8 << 20)
+    assert len(row_digests(torch.zeros(3, 5 << 20))) == 1
+
+
+def test_what_the_script_adds_to_a_batch_is_told() -> None:
+    import torch
+
+    batch, labels = torch.ones(4, 2), torch.tensor([1, 0, 1, 0])
+    assert json.loads(str(change([batch, labels], [batch + torch.tensor([0.5, 0.0])]))) == [0.5, 0.0]
+    assert change([batch, labels], [batch]) is None
+    assert change([batch], [torch.ones(4, 3)]) is None

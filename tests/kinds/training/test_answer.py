@@ -16,6 +16,7 @@ from fireassay.reports.view import View
 from fireassay.spec.experiment import Gates, Quality
 from fireassay.verdict.judge import judge
 from tests.handmade import Handmade
+from tests.parallel_made import told
 from tests.reports.written import written
 from tests.verdict.making import good
 
@@ -51,6 +52,15 @@ def test_every_status_fits_a_screen_and_says_itself_first(word: str) -> None:
     assert lines[0].startswith(f"{word}  handmade: ")
     assert len(lines) <= ROWS
     assert all(len(line) <= WIDTH for line in lines if not line.startswith("  assay "))
+
+
+def test_a_speedup_of_ranks_whose_samples_may_be_the_same_is_doubted_on_the_first_screen() -> None:
+    made = good(levels=(1, 2), leave_out=("samples",))
+    for number in (row[0] for row in made.rows["launches"] if row[4] == 2):
+        told(made, number, ddp=[2])
+    text = " ".join(" ".join(screen(viewed(made))).split())
+    assert "whether the ranks' samples differ is unknown" in text
+    assert "samples differ" not in " ".join(screen(shown("PASS")))
 
 
 def test_a_pass_says_what_to_use_and_how_much_faster_it_is() -> None:

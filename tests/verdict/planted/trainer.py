@@ -21,6 +21,7 @@ ODD = WORLD > 1 and RANK == WORLD - 1
 SAMPLES, WIDTH, BATCH = 384, 12, 48
 numbers = torch.Generator().manual_seed(5)
 X, XV = torch.randn(SAMPLES, WIDTH, generator=numbers), torch.randn(160, WIDTH, generator=numbers)
+OWN = torch.Generator().manual_seed(RANK if "seeded by rank" in WHAT else 0) if "own generator" in WHAT else None
 Y, YV = ((x[:, :4].sum(1) > 0).long() for x in (X, XV))
 
 
@@ -31,7 +32,7 @@ def changed(x: Any, y: Any, kind: str) -> tuple[Any, Any]:
     if f"inputs {kind} on one rank" in WHAT and ODD:
         x = 2 * x + 1
     if f"noise {kind}" in WHAT:
-        x = x + 0.3 * torch.randn(x.shape)
+        x = x + 0.3 * torch.randn(x.shape, generator=OWN)
     return x, y
 
 

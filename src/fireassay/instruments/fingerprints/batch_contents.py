@@ -15,15 +15,12 @@ import zlib
 from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
-BATCH, INPUT = "batch_contents", "input_contents"  # what: as fetched; as called
+INPUT, CHANGE = "input_contents", "input_change"  # what was called; what the script has added to the batch
 MAX_ROWS: Final = 64  # of a batch
+MAX_BYTES: Final = 1 << 24  # of these rows: those of another memory layout are copied
 MAX_ELEMENTS: Final = 512  # of a row, evenly spaced
 MAX_TENSORS: Final = 4  # of a batch or a call
-
-
-def due(step: int) -> bool:
-    """True in the steps whose contents are recorded."""
-    return not step & (step - 1)
+MAX_CHANGED: Final = 16  # elements
 
 
 def text(tensors: Iterable[Any], *, ids: Sequence[int] | None = None, of: int | None = None, module: str = "") -> str | None:
@@ -46,8 +43,21 @@ def row_digests(tensor: Any) -> list[str]:
     """Eight hexadecimal digits (CRC-32) per row; empty for a tensor without rows, or one that is sparse or sharded."""
     if not tensor.dim() or not tensor.numel() or hasattr(tensor, "to_local") or str(tensor.layout) != "torch.strided":
         return []
-    flat = tensor.detach()[:MAX_ROWS].flatten(1) if tensor.dim() > 1 else tensor.detach()[:MAX_ROWS, None]
+    rows = tensor.detach()[: min(MAX_ROWS, max(1, MAX_BYTES * len(tensor) // (tensor.numel() * tensor.element_size())))]
+    flat = rows.flatten(1) if rows.dim() > 1 else rows[:, None]
     some = flat[:, :: -(-flat.shape[1] // MAX_ELEMENTS)].cpu().contiguous()
     width = some.shape[1] * some.element_size()
     content = bytes((ctypes.c_char * some.numel() * some.element_size()).from_address(some.data_ptr()))
     return [f"{zlib.crc32(content[at : at + width]):08x}" for at in range(0, len(content), width)]
+
+
+def change(before: Iterable[Any], given: Iterable[Any]) -> str | None:
+    """JSON: what was added to some elements of the first row of a batch; None if nothing of that shape was, or nothing at all."""
+    fetched = [tensor for tensor in before if tensor.dim() and tensor.numel() and tensor.is_floating_point()]
+    for tensor in given:
+        for other in fetched:
+            if tensor.is_floating_point() and tensor.shape == other.shape:
+                added = tensor[:1].detach().cpu().double().flatten() - other[:1].detach().cpu().double().flatten()
+                some = added[:: -(-len(added) // MAX_CHANGED)].tolist()
+                return json.dumps([float(f"{value:.6g}") for value in some]) if any(some) else None
+    return None

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
+from weakref import ref
 
 from fireassay.instruments.fingerprints import batch_contents
 from fireassay.instruments.hooks.batches import tensors
@@ -29,6 +30,7 @@ class StepContents:
         self.due = 0  # the last step in which they are recorded
         self._called = (0, 0)  # step, its calls so far
         self._passed = (0, 0)  # step, its backward passes so far
+        self._fetched: list[Any] = []  # the tensors of the newest batch, weakly
 
     @contextmanager
     def _aside(self) -> Iterator[None]:
@@ -43,7 +45,9 @@ class StepContents:
         attached = self._attached
         with self._aside():
             _, ids, source, *_ = batch
-            told = batch_contents.text(tensors(content, self._tensor), ids=ids, of=None if source is None else source.size)
+            several = tensors(content, self._tensor)
+            self._fetched = list(map(ref, several))
+            told = batch_contents.text(several, ids=ids, of=None if source is None else source.size)
         if told is not None:
             attached.append((CONTENTS, attached.now(), batch, told))
 
@@ -77,5 +81,8 @@ class StepContents:
         with self._aside():
             given = [tensor for tensor in tensors(inputs, self._tensor) if not tensor.requires_grad]
             told = batch_contents.text(given, module=type(module).__name__)
-        if told is not None:
-            attached.recorder.rows.contents(batch_contents.INPUT, step, told)
+            before = [tensor for reference in self._fetched if (tensor := reference()) is not None]
+            added = None if calls else batch_contents.change(before, given)
+        for what, text in ((batch_contents.INPUT, told), (batch_contents.CHANGE, added)):
+            if text is not None:
+                attached.recorder.rows.contents(what, step, text)

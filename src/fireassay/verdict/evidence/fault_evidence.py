@@ -14,7 +14,7 @@ import polars as pl
 
 from fireassay.estimates.format import count, given
 from fireassay.frames.record_data import RecordData, effective_steps
-from fireassay.frames.training.correctness.contents import Other, others, repeats, words_of
+from fireassay.frames.training.correctness.contents import Other, others, repeats, same_noise, words_of
 from fireassay.frames.training.correctness.first_gradients import Compared, First, compared, firsts, laters
 from fireassay.frames.training.correctness.later_gradients import clipped_apart
 from fireassay.frames.training.correctness.sample_ledger import Epoch, epochs, weights
@@ -198,6 +198,21 @@ def random_states(evidence: Evidence, name: str) -> Diagnosis | None:
     if layers:
         return _same_numbers(begun, "warning", f"the model has {count(int(layers), 'layers')} that draw")  # type: ignore[arg-type]
     return _same_noise(evidence, name, states)
+
+
+def added_noise(evidence: Evidence, name: str) -> Diagnosis | None:
+    """The same noise on all ranks, whatever generator it came from."""
+    measured = evidence.measured
+    for launch, workers in measured.timed.filter(pl.col("configuration") == name).select("launch", "workers").iter_rows():
+        if workers > 1 and (steps := same_noise(measured, launch, workers)):
+            return Diagnosis(
+                fault="same_random_numbers",
+                severity="warning",
+                evidence=f"the script adds numbers to its batches, other ones in each step but the same on all ranks, in all {steps} compared steps "
+                f"of launch {launch}: every rank draws the same noise",
+                remedy="add the rank to the seed of their generator, after the model is built",
+            )
+    return None
 
 
 def _same_noise(evidence: Evidence, name: str, states: pl.DataFrame) -> Diagnosis | None:

@@ -52,6 +52,7 @@ from fireassay.stats.groups.gradient_difference import Part, compare, ratio_name
 from fireassay.verdict.evidence.divergence import Diagnosis
 from fireassay.verdict.evidence.fault_evidence import (
     Evidence,
+    added_noise,
     altered,
     averaged_later,
     clipped_before_reduction,
@@ -320,6 +321,7 @@ TESTS: Final[tuple[tuple[Callable[[Evidence, str], Diagnosis | None], Claim], ..
     (clipped_before_reduction, "gradients"),
     (altered, "samples"),
     (random_states, "random numbers"),
+    (added_noise, "random numbers"),
     (scaled, "gradients"),
     (other_gradient, "gradients"),
     (later_gradient, "gradients"),

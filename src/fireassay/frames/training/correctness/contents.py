@@ -17,7 +17,8 @@ import polars as pl
 
 from fireassay.frames.record_tables import RecordTables, effective_steps, once_per_record
 
-BATCH, INPUT = "batch_contents", "input_contents"
+BATCH, INPUT, CHANGE = "batch_contents", "input_contents", "input_change"
+SAME_NOISE: Final = 1e-3  # of its largest element; a sum and its difference round
 FEW: Final = 8  # samples that show whether contents are random
 PART: Final = 0.1  # of a rank's samples: fewer other contents are no fault of the rank
 Part = tuple[str, int, int]  # the called module, or "" for the batch as fetched; the tensor's place; elements of a row
@@ -148,6 +149,21 @@ def repeats(measured: RecordTables, launch: int, part: Part) -> Literal["random"
         if len(every := [seen for seen in entries if part in seen.parts]) > 1
     ]
     return "random" if any(again) else "fixed" if len(again) >= FEW else "unknown"
+
+
+def same_noise(measured: RecordTables, launch: int, workers: int) -> int:
+    """The recorded steps in which the script added the same numbers to the batch of every rank; 0 if it did not in all, or added a constant."""
+    rows = measured.table("fingerprints").filter((pl.col("launch") == launch) & (pl.col("what") == CHANGE))
+    steps: dict[int, list[list[float]]] = {}
+    for step, text in effective_steps(rows).sort("step", "rank").select("step", "text").iter_rows():
+        steps.setdefault(step, []).append(json.loads(text))
+    whole = [added for added in steps.values() if len(added) == workers]
+    varied = len(whole) > 1 and not all(_near(whole[0][0], added[0]) for added in whole[1:])
+    return len(whole) if varied and all(_near(added[0], other) for added in whole for other in added[1:]) else 0
+
+
+def _near(first: Sequence[float], second: Sequence[float]) -> bool:
+    return len(first) == len(second) and max(abs(a - b) for a, b in zip(first, second, strict=True)) <= SAME_NOISE * max(map(abs, first))
 
 
 def words_of(part: Part) -> str:
