@@ -252,9 +252,9 @@ def _mixed(measured: RecordData, levels: Sequence[int]) -> Absent | None:
     """The model applies only if the work of a step (strong scaling) or of a worker (weak scaling) is constant."""
     rows = measured.steady_steps.join(measured.timed.select("launch", "workers"), on="launch")
     rows = rows.filter(pl.col("workers").is_in(levels))
-    if rows["items"].null_count():
-        return None
     weak = measured.mode == "weak"
+    if rows["items"].null_count() or (weak and measured.manifest.get("simulated") is not None):  # whose serial work does not grow, as here
+        return None
     work = rows.group_by("workers").agg((pl.col("items") / (pl.col("workers") if weak else 1)).median().alias("work"))["work"]
     low, high = float(work.min() or 0.0), float(work.max() or 0.0)  # type: ignore[arg-type]
     if high - low <= SAME_WORK * high:
