@@ -380,3 +380,9 @@ def test_a_key_that_stands_twice_is_named(tmp_path: Path) -> None:
     file.write_text("\n".join([lines[0].replace('"acc":', '"acc": 0.5, "acc":'), *lines[1:]]))
     with pytest.raises(SpecError, match='the key "?.?acc.? twice in one object'):
         imported(tmp_path, folder)
+
+
+def test_a_field_of_the_documents_that_groups_them_is_named(tmp_path: Path) -> None:
+    folder = copied(tmp_path, "tiny", lambda row: row["doc"].update(passage=f"p{int(row['doc_id']) // 4}"))
+    (found,) = (one for one in judge(imported(tmp_path, folder)).verdict.findings if one.rule == "grouped_items")
+    assert "the field 'passage' puts 40 items into 10 groups" in found.evidence

@@ -25,6 +25,7 @@ from typing import Any, Final
 from fireassay.importers.harnesses.support import base
 from fireassay.importers.support.base import clean, inner, mapping, time_of_day
 from fireassay.importers.support.documents import Place, Words, documents, head, lines, loads
+from fireassay.quality.tasks.support.grouping import grouping
 
 NO_FILTER: Final = "none"
 MEANS: Final = ("mean", "nanmean")
@@ -282,6 +283,7 @@ AGAIN: Final = "Evaluate again with --log_samples and --output_path."
 SETTINGS: Final = ("model", "model_args", "model_revision", "model_sha", "model_dtype", "model_num_parameters", "batch_size", "device")
 CONDITIONS: Final = ("gen_kwargs", "limit", "random_seed", "numpy_seed", "torch_seed", "fewshot_seed")
 OF_TASK: Final = ("output_type", "repeats", "generation_kwargs", "fewshot_delimiter", "target_delimiter", "doc_to_text", "doc_to_target")
+ANSWERS: Final = ("answer", "answers", "answerKey", "target", "label", "gold", "choices")  # fields of documents that are no groups
 LAST_S: Final = 1e11  # since 1970: the year 5138
 
 
@@ -407,7 +409,17 @@ def _task(task: str, file: Path, results: Mapping[str, Any], totals: Mapping[str
         missing=tuple(none),
         doubts=tuple(_doubts(task, results, seen)),
         empty=seen.empty,
+        grouping=grouping(_documents(file), ANSWERS),
     )
+
+
+def _documents(file: Path) -> Iterator[Mapping[str, Any]]:
+    """The fields of each document, once."""
+    told: set[str] = set()
+    for place, row in _rows(file):
+        if (item := _item(row, place)) not in told:
+            told.add(item)
+            yield inner(row, "doc")
 
 
 def _facts(task: str, results: Mapping[str, Any], config: Mapping[str, Any], seen: Collected, chosen: str) -> dict[str, Any]:

@@ -90,6 +90,9 @@ class TaskRun:
     doubts: tuple[str, ...] = ()
     empty: int = 0  # replies without any text, which the harness scored
     cluster: str = ""  # what the clusters are
+    grouping: tuple[str, int] | None = (
+        None  # a field of the documents that groups them though they are no clusters, and its number of groups
+    )
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -185,7 +185,9 @@ def _record(harness: Harness, sides: Sequence[Side], tasks: Mapping[str, TaskRun
     record = record_folder.create(root, experiment, plan_signature(experiment), clock=clock)
     try:
         planned = {launch.configuration: launch for launch in plan(experiment)}
-        record.set_environment("before", {"evaluation": {"tasks": _identities(sides, tasks, digests, wanted)}})
+        groups = {name: list(task.grouping) for name, task in tasks.items() if task.grouping and not task.cluster}
+        known = {"tasks": _identities(sides, tasks, digests, wanted), **({"grouping": groups} if groups else {})}
+        record.set_environment("before", {"evaluation": known})
         counts = _Counts()
         for number, side in enumerate(sides):
             writer = record.writer(number)

@@ -219,6 +219,7 @@ def examine_empty_replies(measured: RecordData, _: Results) -> Iterator[Finding]
 
 # ---- grouped items ----
 
+GROUPED_ELSEWHERE: Final = "write the answers with {field} into a file, and score that with --cluster {field}"
 GROUPED_REMEDY: Final = (
     "score again with --cluster {field} (fields.cluster of a task), which takes whole groups as units; if they share nothing, leave it"
 )
@@ -239,7 +240,8 @@ def examine_grouped(measured: RecordData, _: Results) -> Iterator[Finding]:
                 f"{where}the field {found[0]!r} puts {count(len(scores.items), 'items')} into {found[1]:,} groups, and they were taken as independent: "
                 "every interval over items is too narrow if a group's items are right or wrong together"
             )
-            yield Finding("grouped_items", "warning", None, evidence, GROUPED_REMEDY.format(field=found[0]))
+            remedy = GROUPED_REMEDY if measured.foreign is None else GROUPED_ELSEWHERE
+            yield Finding("grouped_items", "warning", None, evidence, remedy.format(field=found[0]))
 
 
 # ---- unscored items ----
