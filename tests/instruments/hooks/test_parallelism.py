@@ -59,14 +59,28 @@ def test_of_a_model_the_trained_bytes_and_the_shapes_are_told() -> None:
     assert (found["fsdp"], found["dtensor"], found["stage"]) == (0, 0, False)
 
 
+def wrapper(left: set[str], **more: Any) -> SimpleNamespace:
+    """A DistributedDataParallel of 4 ranks over a layer and a frozen normalisation, that leaves these names alone."""
+    import torch
+
+    model = torch.nn.Sequential(torch.nn.Linear(3, 2), torch.nn.BatchNorm1d(2))
+    model[1].requires_grad_(False)
+    return SimpleNamespace(module=model, process_group=SimpleNamespace(size=lambda: 4), parameters_to_ignore=left, **more)
+
+
 def test_a_wrapper_tells_its_group_its_hooks_and_what_it_leaves_alone() -> None:
     def compress(state: Any, bucket: Any) -> None:
         """A comm hook."""
 
-    wrapper = SimpleNamespace(process_group=SimpleNamespace(size=lambda: 4), _comm_hooks=[(compress, None)], parameters_to_ignore={"a"})
-    found = evidence().detail(None, [wrapper])
+    found = evidence().detail(None, [wrapper({"0.weight"}, _comm_hooks=[(compress, None)])])
     assert (found["ddp"], found["ddp_ignored"]) == ([4], 1)
     assert found["ddp_hooks"][0].endswith("compress")
+
+
+@pytest.mark.parametrize("left", ["1.running_mean", "1.weight", "freqs_cis"], ids=["a buffer", "a frozen parameter", "a name of nothing"])
+def test_what_is_not_trained_is_nothing_that_a_rank_trains_alone(left: str) -> None:
+    """karpathy/llama2.c leaves out "freqs_cis", TRL every boolean buffer: replicas all the same."""
+    assert evidence().detail(None, [wrapper({left})])["ddp_ignored"] == 0
 
 
 def test_what_cannot_be_told_costs_nothing_else() -> None:

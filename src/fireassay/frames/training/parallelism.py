@@ -302,7 +302,7 @@ def _wrapped(known: Facts) -> Parallelism | None:
     if any("localsgd" in hook.casefold() for hook in known.reported["ddp_hooks"]):
         return _is("local_sgd", f"{evidence} with {', '.join(known.reported['ddp_hooks'])}")
     if known.reported["ddp_ignored"]:
-        return _is("mixed", f"{evidence}, which leaves {known.reported['ddp_ignored']} parameters and buffers to each rank")
+        return _is("mixed", f"{evidence}, which leaves {known.reported['ddp_ignored']} trained parameters to each rank")
     if ranks < known.workers:
         return _is("mixed", evidence)
     # averaged at intervals, with `no_sync` in between: a step that only reduces gradients again does not make replicas equal

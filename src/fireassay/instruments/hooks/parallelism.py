@@ -102,9 +102,15 @@ def _of_reducers(reducers: Iterable[Any]) -> dict[str, Any]:
     return {
         "ddp": [int(model.process_group.size()) for model in known],
         "bucket_bytes": min((int(size) for model in known if (size := getattr(model, "bucket_bytes_cap", 0))), default=0),
-        "ddp_ignored": sum(len(getattr(model, "parameters_to_ignore", ())) for model in known),
+        "ddp_ignored": sum(map(_left_alone, known)),
         "ddp_hooks": sorted(set(hooks)),
     }
+
+
+def _left_alone(wrapper: Any) -> int:
+    """Trained parameters that each rank keeps for itself; buffers, frozen parameters and names of nothing may be listed too."""
+    left = getattr(wrapper, "parameters_to_ignore", ())
+    return sum(parameter.requires_grad and name in left for name, parameter in wrapper.module.named_parameters()) if left else 0
 
 
 def _of_model(watch: model_hash.Watch) -> dict[str, Any]:
