@@ -84,6 +84,14 @@ def tokens(folder):
     (folder / "meta.pkl").write_bytes(pickle.dumps({"vocab_size": 65}))
 
 
+def shards(folder):
+    """Three files `data0.bin` to `data2.bin` of 16 bit token numbers below 64."""
+    folder.mkdir(parents=True, exist_ok=True)
+    random = np.random.default_rng(0)
+    for number in range(3):
+        (np.cumsum(random.integers(0, 3, 20_000)) % 64).astype(np.uint16).tofile(folder / f"data{number}.bin")
+
+
 def pictures(folder):
     """Folders `train` and `val` of PNG files of 32 x 32, two classes of 96 and 24 pictures each."""
     from PIL import Image
