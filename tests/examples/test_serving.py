@@ -137,7 +137,9 @@ def test_the_demo_runs_on_a_real_engine(tmp_path: Path, monkeypatch: pytest.Monk
     monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}:{os.environ['PATH']}")
     whole = load(EXAMPLES / "serving_demo.toml")
     assert whole.serving is not None
-    arrivals = whole.serving.arrivals.model_copy(update={"duration_s": 3.0, "warm_up_s": 0.5})
+    arrivals = whole.serving.arrivals.model_copy(
+        update={"duration_s": PROCESS_S, "requests": 40, "warm_up_s": 0.5}
+    )  # however long they take
     short = whole.model_copy(
         update={
             "serving": whole.serving.model_copy(update={"concurrency": (4,), "arrivals": arrivals}),

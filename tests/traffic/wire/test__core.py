@@ -326,3 +326,12 @@ def test_the_time_of_a_lone_read_is_sure_and_lies_within_the_exchange() -> None:
     assert one.sent_ns is not None
     assert len(one.unsure) == len(one.ns)
     assert all(one.sent_ns <= ns - abs(unsure) <= ns for ns, unsure in zip(one.ns, one.unsure, strict=True))
+
+
+@pytest.mark.parametrize(
+    "sent", [b"Content-Length: 2\0", b"Content-Length: \0" + b"2", b"\0Content-Length: 2", b"Transfer-Encoding: chunked\0"]
+)
+def test_a_nul_is_no_blank(sent: bytes) -> None:
+    """It ends C's text, but not a header: both clients must see the same end of the answer, or one takes the rest for another answer."""
+    answer = [b"HTTP/1.1 200 OK\r\n" + sent + b"\r\n\r\n{}"]
+    assert heard_by(compiled, [answer]) == heard_by(lean, [answer])

@@ -73,7 +73,7 @@ def _chart(view: View, latency: str, title: str, curves: Sequence[PercentileCurv
         keys.append(Key(mark="point", role="soft", text=f"{view.confidence} intervals of p50, p95 and p99, between launches"))
     # starting at zero would merge curves that are close together
     values = [seconds * scale.factor for curve in chosen for _, seconds in curve.points if seconds > 0] or [1.0]
-    since = " per token" if latency == "tpot_s" else ", from when the request was due (closed loop: sent)"
+    since = " per token" if latency == "tpot_s" else " since due (closed loop: sent)"
     panel = Panel(
         x=Axis(low=0.0, high=right, ticks=ticks, title="share of requests that were at least as fast", grid=False),
         y=spanned(values, min(values) / 1.12, max(values) * 1.12),

@@ -431,9 +431,12 @@ static int holds(const char *a, size_t size, const char *word) {
     return 0;
 }
 
+/* NUL ends the set and is no member of it, though strchr finds it. */
+static int blank(char c) { return c && strchr(" \t\v\f\r\n", c); }
+
 static void trim(const char **a, size_t *size) {
-    while (*size && strchr(" \t\v\f\r\n", **a)) { (*a)++; (*size)--; }
-    while (*size && strchr(" \t\v\f\r\n", (*a)[*size - 1])) (*size)--;
+    while (*size && blank(**a)) { (*a)++; (*size)--; }
+    while (*size && blank((*a)[*size - 1])) (*size)--;
 }
 
 /* Parse a head, without its empty line, for what determines where the answer ends. 0: invalid. */
