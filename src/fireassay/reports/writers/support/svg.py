@@ -151,7 +151,7 @@ class _Frame:
 
     def _titles(self, height: int) -> Iterator[str]:
         if self.panel.title:
-            yield f'<text class="title" y="11">{escape(self.panel.title)}</text>'
+            yield f'<text class="title" y="9">{escape(self.panel.title)}</text>'
         if self.x_axis.title:
             yield f'<text x="100%" y="{height - 3}" text-anchor="end">{escape(self.x_axis.title)}</text>'
 
