@@ -18,7 +18,7 @@ from fireassay.metrics.training.time import STEP_TIME_MEAN
 from tests.handmade import Handmade
 
 MS = 1_000_000
-STEPS, WORK = 48, 40.0
+STEPS, WORK = 50, 40.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,6 +35,7 @@ class Planted:
     evaluates: float = 0.0
     every: int = 4
     sleeps: float = 0.0  # all ranks, in no phase
+    sleeps_alone: float = 0.0  # rank 0, where there are several
     all_save: float = 0.0
     turns: float = 0.0  # another rank in each step
 
@@ -90,7 +91,8 @@ def train(made: Handmade, planted: Planted, workers: int, block: int) -> None:
         for number, rank in enumerate(ranks):
             alone = planted.saves + planted.evaluates if number == 0 else 0.0
             rank.pause = alone + planted.all_save if event else 0.0
-            rank.spend("between", rank.pause + (planted.sleeps if event else 0.0))
+            slept = planted.sleeps + (planted.sleeps_alone if workers > 1 and number == 0 else 0.0)
+            rank.spend("between", rank.pause + (slept if event else 0.0))
             write(made, launch, step, number, rank, 8.0 / workers, several=workers > 1)
 
 
@@ -143,6 +145,7 @@ CASES = {
     "evaluation on one rank": (Planted(evaluates=40.0), lambda p: {"pauses": 10.0}),
     "saves on all ranks": (Planted(all_save=40.0), lambda p: {}),
     "sleeps": (Planted(sleeps=40.0), lambda p: {"unexplained": undivided(10.0, p)}),
+    "sleeps of one rank": (Planted(sleeps_alone=40.0), lambda p: {"unexplained": 10.0 / p, "waiting": 10.0 * (p - 1) / p}),
     "serial, between and saves": (
         Planted(serial=6.0, between=8.0, saves=48.0),
         lambda p: {"computing": undivided(6.0, p), "transfer": 8.0, "pauses": 12.0},
@@ -178,4 +181,4 @@ def test_planted_milliseconds_come_back_in_their_rows(case: str, workers: int) -
 
 def base_mean(planted: Planted) -> float:
     """A step of one worker: what is planted at every count, and 41 ms of its own work."""
-    return WORK + 1.0 + planted.data + planted.serial + planted.sleeps / planted.every
+    return WORK + 1.0 + planted.data + planted.serial + planted.sleeps * (STEPS // planted.every) / STEPS

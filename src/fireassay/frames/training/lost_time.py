@@ -1,6 +1,7 @@
 """Where does the time of a step go that a perfect split of the work would not need?
 
-A step counts as long as its slowest rank, so its mean is a sum:
+A mean step is that of the rank with the longest mean: the pace of the job. (The mean of each step's slowest rank is longer: where a rank is
+late and the others wait in their next step, two steps look long.) It is a sum:
 
     data          waiting for a batch
     computing     forward, backward and optimizer, less the exposed communication in them
@@ -8,12 +9,12 @@ A step counts as long as its slowest rank, so its mean is a sum:
     waiting       exposed communication that waits for slower ranks
     pauses        waiting for a rank that saves or evaluates, a pause of that rank alone
     between       time in no phase, less the exposed communication in it
-    uneven        the slowest rank's step beyond the mean rank's: the ranks take turns at being slow
+    uneven        the slowest rank's mean step beyond that of the mean rank: nobody waits for it in a step
 
-All but pauses and uneven are means over ranks and steady steps: a cost that few steps pay is in no median. Exposed communication is that of
-the phases in which the ranks' threads waited (table waits), also in no phase or in the wait for a batch. Transfer is taken for hidden before
-waiting, so waiting is at least what is shown if computing hides communication. Without phases, computing contains the time between; without
-exposed communication it contains both kinds of it.
+All but pauses (of the rank that waits most) and uneven are means over ranks and steady steps: a cost that few steps pay is in no median.
+Exposed communication is that of the phases in which the ranks' threads waited (table waits), also in no phase or in the wait for a batch.
+Transfer is taken for hidden before waiting, so waiting is at least what is shown if computing hides communication. Without phases, computing
+contains the time between; without exposed communication it contains both kinds of it.
 
 How long do ranks wait for the one that saves a checkpoint, or evaluates?
 
@@ -56,7 +57,7 @@ def step_parts(measured: RecordData) -> Mapping[int, StepParts]:
         return {}
     exposed, transfer = _exposed(measured), _transfer(measured)
     others = (_elsewhere(measured), _pauses(measured, measured.steady_steps.select("launch", "step")))
-    frame = _ranks(measured).join(_slowest(measured), on="launch")
+    frame = _ranks(measured)
     for other in others:
         frame = frame.join(other, on="launch", how="left")
     rows = frame.with_columns(pl.col("between_share", "data_share", "pauses_s", "paused_s").fill_null(0.0)).iter_rows(named=True)
@@ -64,7 +65,9 @@ def step_parts(measured: RecordData) -> Mapping[int, StepParts]:
 
 
 def _ranks(measured: RecordData) -> pl.DataFrame:
-    """(launch, rank_s, data_s, forward_s, ...): means over ranks and steady steps; null for a phase that some step lacks."""
+    """(launch, rank_s, data_s, forward_s, ..., mean_s, steps, ranks): means over ranks and steady steps, null for a phase that some step lacks;
+    the mean of the slowest rank.
+    """
     own = pl.col("end_ns") - pl.col("begin_ns") - pl.col("checkpoint_ns").fill_null(0)
     known = [
         pl.when(pl.col(f"{phase}_ns").null_count() == 0).then(pl.col(f"{phase}_ns").mean() / NS_PER_S).alias(f"{phase}_s")
@@ -72,14 +75,23 @@ def _ranks(measured: RecordData) -> pl.DataFrame:
     ]
     steps = measured.effective_steps
     steady = steps.join(measured.steady_steps.select("launch", "step"), on=["launch", "step"], how="semi")
-    return steady.group_by("launch").agg((own.mean() / NS_PER_S).alias("rank_s"), *known)
-
-
-def _slowest(measured: RecordData) -> pl.DataFrame:
-    """(launch, mean_s, steps, ranks) of the slowest rank of each step."""
-    return measured.steady_steps.group_by("launch").agg(
-        pl.col("step_s").mean().alias("mean_s"), pl.len().alias("steps"), pl.col("ranks").max().alias("ranks")
+    means = steady.group_by("launch").agg(
+        (own.mean() / NS_PER_S).alias("rank_s"), *known, pl.col("step").n_unique().alias("steps"), pl.col("rank").n_unique().alias("ranks")
     )
+    return means.join(paces(measured), on="launch")
+
+
+@once_per_record
+def paces(measured: RecordData) -> pl.DataFrame:
+    """(launch, configuration, block, mean_s, steps): the mean steady step of the rank with the longest one."""
+    own = pl.col("end_ns") - pl.col("begin_ns") - pl.col("checkpoint_ns").fill_null(0)
+    counted = measured.steady_steps.select("launch", "step", "configuration", "block")
+    ranks = (
+        measured.effective_steps.join(counted, on=["launch", "step"])
+        .group_by("launch", "configuration", "block", "rank")
+        .agg((own.mean() / NS_PER_S).alias("mean_s"), pl.len().alias("n"))
+    )
+    return ranks.group_by("launch", "configuration", "block").agg(pl.col("mean_s", "n").max()).sort("block", "launch")
 
 
 def _exposed(measured: RecordData) -> Mapping[int, float]:
@@ -216,9 +228,7 @@ def _excess(measured: RecordData) -> pl.DataFrame:
 
 
 def _pauses(measured: RecordData, counted: pl.DataFrame) -> pl.DataFrame:
-    """(launch, pauses_s, paused_s): waiting for ranks that pause, of the step and of the mean rank; means over these steps."""
+    """(launch, pauses_s, paused_s): waiting for ranks that pause, of the rank that waits most and of the mean rank; means over these steps."""
     steps = _excess(measured).join(counted, on=["launch", "step"], how="semi")
-    each = steps.group_by("launch", "step").agg(
-        pl.col("more").filter("near").mean().fill_null(0.0).alias("pauses_s"), pl.col("more").mean().alias("paused_s")
-    )
-    return each.group_by("launch").agg(pl.col("pauses_s", "paused_s").mean() / NS_PER_S)
+    ranks = steps.group_by("launch", "rank").agg(pl.col("more").mean() / NS_PER_S)
+    return ranks.group_by("launch").agg(pl.col("more").max().alias("pauses_s"), pl.col("more").mean().alias("paused_s"))

@@ -42,7 +42,10 @@ class LaunchEnd:
             self.cost("flush_cpu", flush_cpu_ns, "ns")
         self.cost("hash_total", hash_ns, "ns")
         with suppress(Exception):  # a failed device reports nothing; its peak is absent
-            for device, counter, most in peak_memory.peaks(sys.modules.get("torch")):
+            torch = sys.modules.get("torch")
+            if torch is not None:
+                self._record(f"rank-{self._identity.rank}/torch", "threads", torch.get_num_threads(), "count")
+            for device, counter, most in peak_memory.peaks(torch):
                 self._record(f"rank-{self._identity.rank}/{device}", counter, most, "B")
 
     def record_torch_list(self, flights: Flights | None, event: Callable[..., None]) -> None:

@@ -42,6 +42,15 @@ def resident_peak(status: Path = Path("/proc/self/status")) -> int | None:
         return _of_usage()
 
 
+def resident_now(status: Path = Path("/proc/self/status")) -> int | None:
+    """Resident memory of this process now, without that of files, in bytes; None if the system does not report it."""
+    try:
+        line = next(line for line in status.read_text().splitlines() if line.startswith("RssAnon:"))
+        return int(line.split()[1]) * 1024
+    except (OSError, ValueError, StopIteration, IndexError):
+        return None
+
+
 def _of_usage() -> int | None:
     try:
         import resource

@@ -32,7 +32,7 @@ NAMES: Final[Mapping[str, str]] = {  # of the parts where they are summed up
     "waiting": "waiting for slower ranks, per rank",
     "pauses": "waiting for a rank that saves or evaluates",
     "data": "waiting for data",
-    "uneven": "ranks taking turns at being slow",
+    "uneven": "a longer step of one rank, not waited for",
     "unexplained": "not explained",
 }
 UNEXPLAINED: Final = "lost_unexplained"
@@ -74,10 +74,10 @@ LOST = (  # part, title, formula, question, caveat
     ),
     (
         "uneven",
-        "Ranks taking turns at being slow",
-        "mean over steps of (slowest rank - mean rank), of p less that of the base",
-        "How much longer is a step of its slowest rank than that of the mean rank?",
-        "A step counts as long as its slowest rank; where ranks do not wait in every step, they advance faster than that.",
+        "A longer step of one rank, not waited for",
+        "mean step of the slowest rank - mean over ranks, of p less that of the base",
+        "How much longer is the slowest rank's mean step than that of the mean rank?",
+        "Ranks that meet in every step have equal means, pauses apart.",
     ),
 )
 

@@ -18,6 +18,7 @@ from fireassay.estimates.estimate import Absent, Value
 from fireassay.estimates.over_launches import Series, average, no_launch, of_interval, tail_value
 from fireassay.frames.per_launch import from_frame
 from fireassay.frames.record_data import RecordData
+from fireassay.frames.training.lost_time import paces
 from fireassay.frames.training.work import MARK_STEPS, steady_series, wall_seconds
 from fireassay.metrics.metric import Metric, Results
 from fireassay.stats.intervals.autocorrelation import integrated_time
@@ -57,15 +58,15 @@ STEP_TIME = measure(
 
 
 def _step_mean(measured: RecordData, _: Results) -> Mapping[str, Value]:
-    return {name: _mean_of(measured, name, series) for name, series in steady_series(measured).items()}
+    found = {str(name): rows for (name,), rows in paces(measured).partition_by("configuration", as_dict=True).items()}
+    return {name: _mean_of(measured, name, found.get(name)) for name in measured.configurations}
 
 
-def _mean_of(measured: RecordData, configuration: str, series: Series) -> Value:
-    if not series:
+def _mean_of(measured: RecordData, configuration: str, rows: pl.DataFrame | None) -> Value:
+    if rows is None:
         return _no_steps(measured, configuration)
-    means, n = [float(steps.mean()) for steps in series], sum(map(len, series))
-    how = "mean over steady steps of the slowest rank's time"
-    return average(means, measured.confidence, unit=SECONDS, name="step_time_mean", n_trials=n, aggregate=how)
+    how, n = "mean over steady steps of the rank with the longest mean", int(rows["n"].sum())
+    return average(rows["mean_s"].to_list(), measured.confidence, unit=SECONDS, name="step_time_mean", n_trials=n, aggregate=how)
 
 
 STEP_TIME_MEAN = measure(
@@ -73,7 +74,7 @@ STEP_TIME_MEAN = measure(
     title="Mean step time",
     unit=SECONDS,
     kind="cost",
-    formula="mean over steps of max over ranks (end - begin - checkpoint)",
+    formula="max over ranks of mean over steps (end - begin - checkpoint)",
     compute=_step_mean,
     question="How long does a training step take on average, with what few steps pay?",
     caveat="One long step moves it; speedups compare the median.",
