@@ -180,6 +180,18 @@ def test_the_dearest_rank_is_compared_with_the_median_step() -> None:
     assert estimated(INSTRUMENT_OVERHEAD.compute(made.measured(), {})["workers=2"]).value == pytest.approx(0.005)
 
 
+def test_what_its_own_clock_misses_is_in_the_upper_bound() -> None:
+    """Pairs of runs of a step of 0.42 ms: 0.116 to 0.188 ms where the clock says 9.67 %, or 0.041 ms."""
+    made = Handmade(levels=(1,), blocks=2)
+    for block in range(2):
+        number = made.launch(workers=1, block=block)
+        made.steps(number, seconds=[0.00042] * 20)
+        made.reading(number, "probe", "cost_per_step", 40_600.0, unit="ns", method="self")
+    found = estimated(INSTRUMENT_OVERHEAD.compute(made.measured(), {})["workers=1"])
+    assert found.value == pytest.approx(0.0967, rel=0.01)
+    assert found.low <= 0.116 / 0.42 < 0.188 / 0.42 <= found.high <= 0.5
+
+
 def test_without_the_probe_it_is_absent() -> None:
     made = Handmade(levels=(1,), blocks=1)
     made.launch(workers=1)

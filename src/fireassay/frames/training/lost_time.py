@@ -188,7 +188,7 @@ def pausing_waits(measured: RecordData, kind: str) -> Mapping[str, SavingWait]:
     alone = saves.filter(pl.col("rank").n_unique().over("launch") < pl.col("workers"))
     if alone.height == 0:
         return {}
-    excess = _excess(measured).join(alone.select("launch", "configuration").unique(), on="launch")
+    excess = pause_excess(measured).join(alone.select("launch", "configuration").unique(), on="launch")
     others = excess.join(alone.select(_RANK).unique(), on=_RANK, how="anti").group_by("configuration")
     shares = dict(others.agg(pl.col("more").sum() / pl.col("own").sum()).iter_rows())
     return {
@@ -204,17 +204,17 @@ def pausing_waits(measured: RecordData, kind: str) -> Mapping[str, SavingWait]:
 
 
 @once_per_record
-def _excess(measured: RecordData) -> pl.DataFrame:
-    """(launch, rank, step, own, near, more): a rank's step without its own pauses, whether another rank pauses in it or in the step before,
-    and by how much that lengthens it; nanoseconds. Timed launches of several ranks.
+def pause_excess(measured: RecordData) -> pl.DataFrame:
+    """(launch, rank, step, pause, own, missed, before, near, more), nanoseconds, of timed launches of several ranks: a rank's pauses and the rest
+    of its step, how much longer another rank pauses in it and in the step before, whether it does, and by how much that lengthens the step.
     """
     several = measured.timed.filter(pl.col("workers") > 1).select("launch")
     pause = pl.col("checkpoint_ns").fill_null(0)
     steps = measured.effective_steps.join(several, on="launch", how="semi").select(
-        *_RANK, "step", own=pl.col("end_ns") - pl.col("begin_ns") - pause, missed=pause.max().over("launch", "step") - pause
+        *_RANK, "step", pause=pause, own=pl.col("end_ns") - pl.col("begin_ns") - pause, missed=pause.max().over("launch", "step") - pause
     )
-    before = pl.col("missed").shift(1, fill_value=0).over(_RANK)
-    near = steps.sort(*_RANK, "step").with_columns(reach=pl.max_horizontal("missed", before))
+    ordered = steps.sort(*_RANK, "step").with_columns(before=pl.col("missed").shift(1, fill_value=0).over(_RANK))
+    near = ordered.with_columns(reach=pl.max_horizontal("missed", "before"))
     near = near.with_columns(near=pl.col("reach") > SHORT_NS)
     own, apart = pl.col("own"), ~pl.col("near")
     enough = pl.when(apart.sum().over(_RANK) >= USUAL).then(own.filter(apart).median().over(_RANK))
@@ -229,6 +229,6 @@ def _excess(measured: RecordData) -> pl.DataFrame:
 
 def _pauses(measured: RecordData, counted: pl.DataFrame) -> pl.DataFrame:
     """(launch, pauses_s, paused_s): waiting for ranks that pause, of the rank that waits most and of the mean rank; means over these steps."""
-    steps = _excess(measured).join(counted, on=["launch", "step"], how="semi")
+    steps = pause_excess(measured).join(counted, on=["launch", "step"], how="semi")
     ranks = steps.group_by("launch", "rank").agg(pl.col("more").mean() / NS_PER_S)
     return ranks.group_by("launch").agg(pl.col("more").max().alias("pauses_s"), pl.col("more").mean().alias("paused_s"))

@@ -8,7 +8,7 @@ from typing import Final
 import polars as pl
 
 from fireassay.estimates.estimate import Absent, Estimate
-from fireassay.estimates.format import count, given, percent, reading, show
+from fireassay.estimates.format import count, given, percent, reading
 from fireassay.frames.record_data import RecordData
 from fireassay.frames.training.flops import source
 from fireassay.frames.training.lost_time import SavingWait, pausing_waits
@@ -30,12 +30,13 @@ OVERHEAD_MAX_SHARE = 0.01  # of a step
 def examine_overhead(measured: RecordData, results: Results) -> Iterator[Finding]:
     """A warning per configuration with an overhead above one per cent of the step.
 
-    Compares its self-measured cost per step with the step time.
+    Compares its self-measured cost per step with the step time, and gives the bound that pairs of runs with and without it support.
     """
     for name in measured.configurations:
         value = results["instrument_overhead"][name]
         if isinstance(value, Estimate) and value.value > OVERHEAD_MAX_SHARE:
-            evidence = f"the probe costs {show(value, beside=(OVERHEAD_MAX_SHARE,)).text} of a step"
+            own, most = percent(value.value, beside=(OVERHEAD_MAX_SHARE,)), percent(min(1.0, value.high))
+            evidence = f"by its own clock the probe costs {own} of a step, with its effects on caches at most {most}"
             remedy = "mark fewer phases, or make a step larger; steps below a millisecond are hard to measure from inside"
             yield Finding("instrument_overhead", "warning", name, evidence, remedy)
 

@@ -12,11 +12,12 @@ from numpy.typing import NDArray
 from fireassay.estimates.format import count, given, percent, reading
 from fireassay.frames.record_data import RecordData
 from fireassay.frames.training.communication.watched_steps import watched
+from fireassay.frames.training.lost_time import pause_excess
 from fireassay.metrics.metric import Results
 from fireassay.units import BYTES, NS_PER_S, SECONDS
 from fireassay.verdict.audits.audit import TRAINING, Audits
 from fireassay.verdict.conditions.environment import usable
-from fireassay.verdict.evidence.affected import MIN_SHARE, by_configuration, most
+from fireassay.verdict.evidence.affected import MIN_SHARE, by_configuration
 from fireassay.verdict.types import Finding
 
 AUDITS = Audits(about=TRAINING)
@@ -28,15 +29,15 @@ WORTH_SAYING: Final = 0.05  # of a step
 STRETCHES: Final = 8
 MIN_STEPS: Final = 5 * STRETCHES
 GROWTH, GROWTH_S = 0.25, 0.001  # of the first stretch; the larger counts
-ORDERED: Final = 2  # places by which a stretch may be out of order, summed up: 1 in 360 series of chance has at most one swap
+ORDERED: Final = 0.8  # rank correlation of the stretches with their order; chance reaches it in one launch of 90
 
 
 @AUDITS.add("growing_steps", "Does a step take longer the later it comes?", title="steps that grow")
 def examine_growing_steps(measured: RecordData, _: Results) -> Iterator[Finding]:
     """A warning per configuration whose steps grow in most of its launches.
 
-    The medians of eight stretches of a launch rise, with at most two neighbours out of order, by a quarter of the first and a millisecond:
-    what a step does then depends on how many came before. Not where the items of a step grow as well. Cannot tell: what grows.
+    The medians of eight stretches rise (Spearman's rho from 0.8 on), from the first to the last by a quarter and a millisecond, in more than
+    half of the launches: what a step does then depends on how many came before. Not where the items of a step grow as well. Cannot tell: what grows.
     """
     steps = measured.timed_steps.sort("launch", "step")
     launches = {str(name): 0 for name in measured.configurations}
@@ -48,7 +49,7 @@ def examine_growing_steps(measured: RecordData, _: Results) -> Iterator[Finding]
         if times is not None and _grows(times) and not (items is not None and items[-1] > items[0]):
             grown.setdefault(str(name), []).append((float(times[0]), float(times[-1]), rows.height))
     for name, found in grown.items():
-        if most(len(found), launches[name]):
+        if 2 * len(found) > launches[name]:
             first, last, n = found[0]
             evidence = (
                 f"a step grows from {reading(first, SECONDS)} to {reading(last, SECONDS)} within a launch, "
@@ -66,8 +67,9 @@ def _stretches(values: NDArray[np.float64]) -> NDArray[np.float64] | None:
 
 
 def _grows(medians: NDArray[np.float64]) -> bool:
-    out_of_order = int(np.abs(np.argsort(np.argsort(medians, kind="stable"), kind="stable") - np.arange(STRETCHES)).sum())
-    return out_of_order <= ORDERED and bool(medians[-1] - medians[0] >= max(GROWTH * medians[0], GROWTH_S))
+    apart = np.argsort(np.argsort(medians, kind="stable"), kind="stable") - np.arange(STRETCHES)
+    rho = 1.0 - 6.0 * float((apart**2).sum()) / (STRETCHES * (STRETCHES**2 - 1))
+    return rho >= ORDERED and bool(medians[-1] - medians[0] >= max(GROWTH * medians[0], GROWTH_S))
 
 
 # ---- growing memory ----
@@ -129,26 +131,35 @@ def examine_threads(measured: RecordData, results: Results) -> Iterator[Finding]
 SMALL_B: Final = 1024
 MANY: Final = 8  # a step
 IN_STEPS: Final = 0.9  # of the steps
+CALLS_WORTH_SAYING: Final = 0.02  # of a step
 
 
 @AUDITS.add("small_collectives", "Do ranks meet in every step for a few bytes?", title="a collective for few bytes")
 def examine_small_collectives(measured: RecordData, _: Results) -> Iterator[Finding]:
-    """A note per configuration whose steps nearly all hold blocking calls of at most 1 KiB, a barrier included, that take a twentieth of a step.
+    """A note per configuration whose steps nearly all hold blocking calls of at most 1 KiB, a barrier included, that take a fiftieth of a step.
 
-    A blocking call costs its latency and makes every rank wait for the slowest there. What it waits would in part be waited later.
+    Counted is what a call takes on the rank that waits least: its latency, not the wait for a late rank. Not where these few calls are all that a
+    step communicates, since they average its gradients then.
     """
     steady = watched(measured.steady_steps.select("launch", "step", "configuration", "step_s"), measured.table("communication"))
-    calls = measured.table("collectives").filter(
-        (pl.col("bytes") <= SMALL_B) & pl.col("blocked_ns").is_not_null() & pl.col("phase").is_in(["", *PHASES])
+    calls = measured.table("collectives").filter(pl.col("phase").is_in(["", *PHASES])).join(steady, on=["launch", "step"])
+    of_call = calls.group_by("configuration", "launch", "step", "group", "call").agg(
+        pl.col("op").first(), pl.col("bytes").max(), pl.col("blocked_ns").min(), (pl.col("blocked_ns").null_count() == 0).alias("blocks")
     )
-    per_rank = calls.join(steady, on=["launch", "step"]).group_by("configuration", "launch", "step", "rank")
-    steps = per_rank.agg(pl.col("blocked_ns").sum(), pl.len().alias("calls"), pl.col("op").first(), pl.col("bytes").max())
-    for name, rows in by_configuration(measured, steps):
+    small = (pl.col("bytes") <= SMALL_B) & pl.col("blocks")
+    steps = of_call.group_by("configuration", "launch", "step").agg(
+        pl.col("blocked_ns").filter(small).sum(),
+        small.sum().alias("calls"),
+        pl.col("op").filter(small).first(),
+        pl.col("bytes").filter(small).max(),
+        (~small).any().alias("others"),
+    )
+    several = measured.timed.filter(pl.col("workers") > 1).select("launch")
+    for name, rows in by_configuration(measured, steps.filter(pl.col("calls") > 0).join(several, on="launch", how="semi")):
         whole = steady.filter(pl.col("configuration") == name)
-        ranks = rows["rank"].n_unique()
-        share = float(rows["blocked_ns"].sum()) / NS_PER_S / ranks / float(whole["step_s"].sum())
-        in_steps = rows.select("launch", "step").n_unique() / whole.height
-        if in_steps >= IN_STEPS and share >= WORTH_SAYING:
+        share = float(rows["blocked_ns"].sum()) / NS_PER_S / float(whole["step_s"].sum())
+        beside = bool(rows["others"].any()) or rows["op"][0] == "barrier" or float(rows["calls"].to_numpy().mean()) >= MANY
+        if rows.height >= IN_STEPS * whole.height and share >= CALLS_WORTH_SAYING and beside:
             yield _small(name, rows, share)
 
 
@@ -166,9 +177,7 @@ def _small(name: str, rows: pl.DataFrame, share: float) -> Finding:
         else f"{given(each, 2)} blocking calls"
     )
     spent = float(rows["blocked_ns"].to_numpy().mean()) / NS_PER_S
-    evidence = (
-        f"every step makes {what} ({op}{size}) in which ranks wait for each other: {reading(spent, SECONDS)}, {percent(share)} of a step"
-    )
+    evidence = f"every step makes {what} ({op}{size}), which take {reading(spent, SECONDS)}, {percent(share)} of a step, and make every rank wait there"
     remedy = (
         "reduce one flat buffer instead of each tensor, or use DistributedDataParallel"
         if each >= MANY
@@ -176,14 +185,12 @@ def _small(name: str, rows: pl.DataFrame, share: float) -> Finding:
         if op == "barrier"
         else "add up what is logged on the rank and reduce it every 50 steps or once an epoch"
     )
-    return Finding("small_collectives", "warning" if share >= MIN_SHARE else "note", name, evidence, remedy)
+    return Finding("small_collectives", "note", name, evidence, remedy)
 
 
 # ---- evaluations ----
 
 NOT_SHRUNK: Final = 0.8  # of the base's time
-MIN_EVALUATIONS: Final = 3
-LATE_S: Final = 0.002
 
 
 @AUDITS.add(
@@ -199,12 +206,7 @@ def examine_evaluations(measured: RecordData, _: Results) -> Iterator[Finding]:
     events = measured.table("events").filter((pl.col("kind") == "evaluation") & pl.col("duration_ns").is_not_null())
     timed = measured.timed.select("launch", "configuration", "workers")
     every = events.join(timed, on="launch").group_by("launch", "configuration", "workers", "rank", "step").agg(pl.col("duration_ns").sum())
-    several = every.filter(pl.col("rank").n_unique().over("launch") == pl.col("workers"))
-    yield from _undivided(measured, several)
-    yield from _late(measured, several.filter(pl.col("workers") > 1))
-
-
-def _undivided(measured: RecordData, evaluations: pl.DataFrame) -> Iterator[Finding]:
+    evaluations = every.filter(pl.col("rank").n_unique().over("launch") == pl.col("workers"))
     spans = measured.table("steps").group_by("launch").agg((pl.col("end_ns").max() - pl.col("begin_ns").min()).alias("span"))
     per_rank = evaluations.group_by("configuration", "launch", "rank").agg(pl.col("duration_ns").sum().alias("ns"))
     shares = (
@@ -217,31 +219,64 @@ def _undivided(measured: RecordData, evaluations: pl.DataFrame) -> Iterator[Find
         base = found.get(measured.base)
         if name != measured.base and base is not None and share >= MIN_SHARE and ns >= NOT_SHRUNK * base[0]:
             evidence = (
-                f"every rank evaluates for {reading(ns / NS_PER_S, SECONDS)} of a launch, as long as {measured.base} does "
+                f"every rank evaluates for {reading(ns / NS_PER_S, SECONDS)} of a launch, about as long as {measured.base} does "
                 f"({reading(base[0] / NS_PER_S, SECONDS)}): {percent(share)} of the time that no speedup of a step shortens"
             )
             yield Finding("evaluation_undivided", "note", name, evidence, "evaluate a share on each rank and add up the results")
 
 
-def _late(measured: RecordData, evaluations: pl.DataFrame) -> Iterator[Finding]:
-    pause = pl.col("checkpoint_ns").fill_null(0)
-    steps = measured.effective_steps.select("launch", "rank", "step", own=pl.col("end_ns") - pl.col("begin_ns") - pause)
-    usual = steps.with_columns(excess=pl.col("own") - pl.col("own").median().over("launch", "rank"))
-    longest = pl.col("duration_ns").max().over("launch", "step")
-    spared = evaluations.join(usual, on=["launch", "rank", "step"]).with_columns(spared=longest - pl.col("duration_ns"))
-    late = spared.group_by("configuration", "launch", "rank").agg(pl.col("spared").median(), pl.col("excess").median(), pl.len().alias("n"))
-    enough = late.filter((pl.col("n") >= MIN_EVALUATIONS) & (pl.min_horizontal("spared", "excess") > LATE_S * NS_PER_S))
-    alike = enough.filter((pl.col("spared") / pl.col("excess")).is_between(0.5, 2.0)).sort("spared", descending=True)
+# ---- late in few steps ----
+
+LEAST_LATE_S, LATE_SHARE = 0.002, 0.5  # of the median step; the larger counts
+MIN_LATE: Final = 5  # steps
+ALIKE: Final = 0.5  # the lower quartile of the delays to the upper one: a cause of its own, no noise
+FEW: Final = 0.25  # of the steps; a rank that is late in more is a straggler
+LATE_WORTH_SAYING: Final = 0.02  # of the rank's time
+ALONE: Final = 3.0  # times as late as any other rank
+
+
+@AUDITS.add("late_in_few_steps", "Is one rank late in few steps, in which the others wait for it?", title="a rank late in few steps")
+def examine_late_in_few_steps(measured: RecordData, _: Results) -> Iterator[Finding]:
+    """A warning per configuration with the same such rank in more than half of its launches.
+
+    In a late step a rank takes half a median step longer than usual and some other rank less than half of that longer, for it waits where it
+    meets the late one: in the next step, or in an evaluation, which no step time holds. A step after such a one, or beside a longer pause of
+    another rank, is that waiting. The rank is late in at least five steps and at most a
+    quarter, by similar times, by a fiftieth of its time, three times as much as any other. Cannot tell: the cause; lateness that the others wait for in
+    the same step (`stragglers`).
+    """
+    rank = ("configuration", "launch", "rank")
+    several = measured.timed.select("launch", "configuration")
+    steps = pause_excess(measured).join(several, on="launch").join(measured.steady_steps.select("launch", "step"), on=["launch", "step"])
+    own = steps.with_columns(pl.col("own") / NS_PER_S)
+    usual = pl.col("own").median().over(rank)
+    more = own.with_columns(more=pl.col("own") - usual, least=pl.max_horizontal(pl.lit(LEAST_LATE_S), LATE_SHARE * usual))
+    longest = more.group_by("launch", "step").agg(pl.col("more").max().alias("earlier")).with_columns(pl.col("step") + 1)
+    after = more.join(longest, on=["launch", "step"], how="left").with_columns(pl.col("earlier").fill_null(0.0))
+    alone = 2.0 * pl.max_horizontal(pl.col("more").min().over("launch", "step"), "earlier") < pl.col("more")
+    marked = after.with_columns(late=(pl.col("more") > pl.col("least")) & alone & ~pl.col("near"))
+    lost = pl.col("more").filter("late").sum()
+    spread = pl.col("more").filter("late").quantile(0.25) / pl.col("more").filter("late").quantile(0.75)
+    ranks = marked.group_by(rank).agg(
+        lost, pl.col("late").sum().alias("n"), pl.len().alias("steps"), pl.col("own").sum(), spread.fill_null(0.0).alias("alike")
+    )
+    second = pl.col("more").sort(descending=True).get(1).over("launch")
+    found = ranks.filter(
+        (pl.col("more") > LATE_WORTH_SAYING * pl.col("own"))
+        & (pl.col("more") >= ALONE * second)
+        & pl.col("n").is_between(MIN_LATE, FEW * pl.col("steps"))
+        & (pl.col("alike") >= ALIKE)
+    )
     launches = dict(measured.timed.group_by("configuration").len().iter_rows())
-    for name, rows in by_configuration(measured, alike):
-        if most(rows["launch"].n_unique(), launches[name]):
-            rank, spared_ns, n = rows.select("rank", "spared", "n").row(0)
+    usually = found.with_columns(times=pl.len().over("configuration", "rank")).sort("times", "more", descending=True)
+    for name, rows in by_configuration(measured, usually):
+        if 2 * rows["times"][0] > launches[name]:
+            number, lost, n, made, whole = rows.select("rank", "more", "n", "steps", "own").row(0)
             evidence = (
-                f"rank {rank} begins each of {n} evaluations {reading(spared_ns / NS_PER_S, SECONDS)} after the others, which wait for it inside "
-                "theirs: no step shows it"
+                f"rank {number} is late in {n} of {made} steps, by {reading(lost / n, SECONDS)} each, {percent(lost / whole)} of its time"
             )
-            remedy = "look at what that rank alone does before an evaluation: logging, saving, collecting garbage, sleeping"
-            yield Finding("late_for_evaluation", "warning", name, evidence, remedy)
+            remedy = "look at what that rank alone does there, as before an evaluation: logging, saving, collecting garbage, sleeping"
+            yield Finding("late_in_few_steps", "warning", name, f"{evidence}; the others wait for it", remedy)
 
 
 # ---- epochs ----
