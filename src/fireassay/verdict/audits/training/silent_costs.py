@@ -229,7 +229,7 @@ def examine_evaluations(measured: RecordData, _: Results) -> Iterator[Finding]:
 
 LEAST_LATE_S, LATE_SHARE = 0.002, 0.5  # of the median step; the larger counts
 MIN_LATE: Final = 5  # steps
-ALIKE: Final = 0.5  # the lower quartile of the delays to the upper one: a cause of its own, no noise
+OF_LONGEST, OF_ALL = 0.5, 0.7  # delays of one cause are alike: what those of half of the longest at least make up of all
 FEW: Final = 0.25  # of the steps; a rank that is late in more is a straggler
 LATE_WORTH_SAYING: Final = 0.02  # of the rank's time
 ALONE: Final = 3.0  # times as late as any other rank
@@ -247,7 +247,7 @@ def examine_late_in_few_steps(measured: RecordData, _: Results) -> Iterator[Find
     """
     rank = ("configuration", "launch", "rank")
     several = measured.timed.select("launch", "configuration")
-    steps = pause_excess(measured).join(several, on="launch").join(measured.steady_steps.select("launch", "step"), on=["launch", "step"])
+    steps = pause_excess(measured).join(several, on="launch")
     own = steps.with_columns(pl.col("own") / NS_PER_S)
     usual = pl.col("own").median().over(rank)
     more = own.with_columns(more=pl.col("own") - usual, least=pl.max_horizontal(pl.lit(LEAST_LATE_S), LATE_SHARE * usual))
@@ -255,17 +255,17 @@ def examine_late_in_few_steps(measured: RecordData, _: Results) -> Iterator[Find
     after = more.join(longest, on=["launch", "step"], how="left").with_columns(pl.col("earlier").fill_null(0.0))
     alone = 2.0 * pl.max_horizontal(pl.col("more").min().over("launch", "step"), "earlier") < pl.col("more")
     marked = after.with_columns(late=(pl.col("more") > pl.col("least")) & alone & ~pl.col("near"))
-    lost = pl.col("more").filter("late").sum()
-    spread = pl.col("more").filter("late").quantile(0.25) / pl.col("more").filter("late").quantile(0.75)
+    delays = pl.col("more").filter("late")
+    large = delays.filter(delays >= OF_LONGEST * delays.quantile(0.9))
     ranks = marked.group_by(rank).agg(
-        lost, pl.col("late").sum().alias("n"), pl.len().alias("steps"), pl.col("own").sum(), spread.fill_null(0.0).alias("alike")
+        large.sum(), delays.sum().alias("delays"), large.len().alias("n"), pl.len().alias("steps"), pl.col("own").sum()
     )
     second = pl.col("more").sort(descending=True).get(1).over("launch")
     found = ranks.filter(
         (pl.col("more") > LATE_WORTH_SAYING * pl.col("own"))
         & (pl.col("more") >= ALONE * second)
         & pl.col("n").is_between(MIN_LATE, FEW * pl.col("steps"))
-        & (pl.col("alike") >= ALIKE)
+        & (pl.col("more") >= OF_ALL * pl.col("delays"))
     )
     launches = dict(measured.timed.group_by("configuration").len().iter_rows())
     usually = found.with_columns(times=pl.len().over("configuration", "rank")).sort("times", "more", descending=True)
