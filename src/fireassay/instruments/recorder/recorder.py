@@ -22,7 +22,6 @@ from contextlib import AbstractContextManager
 from types import MappingProxyType, TracebackType
 from typing import Any, Self
 
-from fireassay.instruments.recorder import peak_memory
 from fireassay.instruments.recorder import values as _values
 from fireassay.instruments.recorder.cuda_events import CudaPhases, Later, uses_cuda
 from fireassay.instruments.recorder.inactive import Batch, PhaseName, RandomState
@@ -34,8 +33,6 @@ from fireassay.instruments.recorder.shield import shielded
 from fireassay.instruments.recorder.step_iterator import Pause, Steps
 from fireassay.instruments.recorder.step_limit import KIND as STEPS_REACHED
 from fireassay.instruments.recorder.step_work import WorkOfAStep
-
-MEMORY_FROM = 16  # steps after which a rank's memory is noted at powers of two
 
 
 class Recorder(RecorderState):
@@ -91,19 +88,13 @@ class Recorder(RecorderState):
             now = self._now()
         if self.model.hash_if_due(self.step_number):
             now = self._now()
-        step = self.step_number
-        if step >= MEMORY_FROM and not step & (step - 1):
-            self._note_memory()
+        if self.note_memory(self.step_number):
             now = self._now()
         later = self.model.later_steps
         if later is not None and self.step_number >= later.next:
             self.model.wait_for_optimizer(later)
             now = self._now()
         self.begin_ns = now
-
-    def _note_memory(self) -> None:
-        if (size := peak_memory.resident_now()) is not None:
-            self.event("memory", self._now(), step=self.step_number, value=float(size))
 
     @property
     def _device(self) -> str | None:
@@ -483,8 +474,7 @@ class Recorder(RecorderState):
         if self._later is not None:
             self._later.drain()
         self.rows.close()
-        if self.step_number > MEMORY_FROM:
-            self._note_memory()
+        self.note_memory(self.step_number, last=True)
         self.launch.record_resources(self._sink.flush_cpu_ns(), self.model.hash_ns)
         self.launch.record_torch_list(self._flights, self.event)
         if not self._first_step_seen and (why := why_unseen()) is not None:

@@ -13,6 +13,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext, supp
 from types import MappingProxyType
 from typing import Any, Protocol
 
+from fireassay.instruments.recorder import peak_memory
 from fireassay.instruments.recorder import values as _values
 from fireassay.instruments.recorder.cuda_events import CudaPhases, Later
 from fireassay.instruments.recorder.flight_recorder import Flights
@@ -29,6 +30,7 @@ from fireassay.instruments.recorder.step_work import WorkOfAStep
 from fireassay.instruments.recorder.watched_model import WatchedModel
 
 NOTHING: AbstractContextManager[None] = nullcontext()
+MEMORY_FROM = 16  # steps
 
 
 class Communication(Protocol):
@@ -252,6 +254,14 @@ class RecorderState(Probe, ABC):
         where = (call.group, call.number, call.step)
         what = (call.op, call.size, call.nbytes, call.dtype, phase, None, call.begin, call.end, call.blocked)
         self._append("collectives", (*self._key, *where, *what, None, None, method))
+
+    def note_memory(self, step: int, *, last: bool = False) -> bool:
+        """Record this rank's memory after 16, 32, 64 ... steps, and after the last. Whether it was due."""
+        if step < MEMORY_FROM or (step & (step - 1) and not last):
+            return False
+        if (size := peak_memory.resident_now()) is not None:
+            self.event("memory", self._now(), step=step, value=float(size))
+        return True
 
     def before_flush(self, deliver: Callable[[], None]) -> None:
         """Register a callback that delivers held-back rows before a flush."""

@@ -89,6 +89,7 @@ def examine_growing_memory(measured: RecordData, _: Results) -> Iterator[Finding
     """
     events = measured.table("events").filter((pl.col("kind") == MEMORY) & pl.col("value").is_not_null())
     rows = events.join(measured.timed.select("launch", "configuration"), on="launch").sort("launch", "rank", "step")
+    rows = rows.unique(["launch", "rank", "step"], keep="last", maintain_order=True)
     worst: dict[str, tuple[float, int, float, float]] = {}
     for (name, _launch, rank), seen in rows.partition_by("configuration", "launch", "rank", as_dict=True, maintain_order=True).items():
         steps, sizes = seen["step"].to_numpy().astype(np.float64), seen["value"].to_numpy()
