@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from fireassay.launchers.support.base import Ending
+from fireassay.runners.launching import watch
 from fireassay.runners.launching.watch import explaining_line, script_lines, tail, why_failed
 
 LOG = "logs/launch=0000.log"
@@ -51,6 +52,19 @@ def test_a_silent_failure_says_that_nothing_was_printed() -> None:
 
 def test_the_last_exception_explains_a_failure_better_than_the_last_line() -> None:
     assert "exited with code 1: train.py:2: ValueError: batch size 0 makes no sense (" in failed(TRACEBACK + "cleaning up\n")
+
+
+def test_a_peer_that_ended_is_not_why_the_others_did() -> None:
+    """TRL's script without its package: rank 0 fails, and rank 1 in a collective, below assay's hooks, whose traceback is the last."""
+    hooks = Path(watch.__file__).parents[2] / "instruments/hooks/torch_hooks.py"
+    output = (
+        '[rank0]: Traceback (most recent call last):\n[rank0]:   File "/home/me/card.py", line 7, in card\n[rank0]: ValueError: no version\n'
+        '[rank1]: Traceback (most recent call last):\n[rank1]:   File "/home/me/train.py", line 9, in main\n'
+        f'[rank1]:   File "{hooks}", line 292, in outer\n[rank1]: RuntimeError: [/gloo/pair.cc:553] Connection closed by peer [127.0.0.1]:2\n'
+    )
+    assert explaining_line(output) == "card.py:7: ValueError: no version"
+    alone = explaining_line(output[output.index("[rank1]") :])
+    assert alone.startswith("train.py:9: RuntimeError: [/gloo/pair.cc:553] Connection closed by peer")
 
 
 def test_the_line_is_that_of_the_users_own_file_and_not_of_a_library() -> None:

@@ -43,7 +43,8 @@ _ENGINE_RANK = re.compile(r"rank\s*:\s*(\d+) \(local_rank")
 _EXCEPTION = re.compile(r"^(?:\[rank\d+\]: ?)?((?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception|Interrupt|Exit|Fault|Warning)(?:: .*)?)$")
 _EXPLAINED = re.compile(r"^(?:[^\s:]+:\d+: )?" + _EXCEPTION.pattern.removeprefix("^"))  # with the file and line of `_raised_at`
 _FRAME = re.compile(r"^(?:\[rank\d+\]: ?)?\s*File \"([^\"]+)\", line (\d+)")
-_LIBRARY = re.compile(r"/(?:site|dist)-packages/|/lib/python3|^<")
+_LIBRARY = re.compile(rf"/(?:site|dist)-packages/|/lib/python3|^<|^{re.escape(str(Path(__file__).parents[2]))}/")
+_LEFT_BY_A_PEER = re.compile(r"Connection (?:closed|reset) by peer|[Rr]emote worker|Broken pipe")  # another rank failed before
 # Terminal control sequences (colours, window titles): a script's output must not control the reader's terminal.
 _CONTROL = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)?|\x1b.|[^\n\r\t\x20-\x7e\xa0-\U0010ffff]")
 # Lines of torchrun (log records, summary, traceback) and of the profiler (Kineto: source, time, process).
@@ -104,7 +105,7 @@ def explaining_line(output: str) -> str:
     exceptions = [(number, match[1]) for number, line in enumerate(lines) if (match := _EXCEPTION.match(line.strip()))]
     if not exceptions:
         return _shortened(lines[-1].strip() if lines else "")
-    number, text = exceptions[-1]
+    number, text = ([one for one in exceptions if not _LEFT_BY_A_PEER.search(one[1])] or exceptions)[-1]
     return _shortened(f"{_raised_at(lines[:number])}{text}")
 
 
