@@ -530,7 +530,7 @@ class _Engine:
             for replica in range(how["replicas"]):
                 for counter, value in (("requests_running", 4.0), ("requests_waiting", 1.0), ("kv_cache_used", 0.25)):
                     record.reading(number, f"replica-{replica}", counter, value + 0.01 * second, at_s=second)
-        record.manifest["schedules"][str(number)] = {"sha256": f"{number:064x}", "requests": record._next[number]}
+        record.manifest["schedules"][str(number)] = {"sha256": f"{number:064x}", "requests": record._next[number], "salted": True}
 
     def _run(
         self,
