@@ -7,7 +7,7 @@ BIN := .venv/bin
 PIP := PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_ROOT_USER_ACTION=ignore $(BIN)/python -m pip install -q -q --progress-bar off --no-compile
 COMPILED = $(BIN)/python -m compileall -q -q -j 0 -x '/tests?/' .venv/lib >/dev/null || true # some packages hold files that are no Python
 
-# On three workers; what fails runs once more, alone, and is named as flaky if it then passes.
+# On three workers, on six beside other programs; what fails runs once more, alone, and is named as flaky if it then passes.
 SUITE := $(BIN)/python tools/suite.py
 
 # What an installation depends on: the core of the load client is compiled by it.
