@@ -253,3 +253,14 @@ def test_a_dry_run_says_what_a_strangers_record_would_do(
     told = capsys.readouterr().out
     assert "was not made by you on this machine and in this folder; its experiment would" in told
     assert f"run trap.py {shown} (training)" in told
+
+
+def test_with_standard_input_closed_a_strangers_record_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Python's sys.stdin is None then."""
+    record, shown = trap(tmp_path)
+    monkeypatch.setattr(sys, "stdin", None)
+    assert main(["resume", str(record)]) == 2
+    assert "or any with --trust" in capsys.readouterr().err
+    assert not shown.exists()

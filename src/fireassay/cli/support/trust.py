@@ -11,6 +11,11 @@ from fireassay.printable import say
 from fireassay.spec.experiment import Experiment
 
 
+def can_ask() -> bool:
+    """True if a question can be put and answered here; a stream that was closed is None."""
+    return all(stream is not None and stream.isatty() for stream in (sys.stdin, sys.stderr))
+
+
 def add_trust(parser: argparse.ArgumentParser) -> None:
     """Add the flag of the verbs that run or send what a record says."""
     parser.add_argument("--trust", action="store_true", help="run and send what the record says, though you did not make it here")
@@ -27,7 +32,7 @@ def allow(record: Path, experiment: Experiment, folder: Path, arguments: argpars
 
     if arguments.trust or not (lines := foreign(record, experiment, folder)):
         return
-    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+    if not can_ask():
         raise refusal(record, lines)
     for line in foreign_lines(record, experiment, folder):
         say(line, file=sys.stderr)

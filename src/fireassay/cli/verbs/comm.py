@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from fireassay.cli.support.output import JSON, add_formats, print_toml
+from fireassay.cli.support.trust import can_ask
 from fireassay.cli.support.verb import Verb, add_detect, add_root
 from fireassay.errors import Interrupted, Problem, SpecError, refuse
 from fireassay.exit_codes import WITHOUT_NO_GAIN
@@ -73,7 +74,7 @@ def _agreed(experiment: Experiment, seconds: float, arguments: argparse.Namespac
         return
     sizes = experiment.collectives_requested.every_size
     run = f"every default takes at least {duration(seconds)}: {len(sizes)} sizes up to {max(sizes) >> 20} MiB"
-    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+    if not can_ask():
         remedy = f"Confirm it with --yes, or measure less:\n  {SMALLER}"
         raise refuse("assay comm", f"no flags, and {run}", fix=remedy, source="the flags")
     print(f"{run[0].upper()}{run[1:]}. Less: {SMALLER}", file=sys.stderr)
