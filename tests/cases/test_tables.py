@@ -139,6 +139,8 @@ LAYOUTS = {
     "symbols": "p,T(p),S(p),E(p)\n1,36720,1,1\n2,19800,1.85,.93\n4,10200,3.6,.9\n",
     "multiples": "GPUs,Throughput\n1x A100,100 tok/s\n2x A100,185.5 tok/s\n4x A100,0.36K tok/s\n",
     "flags": "| Command | Mean [s] |\n|---|---|\n| `make -j1` | 612 |\n| `make -j2` | 330 |\n| `make -j4` | 170 |\n",
+    "a unit as the heading": "GPUs,ms,speedup\n1,36720,1\n2,19800,1.85\n4,10200,4.2\n",
+    "wall": "threads   wall     user\n1         36720s   36700s\n2         19800s   36700s\n4         10200s   36700s\n",
     "days": "GPUs,time\n1,0-10:12:00\n2,5:30:00\n4,2:50:00\n",
 }
 

@@ -39,7 +39,7 @@ _PREFIX: Final = (
     r"|compute|end to end) )*"
 )
 _TIME: Final = re.compile(
-    rf"{_PREFIX}(?:time|run ?time|wall ?time|wall ?clock|duration|makespan|elapsed|seconds|secs|s|t|t ?p|t ?n|minutes|hours|ttt"
+    rf"{_PREFIX}(?:time|run ?time|wall ?time|wall ?clock|duration|makespan|elapsed|wall|seconds|secs|milliseconds|msecs?|ms|s|t|t ?p|t ?n|minutes|hours|ttt"
     r"|epoch (?:time|duration)|(?:time|secs?|seconds|min|minutes|hours?|s|h|ms) ?(?:per|/) ?epoch)"
     r"(?: to (?:train|solution|accuracy|target|convergence|finish))?(?: per epoch)?(?: with .*| using .*)?"
 )
