@@ -9,6 +9,7 @@ import pytest
 
 from fireassay.errors import SpecError
 from fireassay.frames.evaluation.item_scores import item_scores
+from fireassay.quality.scoring import scoring
 from fireassay.quality.scoring.scoring import extractor
 from tests.answered import rows, scored
 
@@ -90,3 +91,11 @@ def test_a_pattern_of_ones_own_finds_its_last_match(pattern: str, answer: str | 
 def test_a_pattern_that_is_none_is_refused(tmp_path: Path) -> None:
     with pytest.raises(SpecError, match="a regular expression of Python: missing"):
         scored(tmp_path, {"a": rows(["yes"])}, extractor="regex:(")
+
+
+@pytest.mark.parametrize("pattern", ["(a+)+$", "(a|aa)+$"])
+def test_a_pattern_that_would_try_every_division_of_a_text_is_refused(pattern: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(scoring, "MAX_PATTERN_S", 0.05)
+    with pytest.raises(SpecError, match=r"takes more than 0\.05 s on one text"):
+        extractor(f"regex:{pattern}").extract("a" * 60 + "b", ())
+    assert extractor(f"regex:{pattern}").extract("aaa", ()).answer is not None

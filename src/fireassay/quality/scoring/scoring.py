@@ -7,7 +7,10 @@ scored as an empty text.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+import signal
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Final
 
@@ -22,6 +25,7 @@ from fireassay.quality.scoring.text_metric import Array, Encoder, Options, Prepa
 from fireassay.spec.explain import did_you_mean, shown
 
 PATTERN: Final = "regex:"  # before a pattern of the user's own
+MAX_PATTERN_S: Final = 10.0  # of processor time, for one text: nested repeats, "(a+)+$", take for ever
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,8 +62,9 @@ def _of_pattern(pattern: str) -> Extractor:
 
     def find(text: str, part: Span, _: Sequence[str]) -> Extraction:
         found = None
-        for found in compiled.finditer(text, *part):  # noqa: B007
-            pass
+        with _limited(pattern):
+            for found in compiled.finditer(text, *part):  # noqa: B007
+                pass
         if found is None:
             return NO_ANSWER
         group = next((index for index in range(1, compiled.groups + 1) if found[index] is not None), 0)
@@ -67,6 +72,27 @@ def _of_pattern(pattern: str) -> Extractor:
         return Extraction(answer=text[begin:end], rule="regex", begin=begin, end=end) if begin < end else NO_ANSWER
 
     return visible_extractor(f"regex|{pattern}", "a pattern of your own", find)
+
+
+@contextmanager
+def _limited(pattern: str) -> Iterator[None]:
+    """Ends a search that takes too long; in the main thread only, where Python receives signals. Raises SpecError."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def late(*_: object) -> None:
+        fix = "Repeats of repeats, as in (a+)+, try every division of a text: write each part once."
+        found = f"{shown(PATTERN + pattern)}, which takes more than {MAX_PATTERN_S:g} s on one text"
+        raise refuse("extractor", found, "a pattern that reads a text in time", fix, source="the evaluation")
+
+    before = signal.signal(signal.SIGVTALRM, late)
+    signal.setitimer(signal.ITIMER_VIRTUAL, MAX_PATTERN_S)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+        signal.signal(signal.SIGVTALRM, before)
 
 
 def prepared(names: Sequence[str], options: Options, encoder_of: Callable[[str], Encoder] | None = None) -> tuple[Score, ...]:
