@@ -52,3 +52,28 @@ FOUND = {
 def test_the_surest_rule_counts(name: str, text: str, answer: str | None, rule: str) -> None:
     found = extractor(name).extract(text, ())
     assert (found.answer, found.rule) == (answer, rule)
+
+
+@pytest.mark.parametrize(
+    ("text", "answer"),
+    [
+        ("The answer is 2^10 = 1024.", "1024"),
+        ("The answer is $2^{10}=1024$", "1024"),
+        ("The answer is 5² = 25.", "25"),
+        ("The answer is 10 squared = 100", "100"),
+        ("The answer is 10^6.", None),
+        ("The answer is $90^\\circ$.", "90"),
+        ("The answer is 5!", "5"),
+        ("So the area of the garden is 12 cm^2", "12"),
+        ("一共3千万", None),
+        ("5천만 원", None),
+        ("约3百人", None),
+        ("5百分点", "5"),
+        ("정답은 1만 2천입니다", None),
+        ("1万2千", None),
+        ("3천 5명", "5"),
+        ("It takes 1½", None),
+    ],
+)
+def test_a_part_of_a_power_or_of_a_number_in_parts_is_no_answer(text: str, answer: str | None) -> None:
+    assert extractor("final_number").extract(text, ()).answer == answer

@@ -28,6 +28,7 @@ _WORDS: Final = re.compile(r"\\(?:text|textbf|mathrm|mathbf)\{([^{}]{0,500})\}")
 _OPEN: Final = re.compile(r"(?:[ \t*`:=(\[$~≈]|\\[(\[]){0,12}")
 _CALCULATED: Final = re.compile(
     r"[ \t\w$€£¥]{0,12}?[ \t)*]{0,4}(?:[+*/×÷·⋅−-]|\\times|\\cdot|\bx\b|\bplus\b|\bminus\b|\btimes\b)[ \t(]{0,4}[$€£¥]?\d"
+    r"|\^\{?[-−]?\d|[²³]|![ ]?=|[ ](?:squared|cubed)\b"  # "2^10 = 1024"; "90^\circ" is 90
 )
 _OR: Final = re.compile(r"[ \t*]{0,4}(?:or|to|oder|bis|ou|à|o|или|до|或|から|または|[~～–—])[ \t*$]{0,4}\d", re.IGNORECASE)
 _DENIED: Final = re.compile(r"\b(?:respuesta|resposta|risposta|réponse|ответ|antwort)[ ](?:no|não|non|не|n['’]est)[ ]?", re.IGNORECASE)

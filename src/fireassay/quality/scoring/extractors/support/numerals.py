@@ -36,6 +36,7 @@ _NUMBER: Final = re.compile(
     rf"|(?<!{LETTER})(?<!\.)(?P<point>\.\d++)(?P<scale>{_POWER})?)"
 )
 _ORDINAL: Final = re.compile(r"(?:st|nd|rd|th)\b", re.IGNORECASE)
+_NO_NUMBER: Final = re.compile(r"第\Z|[^\W\d_]\^\{?\Z")  # "第5", "12 cm^2"
 _NEGATIVE: Final = re.compile(r"(?<!\d)(?<!\d )(?:\b(?:minus|negative|moins|menos|meno|минус) |マイナス|负|負|零下)\Z", re.IGNORECASE)
 _SCALES: Final = {
     12: (r"trillions?|Billionen|billones|триллион\w{0,2}", ""),
@@ -56,6 +57,10 @@ _SCALE: Final = re.compile(
     + ")",
     re.IGNORECASE,
 )
+_SIGNS: Final = "百千万萬亿億백천만억"
+# Of "3千万", "1만 2천", "3万5", "3百" and "1½" no part is the number.
+_GOES_ON: Final = re.compile(rf"(?<=[{_SIGNS}])(?:[{_SIGNS}]|\d|[ ]\d[\d,.]*[{_SIGNS}])|(?<=\d)(?:[百백](?![分货貨度화])|[¼-¾⅐-⅞])")
+_GONE_BEFORE: Final = re.compile(rf"\d[{_SIGNS}]{{1,2}}(?P<blank>[ ]?)\Z")
 Part = tuple[int, int, str | None]  # begin and end in a run, and the digits
 Convention = Literal["", "point", "comma", "comma only", "mixed", "unknown"]
 _ENGLISH: Final = re.compile(
@@ -113,7 +118,7 @@ def normalised(text: str) -> str | None:
 
 def _numbers(text: str, begin: int, end: int) -> Iterator[Number]:
     for found in _NUMBER.finditer(text, begin, end):
-        if not _ORDINAL.match(text, found.end()) and text[found.start() - 1 : found.start()] != "第":
+        if not _ORDINAL.match(text, found.end()) and not _NO_NUMBER.search(text, max(begin, found.start() - 3), found.start()):
             yield from _read(text, found, begin)
 
 
@@ -135,9 +140,15 @@ def _read(text: str, found: re.Match[str], begin: int) -> Iterator[Number]:
     for index, (start, stop, digits) in enumerate(parts):
         final, at_start = index == len(parts) - 1, left if index == 0 else found.start("run") + start
         value = None if digits is None else _canonical(digits, power + _zeros(scale) if final else 0, minus and index == 0)
-        if final and scale is not None and text[end : end + 1].isdigit():  # "3万5千"
+        if (final and _GOES_ON.match(text, end)) or (index == 0 and _is_rest(text, left, end)):
             value = None
         yield Number(begin=at_start, end=end if final else found.start("run") + stop, value=value)
+
+
+def _is_rest(text: str, begin: int, end: int) -> bool:
+    """True if this is the second part of a number in parts: "2천" of "1만 2천"."""
+    before = _GONE_BEFORE.search(text, max(0, begin - 4), begin)
+    return before is not None and (not before["blank"] or text[end - 1] in _SIGNS)
 
 
 def _between(text: str, at: int, begin: int) -> bool:
