@@ -30,7 +30,16 @@ _CALCULATED: Final = re.compile(
     r"[ \t\w$€£¥]{0,12}?[ \t)*]{0,4}(?:[+*/×÷·⋅−-]|\\times|\\cdot|\bx\b|\bplus\b|\bminus\b|\btimes\b)[ \t(]{0,4}[$€£¥]?\d"
     r"|\^\{?[-−]?\d|[²³]|![ ]?=|[ ](?:squared|cubed)\b"  # "2^10 = 1024"; "90^\circ" is 90
 )
-_OR: Final = re.compile(r"[ \t*]{0,4}(?:or|to|oder|bis|ou|à|o|или|до|或|から|または|[~～–—])[ \t*$]{0,4}\d", re.IGNORECASE)
+# Another value is stated as well: an alternative, the end of a range, or the rest of a quantity ("1 hour 20 minutes").
+_OR: Final = re.compile(
+    r"[ \t*]{0,4}(?:or|to|and|oder|bis|und|ou|à|et|o|y|e|или|до|и|或|から|または|[~～–—])[ \t*$]{0,4}\d"
+    r"|[ ](?:hours?|hrs?|h|minutes?|mins?|days?|weeks?|months?|years?|feet|foot|ft|pounds?|lbs?|dollars?|euros?|Stunden?|heures?|horas?)"
+    r",?[ ](?:(?:and|und|et|y)[ ])?\d",
+    re.IGNORECASE,
+)
+_EQUATED: Final = re.compile(r"[^,;.()=≈\n]{0,30}[=≈]")  # the number may be the left side of an equation, or of a part of it
+_SUM: Final = re.compile(r"[ \t$€£¥]{0,4}[\d.,]{1,20}[ \t]{0,4}(?:[+*/×÷·⋅−-]|\\times|\\cdot)")  # "5 = 2 + 3"
+_REASON: Final = re.compile(r"\b(?:because|since|as|so|denn|weil|da|car|puisque|porque|pois|perché)\b", re.IGNORECASE)
 _DENIED: Final = re.compile(r"\b(?:respuesta|resposta|risposta|réponse|ответ|antwort)[ ](?:no|não|non|не|n['’]est)[ ]?", re.IGNORECASE)
 _OPEN_ENDED: Final = re.compile(
     r"\b(?:not|n['’]t|between|either|neither|sum|product|difference|nicht|kein|zwischen|pas|entre|no|não|non|tra|не|между)\b|不是|并非|之间|ではな",
@@ -109,9 +118,14 @@ def _stated(text: str, mark: int, stop: int, end: int) -> Extraction | None:
         return NO_ANSWER if _OPEN_ENDED.search(text, begin, named[-1].begin) else _of(named[-1], "stated")
     if _OR.match(text, number.end, end):
         return NO_ANSWER
-    if _CALCULATED.match(text, number.end, end):
+    calculated = _CALCULATED.match(text, number.end, end)
+    if calculated is not None and not _REASON.search(calculated[0]):
         results = [found for found in each(text, number.end, stop) if re.search(r"[=≈][ \t*$€£¥]{0,4}\Z", text[begin : found.begin])]
         return _of(results[-1], "stated") if results else NO_ANSWER
+    equated = _EQUATED.match(text, number.end, stop)
+    if equated is not None and not _REASON.search(equated[0]):  # "3x = 12, x = 4"
+        results = [found for found in each(text, number.end, stop) if found.value != number.value]
+        return NO_ANSWER if results and not _SUM.match(text, equated.end(), stop) else _of(number, "stated")
     return _of(number, "stated")
 
 

@@ -58,8 +58,10 @@ _SCALE: Final = re.compile(
     re.IGNORECASE,
 )
 _SIGNS: Final = "百千万萬亿億백천만억"
-# Of "3千万", "1만 2천", "3万5", "3百" and "1½" no part is the number.
-_GOES_ON: Final = re.compile(rf"(?<=[{_SIGNS}])(?:[{_SIGNS}]|\d|[ ]\d[\d,.]*[{_SIGNS}])|(?<=\d)(?:[百백](?![分货貨度화])|[¼-¾⅐-⅞])")
+# Of "3千万", "1만 2천", "3万5", "3百", "1½", "1_000" and "0x10" no part is the number.
+_GOES_ON: Final = re.compile(
+    rf"(?<=[{_SIGNS}])(?:[{_SIGNS}]|\d|[ ]\d[\d,.]*[{_SIGNS}])|(?<=\d)(?:[百백](?![分货貨度화])|[¼-¾⅐-⅞]|_\d)|(?<=(?<!\d)0)[xXbB][\da-fA-F]"
+)
 _GONE_BEFORE: Final = re.compile(rf"\d[{_SIGNS}]{{1,2}}(?P<blank>[ ]?)\Z")
 Part = tuple[int, int, str | None]  # begin and end in a run, and the digits
 Convention = Literal["", "point", "comma", "comma only", "mixed", "unknown"]
