@@ -193,7 +193,7 @@ def test_torchrun_is_given_the_entry_in_the_scripts_place(tmp_path: Path) -> Non
     asked = request(tmp_path, "", workers=1, arguments=("--x", "1"), settings=Launcher(pin="compact"))
     words = local.command(asked, with_torch=True)
     place = words.index(pinned_worker.__file__)
-    assert words[place - 2 : place] == ["--monitor-interval", "0.1"]
+    assert words[place - 3 : place] == ["--monitor-interval", "0.1", "--"]
     assert json.loads(words[place + 1])["processors"] == [sorted(os.sched_getaffinity(0))]
     assert words[place + 3 :] == ["-u", str(asked.script), "--x", "1"]
 

@@ -11,7 +11,7 @@ from tests.reports.pages.test_pitfalls import sheet
 
 
 def test_the_first_line_counts_what_was_fallen_into_not_said_and_clear() -> None:
-    assert screen(page(sheet()))[0] == "UNSOUND  6 times as fast: 2 pitfalls, 1 not said, 19 clear"
+    assert screen(page(sheet()))[0] == "UNSOUND  6 times as fast: 2 pitfalls, 1 not said, 20 clear"
 
 
 def test_each_pitfall_has_its_evidence_and_next_names_the_smallest_measurement() -> None:
@@ -41,5 +41,5 @@ def test_a_sound_claim_is_one_line_and_no_claim_steers_the_terminal() -> None:
     made = sheet()
     clear = tuple(pitfall for pitfall in made.pitfalls if pitfall.state == "clear")
     sound = page(replace(made, status="sound", pitfalls=clear, quantities=(), otherwise=()))
-    assert screen(sound)[0] == "SOUND  6 times as fast: 0 pitfalls, 19 clear"
+    assert screen(sound)[0] == "SOUND  6 times as fast: 0 pitfalls, 20 clear"
     harmless(page(sheet(EVIL)))

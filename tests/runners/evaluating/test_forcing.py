@@ -259,4 +259,4 @@ def test_an_engine_without_top_tokens_is_refused_before_an_item_is_sent(tmp_path
         targets = [{"name": "a", "urls": [a.url]}, {"name": "b", "urls": [b.url]}]
         with pytest.raises(EnvironmentLacks, match="the engine b at .* cannot be compared"):
             check(experiment(tmp_path, targets), tmp_path)
-        assert len(a.bodies) == len(b.bodies) == 1
+        assert len(a.bodies) == len(b.bodies) == 2, "is the engine there, and does it echo"

@@ -34,7 +34,7 @@ and compared where the conditions allow. Facts that are not in the file stay unk
     assay import profile_export.jsonl           AIPerf
     assay import benchmarks.json --name before  guidellm
     assay import mlperf_log_detail.txt          MLPerf LoadGen: totals only
-    assay import out.jsonl                      sglang.bench_serving: --output-file, with --output-details
+    assay import out.jsonl                      sglang.bench_serving --output-details
     assay import all_reduce_perf.json           nccl-tests: -J FILE, or its printed output
     assay import results/my-model               lm-eval with --log_samples
     assay import logs/run.eval                  Inspect: a log, .eval or .json

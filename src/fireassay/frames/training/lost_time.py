@@ -115,7 +115,7 @@ def _transfer(measured: RecordData) -> Mapping[int, float]:
     per_step = measured.communicated.calls.group_by("launch", "step").agg(
         pl.when(pl.col("transfer_ns").null_count() == 0).then(pl.col("transfer_ns").mean()).alias("value")
     )
-    folded = per_step.group_by("launch").agg((pl.col("value").mean() / NS_PER_S).alias("value")).drop_nulls()
+    folded = per_step.group_by("launch").agg((pl.col("value").sort().mean() / NS_PER_S).alias("value")).drop_nulls()
     return dict(zip(folded["launch"], folded["value"], strict=True))
 
 
@@ -230,5 +230,5 @@ def pause_excess(measured: RecordData) -> pl.DataFrame:
 def _pauses(measured: RecordData, counted: pl.DataFrame) -> pl.DataFrame:
     """(launch, pauses_s, paused_s): waiting for ranks that pause, of the rank that waits most and of the mean rank; means over these steps."""
     steps = pause_excess(measured).join(counted, on=["launch", "step"], how="semi")
-    ranks = steps.group_by("launch", "rank").agg(pl.col("more").mean() / NS_PER_S)
-    return ranks.group_by("launch").agg(pl.col("more").max().alias("pauses_s"), pl.col("more").mean().alias("paused_s"))
+    ranks = steps.group_by("launch", "rank").agg(pl.col("more").sort().mean() / NS_PER_S)
+    return ranks.group_by("launch").agg(pl.col("more").max().alias("pauses_s"), pl.col("more").sort().mean().alias("paused_s"))

@@ -281,9 +281,9 @@ class Serving(Model):
     task: Annotated[str, flag("--task", "NAME", "chat, completions, embeddings, rerank, image_chat ({default})", load=30)] = Field(
         "chat", description="The task: its name, as declared in fireassay/traffic/tasks."
     )
-    model: Annotated[
-        str, flag("--model", "NAME", "the model's name in requests; of several engines a=NAME,b=NAME", load=10, evaluate=40)
-    ] = Field("", description="The model's name in requests.")
+    model: Annotated[str, flag("--model", "NAME", "the name in requests, or a=NAME,b=NAME", load=10, evaluate=40)] = Field(
+        "", description="The model's name in requests."
+    )
     tokenizer: Annotated[str, flag("--tokenizer", "PATH", "the model's own tokenizer.json, for exact lengths", load=170, evaluate=200)] = (
         Field("", description="A folder or file with the model's own tokenizer.json, for exact lengths. Default: lengths are words.")
     )

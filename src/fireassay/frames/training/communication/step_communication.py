@@ -265,7 +265,7 @@ def _launches(tables: Mapping[str, pl.DataFrame], rows: pl.DataFrame) -> pl.Data
         *((pl.col(f"{name}_ns").mean() / NS_PER_S).alias(f"{name}_s") for name in numbers), pl.col("_cut").mean()
     )
     per_launch = per_step.group_by("launch", "method").agg(
-        pl.col("exposed_s").mean().alias("mean_s"),
+        pl.col("exposed_s").sort().mean().alias("mean_s"),
         *(pl.col(f"{name}_s").median() for name in numbers),
         pl.len().cast(pl.Int64).alias("steps"),
         pl.col("_cut").mean().alias("cut"),

@@ -259,9 +259,9 @@ def examine_late_in_few_steps(measured: RecordData, _: Results) -> Iterator[Find
     delays = pl.col("more").filter("late")
     large = delays.filter(delays >= OF_LONGEST * delays.quantile(0.9))
     ranks = marked.group_by(rank).agg(
-        large.sum(), delays.sum().alias("delays"), large.len().alias("n"), pl.len().alias("steps"), pl.col("own").sum()
+        large.sort().sum(), delays.sort().sum().alias("delays"), large.len().alias("n"), pl.len().alias("steps"), pl.col("own").sum()
     )
-    second = pl.col("more").sort(descending=True).get(1).over("launch")
+    second = pl.col("more").sort(descending=True).get(1, null_on_oob=True).fill_null(0.0).over("launch")  # one rank waits for none
     found = ranks.filter(
         (pl.col("more") > LATE_WORTH_SAYING * pl.col("own"))
         & (pl.col("more") >= ALONE * second)
