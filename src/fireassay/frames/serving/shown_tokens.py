@@ -6,8 +6,8 @@ per token is over what was seen:
 * the usage, less its reasoning tokens where no chunk holds reasoning; a server may also count reasoning apart;
 * the tokenizer's count of the text where the usage is missing, or half as much again;
 * unknown if the text cannot hold what is left (four tokens for a character, one for every other chunk), if there are more chunks than
-  tokens, if reasoning is shown with fewer characters than tokens (a summary), or if all text came at one moment, as from a proxy that
-  holds streams back.
+  tokens, if reasoning is shown with fewer characters than tokens (a summary), or if all text came at one moment in most answers of a
+  launch, as from a proxy that holds streams back (a few that were held up, by a restart or a busy machine, are as fast as they came).
 
 Cannot tell: a few tokens that the server hides without counting them as reasoning.
 """
@@ -27,11 +27,17 @@ SPLIT: Final = 2  # more chunks than tokens: a character may be split
 MIN_AT_ONCE: Final = 8  # chunks; a few may share a read
 MAX_AT_ONCE_S: Final = 1e-4  # between two tokens; no model is faster
 MAX_AT_ONCE: Final = 0.01  # of the time to the first
+MOST: Final = 0.5  # of a launch's streams
 MUCH: Final = 1.5  # usage / tokens of the text, from which the text decides
 
 
 def at_once() -> pl.Expr:
-    """True if the text of a stream came at one moment, long after the request was sent."""
+    """True if the text of a stream came at one moment, long after the request was sent, as that of most streams of its launch."""
+    held = _held()
+    return held & (held.filter(pl.col("text_chunks") > 1).mean().over("launch").fill_null(0.0) >= MOST)
+
+
+def _held() -> pl.Expr:
     span, wait = pl.col("last_token_ns") - pl.col("first_token_ns"), pl.col("first_token_ns") - pl.col("sent_ns")
     fast = (span <= MAX_AT_ONCE_S * 1e9 * (pl.col("text_chunks") - 1)) & (span <= MAX_AT_ONCE * wait)
     return ((pl.col("text_chunks") >= MIN_AT_ONCE) & fast).fill_null(False)

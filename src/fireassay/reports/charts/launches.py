@@ -72,7 +72,7 @@ def _points(view: View, launches: list[dict[str, Any]], times: dict[int, float |
     """Positions and percentages; a launch without time is a cross at 100 %."""
     known: dict[str, list[float]] = {}
     for row in launches:
-        if (time := times[row["launch"]]) is not None:
+        if time := times[row["launch"]]:  # no step takes no time
             known.setdefault(row["configuration"], []).append(time)
     usual = {key: 100.0 / statistics.median(seconds) for key, seconds in known.items()}
     places = {column.key: index for index, column in enumerate(view.columns)}
@@ -81,7 +81,7 @@ def _points(view: View, launches: list[dict[str, Any]], times: dict[int, float |
     for place, row in enumerate(launches, start=1):
         number, key, time = row["launch"], row["configuration"], times[row["launch"]]
         name, target = f"launch #{number}, {view.label(key)}", f"launch-{number}"
-        if time is None or row["status"] != "ok":
+        if not time or row["status"] != "ok":
             told = Reading(name=name, text=row["status"])
             points.append(Point(x=place, y=100.0, role="fail", shape="cross", target=target, reading=told))
             continue

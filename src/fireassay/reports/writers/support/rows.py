@@ -22,7 +22,7 @@ from fireassay.reports.page import Number, Part, Sum, Tone
 ROLES: dict[Tone, Role] = {"good": "pass", "gain": "gold", "bad": "fail", "void": "fail", "open": "open"}
 ROOM = 0.08  # of the range, on both sides
 CLOSE = 0.2  # of the range: texts of two edges would overlap on a phone
-MAX_NAME_LENGTH = 48  # letters of a row's name with its number, on a phone
+MAX_NAME_LENGTH = 44  # letters of a row's name with its number, on a phone
 MIN_NAME_LENGTH = 12  # of the name alone
 
 
