@@ -11,6 +11,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from collections import Counter
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -85,6 +86,7 @@ class Stops:
             self.at -= 1
             if self.at == 0:
                 self.stop()
+                time.sleep(1)  # nobody gets an answer before the signal has been taken, on a busy machine too
         return SUMS[prompt]
 
 
