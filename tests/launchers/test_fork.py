@@ -37,7 +37,7 @@ seen = {
     "is_main": sys.modules["__main__"].__dict__ is globals(),
 }
 open(f"seen{os.environ['RANK']}", "w").write(json.dumps(seen))
-sys.stdout.write(f"said {os.environ['RANK']}\n")  # in one piece, which print is not where nothing is buffered
+sys.stdout.write(f"said {os.environ['RANK']}\\n")  # in one piece, which print is not where nothing is buffered
 """
 
 
