@@ -1,4 +1,4 @@
-"""Scripts start as under torchrun: with any option, as a module; those that spawn ranks or cannot meet are told what to do."""
+"""Scripts start as under torchrun: with any option, as a module; for those that spawn ranks or cannot meet, the message says what to change."""
 
 from __future__ import annotations
 

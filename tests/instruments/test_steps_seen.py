@@ -118,7 +118,7 @@ def test_what_hooks_cost_is_that_of_most_steps(seen: Seen) -> None:
 
 
 def test_what_was_written_before_the_first_step_is_not_a_cost_of_steps(seen: Seen, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A script that imports for 20 seconds has 40 writes behind it, which one short step was told to cost."""
+    """A script that imports for 20 seconds has made 40 writes by then; they are no cost of its one short step."""
     written = [10**12]
     monkeypatch.setattr(seen.sink, "flush_cpu_ns", lambda: written[0])
     model = torch.nn.Linear(4, 1)

@@ -25,7 +25,7 @@ OTHERWISE: Final = "Make every rank call the same collectives in the same order.
 def places(record: Path, launch: int, ranks: Mapping[int, Progress]) -> str:
     """Where each rank waits, and what to change; "" if fewer than two ranks are known to wait, or all in the same call."""
     table = None
-    with suppress(RecordError, OSError, ValueError):  # the reason for the end is told anyway
+    with suppress(RecordError, OSError, ValueError):  # the launch's own reason is reported anyway
         table, _ = read_launch(record, launch, "events")
     rows = [] if table is None else table.select(["rank", "kind", "step", "detail"]).to_pylist()
     last = {row["rank"]: row for row in rows if row["kind"] == KIND}

@@ -1,7 +1,7 @@
 """What does a column of an external table mean, by its heading, and in which unit?
 
 Matching is tolerant: case, spaces, dashes and "number of" are ignored; a unit may be in brackets or at the end.
-An unknown heading gives None; its column is not used, and the user is told if it looks like quality, cost or work.
+An unknown heading gives None; its column is not used, and is named on the first screen if it looks like quality, cost or work.
 Currencies other than US dollars are refused.
 """
 

@@ -69,7 +69,7 @@ class Total:
 
 
 class WithoutScores(SpecError):
-    """A task or log of which no item has a score; others beside it are imported, and `sentence` says that it is not."""
+    """A task or log without a score for any item: it is not imported, as `sentence` says; the others are."""
 
     def __init__(self, refused: SpecError, sentence: str) -> None:
         super().__init__(refused.problems, refused.source)
