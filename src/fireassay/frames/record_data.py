@@ -171,6 +171,10 @@ class RecordData(RecordTables):
         """`timed_steps` without their warm-up."""
         return self.timed_steps.filter(~pl.col("warm_up")).drop("warm_up")
 
+    def ranks_of(self, steps: pl.DataFrame) -> pl.LazyFrame:
+        """The ranks' rows of these steps, with the columns of both. Lazy: only the columns that are used are copied."""
+        return self.effective_steps.lazy().join(steps.lazy(), on=["launch", "step"])
+
 
 def from_record(record: Record) -> RecordData:
     """Load a record's tables for judging."""

@@ -181,9 +181,8 @@ def _items(measured: RecordData) -> dict[tuple[int, int], float]:
     """(launch, rank) -> mean items of its steady steps, whose time these operations are divided by; repeated steps count in
     their last version.
     """
-    effective = measured.effective_steps.filter(pl.col("items").is_not_null())
-    steps = effective.join(measured.steady_steps.select("launch", "step"), on=["launch", "step"], how="semi")
-    means = steps.group_by("launch", "rank").agg(pl.col("items").mean())
+    steps = measured.ranks_of(measured.steady_steps.select("launch", "step")).filter(pl.col("items").is_not_null())
+    means = steps.group_by("launch", "rank").agg(pl.col("items").sort().mean()).collect()
     return {(launch, rank): items for launch, rank, items in means.iter_rows()}
 
 

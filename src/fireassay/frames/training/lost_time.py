@@ -73,12 +73,10 @@ def _ranks(measured: RecordData) -> pl.DataFrame:
         pl.when(pl.col(f"{phase}_ns").null_count() == 0).then(pl.col(f"{phase}_ns").mean() / NS_PER_S).alias(f"{phase}_s")
         for phase in PHASES
     ]
-    steps = measured.effective_steps
-    steady = steps.join(measured.steady_steps.select("launch", "step"), on=["launch", "step"], how="semi")
-    means = steady.group_by("launch").agg(
-        (own.mean() / NS_PER_S).alias("rank_s"), *known, pl.col("step").n_unique().alias("steps"), pl.col("rank").n_unique().alias("ranks")
-    )
-    return means.join(paces(measured), on="launch")
+    counts = (pl.col("step").n_unique().alias("steps"), pl.col("rank").n_unique().alias("ranks"))
+    steady = measured.ranks_of(measured.steady_steps.select("launch", "step")).group_by("launch")
+    means = steady.agg((own.mean() / NS_PER_S).alias("rank_s"), *known, *counts)
+    return means.collect().join(paces(measured), on="launch")
 
 
 @once_per_record
@@ -86,12 +84,9 @@ def paces(measured: RecordData) -> pl.DataFrame:
     """(launch, configuration, block, mean_s, steps): the mean steady step of the rank with the longest one."""
     own = pl.col("end_ns") - pl.col("begin_ns") - pl.col("checkpoint_ns").fill_null(0)
     counted = measured.steady_steps.select("launch", "step", "configuration", "block")
-    ranks = (
-        measured.effective_steps.join(counted, on=["launch", "step"])
-        .group_by("launch", "configuration", "block", "rank")
-        .agg((own.mean() / NS_PER_S).alias("mean_s"), pl.len().alias("n"))
-    )
-    return ranks.group_by("launch", "configuration", "block").agg(pl.col("mean_s", "n").max()).sort("block", "launch")
+    ranks = measured.ranks_of(counted).group_by("launch", "configuration", "block", "rank")
+    paced = ranks.agg((own.mean() / NS_PER_S).alias("mean_s"), pl.len().alias("n")).collect()
+    return paced.group_by("launch", "configuration", "block").agg(pl.col("mean_s", "n").max()).sort("block", "launch")
 
 
 def _exposed(measured: RecordData) -> Mapping[int, float]:

@@ -87,7 +87,10 @@ def epochs(measured: RecordData, *, role: str = "timed") -> tuple[Epoch, ...]:
 
 def known_samples(measured: RecordData) -> pl.DataFrame:
     """The samples of the launches whose steps' samples are known."""
-    return measured.once("known samples", lambda data: data.table("samples").join(_unknown(data), on="launch", how="anti"))
+    unknown, samples = _unknown(measured), measured.table("samples")
+    if not unknown.height:
+        return samples  # no copy: they are the largest table
+    return measured.once("known samples", lambda _: samples.join(unknown, on="launch", how="anti"))
 
 
 def _unknown(measured: RecordData) -> pl.DataFrame:
