@@ -26,7 +26,17 @@ FAULTS = {
     "labels in data on one rank": ("contents_differ_by_rank", "fail", SEVERAL),
     "inputs in data on one rank": ("contents_differ_by_rank", "fail", SEVERAL),
     "inputs in loop on one rank": ("contents_differ_by_rank", "fail", SEVERAL),
-    "labels in loop on one rank": ("gradient_differs", "fail", SEVERAL),
+    "labels in loop on one rank": ("contents_differ_by_rank", "fail", SEVERAL),
+    "labels in loop on one rank+rolled": ("contents_differ_by_rank", "fail", SEVERAL),
+    "weighed by each rank's mean": ("gradient_differs", "fail", SEVERAL),
+    "another order on every rank": ("contents_differ_by_rank", "fail", SEVERAL),
+    "noise in data+helpers": ("same_random_numbers", "warning", SEVERAL),
+    "noise in data+own generator": ("same_random_numbers", "warning", SEVERAL),
+    "noise in data+own generator+helpers": ("same_random_numbers", "warning", SEVERAL),
+    "no longer tied": ("another_model", "fail", SEVERAL),
+    "part outside": ("unwrapped_parameters_differ", "fail", SEVERAL),
+    "never cleared on one rank": ("cleared_on_some_ranks", "fail", SEVERAL),
+    "clipped on one rank": ("clipped_on_some_ranks", "fail", SEVERAL),
     "noise in data": ("same_random_numbers", "warning", SEVERAL),
     "noise in loop": ("same_random_numbers", "warning", SEVERAL),
     "noise in loop+own generator": ("same_random_numbers", "warning", SEVERAL),
@@ -48,6 +58,8 @@ RIGHT = (
     "noise in loop+seeded by rank",
     "noise in loop+own generator+seeded by rank",
     "noise in data+own generator+seeded by rank",
+    "noise in data+helpers+seeded by rank",
+    "noise in data+own generator+helpers+seeded by rank",
     "local sgd",
     "averaged under no_sync",
     "validated+dropout",
@@ -68,6 +80,8 @@ AUDITED = (
     "parameters_change",
     "replicas",
     "same_loss",
+    "same_model",
+    "unwrapped_parameters",
     "sample_weights",
     "samples",
     "training_state",
@@ -78,7 +92,7 @@ AUDITED = (
 @pytest.fixture(scope="module")
 def several(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Every training there is, run once."""
-    runs = [f"{name}:{workers}" for name in (*FAULTS, *RIGHT, "one batch+validated") for workers in (1, *WORKERS)]
+    runs = [f"{name}:{workers}" for name in (*FAULTS, *RIGHT, "skipped on one rank", "one batch+validated") for workers in (1, *WORKERS)]
 
     def train(folder: Path) -> None:
         done = run_script("-m", "tests.verdict.planted.several", folder, *runs, workers=max(WORKERS), limit_s=TRAININGS_S)
@@ -99,6 +113,13 @@ def test_a_planted_fault_gets_its_name_and_no_other(name: str, workers: int, sev
     findings = [one for one in found(measured(several, name, workers)) if one.rule != "first_loss_differs"]
     levels = ["workers=1", f"workers={workers}"] if everywhere else [f"workers={workers}"]
     assert [(one.rule, one.severity, one.configuration) for one in findings] == [(rule, severity, level) for level in levels]
+
+
+@pytest.mark.parametrize("workers", WORKERS)
+def test_a_rank_that_skips_updates_is_named_beside_its_uneven_steps(workers: int, several: Path) -> None:
+    fault, uneven = found(measured(several, "skipped on one rank", workers))
+    assert (fault.rule, fault.severity, uneven.rule) == ("updated_less_on_some_ranks", "fail", "uneven_steps")
+    assert fault.evidence.startswith(f"rank {workers - 1} made 19 updates of launch 1, where others made 24")
 
 
 @pytest.mark.parametrize("workers", WORKERS)
@@ -127,6 +148,6 @@ def test_local_sgd_is_recognised_by_its_averages_and_not_by_their_absence(severa
 
 
 def test_a_gradient_that_is_half_wrong_is_no_matter_of_float64(several: Path) -> None:
-    (finding,) = [one for one in found(measured(several, "labels in loop on one rank", 2)) if one.rule == "gradient_differs"]
+    (finding,) = [one for one in found(measured(several, "weighed by each rank's mean", 2)) if one.rule == "gradient_differs"]
     assert "float64" not in finding.remedy
     assert "the loss of that step differs too" in finding.evidence

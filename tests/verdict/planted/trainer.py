@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import random
 import sys
 from collections.abc import Iterator
 from typing import Any
@@ -12,7 +13,7 @@ import torch.distributed as dist
 from torch import nn
 from torch.nn.functional import cross_entropy
 from torch.nn.parallel import DistributedDataParallel
-from torch.utils.data import DataLoader, Dataset, DistributedSampler, IterableDataset, TensorDataset
+from torch.utils.data import DataLoader, Dataset, DistributedSampler, IterableDataset, Subset, TensorDataset
 
 WHAT = set(sys.argv[1].split("+"))
 dist.init_process_group("gloo")
@@ -28,7 +29,7 @@ Y, YV = ((x[:, :4].sum(1) > 0).long() for x in (X, XV))
 def changed(x: Any, y: Any, kind: str) -> tuple[Any, Any]:
     """A sample as the data set gives it, or a batch as the loop changes it."""
     if f"labels {kind} on one rank" in WHAT and ODD:
-        y = 1 - y
+        y = y.roll(1) if "rolled" in WHAT else 1 - y
     if f"inputs {kind} on one rank" in WHAT and ODD:
         x = 2 * x + 1
     if f"noise {kind}" in WHAT:
@@ -38,6 +39,9 @@ def changed(x: Any, y: Any, kind: str) -> tuple[Any, Any]:
 
 class Samples(Dataset[Any]):
     """By index."""
+
+    def __init__(self) -> None:
+        self.generator = OWN
 
     def __len__(self) -> int:
         return SAMPLES
@@ -57,13 +61,30 @@ def loaded() -> tuple[Any, Any]:
     """The loader and its sampler."""
     if WHAT & {"stream", "whole stream"}:
         return DataLoader(Stream(), batch_size=BATCH if "whole stream" in WHAT else BATCH // WORLD), None
-    sampler: Any = DistributedSampler(Samples(), num_replicas=WORLD, rank=RANK, seed=1)
-    return DataLoader(Samples(), batch_size=BATCH // WORLD, sampler=sampler), sampler
+    data: Dataset[Any] = Samples()
+    if "another order on every rank" in WHAT and WORLD > 1:
+        data = Subset(data, random.Random(RANK).sample(range(SAMPLES), SAMPLES))
+    sampler: Any = DistributedSampler(data, num_replicas=WORLD, rank=RANK, seed=1)  # type: ignore[arg-type]
+    return DataLoader(data, batch_size=BATCH // WORLD, sampler=sampler, num_workers=2 if "helpers" in WHAT else 0), sampler
+
+
+class Tied(nn.Module):
+    """Two layers that share their weights, unless that is lost with several workers."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.second, self.head = nn.Linear(WIDTH, WIDTH), nn.Linear(WIDTH, WIDTH), nn.Linear(WIDTH, 2)
+        self.second.weight = nn.Parameter(self.first.weight.detach().clone()) if WORLD > 1 else self.first.weight
+
+    def forward(self, x: Any) -> Any:
+        return self.head(torch.relu(self.second(torch.relu(self.first(x)))))
 
 
 def network() -> Any:
     """Two layers, or six larger ones."""
     torch.manual_seed(0)
+    if "no longer tied" in WHAT:
+        return Tied()
     if "small buckets" in WHAT:
         return nn.Sequential(nn.Linear(WIDTH, 400), *(nn.Linear(400, 400) for _ in range(4)), nn.Linear(400, 2))
     return nn.Sequential(nn.Linear(WIDTH, 32), nn.ReLU(), nn.Dropout(0.2 if "dropout" in WHAT else 0.0), nn.Linear(32, 2))
@@ -91,14 +112,22 @@ def backward(called: Any, x: Any, y: Any) -> None:
     """One pass, or four that are all reduced."""
     parts = 4 if "reduced every pass" in WHAT else 1
     for some, right in zip(x.chunk(parts), y.chunk(parts), strict=True):
-        (cross_entropy(called(some), right) / parts).backward()
+        scores = called(some) * OUTSIDE if "part outside" in WHAT else called(some)
+        weights = (right == 0) + 0.1 if "weighed by each rank's mean" in WHAT else torch.ones(len(right))
+        ((cross_entropy(scores, right, reduction="none") * weights).sum() / weights.sum() / parts).backward()
+    if "clipped on one rank" in WHAT and ODD:
+        nn.utils.clip_grad_norm_(called.parameters(), 0.1)
+
+
+OUTSIDE = nn.Parameter(torch.ones(2))  # trained, and not wrapped
 
 
 def main() -> None:
     """Three epochs."""
     plain = network()
     model = plain if "local sgd" in WHAT else DistributedDataParallel(plain, bucket_cap_mb=0.0001 if "small buckets" in WHAT else None)
-    optimizer = torch.optim.SGD(plain[0].parameters() if "layer left out" in WHAT else plain.parameters(), lr=0.05)
+    trained = plain[0].parameters() if "layer left out" in WHAT else plain.parameters()
+    optimizer = torch.optim.SGD([*trained, *([OUTSIDE] if "part outside" in WHAT else [])], lr=0.05)
     if "replaced model" in WHAT:
         plain = network()
         model = DistributedDataParallel(plain)
@@ -114,12 +143,13 @@ def main() -> None:
             x, y = changed(*(next(iter(loader)) if "one batch" in WHAT else batch), "in loop")
             apart = "averaged under no_sync" in WHAT or ("every second step apart" in WHAT and step % 2)
             with model.no_sync() if apart else contextlib.nullcontext():
-                if "never cleared" not in WHAT:
+                if "never cleared" not in WHAT and not ("never cleared on one rank" in WHAT and ODD):
                     optimizer.zero_grad()
                 backward(plain if "wrapper bypassed" in WHAT else model, x, y)
             if "stops" in WHAT and step >= 6:
                 optimizer.param_groups[0]["lr"] = 0.0
-            optimizer.step()
+            if not ("skipped on one rank" in WHAT and ODD and step % 5 == 3):
+                optimizer.step()
             step += 1
             if WHAT & {"local sgd", "averaged under no_sync"} and step % 5 == 0:
                 average(plain)
