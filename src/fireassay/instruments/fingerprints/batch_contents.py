@@ -4,7 +4,9 @@ Digests of a batch's rows, tensor by tensor, taken in the steps 0, 1, 2, 4, 8, .
 of what the model and the loss were called with, after the script's own changes. Equal digests: equal rows. Only some elements of a long row
 are read, so that an image costs what a short vector costs.
 
-Cannot tell: rows that differ only between those elements; what reaches a loss that is a function, not a module, beyond the fetched batch.
+The labels of a loss that is a function, not a module, are read from its graph.
+
+Cannot tell: rows that differ only between those elements; what reaches a loss whose graph does not keep it.
 """
 
 from __future__ import annotations
@@ -12,7 +14,7 @@ from __future__ import annotations
 import ctypes
 import json
 import zlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final
 
 INPUT, CHANGE = "input_contents", "input_change"  # what was called; what the script has added to the batch
@@ -21,10 +23,15 @@ MAX_BYTES: Final = 1 << 24  # of these rows: those of another memory layout are 
 MAX_ELEMENTS: Final = 512  # of a row, evenly spaced
 MAX_TENSORS: Final = 4  # of a batch or a call
 MAX_CHANGED: Final = 16  # elements
+MAX_NODES: Final = 16  # of a loss's graph
 
 
-def text(tensors: Iterable[Any], *, ids: Sequence[int] | None = None, of: int | None = None, module: str = "") -> str | None:
-    """JSON: the digests of the rows of each tensor; ids and size of the data set, or the called module. None without any row."""
+def text(
+    tensors: Iterable[Any], *, ids: Sequence[int] | None = None, of: int | None = None, module: str = "", drawn: str = ""
+) -> str | None:
+    """JSON: the digests of the rows of each tensor; ids, size and random state (`drawn`) of the data set, or the called module. None
+    without any row.
+    """
     usable = [(tensor, digests) for tensor in list(tensors)[:MAX_TENSORS] if (digests := row_digests(tensor))]
     if not usable:
         return None
@@ -34,6 +41,8 @@ def text(tensors: Iterable[Any], *, ids: Sequence[int] | None = None, of: int | 
         told["module"] = module
     if of is not None:
         told["of"] = of
+    if drawn:
+        told["drawn"] = drawn
     if ids is not None:
         told["ids"] = [int(id) for id in ids[:MAX_ROWS]]
     return json.dumps(told, separators=(",", ":"))
@@ -61,3 +70,15 @@ def change(before: Iterable[Any], given: Iterable[Any]) -> str | None:
                 some = added[:: -(-len(added) // MAX_CHANGED)].tolist()
                 return json.dumps([float(f"{value:.6g}") for value in some]) if any(some) else None
     return None
+
+
+def targets(roots: Iterable[Any], rows: int | None) -> Iterator[tuple[str, Any]]:
+    """(name, labels) of the losses next to the roots of a backward pass; labels that were flattened get their rows again."""
+    nodes = [node for root in roots if (node := getattr(root, "grad_fn", None)) is not None]
+    for node in nodes:  # grows
+        target = getattr(node, "_saved_target", None)
+        if target is not None:
+            flat = target.dim() == 1 and rows and len(target) > rows and not len(target) % rows
+            yield f"target of {node.name().partition('Backward')[0]}", target.view(rows, -1) if flat else target
+        elif len(nodes) < MAX_NODES:
+            nodes += [item for item, _ in node.next_functions if item is not None]

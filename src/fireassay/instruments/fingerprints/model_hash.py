@@ -141,6 +141,17 @@ def without_optimizer(model: Any, optimizers: Iterable[Any]) -> list[str]:
     return [name for name, parameter in named if parameter.grad is not None and id(parameter) not in held]
 
 
+def outside(model: Any, optimizers: Iterable[Any]) -> list[tuple[str, Any]]:
+    """The whole parameters that are trained beside the model: a second model, a loss's own, or what was left out of a wrapper."""
+    own = {id(parameter) for parameter in model.parameters()}
+    every = (part for number, optimizer in enumerate(optimizers) for part in ((number, *place) for place in _trained(optimizer)))
+    return [
+        (f"{number}.{group}.{index}", parameter)
+        for number, group, index, parameter in every
+        if id(parameter) not in own and parameter.requires_grad and not hasattr(parameter, "to_local")
+    ]
+
+
 def _is_reduced(module: Any) -> bool:
     """True if it is torch's own wrapper for data parallelism, or a subclass."""
     return any(base.__name__ == "DistributedDataParallel" for base in type(module).__mro__)

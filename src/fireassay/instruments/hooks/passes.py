@@ -237,7 +237,7 @@ class Passes:
                 hook = attached.communication.begin_pass(roots)
             self._under_way.append((around, roots if accumulates else None, hook))
             if attached.contents.due == attached.recorder.step_number and not around:
-                attached.contents.backward()
+                attached.contents.backward(roots)
             attached.append((BACKWARD, attached.now(), around != "", reached))
             return True
         except Exception as error:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from weakref import ref
 
 from fireassay.instruments.fingerprints import batch_contents
+from fireassay.instruments.fingerprints.drawn import drawn
 from fireassay.instruments.hooks.batches import tensors
 from fireassay.instruments.hooks.live_optimizers import trained_parameters
 from fireassay.steps.events import CONTENTS, Fetched
@@ -40,20 +41,23 @@ class StepContents:
             yield
         self._attached.entered += self._attached.used() - begin
 
-    def fetched(self, batch: Fetched, content: Any) -> None:
+    def fetched(self, batch: Fetched, content: Any, iterator: Any) -> None:
         """A batch has arrived; whether a step trains on it is not known yet."""
         attached = self._attached
         with self._aside():
             _, ids, source, *_ = batch
             several = tensors(content, self._tensor)
             self._fetched = list(map(ref, several))
-            told = batch_contents.text(several, ids=ids, of=None if source is None else source.size)
+            told = batch_contents.text(several, ids=ids, of=None if source is None else source.size, drawn=drawn(iterator))
         if told is not None:
             attached.append((CONTENTS, attached.now(), batch, told))
 
-    def backward(self) -> None:
-        """Gradients are requested: at first in a step, are there any of earlier steps? Only with one optimizer, which owns them all."""
+    def backward(self, roots: Any) -> None:
+        """Gradients are requested, of what labels? At first in a step, are there any of earlier steps? Only with one optimizer, which owns
+        them all.
+        """
         attached, step = self._attached, self._attached.recorder.step_number
+        self._labels(roots, step)
         passes = self._passed[1] if self._passed[0] == step else 0
         self._passed = (step, passes + 1)
         watch = attached.recorder.model.current
@@ -64,6 +68,15 @@ class StepContents:
             gradients = [value.grad for value in watch.model.parameters() if value.grad is not None and id(value) in held][:MAX_GRADIENTS]
             old = sum(bool(gradient.any()) for gradient in gradients if not hasattr(gradient, "to_local"))
         attached.recorder.rows.number("old_gradients", step, float(old))
+
+    def _labels(self, roots: Any, step: int) -> None:
+        with self._aside():
+            batch = next((tensor for reference in self._fetched if (tensor := reference()) is not None), None)
+            found = batch_contents.targets(roots or (), None if batch is None or not batch.dim() else len(batch))
+            texts = [batch_contents.text([labels], module=name) for name, labels in found]
+        for text in texts:
+            if text is not None:
+                self._attached.recorder.rows.contents(batch_contents.INPUT, step, text)
 
     def ended(self) -> None:
         """The step has ended."""

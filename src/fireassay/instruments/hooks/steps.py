@@ -298,7 +298,7 @@ class Attached:
         if entered:
             self.cost_ns += self.used() - entered
         if self.contents.due == self.recorder.step_number:
-            self.contents.fetched(batch, content)
+            self.contents.fetched(batch, content, iterator)
 
     def skipped(self, iterator: Any) -> None:
         """A batch that could not be read; the script may continue with the next."""

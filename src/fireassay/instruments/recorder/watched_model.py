@@ -254,6 +254,8 @@ class WatchedModel:
                 self._recorder.append("fingerprints", (*self._key, "batch_statistics", *statistics))
             if step and (outside := model_hash.without_optimizer(watch.model, self.optimizers)):
                 self._fingerprint("without_optimizer", text=json.dumps(outside))
+            if not watch.staged and (beside := model_hash.outside(watch.model, self.optimizers)):
+                self._fingerprint("outside_hash", text=model_hash.tensor_hash(beside), value=float(len(beside)))
             rate = watch.learning_rate()
             if rate is not None:
                 self._fingerprint("learning_rate", value=rate)

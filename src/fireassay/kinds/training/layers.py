@@ -56,6 +56,9 @@ OF_HASHES: Final = (
     "optimizer_settings_differ_by_rank",
     "optimizer_states_differ",
     "parameters_changed_on_one_rank",
+    "clipped_on_some_ranks",
+    "updated_less_on_some_ranks",
+    "unwrapped_parameters_differ",
     "mode_differs_by_rank",
     "batch_statistics_drift",
     "same_random_numbers",
@@ -63,7 +66,13 @@ OF_HASHES: Final = (
 )
 # what each layer assumes about the parallelism
 CLAIMS: Final[Mapping[str, Claim]] = {"ledger": "samples", "gradient": "gradients", "hashes": "replicas", "trajectory": "loss"}
-OF_GRADIENT: Final = ("gradient_scaled", "clipped_before_reduction", "clipping_differs")  # in later steps too
+OF_GRADIENT: Final = (
+    "gradient_scaled",
+    "clipped_before_reduction",
+    "cleared_on_some_ranks",
+    "clipping_differs",
+    "another_model",
+)  # in later steps too
 OF_TRAJECTORY: Final = ("loss_not_finite",)
 Said = tuple[LayerState, str]
 

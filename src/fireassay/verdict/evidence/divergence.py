@@ -2,6 +2,7 @@
 
 The first of these causes for which the record holds evidence:
 
+    updated_less_on_some_ranks         ranks updated less often than others (a step that was skipped)
     learning_rate_differs_by_rank      ranks used different learning rates, or other optimizer settings, in a sampled step
     (optimizer_settings_differ_by_rank)
     optimizer_states_differ            the optimizer states differed before the parameters did (restored on one rank only)
@@ -26,7 +27,7 @@ import polars as pl
 from fireassay.estimates.format import count, given
 from fireassay.frames.record_data import RecordData, effective_steps
 from fireassay.frames.training.correctness.first_gradients import First, firsts, laters
-from fireassay.frames.training.parallel_evidence import evenly, hashes
+from fireassay.frames.training.parallel_evidence import evenly, hashes, uneven
 from fireassay.verdict.types import Finding, Severity
 
 MANY: Final = 3  # parameters named in a finding
@@ -72,7 +73,7 @@ def cause(measured: RecordData, launch: int, step: int) -> Diagnosis:
     """Why the replicas of a launch diverged, given the number of finished steps at which the divergence was first recorded."""
     looks = hashes(measured).filter((pl.col("launch") == launch) & (pl.col("step") < step) & pl.col("agree"))
     parting = Parting(measured=measured, launch=launch, step=step, equal=int(looks["step"].max() or 0))  # type: ignore[arg-type]
-    for test in (_settings, _states_before, _changed, _states_after):
+    for test in (_skipped, _settings, _states_before, _changed, _states_after):
         result = test(parting)
         if result is not None:
             return result
@@ -134,6 +135,20 @@ def _ranks(ranks: Sequence[int]) -> str:
 
 
 # ---- the causes ------------------------------------------------------------------------------------------------------
+
+
+def _skipped(parting: Parting) -> Diagnosis | None:
+    """Ranks that updated less often than others, though not under torch's Join, after which replicas are equal."""
+    if parting.launch not in uneven(parting.measured):
+        return None
+    steps = parting.measured.table("steps").filter(pl.col("launch") == parting.launch).group_by("rank").agg(pl.col("step").n_unique())
+    least, most = uneven(parting.measured)[parting.launch]
+    ranks = steps.filter(pl.col("step") == least)["rank"].sort().to_list()
+    return Diagnosis(
+        fault="updated_less_on_some_ranks",
+        evidence=f"{_ranks(ranks)} made {least} updates of launch {parting.launch}, where others made {most}; {parting.words}",
+        remedy="let all ranks step their optimizers, or none: decide on a skipped step (a loss that is not finite) together, by all_reduce",
+    )
 
 
 def _settings(parting: Parting) -> Diagnosis | None:

@@ -9,16 +9,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Final
 
 import polars as pl
 
 from fireassay.estimates.format import count, given
 from fireassay.frames.record_data import RecordData, effective_steps
-from fireassay.frames.training.correctness.contents import Other, others, repeats, same_noise, words_of
+from fireassay.frames.training.correctness.contents import Other, between_ranks, drawn_alike, others, parts, repeats, same_noise, words_of
 from fireassay.frames.training.correctness.first_gradients import Compared, First, compared, firsts, laters
 from fireassay.frames.training.correctness.later_gradients import clipped_apart
 from fireassay.frames.training.correctness.sample_ledger import Epoch, epochs, weights
-from fireassay.frames.training.parallel_evidence import hashes
+from fireassay.frames.training.parallel_evidence import evenly, hashes
 from fireassay.spec.plan import configuration_name
 from fireassay.verdict.evidence.divergence import SYNCHRONISE, Diagnosis, cause, of_settings, settings_apart
 from fireassay.verdict.types import Severity
@@ -58,6 +59,7 @@ def fingerprints_of(measured: RecordData, name: str, what: str) -> pl.DataFrame:
 
 
 MANY = 3  # parameters named in a finding
+MIN_CHECKS: Final = 3  # of gradients before a step
 
 
 def other_beginning(evidence: Evidence, name: str) -> Diagnosis | None:
@@ -81,10 +83,41 @@ def unsynchronised(evidence: Evidence, name: str) -> Diagnosis | None:
     for step in (*evidence.first, *laters(evidence.measured)):
         names = step.apart() if step.configuration == name else ()
         if names and not averaged_later(evidence.hashed, step):
-            return _unreduced(step, names)
+            return _clipped_on_some(evidence, step) or _unreduced(step, names)
     # sharded parameters are not compared across ranks; their optimizer settings are
     first = (int(apart["launch"][0]), int(apart["step"][0])) if apart.height else None
     return _settings(evidence, name) if first is None else cause(evidence.measured, *first)
+
+
+def _clipped_on_some(evidence: Evidence, step: First) -> Diagnosis | None:
+    clips = fingerprints_of(evidence.measured, step.configuration, "clip_norm")
+    ranks = clips.filter((pl.col("launch") == step.launch) & (pl.col("step") == step.step))["rank"].unique().sort().to_list()
+    if not 0 < len(ranks) < step.workers:
+        return None
+    return Diagnosis(
+        fault="clipped_on_some_ranks",
+        layer="gradient",
+        evidence=f"in step {step.step} of launch {step.launch} only rank{'s' if len(ranks) > 1 else ''} {_listed(ranks)} of {step.workers} clipped, and "
+        "no gradient is the same on all ranks",
+        remedy="clip on every rank, by the same limit, after the gradients are averaged",
+    )
+
+
+def uncleared(evidence: Evidence, name: str) -> Diagnosis | None:
+    """Old gradients at the first backward pass of every checked step, on some ranks only; `fresh_gradients` tells of all."""
+    rows = evenly(evidence.measured, fingerprints_of(evidence.measured, name, "old_gradients"))
+    for launch in rows.sort("launch").partition_by("launch", maintain_order=True):
+        kept = launch.group_by("rank").agg((pl.col("value") > 0.0).all().alias("old"), pl.len().alias("checks")).sort("rank")
+        ranks = kept.filter("old")["rank"].to_list()
+        if 0 < len(ranks) < kept.height and int(kept["checks"].min()) >= MIN_CHECKS:  # type: ignore[arg-type]
+            return Diagnosis(
+                fault="cleared_on_some_ranks",
+                layer="gradient",
+                evidence=f"rank{'s' if len(ranks) > 1 else ''} {_listed(ranks)} of {kept.height} never clear{'' if len(ranks) > 1 else 's'} the gradients "
+                f"of earlier steps in launch {launch['launch'][0]}: the average holds them again",
+                remedy="call optimizer.zero_grad() once per step on every rank",
+            )
+    return None
 
 
 def _settings(evidence: Evidence, name: str) -> Diagnosis | None:
@@ -150,6 +183,15 @@ def altered(evidence: Evidence, name: str) -> Diagnosis | None:
                 )
             if {repeats(measured, each, other.part) for each in (launch, alone[block])} == {"fixed"}:
                 return _altered(other, launch, "contents_differ", "every rank")
+        if (found := between_ranks(measured, launch)) is not None:
+            part, apart, compared = found
+            return Diagnosis(
+                fault="contents_differ_by_rank",
+                layer="ledger",
+                evidence=f"{apart} of {compared} samples that several ranks of launch {launch} used have other contents on each ({words_of(part)}), "
+                "though a rank's own do not change: one index is another sample on every rank, so some are used twice and some never",
+                remedy="give every rank the data in the same order: sort files and keys, and shuffle with one seed for all ranks",
+            )
     return None
 
 
@@ -211,6 +253,38 @@ def added_noise(evidence: Evidence, name: str) -> Diagnosis | None:
                 evidence=f"the script adds numbers to its batches, other ones in each step but the same on all ranks, in all {steps} compared steps "
                 f"of launch {launch}: every rank draws the same noise",
                 remedy="add the rank to the seed of their generator, after the model is built",
+            )
+    return None
+
+
+GENERATORS: Final = {  # where samples are drawn from: what is equal, and how to make it differ
+    "helpers": (
+        "the helper processes of their loaders have the same seed",
+        "seed torch by the rank before the loader is read, or give it a generator",
+    ),
+    "own": ("the data set's own generators have the same state", "add the rank to the seed of the data set's generator, and its helper's"),
+    "global": ("Python's and NumPy's generators have the same state", "add the rank to their seeds after the model is built"),
+}
+
+
+def same_draws(evidence: Evidence, name: str) -> Diagnosis | None:
+    """Samples that change from epoch to epoch, or against one worker's, drawn by generators in the same state on all ranks."""
+    measured = evidence.measured
+    alone = {block: launch for launch, block in measured.timed_by_block.get(configuration_name(1), ())}
+    workers = dict(measured.timed.select("launch", "workers").iter_rows())
+    for launch, block in measured.timed_by_block.get(name, ()):
+        kind = drawn_alike(measured, launch, workers[launch]) if workers[launch] > 1 else ""
+        part = next((part for part in parts(measured, launch) if repeats(measured, launch, part) == "random"), None) if kind else None
+        if kind and part is None and block in alone:
+            part = next((other.part for other in others(measured, launch, alone[block])), None)
+        if kind and part is not None:
+            alike, remedy = GENERATORS[kind]
+            return Diagnosis(
+                fault="same_random_numbers",
+                severity="warning",
+                evidence=f"random numbers change the samples of launch {launch} ({words_of(part)}), and {alike} on all ranks: every rank draws the "
+                "same noise",
+                remedy=remedy,
             )
     return None
 

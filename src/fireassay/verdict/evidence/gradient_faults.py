@@ -12,12 +12,15 @@ The first known fault with evidence in the record, in this order: an earlier fau
 | A | a reported denominator that is not items / workers: each rank's own, or the same on all | `unequal_shards`, `gradient_scaled` |
 | C hashes | parameters differ before the first step | `replica_seed_mismatch` |
 | B, C | the gradients of some parameters differ between ranks | `parameter_not_reduced` |
+| B, C | the same in a step in which only some ranks clip | `clipped_on_some_ranks` |
 | B, C | the gradients of all parameters differ, in the first step or a later sampled one | `gradients_not_synchronised` |
 | C | parameters diverge later: learning rate or other settings | `learning_rate_differs_by_rank`, `optimizer_settings_differ_by_rank` |
 | C | parameters diverge later: restored states (`fireassay.verdict.evidence.divergence`) | `optimizer_states_differ` |
 | C | parameters diverge later: not by an update | `parameters_changed_on_one_rank` |
 | B | norms found by torch's clipping differ between ranks, and gradients do not | `clipped_before_reduction` |
 | A contents | samples with other contents than one worker's, on some ranks, or on all and not at random | `contents_differ_by_rank`, `contents_differ` |
+| A contents | samples with other contents on another rank, and always the same on one | `contents_differ_by_rank` |
+| B | gradients of earlier steps that only some ranks clear | `cleared_on_some_ranks` |
 | C | random states equal where they should differ, or vice versa | `same_random_numbers`, `random_numbers_differ` |
 | B gradient | a multiple of one worker's gradient | `gradient_scaled`, with the factor's name |
 | B | another gradient, with unequal shards | `unequal_shards` |
@@ -62,6 +65,8 @@ from fireassay.verdict.evidence.fault_evidence import (
     ledger,
     other_beginning,
     random_states,
+    same_draws,
+    uncleared,
     unsynchronised,
 )
 
@@ -322,6 +327,8 @@ TESTS: Final[tuple[tuple[Callable[[Evidence, str], Diagnosis | None], Claim], ..
     (altered, "samples"),
     (random_states, "random numbers"),
     (added_noise, "random numbers"),
+    (same_draws, "random numbers"),
+    (uncleared, "gradients"),
     (scaled, "gradients"),
     (other_gradient, "gradients"),
     (later_gradient, "gradients"),

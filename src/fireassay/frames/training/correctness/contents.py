@@ -70,6 +70,11 @@ def samples(measured: RecordTables) -> Mapping[int, Mapping[int, tuple[Seen, ...
     return {launch: {id: tuple(seen) for id, seen in of_id.items()} for launch, of_id in found.items()}
 
 
+def parts(measured: RecordTables, launch: int) -> tuple[Part, ...]:
+    """What is known of a launch's samples."""
+    return tuple(sorted({part for entries in samples(measured).get(launch, {}).values() for seen in entries for part in seen.parts}))
+
+
 def _by_id(parts: Sequence[dict[str, Any]]) -> Iterator[tuple[int, Mapping[Part, str]]]:
     batches = [part for part in parts if "module" not in part]
     ids = [id for batch in batches for id in batch.get("ids", ())]
@@ -141,6 +146,42 @@ def same_rows(measured: RecordTables, launch: int, alone: int, until: int) -> bo
     return bool(first) and first == second
 
 
+def drawn_alike(measured: RecordTables, launch: int, workers: int) -> str:
+    """Where the random numbers of all ranks' samples come from, if their states are equal in every recorded step and samples are random."""
+    steps: dict[int, set[str]] = {}
+    ranks: dict[int, set[int]] = {}
+    for (step, rank), parts in told(measured).get(launch, {}).items():
+        steps.setdefault(step, set()).update(part.get("drawn", "") for part in parts if "module" not in part)
+        ranks.setdefault(step, set()).add(rank)
+    whole = [steps[step] for step, of in ranks.items() if len(of) == workers]
+    kinds = {text.partition(" ")[0] for states in whole for text in states}
+    if len(whole) < 2 or len(kinds) != 1 or any(len(states) != 1 for states in whole):
+        return ""
+    (kind,) = kinds
+    return "" if kind == "global" and len(set.union(*whole)) == 1 else kind  # nothing draws from them
+
+
+def between_ranks(measured: RecordTables, launch: int) -> tuple[Part, int, int] | None:
+    """(part, other samples, compared samples) if ranks give the same ids other contents, though each keeps its own: an order of their own."""
+    counts: dict[Part, tuple[int, int, int]] = {}
+    for entries in samples(measured).get(launch, {}).values():
+        for part in {part for seen in entries for part in seen.parts}:
+            of_rank: dict[int, list[str]] = {}
+            for seen in entries:
+                if part in seen.parts:
+                    of_rank.setdefault(seen.rank, []).append(seen.parts[part])
+            if any(len(set(texts)) > 1 for texts in of_rank.values()):
+                return None
+            other, compared, kept = counts.get(part, (0, 0, 0))
+            apart = len({texts[0] for texts in of_rank.values()}) > 1
+            again = any(len(texts) > 1 for texts in of_rank.values())
+            counts[part] = (other + apart, compared + (len(of_rank) > 1), kept + again)
+    for part, (other, compared, kept) in sorted(counts.items()):
+        if kept >= FEW and compared >= FEW and other > PART * compared:
+            return part, other, compared
+    return None
+
+
 def repeats(measured: RecordTables, launch: int, part: Part) -> Literal["random", "fixed", "unknown"]:
     """Whether a sample that a launch saw again had the same contents."""
     again = [
@@ -169,6 +210,8 @@ def _near(first: Sequence[float], second: Sequence[float]) -> bool:
 def words_of(part: Part) -> str:
     """A part in words."""
     module, place, _ = part
+    if module.startswith("target of "):
+        return f"the {module}"
     if module:
         return f"input {place + 1} of {module}"
     usually = ("inputs", "labels")

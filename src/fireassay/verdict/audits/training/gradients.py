@@ -108,6 +108,7 @@ GRADIENTS_RULES = (
     "reduced_in_less_precision",
     "nondeterministic_within_rounding",
     "clipped_before_reduction",
+    "cleared_on_some_ranks",
     "clipping_differs",
 )
 

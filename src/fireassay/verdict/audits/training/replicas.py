@@ -29,7 +29,9 @@ AUDITS = Audits(about=TRAINING)
 REPLICAS_RULES = (
     "replica_seed_mismatch",
     "parameter_not_reduced",
+    "clipped_on_some_ranks",
     "gradients_not_synchronised",
+    "updated_less_on_some_ranks",
     "learning_rate_differs_by_rank",
     "optimizer_settings_differ_by_rank",
     "optimizer_states_differ",
@@ -72,6 +74,45 @@ def examine_uneven(measured: RecordData, _: Results) -> Iterator[Finding]:
         yield Finding(
             "uneven_steps", "note", name, evidence, "nothing is wrong under torch's Join; else give every rank equally many batches"
         )
+
+
+@AUDITS.add("unwrapped_parameters", "Are parameters beside the model equal on all ranks?", title="parameters trained beside the model")
+def examine_unwrapped(measured: RecordData, _: Results) -> Iterator[Finding]:
+    """A fault per configuration under data parallelism whose optimizers also train parameters outside the watched model (a second model, a
+    loss's own), if these differ between ranks while the model's agree.
+    """
+    equal = hashes(measured).filter("agree").select("launch", "step")
+    apart = hashes(measured, what="outside_hash").filter(~pl.col("agree")).join(equal, on=["launch", "step"])
+    for name, row in _training_state_first(measured, apart):
+        if parallelism(measured, name).kind != "data" or why_not(measured, name, "replicas"):
+            continue
+        prints = measured.table("fingerprints").filter((pl.col("launch") == row["launch"]) & (pl.col("what") == "outside_hash"))
+        of = count(int(prints["value"].max()), "parameters")  # type: ignore[arg-type]
+        evidence = (
+            f"the optimizers also train {of} outside of the model that is compared, which differ between ranks after {count(int(row['step']), 'steps')} of "  # type: ignore[call-overload]
+            f"launch {row['launch']}, while the model's are equal: their gradients are not averaged"
+        )
+        remedy = "put them into the module that DistributedDataParallel wraps, wrap them too, or average their gradients"
+        yield Finding("unwrapped_parameters_differ", "fail", name, evidence, remedy)
+
+
+@AUDITS.add("same_model", "Do all worker counts train the same model?", title="another model with several workers")
+def examine_model(measured: RecordData, _: Results) -> Iterator[Finding]:
+    """A fault per configuration under data parallelism whose model has other trained parameters than one worker's: then no gradient is
+    compared either (tied weights that were copied, a part that is built or frozen by the worker count).
+    """
+    rows = measured.table("fingerprints").filter((pl.col("what") == "parameter_names") & (pl.col("rank") == 0))
+    named = rows.join(measured.timed.select("launch", "configuration", "workers"), on="launch").sort("launch")
+    models = dict(named.unique("configuration", keep="first", maintain_order=True).select("configuration", "text").iter_rows())
+    right = set(models.get(configuration_name(1), "").splitlines())
+    for name, text in models.items():
+        here = set(text.splitlines())
+        if right and here != right and parallelism(measured, name).kind == "data" and not why_not(measured, name, "gradients"):
+            parts = [
+                f"{word} {', '.join(some[:3])}" for word, some in (("also", sorted(here - right)), ("not", sorted(right - here))) if some
+            ]
+            evidence = f"the model trains {' and '.join(parts)}, unlike one worker's: {len(here)} parameters, one worker's {len(right)}"
+            yield Finding("another_model", "fail", name, evidence, "build, tie and freeze the same parameters for every worker count")
 
 
 def _replicas_launches(apart: pl.DataFrame) -> str:
