@@ -7,7 +7,7 @@ import pytest
 from fireassay.quality.scoring.scoring import extractor
 from tests.quality.scoring.extractors.replies import Reply, judged
 
-FILES = ("replies.txt", "replies_later.txt")
+FILES = ("replies.txt", "replies_later.txt", "replies_unseen.txt")
 
 
 def found(reply: Reply) -> str | None:

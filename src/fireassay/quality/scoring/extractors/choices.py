@@ -33,24 +33,26 @@ from fireassay.quality.scoring.items import Extraction
 
 # What means yes and no, the plain English words first.
 _WORDS: Final = {
-    "yes": "yes, true, correct, not false, not incorrect, sí, sì, sim, oui, ja, да, evet, tak, ya, 네, 예, हाँ, نعم, 是, 是的, 对, 對, 对的, 正确, 正確, はい",
-    "no": "no, false, incorrect, not true, not correct, isn't true, isn't correct, não, non, nein, nee, нет, hayır, nie, tidak, "
-    "否, 不, 不是, 不是的, 不对, 不對, 不正确, 错误, いいえ, 아니요, 아니오, नहीं, لا",
+    "yes": "yes, true, correct, not false, not incorrect, yep, yeah, of course, indeed, absolutely, definitely, "
+    "richtig, vrai, vero, verdadero, верно, sí, sì, sim, oui, ja, да, evet, tak, ya, 네, 예, हाँ, نعم, 是, 是的, 对, 對, 对的, 正确, 正確, はい",
+    "no": "no, false, incorrect, not true, not correct, isn't true, isn't correct, nope, of course not, absolutely not, definitely not, certainly not, "
+    "not at all, falsch, faux, falso, falsa, неверно, não, non, nein, nee, нет, hayır, nie, tidak, "
+    "否, 不, 不是, 不是的, 不对, 不對, 不正确, 错误, いいえ, 正しくありません, 正しくない, 아니요, 아니오, 아닙니다, 틀렸습니다, नहीं, لا",
 }
 YES_NO: Final = {word: answer for answer, words in _WORDS.items() for word in words.split(", ")}
 PLAIN: Final = frozenset(
     (*[*YES_NO][:5], "false", "incorrect", "not true", "not correct", "isn't true", "isn't correct")
 )  # words that mean it wherever they stand; "no" may also be a determiner
 _CLOSED: Final = re.compile(
-    r"[*_`\"'”’)\]]{0,4}[ \t]{0,2}(?:\Z|[.,;:!?。，、；：！)\n—–-]|[ ](?:it|that|this|they|he|she|because|since|these|those)\b)",
+    r"[*_`\"'”’)\]]{0,4}[ \t]{0,2}(?:\Z|[.,;:!?。，、；：！।،)\n—–-]|[ ](?:it|that|this|they|he|she|because|since|these|those)\b)",
     re.IGNORECASE,
 )
 UNKNOWN: Final = 5  # letters A to E, where the choices are not known
-_OPEN: Final = r"[*_`$\"'“‘(\[{<]{0,6}(?:\\(?:text|mathrm|textbf|mathbf)\{)?[(*]{0,3}"
-_SHUT: Final = r"[*_`$\"'”’)\]}>]{0,6}"
+_OPEN: Final = r"[*_`$\"'“‘(\[{<「『【]{0,6}(?:\\(?:text|mathrm|textbf|mathbf)\{)?[(*]{0,3}"
+_SHUT: Final = r"[*_`$\"'”’)\]}>」』】]{0,6}"
 # Words that may follow a letter that is the whole answer; "Answer: A cell" begins with an article.
 _GOES_ON: Final = (
-    r"(?:because|since|as|and|is|was|due|for|with|based|from|by|given|that|which|so|but|not|in|while|where|would|here|"
+    r"(?:because|since|as|over|rather|instead|and|is|was|due|for|with|based|from|by|given|that|which|so|but|not|in|while|where|would|here|"
     r"weil|denn|car|parce|porque|pois|perché|poiché|так)\b"
 )
 _WRONG: Final = re.compile(  # what a line says of the choice that it begins with
@@ -58,6 +60,8 @@ _WRONG: Final = re.compile(  # what a line says of the choice that it begins wit
     r"[错錯]|不|間違|誤|틀|오답)",
     re.IGNORECASE,
 )
+_NOUN: Final = r"(?:option|choice|answer|letter|letra|lettera|alternativa|opción|réponse|antwort|ответ|вариант|答案)"
+_NONE_OF: Final = re.compile(r"\b(?:none|neither|nor|not)\b(?:(?!\bbut\b)[^.;:\n]){0,40}\Z", re.IGNORECASE)
 Found = tuple[int, str]  # where the letter stands, and the rule
 
 
@@ -66,7 +70,7 @@ class _Patterns:
 
     def __init__(self, letters: str) -> None:
         either = f"[{letters}{letters.lower()}]"
-        alone = rf"(?P<letter>{either})(?!{LETTER}|['’])"
+        alone = rf"(?P<letter>{either})(?!{LETTER}|['’](?!d[iıuü]r))"
         self.here = re.compile(rf"{_OPEN}{alone}(?P<shut>{_SHUT})")
         other = rf"[ \t]{{0,2}}(?:,|/|&|\bor\b|\band\b)[ \t]{{0,2}}(?:or\b|and\b)?[ \t]{{0,2}}{_OPEN}{either}(?!{LETTER}|['’])"
         self.other = re.compile(other, re.IGNORECASE)
@@ -84,13 +88,21 @@ class _Patterns:
             re.IGNORECASE,
         )
         self.chosen = re.compile(
-            r"\b(?:choose|choosing|chose|pick|picked|select|selected|go[ ]with|going[ ]with|say|guess|must[ ]be|leaves|[Ii]t[ ]is|[Ii]t['’]s)\b"
+            r"\b(?:choose|choosing|chose|pick|picked|select|selected|go[ ]with|going[ ]with|say|guess|must[ ]be|leaves|[Ii]t[ ]is|[Ii]t['’]s|"
+            r"[Bb]ut|sondern|sino)\b"
             r"[ \t:]{1,4}(?:option[ ]|choice[ ]|answer[ ])?"
             rf"{_OPEN}(?P<letter>[{letters}])(?!{LETTER}|['’])"
         )
-        self.lone = re.compile(rf"[-*_`#$\"'“(\[{{ ]{{0,8}}{alone}[*_`$\"'”)\]}}.:, ]{{0,8}}")
+        self.lone = re.compile(
+            rf"[-*_`#$\"'“(\[{{<「【✅✓ ]{{0,8}}"
+            rf"(?:{_NOUN}[ ]{{0,2}}[:：]?[ ]{{0,2}}[*(]{{0,3}})?{alone}[*_`$\"'”)\]}}>」】.:, ]{{0,8}}",
+            re.IGNORECASE,
+        )
         self.bold = re.compile(rf"\*\*[ ]?[(\[]?(?P<letter>[{letters}])(?!{LETTER}|['’])[)\].:]{{0,3}}(?=[ ]?\*\*|[ ][^*\n]{{1,200}}\*\*)")
-        self.first = re.compile(rf"[*_`(\[]{{0,4}}(?P<letter>[{letters}])[*_`]{{0,3}}(?:[.):\]][*_`]{{0,3}}(?=[ \t]|$)|[。、．])")
+        self.first = re.compile(
+            rf"[*_`(\[\"“]{{0,4}}(?P<letter>[{letters}]|[{letters.lower()}](?=\)))[*_`]{{0,3}}"
+            rf"(?:,(?=[ ]{_GOES_ON})|[.):\]][*_`]{{0,3}}(?=[ \t]|$)|[。、．])"
+        )
         self.bracketed = re.compile(rf"[(\[](?P<letter>[{letters}])[)\]]")
         self.options = re.compile(r"^[ \t(*-]{0,6}[Aa][.):].{0,2000}\n(?:[ \t\r]{0,8}\n)?[ \t(*-]{0,6}[Bb][.):]", re.MULTILINE)
 
@@ -114,6 +126,8 @@ def _stated(text: str, part: Span, like: _Patterns) -> Iterator[Found]:
         ("chosen", like.chosen),
     ):
         for letter in pattern.finditer(text, *part):
+            if rule == "judged" and _NONE_OF.search(text, max(part[0], letter.start() - 50), letter.start()):
+                continue
             if rule in ("boxed", "hashes", "judged") or _alone(text, letter, part[1], like):
                 yield letter.start("letter"), rule
 
@@ -247,9 +261,9 @@ def _yes_no(text: str, part: Span, _: Sequence[str]) -> Extraction:
 
 
 EXTRACTORS = (
-    extractor("choice_letter", "the letter of a choice", _choice_letter, version=2, plain=True),
-    extractor("choice_text", "the text of a choice", _choice_text, version=2),
-    extractor("yes_no", "yes or no", _yes_no, version=2, plain=True),
+    extractor("choice_letter", "the letter of a choice", _choice_letter, version=3, plain=True),
+    extractor("choice_text", "the text of a choice", _choice_text, version=3),
+    extractor("yes_no", "yes or no", _yes_no, version=3, plain=True),
     extractor("whole", "the whole text", lambda text, part, _: _at(text, part, "whole"), version=2, run_ons=False),
     extractor("first_line", "the first line", lambda text, part, _: _at(text, next(lines(text, *part)), "first_line")),
     extractor("code", "the code of a fenced block, or a raw completion", _code, version=2, run_ons=False),

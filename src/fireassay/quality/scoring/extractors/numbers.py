@@ -16,7 +16,8 @@ from itertools import pairwise
 from typing import Final
 
 from fireassay.quality.scoring.extractors.support.numerals import Number, at, each, first, last, normalised
-from fireassay.quality.scoring.extractors.support.visible import NO_ANSWER, Span, extractor, sentence_end, statements, stripped
+from fireassay.quality.scoring.extractors.support.unstated import BOUND, DENIED_AFTER, spelled, unstated
+from fireassay.quality.scoring.extractors.support.visible import NO_ANSWER, Span, corrected, extractor, sentence_end, statements, stripped
 from fireassay.quality.scoring.items import Extraction
 
 _HASHES: Final = re.compile(
@@ -25,6 +26,10 @@ _HASHES: Final = re.compile(
 _HEADING: Final = re.compile(r"[ \t]?[.:)][ \t]{1,8}[^\s*]")
 _PIECE: Final = re.compile(r"(?P<box>\\f?box(?:ed)?[ \t]?\{)|\\.|[{}]", re.DOTALL)
 _WORDS: Final = re.compile(r"\\(?:text|textbf|mathrm|mathbf)\{([^{}]{0,500})\}")
+_UNIT: Final = re.compile(
+    r"(?:\\[,;: ]|~|\s){0,3}\\(?:text|textrm|mathrm)\{[ ]?[^{}\d]{1,40}\}(?:\^\{?[23]\}?)?\s{0,3}\Z"
+)  # "14\text{ cm}"
+_RATED: Final = re.compile(r"(\d{1,3})/(?:5|10|100)(?=[ ]?(?:[.,;:)*\]\n]|\Z))")  # "8/10" is a grade of 8
 _OPEN: Final = re.compile(r"(?:[ \t*`:=(\[$~≈]|\\[(\[]){0,12}")
 _CALCULATED: Final = re.compile(
     r"[ \t\w$€£¥]{0,12}?[ \t)*]{0,4}(?:[+*/×÷·⋅−-]|\\times|\\cdot|\bx\b|\bplus\b|\bminus\b|\btimes\b)[ \t(]{0,4}[$€£¥]?\d"
@@ -42,7 +47,8 @@ _SUM: Final = re.compile(r"[ \t$€£¥]{0,4}[\d.,]{1,20}[ \t]{0,4}(?:[+*/×÷·
 _REASON: Final = re.compile(r"\b(?:because|since|as|so|denn|weil|da|car|puisque|porque|pois|perché)\b", re.IGNORECASE)
 _DENIED: Final = re.compile(r"\b(?:respuesta|resposta|risposta|réponse|ответ|antwort)[ ](?:no|não|non|не|n['’]est)[ ]?", re.IGNORECASE)
 _OPEN_ENDED: Final = re.compile(
-    r"\b(?:not|n['’]t|between|either|neither|sum|product|difference|nicht|kein|zwischen|pas|entre|no|não|non|tra|не|между)\b|不是|并非|之间|ではな",
+    r"\b(?:not|n['’]t|between|either|neither|sum|product|difference|nicht|kein|zwischen|pas|entre|no|não|non|tra|не|между)\b|不是|并非|之间|ではな|"
+    + BOUND,
     re.IGNORECASE,
 )
 
@@ -68,10 +74,19 @@ def _hashes(text: str, part: Span, _: Sequence[str]) -> Extraction:
     return NO_ANSWER
 
 
+def _first_number(text: str, part: Span, _: Sequence[str]) -> Extraction:
+    """Of a grade on a scale ("8/10") the grade."""
+    number = first(text, *part)
+    rated = _RATED.match(text, number.begin, part[1]) if number is not None else None
+    if rated is not None:
+        return Extraction(answer=str(int(rated[1])), rule="first_number", begin=rated.start(1), end=rated.end(1))
+    return _of(number, "first_number")
+
+
 def unboxed(inside: str) -> str:
     r"""Without \text{} around words, dollar signs and spaces; numbers canonical."""
     plain = _WORDS.sub(r"\1", inside.strip()).replace("\\!", "").strip().strip("$").strip()
-    return normalised(plain) or plain
+    return normalised(plain) or normalised(_UNIT.sub("", inside)) or plain
 
 
 def _boxed(text: str, part: Span, _: Sequence[str]) -> Extraction:
@@ -97,11 +112,18 @@ def _final_number(text: str, part: Span, choices: Sequence[str]) -> Extraction:
     box = _boxed(text, part, choices)
     if box.answer is not None and normalised(box.answer) is not None:
         return box
+    later = corrected(text, part)
+    if later is not None and first(text, *later) is not None:
+        part = later
     marks = list(statements(text, part))
+    if first(text, *part) is None:  # the last statement, or the whole text
+        place = marks[-1] if marks else part[0]
+        opened = _OPEN.match(text, place, part[1])
+        return _of(spelled(text, opened.end() if opened is not None else place, part[1]), "spelled")
     for mark, after in reversed(list(pairwise([*marks, part[1]]))):
         if (stated := _stated(text, mark, sentence_end(text, mark, after), part[1])) is not None:
             return stated
-    return NO_ANSWER if _DENIED.search(text, *part) else _of(last(text, *part), "last_number")
+    return NO_ANSWER if _DENIED.search(text, *part) else _of(unstated(text, part), "last_number")
 
 
 def _stated(text: str, mark: int, stop: int, end: int) -> Extraction | None:
@@ -116,7 +138,7 @@ def _stated(text: str, mark: int, stop: int, end: int) -> Extraction | None:
         if len(named) > 1 and not re.search(r"=[ \t$]{0,4}\Z", text[begin : named[-1].begin]):
             return NO_ANSWER
         return NO_ANSWER if _OPEN_ENDED.search(text, begin, named[-1].begin) else _of(named[-1], "stated")
-    if _OR.match(text, number.end, end):
+    if _OR.match(text, number.end, end) or DENIED_AFTER.match(text, number.end, end):
         return NO_ANSWER
     calculated = _CALCULATED.match(text, number.end, end)
     if calculated is not None and not _REASON.search(calculated[0]):
@@ -130,9 +152,9 @@ def _stated(text: str, mark: int, stop: int, end: int) -> Extraction | None:
 
 
 EXTRACTORS = (
-    extractor("first_number", "the first number", lambda text, part, _: _of(first(text, *part), "first_number"), version=2, plain=True),
+    extractor("first_number", "the first number", _first_number, version=3, plain=True),
     extractor("last_number", "the last number", lambda text, part, _: _of(last(text, *part), "last_number"), version=2, plain=True),
     extractor("hashes", 'the number behind "####"', _hashes, version=2, plain=True),
-    extractor("boxed", r"the last \boxed{...}", _boxed, version=2),
-    extractor("final_number", "the number stated as the answer, or the last", _final_number, version=2, plain=True),
+    extractor("boxed", r"the last \boxed{...}", _boxed, version=3),
+    extractor("final_number", "the number stated as the answer, or the last", _final_number, version=3, plain=True),
 )

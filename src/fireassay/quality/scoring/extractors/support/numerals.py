@@ -18,6 +18,7 @@ from fractions import Fraction
 from functools import lru_cache
 from itertools import islice
 from typing import Final, Literal
+from unicodedata import normalize, numeric
 
 from fireassay.quality.scoring.extractors.support.visible import LETTER
 
@@ -25,12 +26,15 @@ MAX_DIGITS: Final = 200  # of a number that is computed with
 MAX_READ: Final = 20_000  # characters that tell the language
 _MINUS: Final = "-−﹣－"
 _SEPARATOR: Final = r"(?:\{,\}|\\,|[.,'’:٫٬ \u202f\u2009\u00a0])"
-_POWER: Final = rf"(?:[eE][{_MINUS}+]?\d{{1,9}}(?![\d\w])|\s?(?:×|x|\\times|\\cdot|\*)\s?10\s?\^\s?\{{?[{_MINUS}+]?\d{{1,9}}\}}?)"
+_RAISED: Final = "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"
+_VULGAR: Final = "¼-¾⅐-⅞"
+_POWER: Final = rf"(?:[eE][{_MINUS}+]?\d{{1,9}}(?![\d\w])|\s?(?:×|x|\\times|\\cdot|\*)\s?10(?:\s?\^\s?\{{?[{_MINUS}+]?\d{{1,9}}\}}?|[{_RAISED}]{{1,9}}))"
 # A look ahead: most signs, as those of a ruled line, begin no number, and each of the forms below would try it.
-_BEGINS: Final = rf"(?=[{_MINUS}+]?+(?:\\?[$€£¥₹]\s?)?+[{_MINUS}+]?+(?:\\[dt]?frac\{{\s?|\.)?+\d)"
+_BEGINS: Final = rf"(?=[{_MINUS}+]?+(?:\\?[$€£¥₹]\s?)?+[{_MINUS}+]?+(?:\\[dt]?frac\{{?\s?|\.)?+[\d{_VULGAR}])"
 _NUMBER: Final = re.compile(
     rf"{_BEGINS}(?P<sign>[{_MINUS}+])?(?P<money>\\?[$€£¥₹]\s?)?(?P<inner>[{_MINUS}+])?"
     rf"(?:(?:(?<!{LETTER})(?P<part>\d{{1,200}}+)\s?)?\\[dt]?frac\{{\s?(?P<over>\d{{1,200}})\s?\}}\{{\s?(?P<under>\d{{1,200}})\s?\}}"
+    rf"|\\[dt]?frac[ ]?(?P<upper>\d)[ ]?(?P<lower>\d)|(?:(?<!{LETTER})(?P<wholes>\d{{1,200}}+)[ ]?)?(?P<vulgar>[{_VULGAR}])"
     rf"|(?<!{LETTER})(?<!/)(?:(?P<units>\d{{1,200}}+)[ ](?=\d{{1,200}}+/\d))?(?P<top>\d{{1,200}}+)/(?P<bottom>\d{{1,200}}+)(?![\d/])"
     rf"|(?:(?<!{LETTER})|(?<=Rp)|(?<=Rs)|(?<=USD)|(?<=EUR)|(?<=CHF))(?<!\d[.,:])(?P<run>\d++(?:{_SEPARATOR}\d++)*+)(?P<power>{_POWER})?"
     rf"|(?<!{LETTER})(?<!\.)(?P<point>\.\d++)(?P<scale>{_POWER})?)"
@@ -57,10 +61,12 @@ _SCALE: Final = re.compile(
     + ")",
     re.IGNORECASE,
 )
+_SHORT: Final = re.compile(r"(?:[kKmMbB]|[bB]n)\b")  # "$1K"; elsewhere "5K" and "5m" are also units
+_POWERS: Final = {"k": 3, "m": 6, "b": 9, "bn": 9}
 _SIGNS: Final = "百千万萬亿億백천만억"
-# Of "3千万", "1만 2천", "3万5", "3百", "1½", "1_000" and "0x10" no part is the number.
+# Of "3千万", "1만 2천", "3万5", "3百", "1_000" and "0x10" no part is the number.
 _GOES_ON: Final = re.compile(
-    rf"(?<=[{_SIGNS}])(?:[{_SIGNS}]|\d|[ ]\d[\d,.]*[{_SIGNS}])|(?<=\d)(?:[百백](?![分货貨度화])|[¼-¾⅐-⅞]|_\d)|(?<=(?<!\d)0)[xXbB][\da-fA-F]"
+    rf"(?<=[{_SIGNS}])(?:[{_SIGNS}]|\d|[ ]\d[\d,.]*[{_SIGNS}])|(?<=\d)(?:[百백](?![分货貨度화])|_\d)|(?<=(?<!\d)0)[xXbB][\da-fA-F]"
 )
 _GONE_BEFORE: Final = re.compile(rf"\d[{_SIGNS}]{{1,2}}(?P<blank>[ ]?)\Z")
 Part = tuple[int, int, str | None]  # begin and end in a run, and the digits
@@ -136,7 +142,10 @@ def _read(text: str, found: re.Match[str], begin: int) -> Iterator[Number]:
         return
     power = _exponent(found["power"] or found["scale"])
     scale = _SCALE.match(text, found.end()) if not found["power"] and not found["scale"] else None
-    end = scale.end() if scale is not None else found.end()
+    money = found["money"] or (found.start() and text[found.start() - 1] in "$€£¥₹")
+    short = _SHORT.match(text, found.end()) if money and scale is None else None
+    end = (scale or short or found).end()
+    power += _POWERS[short[0].lower()] if short is not None else 0
     run, point = found["run"], found["point"]
     parts: list[Part] = [(0, len(point), f"0{point}")] if run is None else list(_parts(text, run, 0))
     for index, (start, stop, digits) in enumerate(parts):
@@ -257,11 +266,14 @@ def _canonical(digits: str, power: int, minus: bool) -> str:
 
 
 def _fraction(found: re.Match[str], minus: bool) -> str | None:
-    if found["over"] is None and found["top"] is None:
+    if found["vulgar"] is not None:
+        value = int(found["wholes"] or 0) + Fraction(numeric(found["vulgar"])).limit_denominator(10)
+        return _written(-value if minus else value)
+    forms = (("part", "over", "under"), ("units", "top", "bottom"), ("part", "upper", "lower"))
+    form = next((form for form in forms if found[form[1]] is not None), None)
+    if form is None:
         return None
-    units, top, bottom = (
-        (found["part"], found["over"], found["under"]) if found["over"] else (found["units"], found["top"], found["bottom"])
-    )
+    units, top, bottom = (found[name] for name in form)
     if int(bottom) == 0:
         return f"{'-' if minus else ''}{int(top)}/0"
     value = int(units or 0) + Fraction(int(top), int(bottom))
@@ -272,7 +284,8 @@ def _exponent(text: str | None) -> int:
     if not text:
         return 0
     plain = text.rstrip("}").translate({ord(sign): "-" for sign in _MINUS})
-    return int(re.split(r"[eE^{]", plain)[-1].strip())
+    raised = plain.lstrip(" 0123456789.×x*\\timescdo") if plain[-1] in _RAISED else re.split(r"[eE^{]", plain)[-1]
+    return int(normalize("NFKC", raised).replace("−", "-").strip())
 
 
 def _written(value: Fraction) -> str:

@@ -131,7 +131,7 @@ _DECORATION: Final = " \t\r\n*_`\"'“”‘’.,;:!()[]{}$"
 _ASKED: Final = re.compile(r"[ ]?(?:or\b|and\b|/)", re.IGNORECASE)  # "positive or negative?" answers nothing
 _DENIED: Final = re.compile(
     r"(?:\bnot|\bneither|\bnor|\bnever|n['’]t|\bnicht|\bkein[a-z]{0,2}|\bpas|\bno[ ]es|\bnão[ ]é|\bnon[ ]è|\bне)(?:[ ](?:a|an|the))?[ ]{1,2}\Z"
-    r"|[不非没沒][是]?\Z",
+    r"|\b(?:not|cannot|can['’]t|won['’]t|don['’]t)[ ](?:say|claim|call)(?:[ ](?:it|this))?(?:[ ](?:is|that|a))?[ ]\Z|[不非没沒][是]?\Z",
     re.IGNORECASE,
 )
 _DENIED_AFTER: Final = re.compile(r"(?:なの)?(?:では|じゃ|でも)な|ではありませ|(?:이|가)?[ ]?아니")
@@ -139,23 +139,25 @@ MAX_CHOICE: Final = 4000  # characters of a choice that is looked for
 # What stands between the statement and the answer: "is", "should be:", "is **(", "is option".
 _BETWEEN: Final = r"(?:[ \t]{1,4}(?:is|was|(?:would|should|must|will|could|might|may)[ ]be)\b)?"
 _STATED: Final = re.compile(
-    rf"\b(?:answer|ans|choice|option|solution|label|conclusion)\b(?:[ \t]to[ \t](?:this|the|your)[ \t]question|[ \t]here)?(?:\*\*)?{_BETWEEN}"
-    r"(?P<mark>[ \t]{0,4}[:=])?(?:\*\*)?(?:[ \t]{0,4}\n)?[ \t]{0,8}(?:(?:the[ \t])?(?:option|choice|letter)\b"
+    rf"\b(?:answer|ans|choice|option|solution|label|conclusion)\b"
+    rf"(?:[ \t]to[ \t](?:this|the|your)[ \t]question|[ \t]here)?(?:\*\*)?{_BETWEEN}"
+    r"(?P<mark>[\"']?[ \t]{0,4}[:=])?(?:\*\*)?(?:[ \t]{0,4}\n)?[ \t]{0,8}(?:(?:the[ \t])?(?:option|choice|letter)\b"
     r"(?![ \t]{1,4}(?:is|was|would|should|must|will)\b|[ \t]{0,4}[:=])[ \t]{0,4})?",
     re.IGNORECASE,
 )
 # The same in other languages: a noun, at most two words, a verb or a mark, and what may stand before the answer itself.
 _ELSEWHERE: Final = re.compile(
     r"(?:\b(?:antwort|lösung|ergebnis|richtig|réponse|résultat|respuesta|opci[óo]n|resultado|resposta|alternativa|risposta|risultato|opzione|"
-    r"ответ|вариант|результат|cevap|jawaban|odpowiedź|antwoord)(?:[ ]{1,2}[^\W\d_]{4,14}){0,2}?[ ]{0,2}(?:\*\*)?"
-    r"(?:[:：=—–]|\b(?:ist|lautet|est|es|é|è|jest|adalah)\b)[ ]{0,2}(?:(?:la|die|a|le|el)[ ](?=[(*]{0,3}[A-J]\b|\w{5,11}[ ]))?"
+    r"ответ|вариант|результат|cevap|jawaban|odpowiedź|antwoord|gabarito|đáp[ ]án|विकल्प|الخيار)(?:[ ]{1,2}[^\W\d_]{4,14}){0,2}?[ ]{0,2}(?:\*\*)?"
+    r"(?:[:：=—–]|\b(?:ist|lautet|est|es|é|è|jest|to|là|adalah)\b|(?=[ ]?[A-J](?:[.)।]|['’]d[iıuü]r|[ ]है|\s{0,9}\Z|\n)))"
+    r"[ ]{0,2}(?:(?:la|die|a|le|el)[ ](?=[(*]{0,3}[A-J]\b|\w{5,11}[ ]))?"
     r"(?:(?:réponse|option|opción|opção|letra|lettera|lettre|alternativa|antwort)[ ])?"
     r"|(?:答案|选项|選項|選択肢|正解|答え|答|정답|답)(?:应该|应当)?(?:是|为|為|应为|は|은|는|应选|选|[ ]?[:：])[ ]{0,2}(?:选项|選択肢)?"
     r"|(?:उत्तर|जवाब)[ ]?:?|(?:الإجابة|الجواب)(?:[ ]الصحيحة|[ ]النهائية|[ ]الصحيح|[ ]النهائي)?[ ]?(?:هو|هي|:)"
     r"|(?:应选|故选|选择|選擇|所以选|本题选|题选|^选|正确的是)[ ]?[:：]?)[ ]{0,4}",
     re.IGNORECASE | re.MULTILINE,
 )
-_SENTENCE: Final = re.compile(r"[.!?](?=\s|\Z)|[。！？\n]")
+SENTENCE: Final = re.compile(r"[.!?](?=\s|\Z)|[。！？\n]")
 
 
 def statements(text: str, part: Span) -> Iterator[int]:
@@ -166,9 +168,24 @@ def statements(text: str, part: Span) -> Iterator[int]:
     yield from heapq.merge(english, (found.end() for found in _ELSEWHERE.finditer(text, *part)))
 
 
+# The writer takes back what stands before: "wait" between marks, "I made a mistake".
+_CORRECTS: Final = re.compile(
+    r"\b(?:wait|hold[ ]on|scratch[ ]that|correction)\b(?=[ ]?[,.!:;…—–-])|\bi[ ](?:made[ ](?:a|an)[ ](?:mistake|error)|miscalculated|forgot)\b"
+    r"|\bthat['’]s[ ]wrong\b"
+    r"|\b(?:moment|warte|attendez?|espera|espere|aspetta|aspetti)\b(?=[ ]?[,.!:;…—–-])|\bподожди(?:те)?\b|等等|等一下|算错|不对，|待って|잠깐",
+    re.IGNORECASE,
+)
+
+
+def corrected(text: str, part: Span) -> Span | None:
+    """What follows the writer's last correction; None if nothing is corrected."""
+    end = max((found.end() for found in _CORRECTS.finditer(text, *part)), default=None)
+    return None if end is None else stripped(text, end, part[1])
+
+
 def sentence_end(text: str, at: int, end: int) -> int:
     """Where the sentence ends in which something is stated."""
-    found = _SENTENCE.search(text, at, end)
+    found = SENTENCE.search(text, at, end)
     return end if found is None else found.start()
 
 
@@ -189,6 +206,9 @@ def find(text: str, part: Span, words: Mapping[str, str], counts: Callable[[str,
     """The answer for the word that is given; `words`: what may stand in the text -> the answer; `counts`: whether a word does that ends there."""
     folded = {word.casefold(): answer for word, answer in words.items()}
     pattern = pattern_of(words)
+    later = corrected(text, part)
+    if later is not None and pattern.search(text, *later):
+        part = later
     for rule, span in _places(text, part, pattern):
         found = pattern.match(text, *span)
         if found is None or _ASKED.match(text, found.end(), span[1]) or not counts(found[0], found.end()):
@@ -240,7 +260,7 @@ def _only(text: str, part: Span, pattern: re.Pattern[str], folded: Mapping[str, 
         answer = folded.get(found[0].casefold())
         if (
             answer is None
-            or _DENIED.search(text, max(part[0], found.start() - 16), found.start())
+            or _DENIED.search(text, max(part[0], found.start() - 30), found.start())
             or _DENIED_AFTER.match(text, found.end())
         ):
             continue
