@@ -36,7 +36,8 @@ _WORDS: Final = {
     "yes": "yes, true, correct, not false, not incorrect, yep, yeah, of course, indeed, absolutely, definitely, "
     "richtig, vrai, vero, verdadero, верно, sí, sì, sim, oui, ja, да, evet, tak, ya, 네, 예, हाँ, نعم, 是, 是的, 对, 對, 对的, 正确, 正確, はい",
     "no": "no, false, incorrect, not true, not correct, isn't true, isn't correct, nope, of course not, absolutely not, definitely not, certainly not, "
-    "not at all, falsch, faux, falso, falsa, неверно, não, non, nein, nee, нет, hayır, nie, tidak, "
+    "not at all, falsch, nicht richtig, pas vrai, no es cierto, no es verdad, não é verdade, non è vero, не верно, "
+    "faux, falso, falsa, неверно, não, non, nein, nee, нет, hayır, nie, tidak, "
     "否, 不, 不是, 不是的, 不对, 不對, 不正确, 错误, いいえ, 正しくありません, 正しくない, 아니요, 아니오, 아닙니다, 틀렸습니다, नहीं, لا",
 }
 YES_NO: Final = {word: answer for answer, words in _WORDS.items() for word in words.split(", ")}
@@ -84,7 +85,7 @@ class _Patterns:
         self.elsewhere = re.compile(
             rf"(?<!{LETTER})[(*]{{0,3}}(?P<letter>[{letters}])(?!{LETTER})[)*.]{{0,3}}[ ]?"
             r"(?:が(?:正し|最も適切|正解)|は正し|是正确|正确|[이가][ ]정답|です|입니다|ist[ ](?:richtig|korrekt)|"
-            r"est[ ]correcte?|es[ ]correct[ao]|está[ ]correta|è[ ]corrett[ao]|верн)",
+            r"est[ ]correcte?|es[ ](?:la[ ])?correct[ao]|(?:está|é[ ]a)[ ]correta|选项是?正确|è[ ]corrett[ao]|верн)",
             re.IGNORECASE,
         )
         self.chosen = re.compile(
@@ -94,7 +95,7 @@ class _Patterns:
             rf"{_OPEN}(?P<letter>[{letters}])(?!{LETTER}|['’])"
         )
         self.lone = re.compile(
-            rf"[-*_`#$\"'“(\[{{<「【✅✓ ]{{0,8}}"
+            rf"[-*_`#$\"'“(\[{{<「【✅✓> ]{{0,8}}"
             rf"(?:{_NOUN}[ ]{{0,2}}[:：]?[ ]{{0,2}}[*(]{{0,3}})?{alone}[*_`$\"'”)\]}}>」】.:, ]{{0,8}}",
             re.IGNORECASE,
         )

@@ -1,9 +1,9 @@
 """Which number is the answer: the first, the last, the one behind "####" or in a box, or the one that the text states?
 
 In canonical notation: "$1,234.50" is 1234.5, "3/4" is 0.75, "42%" is 42.  `final_number` takes what the first of these rules finds: hashes, boxed,
-behind the last "the answer is" (also in other languages), last number.  The rule that found it is part of the result, so that it can be counted how
-often a model kept to the asked notation.  Of a stated sum that is carried out ("12 + 7 = 19") the result counts; a sum that is not, a range, a choice
-and a denial ("is not 5") state nothing, and are NO_ANSWER.
+behind the last "the answer is" (also in other languages), the number of the last sentence that has one (`support/unstated.py`).  The rule that found
+it is part of the result, so that it can be counted how often a model kept to the asked notation.  Of a stated sum that is carried out
+("12 + 7 = 19") the result counts; a sum that is not, a range, a choice and a denial ("is not 5") state nothing, and are NO_ANSWER.
 
 How numbers are written is in `support/numerals.py`.
 """
@@ -27,9 +27,11 @@ _HEADING: Final = re.compile(r"[ \t]?[.:)][ \t]{1,8}[^\s*]")
 _PIECE: Final = re.compile(r"(?P<box>\\f?box(?:ed)?[ \t]?\{)|\\.|[{}]", re.DOTALL)
 _WORDS: Final = re.compile(r"\\(?:text|textbf|mathrm|mathbf)\{([^{}]{0,500})\}")
 _UNIT: Final = re.compile(
-    r"(?:\\[,;: ]|~|\s){0,3}\\(?:text|textrm|mathrm)\{[ ]?[^{}\d]{1,40}\}(?:\^\{?[23]\}?)?\s{0,3}\Z"
+    r"(?:\\[,;: ]|~|\s){0,3}\\(?:text|textrm|mathrm)\{[ ]?[^{}\d]{1,40}\}(?:\^\{?[23]\}?)?\s{0,3}\Z|\^\{?\\circ\}?\s{0,3}\Z"
 )  # "14\text{ cm}"
-_RATED: Final = re.compile(r"(\d{1,3})/(?:5|10|100)(?=[ ]?(?:[.,;:)*\]\n]|\Z))")  # "8/10" is a grade of 8
+_RATED: Final = re.compile(
+    r"(\d{1,3})/(?:5|10|100)(?!\d|[ ]?(?!(?:stars?|points?|because|since|as|based)\b)[^\W\d_])"
+)  # "8/10" is a grade of 8
 _OPEN: Final = re.compile(r"(?:[ \t*`:=(\[$~≈]|\\[(\[]){0,12}")
 _CALCULATED: Final = re.compile(
     r"[ \t\w$€£¥]{0,12}?[ \t)*]{0,4}(?:[+*/×÷·⋅−-]|\\times|\\cdot|\bx\b|\bplus\b|\bminus\b|\btimes\b)[ \t(]{0,4}[$€£¥]?\d"
@@ -156,5 +158,7 @@ EXTRACTORS = (
     extractor("last_number", "the last number", lambda text, part, _: _of(last(text, *part), "last_number"), version=2, plain=True),
     extractor("hashes", 'the number behind "####"', _hashes, version=2, plain=True),
     extractor("boxed", r"the last \boxed{...}", _boxed, version=3),
-    extractor("final_number", "the number stated as the answer, or the last", _final_number, version=3, plain=True),
+    extractor(
+        "final_number", "the number stated as the answer, or the only one of the last sentence", _final_number, version=3, plain=True
+    ),
 )

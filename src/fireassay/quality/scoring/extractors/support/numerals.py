@@ -41,7 +41,10 @@ _NUMBER: Final = re.compile(
 )
 _ORDINAL: Final = re.compile(r"(?:st|nd|rd|th)\b", re.IGNORECASE)
 _NO_NUMBER: Final = re.compile(r"第\Z|[^\W\d_]\^\{?\Z")  # "第5", "12 cm^2"
-_NEGATIVE: Final = re.compile(r"(?<!\d)(?<!\d )(?:\b(?:minus|negative|moins|menos|meno|минус) |マイナス|负|負|零下)\Z", re.IGNORECASE)
+_NEGATIVE: Final = re.compile(
+    r"(?<!\d)(?<!\d )(?:(?<!\bau )(?<!\bal )(?<!pelo )(?<!por lo )(?<!\bo )(?<!\bou )\b(?:minus|negative|moins|menos|meno|минус) |マイナス|负|負|零下)\Z",
+    re.IGNORECASE,
+)
 _SCALES: Final = {
     12: (r"trillions?|Billionen|billones|триллион\w{0,2}", ""),
     9: (r"billions?|Milliarden?|Mrd|milliards?|mil[ ]millones|miliard[io]|milyar|миллиард\w{0,2}|млрд|مليار", ""),

@@ -33,6 +33,18 @@ _DATE: Final = re.compile(
     rf"(?<!\d)\d{{1,2}}(?:st|nd|rd|th)?\.?[ ](?:of[ ]|de[ ])?{_MONTH}(?:,?[ ](?:de[ ])?\d{{4}})?|\b{_MONTH}[ ]\d{{1,2}}(?:st|nd|rd|th)?\b(?:,?[ ]\d{{4}})?"
     rf"|\b{_MONTH},?[ ]\d{{4}}|\d{{1,2}}([./])\d{{1,2}}\1\d{{2,4}}|\d{{4}}-\d{{1,2}}-\d{{1,2}}|\d{{1,4}}年\d{{1,2}}月(?:\d{{1,2}}日)?|\d{{1,2}}月\d{{1,2}}日"
 )
+_LABEL: Final = re.compile(
+    r"\b(?:pages?|pp?\.|questions?|problem|step|chapter|section|figure|fig\.|table|equation|eq\.|line|exercise|part|Seite|Schritt|Aufgabe|étape|página|"
+    r"paso|pregunta|passo|pagina|шаг|стр\.)[ ](?:no\.[ ])?[(#]?\Z|[^\W\d_]-\Z",
+    re.IGNORECASE,
+)
+# A sentence that answers nothing: a refusal, a doubt, or what would have to be known.
+_UNSURE: Final = re.compile(
+    r"\b(?:sorry|cannot|can['’]?t|unable|not[ ]enough|insufficient|impossible|unclear|unknown|don['’]t[ ]know|would[ ]need|(?:i|we)[ ]need[ ](?:to|the|more)|"
+    r"maybe|perhaps|possibly|might[ ]be|could[ ]be|vielleicht|leider|désolé|peut-être|lo[ ]siento|tal[ ]vez|desculpe|talvez|mi[ ]dispiace|forse|"
+    r"к[ ]сожалению|возможно)\b|\A\W*or\b|抱歉|无法|無法|不足|也许|可能|申し訳|かもしれ|죄송|아마",
+    re.IGNORECASE,
+)
 _BOLD: Final = re.compile(r"\*\*[^*\n]{1,80}\*\*")
 _BRACKETS: Final = re.compile(r"(?<![\\\w])[(（][^()（）\n]{0,200}[)）]")
 _DENIED: Final = re.compile(
@@ -60,9 +72,13 @@ _CONCLUDES: Final = re.compile(
 )
 _RESULTS: Final = re.compile(
     r"(?:[=≈→]|\b(?:equals?|gives?|makes?|leaves?|is|are|was|were|ist|sind|beträgt|ergibt|est|font|es|son|é|são|è|sono|равно|равна)"
-    r"|[为為は是])[ \t*$€£¥\\(\[{~]{0,6}\Z",
+    r"|[为為是])[ \t*$€£¥\\(\[{~]{0,6}\Z",
     re.IGNORECASE,
 )
+_UNSOLVED: Final = re.compile(  # "x + 5 = 12", "5n = 100"
+    r"(?:\d[a-zA-Z]\b|(?<!\w)[a-zA-Z][ ]?[-−+*/×·]|[-−+*/×·][ ]?[a-zA-Z](?!\w))[^=,;⇒→\n]{0,20}=[ $]{0,4}\Z"
+)
+_COPULA: Final = re.compile(r"(?:\b(?:is|are|was|were|has|have|ist|sind|hat|est|sont|es|son|é|são|è|sono)[ ]|[为為は是])\Z", re.IGNORECASE)
 _ALTERNATIVE: Final = re.compile(r"(?:[,;/]|\b(?:or|and|oder|und|ou|et|o|y|e|или|и)|[或和])[ $]{0,3}[^\W\d]{0,2}[ ]{0,2}=[ $]{0,3}\Z")
 _BROKEN_OFF: Final = re.compile(
     r"(?:[,，+/×÷=(]|(?<!\*)\*|\b(?:by|of|and|the|to|with|from|then|for|a|so|we|let|und|mit|et|de|avec|y|por|con|e|com|di|и|на)|然后|接着|并且|そして)[ ]*\Z",
@@ -92,7 +108,28 @@ def unstated(text: str, part: Span) -> Number | None:
     return None
 
 
-_SMALL: Final = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve", "thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen"]
+_SMALL: Final = [
+    "zero",
+    "one",
+    "two",
+    "three",
+    "four",
+    "five",
+    "six",
+    "seven",
+    "eight",
+    "nine",
+    "ten",
+    "eleven",
+    "twelve",
+    "thirteen",
+    "fourteen",
+    "fifteen",
+    "sixteen",
+    "seventeen",
+    "eighteen",
+    "nineteen",
+]
 _TENS: Final = ["twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"]
 _SPELLED: Final = re.compile(
     rf"(?:(?P<hundreds>{'|'.join(_SMALL[1:10])})[ ]hundred\b(?:[ ]and)?[ ]?)?(?:(?P<tens>{'|'.join(_TENS)})\b[- ]?)?"
@@ -133,6 +170,9 @@ def _breaks_off(text: str, begin: int, end: int, last: int) -> bool:
 
 def _chosen(text: str, span: Span, found: list[Number]) -> Number | None:
     begin, end = span
+    if _UNSURE.search(text[begin:end]):
+        return None
+    found = [one for one in found if not _LABEL.search(text, max(begin, one.begin - 16), one.begin)]
     found = _outside(found, [one.span() for one in _DATE.finditer(text, begin, end)])
     bold = [one.span() for one in _BOLD.finditer(text, begin, end)]
     found = _some(found, lambda one: any(left <= one.begin < right for left, right in bold))
@@ -152,10 +192,12 @@ def _chosen(text: str, span: Span, found: list[Number]) -> Number | None:
 def _last(text: str, begin: int, found: list[Number]) -> Number | None:
     last = found[-1]
     before = text[max(begin, last.begin - 40) : last.begin]
-    if last.value is None or _BOUNDED.search(before) or _BOUNDED_AFTER.match(text, last.end):
+    if last.value is None or _UNSOLVED.search(before) or _BOUNDED.search(before) or _BOUNDED_AFTER.match(text, last.end):
         return None
     if len({one.value for one in found}) == 1:
         return last
+    if sum(_COPULA.search(text, max(begin, one.begin - 12), one.begin) is not None for one in found) > 1:  # "Ann has 5 and Ben has 6"
+        return None
     if not _RESULTS.search(before) or _ALTERNATIVE.search(before) or _as_percent(text, *found[-2:]):
         return None
     return last

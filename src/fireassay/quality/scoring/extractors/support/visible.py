@@ -128,10 +128,15 @@ def _stop(text: str, begin: int, end: int, answered: bool) -> int | None:
 
 
 _DECORATION: Final = " \t\r\n*_`\"'“”‘’.,;:!()[]{}$"
-_ASKED: Final = re.compile(r"[ ]?(?:or\b|and\b|/)", re.IGNORECASE)  # "positive or negative?" answers nothing
+_ASKED: Final = re.compile(
+    r"[ ]?(?:(?:or|and|oder|und|ou|et|o|y|e|или|и)\b|[/和或])", re.IGNORECASE
+)  # "positive or negative?" answers nothing
 _DENIED: Final = re.compile(
-    r"(?:\bnot|\bneither|\bnor|\bnever|n['’]t|\bnicht|\bkein[a-z]{0,2}|\bpas|\bno[ ]es|\bnão[ ]é|\bnon[ ]è|\bне)(?:[ ](?:a|an|the))?[ ]{1,2}\Z"
-    r"|\b(?:not|cannot|can['’]t|won['’]t|don['’]t)[ ](?:say|claim|call)(?:[ ](?:it|this))?(?:[ ](?:is|that|a))?[ ]\Z|[不非没沒][是]?\Z",
+    r"(?:\bnot|\bneither|\bnor|\bnever|n['’]t|\bnicht|\bkein[a-z]{0,2}|\bpas|\bno[ ]es|\bnão[ ]é|\bnon[ ]è|\bне)(?:[ ]"
+    r"(?:a|an|the|quite|entirely|really|exactly|completely|strictly|necessarily|always))?"
+    r"[ ]{1,2}\Z"
+    r"|\b(?:not|cannot|can['’]t|won['’]t|don['’]t)[ ](?:say|claim|call)(?:[ ](?:it|this))?(?:[ ](?:is|that|a))?[ ]\Z"
+    r"|\b(?:whether|if|ob|si|se)\b[^.!?\n]{0,40}\Z|是否[^。\n]{0,20}\Z|[不非没沒][是]?\Z",
     re.IGNORECASE,
 )
 _DENIED_AFTER: Final = re.compile(r"(?:なの)?(?:では|じゃ|でも)な|ではありませ|(?:이|가)?[ ]?아니")
@@ -257,10 +262,13 @@ def _only(text: str, part: Span, pattern: re.Pattern[str], folded: Mapping[str, 
     """The only answer that is mentioned, at its last mention."""
     best = NO_ANSWER
     for found in pattern.finditer(text, *part):
+        asked = _ASKED.match(text, found.end())
+        if asked is not None and pattern.match(text, *_undecorated(text, (asked.end(), part[1]))):
+            return NO_ANSWER  # "yes and no"
         answer = folded.get(found[0].casefold())
         if (
             answer is None
-            or _DENIED.search(text, max(part[0], found.start() - 30), found.start())
+            or _DENIED.search(text, max(part[0], found.start() - 60), found.start())
             or _DENIED_AFTER.match(text, found.end())
         ):
             continue
