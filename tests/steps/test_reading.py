@@ -140,21 +140,24 @@ def test_contents_are_told_of_the_step_that_trains_on_the_batch_and_of_no_other(
 SCORED = 0  # flags of a pass in evaluation mode, without gradients
 
 
+@pytest.mark.parametrize("loss", [False, True])  # whether the loss is a module too, which is never in evaluation mode
 @pytest.mark.parametrize("flags", [TRAINS, GRADIENTS])  # the training goes on in training mode, or in evaluation mode
-def test_a_batch_that_the_trained_module_scored_is_not_taken_for_the_next_training_batch(flags: int) -> None:
+def test_a_batch_that_the_trained_module_scored_is_not_taken_for_the_next_training_batch(flags: int, loss: bool) -> None:
     """Trained without a loader; validated on one batch of a new iterator, which is never asked again. The next pass gets a tensor of unknown
-    origin: the held-out batch is not it. 2 ms of the second step are the evaluation's."""
+    origin: the held-out batch is not it. 2 ms of the second step are the evaluation's, and 1 ms of its loss."""
     data = source(left=1)
     data.view = View()
     held_out = batch(data, [0, 1, 2, 3])
     first = [(e.BEGIN, 0, 0), (e.TRAINS, 0, {7}), *forward(0, 2, unknown=True), *backward(2, 4), *update(4, 5)]
     validated = [(e.ASK, 6), (e.GOT, 7, held_out), *forward(7, 8, [(held_out, None)], SCORED)]
+    if loss:
+        validated += forward(8, 9, [(held_out, None)], TRAINING, module=8)
     second = [*forward(9, 11, flags=flags, unknown=True), *backward(11, 13), *update(13, 14)]
     out = found([*first, (e.TURN, 5, 5, None, False), *validated, *second, (e.END, 20, True, None, True)])
     assert [row["items"] for row in out.steps] == [None, None]
     assert out.overlap == [("data of 8", 4, 0, False)]
     assert out.ids == []
-    assert out.evaluations == [(1, 6, 2)]
+    assert out.evaluations == [(1, 6, 2 + loss)]
 
 
 def test_a_batch_that_another_module_saw_first_is_trained_on() -> None:
@@ -201,6 +204,21 @@ def test_a_batch_that_is_only_looked_at_is_an_evaluation_and_none_of_the_steps()
     )
     assert out.evaluations == [(1, 4, 5)], "from its request to the next one"
     assert [(row["data"], row["phases"][0], row["pause"], row["items"]) for row in out.steps] == [(1, 1, None, 4.0), (1, 1, 5, 4.0)]
+
+
+def test_a_held_out_batch_counts_once_if_the_loss_is_a_module_too() -> None:
+    """As `criterion(model(x), y)` in a validation: two calls get the same batch, the second a module that is never in evaluation mode."""
+    data = source(left=1)
+    data.view = View()
+    one, held_out, next_one = batch(), batch(data, [0, 1, 2, 3]), batch()
+    rows = [(e.BEGIN, 0, 0), (e.ASK, 0), (e.GOT, 1, one), *forward(1, 2, [(one, None)]), *backward(2, 3), *update(3, 4)]
+    rows += [(e.ASK_TURN, 4), (e.GOT, 6, held_out), *forward(6, 8, [(held_out, None)], SCORED)]
+    rows += forward(8, 9, [(held_out, None)], TRAINING, module=8)
+    rows += [(e.ASK, 9), (e.GOT, 10, next_one), *forward(10, 11, [(next_one, None)]), *backward(11, 12), *update(12, 13), (e.ASK_TURN, 13)]
+    out = found(rows)
+    assert [(row["data"], row["pause"]) for row in out.steps] == [(1, None), (1, 5)]
+    assert out.overlap == [("data of 8", 4, 0, False)]
+    assert out.evaluations == [(1, 4, 5)]
 
 
 def test_a_teacher_that_looks_at_a_batch_that_is_trained_on_is_forward_time() -> None:
