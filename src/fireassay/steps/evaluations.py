@@ -44,11 +44,12 @@ class Evaluations:
         return bool(self.ns or self.batches) or self.since is not None
 
     def add_batches(self, batches: Sequence[Batch], flags: int, module: int) -> None:
-        """A pass uses these batches."""
+        """A pass uses these batches. A loss that is a module sees them after the model, and is never in evaluation mode."""
         for batch in batches:
-            batch.evaluated = not flags & TRAINING
-            batch.scored = not flags & (GRADIENTS | TRAINING) and module in self.trained_modules
-        self.batches.extend(batches)
+            batch.evaluated |= not flags & TRAINING
+            batch.scored |= not flags & (GRADIENTS | TRAINING) and module in self.trained_modules
+            if batch not in self.batches:
+                self.batches.append(batch)
 
     def add_module(self, module: int) -> None:
         """A pass by this module, without a loader."""
