@@ -92,6 +92,15 @@ def shards(folder):
         (np.cumsum(random.integers(0, 3, 20_000)) % 64).astype(np.uint16).tofile(folder / f"data{number}.bin")
 
 
+def preferences(folder):
+    """Questions with a better and a worse answer, `train.jsonl` and `test.jsonl`, as TRL's trainers of preferences read them."""
+    folder.mkdir(parents=True, exist_ok=True)
+    random = np.random.default_rng(0)
+    for part, count in (("train", 96), ("test", 16)):
+        lines = [{name: " ".join(random.choice(WORDS, 6)) for name in ("prompt", "chosen", "rejected")} for _ in range(count)]
+        (folder / f"{part}.jsonl").write_text("\n".join(map(json.dumps, lines)) + "\n")
+
+
 def pictures(folder):
     """Folders `train` and `val` of PNG files of 32 x 32, two classes of 96 and 24 pictures each."""
     from PIL import Image
