@@ -94,8 +94,11 @@ def test_a_pattern_that_is_none_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("pattern", ["(a+)+$", "(a|aa)+$"])
-def test_a_pattern_that_would_try_every_division_of_a_text_is_refused(pattern: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_text_that_a_pattern_would_divide_in_every_way_has_no_verdict_and_the_others_a_score(
+    pattern: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(scoring, "MAX_PATTERN_S", 0.05)
-    with pytest.raises(SpecError, match=r"takes more than 0\.05 s on one text"):
-        extractor(f"regex:{pattern}").extract("a" * 60 + "b", ())
-    assert extractor(f"regex:{pattern}").extract("aaa", ()).answer is not None
+    measured = scored(tmp_path, {"a": rows(["aaa", "a" * 60 + "b", "x"])}, extractor=f"regex:{pattern}")
+    found = measured.table("answers").sort("item")
+    assert found["outcome"].to_list() == ["ok", "no verdict: the expression took longer than 0.05 s", "ok"]
+    assert measured.table("scores")["item"].n_unique() == 2

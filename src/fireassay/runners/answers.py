@@ -120,7 +120,13 @@ class Scorings:
     def _items(self, answers: Answers) -> list[Asked]:
         found = scoring.found(self.extractor, answers.texts, [item.choices for item in answers.items])
         return [
-            Asked(item=item, repetition=repetition, outcome="missing" if text is None else "ok", text=text, extraction=extraction)
+            Asked(
+                item=item,
+                repetition=repetition,
+                outcome=scoring.outcome("missing" if text is None else "ok", extraction),
+                text=text,
+                extraction=extraction,
+            )
             for item, repetition, text, extraction in zip(answers.items, answers.repetitions, answers.texts, found, strict=True)
         ]
 

@@ -240,7 +240,7 @@ def _judged(ready: Ready, sent: Sequence[Mapping[str, Any]]) -> tuple[list[Asked
         Asked(
             item=item,
             repetition=0,
-            outcome=answer["status"],
+            outcome=scoring.outcome(answer["status"], extraction),
             text=answer["text"],
             extraction=extraction,
             request=answer["request"],

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from scipy.stats import beta
 
-from fireassay.frames.evaluation.flipped import Flips, flips
+from fireassay.frames.evaluation.flipped import Flips, flipped, flips
 from fireassay.frames.record_data import RecordData
 from tests.answered import rows, scored
 
@@ -57,3 +57,12 @@ def test_an_item_without_a_score_is_no_flip(tmp_path: Path) -> None:
     measured = scored(tmp_path, {"a": rows(["yes", "yes", None]), "b": rows(["yes", None, "yes"])}, most_failed=0.9)
     found = of(measured, "answers=b")
     assert found.shares.tolist() == [0.0]
+
+
+def test_by_majority_an_item_has_one_answer_of_each_side(tmp_path: Path) -> None:
+    """Item by item yy|y, yyn|ynn: one of two changed, though most pairs of answers of the second differ."""
+    measured = scored(tmp_path, {"a": repeated("yy", "yyn"), "b": repeated("yyn", "ynn")}, majority=True)
+    assert of(measured, "answers=b").shares.tolist() == [0.0, 1.0]
+    assert flips(measured, "answers=a", "answers", "exact_match") is None, "a majority has no second answer"
+    (flip,) = flipped((measured, "answers=a"), (measured, "answers=b"), "b")
+    assert (flip.before, flip.after) == ("yes", "no")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -116,3 +117,39 @@ def test_an_instance_twice_is_refused(tmp_path: Path) -> None:
     (run / "per_instance_stats.json").write_text(json.dumps([*entries, entries[0]]))
     with pytest.raises(SpecError, match="twice in trial 0"):
         imported(tmp_path, run)
+
+
+def edited(folder: Path, file: str, change: Callable[[str], str]) -> Path:
+    helm_run(folder, RIGHT)
+    (folder / file).write_text(change((folder / file).read_text()))
+    return folder
+
+
+@pytest.mark.parametrize("number", ["NaN", "Infinity", "1e308"])
+def test_values_beyond_use_are_no_scores_and_named(number: str, tmp_path: Path) -> None:
+    def spoilt(text: str) -> str:
+        entries = json.loads(text)
+        entries[3]["stats"][1] |= {"mean": "HERE", "sum": "HERE"}
+        return json.dumps(entries).replace('"HERE"', number)
+
+    measured = imported(tmp_path, edited(tmp_path / "run", "per_instance_stats.json", spoilt))
+    assert "exact_match" not in scores(measured)["sums:subject=small", "id3", 0]
+    assert any("1 values of exact_match are NaN, infinite or beyond use" in words for words in (measured.foreign or {})["doubts"])
+
+
+def test_a_key_that_stands_twice_is_named(tmp_path: Path) -> None:
+    folder = edited(tmp_path / "run", "per_instance_stats.json", lambda text: text.replace('"mean":', '"mean": 0.5, "mean":', 1))
+    with pytest.raises(SpecError, match='the key "?.?mean.? twice in one object'):
+        imported(tmp_path, folder)
+
+
+def test_a_field_of_the_instances_that_groups_them_is_named(tmp_path: Path) -> None:
+    def grouped(text: str) -> str:
+        document = json.loads(text)
+        for index, state in enumerate(document["request_states"]):
+            state["instance"]["extra_data"] = {"passage": f"p{index // 4}"}
+        return json.dumps(document)
+
+    measured = imported(tmp_path, edited(tmp_path / "run", "scenario_state.json", grouped))
+    (found,) = (one for one in judge(measured).verdict.findings if one.rule == "grouped_items")
+    assert "the field 'passage' puts 40 items into 10 groups" in found.evidence

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import zipfile
 from collections.abc import Callable
 from functools import cache
@@ -197,3 +198,32 @@ def test_a_log_without_a_score_loses_no_other_in_its_folder(tmp_path: Path) -> N
     measured = imported(tmp_path, logs)
     assert {task for task, _, _ in scores(measured)} == {"sums"}
     assert any("the samples of a.eval: none has a score that is a number" in words for words in (measured.foreign or {})["missing"])
+
+
+@pytest.mark.parametrize("number", [math.nan, math.inf, 1e308])
+def test_values_beyond_use_are_no_scores_and_named(number: float, tmp_path: Path) -> None:
+    def spoilt(log: dict[str, Any]) -> None:
+        log["samples"][3]["scores"]["parts"]["value"]["length"] = number
+
+    measured = imported(tmp_path, as_zip(tmp_path, spoilt))
+    assert sum("parts/length" not in found for found in scores(measured).values()) == 1
+    assert any("1 values of parts/length are NaN, infinite or beyond use" in words for words in (measured.foreign or {})["doubts"])
+
+
+def test_a_key_that_stands_twice_is_named(tmp_path: Path) -> None:
+    (tmp_path / "log.json").write_text((REAL / "worse.json").read_text().replace('"epoch":', '"epoch": 1, "epoch":', 1))
+    with pytest.raises(SpecError, match='the key "?.?epoch.? twice in one object'):
+        imported(tmp_path, tmp_path / "log.json")
+    with zipfile.ZipFile(as_zip(tmp_path), "a") as file:
+        file.writestr("samples/99_epoch_1.json", '{"id": 99, "epoch": 1, "epoch": 2}')
+    with pytest.raises(SpecError, match='the key "?.?epoch.? twice in one object'):
+        imported(tmp_path, tmp_path / "log.eval")
+
+
+def test_a_field_of_the_metadata_that_groups_the_samples_is_named(tmp_path: Path) -> None:
+    def grouped(log: dict[str, Any]) -> None:
+        for index, sample in enumerate(log["samples"]):
+            sample["metadata"] = {"passage": f"p{index // 4}"}
+
+    (found,) = (one for one in judge(imported(tmp_path, as_zip(tmp_path, grouped))).verdict.findings if one.rule == "grouped_items")
+    assert "the field 'passage' puts 20 items into 5 groups" in found.evidence

@@ -1,12 +1,14 @@
 """Which items score otherwise at a side than at its reference, and what did both say?  Of one record or of two, paired by task and id.
 
-An item's score is that of its task's deciding metric, averaged over repetitions; its texts are those of the first repetition.
+An item's score is that of its task's deciding metric, averaged over repetitions; its texts are those of the first repetition,
+or of the one that the majority gave.
 
 How many answers score otherwise than the reference's, and how many of the reference's own when it was asked again?
 
 Flips: equal means hide items that changed (Dutta et al., "Accuracy is not all you need", arXiv:2407.09141).  Of each item, every answer of
 one side is set beside every answer of the other, and beside every other one of the same side; its flips are the share of these pairs whose scores
-differ.  So sides that were asked several times compare with those asked once, and the reference against itself is the noise floor.
+differ.  So sides that were asked several times compare with those asked once, and the reference against itself is the noise floor.  Where the
+majority of its repetitions is an item's answer, each side has that one.
 """
 
 from __future__ import annotations
@@ -21,7 +23,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from fireassay.estimates.estimate import Estimate
-from fireassay.frames.evaluation.item_scores import Answers, answers_of, deciding, identity, item_scores, matched, tasks
+from fireassay.frames.evaluation.item_scores import Answers, answers_of, by_majority, deciding, identity, item_scores, matched, tasks, voted
 from fireassay.frames.record_data import RecordData
 from fireassay.quality.scoring.likelihoods import METHOD, of_text
 from fireassay.stats.comparing.noninferiority import units_of
@@ -95,7 +97,10 @@ def _texts(measured: RecordData, configuration: str) -> Texts:
     rated = {name for name, facts in identity(measured).items() if facts.get("method") == METHOD}
 
     def fold(data: RecordData) -> Texts:
-        first = answers_of(data, configuration).sort("launch", "repetition").unique(["task", "item"], keep="first", maintain_order=True)
+        every = answers_of(data, configuration).sort("launch", "repetition")
+        parts = every.partition_by("task", as_dict=True).items()
+        each = [voted(part) if by_majority(data, str(task)) else part for (task,), part in parts]
+        first = (pl.concat(each) if each else every).unique(["task", "item"], keep="first", maintain_order=True)
         return {
             (task, item): {"prompt": prompt, "references": wanted, "text": _choice(text) if text and task in rated else text}
             for task, item, prompt, wanted, text in first.select("task", "item", "prompt", "references", "text").iter_rows()
@@ -164,7 +169,9 @@ def between(before: Answers, after: Answers, task: str, metric: str) -> Flips | 
 
 def _counted(measured: RecordData, configuration: str, task: str, metric: str) -> pl.DataFrame:
     """How often each item got each score."""
-    answers = answers_of(measured, configuration).filter(pl.col("task") == task).select(*KEYS, "cluster", "weight")
+    answers = answers_of(measured, configuration).filter(pl.col("task") == task).select(*KEYS, "cluster", "weight", "answer")
+    if by_majority(measured, task):
+        answers = voted(answers)
     scored = measured.table("scores").filter((pl.col("metric") == metric) & pl.col("score").is_not_null())
     joined = answers.join(scored.select(*KEYS, "score"), on=KEYS)
     counted = joined.group_by("item", "score").agg(pl.len(), pl.col("cluster", "weight").first())

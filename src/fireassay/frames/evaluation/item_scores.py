@@ -152,7 +152,7 @@ def _item_scores(measured: RecordData, configuration: str, task: str, name: str)
     metric, keys = metric_of(measured, name), ["launch", "task", "item", "repetition"]
     answers = answers_of(measured, configuration).filter(pl.col("task") == task).select(*keys, "cluster", "weight", "answer")
     elected = by_majority(measured, task)
-    answers = _elected(answers) if elected else answers
+    answers = voted(answers) if elected else answers
     scored = measured.table("scores").filter((pl.col("metric") == name) & pl.col("score").is_not_null())
     answered = answers.join(scored.select(*keys, "statistics"), on=keys, how="left")
     if metric.whole is not None:
@@ -189,12 +189,13 @@ def by_majority(measured: RecordData, task: str) -> bool:
     return bool((evaluation is not None and evaluation.majority) or (isinstance(asked, Mapping) and asked.get("majority")))
 
 
-def _elected(answers: pl.DataFrame) -> pl.DataFrame:
-    """Of each item one of its most frequent answers, of equally frequent ones the first; all where nothing was found in any."""
+def voted(answers: pl.DataFrame) -> pl.DataFrame:
+    """Of each item one of its most frequent answers, of equally frequent ones the first, or the first where nothing was found in any."""
     ordered = answers.sort("item", "launch", "repetition").with_row_index("place")
     votes = ordered.filter(pl.col("answer").is_not_null()).group_by("item", "answer").agg(pl.len(), pl.col("place").min())
     most = votes.sort("item", "len", "place", descending=[False, True, False]).unique("item", keep="first", maintain_order=True)
-    return ordered.filter(pl.col("place").is_in(most["place"].implode()) | ~pl.col("item").is_in(most["item"].implode())).drop("place")
+    chosen = ordered.filter(pl.col("place").is_in(most["place"].implode()) | ~pl.col("item").is_in(most["item"].implode()))
+    return chosen.unique("item", keep="first", maintain_order=True).drop("place")
 
 
 def _wholes(answered: pl.DataFrame, whole: Whole) -> pl.DataFrame:

@@ -23,6 +23,7 @@ from typing import Any, Final
 from fireassay.importers.harnesses.support import base
 from fireassay.importers.support.base import clean, inner, listed, mapping, text
 from fireassay.importers.support.documents import Place, Spool, Words, documents
+from fireassay.quality.tasks.support.grouping import grouping
 
 UNPERTURBED: Final = "none"
 KNOWN: Final = frozenset({"name", "robustness", "fairness", "computed_on", "seed"})
@@ -54,6 +55,7 @@ class Collected(base.Digests):
     perturbed: bool = False
     empty: int = 0
     failed: int = 0
+    unusable: dict[str, int] = field(default_factory=dict)  # statistic -> values that are NaN, infinite or beyond use
 
     def balanced(self, name: str) -> bool:
         """True if HELM's mean, trial by trial, is the mean over items of their means: one value in every trial, and no failure."""
@@ -114,6 +116,8 @@ def _take(seen: Collected, entry: Mapping[str, Any], place: Place) -> None:
     for stat in listed(entry, "stats", place):
         said = inner(stat, "name")
         if (value := _value(stat)) is None:
+            if isinstance(stat, Mapping) and (base.unusable(stat.get("mean")) or base.unusable(stat.get("sum"))):
+                seen.unusable[str(said.get("name"))] = seen.unusable.get(str(said.get("name")), 0) + 1
             continue
         name = base.named(said.get("name"), place.at("stats"), "a statistic")
         if name in scores or stat.get("count") != 1:
@@ -151,6 +155,16 @@ def _each(asked: Spool | None) -> Iterator[tuple[Place, Mapping[str, Any], Key]]
         original = base.named(instance.get("id"), place.at("instance.id"))
         if state.get("request_mode") != "calibration":
             yield place, state, _key(original, disturbed(instance.get("perturbation")), state, place)
+
+
+def _instances(asked: Spool | None) -> Iterator[Mapping[str, Any]]:
+    """What is known of each instance beside its text, once."""
+    told: set[str] = set()
+    for _, state, key in _each(asked):
+        if key[0] not in told:
+            told.add(key[0])
+            instance = inner(state, "instance")
+            yield {"sub_split": instance.get("sub_split"), **inner(instance, "extra_data")}
 
 
 def _failed(state: Mapping[str, Any]) -> bool:
@@ -283,6 +297,7 @@ def _run(folder: Path, stack: ExitStack) -> base.Run:
         doubts=tuple(_doubts(seen)),
         empty=seen.empty,
         cluster="the instance of which perturbed copies were made" if seen.perturbed else "",
+        grouping=grouping(_instances(asked), ()),
     )
     return base.Run(
         model=clean(str(adapter.get("model_deployment") or adapter.get("model") or "model"), 200),
@@ -342,6 +357,8 @@ def _totals(path: Path, seen: Collected, scores: Sequence[str], stack: ExitStack
 
 
 def _doubts(seen: Collected) -> Iterator[str]:
+    for name, number in seen.unusable.items():
+        yield f"{number:,} values of {clean(name, 80)} are NaN, infinite or beyond use, and count as no score"
     if seen.failed:
         yield f"{seen.failed:,} requests failed; HELM scored them, and they have no score here"
 

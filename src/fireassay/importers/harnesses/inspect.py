@@ -22,6 +22,7 @@ from typing import Any, Final
 from fireassay.importers.harnesses.support import base
 from fireassay.importers.support.base import clean, inner, mapping
 from fireassay.importers.support.documents import Place, Spool, Words, archive, documents, head
+from fireassay.quality.tasks.support.grouping import grouping
 
 HEADER: Final = "header.json"
 START: Final = "_journal/start.json"
@@ -54,6 +55,7 @@ class Collected(base.Digests):
     left: dict[str, str] = field(default_factory=dict)
     custom: set[str] = field(default_factory=set)  # scores with texts of their own, whose numbers the scorer alone knows
     unscored: int = 0
+    unusable: dict[str, int] = field(default_factory=dict)  # score -> values that are NaN, infinite or beyond use
 
 
 def in_json(path: Path, stack: ExitStack) -> Samples:
@@ -101,6 +103,8 @@ def collect(source: Samples) -> Collected:
                 if isinstance(value, str):
                     seen.left.setdefault(name, value)
                 else:
+                    if value is None and base.unusable(_raw(sample, name)):
+                        seen.unusable[name] = seen.unusable.get(name, 0) + 1
                     seen.scores.setdefault(base.named(name, place.at("scores"), "a score"))
             seen.unscored += not found
         for which, value in zip(WHICH, (sample.get("input"), sample.get("target"), sample.get("choices")), strict=True):
@@ -132,6 +136,23 @@ def _values(sample: Mapping[str, Any]) -> Iterator[tuple[str, float | str | None
                 yield f"{scorer}/{key}", as_number(part)
         else:
             yield scorer, as_number(value)
+
+
+def _raw(sample: Mapping[str, Any], name: str) -> object:
+    """What the log holds for a score."""
+    scorer, _, part = name.rpartition("/")
+    scores = inner(sample, "scores")
+    value = inner(scores, name if name in scores else scorer).get("value")
+    return value.get(part) if isinstance(value, Mapping) else value
+
+
+def _metadata(source: Samples) -> Iterator[Mapping[str, Any]]:
+    """The metadata of each sample, once."""
+    told: set[str] = set()
+    for place, sample in source.each():
+        if (item := _key(sample, place)[0]) not in told:
+            told.add(item)
+            yield inner(sample, "metadata")
 
 
 def as_number(value: object) -> float | str | None:
@@ -266,6 +287,7 @@ def _run(path: Path, stack: ExitStack) -> base.Run:
         totals=tuple(_totals(header, seen)),
         missing=tuple(f"a score of each sample for {name}: {why}" for name, why in seen.left.items()),
         doubts=tuple(_doubts(header, seen)),
+        grouping=grouping(_metadata(source), ()),
     )
     return base.Run(
         model=clean(str(spec.get("model") or "model"), 200),
@@ -341,6 +363,8 @@ def _doubts(header: Mapping[str, Any], seen: Collected) -> Iterator[str]:
     total = base.score_of(inner(header, "results").get("total_samples"))
     if total is not None and total != len(seen.seen):
         yield f"it reports {total:,.0f} samples, epochs counted, and {len(seen.seen):,} are logged"
+    for name, number in seen.unusable.items():
+        yield f"{number:,} values of {name} are NaN, infinite or beyond use, and count as no score"
     if seen.unscored:
         yield f"{seen.unscored:,} samples ended without an error and without a score"
 

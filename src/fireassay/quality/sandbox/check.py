@@ -147,6 +147,7 @@ class _Run:
     def __init__(self, setting: Setting, roles: tuple[str, ...]) -> None:
         self.clock = StretchedClock()
         self.calls = 0
+        self._sending = False  # the candidate says that it has returned, and its value is not here
         self._rebuilding = False  # the test's process makes a value of the candidate's answer
         self._setting = setting
         self._sandboxes: dict[str, Sandbox] = {}
@@ -174,6 +175,9 @@ class _Run:
         nonce = secrets.token_hex(16)
         self.send("candidate", {"nonce": nonce, **question})
         answer = self._candidates()
+        self._sending = answer == {"nonce": nonce, "returned": True}
+        answer = self._candidates() if self._sending else answer
+        self._sending = False
         if answer.get("nonce") != nonce:
             raise _End("crash", "it answered a question that was not asked")
         if "error" in answer:
@@ -233,6 +237,8 @@ class _Run:
             try:
                 turn(list(self._sandboxes.values()), TURN_S)
             except OutputLimit:
+                if self._sending:
+                    raise _End("no_verdict", f"it returned a value that takes more than {limits.output_mib} MiB to send") from None
                 raise _End("output_limit", f"an answer of more than {limits.output_mib} MiB") from None
         return text
 
@@ -245,6 +251,10 @@ class _Run:
             if candidate.setup:
                 return _End("sandbox_error", f"the sandbox could not be made: {candidate.setup}"), None
             if candidate.cpu_s is not None and candidate.cpu_s >= limits.cpu_s:
+                if self._sending and end.outcome in ("crash", "no_verdict"):
+                    return _End(
+                        "no_verdict", f"it returned a value, and writing it ended the {limits.cpu_s} s of processor time"
+                    ), candidate.cpu_s
                 return _End("cpu_limit", f"more than {limits.cpu_s} s of processor time"), candidate.cpu_s
             if end.outcome == "wall_limit" and candidate.cpu_s is not None:
                 return _End(end.outcome, f"{end.detail}, {candidate.cpu_s:.2f} s of them computing"), candidate.cpu_s

@@ -173,6 +173,13 @@ def score_of(value: object) -> float | None:
     return float(value) if is_number(value) and abs(value) <= GREATEST else None
 
 
+def unusable(value: object) -> bool:
+    """True for a number that is no score: NaN, infinite or beyond use; null says that there is none."""
+    if isinstance(value, str):
+        return value.strip().lower().lstrip("+-") in ("nan", "inf", "infinity")
+    return isinstance(value, int | float) and score_of(value) is None
+
+
 def digest(parts: Sequence[str]) -> str:
     """SHA-256 of texts in this order."""
     made = sha256()

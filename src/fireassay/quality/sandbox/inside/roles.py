@@ -55,17 +55,30 @@ def candidate(pipes: Pipes) -> None:
     while True:
         question = pipes.receive()
         arguments, words = decode(question["args"]), decode(question["kwargs"])
-        pipes.send({"nonce": question["nonce"], **_answer(function, arguments, words)})
+        nonce = {"nonce": question["nonce"]}
+        pipes.send({**nonce, **_answer(function, arguments, words, pipes, nonce)})
 
 
-def _answer(function: Callable[..., Any], arguments: list[Any], words: dict[str, Any]) -> dict[str, Any]:
-    """What it returns or raises; "kept" says why what it returned cannot cross."""
+def _answer(
+    function: Callable[..., Any], arguments: list[Any], words: dict[str, Any], pipes: Pipes, nonce: dict[str, Any]
+) -> dict[str, Any]:
+    """What it returns or raises; "kept" says why what it returned cannot cross.
+
+    The parent is told when it has returned: what the writing of its value costs says nothing of the program. An iterator still computes then.
+    """
     try:
         value = function(*arguments, **words)
+        lazy = hasattr(type(value), "__next__")
+        if not lazy:
+            pipes.send({**nonce, "returned": True})
         try:
             return {"value": encode(value)}
         except Untransferable as error:
             return {"kept": str(error)}
+        except MemoryError:
+            if lazy:
+                raise
+            return {"kept": "a value that is larger than the memory to write it"}
     except BaseException as error:
         return {"error": [*text_of(error), *kinds_of(error)]}
 
