@@ -201,7 +201,11 @@ def _walk(text: _Text, path: Pattern, spooled: Sequence[Pattern], stack: ExitSta
     if not any(len(pattern) > len(path) for pattern in matching):
         return text.value()
     if first == "{":
-        return {key: _walk(text, (*path, key), spooled, stack) for key in text.members()}
+        pairs = [(key, _walk(text, (*path, key), spooled, stack)) for key in text.members()]
+        try:
+            return _once(pairs)
+        except Twice as error:
+            raise text.place.wrong(Words(_reason(error)), "JSON as the tool writes it") from None
     if first == "[":
         return [_walk(text, (*path, EVERY), spooled, stack) for _ in text.elements()]
     return text.value()
@@ -219,7 +223,7 @@ class _Text:
         self._buffer, self._pos, self._ended = "", 0, False
         self._begin = 0  # start of the last value
         self._line, self._counted = 1, 0  # the line at the position up to which line ends were counted
-        self._decode = json.JSONDecoder().raw_decode
+        self._decode = json.JSONDecoder(object_pairs_hook=_once).raw_decode
 
     @property
     def place(self) -> Place:
