@@ -102,3 +102,10 @@ def test_a_text_that_a_pattern_would_divide_in_every_way_has_no_verdict_and_the_
     found = measured.table("answers").sort("item")
     assert found["outcome"].to_list() == ["ok", "no verdict: the expression took longer than 0.05 s", "ok"]
     assert measured.table("scores")["item"].n_unique() == 2
+
+
+def test_a_line_whose_request_failed_is_missing_and_one_that_was_cut_is_said_to_be(tmp_path: Path) -> None:
+    lines = rows(["yes", "", "no"], error=[None, "timeout", ""], finish_reason=["stop", None, "max_tokens"])
+    found = scored(tmp_path, {"a": lines}).table("answers").sort("item")
+    assert found["outcome"].to_list() == ["ok", "missing", "ok"]
+    assert found["finish_reason"].to_list() == ["stop", None, "length"]

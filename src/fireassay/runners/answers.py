@@ -126,8 +126,11 @@ class Scorings:
                 outcome=scoring.outcome("missing" if text is None else "ok", extraction),
                 text=text,
                 extraction=extraction,
+                finish_reason=end,
             )
-            for item, repetition, text, extraction in zip(answers.items, answers.repetitions, answers.texts, found, strict=True)
+            for item, repetition, text, extraction, end in zip(
+                answers.items, answers.repetitions, answers.texts, found, answers.ends, strict=True
+            )
         ]
 
     def _identity(self) -> dict[str, Any]:

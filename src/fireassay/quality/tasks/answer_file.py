@@ -1,7 +1,7 @@
 """Which answers does a file hold?  JSONL or CSV, one answer per line, with its reference.
 
-Lines with one id are repetitions: several answers to one item.  A line without the answer's field, or with null in it, holds no answer:
-that item is missing, and never wrong.  An invalid line stops reading and is named: a score of half a file would be another score.
+Lines with one id are repetitions: several answers to one item.  A line without the answer's field, with null in it, or with an error beside it, holds no
+answer: that item is missing, and never wrong.  An invalid line stops reading and is named: a score of half a file would be another score.
 """
 
 from __future__ import annotations
@@ -21,6 +21,12 @@ from fireassay.spec.sections.evaluation import Fields
 TABLES: Final = {".csv": ",", ".tsv": "\t"}
 
 
+FAILURES: Final = ("error", "error_message", "exception")  # fields of a line whose request failed
+NO_FAILURE: Final = ("", "none", "null", "nan", "false", "no", "0")
+ENDS: Final = ("finish_reason", "stop_reason")
+CUT: Final = ("length", "max_tokens", "model_length", "MAX_TOKENS")
+
+
 @dataclass(frozen=True, kw_only=True)
 class Answers:
     """The lines of a file in order: what was asked, the answer (None: missing), and which of the item's answers it is."""
@@ -29,6 +35,7 @@ class Answers:
     texts: tuple[str | None, ...]
     repetitions: tuple[int, ...]
     sha256: str
+    ends: tuple[str | None, ...] = ()  # why each answer ended, as its line says
     grouping: tuple[str, int] | None = None  # a field that groups items though no cluster was named, and its number of groups
 
 
@@ -43,10 +50,11 @@ def read(path: Path, fields: Fields) -> Answers:
     rows = files.table(file, delimiter) if delimiter else files.json_lines(file)
     known: set[str] = set()
     kinds: dict[str, type] = {}
-    pairs, firsts = [], dict[str, Mapping[str, Any]]()
+    pairs, ends, firsts = [], list[str | None](), dict[str, Mapping[str, Any]]()
     for row in rows:
         known.update(row.values)
         pairs.append(_pair(row, fields))
+        ends.append(_end(row.values))
         _one_kind(row, fields.id, kinds)
         firsts.setdefault(pairs[-1][0].id, row.values)
     if not pairs:
@@ -58,7 +66,7 @@ def read(path: Path, fields: Fields) -> Answers:
     repetitions = tuple(_repetitions(path.name, items, fields))
     used = (fields.answer, fields.reference, fields.prompt, fields.id, fields.weight)
     found = None if fields.cluster else grouping(firsts.values(), used)
-    return Answers(items=items, texts=texts, repetitions=repetitions, sha256=file.sha256, grouping=found)
+    return Answers(items=items, texts=texts, repetitions=repetitions, sha256=file.sha256, ends=tuple(ends), grouping=found)
 
 
 def _pair(row: files.SourceRow, fields: Fields) -> tuple[Item, str | None]:
@@ -75,7 +83,20 @@ def _pair(row: files.SourceRow, fields: Fields) -> tuple[Item, str | None]:
         groups={name: files.text_of(row, name) for name in fields.groups},
         weight=_weight(row, fields.weight) if fields.weight else 1.0,
     )
-    return item, None if answer is None else _text(row, fields.answer, answer)
+    return item, None if answer is None or _failed(row.values, fields) else _text(row, fields.answer, answer)
+
+
+def _failed(values: Mapping[str, Any], fields: Fields) -> bool:
+    """True if the line says that its request failed: what stands there as an answer is none."""
+    told = [
+        values[name] for name in FAILURES if name not in (fields.answer, fields.reference, fields.prompt, *fields.groups) and name in values
+    ]
+    return any(one and str(one).strip().lower() not in NO_FAILURE for one in told)
+
+
+def _end(values: Mapping[str, Any]) -> str | None:
+    told = next((value for name in ENDS if isinstance(value := values.get(name), str) and value), None)
+    return "length" if told in CUT else told
 
 
 def _one_kind(row: files.SourceRow, name: str, kinds: dict[str, type]) -> None:
