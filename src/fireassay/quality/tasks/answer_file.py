@@ -20,7 +20,6 @@ from fireassay.spec.sections.evaluation import Fields
 
 TABLES: Final = {".csv": ",", ".tsv": "\t"}
 
-
 FAILURES: Final = ("error", "error_message", "exception")  # fields of a line whose request failed
 NO_FAILURE: Final = ("", "none", "null", "nan", "false", "no", "0")
 ENDS: Final = ("finish_reason", "stop_reason")

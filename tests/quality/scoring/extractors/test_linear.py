@@ -16,7 +16,7 @@ REPEATED = (
     "1", "1,", "1,111,", "1 ", "1/", "-", "$", "9th ", ".", "\\frac{1}{", "1e", "<think>", "</think>", "<think></think>", "\\boxed{", "{", "}",
     "\\boxed{}", "####", "#### ", "Answer: ", "answer ", "The answer is ", "answer\n", "A. x\n", "(A", "**", "*", " ", "\n", "\t", "A or ",
     "A is correct ", '"answer": [', '"answer":', "yes or ", "not yes ", "no ", "\nQ", "\r\n", "a", "A ", "A. ", "A.", "(", "\\", "\n ", "\n**",
-    "```a\n", "```\n", "-$", "−", "answer: *", "the answer is positive or ",
+    "```a\n", "```\n", "-$", "−", "answer: *", "the answer is positive or ", "(1) ", "**1** ", "1? ", "wait, 1 ", "yes and ",
 )  # fmt: skip
 
 WITHIN = (

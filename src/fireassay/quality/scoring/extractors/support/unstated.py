@@ -16,6 +16,7 @@ from typing import Final
 from fireassay.quality.scoring.extractors.support.numerals import Number, each
 from fireassay.quality.scoring.extractors.support.visible import SENTENCE, Span
 
+MAX_SENTENCE: Final = 2_000  # characters at the end of a sentence: numbers are held against every bracket of it
 _PASSED_OVER: Final = re.compile(
     r"[ \t*_#>-]{0,8}(?:[(\[]?(?:source|see|note|check|verification|verify|probe|vérification|comprobación|verificação|verifica|проверка|验证|检验|検算|참고)"
     r"\b[^.\n:]{0,30}[:,]|to[ ](?:check|verify)|(?:you|we)[ ]can[ ](?:check|verify)|let[ ]me[ ]know|feel[ ]free|i[ ]hope|hope[ ]this)",
@@ -91,6 +92,7 @@ def unstated(text: str, part: Span) -> Number | None:
     """The number that the reply gives; None: none, or nobody can tell which."""
     spans = list(_sentences(text, part))
     for place, (begin, end) in enumerate(reversed(spans)):
+        begin = max(begin, end - MAX_SENTENCE)
         found = each(text, begin, end)
         if not found:
             if place == 0 and begin > part[0] and text[begin - 1] != "\n" and _breaks_off(text, begin, end, part[1]):
