@@ -192,6 +192,15 @@ def test_what_its_own_clock_misses_is_in_the_upper_bound() -> None:
     assert found.low <= 0.116 / 0.42 < 0.188 / 0.42 <= found.high <= 0.5
 
 
+def test_a_bound_above_half_a_step_is_none() -> None:
+    made = Handmade(levels=(1,), blocks=2)
+    for block in range(2):
+        number = made.launch(workers=1, block=block)
+        made.steps(number, seconds=[0.00042] * 20)
+        made.reading(number, "probe", "cost_per_step", 90_600.0, unit="ns", method="self")
+    assert estimated(INSTRUMENT_OVERHEAD.compute(made.measured(), {})["workers=1"]).high == math.inf
+
+
 def test_without_the_probe_it_is_absent() -> None:
     made = Handmade(levels=(1,), blocks=1)
     made.launch(workers=1)

@@ -40,9 +40,19 @@ def test_a_probe_that_costs_more_is_a_warning_where_it_does() -> None:
     assert rules(judgement) == {"instrument_overhead": ["workers=2"]}
     assert judgement.verdict.findings[0].severity == "warning"
     assert (
-        "by its own clock the probe costs 1.4 % of a step, with its effects on caches at most 7" in judgement.verdict.findings[0].evidence
+        "the probe costs 1.4 % of a step by its own clock, with its effects on caches at most 7" in judgement.verdict.findings[0].evidence
     )
     assert judgement.verdict.status == "PASS"
+
+
+@pytest.mark.slow
+def test_a_bound_that_says_nothing_is_no_percentage() -> None:
+    """150 ms are 27 % of the step of workers=2: five times that is more than the step."""
+    made = good()
+    change(made, "telemetry", VALUE, lambda row: 150e6 if row[3] == "probe" else row[VALUE])
+    evidence = next(one.evidence for one in judged(made).verdict.findings if one.configuration == "workers=2")
+    assert "how much these add to steps this short is not known" in evidence
+    assert "100 %" not in evidence
 
 
 # ---- unseen steps ----

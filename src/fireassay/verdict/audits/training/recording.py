@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import Final
 
@@ -30,13 +31,19 @@ OVERHEAD_MAX_SHARE = 0.01  # of a step
 def examine_overhead(measured: RecordData, results: Results) -> Iterator[Finding]:
     """A warning per configuration with an overhead above one per cent of the step.
 
-    Compares its self-measured cost per step with the step time, and gives the bound that pairs of runs with and without it support.
+    Compares its self-measured cost per step with the step time, and gives the bound that pairs of runs with and without it support; none
+    where it would be more than half of a step.
     """
     for name in measured.configurations:
         value = results["instrument_overhead"][name]
         if isinstance(value, Estimate) and value.value > OVERHEAD_MAX_SHARE:
-            own, most = percent(value.value, beside=(OVERHEAD_MAX_SHARE,)), percent(min(1.0, value.high))
-            evidence = f"by its own clock the probe costs {own} of a step, with its effects on caches at most {most}"
+            own = percent(value.value, beside=(OVERHEAD_MAX_SHARE,))
+            more = (
+                f"with its effects on caches at most {percent(value.high)}"
+                if math.isfinite(value.high)
+                else "which sees neither call frames nor caches; how much these add to steps this short is not known"
+            )
+            evidence = f"the probe costs {own} of a step by its own clock, {more}"
             remedy = "mark fewer phases, or make a step larger; steps below a millisecond are hard to measure from inside"
             yield Finding("instrument_overhead", "warning", name, evidence, remedy)
 
