@@ -261,6 +261,15 @@ def _met_again(checks: pl.DataFrame, carrying: tuple[int, ...]) -> bool | None:
     return bool(after["agree"].all()) if after.height else None
 
 
+def work_of(measured: RecordTables, name: str) -> Work:
+    """The work of a configuration's first launch, where no rank reported facts: by ids, else by contents."""
+    for launch, workers in measured.timed.filter(pl.col("configuration") == name).sort("launch").select("launch", "workers").iter_rows():
+        kinds = _kinds(measured.table("samples").filter(pl.col("launch") == launch), workers)
+        seen, fixed = likeness(measured, launch, workers)
+        return _work({"sharing": 0}, kinds, seen, fixed=fixed)
+    return "unknown"
+
+
 def _work(merged: Mapping[str, Any], kinds: int | None, seen: Likeness, *, fixed: bool) -> Work:
     """By ids, else by contents, else by a distributed sampler; losses do not tell, since untrained models may give every sample the same."""
     if kinds is not None:

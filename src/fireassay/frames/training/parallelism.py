@@ -32,7 +32,7 @@ import polars as pl
 
 from fireassay.estimates.estimate import Absent
 from fireassay.frames.record_tables import RecordTables
-from fireassay.frames.training.parallel_evidence import Facts, Likeness, Work, facts
+from fireassay.frames.training.parallel_evidence import Facts, Likeness, Work, facts, work_of
 
 Kind = Literal["data", "sharded", "tensor", "pipeline", "local_sgd", "mixed", "none"]
 Claim = Literal["replicas", "gradients", "samples", "random numbers", "loss", "speedup"]
@@ -73,9 +73,9 @@ UNFIT: Final[Mapping[Claim, Mapping[Kind | None, str]]] = {
         "mixed": "the groups that average gradients are unknown",
     },
     "samples": {
-        "tensor": "all ranks use the same samples",
+        "tensor": "ranks share their samples, whole or a part of each sequence",
         "pipeline": "all stages work on the same samples",
-        "mixed": "some ranks use the same samples",
+        "mixed": "some ranks share their samples, whole or a part of each sequence",
     },
     "random numbers": {"tensor": "parts of one layer may need the same random numbers"},
     "loss": {},
@@ -134,7 +134,8 @@ def _all(measured: RecordTables) -> Mapping[str, Parallelism]:
 def _one(measured: RecordTables, name: str) -> Parallelism:
     declared, known = measured.experiment.workload.parallelism, facts(measured, name)
     if known is None:
-        return ASSUMED if declared == "auto" else _counted(Parallelism(kind=declared, by="declared", evidence="declared"), None)
+        result = ASSUMED if declared == "auto" else Parallelism(kind=declared, by="declared", evidence="declared")
+        return _counted(result, None, work_of(measured, name))
     recognised = recognise(known)
     if declared == "auto":
         return _counted(recognised, known)
@@ -143,11 +144,11 @@ def _one(measured: RecordTables, name: str) -> Parallelism:
     return _counted(Parallelism(kind=declared, by="declared", evidence=recognised.evidence, seen=seen, alone=alone), known)
 
 
-def _counted(result: Parallelism, known: Facts | None) -> Parallelism:
-    """Set how the items of a step follow from those of its ranks."""
+def _counted(result: Parallelism, known: Facts | None, work: Work = "unknown") -> Parallelism:
+    """Set how the items of a step follow from those of its ranks; `work`: without facts."""
     counted: Counted = "sum"
     sharing = 1
-    work: Work = "unknown" if known is None else known.work
+    work = work if known is None else known.work
     if result.kind in ("tensor", "pipeline") or (result.kind in DATA and work == "same"):
         counted = "one"
     elif result.kind in ("mixed", None):
@@ -166,7 +167,7 @@ def why_not(measured: RecordTables, name: str, claim: Claim) -> str:
     if result.alone or result.kind == "none":
         return f"nothing is distributed: {result.evidence}" if result.alone else "every worker trains alone, as declared"
     if claim == "speedup" and result.counted == "unknown":
-        return f"whether the ranks use the same samples is unknown ({result.evidence}), so their work cannot be added up; {DECLARE}"
+        return f"whether ranks share their samples is unknown ({result.evidence}), so their work cannot be added up; {DECLARE}"
     if claim in JUDGED[result.kind]:
         return ""
     if result.kind is None:

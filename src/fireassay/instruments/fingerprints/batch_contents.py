@@ -17,6 +17,7 @@ import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final
 
+BATCH: Final = "batch_contents"
 INPUT, CHANGE = "input_contents", "input_change"  # what was called; what the script has added to the batch
 MAX_ROWS: Final = 64  # of a batch
 MAX_BYTES: Final = 1 << 24  # of these rows: those of another memory layout are copied

@@ -6,6 +6,7 @@ An error in here is printed once on stderr and ends the recording, never the tra
 from __future__ import annotations
 
 import json
+import sys
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
@@ -13,6 +14,8 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext, supp
 from types import MappingProxyType
 from typing import Any, Protocol
 
+from fireassay.instruments.fingerprints import batch_contents
+from fireassay.instruments.hooks.batches import tensors
 from fireassay.instruments.recorder import peak_memory
 from fireassay.instruments.recorder import values as _values
 from fireassay.instruments.recorder.cuda_events import CudaPhases, Later
@@ -262,6 +265,17 @@ class RecorderState(Probe, ABC):
         if (size := peak_memory.resident_now()) is not None:
             self.event("memory", self._now(), step=step, value=float(size))
         return True
+
+    @shielded
+    def note_contents(self, batch: Any) -> None:
+        """Record digests of the rows of a marked step's batch."""
+        torch = sys.modules.get("torch")
+        if torch is None or not (several := tensors(batch, torch.Tensor)):
+            return
+        with self.set_aside_hashing():
+            text = batch_contents.text(several)
+        if text is not None:
+            self._fingerprint(batch_contents.BATCH, text=text)
 
     def before_flush(self, deliver: Callable[[], None]) -> None:
         """Register a callback that delivers held-back rows before a flush."""

@@ -16,12 +16,16 @@ class StepRecorder(Protocol):
     """Receives steps and pauses."""
 
     active: bool
+    step_number: int
 
     def next_step(self) -> None:
         """The next batch is requested."""
 
     def batch_ready(self, batch: Any) -> None:
         """The batch has arrived."""
+
+    def note_contents(self, batch: Any) -> None:
+        """Record digests of its rows."""
 
     def leave(self, loop: int) -> None:
         """The loop was left before its loader ended."""
@@ -57,6 +61,8 @@ class Steps(Iterator[T]):
             recorder.next_step()
         batch = self._next()
         recorder.batch_ready(batch)
+        if not (step := recorder.step_number) & (step - 1):
+            recorder.note_contents(batch)
         return batch
 
     def __del__(self) -> None:

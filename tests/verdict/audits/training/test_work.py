@@ -43,6 +43,13 @@ def test_work_is_counted_once_where_the_ranks_repeat_it(batches: tuple[str, ...]
     assert set(steps.filter(steps["launch"] == 1)["items"]) == {items}
 
 
+@pytest.mark.parametrize(("batches", "found"), [(SAME, "same_samples_on_every_rank"), ((), "distinct_samples_unknown")])
+def test_marked_steps_without_hooks_are_held_against_each_other_too(batches: tuple[str, ...], found: str) -> None:
+    made = record(batches)
+    made.rows["events"] = [row for row in made.rows["events"] if "parallelism" not in row]
+    assert [one.rule for one in examine(made.measured(), "distinct_work")] == [found]
+
+
 def test_a_distributed_sampler_shares_the_samples_out() -> None:
     assert examine(record((), sharing=2).measured(), "distinct_work") == ()
 

@@ -28,7 +28,7 @@ def examine_work(measured: RecordData, _: Results) -> Iterator[Finding]:
         launches = measured.timed_by_block.get(name, ())
         if level == 1 or layout.kind not in DATA or why_not(measured, name, "samples") or any(launch in ids for launch, _ in launches):
             continue
-        if launches and layout.by != "assumed":
+        if launches:
             yield from _finding(name, layout.work)
 
 
