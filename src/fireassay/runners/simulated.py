@@ -116,8 +116,8 @@ WORDS: Final = "computed by a simulator, not measured"
 STEPS: Final = 20
 ITEMS: Final = 1.0  # per step on one worker: the unit of work is a step
 AT_ONCE: Final = 32_768  # rows per batch
-MAX_CALLS: Final = 200_000  # rows of `collectives` per launch; beyond it, only those of the last steps are kept
-MAX_ROWS: Final = 20_000_000  # rows of `steps` per launch; more would not fit into memory
+MAX_CALLS: Final = 20_000  # rows of `collectives` per launch; beyond it, only those of the last steps are kept
+MAX_ROWS: Final = 1_000_000  # rows of `steps` in a record: to judge each takes about a kilobyte of memory
 LIMITS: Final[Mapping[str, tuple[float, float]]] = {
     "step_s": (1e-6, 1e6),
     "serial": (0.0, 1.0),
@@ -167,7 +167,7 @@ def cluster_of(experiment: Experiment) -> tuple[Cluster, int]:
         problems = [_problem(f"no {name}", f"{name}=NUMBER") for name in missing]
     refuse_any(problems, "the cluster")
     cluster = replace(Cluster(**values), weak=experiment.scaling.mode == "weak")
-    wrong = outside(cluster, steps, experiment.factor.levels)
+    wrong = outside(cluster, steps, experiment.factor.levels, experiment.launches.per_configuration)
     refuse_any([_problem(f"{name}={value:g}", f"{name} {allowed}") for name, value, allowed in wrong], "the cluster")
     return cluster, steps
 
@@ -176,15 +176,20 @@ def _problem(problem: str, allowed: str) -> Problem:
     return Problem("workload.arguments", problem, allowed, "See: assay simulate --help")
 
 
-def outside(cluster: Cluster, steps: int, levels: Sequence[int]) -> Iterator[tuple[str, float, str]]:
+def outside(cluster: Cluster, steps: int, levels: Sequence[int], launches: int) -> Iterator[tuple[str, float, str]]:
     """(name, value, what is allowed) of every number out of range."""
     for name, value in {**asdict(cluster), "steps": steps}.items():
         low, high = LIMITS.get(name, (-math.inf, math.inf))
         if not low <= value <= high:
             yield name, value, f"from {low:g} to {high:g}"
-    # with more workers than rows no number of steps fits: the experiment then reports the number of workers
-    if max(levels) <= MAX_ROWS and (rows := steps * max(levels)) > MAX_ROWS:
-        yield "steps", steps, f"at most {MAX_ROWS // max(levels)} with {max(levels)} workers: {rows:,} rows per launch are too many"
+    workers = sum(levels)
+    rows, why = steps * launches * workers, "rows are too many to judge in a gigabyte of memory"
+    if workers > MAX_ROWS:
+        yield "factor.levels", workers, f"together at most {MAX_ROWS}: more {why}"
+    elif rows > MAX_ROWS < launches * workers:
+        yield "launches.per_configuration", launches, f"at most {MAX_ROWS // workers} with {workers} workers: {rows:,} {why}"
+    elif rows > MAX_ROWS:
+        yield "steps", steps, f"at most {MAX_ROWS // (launches * workers)} with {launches} launches of {workers} workers: {rows:,} {why}"
 
 
 def check(experiment: Experiment, folder: Path) -> None:

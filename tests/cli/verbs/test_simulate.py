@@ -97,6 +97,7 @@ def test_wrong_flags_are_told_together(here: Path, capsys: pytest.CaptureFixture
         ("--gbps", "1e-9"),
         ("--workers", "0"),
         ("--workers", "1,1000000"),
+        ("--workers", "90000,99999,99998,99997,99996,99995,99994,99993,99992,99991,99990,99989"),
         ("--workers", "1,100000000"),
         ("--workers", "2,4,...,3"),
     ],
@@ -129,9 +130,11 @@ def test_slow_workers_are_slower_by_what_is_asked_or_half_again(words: tuple[str
 
 
 def test_rows_that_no_memory_holds_are_refused(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """20 million steps of a launch at most: 2,000 on 10,000 workers."""
-    assert main(["simulate", "--workers", "1,10000", *FLAGS, "--steps", "2001"]) == 2
-    assert "--steps: found 2001; allowed: at most 2000 with 10000 workers" in capsys.readouterr().err
+    """What the help gives as an example, with more steps, took 18 GB to judge."""
+    assert main(["simulate", "--workers", "1,10000", *FLAGS, "--launches", "5", "--steps", "20"]) == 2
+    assert "--steps: found 20; allowed: at most 19 with 5 launches of 10001 workers: 1,000,100 rows" in capsys.readouterr().err
+    assert main(["simulate", "--workers", "1,100000", *FLAGS, "--launches", "900", "--steps", "1"]) == 2
+    assert "--launches: found 900; allowed: at most 9 with 100001 workers" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

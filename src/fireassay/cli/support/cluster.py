@@ -72,7 +72,7 @@ def cluster_of(arguments: argparse.Namespace) -> tuple[Cluster, Experiment]:
     )
     problems += [
         _problem(FLAG_OF.get(name, f"--{name}"), f"{value:g}", allowed)
-        for name, value, allowed in outside(cluster, arguments.steps, levels)
+        for name, value, allowed in outside(cluster, arguments.steps, levels, arguments.launches)
     ]
     refuse_any(problems, "the command line")
     return cluster, _experiment(arguments, cluster, levels)

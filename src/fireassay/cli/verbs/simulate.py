@@ -15,7 +15,7 @@ write an ordinary sealed record of simulated launches, judged and shown like any
 
     assay simulate --workers 1,2,4,...,64 --step-time 1.0 --serial 0.03
     assay simulate --workers 1,8,64 --step-time 250ms --gbps 400 --gradient 4e8
-    assay simulate --workers 1,100,10000 --step-time 0.8 --alpha 5us --weak
+    assay simulate --workers 1,90,8100 --step-time 0.8 --alpha 5us --weak
 
 A simulated record is marked in its manifest, its environment and every row, and its verdict is INVALID: none of its numbers is a
 measurement. It answers "what if", and shows how reports and models treat a cluster whose true parameters are known."""
@@ -23,7 +23,7 @@ measurement. It answers "what if", and shows how reports and models treat a clus
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add("--workers", required=True, metavar="1,2,4", help="worker counts; 1,2,4,...,10000 continues by the same factor")
+    add("--workers", required=True, metavar="1,2,4", help="worker counts; 1,2,4,...,4096 continues by the same factor")
     add("--step-time", required=True, metavar="S", help="time of a step on one worker: 1.0, 250ms")
     add("--serial", type=float, default=0.0, metavar="F", help="serial share of the step (default: 0)")
     add("--alpha", default="20us", metavar="S", help="latency of a message between two workers (default: 20us)")

@@ -129,7 +129,7 @@ class Arrivals(Model):
         flag("--duration", "T", "measured part of each load, as 120s or 2m ({default:g}s)", default=10.0, read=seconds, load=90),
     ] = Field(30.0, description="Time during which requests become due in a launch, seconds.")
     requests: Annotated[int | None, flag("--requests", "N", "end a load after this many requests", load=110)] = Field(
-        None, ge=1, le=100_000_000, description="End a launch after this many requests, if that is sooner."
+        None, ge=1, le=5_000_000, description="End a launch after this many requests, if that is sooner."
     )
     warm_up_s: Annotated[
         Seconds, flag("--warm-up", "T", "warm-up load before it, never counted ({default:g}s)", read=seconds, load=100)

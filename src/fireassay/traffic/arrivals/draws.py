@@ -107,7 +107,7 @@ def logarithm(values: Floats) -> Floats:
 
 
 NS: Final = 1e9
-MAX_REQUESTS: Final = 100_000_000  # requests per launch
+MAX_REQUESTS: Final = 5_000_000  # requests per launch: a schedule of so many takes 800 MB
 
 
 @dataclass(frozen=True, kw_only=True)
