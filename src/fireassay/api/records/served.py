@@ -287,15 +287,17 @@ def listening(host: str, port: int) -> socket.socket:
 
 
 REQUEST_S: Final = 5.0  # from a connection, or the end of its last answer, to the head of its next request
+ANSWER_S: Final = 60.0  # to read an answer, as long as some of it is taken every `REQUEST_S`
 CONNECTIONS: Final = 64
 
 
 def _patient() -> type[asyncio.Protocol]:
-    """uvicorn's protocol, which waits for a request no longer than `REQUEST_S`: half-open connections would otherwise hold every place."""
+    """uvicorn's protocol, which waits no longer than `REQUEST_S` for a request or a reader: either would otherwise hold every place."""
     from uvicorn.protocols.http.h11_impl import H11Protocol
 
     class Patient(H11Protocol):
         since = 0.0  # when it began to wait
+        held = 0  # bytes that the client had not taken when it was last looked at
 
         def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
             super().connection_made(transport)
@@ -309,16 +311,24 @@ def _patient() -> type[asyncio.Protocol]:
             self.wait()
 
         def wait(self) -> None:
-            self.since = self.loop.time()
+            self.since, self.held = self.loop.time(), self.transport.get_write_buffer_size()
             self.loop.call_later(REQUEST_S, self.give_up, self.since)
 
         def waits(self) -> bool:
             cycle: Any = self.cycle
-            return cycle is None or bool(cycle.response_complete)
+            return cycle is None or bool(cycle.response_complete or self.flow.write_paused)
 
         def give_up(self, since: float) -> None:
-            if self.since == since and self.waits():
+            if self.since != since or self.transport.is_closing():
+                return
+            if not self.waits():  # it makes a page
+                return self.wait()
+            held = self.transport.get_write_buffer_size()
+            if held >= self.held or self.loop.time() - since > ANSWER_S:
                 self.transport.abort()
+            else:
+                self.held = held
+                self.loop.call_later(REQUEST_S, self.give_up, since)
 
     return Patient
 
