@@ -96,6 +96,7 @@ DOTS: Final = ".".join(["a"] * (LEVELS - 1))
 QUOTED: Final = ".".join(['"a"'] * (LEVELS - 1))
 COLUMNS: Final = ",".join(f"column {number}" for number in range(100_000))
 LOAD: Final = "load http://127.0.0.1:PORT --model m --requests 2 --launches 1 --quiet --prompts"
+TRACE: Final = "load http://127.0.0.1:PORT --model m --launches 1 --quiet --duration 2s --arrival trace --trace"
 ATTACKS: Final = {
     "an experiment that is a pipe": Attack(words="run x.toml", make=pipe("x.toml"), sentence="a pipe, a socket or a device", deep=False),
     "an experiment that never ends": Attack(words="run x.toml", make=zero("x.toml"), sentence="a pipe, a socket or a device"),
@@ -137,6 +138,26 @@ ATTACKS: Final = {
     "a table that never ends": Attack(words="rubric t.csv", make=zero("t.csv"), sentence="a pipe, a socket or a device"),
     "answers that unpack to a thousand times their size": Attack(
         words="score answers.jsonl.gz --metric f1", make=packed, sentence="that unpack to more than"
+    ),
+    "a table of more rows than anyone timed": Attack(
+        words="rubric t.csv", make=big("t.csv", "1,10\n", "workers,seconds\n", ""), sentence="more than 4 MiB"
+    ),
+    "answers of ten million lines": Attack(
+        words="score a.jsonl --metric f1", make=big("a.jsonl", "{}\n", "", ""), sentence="more than 250,000 lines"
+    ),
+    "prompts of ten million lines": Attack(words=f"{LOAD} p.txt", make=big("p.txt", "a\n", "", ""), sentence="more than 250,000 lines"),
+    "a simulation of a hundred million rows": Attack(
+        words="simulate --workers 1,2 --step-time 1 --steps 1000000 --launches 100 --quiet",
+        make=lambda _: None,
+        sentence="too many to judge in a gigabyte of memory",
+    ),
+    "a load of a hundred million requests": Attack(
+        words="load http://127.0.0.1:PORT --model m --requests 100000000 --launches 1 --quiet", make=lambda _: None, sentence="5000000"
+    ),
+    "a trace that never ends": Attack(words=f"{TRACE} t.jsonl", make=zero("t.jsonl"), sentence="a pipe, a socket or a device"),
+    "a trace of one endless line": Attack(words=f"{TRACE} t.jsonl", make=big("t.jsonl", "[],", '{"a": ['), sentence="lines of at most"),
+    "a trace of millions of requests": Attack(
+        words=f"{TRACE} t.jsonl", make=big("t.jsonl", '{"at_s": 0}\n', "", '{"at_s": 0}'), sentence="more than 1,000,000 requests"
     ),
     "answers that are a pipe": Attack(words="score a.jsonl --metric f1", make=pipe("a.jsonl"), sentence="neither a file nor a folder"),
     "answers of 100,000 columns": Attack(

@@ -11,8 +11,9 @@ from typing import Final
 
 MIB: Final = 1 << 20
 MAX_TOML: Final = 4 * MIB
-MAX_TABLE: Final = 64 * MIB
-MAX_DATA: Final = 1024 * MIB
+MAX_TABLE: Final = 4 * MIB  # its cells take a hundred times as much memory
+MAX_DATA: Final = 256 * MIB  # is read whole: bytes, text and values together take four times as much
+MAX_LINES: Final = 250_000  # of data: a line becomes values that take a kilobyte or two, however short it is
 MAX_NESTS: Final = 1_500_000  # lists and objects of one JSON text: each takes up to 232 bytes, from three
 MAX_DOTS: Final = 64  # in a dotted key: the parser's time grows with the square of their number
 SHELLS: Final = re.compile(r"/dev/(?:stdin|fd/\d+)|/proc/self/fd/\d+")  # what a shell puts in the place of a file: <(...)
@@ -36,6 +37,11 @@ def content(path: Path, most: int = MAX_TOML) -> bytes:
     if len(found) > most:
         raise OSError(errno.EFBIG, f"more than {most // MIB:,} MiB", str(path))
     return found
+
+
+def too_many_lines(data: bytes) -> bool:
+    """True if a file of data has more lines than `MAX_LINES`."""
+    return len(data) > MAX_LINES and max(data.count(b"\n"), data.count(b"\r")) > MAX_LINES
 
 
 def too_nested(text: str) -> bool:

@@ -19,6 +19,7 @@ decimals, so no nanosecond is lost.
 from __future__ import annotations
 
 import csv
+import errno
 import itertools
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -38,6 +39,8 @@ WHERE: Final = "serving.arrivals.trace"
 NS: Final = 10**9
 MAX_VALUE: Final = 2**62  # larger ns or token values are certainly mistakes
 LINE: Final = 16 * 2**20  # characters per line; a prompt of 10 million tokens has 20,000 blocks
+MAX_DUE: Final = 1_000_000  # requests that are due, each with up to ten blocks: in memory they take half a gigabyte
+BLOCKS: Final = 10
 EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -62,14 +65,27 @@ def replay(path: Path, form: Format, speed: float, end_ns: int) -> Schedule:
         SpecError: the file does not exist, has another format, or contains an invalid row.
     """
     try:
+        if path.exists() and not path.is_file():
+            raise OSError(errno.EINVAL, "a folder, a pipe, a socket or a device, and no file")
         with path.open(encoding="utf-8-sig", newline="") as file:
-            entries = list(_until(_rows(file, form), speed, end_ns))
+            entries = list(_few(_until(_rows(iter(lambda: file.readline(LINE + 1), ""), form), speed, end_ns)))
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else "it is not UTF-8 text"
         raise _problem(f'"{path.name}": {reason}', "a readable file", "") from None
     if not entries:
         raise _problem(f'"{path.name}" without requests', "a trace with at least one", "")
     return _scheduled(entries, speed)
+
+
+def _few(entries: Iterable[TraceRow]) -> Iterator[TraceRow]:
+    """The rows, as long as memory holds them."""
+    held = 0
+    for row in entries:
+        held += max(1, len(row.blocks) // BLOCKS)
+        if held > MAX_DUE:
+            found = f"more than {MAX_DUE:,} requests, or {MAX_DUE * BLOCKS:,} blocks, that are due"
+            raise _problem(found, "fewer", "Replay a part of it: a shorter duration_s, or requests.")
+        yield row
 
 
 def _until(numbered: Iterable[tuple[int, TraceRow]], speed: float, end_ns: int) -> Iterator[TraceRow]:

@@ -92,6 +92,9 @@ def load(spec: Prompts, base: Path, cluster: str = "") -> Dataset:
         content = user_file.content(path, user_file.MAX_DATA)
     except OSError as error:
         raise _problem(spec, f"{spec.source!r}, which cannot be read ({error.strerror})", "a readable file") from None
+    if user_file.too_many_lines(content):
+        most = f"at most {user_file.MAX_LINES:,} lines"
+        raise _problem(spec, f"{path.name}, with more than {user_file.MAX_LINES:,} lines", most, "Give a part of the file.")
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:

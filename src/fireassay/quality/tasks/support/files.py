@@ -28,7 +28,7 @@ from fireassay.spec.explain import closest
 from fireassay.spec.explain import did_you_mean as did_you_mean
 from fireassay.spec.explain import shown as shown
 
-MAX_BYTES: Final = 2 * 1024**3
+MAX_BYTES: Final = user_file.MAX_DATA
 MAX_RATIO: Final = 40  # of a packed file: text takes a quarter to a tenth
 MIN_UNPACKED: Final = 64 * 1024**2  # that any packed file may have
 MAX_ARRAY_LENGTH: Final = 64 * 1024**2  # characters: an array is read as a whole
@@ -83,6 +83,9 @@ def read(path: Path, name: str = "") -> Text:
     digest = hashlib.sha256(content).hexdigest()
     if path.suffix == ".gz":
         content = _unpacked(name, content)
+    if user_file.too_many_lines(content):
+        most = f"at most {user_file.MAX_LINES:,}"
+        raise wrong(name, f"more than {user_file.MAX_LINES:,} lines", most, "Split the file, and evaluate the parts.")
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
