@@ -61,8 +61,8 @@ def fitted(base: Timing, rows: Sequence[Timing], speedups: Sequence[float], kept
     half = half_efficiency_workers(s)
     return Fit(
         serial_fraction=s,
-        ceiling=_finite(ceiling(s)),
-        half_efficiency_workers=_finite(half * base.workers),
+        ceiling=_finite(ceiling(s)) if s <= 1.0 else None,  # above 1 it would be below the base
+        half_efficiency_workers=_finite(half * base.workers) if s <= 1.0 else None,
         at_workers=round(p * base.workers),
         measured_there=measured,
         expected_there=amdahl_speedup(s, p),
