@@ -13,7 +13,7 @@ SUITE := $(BIN)/python tools/suite.py
 # What an installation depends on: the core of the load client is compiled by it.
 BUILT_FROM := pyproject.toml constraints.txt setup.py src/fireassay/traffic/wire/_core.c
 
-.PHONY: demo demo-full demo-serving fast test test-all test-busy cases prepare check package bench docs site-docs
+.PHONY: demo demo-full demo-serving fast test test-all test-newest test-busy cases prepare check package bench docs site-docs
 
 # Every verdict is a good demo: NO GAIN (9), and on a busy machine FAIL (1) and INCONCLUSIVE (4) too; INVALID and errors are not.
 ANY_VERDICT = case $$? in 1|4|9) ;; *) exit 1;; esac
@@ -42,6 +42,10 @@ test-all: prepare
 fast: prepare
 	@# What needs no process, no sleep, no torch and no browser, and computes little: tests/fast.py skips the rest.
 	$(BIN)/pytest -p tests.fast -n 2 -q -r f
+
+test-newest:
+	@# What breaks with the newest dependencies, beyond the upper bounds of pyproject.toml? A copy of the tree, with an environment that goes again.
+	$(PYTHON) tools/newest.py
 
 test-busy: prepare
 	@# What holds on an idle machine only is no test: the same beside four loops that never wait.
