@@ -29,7 +29,7 @@ from fireassay.estimates.format import count, given
 from fireassay.frames.record_data import RecordData
 from fireassay.stats.comparing.comparison import REASONS, Difference
 from fireassay.verdict.comparison.groups import Group, launch_values, quality
-from fireassay.verdict.comparison.phrases import SUSPECTED, UNCHANGED, allowance, difference_text, occasion
+from fireassay.verdict.comparison.phrases import SUSPECTED, UNCHANGED, allowance, difference_text, occasion, sessions_text
 from fireassay.verdict.comparison.sessions import Days, Found, found_between, judged
 from fireassay.verdict.comparison.types import Change, Comparison, Mismatch, Side
 
@@ -58,6 +58,7 @@ class AgreementRow:
     difference: Difference | None = None
     launches_needed: int | None = None
     sentence: str
+    days: str = ""  # what the interval takes the sessions to differ by
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -134,7 +135,14 @@ def _row(comparison: Comparison, change: Change, first: Side, second: Side, days
         launches_needed=needed,
         difference=None if interval is None else interval.launches if agreement == "agrees" else interval.difference,
         sentence=f"{where}: {reading}",
+        days="" if agreement == "agrees" else _days(interval),
     )
+
+
+def _days(interval: Found | None) -> str:
+    if interval is None or not (assumed := allowance(interval)):
+        return ""
+    return sessions_text(assumed, difference_text(interval.launches))
 
 
 def _judged(interval: Found | None, change: Change, measured: RecordData, floor: float) -> tuple[Agreement, int | None, str]:

@@ -33,6 +33,12 @@ def test_every_metric_stands_in_a_line_with_its_agreement_and_nothing_steers_the
     assert not set("\x1b\x07\u202e") & set(text)
 
 
+def test_the_first_screen_says_what_was_assumed_of_the_days(found: Reproduction) -> None:
+    """As that of `compare` does; the interval stood there as if the launches had shown it."""
+    text = " ".join(terminal.write(page(found), width=140).split())
+    assert "The interval is with 15 % assumed between sessions; the launches alone give" in text
+
+
 def test_the_json_is_strict_and_holds_the_exit_code_and_every_row(found: Reproduction) -> None:
     document = conforming(DOCUMENT, render(found))
     assert (document["schema"], document["state"], document["exit_code"]) == (DOCUMENT.VERSION, "differs", 1)

@@ -67,6 +67,7 @@ def _answer(reproduction: Reproduction) -> Answer:
     return Answer(
         mark=_mark(reproduction),
         headline=_headline(reproduction),
+        evidence=next((row.days for row in reproduction.rows if row.decides and row.difference is not None), ""),  # of the headline
         tiles=tuple(_tiles(reproduction)),
         lines=tuple(_lines(reproduction)),
         record=f"{reproduction.first}, {reproduction.second}; --full shows every metric and condition",

@@ -269,10 +269,12 @@ def days_text(change: Change) -> str:
     occasion = change.occasion
     if occasion is None or not occasion.allowance:
         return ""
-    alone = difference_text(occasion.launches, _unit(change))
-    return (
-        f"The interval is {occasion.allowance}; the launches alone give {alone}. Only measured in turn do both show whether it was the day."
-    )
+    return sessions_text(occasion.allowance, difference_text(occasion.launches, _unit(change)))
+
+
+def sessions_text(allowance: str, alone: str) -> str:
+    """The sentence on an interval with an allowance for sessions."""
+    return f"The interval is {allowance}; the launches alone give {alone}. Only measured in turn do both show whether it was the day."
 
 
 def apart_text(change: Change) -> str:
