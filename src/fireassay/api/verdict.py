@@ -56,7 +56,7 @@ class Verdict:
 
     @property
     def status(self) -> types.Status:
-        """PASS, NO_GAIN, FAIL, INCONCLUSIVE or INVALID."""
+        """PASS, GAIN, NO_GAIN, MEASURED, FAIL, INCONCLUSIVE or INVALID."""
         return self._judged.status
 
     @property

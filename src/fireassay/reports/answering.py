@@ -13,17 +13,18 @@ from fireassay.reports import grouping
 from fireassay.reports.page import Chart, Line, Mark, Next, Number, Section, Sum, Table, Tile, Tone
 from fireassay.reports.view import Column, View
 from fireassay.reports.words import DIMENSION_TITLES, STATUS_WORDS, WHOLE
-from fireassay.verdict.types import Status
+from fireassay.verdict.types import WORST_FIRST, Status
 
 TONES: Final[dict[str, Tone]] = {
     "PASS": "good",
+    "GAIN": "good",
     "NO_GAIN": "gain",
+    "MEASURED": "gain",
     "FAIL": "bad",
     "INVALID": "void",
     "INCONCLUSIVE": "open",
     "NOT_MEASURED": "absent",
 }
-WORST: Final[tuple[Status, ...]] = ("INVALID", "FAIL", "INCONCLUSIVE")
 DISTURBANCES: Final = ("foreign_load", "steal", "throttled", "slow_sentinel", "drift")  # of the machine: told before anything else
 ASSUMED: Final = ("distinct_samples_unknown",)  # notes on what the numbers take for granted
 MAX_ROWS: Final = 8  # configurations in a brief table
@@ -44,7 +45,7 @@ def standing(view: View, key: str) -> Mark:
     """How a configuration stands over all dimensions: recommended, holds, does not hold, undecided or void."""
     row = next(row for row in view.vector if row.column.key == key)
     statuses = {cell.status for dimension, cell in row.cells.items() if dimension in view.dimensions}
-    status: Status = next((status for status in (*WORST, "NO_GAIN", "PASS") if status in statuses), "NOT_MEASURED")
+    status: Status = next((status for status in WORST_FIRST if status in statuses), "NOT_MEASURED")
     if key == view.recommended:
         return Mark(word="recommended", tone="gain")
     return mark(status, {"PASS": "holds", "FAIL": "misses a gate", "INCONCLUSIVE": "undecided"}.get(status, ""))
@@ -97,8 +98,7 @@ def dimension_line(view: View, dimension: str, quoted: str = "") -> Line | None:
     if dimension in view.unasked or dimension not in view.dimensions:
         return None
     cells = [row.cells[dimension] for row in sorted(view.vector, key=lambda row: row.column.label == quoted)]
-    found: tuple[Status, ...] = (*WORST, "PASS", "NOT_MEASURED")
-    status: Status = next((status for status in found if any(cell.status == status for cell in cells)), "NOT_MEASURED")
+    status: Status = next((status for status in WORST_FIRST if any(cell.status == status for cell in cells)), "NOT_MEASURED")
     told = next(cell.sentence for cell in reversed(cells) if cell.status == status)  # the base is the first, and has least to tell
     return Line(label=dimension, text=shortened(told.partition(";")[0]), mark=mark(status), target=f"metrics-{dimension}")
 

@@ -22,7 +22,7 @@ from fireassay.metrics.training.faults import partition
 from fireassay.reports.metric_tables import MetricColumn, MetricTable
 from fireassay.reports.words import WHOLE
 from fireassay.spec.kind import Kind
-from fireassay.verdict.types import DIMENSIONS, DimensionResult, Finding, GateResult, LayerResult, Recommendation, Status
+from fireassay.verdict.types import DIMENSIONS, HOLDS, DimensionResult, Finding, GateResult, LayerResult, Recommendation, Status
 
 if TYPE_CHECKING:
     from fireassay.frames.evaluation.flipped import Flip
@@ -335,7 +335,7 @@ class View:
     def reportable(self, key: str) -> bool:
         """True if a configuration's numbers may be published: the record is admissible, and its result was not found wrong."""
         row = next(row for row in self.vector if row.column.key == key)
-        return self.status != "INVALID" and row.cells["correctness"].status in ("PASS", "NOT_MEASURED")
+        return self.status != "INVALID" and row.cells["correctness"].status in (*HOLDS, "NOT_MEASURED")
 
     @property
     def recommended(self) -> str | None:

@@ -9,7 +9,9 @@ from fireassay.metrics.metric import ALL
 
 STATUS_WORDS: Final[Mapping[str, str]] = {
     "PASS": "pass",
+    "GAIN": "gain",
     "NO_GAIN": "no gain",
+    "MEASURED": "measured",
     "FAIL": "fail",
     "INCONCLUSIVE": "inconclusive",
     "INVALID": "invalid",

@@ -20,8 +20,10 @@ LAUNCHED: Final = ("training", "calls")  # kinds whose metrics, audits and gates
 EVERY: Final = "every"  # in the `about` of a metric, audit or gate: applies to records of every kind
 STATUS_MEANINGS: Final[Mapping[str, str]] = MappingProxyType(
     {
-        "PASS": "the recommended configuration passes every gate on admissible numbers",
+        "PASS": "what was required holds on admissible numbers",
+        "GAIN": "a larger configuration is faster than the base and passes every gate",
         "NO_GAIN": "the base is recommended: every larger configuration misses a gate",
+        "MEASURED": "the numbers have their intervals; nothing was required of them",
         "FAIL": "on admissible numbers, something that was required does not hold",
         "INCONCLUSIVE": "the evidence is too small to decide",
         "INVALID": "an audit found the record inadmissible; its numbers decide nothing",

@@ -175,12 +175,12 @@ def _cost(measured: RecordData, results: Results, name: str, gates: Mapping[str,
     cost, energy = results["cost"][name], results["energy"][name]
     joules = f"energy {show(energy).full}" if isinstance(energy, Estimate) else "energy not measured"
     if isinstance(cost, Absent):
-        status: Status = "PASS" if isinstance(energy, Estimate) else "NOT_MEASURED"
+        status: Status = "MEASURED" if isinstance(energy, Estimate) else "NOT_MEASURED"
         return DimensionResult(status=status, sentence=f"cost: {cost.detail}; {joules}")
     if "budget" in gates:
         return DimensionResult(status=gates["budget"].status, sentence=f"{gates['budget'].sentence}; {joules}")
     ended = ended_words(measured)
-    return DimensionResult(status="PASS", sentence=f"{show(cost).full} a {f'launch, {ended}' if ended else 'run'}; {joules}")
+    return DimensionResult(status="MEASURED", sentence=f"{show(cost).full} a {f'launch, {ended}' if ended else 'run'}; {joules}")
 
 
 def _reliability(measured: RecordData, results: Results, name: str, gates: Mapping[str, GateResult]) -> DimensionResult:

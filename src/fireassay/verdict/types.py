@@ -10,8 +10,11 @@ from fireassay.spec.experiment import EVERY_DIMENSION
 
 # invalid: the record or configuration is inadmissible. fail: the run is admissible, but its result is wrong.
 Severity = Literal["invalid", "fail", "warning", "note"]
-# NO_GAIN: the base is recommended and every larger configuration is decided against.
-Status = Literal["PASS", "NO_GAIN", "FAIL", "INCONCLUSIVE", "INVALID", "NOT_MEASURED"]
+# PASS: what was asked was decided, and holds. GAIN, NO_GAIN: of trainings: do more workers pay? MEASURED: nothing was asked of the numbers.
+Status = Literal["PASS", "GAIN", "NO_GAIN", "MEASURED", "FAIL", "INCONCLUSIVE", "INVALID", "NOT_MEASURED"]
+# From the worst: the first that any part has is the status of the whole.
+WORST_FIRST: tuple[Status, ...] = ("INVALID", "FAIL", "INCONCLUSIVE", "NO_GAIN", "GAIN", "PASS", "MEASURED", "NOT_MEASURED")
+HOLDS: frozenset[Status] = frozenset(("PASS", "GAIN", "MEASURED"))  # there are numbers, and nothing that was asked speaks against them
 QUALITY_AT_FLOOR = "quality_at_floor"  # rule of the audit: the record's own reference cannot show a loss
 DIMENSIONS: tuple[str, ...] = EVERY_DIMENSION
 

@@ -32,7 +32,7 @@ def test_the_first_line_is_the_time_of_a_call() -> None:
     view = viewed(5)
     time = view.estimate("trial_time", view.base)
     assert time is not None
-    assert screen(page(view))[0] == f"PASS  handmade: {show(time).full} a call"
+    assert screen(page(view))[0] == f"MEASURED  handmade: {show(time).full} a call"
     ((table,),) = [section.blocks for section in brief(view)]
     assert isinstance(table, Table)
     assert isinstance(table.rows[0][1], Number)

@@ -35,9 +35,9 @@ def test_quality_is_held_only_if_the_items_show_it(
     assert f"{lost} items worse and {won} better of {of}" in judgement.verdict.gates[0].sentence
 
 
-def test_a_score_without_a_margin_passes_with_its_interval(tmp_path: Path) -> None:
+def test_a_score_without_a_margin_is_measured_with_its_interval(tmp_path: Path) -> None:
     judgement = judge(scored(tmp_path, {"a": rows(["yes"] * 80 + ["no"] * 20)}))
-    assert judgement.verdict.status == "PASS"
+    assert judgement.verdict.status == "MEASURED"
     assert judgement.verdict.gates == ()
     assert judgement.verdict.sentence == "answers: Exact match 0.800 [0.711, 0.867] over 100 items."
 

@@ -28,7 +28,7 @@ def viewed(**seen: Seen) -> View:
 
 def test_the_first_line_has_the_rates_and_the_table_those_of_the_metrics() -> None:
     view = viewed(a=Seen(scatter=0.01), b=Seen(scatter=0.01))
-    assert screen(page(view))[0].startswith("PASS  network: a: 800 Mbit/s [780, 821] there, 800 Mbit/s [780, 821] back")
+    assert screen(page(view))[0].startswith("MEASURED  network: a: 800 Mbit/s [780, 821] there, 800 Mbit/s [780, 821] back")
     assert "; 1 more host" in flat(page(view))
     ((table,),) = [section.blocks for section in brief(view)]
     assert isinstance(table, Table)

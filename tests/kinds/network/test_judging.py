@@ -20,11 +20,11 @@ SILENT = Seen(rtt_s=None, answered=0, there=None, back=None, lacks=({"what": "pi
 @pytest.mark.parametrize(
     ("seen", "rounds", "status"),
     [
-        ({"a": Seen()}, 3, "PASS"),
+        ({"a": Seen()}, 3, "MEASURED"),
         ({"a": Seen()}, 2, "INCONCLUSIVE"),
         ({"a": Seen(), "b": SILENT}, 3, "FAIL"),
         ({"a": Seen(back=None)}, 3, "INCONCLUSIVE"),
-        ({"a": Seen(unbroken=0.0)}, 3, "PASS"),
+        ({"a": Seen(unbroken=0.0)}, 3, "MEASURED"),
     ],
 )
 def test_the_status_follows_from_what_answered(seen: dict[str, Seen], rounds: int, status: str) -> None:

@@ -189,7 +189,7 @@ def test_crossed_answers_are_counted_over_all_loads(knee: View) -> None:
 def test_without_objectives_the_status_stays_and_next_names_the_flag() -> None:
     view = shown("no objectives")
     said = answer(view)
-    assert said.mark.word == view.word == "pass"
+    assert said.mark.word == view.word == "measured"
     assert said.next[0].command == "assay load abc123 --slo ttft=0.5,tpot=0.05"
     assert not any(isinstance(block, Chart) for section in brief(view) for block in section.blocks)
 

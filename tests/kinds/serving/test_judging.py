@@ -82,9 +82,9 @@ def test_two_launches_decide_nothing() -> None:
     assert "2 launches carry no verdict" in judgement.verdict.sentence
 
 
-def test_without_objectives_pass_means_measured_validly_and_says_so() -> None:
+def test_without_objectives_a_load_is_measured_and_says_so() -> None:
     judgement = judged(loads({"rate=10": 0, "rate=20": 250}, objectives=Objectives()))
-    assert judgement.verdict.status == "PASS"
+    assert judgement.verdict.status == "MEASURED"
     assert "no objective was requested, so there is nothing to pass: measured validly. At rate=10: throughput" in judgement.verdict.sentence
     assert pick(judgement).configuration is None
     assert "no objective was requested" in pick(judgement).sentence
@@ -146,7 +146,7 @@ def test_every_dimension_of_every_load_has_its_status_and_its_sentence() -> None
     assert {name: result.status for name, result in row.items()} == {
         "correctness": "NOT_MEASURED",
         "performance": "PASS",
-        "cost": "PASS",
+        "cost": "MEASURED",
         "reliability": "PASS",
     }
     assert "no fault was injected" in row["reliability"].sentence
@@ -188,7 +188,7 @@ def test_many_errors_without_a_limit_leave_reliability_open() -> None:
         for place in range(100):
             made.request(launch, 0.1 * place, status="5xx" if place < 10 else "ok", replica=place % 2)
     judgement = judged(made)
-    assert judgement.verdict.status == "PASS"
+    assert judgement.verdict.status == "MEASURED"
     row = judgement.verdict.dimensions["rate=10"]["reliability"]
     assert row.status == "INCONCLUSIVE"
     assert row.sentence.startswith("10.0 % [")
@@ -199,7 +199,7 @@ def test_many_errors_without_a_limit_leave_reliability_open() -> None:
 )
 def test_simulated_records_are_judged_with_numbers_of_every_load(how: dict[str, Any]) -> None:
     judgement = judge(simulated(**{"rate": (4.0, 8.0), **how}).measured())
-    assert judgement.verdict.status in ("PASS", "INCONCLUSIVE")
+    assert judgement.verdict.status in ("MEASURED", "INCONCLUSIVE")
     assert all(isinstance(value, Estimate) for value in judgement.results["request_throughput"].values())
 
 

@@ -33,7 +33,7 @@ def screen(view: View, **more: Any) -> list[str]:
 
 
 MADE = {
-    "PASS": lambda: good(levels=(1, 2, 4)),
+    "GAIN": lambda: good(levels=(1, 2, 4)),
     "NO GAIN": lambda: good(levels=(1, 2, 4), efficiency={2: 0.4, 4: 0.3}),
     "INCONCLUSIVE": lambda: good(levels=(1, 2), efficiency={2: 0.7}),
     "FAIL": lambda: good(levels=(1, 2), efficiency={2: 0.4}, gates=Gates(required_workers=2)),
@@ -60,11 +60,11 @@ def test_a_speedup_of_ranks_whose_samples_may_be_the_same_is_doubted_on_the_firs
         told(made, number, ddp=[2])
     text = " ".join(" ".join(screen(viewed(made))).split())
     assert "whether the ranks' samples differ is unknown" in text
-    assert "samples differ" not in " ".join(screen(shown("PASS")))
+    assert "samples differ" not in " ".join(screen(shown("GAIN")))
 
 
 def test_a_pass_says_what_to_use_and_how_much_faster_it_is() -> None:
-    view = shown("PASS")
+    view = shown("GAIN")
     said = answer(view)
     speedup = view.metric("speedup")
     assert speedup is not None
@@ -134,7 +134,7 @@ def test_why_not_faster_is_a_sum_of_the_first_count_that_misses_its_gate() -> No
 
 
 def test_what_nobody_asked_for_is_not_listed_as_missing() -> None:
-    view = shown("PASS")
+    view = shown("GAIN")
     text = "\n".join(screen(view))
     assert "not measured" not in text
     assert "not asked: cost, reliability" in " ".join(text.split())

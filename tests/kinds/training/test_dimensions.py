@@ -86,7 +86,7 @@ def test_step_times_that_were_asked_for_and_are_not_there_are_not_measured() -> 
 def test_cost_needs_a_price() -> None:
     assert of(good(), 2, "cost").status == "NOT_MEASURED"
     priced = of(good(prices=3.6), 2, "cost")
-    assert priced.status == "PASS"
+    assert priced.status == "MEASURED"
     assert priced.sentence.startswith("$0.02828 ")  # 2 x 14.14 s x 0.001
     assert priced.sentence.endswith("energy not measured")
 
@@ -97,7 +97,7 @@ def test_energy_alone_measures_the_dimension() -> None:
     for number, row in enumerate(list(made.rows["launches"])):
         made.reading(number, "rapl:package-0", "energy", 141.0 if row[4] == 2 else 99.0, unit="J")
     result = of(made, 2, "cost")
-    assert result.status == "PASS"
+    assert result.status == "MEASURED"
     assert "energy 141 J" in result.sentence
 
 

@@ -27,13 +27,13 @@ def finding(severity: Severity) -> Finding:
 @pytest.mark.parametrize(
     ("findings", "gates", "picks", "expected"),
     [
-        ((), (), PICKED, "PASS"),
+        ((), (), PICKED, "GAIN"),
         ((), (), NOTHING, "INCONCLUSIVE"),
         ((), ("FAIL", "FAIL"), NOTHING, "FAIL"),
         ((), ("PASS", "FAIL"), NOTHING, "INCONCLUSIVE"),
         (("fail",), (), PICKED, "FAIL"),
         (("fail", "invalid"), (), PICKED, "INVALID"),
-        (("warning", "note"), (), PICKED, "PASS"),
+        (("warning", "note"), (), PICKED, "GAIN"),
         ((), ("PASS", "FAIL"), BASE, "NO_GAIN"),
         ((), ("PASS", "INCONCLUSIVE"), BASE, "INCONCLUSIVE"),
     ],
@@ -48,7 +48,7 @@ def test_the_gravest_of_findings_gates_and_recommendation_decides(
 
 
 @pytest.mark.parametrize(
-    ("low", "high", "expected"), [(1.1, 1.3, "PASS"), (0.8, 0.95, "NO_GAIN"), (0.8, 1.0, "NO_GAIN"), (0.9, 1.2, "INCONCLUSIVE")]
+    ("low", "high", "expected"), [(1.1, 1.3, "GAIN"), (0.8, 0.95, "NO_GAIN"), (0.8, 1.0, "NO_GAIN"), (0.9, 1.2, "INCONCLUSIVE")]
 )
 def test_a_count_that_passes_a_low_gate_still_needs_a_gain(low: float, high: float, expected: Status) -> None:
     """An efficiency gate below 1 / p admits a slowdown; nobody should pay for one."""

@@ -38,7 +38,7 @@ def test_a_job_that_trains_on_after_the_fault_survived() -> None:
     assert result.status == "PASS"
     assert result.sentence.startswith("survived the fault: 8.00 s until progress was regained")
     assert result.sentence.endswith("3 steps lost")
-    assert judgement.verdict.status == "PASS"
+    assert judgement.verdict.status == "GAIN"
     assert "one killed worker cost 8.00 s and 3 steps" in judgement.verdict.sentence
     assert judgement.verdict.dimensions["workers=2"]["reliability"].status == "PASS"
     assert judgement.verdict.dimensions["workers=1"]["reliability"].status == "NOT_MEASURED"

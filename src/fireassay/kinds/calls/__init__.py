@@ -11,7 +11,7 @@ KIND = Kind(
     applies=lambda experiment: experiment.workload.runner in RUNNERS,
     meanings={
         **STATUS_MEANINGS,
-        "PASS": "the time has an interval over launches",
+        "MEASURED": "the time has an interval over launches",
         "INCONCLUSIVE": "too few launches for a reliable interval",
     },
     chooses=False,

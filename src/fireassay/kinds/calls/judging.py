@@ -1,7 +1,7 @@
 """What is the verdict on a record that only times a command or a function?
 
 It claims only a time: quality, cost and reliability are not measured, and their absence decides
-nothing.  PASS: there is an interval over launches.  INCONCLUSIVE: fewer than 3 launches ended.  INVALID: as for every record.
+nothing.  MEASURED: there is an interval over launches.  INCONCLUSIVE: fewer than 3 launches ended.  INVALID: as for every record.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def status(evidence: Evidence, _: tuple[Recommendation, ...]) -> Status:
     value = the_time(evidence.results)
     if isinstance(value, Absent) or value.n_launches < MIN_LAUNCHES:
         return "INCONCLUSIVE"
-    return "PASS"
+    return "MEASURED"
 
 
 def sentence(evidence: Evidence, verdict: Verdict) -> str:

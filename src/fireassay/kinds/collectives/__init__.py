@@ -15,7 +15,7 @@ KIND = Kind(
     },
     meanings={
         **STATUS_MEANINGS,
-        "PASS": "the data of every timed call were right, and every time has an interval over launches",
+        "MEASURED": "the data of every timed call were right, and every time has an interval over launches",
         "FAIL": "a collective gave wrong data",
         "INCONCLUSIVE": "something that was requested has no reliable number",
     },

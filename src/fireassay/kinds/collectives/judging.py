@@ -2,7 +2,7 @@
 
 It claims times and bandwidths, and that the data of the timed calls were right; cost and reliability decide nothing here.
 INVALID: an audit found that the calls cannot have been what is claimed.  FAIL: data were wrong.  INCONCLUSIVE: a requested number is
-missing, or rests on fewer than 3 launches.  PASS: every operation that the engine offers has its times at every size, with an interval
+missing, or rests on fewer than 3 launches.  MEASURED: every operation that the engine offers has its times at every size, with an interval
 over launches, and no result was wrong.  There is nothing to recommend: the record shows the speed of links.
 """
 
@@ -30,7 +30,7 @@ NOTHING_TO_PICK: Final = "a record of collectives compares no configurations of 
 def overall(measured: RecordData, results: Results, findings: Sequence[Finding]) -> Status:
     """One status for the record."""
     cells = asked_cells(measured)
-    return forced(findings) or ("INCONCLUSIVE" if _open(results, cells) or not _known(results, cells) else "PASS")
+    return forced(findings) or ("INCONCLUSIVE" if _open(results, cells) or not _known(results, cells) else "MEASURED")
 
 
 def cell_words(cell: Cell) -> str:
@@ -99,7 +99,7 @@ def _performance(results: Results, cells: Sequence[Cell], findings: Sequence[Fin
     timed = f"{count(len(known), 'sizes and placements')} timed; {_fastest(results, known)}"
     if gaps:
         return DimensionResult(status="INCONCLUSIVE", sentence=f"{timed}; {gaps[0]}{_more(gaps)}")
-    return DimensionResult(status="PASS", sentence=timed)
+    return DimensionResult(status="MEASURED", sentence=timed)
 
 
 def _more(gaps: Sequence[str]) -> str:
@@ -109,7 +109,7 @@ def _more(gaps: Sequence[str]) -> str:
 def _nothing(metric: str, results: Results, name: str) -> DimensionResult:
     value = results.get(metric, {}).get(name)
     if isinstance(value, Estimate):
-        return DimensionResult(status="PASS", sentence=f"{show(value).full} a launch")
+        return DimensionResult(status="MEASURED", sentence=f"{show(value).full} a launch")
     return DimensionResult(status="NOT_MEASURED", sentence="no price was given" if value is None else value.detail)
 
 

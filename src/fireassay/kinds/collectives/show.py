@@ -140,7 +140,7 @@ def _headline(view: View) -> str:
     if view.status == "INVALID":
         return f"no number counts: {answering.verdict_words(view)}"
     cell = _largest(view)
-    if view.status != "PASS" or cell is None:
+    if view.status != "MEASURED" or cell is None:
         return answering.verdict_words(view)
     bandwidth, time = view.value(BUSBW.name, cell.name), view.value(COLLECTIVE_TIME.name, cell.name)
     told = f"busbw {show(bandwidth, GIGABYTES).full}" if isinstance(bandwidth, Estimate) else _shown(time)
@@ -161,7 +161,7 @@ def _largest(view: View) -> Cell | None:
 def _evidence(view: View) -> str:
     """True if the data were right, which belongs to the answer."""
     cells = [row.cells["correctness"] for row in view.vector]
-    if view.status not in ("PASS", "INCONCLUSIVE") or not cells or cells[-1].status == "NOT_MEASURED":
+    if view.status not in ("MEASURED", "INCONCLUSIVE") or not cells or cells[-1].status == "NOT_MEASURED":
         return ""
     text = cells[-1].sentence
     return f"{text[:1].upper()}{text[1:]}{f' with {view.columns[-1].label}' if len(cells) > 1 else ''}."

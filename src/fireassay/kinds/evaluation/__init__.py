@@ -18,7 +18,8 @@ KIND: Kind = Kind(
     },
     meanings={
         **STATUS_MEANINGS,
-        "PASS": "every score has an interval, and quality was held where a margin was given",
+        "PASS": "quality was held within the margin",
+        "MEASURED": "every score has an interval; no margin was given, so nothing was decided",
         "FAIL": "quality was lost by more than the margin",
         "INCONCLUSIVE": "the items are too few to show that quality was held, or that it was lost",
     },

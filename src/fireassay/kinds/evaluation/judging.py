@@ -1,7 +1,7 @@
 """What is the verdict on an evaluation?
 
 INVALID: an audit found the record inadmissible.  With a margin, quality decides: FAIL if it was degraded at a configuration, PASS if it
-was held at all of them, else INCONCLUSIVE.  Without one, PASS: every score has an interval; INCONCLUSIVE: one has none.
+was held at all of them, else INCONCLUSIVE.  Without one, MEASURED: every score has an interval; INCONCLUSIVE: one has none.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from fireassay.metrics.serving.throughput import OUTPUT_THROUGHPUT, REQUEST_THRO
 from fireassay.verdict.judge import Judgement
 from fireassay.verdict.judging import Evidence, Judging, Methods, RuleAnswer, forced, nothing_to_pick
 from fireassay.verdict.phrases import in_words
-from fireassay.verdict.types import DimensionResult, GateResult, Recommendation, Status, Verdict
+from fireassay.verdict.types import HOLDS, DimensionResult, GateResult, Recommendation, Status, Verdict
 
 
 def _normal(_: RecordData, __: Results) -> RuleAnswer:
@@ -75,7 +75,7 @@ def status(evidence: Evidence, _: tuple[Recommendation, ...] = ()) -> Status:
         worst = min(evidence.gates, key=_badness).status
         return "INCONCLUSIVE" if worst == "NOT_MEASURED" else worst
     values = [value for name in requested(evidence.data) for value in evidence.results.get(name, {}).values()]
-    return "PASS" if values and all(isinstance(value, Estimate) for value in values) else "INCONCLUSIVE"
+    return "MEASURED" if values and all(isinstance(value, Estimate) for value in values) else "INCONCLUSIVE"
 
 
 def _badness(gate: GateResult) -> int:
@@ -102,7 +102,7 @@ def _correctness(evidence: Evidence, name: str, gate: GateResult | None) -> Dime
         return DimensionResult(status=gate.status, sentence=f"{gate.sentence}; {told}")
     values = [evidence.results[metric][name] for metric in requested(evidence.data) if metric in evidence.results]
     measured = bool(values) and all(isinstance(value, Estimate) for value in values)
-    return DimensionResult(status="PASS" if measured else "INCONCLUSIVE", sentence=told)
+    return DimensionResult(status="MEASURED" if measured else "INCONCLUSIVE", sentence=told)
 
 
 def _performance(evidence: Evidence, name: str) -> DimensionResult:
@@ -126,7 +126,7 @@ def _cost(evidence: Evidence, name: str) -> DimensionResult:
 def _told(results: Results, name: str, metrics: tuple[str, ...], nothing: str) -> DimensionResult:
     values = {metric: value for metric in metrics if isinstance(value := results.get(metric, {}).get(name), Estimate)}
     words = ", ".join(f"{metric} {show(value).full}" for metric, value in values.items())
-    return DimensionResult(status="PASS" if values else "NOT_MEASURED", sentence=words or nothing)
+    return DimensionResult(status="MEASURED" if values else "NOT_MEASURED", sentence=words or nothing)
 
 
 def _reliability(evidence: Evidence, name: str) -> DimensionResult:
@@ -156,7 +156,7 @@ def _sentence(evidence: Evidence, verdict: Verdict) -> str:
     ):
         quoted = ", no number of this record may be quoted" if verdict.status == "INVALID" else ""
         return f"{name}: {verdict.status}{quoted}: {worst.evidence}."
-    word = "" if verdict.status == "PASS" else f"{verdict.status}: "
+    word = "" if verdict.status in HOLDS else f"{verdict.status}: "
     gates = [gate for gate in evidence.gates if gate.status == verdict.status] or list(evidence.gates)
     gates.sort(key=lambda gate: (gate.gate != "held", lowest(measured, gate.configuration)))
     if gates:

@@ -16,7 +16,7 @@ KIND = Kind(
     },
     meanings={
         **STATUS_MEANINGS,
-        "PASS": "every host answered, and every number has an interval over rounds",
+        "MEASURED": "every host answered, and every number has an interval over rounds",
         "FAIL": "a host never answered",
         "INCONCLUSIVE": "something that was requested has no reliable number",
     },

@@ -1,7 +1,7 @@
 """What is the verdict on a network probe?
 
 FAIL: a requested host never answered.  INVALID: an audit found the record inadmissible.  INCONCLUSIVE: a requested number is missing,
-or rests on fewer than 3 rounds.  PASS: every host answered and every number has its interval; warnings may still name problems of the
+or rests on fewer than 3 rounds.  MEASURED: every host answered and every number has its interval; warnings may still name problems of the
 path.  Nothing is recommended.
 """
 
@@ -25,7 +25,7 @@ NOTHING_TO_PICK: Final = "a network probe compares no configurations of a worklo
 
 def overall(measured: RecordData, results: Results, findings: Sequence[Finding]) -> Status:
     """One status for the record."""
-    return forced(findings) or ("INCONCLUSIVE" if gaps(measured, results) else "PASS")
+    return forced(findings) or ("INCONCLUSIVE" if gaps(measured, results) else "MEASURED")
 
 
 def gaps(measured: RecordData, results: Results) -> list[str]:

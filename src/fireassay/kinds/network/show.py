@@ -128,7 +128,7 @@ def brief(view: View) -> tuple[Section, ...]:
 def _headline(view: View) -> str:
     if view.status == "INVALID":
         return f"no number counts: {answering.verdict_words(view)}"
-    if view.status != "PASS" or view.network is None:
+    if view.status != "MEASURED" or view.network is None:
         return answering.verdict_words(view)
     host = view.network.hosts[0]
     there, back = (view.value(LINK_RATE.name, f"{host}{end}") for end in ("", BACK))

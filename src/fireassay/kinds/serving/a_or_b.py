@@ -26,6 +26,7 @@ from fireassay.reports.view import Column, View
 from fireassay.units import FRACTION, RATIO
 from fireassay.verdict.comparison.a_or_b import AOrB, SameLoad
 from fireassay.verdict.comparison.types import Change
+from fireassay.verdict.types import HOLDS
 
 ROWS: Final = 5  # loads shown, so that table and plot fit a screen
 NAME: Final = 8  # characters of an engine's name in a head
@@ -36,7 +37,7 @@ DECIDED: Final = ("improved", "worse")
 def answer(view: View, rivals: AOrB) -> Answer:
     """The advice, the reason, and when to choose which."""
     load, outcome = of_load.answer(view), rivals.change.outcome if rivals.change else ""
-    passed = view.status == "PASS"
+    passed = view.status in HOLDS
     word = "faster" if outcome in DECIDED else "equivalent" if outcome == "equivalent" else ""
     return replace(
         load,
@@ -140,7 +141,7 @@ def _column(view: View, key: str) -> Column:
 
 def _choose(view: View, rivals: AOrB) -> tuple[Line, ...]:
     """Which engine at which load, where the record passes."""
-    if view.status != "PASS" or len(rivals.loads) < 2:
+    if view.status not in HOLDS or len(rivals.loads) < 2:
         return ()
     sides: dict[str, list[str]] = {rivals.a: [], rivals.b: [], "": []}
     for same in rivals.loads:

@@ -84,7 +84,7 @@ def _headline(view: View) -> str:
     if picked is not None:
         where = f"{picked.group} up to {picked.brief}" if picked.group else f"up to {picked.label}"
         return f"{where} within {objectives_words(view)}"
-    if view.status == "PASS":
+    if view.status == "MEASURED":
         return f"{_most(view)}; no objective was asked for"
     if view.status == "FAIL":
         return next((gate.sentence for gate in view.gates if gate.gate == "recovery" and gate.status == "FAIL"), _none_passes(view))

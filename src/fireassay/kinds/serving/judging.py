@@ -4,7 +4,7 @@ INVALID: an audit found that something other than the server was measured, or th
 FAIL: responses were misrouted, agreement is below the required grade, a fault was not survived, or no load passes its
 gates.  INCONCLUSIVE: the intervals straddle a requirement, or too few launches ended.  PASS: at least one load passes every
 gate, and the largest of each engine and scenario is recommended.  Without a gate (no objectives, quality or budget) there is nothing
-to pass: PASS then means that every load was measured validly, and every sentence says so.
+to pass: MEASURED, if every load was measured validly.
 
 Up to which load the objectives are met: the value and its interval are those of the metric `capacity`, so that a record reports one number.
 Only the bracket is certain: the largest load that met the objectives in at least half of the blocks and the next one, which did not;
@@ -106,7 +106,7 @@ def status(evidence: Evidence, _: tuple[Recommendation, ...] = ()) -> Status:
     if (already := forced(findings, gates)) is not None:
         return already
     if not gated(gates):
-        return "PASS" if not unmeasured(data, evidence.results) else "INCONCLUSIVE"
+        return "MEASURED" if not unmeasured(data, evidence.results) else "INCONCLUSIVE"
     standings = [admissible(name, findings, gates) for name in data.configurations]
     if "PASS" in standings:
         return "PASS"

@@ -331,7 +331,7 @@ def _performance(results: Results, name: str, findings: Sequence[Finding], gates
     few = next((value.n_launches for metric in MEASURED if isinstance(value := results.get(metric, {}).get(name), Estimate)), 0)
     if few < MIN_LAUNCHES:
         return DimensionResult(status="INCONCLUSIVE", sentence="; ".join((*numbers, too_few(few))))
-    return DimensionResult(status="PASS", sentence="; ".join((*numbers, "no objective was requested")))
+    return DimensionResult(status="MEASURED", sentence="; ".join((*numbers, "no objective was requested")))
 
 
 def _cost(results: Results, name: str, gates: Mapping[str, GateResult]) -> DimensionResult:
@@ -341,10 +341,10 @@ def _cost(results: Results, name: str, gates: Mapping[str, GateResult]) -> Dimen
     if "budget" in gates:
         return DimensionResult(status=gates["budget"].status, sentence="; ".join((gates["budget"].sentence, *costs, joules)))
     if costs:
-        return DimensionResult(status="PASS", sentence="; ".join((*costs, joules)))
+        return DimensionResult(status="MEASURED", sentence="; ".join((*costs, joules)))
     absent = next((v for metric in COSTS if isinstance(v := results.get(metric, {}).get(name), Absent)), None)
     why = f"cost: {absent.detail}" if absent is not None else "cost was not measured"
-    return DimensionResult(status="PASS" if energy else "NOT_MEASURED", sentence=f"{why}; {joules}")
+    return DimensionResult(status="MEASURED" if energy else "NOT_MEASURED", sentence=f"{why}; {joules}")
 
 
 def _reliability(results: Results, name: str, findings: Sequence[Finding], gates: Mapping[str, GateResult]) -> DimensionResult:

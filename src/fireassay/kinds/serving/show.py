@@ -32,7 +32,7 @@ from fireassay.reports.view import Column, LaunchRow, View
 from fireassay.spec.plan import Configuration, targets_of
 from fireassay.spec.sections.serving import Serving
 from fireassay.verdict.judge import Judgement
-from fireassay.verdict.types import DIMENSIONS
+from fireassay.verdict.types import DIMENSIONS, HOLDS
 
 if TYPE_CHECKING:
     from fireassay.verdict.comparison.a_or_b import AOrB
@@ -202,7 +202,7 @@ def _reasons(view: View) -> tuple[Bullet, ...]:
     groups: dict[tuple[str, str, str], dict[str, list[str]]] = {}
     for row in view.vector:
         for dimension in DIMENSIONS:
-            if (cell := row.cells[dimension]).status != "PASS":
+            if (cell := row.cells[dimension]).status not in HOLDS:
                 groups.setdefault((dimension, cell.status, cell.word), {}).setdefault(cell.sentence, []).append(row.column.key)
     return tuple(
         record.reason(view, dimension, status, word, _example(view, sentences), [key for keys in sentences.values() for key in keys])

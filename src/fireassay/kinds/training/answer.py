@@ -29,7 +29,7 @@ from fireassay.reports.charts.model import Edge, Interval, intervals
 from fireassay.reports.page import Answer, Cell, Chart, Head, Line, Mark, Next, Number, Part, Section, Sum, Table, Tile, Words
 from fireassay.reports.view import Column, View
 from fireassay.reports.words import DIMENSION_TITLES
-from fireassay.verdict.types import Status
+from fireassay.verdict.types import HOLDS, WORST_FIRST, Status
 
 PROCESSORS: Final = "bottleneck_processors"  # the audit that explains computing which cannot shrink
 TIMES: Final = (STEP_TIME.name, WALL_TIME.name)
@@ -109,7 +109,7 @@ def _quality_words(view: View) -> Iterator[str]:
             yield "Quality was not measured, so nothing can be recommended."
         return
     cells = [row.cells["correctness"].status for row in view.vector]
-    if all(status == "PASS" for status in cells):
+    if HOLDS.issuperset(cells):
         name = view.quality_metric  # of a word of the language the first letter may be changed, of an identifier none
         yield f"{name.capitalize() if name.isalpha() and name.islower() else name} is held at every worker count."
 
@@ -313,22 +313,13 @@ def _tile(view: View, dimension: str) -> Tile:
         return Tile(title=title, mark=mark("NOT_MEASURED", "not asked"), text=_unasked(dimension), target=target)
     statuses = {column.key: found.status for column, found in cells}
     column = _focus(view)
-    worst: Status = next((status for status in (*answering.WORST, "PASS") if status in statuses.values()), "NOT_MEASURED")
+    worst: Status = next((status for status in WORST_FIRST if status in statuses.values()), "NOT_MEASURED")
     status = _of_performance(view, statuses) if dimension == "performance" else worst
     cell = next((found for other, found in cells if other == column and found.status != "NOT_MEASURED"), None)
     cell = cell or next((found for _, found in reversed(cells) if found.status == worst), cells[-1][1])
     big, small = _big(view, dimension, column)
     clauses = [clause for clause in cell.sentence.split("; ") if not big or big.rstrip("×") not in clause] or [cell.sentence]
-    ungated = dimension == "cost" and status == "PASS" and not any(row.gate == "budget" for row in view.gates)
-    return Tile(
-        title=title,
-        mark=Mark(word="no gate", tone="absent") if ungated else mark(status),
-        text=answering.shortened(clauses[0]),
-        big=big,
-        small=small,
-        marks=marks,
-        target=target,
-    )
+    return Tile(title=title, mark=mark(status), text=answering.shortened(clauses[0]), big=big, small=small, marks=marks, target=target)
 
 
 def _focus(view: View) -> Column:

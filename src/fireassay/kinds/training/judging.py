@@ -2,13 +2,13 @@
 
 INVALID (an audit found the record inadmissible) > FAIL (distribution gave a wrong result, a fault was not survived, or the
 required worker count is not admissible) > INCONCLUSIVE (nothing can be recommended on this evidence, or only the base while a
-larger count is undecided) > NO_GAIN (the base is recommended, every other count is decided against) > PASS (a larger count is
-recommended, the required one is admissible, or only one was measured).
+larger count is undecided) > NO_GAIN (the base is recommended, every other count is decided against) > GAIN (a larger count is
+recommended).  PASS: the required count is admissible, or the only one that was measured passes its gates; MEASURED: it had none.
 
 Recommended is the largest worker count that is faster than the base and passes every gate (`knee` in docs/definitions.md).  The other goals
 need quality held and nothing wrong found, whatever the efficiency: cheapest (cost per item, else per run), fastest (time per unit of work),
 and the largest under the deadline or the budget.  A configuration whose quality is not held is never picked.  With `verdict.only`, quality
-is required only if correctness is requested or scores are named; requested dimensions must be measured.
+is required only if correctness is requested by name or scores are named; requested dimensions must be measured.
 
 The quotable sentence has the number, its interval and its conditions, or says why there is none; it names the dimensions that were not
 measured.
@@ -41,15 +41,24 @@ def status(evidence: Evidence, recommendations: tuple[Recommendation, ...]) -> S
     if required is not None:
         return standing(evidence, configuration_name(required))
     if (picked := recommendations[0].configuration) is not None:
-        return _gain(evidence) if picked == data.base else "PASS"
+        if picked == data.base:
+            return _of_base(evidence)
+        return "GAIN" if "performance" in data.experiment.verdict.wanted else _held_or_measured(evidence)
     hopeless = all(admissible(name, findings, gates) == "FAIL" for name in data.configurations)
     return "FAIL" if hopeless else "INCONCLUSIVE"
 
 
-def _gain(evidence: Evidence) -> Status:
+def _of_base(evidence: Evidence) -> Status:
     """The status of a record whose base is recommended."""
     others = {standing(evidence, name) for name in evidence.data.configurations if name != evidence.data.base}
-    return "PASS" if not others else "NO_GAIN" if others == {"FAIL"} else "INCONCLUSIVE"
+    if not others:
+        return _held_or_measured(evidence)
+    return "NO_GAIN" if others == {"FAIL"} else "INCONCLUSIVE"
+
+
+def _held_or_measured(evidence: Evidence) -> Status:
+    """The status where nothing asks for speed: was anything else required?"""
+    return "PASS" if any(gate.gate != "efficiency" for gate in evidence.gates) else "MEASURED"
 
 
 # ---- the recommended configuration -----------------------------------------------------------------------------------
@@ -73,8 +82,8 @@ def gains(measured: RecordData, results: Results, configuration: str) -> Status:
 
 
 def _lacks_quality(measured: RecordData) -> bool:
-    """True if quality is requested but no score is named to judge it by."""
-    return measured.experiment.quality is None and "correctness" in measured.experiment.verdict.wanted
+    """True if quality was requested by name, but no score is named to judge it by. Who asks for speed gets speed."""
+    return measured.experiment.quality is None and "correctness" in measured.experiment.verdict.only
 
 
 def recommend(evidence: Evidence, vector: Vector = MappingProxyType({})) -> tuple[Recommendation, ...]:
@@ -205,8 +214,8 @@ def _requested(measured: RecordData) -> str:
 
 def _undecided(measured: RecordData, gates: Sequence[GateResult], picked: Recommendation) -> str:
     """The undecided part: the required worker count, or any recommendation."""
-    required, dimensions = measured.experiment.gates.required_workers, measured.experiment.verdict.wanted
-    if required is None or (measured.experiment.quality is None and "correctness" in dimensions):
+    required = measured.experiment.gates.required_workers
+    if required is None or _lacks_quality(measured):
         return picked.sentence
     configuration = configuration_name(required)
     reasons = [gate.sentence for gate in gates if gate.configuration == configuration and gate.status != "PASS"]

@@ -33,7 +33,7 @@ class Record(JsonObject):  # of `View`
 
 
 class Verdict(JsonObject):  # of `View`
-    status: str = key("`PASS`, `NO_GAIN`, `FAIL`, `INCONCLUSIVE`, `INVALID` or `NOT_MEASURED`")
+    status: str = key("`PASS`, `GAIN`, `NO_GAIN`, `MEASURED`, `FAIL`, `INCONCLUSIVE`, `INVALID` or `NOT_MEASURED`")
     sentence: str = key("the sentence that may be quoted")
     recommended: str | None = key("the recommended configuration; null where none qualifies")
     asked: list[str] = key("the requested dimensions (`verdict.only`); the others are listed below too", "wanted")

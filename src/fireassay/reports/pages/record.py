@@ -38,7 +38,7 @@ from fireassay.reports.pages.profile import launch_lines
 from fireassay.reports.view import Cell as DimensionCell
 from fireassay.reports.view import Column, Fact, LaunchRow, MetricRow, View
 from fireassay.reports.words import DIMENSION_TITLES, WHOLE
-from fireassay.verdict.types import DIMENSIONS
+from fireassay.verdict.types import DIMENSIONS, HOLDS
 
 SEVERITIES: Final[dict[str, Tone]] = {"invalid": "void", "fail": "bad", "warning": "open", "note": "absent"}
 SIGNS: Final = {"invalid": "!", "warning": "!", "note": "i"}
@@ -103,7 +103,7 @@ def _reasons(view: View) -> tuple[Bullet, ...]:
     shared: dict[tuple[str, str, str, str], list[str]] = {}
     for row in view.vector:
         for dimension in view.dimensions:
-            if (cell := row.cells[dimension]).status != "PASS":
+            if (cell := row.cells[dimension]).status not in HOLDS:
                 shared.setdefault((dimension, cell.status, cell.word, cell.sentence), []).append(row.column.key)
     return tuple(reason(view, dimension, status, word, sentence, keys) for (dimension, status, word, sentence), keys in shared.items())
 

@@ -39,7 +39,7 @@ def test_fewer_than_five_launches_are_a_warning_for_each_configuration() -> None
     judgement = judged(good(blocks=4))
     assert rules(judgement) == {"few_launches": ["workers=1", "workers=2"]}
     assert {finding.severity for finding in judgement.verdict.findings} == {"warning"}
-    assert judgement.verdict.status == "PASS"
+    assert judgement.verdict.status == "GAIN"
 
 
 def test_a_record_that_only_profiles_has_no_launches_too_few() -> None:
@@ -57,7 +57,7 @@ def test_a_failed_launch_is_named_with_its_reason_and_does_not_count() -> None:
     assert rules(judgement) == {"failed_launches": ["workers=2"]}
     (finding,) = judgement.verdict.findings
     assert finding.evidence == "2 launches did not succeed; the first (launch 10): the script exited with 3"
-    assert judgement.verdict.status == "PASS"
+    assert judgement.verdict.status == "GAIN"
 
 
 def test_an_aborted_launch_was_tried_again_and_is_not_named() -> None:

@@ -79,7 +79,7 @@ def test_another_first_loss_is_a_warning() -> None:
     judgement = judged(with_first_loss(1.01))
     assert rules(judgement) == {"first_loss_differs": ["workers=2"]}
     assert judgement.verdict.findings[0].severity == "warning"
-    assert judgement.verdict.status == "PASS"
+    assert judgement.verdict.status == "GAIN"
 
 
 @pytest.mark.slow
