@@ -199,7 +199,7 @@ def test_many_errors_without_a_limit_leave_reliability_open() -> None:
 )
 def test_simulated_records_are_judged_with_numbers_of_every_load(how: dict[str, Any]) -> None:
     judgement = judge(simulated(**{"rate": (4.0, 8.0), **how}).measured())
-    assert judgement.verdict.status in ("MEASURED", "INCONCLUSIVE")
+    assert judgement.verdict.status in ("PASS", "INCONCLUSIVE")
     assert all(isinstance(value, Estimate) for value in judgement.results["request_throughput"].values())
 
 
