@@ -110,7 +110,10 @@ def test_a_filter_that_fits_nothing_says_what_there_is(root: Path, capsys: pytes
     ("flag", "allowed"),
     [
         ("--kind", "calls, collectives, evaluation, network, serving, training"),
-        ("--verdict", "damaged, fail, failed, inconclusive, interrupted, invalid, no gain, not judged, not measured, pass, running"),
+        (
+            "--verdict",
+            "damaged, fail, failed, gain, inconclusive, interrupted, invalid, measured, no gain, not judged, not measured, pass, running",
+        ),
         ("--workload", "complete, interrupted"),
     ],
 )

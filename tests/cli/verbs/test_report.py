@@ -58,11 +58,11 @@ def stored(made: Handmade, root: Path, *, state: str = "complete") -> Path:
     ("made", "state", "status", "code"),
     some(
         [
-            (good(), "complete", "PASS", 0),
+            (good(), "complete", "GAIN", 0),
             (good(gates=Gates(deadline_s=1.0)), "complete", "FAIL", 1),
             (good(), "failed", "INVALID", 3),
             (good(), "interrupted", "INVALID", 3),
-            (good(quality=None), "complete", "INCONCLUSIVE", 4),
+            (good(blocks=2), "complete", "INCONCLUSIVE", 4),
         ],
         3,
         rows=True,

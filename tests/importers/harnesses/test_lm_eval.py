@@ -110,7 +110,7 @@ def test_the_judged_score_is_theirs_under_its_own_name_with_an_interval(real: Ca
     totals = results_of(REAL / "tiny")["results"]["sums_mc"]
     assert value(judgement, "acc", "tiny") == pytest.approx(totals["acc,none"], abs=1e-12)
     assert judgement.metrics["acc"].title == "acc"
-    assert judgement.verdict.status == "PASS"
+    assert judgement.verdict.status == "MEASURED"
 
 
 def test_a_score_named_as_ours_is_still_theirs(real: Callable[[str], RecordData]) -> None:
@@ -177,7 +177,7 @@ def test_replies_that_lm_eval_left_empty_are_counted_and_not_admissible(real: Ca
 
 def test_empty_replies_may_be_allowed(tmp_path: Path) -> None:
     judgement = judge(imported(tmp_path, REAL / "failing", most_failed=0.99))
-    assert judgement.verdict.status == "PASS"
+    assert judgement.verdict.status == "MEASURED"
     assert [found.severity for found in judgement.verdict.findings if found.rule == "empty_replies"] == ["warning"]
 
 
