@@ -190,6 +190,34 @@ def test_weights_and_generators_are_what_they_are_without_a_probe() -> None:
 
 
 @pytest.mark.torch
+@pytest.mark.parametrize("names", [("module",), ("_forward_module", "_original_module"), ("_orig_mod",)])
+def test_a_wrapper_by_hand_is_no_part_of_the_names(names: tuple[str, ...]) -> None:
+    """One worker's script often trains the module itself: the same model must have the same names and hashes."""
+    import torch
+
+    from fireassay.instruments.fingerprints import model_hash
+
+    model, wrapper = network(), torch.nn.Module()
+    for name in names:  # Fabric's holds it twice
+        setattr(wrapper, name, model)
+    assert model_hash.each_parameter(wrapper, named=True) == model_hash.each_parameter(model, named=True)
+    assert [*model_hash.hashes(wrapper)] == [*model_hash.hashes(model)]
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("more", ["parameter", "module", "buffer"])
+def test_a_module_that_has_more_than_the_one_inside_is_no_wrapper(more: str) -> None:
+    import torch
+
+    from fireassay.instruments.fingerprints.model_hash import unwrap
+
+    has = {"parameter": torch.nn.Parameter(torch.ones(1)), "module": torch.nn.Linear(1, 1), "buffer": torch.nn.BatchNorm1d(1, affine=False)}
+    holder = torch.nn.Module()
+    holder.module, holder.more = network(), has[more]
+    assert unwrap(holder) is holder
+
+
+@pytest.mark.torch
 def test_a_single_changed_bit_changes_the_digits_of_its_parameter_alone() -> None:
     import torch
 
