@@ -20,8 +20,7 @@ from typing import Any
 
 LARGE = 0.4  # of the parameters' bytes: half precision moves half
 OFTEN = 4
-# Wrappers that add a prefix to the plain model's parameter names.
-_WRAPPERS = {"DistributedDataParallel": "module", "DataParallel": "module", "OptimizedModule": "_orig_mod"}
+_INSIDE = ("module", "_orig_mod", "_forward_module")  # what wrappers call the plain model: torch's and most by hand, torch.compile, Fabric
 
 
 class Watch:
@@ -97,10 +96,16 @@ class Watch:
 
 
 def unwrap(model: Any) -> Any:
-    """The user's own module inside DistributedDataParallel, DataParallel and torch.compile."""
-    while type(model).__name__ in _WRAPPERS:
-        model = getattr(model, _WRAPPERS[type(model).__name__])
+    """The user's own module inside DistributedDataParallel, torch.compile and other wrappers, which only add a prefix to its names."""
+    while (inside := next((part for name in _INSIDE if (part := getattr(model, "_modules", {}).get(name)) is not None), None)) is not None:
+        if _tensors(inside) != _tensors(model):
+            break
+        model = inside
     return model
+
+
+def _tensors(model: Any) -> set[int]:
+    return {id(tensor) for own in (model.parameters(), model.buffers()) for tensor in own}
 
 
 def _of_part(what: str) -> str:
