@@ -350,3 +350,18 @@ def test_declared_data_parallelism_is_judged_as_such() -> None:
     for number, row in enumerate(one.rows["launches"]):
         hashed(one, number, {0: "aa", 1: "bc"}, workers=row[4])
     assert "gradients_not_synchronised" in {f.rule for f in judge(one.measured()).verdict.findings}
+
+
+# ---- same_model ----
+# same_model: the names of what is trained, but for what wrappers add inside of the model.
+
+
+@pytest.mark.parametrize(
+    ("names", "faults"),
+    [(["bottom.module.0.weight", "top._orig_mod.weight"], 0), (["module.bottom.0.weight", "module.top.weight"], 0), (["bottom.0.weight"], 1)],
+)
+def test_parts_that_are_wrapped_are_the_same_model(names: list[str], faults: int) -> None:
+    one = made("data", ddp=[2])
+    for number, own in enumerate((["bottom.0.weight", "top.weight"], names)):
+        one.fingerprint(number, "parameter_names", "\n".join(own))
+    assert [f.rule for f in catalog.load("verdict.audits", "same_model").examine(one.measured(), {})] == ["another_model"] * faults
