@@ -358,7 +358,11 @@ def test_declared_data_parallelism_is_judged_as_such() -> None:
 
 @pytest.mark.parametrize(
     ("names", "faults"),
-    [(["bottom.module.0.weight", "top._orig_mod.weight"], 0), (["module.bottom.0.weight", "module.top.weight"], 0), (["bottom.0.weight"], 1)],
+    [
+        (["bottom.module.0.weight", "top._orig_mod.weight"], 0),
+        (["module.bottom.0.weight", "module.top.weight"], 0),
+        (["bottom.0.weight"], 1),
+    ],
 )
 def test_parts_that_are_wrapped_are_the_same_model(names: list[str], faults: int) -> None:
     one = made("data", ddp=[2])

@@ -96,23 +96,32 @@ def examine_unwrapped(measured: RecordData, _: Results) -> Iterator[Finding]:
         yield Finding("unwrapped_parameters_differ", "fail", name, evidence, remedy)
 
 
+# What wrappers add to the names of the parameters inside: data parallelism, torch.compile, Fabric, FSDP1, activation checkpointing.
+WRAPPED: Final = frozenset({"module", "_orig_mod", "_forward_module", "_fsdp_wrapped_module", "_checkpoint_wrapped_module"})
+
+
 @AUDITS.add("same_model", "Do all worker counts train the same model?", title="another model with several workers")
 def examine_model(measured: RecordData, _: Results) -> Iterator[Finding]:
     """A fault per configuration under data parallelism whose model has other trained parameters than one worker's: then no gradient is
-    compared either (tied weights that were copied, a part that is built or frozen by the worker count).
+    compared either (tied weights that were copied, a part that is built or frozen by the worker count). Names that wrappers add do not count.
     """
     rows = measured.table("fingerprints").filter((pl.col("what") == "parameter_names") & (pl.col("rank") == 0))
     named = rows.join(measured.timed.select("launch", "configuration", "workers"), on="launch").sort("launch")
     models = dict(named.unique("configuration", keep="first", maintain_order=True).select("configuration", "text").iter_rows())
-    right = set(models.get(configuration_name(1), "").splitlines())
+    right = _own_names(models.get(configuration_name(1), ""))
     for name, text in models.items():
-        here = set(text.splitlines())
+        here = _own_names(text)
         if right and here != right and parallelism(measured, name).kind == "data" and not why_not(measured, name, "gradients"):
             parts = [
                 f"{word} {', '.join(some[:3])}" for word, some in (("also", sorted(here - right)), ("not", sorted(right - here))) if some
             ]
             evidence = f"the model trains {' and '.join(parts)}, unlike one worker's: {len(here)} parameters, one worker's {len(right)}"
             yield Finding("another_model", "fail", name, evidence, "build, tie and freeze the same parameters for every worker count")
+
+
+def _own_names(text: str) -> set[str]:
+    """Of the parameters, one per line, without what wrappers add."""
+    return {".".join(part for part in line.split(".") if part not in WRAPPED) for line in text.splitlines()}
 
 
 def _replicas_launches(apart: pl.DataFrame) -> str:
