@@ -92,7 +92,7 @@ def blocks(paragraphs: Sequence[str]) -> str:
 def command_line() -> str:
     """The verbs with their help."""
     verbs = [f"## assay {name}\n\n{text_block(verb_help(name))}" for name in catalog.names("cli.verbs")]
-    return page("Command line", "src/fireassay/cli", text_block(cli.help_text()), *verbs)
+    return page("Command line", "src/fireassay/cli", text_block(cli.help_text()), text_block(cli.whole_help()), *verbs)
 
 
 def verb_help(name: str) -> str:

@@ -41,7 +41,7 @@ def parser(verb: str) -> Parser:
 
 
 def test_help_names_every_verb_once_and_every_exit_code() -> None:
-    text = assay("--help").stdout
+    text = assay("help", "--all").stdout
     rows = [line.split() for line in text.splitlines()]
     assert [name for name in VERBS if sum(row[:1] == [name] for row in rows) != 1] == []
     assert [code for code in EXIT_CODES if [str(code)] not in [row[:1] for row in rows]] == []
@@ -50,7 +50,32 @@ def test_help_names_every_verb_once_and_every_exit_code() -> None:
 def test_the_summaries_in_help_are_the_verbs_own() -> None:
     own = {verb: catalog.load("cli.verbs", verb) for verb in VERBS}
     assert [verb for verb, made in own.items() if made.name != verb or made.group not in cli.GROUPS] == []
-    assert [verb for verb, made in own.items() if f"{made.summary}\n" not in cli.help_text()] == []
+    text = " ".join(cli.whole_help().split())
+    assert [verb for verb, made in own.items() if f"{verb} {made.summary} " not in text] == []
+
+
+def test_help_begins_with_the_verbs_that_most_people_need() -> None:
+    lines = assay("--help").stdout.splitlines()
+    own = {verb: catalog.load("cli.verbs", verb) for verb in VERBS}
+    front = sorted((made for made in own.values() if made.front), key=lambda made: made.front)
+    assert [line.split(maxsplit=1) for line in lines if line.startswith("  ")] == [[made.name, made.summary] for made in front]
+    assert len({made.front for made in front}) == len(front), "no two verbs have one line"
+    assert {"run", "load", "score", "compare", "audit", "report", "list"} <= {made.name for made in front}
+    assert lines[-1].startswith("more: assay help --all")
+
+
+def test_no_line_of_either_help_is_wider_than_80_columns() -> None:
+    assert [line for text in (cli.help_text(), cli.whole_help()) for line in text.splitlines() if len(line) > 80] == []
+
+
+@pytest.mark.parametrize("words", [("help",), ("-h",)])
+def test_help_is_also_a_word(words: tuple[str, ...]) -> None:
+    assert assay(*words).stdout == assay("--help").stdout
+
+
+def test_help_of_a_verb_is_also_asked_for_in_the_order_of_git() -> None:
+    assert assay("help", "list").stdout == assay("list", "--help").stdout
+    assert assay("help", "lsit").stderr == assay("lsit").stderr
 
 
 def test_every_verb_explains_itself_with_an_example() -> None:

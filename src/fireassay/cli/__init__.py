@@ -24,11 +24,12 @@ if TYPE_CHECKING:
     from fireassay.cli.support.verb import Parser, Verb
 
 GROUPS = ("measure", "judge", "records", "instrument")
-HEAD = """\
-usage: assay VERB [options]     (assay VERB --help explains one verb)
-
-The measuring instrument for distributed AI: one experiment in, one sealed record out,
-a verdict on correctness, performance, cost and reliability.
+USAGE = "usage: assay VERB ...           assay VERB --help teaches one\n"
+MORE = "more: assay help --all (collectives, timing, tuning, evaluation, import ...)"
+HEAD = f"""\
+{USAGE}
+The measuring instrument for distributed AI: one experiment in, one sealed
+record out, a verdict on correctness, performance, cost and reliability.
 """
 
 QUESTIONS = """\
@@ -97,9 +98,8 @@ def _dispatch(words: list[str]) -> int:
     if not words:  # an empty variable in a script must not look like success
         print(questions())
         return 2
-    if words[0] in ("-h", "--help"):
-        print(help_text())
-        return 0
+    if words[0] in ("-h", "--help", "help"):
+        return _help(words[1:])
     if words[0] in ("-V", "--version"):
         print(f"assay {__version__}")
         return 0
@@ -137,19 +137,45 @@ def questions() -> str:
     return f"{QUESTIONS}{demo if 'demo' in catalog.names('cli.verbs') else ''}All verbs: assay --help"
 
 
+def _help(words: list[str]) -> int:
+    """`assay help`, `assay help --all`, `assay help VERB`."""
+    if words and words[0] != "--all":
+        return _dispatch([words[0], "--help"])
+    print(whole_help() if words else help_text())
+    return 0
+
+
 def help_text() -> str:
-    """The output of `assay --help`."""
-    cards = {name: _card(name) for name in catalog.names("cli.verbs")}
+    """The output of `assay --help`: the verbs that most people need, each with the question it answers."""
+    front = {name: card for name, card in _cards().items() if card.get("front")}
+    width = max(map(len, front), default=0)
+    rows = [f"  {name:<{width}}  {front[name]['summary']}" for name in sorted(front, key=lambda name: front[name]["front"])]
+    return "\n".join([USAGE, *rows, "", MORE])
+
+
+def whole_help() -> str:
+    """The output of `assay help --all`: every verb in its group, and the exit codes."""
+    cards = _cards()
     width = max(map(len, cards), default=0)
     lines = [HEAD]
     for group in GROUPS:
-        members = [f"  {name:<{width}}  {card['summary']}" for name, card in cards.items() if card["group"] == group]
+        members = [_row(name, card["summary"], width) for name, card in cards.items() if card["group"] == group]
         lines += [f"{group}:", *members, ""] if members else []
-    return "\n".join([*lines, "exit codes:", *(f"  {code:>3}  {meaning}" for code, meaning in EXIT_CODES.items())])
+    return "\n".join([*lines, "exit codes:", *(_row(f"{code:>3}", meaning, 3) for code, meaning in EXIT_CODES.items())])
 
 
-def _card(name: str) -> dict[str, str]:
-    """The string literals in `VERB = Verb(...)` of a verb's file, read without importing it."""
+def _row(name: str, text: str, width: int) -> str:
+    from textwrap import fill  # deferred: `assay --help` needs no regular expressions
+
+    return fill(text, 80, initial_indent=f"  {name:<{width}}  ", subsequent_indent=" " * (width + 4), break_on_hyphens=False)
+
+
+def _cards() -> dict[str, dict[str, Any]]:
+    return {name: _card(name) for name in catalog.names("cli.verbs")}
+
+
+def _card(name: str) -> dict[str, Any]:
+    """The literals in `VERB = Verb(...)` of a verb's file, read without importing it."""
     path = os.path.join(os.path.dirname(__file__), "verbs", f"{name}.py")
     with open(path, encoding="utf-8") as file:
         _, start, rest = file.read().partition("\nVERB = ")
@@ -158,7 +184,7 @@ def _card(name: str) -> dict[str, str]:
 
 
 def _group(words: list[str]) -> str:
-    return _card(words[0])["group"] if words and words[0] in catalog.names("cli.verbs") else ""
+    return str(_card(words[0])["group"]) if words and words[0] in catalog.names("cli.verbs") else ""
 
 
 def _unknown(word: str) -> int:

@@ -1,7 +1,7 @@
 """What must a verb's file declare, which flags do several verbs share, and what does a verb say of itself on one screen?
 
-One file holds one `VERB`; its stem is the verb.  `assay --help` reads `group` and `summary` from the file's text, so the file says
-`VERB = Verb(...)` with both as literals.  What only the work needs is imported in `run`: help and a wrong flag need no Polars.
+One file holds one `VERB`; its stem is the verb.  `assay --help` reads `group`, `summary` and `front` from the file's text, so the file says
+`VERB = Verb(...)` with them as literals.  What only the work needs is imported in `run`: help and a wrong flag need no Polars.
 
 The one screen (`--help`): first sentence, three examples, the flags that most people use, exit codes.  Sentence and examples are the
 beginning of the verb's description, the flags' texts are those of its parser, and which flags are usual the verb declares (`Verb.usual`).
@@ -41,7 +41,8 @@ class Verb:
 
     name: str
     group: Group
-    summary: str  # one line, shown by `assay --help`
+    summary: str  # one line, shown by `assay help --all`
+    front: int = 0  # its line in `assay --help`, from 1; 0: most people do without it
     description: str  # what it does: a sentence, examples, then the rest; `--help` shows the beginning, `--help-all` everything
     add_arguments: Callable[[argparse.ArgumentParser], None]
     run: Callable[[argparse.Namespace], int]  # returns the exit code; raises AssayError for known errors

@@ -93,7 +93,8 @@ def exit_code(comparison: Comparison, *, by_quality: bool = False) -> int:
 VERB = Verb(
     name="compare",
     group="judge",
-    summary="compare records: faster, slower, equivalent, undecided or not comparable",
+    summary="two records, or two settings of one",
+    front=5,
     description="""Compare records with the first one, metric by metric, at launch level. Refused unless all conditions agree except those under
 study; the error gives the field, both values and the remedy.
 

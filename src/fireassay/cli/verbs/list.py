@@ -178,7 +178,8 @@ def _of_store(arguments: argparse.Namespace) -> tuple[Callable[[], Page], Callab
 VERB = Verb(
     name="list",
     group="records",
-    summary="list the records of a folder with their verdicts and deciding numbers",
+    summary="all records",
+    front=8,
     description="""List the records of a folder, the newest first: age, name, kind, verdict, and the number that decided, with its interval.
 
     assay list                                 # the newest records below ./records

@@ -83,7 +83,8 @@ def _one_engine(experiment: Experiment) -> tuple[str, ...]:
 VERB = Verb(
     name="load",
     group="measure",
-    summary="put a load on an LLM serving engine: latency, goodput, saturation, correctness",
+    summary="put a load on an engine, or on two",
+    front=2,
     description="""Put a load on a serving engine, seal a record of every request, judge it and show the verdict.
 
     assay load URL --model M --check            how the server answers, in ten requests

@@ -74,7 +74,8 @@ def _unasked(output: Path | None) -> str:
 VERB = Verb(
     name="report",
     group="judge",
-    summary="judge a record again and show it: terminal, HTML, Markdown, JSON, Excel",
+    summary="show a record: terminal, HTML, Excel, LaTeX, Markdown, JSON",
+    front=7,
     description="""Judge a record and show it. Works at any time, from the record alone, without torch.
 
     assay report latest                  the terminal report of the newest record in ./records

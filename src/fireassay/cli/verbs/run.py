@@ -44,7 +44,8 @@ def _run(arguments: argparse.Namespace) -> int:
 VERB = Verb(
     name="run",
     group="measure",
-    summary="run an experiment: one sealed record, judged and reported",
+    summary="train with 1, 2, 4 workers: is it right, faster, worth it?",
+    front=1,
     description="""Run an experiment, seal its record, judge it and show the verdict.
 
     assay run digits.toml                    an experiment file

@@ -34,7 +34,8 @@ def _run(arguments: argparse.Namespace) -> int:
 VERB = Verb(
     name="score",
     group="measure",
-    summary="score a file of answers: exact match, F1, ROUGE, BLEU ..., with intervals, and held or not",
+    summary="score answers: held, degraded, undecided",
+    front=3,
     description="""Score answers that exist already, seal a record of every item, and judge it. Nothing is sent.
 
     assay score answers.jsonl --metric rouge_l,bleu,f1 --reference gold
