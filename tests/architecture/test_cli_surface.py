@@ -7,9 +7,10 @@ from fireassay import catalog, cli
 # of every verb that shows results: see fireassay.cli.support.output
 FORMATS = "--json --excel --html --junit --latex --markdown --format --full"
 OUTPUT = f"{FORMATS} --output"
+OF_A_TABLE = "--tolerance --efficiency --deadline --budget --work --scaling --use --where --predict"
 # verb -> positional words in capitals and flags, in the order of its help
 SURFACE = {
-    "audit": f"TARGET {OUTPUT} --root",
+    "audit": f"TARGET {OF_A_TABLE} {OUTPUT} --root",
     "check": (
         "RECORD --against --history --root --varying --force --primary --at --margin --day-to-day --all --accept --confirm "
         "--baseline-folder --folder --blocks --show --trust --json --excel --html --latex --format --full --output --junit --markdown --push"
@@ -50,7 +51,7 @@ SURFACE = {
     "report": "RECORD --json --format --page --output --full --root",  # and one flag for each page and format
     "reproduce": f"RECORD --against --folder --root --history --day-to-day --force --dry-run --trust {OUTPUT}",
     "resume": f"RECORD --root --force --trust {OUTPUT}",
-    "rubric": f"TABLE --tolerance --efficiency --deadline --budget --work --scaling --use --where --predict {OUTPUT}",
+    "rubric": f"TABLE {OF_A_TABLE} {OUTPUT}",
     "run": (
         "EXPERIMENT --workers --launches --seed --confidence --precision --at-most --repeat --name "
         "--runner --work --parallelism --env --steps --fresh-folder --scaling --base --time "

@@ -88,3 +88,23 @@ def test_a_secret_in_a_claim_reaches_neither_the_answer_nor_an_error(
     assert planted not in shown
     assert main(["audit", str(wrong)]) == 2
     assert planted not in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("flags", [(), ("--efficiency", "0.9", "--deadline", "100"), ("--json",)])
+def test_a_table_is_judged_as_rubric_does_it(repository: Path, capsys: pytest.CaptureFixture[str], flags: tuple[str, ...]) -> None:
+    table = str(repository / "examples" / "rubric" / "scaling.csv")
+    code = main(["rubric", table, *flags])
+    expected = capsys.readouterr().out
+    assert main(["audit", table, *flags]) == code
+    assert capsys.readouterr().out == expected
+
+
+def test_a_missing_table_is_not_looked_up_as_a_record(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["audit", "timings.csv"]) == 2
+    assert "timings.csv" in (text := capsys.readouterr().err)
+    assert "record" not in text
+
+
+def test_a_flag_of_tables_is_refused_with_a_claim(repository: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["audit", str(repository / "examples" / "claims" / "sound.toml"), "--deadline", "60"]) == 2
+    assert "--deadline: found a flag for tables" in capsys.readouterr().err

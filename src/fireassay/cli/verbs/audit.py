@@ -1,4 +1,4 @@
-"""`assay audit`: which pitfalls does this record, or this published claim, fall into?"""
+"""`assay audit`: which pitfalls does this record, this published claim or this table of timings fall into?"""
 
 from __future__ import annotations
 
@@ -7,31 +7,42 @@ from pathlib import Path
 
 from fireassay.cli.support.output import Output, add_formats, emit
 from fireassay.cli.support.verb import A_RECORD, Verb, add_root
+from fireassay.cli.verbs import rubric
+from fireassay.errors import refuse
 from fireassay.exit_codes import EXIT_OF_STATUS
 
 EXIT_OF_CLAIM = {"sound": 0, "unsound": 1, "cannot be judged": 4}
+TABLES = (".csv", ".tsv", ".md")
 DESCRIPTION = """\
 List the pitfalls that a record or a published claim falls into: weak baseline, apples to oranges, cherry-picked run,
 cold start, too few trials, tail blindness, silent violation of an objective, and others; each with its evidence and its fix.
 
     assay audit latest                   the newest record in ./records
     assay audit claim.toml               published numbers with their conditions
+    assay audit timings.csv              a table of timings, judged as by assay rubric
     assay audit claim.toml --markdown    for an issue or a review
 
 A claim file holds what was published; an omitted key was not stated (assay schema --claim lists the keys). The output ends with the smallest
 set of quantities that, measured together, would make the claim sound.
 
+A table has a row per number of workers (assay rubric --help-all lists its columns).
+
 Exit code for a claim: 0 sound as stated, 1 a pitfall, 4 no pitfall, but some could not be examined. For a record: that of its verdict
-(0 PASS, 1 FAIL, 3 INVALID, 4 INCONCLUSIVE)."""
+(0 PASS, 1 FAIL, 3 INVALID, 4 INCONCLUSIVE). For a table: 0 a row meets every requirement, 1 none does."""
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("target", metavar="TARGET", help=f"{A_RECORD}; or the TOML file of a claim")
+    parser.add_argument("target", metavar="TARGET", help=f"{A_RECORD}; or the TOML file of a claim, or a table")
+    rubric.add_table(parser)
     add_formats(parser)
     add_root(parser)
 
 
 def _run(arguments: argparse.Namespace) -> int:
+    if _is_table(Path(arguments.target)):
+        return rubric.judge_table(Path(arguments.target), arguments)
+    if flag := rubric.flag_of_a_table(arguments):
+        raise refuse(flag, f"a flag for tables, but {arguments.target!r} is none", fix="Leave it out, or give a table's file.")
     from fireassay.api.verdict import of_claim, of_record
     from fireassay.record.secrets.redact import redact
     from fireassay.reports.documents.pitfalls import render
@@ -45,13 +56,20 @@ def _run(arguments: argparse.Namespace) -> int:
     return (EXIT_OF_CLAIM if is_claim else EXIT_OF_STATUS)[sheet.status]
 
 
+def _is_table(target: Path) -> bool:
+    """True for a file that is no claim; also for one that is missing, if its name says what it would hold."""
+    return target.suffix != ".toml" and (target.is_file() or target.suffix in TABLES)
+
+
 VERB = Verb(
     name="audit",
     group="judge",
-    summary="list the pitfalls that a record or a published claim falls into",
+    summary="which pitfalls does a number fall into?",
+    front=6,
     description=DESCRIPTION,
     add_arguments=_add_arguments,
     run=_run,
+    usual=rubric.USUAL,
     exits={0: "sound", 1: "a pitfall", 3: "INVALID", 4: "cannot be judged"},
     tables=True,
 )

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from fireassay.cli.support.output import Output, add_formats, emit
 from fireassay.cli.support.verb import Verb
-from fireassay.errors import Problem, SpecError
+from fireassay.errors import Problem, refuse_any
 
 if TYPE_CHECKING:
     from fireassay.spec.timings import Stated
@@ -45,8 +45,14 @@ Exit code 1 if no row meets every requirement, or if the prediction is refused."
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("table", metavar="TABLE", type=Path, help="the table: CSV, TSV, semicolon-separated or Markdown")
+    add_table(parser)
+    add_formats(parser)
+
+
+def add_table(parser: argparse.ArgumentParser) -> None:
+    """Add the flags on a table and what it has to reach."""
     parser.add_argument("--tolerance", metavar="Q", help="largest loss of quality, in its unit: 0.005 of a fraction, or 0.5%% (0.005)")
-    parser.add_argument("--efficiency", metavar="E", default="0.70", help="smallest efficiency, a fraction or percent (0.70)")
+    parser.add_argument("--efficiency", metavar="E", help="smallest efficiency, a fraction or percent (0.70)")
     parser.add_argument("--deadline", metavar="S", help="longest time, seconds")
     parser.add_argument("--budget", metavar="USD", help="highest cost of a row")
     parser.add_argument("--work", metavar="N", help="units of work per row, if the table has no such column")
@@ -64,24 +70,36 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         "--where", metavar="HEADING=CELL", action="append", default=[], help="the rows to use, if the table holds several series"
     )
     parser.add_argument("--predict", metavar="N", help="predict the speedup with N workers, or say why not")
-    add_formats(parser)
 
 
+USUAL = {"judge": ("--efficiency", "--deadline", "--budget"), "table": ("--use", "--where"), "beyond": ("--predict",)}
 WORKERS = "of at least 1"  # what --predict may be
+EFFICIENCY = 0.70
 MAX_EFFICIENCY = 2.0  # above it, the value is probably in percent
 
 
 def _run(arguments: argparse.Namespace) -> int:
+    return judge_table(arguments.table, arguments)
+
+
+def judge_table(table: Path, arguments: argparse.Namespace) -> int:
+    """Judge a table as its flags say, and show it; returns the exit code."""
     from fireassay.reports.pages.rubric import page
     from fireassay.spec.timings import read_timings, with_tolerance
     from fireassay.verdict.claims.rubric import rubric
 
     limits, requested, predict_at = _limits(arguments)
-    timings, tolerance = with_tolerance(read_timings(arguments.table, asked=requested), arguments.tolerance)
+    timings, tolerance = with_tolerance(read_timings(table, asked=requested), arguments.tolerance)
     result = rubric(timings, dataclasses.replace(limits, tolerance=tolerance), predict_at=predict_at)
-    emit(Output(name="rubric", page=lambda: page(result, arguments.table.name), document=lambda: _json(result)), arguments)
+    emit(Output(name="rubric", page=lambda: page(result, table.name), document=lambda: _json(result)), arguments)
     refused = result.predicted is not None and result.predicted.speedup is None
     return 1 if refused or result.recommended is None else 0
+
+
+def flag_of_a_table(arguments: argparse.Namespace) -> str:
+    """The first flag that only tables have; "" if none was given."""
+    flags = ("tolerance", "efficiency", "deadline", "budget", "work", "scaling", "use", "where", "predict")
+    return next((f"--{flag}" for flag in flags if getattr(arguments, flag)), "")
 
 
 def _limits(arguments: argparse.Namespace) -> tuple[Limits, Stated, float | None]:
@@ -112,12 +130,15 @@ def _limits(arguments: argparse.Namespace) -> tuple[Limits, Stated, float | None
     predict_at = number("predict", WORKERS)
     where = [tuple(text.rsplit("=", 1)) for text in arguments.where]
     problems += [Problem("--where", text, "HEADING=CELL") for text in arguments.where if "=" not in text]
-    if problems or efficiency is None:
-        raise SpecError(problems, "the flags")
+    refuse_any(problems, "the flags")
     requested = Stated(
         work=work, use=tuple(arguments.use), where=tuple((pair[0], pair[1]) for pair in where), scaling=arguments.scaling or ""
     )
-    return Limits(efficiency=efficiency, deadline_s=deadline, budget_usd=budget), requested, predict_at
+    return (
+        Limits(efficiency=EFFICIENCY if efficiency is None else efficiency, deadline_s=deadline, budget_usd=budget),
+        requested,
+        predict_at,
+    )
 
 
 def _finite(text: str | None) -> float | None:
@@ -140,6 +161,6 @@ VERB = Verb(
     description=DESCRIPTION,
     add_arguments=_add_arguments,
     run=_run,
-    usual={"judge": ("--efficiency", "--deadline", "--budget"), "table": ("--use", "--where"), "beyond": ("--predict",)},
+    usual=USUAL,
     exits={0: "a row meets every requirement", 1: "none does, or no prediction"},
 )
