@@ -322,5 +322,5 @@ def test_a_score_is_added_by_one_file(planted: Callable[..., tuple[int, str]], p
 
 
 def test_a_verb_is_added_by_one_file(planted: Callable[..., tuple[int, str]]) -> None:
-    assert "say hello to whoever is there" in planted("--help")[1]
+    assert "say hello to whoever is there" in planted("help", "--all")[1]
     assert planted("greet", "--loudly") == (0, "HELLO\n")
