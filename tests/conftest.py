@@ -50,8 +50,8 @@ atexit.register(shutil.rmtree, os.environ["XDG_CACHE_HOME"], ignore_errors=True)
 # What a test writes need not outlive a crash of the machine. Processes that a test starts, or kills, still wait for the disk.
 os.fsync = lambda _: None
 
-# As wide in every window, and in a pipe.
-os.environ["COLUMNS"] = "100"
+# As wide in every window, and in a pipe: reports take 100 columns at most, and what is said is compared in one line.
+os.environ["COLUMNS"] = "1000"
 
 # Nor are the defaults that somebody has written down for this machine.
 os.environ["FIREASSAY_CONFIG"] = ""
@@ -79,6 +79,12 @@ def pytest_configure(config: pytest.Config) -> None:
     """`make test` draws a few examples of a property, `make test-all` all of them."""
     if config.option.markexpr == "not deep":
         settings.load_profile("few")
+
+
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """What pytest prints is as wide as before: $COLUMNS is for what the tests start."""
+    if session.config.pluginmanager.has_plugin("terminalreporter"):  # workers have none
+        session.config.get_terminal_writer().fullwidth = 100
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -92,10 +92,11 @@ def load(package: str, name: str) -> Any:
     for point in _entry_points(package):
         if point.name == name:
             return point.load()
-    from fireassay.errors import EnvironmentLacks  # deferred: `assay --help` reads names and must not load dataclasses
+    from fireassay.errors import EnvironmentLacks, did_you_mean  # deferred: `assay --help` reads names and must not load dataclasses
 
-    known = ", ".join((*names(package), *third_party(package)))
-    raise EnvironmentLacks(f"there is no {package} plug-in named {name!r}. Available: {known}.")
+    known = (*names(package), *third_party(package))
+    sentence = f"there is no {package} plug-in named {name!r}. Available: {', '.join(known)}. {did_you_mean(name, known)}"
+    raise EnvironmentLacks(sentence.rstrip())
 
 
 def part(package: str, name: str, module: str, constant: str, *default: Any) -> Any:

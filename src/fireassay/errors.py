@@ -88,6 +88,21 @@ def refuse_any(problems: Iterable[Problem], source: str = "") -> None:
         raise SpecError(every, source)
 
 
+def closest(word: str, among: Iterable[str]) -> str | None:
+    """The most similar word, or None if none is similar."""
+    from difflib import get_close_matches  # deferred: most input is right
+
+    folded = {candidate.lower(): candidate for candidate in among}
+    matches = get_close_matches(word.lower(), folded, n=1, cutoff=0.6)
+    return folded[matches[0]] if matches else None
+
+
+def did_you_mean(word: str, among: Iterable[str]) -> str:
+    """A sentence that names the closest word, or an empty string."""
+    match = closest(word, among)
+    return f"Did you mean {match}?" if match else ""
+
+
 TYPED = ("the flags", "the command line")  # sources that need no name: the user has just typed them
 
 

@@ -8,6 +8,7 @@ Cannot tell a name from a look-alike.
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 from contextvars import ContextVar
@@ -28,8 +29,8 @@ def printable(text: str) -> str:
 
 
 def say(text: object, *, file: TextIO | None = None, flush: bool = False) -> None:
-    """Print without control characters: the name of a folder, a file or an experiment may be hostile."""
-    print(printable(str(text)), file=file, flush=flush)
+    """Print as wide as the window, without control characters: the name of a folder, a file or an experiment may be hostile."""
+    print(wrapped(printable(str(text)), window(file or sys.stdout)), file=file, flush=flush)
 
 
 def remark(sentence: str) -> None:
@@ -38,7 +39,62 @@ def remark(sentence: str) -> None:
 
 
 def _on_stderr(sentence: str) -> None:
-    print(f"assay: {sentence}", file=sys.stderr)
+    say(f"assay: {sentence}", file=sys.stderr)
+
+
+# ---- the width of a window -------------------------------------------------------------------------------------------
+
+DEFAULT_COLUMNS = 80
+WIDTH: ContextVar[int | None] = ContextVar("width", default=None)  # the user's own
+_SOURCE = re.compile(r" *\d+ \| ")  # a quoted line of a file; below it stands an underline
+_HEAD = re.compile(r" +\| *\^+ | +")
+
+
+def window(stream: TextIO) -> int:
+    """The width of what is written to a stream: the user's own; else the terminal's, else $COLUMNS, else 80."""
+    if (own := WIDTH.get()) is not None:
+        return own
+    try:
+        width = os.get_terminal_size(stream.fileno()).columns if stream.isatty() else 0
+    except (OSError, ValueError):  # closed, or without a number
+        width = 0
+    variable = os.environ.get("COLUMNS", "")
+    return width or (int(variable) if variable.isdecimal() and int(variable) > 0 else DEFAULT_COLUMNS)
+
+
+def wrapped(text: str, width: int) -> str:
+    """The text with no line wider than this, except for words that are, quoted lines of files and commands in back quotes."""
+    if all(len(line) <= width for line in text.split("\n")):
+        return text
+    return "\n".join(line if len(line) <= width else _filled(line, width) for line in text.split("\n"))
+
+
+def _filled(line: str, width: int) -> str:
+    from textwrap import fill  # deferred: most that is said is short
+
+    if _SOURCE.match(line):
+        return line
+    if line.lstrip().startswith("assay "):
+        return command(line, width)
+    head = found[0] if (found := _HEAD.match(line)) else ""
+    indent = f"{head.partition('^')[0] if '^' in head else head}{'  ' if head else ''}"
+    kept = re.sub(
+        "`[^`]*`", lambda quoted: quoted[0].replace(" ", "\0") if len(quoted[0]) < width - len(indent) else quoted[0], line[len(head) :]
+    )
+    lines = fill(kept, width, initial_indent=head, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
+    return lines.replace("\0", " ")
+
+
+def command(line: str, width: int) -> str:
+    """A command that can be pasted as it stands: too wide, it goes on before one of its flags, after a backslash."""
+    if len(line) <= width:
+        return line
+    first, *flags = re.split(r" (?=--)", line)
+    lines = [first]
+    for flag in flags:
+        fits = len(lines[-1]) + len(flag) + 3 <= width  # a blank before it, and " \\" after it
+        lines = [*lines[:-1], f"{lines[-1]} {flag}"] if fits else [*lines, f"{' ' * (len(line) - len(line.lstrip()) + 2)}{flag}"]
+    return " \\\n".join(lines)
 
 
 REMARKS: ContextVar[Callable[[str], None] | None] = ContextVar("remarks", default=None)

@@ -223,10 +223,10 @@ def test_a_level_given_twice_is_told_beside_a_level_of_the_wrong_type() -> None:
     assert {problem.where for problem in refusal.value.problems} == {"factor.levels[1]", "factor.levels"}
 
 
-def test_a_level_given_twice_is_told_with_the_list_to_write() -> None:
+def test_a_level_given_twice_is_named() -> None:
     problem = only_problem(smallest(factor={"levels": [4, 1, 4]}))
     assert problem.found == "[4, 1, 4]"
-    assert problem.fix == "4 occurs more than once. Write [4, 1]."
+    assert problem.fix == "4 occurs more than once: write it once."
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
@@ -10,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from fireassay import catalog
-from fireassay.errors import RecordError
+from fireassay.errors import RecordError, did_you_mean
 from fireassay.printable import one_line, remark
 from fireassay.record import files
 from fireassay.record.manifest import read_manifest
@@ -44,8 +45,11 @@ def resolve(text: str, root: Path) -> Path:
         return root / fitting[0]
     if fitting:
         raise RecordError(f"{len(fitting)} records in {root} begin with {text!r}: {', '.join(fitting)}. Write more of the name.")
+    if Path(text).is_file():
+        raise RecordError(f"{text} is a file, not the folder of a record. `assay list` shows the records in {root}.")
+    near = did_you_mean(text, (*names, *map(_without_time, names), LATEST)) if names else ""
     raise RecordError(
-        f"no record in {root} has the name or id {text!r}, or a name that begins with it. `assay list` shows those that exist."
+        f"no record in {root} has the name or id {text!r}, or a name that begins with it. {near or '`assay list` shows those that exist.'}"
     )
 
 
@@ -53,6 +57,11 @@ def short_name(folder: str, name: str, identifier: str) -> str:
     """The shortest text for `resolve` that still names the experiment: "vit-8f0b5f"; of a renamed folder, its name."""
     short = f"{name}-{identifier}"
     return short if identifier and _is_called(folder, short) else folder
+
+
+def _without_time(folder: str) -> str:
+    """ "vit-8f0b5f" of "vit-20260102T030405-8f0b5f"."""
+    return re.sub(r"-\d{8}T\d{6}Z(?=-)", "", folder)
 
 
 def _is_called(folder: str, text: str) -> bool:

@@ -9,7 +9,6 @@ list of inline tables that of the list.
 
 from __future__ import annotations
 
-import difflib
 import json
 import re
 from collections import Counter
@@ -21,6 +20,8 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 
 from fireassay.errors import Excerpt, Problem
+from fireassay.errors import closest as closest
+from fireassay.errors import did_you_mean as did_you_mean
 from fireassay.spec.keys import Key, keys, siblings
 
 NOTHING = "nothing"
@@ -55,20 +56,6 @@ def path_of(location: Iterable[int | str]) -> str:
     for part in location:
         text += f"[{part}]" if isinstance(part, int) else f"{'.' if text else ''}{part}"
     return text
-
-
-def closest(word: str, among: Iterable[str]) -> str | None:
-    """The most similar word, or None if none is similar."""
-    candidates = list(among)
-    folded = {candidate.lower(): candidate for candidate in candidates}
-    matches = difflib.get_close_matches(word.lower(), folded, n=1, cutoff=0.6)
-    return folded[matches[0]] if matches else None
-
-
-def did_you_mean(word: str, among: Iterable[str]) -> str:
-    """A sentence that names the closest word, or an empty string."""
-    match = closest(word, among)
-    return f"Did you mean {match}?" if match else ""
 
 
 def _problem(known: Mapping[str, Key], kind: str, location: tuple[int | str, ...], value: object) -> Problem:

@@ -25,10 +25,10 @@ from pydantic import BaseModel
 
 from fireassay.errors import Excerpt, Problem, SpecError, refuse
 from fireassay.spec.experiment import Experiment
-from fireassay.spec.explain import closest, concealed, cut, excerpt_of, key_lines, shown
+from fireassay.spec.explain import concealed, cut, excerpt_of, key_lines, shown
 from fireassay.spec.keys import Key, keys, siblings
 from fireassay.spec.sections.faults import Fault
-from fireassay.spec.user_file import MAX_DOTS, content, long_key
+from fireassay.spec.user_file import MAX_DOTS, content, long_key, similar_file
 
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
@@ -116,7 +116,7 @@ def _text(path: Path, what: str = "an experiment") -> str:
     try:
         raw = content(path)
     except FileNotFoundError:
-        raise _file_problem(path, "no such file", allowed, _similar_file(path)) from None
+        raise _file_problem(path, "no such file", allowed, similar_file(path)) from None
     except (OSError, ValueError) as error:  # ValueError: null byte in the name
         why = error.strerror if isinstance(error, OSError) and error.strerror else error
         raise _file_problem(path, f"a file that cannot be read ({why})", allowed) from None
@@ -174,13 +174,6 @@ _TEXT_NEEDS_QUOTES = "This is no TOML value: text stands in quotes, true and fal
 
 def _file_problem(path: Path, state: str, allowed: str, remedy: str = "") -> SpecError:
     return refuse(str(path), state, allowed, remedy, source=str(path))
-
-
-def _similar_file(path: Path) -> str:
-    if not path.parent.is_dir():
-        return f"There is no folder {shown(str(path.parent))}."
-    match = closest(path.name, (file.name for file in path.parent.iterdir() if file.suffix == ".toml"))
-    return f"Did you mean {path.parent / match}?" if match else ""
 
 
 # ---- keys, for editors and the reference -----------------------------------------------------------------------------

@@ -23,7 +23,7 @@ from fireassay.spec.tables.columns import Stated as Stated
 from fireassay.spec.tables.rows import Timing as Timing
 from fireassay.spec.tables.rows import Timings as Timings
 from fireassay.spec.tables.rows import Values, chosen, decimal, gaps, grouped, is_percent, medians, series, unit_notes, values
-from fireassay.spec.user_file import MAX_TABLE, content
+from fireassay.spec.user_file import MAX_TABLE, content, similar_file
 
 
 def read_timings(path: str | Path, *, work: float | None = None, asked: Stated | None = None) -> Timings:
@@ -43,7 +43,7 @@ def read_timings(path: str | Path, *, work: float | None = None, asked: Stated |
             if isinstance(error, FileNotFoundError)
             else getattr(error, "strerror", None) or str(error)
         )
-        raise refuse(str(path), state, "a CSV file", source=str(path)) from None
+        raise refuse(str(path), state, "a table: CSV, TSV or Markdown", similar_file(path), source=str(path)) from None
     try:
         # Spreadsheets write a byte-order mark, which carries no information.
         text = raw.decode("utf-8-sig")

@@ -9,6 +9,8 @@ import stat
 from pathlib import Path
 from typing import Final
 
+from fireassay.errors import closest
+
 MIB: Final = 1 << 20
 MAX_TOML: Final = 4 * MIB
 MAX_TABLE: Final = 4 * MIB  # its cells take a hundred times as much memory
@@ -53,3 +55,11 @@ def long_key(text: str) -> int:
     """The line of a TOML key with more than `MAX_DOTS` dots; 0 if there is none."""
     found = _DOTTED.search(text)
     return text.count("\n", 0, found.start()) + 1 if found else 0
+
+
+def similar_file(path: Path) -> str:
+    """Which file of the folder may be meant, or that there is no such folder."""
+    if not path.parent.is_dir():
+        return f'There is no folder "{path.parent}".'
+    match = closest(path.name, (file.name for file in path.parent.iterdir() if file.suffix == path.suffix))
+    return f"Did you mean {path.parent / match}?" if match else ""

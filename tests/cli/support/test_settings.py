@@ -119,8 +119,9 @@ def test_piped_output_is_as_wide_as_columns_says_or_80(monkeypatch: pytest.Monke
         assert output.columns(io.StringIO()) == 80
     monkeypatch.setenv("COLUMNS", "300")
     assert output.columns(io.StringIO()) == 100
-    settings.USED.set(Settings(width=144))  # whoever writes that down means it
+    own = settings.WIDTH.set(144)  # whoever writes that down means it
     assert output.columns(io.StringIO()) == 144
+    settings.WIDTH.reset(own)
 
 
 def test_on_a_terminal_its_own_width_counts(monkeypatch: pytest.MonkeyPatch) -> None:

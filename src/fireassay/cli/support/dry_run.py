@@ -19,7 +19,7 @@ from fireassay.cli.support.settings import USED
 from fireassay.clock import SystemClock
 from fireassay.errors import refuse
 from fireassay.estimates.format import count, duration, given, limit_text, percent
-from fireassay.printable import say
+from fireassay.printable import json_text, say
 from fireassay.runners.experiment.progress import planned_seconds
 from fireassay.spec.experiment import Experiment
 from fireassay.spec.kind import kind_of
@@ -64,7 +64,10 @@ def show_dry_run(experiment: Experiment, arguments: argparse.Namespace) -> int:
     from fireassay.api.experiment_run import foreseen  # deferred, as it loads Polars and the judge: most callers run the experiment instead
 
     expected = foreseen(experiment, arguments.root, arguments.detect)
-    say(as_json(experiment, expected) if arguments.form == JSON else text(experiment, expected, arguments.root, full=arguments.full))
+    if arguments.form == JSON:
+        print(json_text(as_json(experiment, expected)))
+    else:
+        say(text(experiment, expected, arguments.root, full=arguments.full))
     return 0
 
 

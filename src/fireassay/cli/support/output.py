@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Final, TextIO
 
 from fireassay import catalog
 from fireassay.cli.support.settings import USED, Unasked
-from fireassay.errors import RecordError
-from fireassay.printable import say
+from fireassay.errors import RecordError, did_you_mean, refuse
+from fireassay.printable import WIDTH, say, window
 from fireassay.record import files
 
 if TYPE_CHECKING:
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 WRITERS: Final = "reports.writers"
 TERMINAL: Final = "terminal"
 JSON: Final = "json"
-DEFAULT_COLUMNS: Final = 80
 MAX_COLUMNS: Final = 100  # longer lines are hard to read
 STDOUT: Final = Path("-")  # as --output
 
@@ -69,11 +68,12 @@ def emit(output: Output, arguments: argparse.Namespace) -> None:
     """Print the output, or write it and say where.
 
     Raises:
-        EnvironmentLacks: the format is not available.
+        SpecError: there is no such format.
         RecordError: the file cannot be written.
     """
     target: Path | None = getattr(arguments, "output", None)
     form = form_of(target) if arguments.form == TERMINAL else str(arguments.form)
+    known_plug_in("--format", form, WRITERS, besides=(JSON,))
     writer = None if form == JSON else catalog.load(WRITERS, form)
     if target is None and writer is not None and not writer.streams:
         target = Path(f"{output.name}{writer.suffix}")
@@ -83,6 +83,13 @@ def emit(output: Output, arguments: argparse.Namespace) -> None:
     write(target, output.document() if writer is None else writer.write(asked_page(output.page(), arguments)))
     say(target)
     opened(target)
+
+
+def known_plug_in(flag: str, name: str, *packages: str, besides: tuple[str, ...] = ()) -> None:
+    """Raise SpecError unless one of these packages has a plug-in with this name."""
+    known = [*besides, *(each for package in packages for each in (*catalog.names(package), *catalog.third_party(package)))]
+    if name not in known:
+        raise refuse(flag, repr(name), ", ".join(known), did_you_mean(name, known), source="the command line")
 
 
 def opened(page: Path) -> None:
@@ -146,15 +153,8 @@ def write(path: Path, content: str | bytes, *, append: bool = False) -> None:
 
 
 def columns(stream: TextIO) -> int:
-    """The width of the output: the user's setting; else the terminal's, else $COLUMNS, else 80, and at most 100."""
-    if (setting := USED.get().width) is not None:
-        return setting
-    try:
-        width = os.get_terminal_size(stream.fileno()).columns if stream.isatty() else 0
-    except (OSError, ValueError):  # closed, or without a number
-        width = 0
-    variable = os.environ.get("COLUMNS", "")
-    return min(width or (int(variable) if variable.isdecimal() and int(variable) > 0 else DEFAULT_COLUMNS), MAX_COLUMNS)
+    """The width of a report: the user's own; else at most 100 columns."""
+    return WIDTH.get() or min(window(stream), MAX_COLUMNS)
 
 
 def coloured(stream: TextIO) -> bool:

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from fireassay.errors import Problem, SpecError
+from fireassay.printable import WIDTH
 
 if TYPE_CHECKING:
     import argparse
@@ -187,5 +188,6 @@ def use(settings: Settings, parser: argparse.ArgumentParser, words: list[str]) -
         arguments.form = settings.format
     arguments.quiet = bool(getattr(arguments, "quiet", False)) or settings.quiet
     colour = getattr(arguments, "color", None) or settings.color
+    WIDTH.set(settings.width)
     USED.set(replace(settings, color=colour, quiet=arguments.quiet))
     return arguments

@@ -12,8 +12,8 @@ from __future__ import annotations
 import argparse
 import difflib
 import itertools
-import os
 import re
+import sys
 import textwrap
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Final, Literal, NoReturn
 
 from fireassay.cli.support.settings import COLOURS
-from fireassay.printable import printable
+from fireassay.printable import say, window
 
 Group = Literal["measure", "judge", "records", "instrument"]
 WIDTH: Final = 80
@@ -106,8 +106,9 @@ class Parser(argparse.ArgumentParser):
         self.add_argument("--help-all", action=_Help, nargs=0, dest=argparse.SUPPRESS, help="every flag, with the key that it sets")
 
     def error(self, message: str) -> NoReturn:
-        """Report the error, name the closest flag, exit with 2."""
-        self.exit(2, printable(f"error: {self.prog}: {message}.{self._closest(message)} See `{self.prog} --help`.\n"))
+        """Report the error, name the closest flag or what is missing, exit with 2."""
+        say(f"error: {self.prog}: {message}.{self._closest(message) or self._missing(message)} See `{self.prog} --help`.", file=sys.stderr)
+        self.exit(2)
 
     def _closest(self, message: str) -> str:
         flags = [flag for flag in self._option_string_actions if flag.startswith("--")]
@@ -115,8 +116,15 @@ class Parser(argparse.ArgumentParser):
             return f" A command follows --, as in: {self.prog} -- {match[1]}."
         for word in re.findall(r"unrecognized arguments: (--[\w-]+)", message):
             close = difflib.get_close_matches(word, flags, n=1)
-            return f" Did you mean {close[0]}?" if close else f" Available: {', '.join(flags)}."
-        return ""
+            return f" Did you mean {close[0]}?" if close else ""
+        return " Leave it out, or quote words that belong together." if message.startswith("unrecognized arguments: ") else ""
+
+    def _missing(self, message: str) -> str:
+        """The value that a flag needs, or a whole command."""
+        if match := re.match(r"argument (?:\S+/)?(--[\w-]+): expected ", message):
+            return f" Write {_spelled(self._option_string_actions[match[1]])}: {_text(self._option_string_actions[match[1]])}."
+        examples = _examples(self.description or "") if message.startswith("the following arguments are required") else []
+        return f" For example: `{_split(examples[0].strip())[0]}`." if examples else ""
 
 
 class _Help(argparse.Action):
@@ -132,22 +140,12 @@ class _Formatter(argparse.HelpFormatter):
     """Fills paragraphs, keeps indented examples, and limits wide windows to 100 columns."""
 
     def __init__(self, prog: str) -> None:
-        super().__init__(prog, width=min(_columns(), 100) - 2)
+        super().__init__(prog, width=min(window(sys.stdout), 100) - 2)
 
     def _fill_text(self, text: str, width: int, indent: str) -> str:
         parts = itertools.groupby(text.splitlines(), key=lambda line: not line or line.startswith(" "))
         shown = ["\n".join(lines) if as_it_is else textwrap.fill(" ".join(lines), width) for as_it_is, lines in parts]
         return textwrap.indent("\n".join(shown), indent)
-
-
-def _columns() -> int:
-    value = os.environ.get("COLUMNS", "")
-    if value.isdecimal() and int(value) > 0:
-        return int(value)
-    try:
-        return os.get_terminal_size().columns or 80
-    except OSError:  # not a terminal
-        return 80
 
 
 # ---- the help on one screen ------------------------------------------------------------------------------------------

@@ -17,7 +17,7 @@ DESCRIPTION = """\
 List the pitfalls that a record or a published claim falls into: weak baseline, apples to oranges, cherry-picked run,
 cold start, too few trials, tail blindness, silent violation of an objective, and others; each with its evidence and its fix.
 
-    assay audit latest                   the newest record in ./records
+    assay audit                          the newest record in ./records
     assay audit claim.toml               published numbers with their conditions
     assay audit timings.csv              a table of timings, judged as by assay rubric
     assay audit claim.toml --markdown    for an issue or a review
@@ -32,7 +32,8 @@ Exit code for a claim: 0 sound as stated, 1 a pitfall, 4 no pitfall, but some co
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("target", metavar="TARGET", help=f"{A_RECORD}; or the TOML file of a claim, or a table")
+    help = f"{A_RECORD} (default: latest); or the TOML file of a claim, or a table"
+    parser.add_argument("target", nargs="?", default="latest", metavar="TARGET", help=help)
     rubric.add_table(parser)
     add_formats(parser)
     add_root(parser)

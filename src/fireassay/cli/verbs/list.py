@@ -18,7 +18,7 @@ from fireassay.cli.support.bar import judged_entries
 from fireassay.cli.support.output import TERMINAL, Output, add_formats, emit
 from fireassay.cli.support.verb import Verb
 from fireassay.clock import SystemClock
-from fireassay.errors import Problem, RecordError, refuse, refuse_any
+from fireassay.errors import Problem, RecordError, did_you_mean, refuse, refuse_any
 from fireassay.printable import json_text
 from fireassay.record.manifest import STATES
 from fireassay.record.untrusted import paths
@@ -100,7 +100,7 @@ def _refuse_unknown(arguments: argparse.Namespace, found: Sequence[Entry]) -> No
         "workload": {entry.name for entry in found},
     }
     problems = tuple(
-        Problem(f"--{flag}", repr(word), ", ".join(sorted(filter(None, words))))
+        Problem(f"--{flag}", repr(word), ", ".join(sorted(filter(None, words))), did_you_mean(word, filter(None, words)))
         for flag, words in known.items()
         for word in getattr(arguments, flag) or ()
         if (found or flag != "workload") and not any(_fits(one, [word]) for one in words)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from fireassay import catalog
-from fireassay.cli.support.output import JSON, STDOUT, WRITERS, add_full, form_of, opened, printed, write
+from fireassay.cli.support.output import JSON, STDOUT, WRITERS, add_full, form_of, known_plug_in, opened, printed, write
 from fireassay.cli.support.settings import USED
 from fireassay.cli.support.verb import A_RECORD, Verb, add_root
 from fireassay.exit_codes import EXIT_OF_STATUS, VERDICTS
@@ -20,7 +20,7 @@ RECORD: Final = "record"  # the default page
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("record", metavar="RECORD", help=A_RECORD)
+    parser.add_argument("record", nargs="?", default="latest", metavar="RECORD", help=f"{A_RECORD} (default: latest)")
     for name in (JSON, *catalog.names(WRITERS), *(page for page in catalog.names(PAGES) if page != RECORD)):
         parser.add_argument(f"--{name}", dest="formats", action="append_const", const=name, help=f"the {name} report")
     parser.add_argument(
@@ -47,6 +47,9 @@ def _run(arguments: argparse.Namespace) -> int:
     from fireassay.cli.support.judged import judged, report, write_inside
 
     names = arguments.formats or [_unasked(arguments.output)]
+    for name in names:
+        known_plug_in("--format", name, PAGES, WRITERS, besides=(JSON,))
+    known_plug_in("--page", arguments.page, PAGES)
     reports = [report(name, arguments.page, full=arguments.full) for name in dict.fromkeys(names)]
     streams = arguments.output == STDOUT or (arguments.output is None and any(item.streams for item in reports))
     where = sys.stderr if streams else sys.stdout  # a path would spoil JSON on stdout
@@ -78,7 +81,7 @@ VERB = Verb(
     front=7,
     description="""Judge a record and show it. Works at any time, from the record alone, without torch.
 
-    assay report latest                  the terminal report of the newest record in ./records
+    assay report                         the terminal report of the newest record in ./records
     assay report RECORD --html           writes RECORD/reports/report.html and prints its path
     assay report RECORD --json           the documented JSON on stdout
     assay report RECORD --excel --output numbers.xlsx

@@ -15,7 +15,7 @@ from fireassay.record.lookup import resolve
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("record", metavar="RECORD", help=A_RECORD)
+    parser.add_argument("record", nargs="?", default="latest", metavar="RECORD", help=f"{A_RECORD} (default: latest)")
     add_root(parser)
     parser.add_argument("--force", action="store_true", help="continue even if the script or the experiment has changed")
     add_trust(parser)

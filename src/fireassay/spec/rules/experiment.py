@@ -73,10 +73,7 @@ def _levels_once(experiment: Experiment) -> Iterator[Problem]:
         levels = [level for _, level in right(values)]
         if twice := repeated(levels):
             yield Problem(
-                where,
-                shown(levels),
-                "each worker count once",
-                f"{', '.join(map(str, twice))} occurs more than once. Write {shown(list(dict.fromkeys(levels)))}.",
+                where, shown(levels), "each worker count once", f"{', '.join(map(str, twice))} occurs more than once: write it once."
             )
 
 

@@ -16,7 +16,7 @@ from typing import Final
 
 from fireassay.estimates.estimate import Estimate
 from fireassay.estimates.format import count, show
-from fireassay.printable import printable
+from fireassay.printable import command, printable
 from fireassay.reports.page import Answer, Block, Bullets, Cell, Chart, Facts, Line, Mark, Next, Number, Page, Prose, Sum, Table, Tone, said
 from fireassay.reports.writers.support import character_plot
 from fireassay.reports.writers.support.character_plot import ASCII, UNICODE, Marks
@@ -142,8 +142,8 @@ def _labelled(label: str, text: str, style: Style, room: int = 0) -> list[str]:
 def _next(step: Next, style: Style) -> Iterator[str]:
     reason = clean(step.reason, style).rstrip(".:")
     yield from _labelled("next", f"{reason}:" if step.command else reason, style)
-    if step.command:
-        yield f"  {style.paint(clean(step.command, style), 'bold')}"  # on a line of its own and never wrapped, to be copied
+    if step.command:  # on lines of its own, to be copied
+        yield from (style.paint(line, "bold") for line in command(f"  {clean(step.command, style)}", style.width).split("\n"))
 
 
 # ---- tables ----------------------------------------------------------------------------------------------------------
