@@ -11,6 +11,7 @@ from fireassay import catalog
 from fireassay.frames.record_data import RecordData
 from fireassay.verdict.types import Finding
 from tests.handmade import Handmade
+from tests.parallel_made import told
 
 MIB = 2**20
 MS = 1_000_000
@@ -174,12 +175,14 @@ def test_calls_that_are_rare_large_quick_waited_for_or_the_gradients_are_not_nam
 # ---- evaluations -------------------------------------------------------------------------------------------------------
 
 
-def evaluated(workers: int, *, late_s: float = 0.0, divided: bool = True, each_s: float = 0.2) -> RecordData:
+def evaluated(workers: int, *, late_s: float = 0.0, divided: bool = True, each_s: float = 0.2, alone: bool = False) -> RecordData:
     """An evaluation after every twentieth step, a pause of the next one; before it the last rank is late, and the others wait for it inside."""
     made = Handmade(levels=(1, workers), blocks=2)
     for block in range(2):
         for level in (1, workers):
             number = made.launch(workers=level, block=block, wall_s=60.0)
+            if alone:
+                told(made, number, level, group=0)
             for rank in range(level):
                 now = 0.0
                 for step in range(STEPS):
@@ -200,6 +203,10 @@ def test_a_rank_that_sleeps_before_each_evaluation_is_named(workers: int) -> Non
     (found,) = said("late_in_few_steps", evaluated(workers, late_s=0.1))
     assert (found.rule, found.configuration) == ("late_in_few_steps", f"workers={workers}")
     assert found.evidence == f"rank {workers - 1} is late in 8 of 160 steps, by 100 ms each, 20 % of its time; the others wait for it"
+
+
+def test_nobody_waits_for_a_rank_where_each_trains_by_itself() -> None:
+    assert not said("late_in_few_steps", evaluated(2, late_s=0.1, alone=True))
 
 
 @pytest.mark.parametrize("seed", range(3))
