@@ -13,6 +13,7 @@ from fireassay.estimates.format import count, given, percent, reading
 from fireassay.frames.record_data import RecordData
 from fireassay.frames.training.communication.watched_steps import watched
 from fireassay.frames.training.lost_time import pause_excess
+from fireassay.frames.training.parallelism import parallelism
 from fireassay.metrics.metric import Results
 from fireassay.units import BYTES, NS_PER_S, SECONDS
 from fireassay.verdict.audits.audit import TRAINING, Audits
@@ -271,7 +272,8 @@ def examine_late_in_few_steps(measured: RecordData, _: Results) -> Iterator[Find
     launches = dict(measured.timed.group_by("configuration").len().iter_rows())
     usually = found.with_columns(times=pl.len().over("configuration", "rank")).sort("times", "more", descending=True)
     for name, rows in by_configuration(measured, usually):
-        if 2 * rows["times"][0] > launches[name]:
+        divided = parallelism(measured, name)
+        if 2 * rows["times"][0] > launches[name] and not (divided.alone or divided.kind == "none"):
             number, lost, n, made, whole = rows.select("rank", "more", "n", "steps", "own").row(0)
             evidence = (
                 f"rank {number} is late in {n} of {made} steps, by {reading(lost / n, SECONDS)} each, {percent(lost / whole)} of its time"
