@@ -15,8 +15,8 @@ from typing import Any
 
 import pytest
 
+from fireassay.record.streams import to_batch
 from fireassay.record.tables import TABLES
-from fireassay.record.writer import to_batch
 from tests.instruments.corpus import RUNS
 from tests.limits import TRAININGS_S
 

@@ -14,8 +14,8 @@ from fireassay.clock import FakeClock
 from fireassay.instruments.probe import Probe
 from fireassay.instruments.recorder.recorder import Recorder
 from fireassay.instruments.recorder.sink import Identity, MemorySink, identity_from
+from fireassay.record.streams import to_batch
 from fireassay.record.tables import TABLES
-from fireassay.record.writer import to_batch
 
 MS = 1_000_000
 

@@ -120,7 +120,7 @@ def test_sample_ids_are_whole_numbers_copied_from_whatever_holds_them() -> None:
     import torch
 
     from fireassay.instruments.recorder.values import as_ids
-    from fireassay.record.writer import to_batch
+    from fireassay.record.streams import to_batch
 
     tensor = torch.tensor([[5, 6], [7, 8]], dtype=torch.int32)
     kept = as_ids(tensor)

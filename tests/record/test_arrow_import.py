@@ -17,7 +17,7 @@ from fireassay.record.arrow_import import without_pandas
 without_pandas()
 import pyarrow as pa
 from fireassay.record.tables import TABLES, arrow_schema
-from fireassay.record.writer import to_batch
+from fireassay.record.streams import to_batch
 from fireassay.traffic.parts import Answer
 from fireassay.traffic.client.log import LogRow, RequestLog, Times
 from tests.traffic.planned import planned

@@ -1,4 +1,4 @@
-"""Are columns laid out as pyarrow itself would have done it?"""
+"""Are columns laid out as pyarrow would have done it?"""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fireassay.record.streams import to_array
+from fireassay.record.columns import Column, lay_out
 
 KINDS = {
     pa.int32(): st.integers(-(2**31) - 1, 2**31),
@@ -23,6 +23,7 @@ KINDS = {
     pa.list_(pa.int64()): st.lists(st.integers() | st.none(), max_size=4),
     pa.list_(pa.float64()): st.lists(st.floats() | st.integers(), max_size=4).map(tuple),
 }
+NAMES = dict(zip(KINDS, ("int32", "int64", "float64", "string", "list<int64>", "list<float64>"), strict=True))
 ODD = st.sampled_from(
     [True, np.int64(3), np.float32(0.1), "7", b"bytes", 1.5, 2.0, float("nan"), 1j, [1], ("a",), {}, object(), np.ones(2)]
 )
@@ -30,12 +31,22 @@ COLUMNS = st.sampled_from(list(KINDS)).flatmap(lambda kind: st.tuples(st.just(ki
 MIXED = st.tuples(st.sampled_from(list(KINDS)), st.lists(st.none() | st.integers(-9, 9) | ODD, max_size=5))
 
 
+def array_of(column: Column, kind: pa.DataType) -> pa.Array:
+    buffers = [pa.py_buffer(buffer) if buffer or number else None for number, buffer in enumerate(column.buffers)]
+    children = [] if column.child is None else [array_of(column.child, kind.value_type)]
+    return pa.Array.from_buffers(kind, column.length, buffers, column.nulls, children=children)
+
+
+def to_array(values: Sequence[Any], kind: pa.DataType) -> pa.Array:
+    return array_of(lay_out(values, NAMES[kind]), kind)
+
+
 def outcome(make: Any, values: Sequence[Any], kind: pa.DataType) -> Any:
-    """What comes out: an array's type, bytes that stand for its values, or the kind of refusal."""
+    """What comes out: an array's type, bytes that stand for its values, or that they are refused."""
     try:
         made = make(values, kind)
-    except Exception as error:
-        return type(error)
+    except Exception:
+        return "refused"
     made.validate(full=True)
     return made.type, made.null_count, [repr(value) for value in made.to_pylist()]
 
@@ -53,7 +64,7 @@ def test_a_column_may_be_empty_or_hold_nothing(kind: pa.DataType) -> None:
     assert to_array((None, None), kind).equals(pa.array([None, None], kind))
 
 
-@pytest.mark.parametrize("kind", ["int64", "float64", "int32", ">i8"])
+@pytest.mark.parametrize("kind", ["int64", "float64", "int32"])
 @pytest.mark.parametrize("step", [1, 2, -1])
 def test_numpys_arrays_are_lists(kind: str, step: int) -> None:
     """As the ledger of samples hands them over; of another kind, or every other of a larger array's values, too."""
@@ -64,27 +75,23 @@ def test_numpys_arrays_are_lists(kind: str, step: int) -> None:
     assert outcome(to_array, [np.ones((2, 2), kind)], listed) == outcome(pa.array, [np.ones((2, 2), kind)], listed)
 
 
-def test_a_column_survives_a_stream() -> None:
-    kinds = [pa.int64(), pa.float64(), pa.string(), pa.list_(pa.int64())]
-    values = [(1, None, 3), (0.5, float("inf"), None), ("a", None, "ü"), ([1, 2], None, [])]
-    arrays = [to_array(column, kind) for column, kind in zip(values, kinds, strict=True)]
-    batch = pa.RecordBatch.from_arrays(arrays, names=list("abcd"))
-    read = pa.ipc.read_record_batch(pa.py_buffer(batch.serialize().to_pybytes()), batch.schema)
-    assert list(zip(*read.to_pydict().values(), strict=True)) == list(zip(*values, strict=True))
+def test_an_array_of_the_other_byte_order_keeps_its_values() -> None:
+    """pyarrow refuses it."""
+    assert to_array([np.arange(3, dtype=">i8")], pa.list_(pa.int64())).to_pylist() == [[0, 1, 2]]
 
 
-def test_a_row_is_written_without_a_look_for_pandas() -> None:
-    """In a worker of a training: pandas is among the tests' packages, so that it would be found and loaded."""
+def test_a_row_is_written_by_the_standard_library_alone() -> None:
+    """In a worker of a training: nothing is loaded that the script does not load."""
     code = (
-        "import numpy, sys, tempfile, pathlib\n"
-        "from fireassay.record.tables import arrow_schema\n"
+        "import array, sys, tempfile, pathlib\n"
         "from fireassay.record.writer import StreamWriter\n"
         "folder = pathlib.Path(tempfile.mkdtemp()) / 'launch=0'; folder.mkdir()\n"
         "writer = StreamWriter(folder, 'rank=0')\n"
         "for _ in range(100): writer.append('events', (0, 1, None, 'host', 0, 1.0 and 0, 'mark', None, 2.5, '{}'))\n"
-        "for ids in ([1, 2], numpy.arange(3)): writer.append('samples', (0, 0, 0, 0, 0, ids)); writer.flush()\n"
+        "for ids in ([1, 2], array.array('q', [0, 1])): writer.append('samples', (0, 0, 0, 0, 0, ids)); writer.flush()\n"
         "writer.close()\n"
-        "print(writer.dropped, writer.error, sorted(path.name for path in folder.iterdir()), 'pandas' in sys.modules)\n"
+        "loaded = {'pandas', 'pyarrow', 'numpy'} & set(sys.modules)\n"
+        "print(writer.dropped, writer.error, sorted(path.name for path in folder.iterdir()), loaded)\n"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert (done.stdout, done.stderr) == ("0 None ['events.rank=0.arrows', 'samples.rank=0.arrows'] False\n", "")
+    assert (done.stdout, done.stderr) == ("0 None ['events.rank=0.arrows', 'samples.rank=0.arrows'] set()\n", "")

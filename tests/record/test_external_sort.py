@@ -13,10 +13,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fireassay.record import seal, streams
-from fireassay.record.streams import batches
+from fireassay.record.batch_writer import BatchWriter
+from fireassay.record.streams import batches, to_batch
 from fireassay.record.tables import TABLES, arrow_schema
 from fireassay.record.unsealed import launch_name, read_launch, stream_files
-from fireassay.record.writer import StreamWriter, to_batch
 from tests.record.making import unfinished
 
 pytestmark = pytest.mark.slow
@@ -35,7 +35,7 @@ def write(path: Path, numbers: list[int], *, writer: str, rows_each: int) -> Pat
     """A stream of requests in that order, so many rows to a batch."""
     folder = path / "streams" / launch_name(0)
     folder.mkdir(parents=True, exist_ok=True)
-    stream = StreamWriter(folder, writer, flush_s=60.0)
+    stream = BatchWriter(folder, writer, flush_s=60.0)
     for begin in range(0, len(numbers), rows_each):
         rows = [request(number, ord(writer), number % 5) for number in numbers[begin : begin + rows_each]]
         batch = to_batch("requests", rows)

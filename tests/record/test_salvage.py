@@ -10,9 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.strategies import binary
 
-from fireassay.record.streams import END_MARK, read_buffer, read_stream
+from fireassay.record.streams import END_MARK, read_buffer, read_stream, to_batch
 from fireassay.record.tables import arrow_schema
-from fireassay.record.writer import to_batch
 from tests.record.making import sample_row
 
 BATCHES = 3

@@ -15,8 +15,9 @@ import pyarrow as pa
 import pytest
 
 from fireassay.record import writer as writer_module
-from fireassay.record.streams import read_stream
-from fireassay.record.writer import StreamWriter, to_batch
+from fireassay.record.batch_writer import BatchWriter
+from fireassay.record.streams import read_stream, to_batch
+from fireassay.record.writer import StreamWriter
 from tests.limits import PROCESS_S
 from tests.record.making import sample_row, step_row
 
@@ -28,8 +29,8 @@ def steps_in(file: Path) -> list[int]:
     return [step for batch in read_stream(file).batches for step in batch.column("step").to_pylist()]
 
 
-def make(folder: Path, **options: object) -> StreamWriter:
-    return StreamWriter(folder, "rank=0", flush_s=NEVER_S, **options)  # type: ignore[arg-type]
+def make(folder: Path, **options: object) -> BatchWriter:
+    return BatchWriter(folder, "rank=0", flush_s=NEVER_S, **options)  # type: ignore[arg-type]
 
 
 def test_each_table_gets_its_own_stream_that_any_arrow_program_reads(tmp_path: Path) -> None:

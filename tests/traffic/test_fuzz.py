@@ -20,7 +20,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from fireassay import catalog
-from fireassay.record.writer import to_batch
+from fireassay.record.streams import to_batch
 from fireassay.traffic.parts import Answer, Ask, Reply
 from fireassay.traffic.replies.openai_json import MAX_ERROR
 from fireassay.traffic.wire import transports

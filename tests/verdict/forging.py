@@ -15,9 +15,8 @@ import polars as pl
 
 from fireassay import catalog
 from fireassay.frames.record_data import RecordData, from_record
-from fireassay.record import files
 from fireassay.record.reader import open_record
-from fireassay.record.seal import describe, encode, seal_line, verify
+from fireassay.record.seal import describe, encode, seal_line, verify, write_parquet
 from fireassay.record.tables import arrow_schema
 from fireassay.record.unsealed import launch_name
 from fireassay.verdict.types import Finding
@@ -40,7 +39,7 @@ def forged(source: Path, target: Path, **changes: Change) -> Path:
         shutil.rmtree(target / "tables" / table, ignore_errors=True)
         for own in rows.partition_by("launch"):
             arrow = own.to_arrow().cast(arrow_schema(table))
-            files.write_parquet(target / "tables" / table / launch_name(int(own["launch"][0])) / "part-0.parquet", arrow)
+            write_parquet(target / "tables" / table / launch_name(int(own["launch"][0])) / "part-0.parquet", arrow.schema, (arrow,))
     manifest = json.loads((target / "manifest.json").read_bytes())
     manifest["sealed"] = {**manifest["sealed"], "files": describe(target)}
     content = encode(manifest)

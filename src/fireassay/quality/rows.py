@@ -12,8 +12,8 @@ import pyarrow as pa
 
 from fireassay.quality.scoring import scoring
 from fireassay.quality.scoring.items import Extraction, Item
+from fireassay.record.batch_writer import BatchWriter
 from fireassay.record.tables import arrow_schema
-from fireassay.record.writer import StreamWriter
 
 if TYPE_CHECKING:
     import pyarrow
@@ -39,7 +39,7 @@ class Asked:
 Scores = tuple[Sequence[Asked], scoring.Scored]  # the items, and a score of each
 
 
-def write_answers(writer: StreamWriter, launch: int, task: str, asked: Sequence[Asked]) -> None:
+def write_answers(writer: BatchWriter, launch: int, task: str, asked: Sequence[Asked]) -> None:
     """One row for every item that was asked."""
     for part in _parts(asked):
         columns: dict[str, list[Any]] = {
@@ -82,13 +82,13 @@ def all_scored(asked: Sequence[Asked], scores: Sequence[scoring.Score]) -> list[
     return scored
 
 
-def write_scores(writer: StreamWriter, launch: int, task: str, scores: Sequence[Scores]) -> None:
+def write_scores(writer: BatchWriter, launch: int, task: str, scores: Sequence[Scores]) -> None:
     """One row for every score of an item."""
     for items, scored in scores:
         _write_scored(writer, launch, task, items, scored)
 
 
-def _write_scored(writer: StreamWriter, launch: int, task: str, answered: Sequence[Asked], scored: scoring.Scored) -> None:
+def _write_scored(writer: BatchWriter, launch: int, task: str, answered: Sequence[Asked], scored: scoring.Scored) -> None:
     """The rows of one score; NaN is no score."""
     for begin in range(0, len(answered), AT_ONCE):
         part = answered[begin : begin + AT_ONCE]
@@ -106,13 +106,7 @@ def _write_scored(writer: StreamWriter, launch: int, task: str, answered: Sequen
 
 
 def write_recorded_scores(
-    writer: StreamWriter,
-    launch: int,
-    task: str,
-    metric: str,
-    recorded: Sequence[tuple[str, int, tuple[float, ...]]],
-    *,
-    ratio: bool = False,
+    writer: BatchWriter, launch: int, task: str, metric: str, recorded: Sequence[tuple[str, int, tuple[float, ...]]], *, ratio: bool = False
 ) -> None:
     """One row for every (item, repetition, statistics) that another program scored; of a ratio the statistics are its two terms."""
     if not recorded:

@@ -18,15 +18,12 @@ import os
 import secrets
 import shutil
 import stat
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO
+from typing import BinaryIO
 
 from fireassay.errors import RecordError
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 
 def user_cache(environ: Mapping[str, str], home: Callable[[], Path] = Path.home) -> Path:
@@ -167,20 +164,11 @@ def reason(error: OSError, path: Path) -> str:
     return f"{error.strerror or error}. What was already written stays readable."
 
 
-def write_parquet(path: Path, table: pa.Table) -> None:
-    """Write a table as zstd-compressed Parquet and make it durable, with its folder."""
-    write_parquet_groups(path, table.schema, (table,))
-
-
-def write_parquet_groups(path: Path, schema: pa.Schema, tables: Iterable[pa.Table]) -> None:
-    """The same for a table that comes in parts, one row group each."""
-    import pyarrow.parquet as pq
-
+def create(path: Path, fill: Callable[[BinaryIO], None]) -> None:
+    """A new file that `fill` writes, durable with its folder."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with _fresh(path) as file:
-        with pq.ParquetWriter(file, schema, compression="zstd") as writer:
-            for table in tables:
-                writer.write_table(table)
+        fill(file)
         file.flush()
         os.fsync(file.fileno())
     sync_folder(path.parent)

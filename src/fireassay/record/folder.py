@@ -23,6 +23,7 @@ from fireassay import __version__
 from fireassay.clock import Clock
 from fireassay.errors import RecordError
 from fireassay.record import files, origin, seal
+from fireassay.record.batch_writer import BatchWriter
 from fireassay.record.declared import EVENTS, LAUNCHES, Table
 from fireassay.record.manifest import hold, myself, release
 from fireassay.record.reader import open_record
@@ -45,7 +46,7 @@ class RecordFolder:
         self.experiment = experiment
         self.sealed = sealed
         self._manifest = manifest
-        self._writers: dict[int, StreamWriter] = {}
+        self._writers: dict[int, BatchWriter] = {}
 
     @property
     def manifest(self) -> dict[str, Any]:
@@ -60,11 +61,11 @@ class RecordFolder:
         """The file for a launch's output; its folder is created if missing."""
         return self._made(self.path / "logs") / f"{launch_name(launch)}.log"
 
-    def writer(self, launch: int) -> StreamWriter:
+    def writer(self, launch: int) -> BatchWriter:
         """The coordinator's streams of a launch: the same writer on every call until it is closed."""
         writer_of_launch = self._writers.get(launch)
         if writer_of_launch is None or writer_of_launch.closed:
-            writer_of_launch = self._writers[launch] = StreamWriter(self.launch_folder(launch), f"coordinator.pid={os.getpid()}")
+            writer_of_launch = self._writers[launch] = BatchWriter(self.launch_folder(launch), f"coordinator.pid={os.getpid()}")
         return writer_of_launch
 
     def set_environment(self, when: Literal["before", "after"], environment: dict[str, Any]) -> None:

@@ -29,7 +29,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from itertools import accumulate
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
 from fireassay.errors import EnvironmentLacks, RecordError
 from fireassay.printable import shell_word
@@ -40,6 +40,9 @@ from fireassay.record.tables import TABLES
 from fireassay.record.unsealed import cut_off, launch_folders, launch_name, other_columns, read_launch, stream_files
 from fireassay.record.untrusted import paths
 from fireassay.spec.experiment import Experiment
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 
 def plan_signature(experiment: Experiment) -> str:
@@ -99,17 +102,29 @@ def _compact_one(path: Path, launch: int, name: str, target: Path) -> Iterable[s
     if sum(file.stat().st_size for file in streams) <= AT_ONCE_BYTES:
         table, lost = read_launch(path, launch, name)
         if table is not None:
-            files.write_parquet(target, table)
+            write_parquet(target, table.schema, (table,))
         return lost
     from fireassay.record.streams import groups, scan
 
     scanned = scan(streams, name)
     if scanned.schema is not None:
-        files.write_parquet_groups(target, scanned.schema, groups(scanned))
+        write_parquet(target, scanned.schema, groups(scanned))
     return [
         *(other_columns(path, file, name) for file in scanned.foreign),
         *(cut_off(path, file, lost_bytes, scanned.kept[file]) for file, lost_bytes in scanned.lost.items()),
     ]
+
+
+def write_parquet(path: Path, schema: pa.Schema, tables: Iterable[pa.Table]) -> None:
+    """A table that comes in parts, one row group each, as zstd-compressed Parquet."""
+    import pyarrow.parquet as pq
+
+    def fill(file: BinaryIO) -> None:
+        with pq.ParquetWriter(file, schema, compression="zstd") as writer:
+            for table in tables:
+                writer.write_table(table)
+
+    files.create(path, fill)
 
 
 def describe(path: Path) -> dict[str, dict[str, Any]]:

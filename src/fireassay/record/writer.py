@@ -1,9 +1,10 @@
 """How do a process's rows reach the disk without disturbing the training, and survive a `kill -9`?
 
-`append` adds a tuple to a list; a daemon thread turns each table's rows into one Arrow record batch and passes it to the
+`append` adds a tuple to a list; a daemon thread turns each table's rows into one message and passes it to the
 kernel in one unbuffered write, every `flush_s`.  Data in the kernel survive the process, so a killed process loses at most
 what it measured since its last flush, and leaves at most one truncated message at the end of a stream.
-Every string is searched for secrets before it is written (`cleaned_batch`).
+Every string is searched for secrets before it is written (`secrets.texts`).  Nothing here needs more than the standard library: it runs in
+workers of trainings.
 Cannot guarantee timely flushes on a machine that does not schedule the thread.
 Source: https://arrow.apache.org/docs/format/Columnar.html#ipc-streaming-format
 """
@@ -18,25 +19,29 @@ import sys
 import threading
 import weakref
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
-
-import pyarrow as pa
+from typing import NamedTuple
 
 from fireassay.clock import SystemClock
 from fireassay.record import files
-from fireassay.record.secrets.batches import cleaned_batch
+from fireassay.record.messages import END_MARK, Row, batch_message, schema_message
 from fireassay.record.secrets.redact import secret_values
-from fireassay.record.streams import END_MARK, to_array
-from fireassay.record.tables import TABLES, arrow_schema
+from fireassay.record.secrets.texts import cleaner
+from fireassay.record.tables import TABLES
 
 ROWS_PER_BATCH = 8192  # converting one batch holds the GIL well under 10 ms
 ROWS_KEPT = 100_000  # per table; more pending rows mean that the disk does not keep up
 PATIENCE_S = 1.0  # how long an append waits, once, for a stalled disk before rows are dropped
 
-Row = tuple[Any, ...]
+
+class Waiting(NamedTuple):
+    """Rows that another layout than tuples holds."""
+
+    table: str
+    rows: int
+    message: Callable[[], bytes]
 
 
 class _Nowhere(list[Row]):
@@ -57,7 +62,7 @@ class StreamWriter:
         self.dropped = 0  # rows lost: malformed, or the disk did not keep up
         self._folder, self._writer, self._on_error = folder, writer, on_error
         self._buffers: dict[str, list[Row]] = {name: [] for name in TABLES}
-        self._batches: deque[tuple[str, pa.RecordBatch]] = deque()  # pending, ready to write
+        self._waiting: deque[Waiting] = deque()
         self._streams: dict[str, _Stream] = {}
         self._before: list[Callable[[], None]] = []  # sources with rows not yet appended
         self._lock = threading.Lock()
@@ -69,7 +74,8 @@ class StreamWriter:
         self._why_dropped = ""
         _WRITERS.add(self)
         atexit.register(self.close)
-        self._secrets = secret_values(os.environ)
+        self._secrets = tuple(secret_values(os.environ))
+        self._clean = cleaner(self._secrets)
         self._thread = threading.Thread(target=self._flush_regularly, args=(flush_s,), name="assay-writer", daemon=True)
         self._thread.start()
 
@@ -89,16 +95,13 @@ class StreamWriter:
         if len(rows) > ROWS_KEPT:
             self._relieve(rows)
 
-    def append_batch(self, table: str, batch: pa.RecordBatch) -> None:
-        """Take rows as a record batch of the table, from a caller with too many for tuples."""
-        if table not in TABLES or not batch.schema.equals(arrow_schema(table)):
-            self._drop(batch.num_rows, f"not a batch of the table {table}")
-            return
+    def append_message(self, table: str, rows: int, message: Callable[[], bytes]) -> None:
+        """Take rows from a caller with too many for tuples. Another thread asks for their message and writes it later."""
         if self._closed:
             return
-        self._batches.append((table, batch))
-        if sum(waiting.num_rows for _, waiting in tuple(self._batches)) > ROWS_KEPT:
-            self._relieve_batches()
+        self._waiting.append(Waiting(table, rows, message))
+        if sum(waiting.rows for waiting in tuple(self._waiting)) > ROWS_KEPT:
+            self._relieve_waiting()
 
     def before_writing(self, tell: Callable[[], None]) -> None:
         """Call `tell` in the writing thread before each write; rows that it appends are included."""
@@ -126,11 +129,10 @@ class StreamWriter:
             rows.pop()
         self._drop(1, f"the disk does not keep up ({ROWS_KEPT} rows are waiting)")
 
-    def _relieve_batches(self) -> None:
-        """The same for pending batches."""
-        if self._stalls() and len(self._batches) > 1:  # the first one may be in the process of being written
-            _, batch = self._batches.pop()
-            self._drop(batch.num_rows, f"the disk does not keep up ({ROWS_KEPT} rows are waiting)")
+    def _relieve_waiting(self) -> None:
+        """The same for messages."""
+        if self._stalls() and len(self._waiting) > 1:  # the first one may be in the process of being written
+            self._drop(self._waiting.pop().rows, f"the disk does not keep up ({ROWS_KEPT} rows are waiting)")
 
     def _stalls(self) -> bool:
         """Write pending rows, waiting once for a stalled disk. True if they could not be written."""
@@ -162,9 +164,9 @@ class StreamWriter:
     def _write_rows(self) -> None:
         for callback in self._before:
             callback()
-        while self._batches:
-            self._put(*self._batches[0])
-            self._batches.popleft()  # only after the write, as below
+        while self._waiting:
+            self._put(self._waiting[0].table, self._waiting[0].message())
+            self._waiting.popleft()  # only after the write, as below
         for table, rows in self._buffers.items():
             while waiting := min(len(rows), ROWS_PER_BATCH):
                 self._write(table, rows[:waiting])
@@ -183,23 +185,26 @@ class StreamWriter:
         self._write("events", [(launch, now, None, host, None, None, "rows_dropped", None, float(count), detail)])
 
     def _write(self, table: str, rows: list[Row]) -> None:
-        batch = to_batch(table, rows)
-        if batch is None:
-            batch = to_batch(table, self._well_formed(table, rows))
-        if batch is not None and batch.num_rows:
-            self._put(table, batch)
+        message = self._message(table, rows)
+        if message is None and (rows := self._well_formed(table, rows)):
+            message = self._message(table, rows)
+        if message is not None:
+            self._put(table, message)
 
-    def _put(self, table: str, batch: pa.RecordBatch) -> None:
+    def _message(self, table: str, rows: list[Row]) -> bytes | None:
+        return batch_message(table, rows, self._clean)
+
+    def _put(self, table: str, message: bytes) -> None:
         stream = self._streams.get(table)
         if stream is None:
             stream = self._streams[table] = _Stream(self._folder, table, self._writer)
-        stream.write(cleaned_batch(batch, self._secrets))
+        stream.write(message)
 
     def _well_formed(self, table: str, rows: list[Row]) -> list[Row]:
-        well_formed = [row for row in rows if to_batch(table, [row]) is not None]
-        malformed = next(row for row in rows if to_batch(table, [row]) is None) if len(well_formed) < len(rows) else None
-        self._drop(len(rows) - len(well_formed), f"not a row of the table {table}: {malformed!r:.200}")
-        return well_formed
+        fits = [self._message(table, [row]) is not None for row in rows]
+        malformed = next((row for row, well in zip(rows, fits, strict=True) if not well), None)
+        self._drop(fits.count(False), f"not a row of the table {table}: {malformed!r:.200}")
+        return [row for row, well in zip(rows, fits, strict=True) if well]
 
     def _finish(self) -> None:
         self._write_rows()
@@ -223,7 +228,7 @@ class StreamWriter:
         self._closed = True
         atexit.unregister(self.close)
         self._buffers = dict.fromkeys(TABLES, _Nowhere())
-        self._batches = deque(maxlen=0)
+        self._waiting = deque(maxlen=0)
         self._before = []
         for stream in self._streams.values():
             stream.close()
@@ -249,12 +254,12 @@ class _Stream:
 
     def __init__(self, folder: Path, table: str, writer: str) -> None:
         self._descriptor = _create(folder, f"{table}.{writer}")
-        self._head = arrow_schema(table).serialize().to_pybytes()  # written together with the first batch
+        self._head = schema_message(table)  # written together with the first batch
         self._end = 0  # end of the last whole message
 
-    def write(self, batch: pa.RecordBatch) -> None:
+    def write(self, message: bytes) -> None:
         """Write one message, in one system call if the kernel accepts it whole."""
-        self._put(self._head + batch.serialize().to_pybytes())
+        self._put(self._head + message)
         self._head = b""
 
     def end(self) -> None:
@@ -274,19 +279,6 @@ class _Stream:
                 os.ftruncate(self._descriptor, self._end)  # leave no partial message
             raise
         self._end += len(message)
-
-
-def to_batch(table: str, rows: Sequence[Row]) -> pa.RecordBatch | None:
-    """The rows as one record batch of the table; None if a row has values of the wrong number or type, or a forbidden null."""
-    schema = arrow_schema(table)
-    try:
-        columns = list(zip(*rows, strict=True)) or [()] * len(schema)
-        arrays = [to_array(column, field.type) for column, field in zip(columns, schema, strict=True)]
-    except Exception:  # a value's conversion may raise anything
-        return None
-    if any(array.null_count and not field.nullable for array, field in zip(arrays, schema, strict=True)):
-        return None
-    return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 
 def _create(folder: Path, stem: str) -> int:

@@ -16,7 +16,7 @@ import pytest
 
 from fireassay.instruments.recorder import clock_pings
 from fireassay.instruments.recorder.clock_pings import Answering, Asking, begin, needed
-from fireassay.record.writer import to_batch
+from fireassay.record.streams import to_batch
 from fireassay.stats.groups.clocks import Ping, linear_drift
 from tests.launched import Launched, environment
 from tests.limits import PROCESS_S

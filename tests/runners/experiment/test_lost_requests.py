@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fireassay.record.batch_writer import BatchWriter
 from fireassay.record.unsealed import launch_name, read_launch
-from fireassay.record.writer import StreamWriter
 from fireassay.runners.experiment.abandoned_launches import lost
 from fireassay.runners.experiment.abandoned_launches import settle_requests as settle
 from fireassay.spec.plan import Configuration
@@ -115,7 +115,7 @@ def launch_of_a_dead_coordinator(folder: Path, schedule: Schedule, *, open_loop:
     (load / "job.json").write_text(json.dumps({"clients": 1, "open": open_loop}))
     (load / "begin").write_text(str(T0))
     noted = due.opened(load / due.name(0), len(schedule))
-    client = StreamWriter(load.parent, "client-0")
+    client = BatchWriter(load.parent, "client-0")
     log = RequestLog(launch=0, client=0, put=lambda batch: client.append_batch("requests", batch))
     for number in range(3):
         noted[number] = T0 + number
@@ -133,7 +133,7 @@ def test_a_launch_without_coordinator_gets_the_rows_that_it_lacks_and_once(tmp_p
     schedule = built("constant", 2.0) if open_loop else built("closed", 1.0, requests=20)
     path = launch_of_a_dead_coordinator(tmp_path, schedule, open_loop=open_loop)
     for again in range(2):
-        writer = StreamWriter(path / "streams" / launch_name(0), f"coordinator-{again}")
+        writer = BatchWriter(path / "streams" / launch_name(0), f"coordinator-{again}")
         settle(path, 0, writer)
         writer.close()
     requests, _ = read_launch(path, 0, "requests")
@@ -149,7 +149,7 @@ def test_a_launch_without_coordinator_gets_the_rows_that_it_lacks_and_once(tmp_p
 def test_a_launch_that_was_not_begun_gets_nothing(tmp_path: Path) -> None:
     folder = tmp_path / "streams" / launch_name(0)
     folder.mkdir(parents=True)
-    writer = StreamWriter(folder, "coordinator")
+    writer = BatchWriter(folder, "coordinator")
     settle(tmp_path, 0, writer)
     writer.close()
     assert read_launch(tmp_path, 0, "requests")[0] is None

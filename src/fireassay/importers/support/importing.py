@@ -24,10 +24,12 @@ from fireassay.importers.support.base import UNSAID, Foreign, Imported, Load, Re
 from fireassay.importers.support.documents import Place, Words, head, opened, refuse_links
 from fireassay.record import files
 from fireassay.record import folder as record_folder
+from fireassay.record.batch_writer import BatchWriter
 from fireassay.record.declared import REQUESTS
 from fireassay.record.folder import RecordFolder, check_written, launch_row, table_row, write_event, write_launch
 from fireassay.record.seal import plan_signature
-from fireassay.record.writer import ROWS_PER_BATCH, StreamWriter, to_batch
+from fireassay.record.streams import to_batch
+from fireassay.record.writer import ROWS_PER_BATCH
 from fireassay.spec.experiment import Experiment
 from fireassay.spec.plan import Configuration, PlannedLaunch, configurations, plan
 from fireassay.units import NS_PER_S
@@ -392,7 +394,7 @@ def _span(load: Load, seen: _Seen) -> tuple[int, int]:
     return 0, round((load.duration_s or 0.0) * NS_PER_S)
 
 
-def _write(writer: StreamWriter, path: Path, file: str, requests: list[tuple[Any, ...]], counts: list[tuple[Any, ...]]) -> None:
+def _write(writer: BatchWriter, path: Path, file: str, requests: list[tuple[Any, ...]], counts: list[tuple[Any, ...]]) -> None:
     """Write rows to disk immediately, to bound memory."""
     for table, rows in (("requests", requests), ("token_counts", counts)):
         if not rows:

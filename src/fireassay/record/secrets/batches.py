@@ -21,8 +21,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from fireassay.record import seal
-from fireassay.record.secrets.redact import REDACTED, declared_values, encoded, known_spellings, redact, secret_values
-from fireassay.record.secrets.shapes import PLACES, key_heads, spans
+from fireassay.record.secrets.redact import REDACTED, encoded, known_spellings, secret_values
+from fireassay.record.secrets.shapes import key_heads, spans
+from fireassay.record.secrets.texts import ANSWERS, FEW, KEY, MAX_ERROR_LENGTH, cleaned_texts, halves, triggers
+from fireassay.record.secrets.texts import cleaned as clean_text
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -109,12 +111,7 @@ def _has_text(kind: Any) -> bool:
     return is_text(kind) or (pa.types.is_list(kind) and is_text(kind.value_type))
 
 
-ANSWERS: Final = frozenset({"text", "reasoning", "prediction", "target"})
-MAX_ERROR_LENGTH: Final = 500  # characters; cut after redaction, because half a key is not recognisable
-# Up to these numbers of distinct strings and rows Python is faster: compiling the RE2 expression and importing pyarrow.compute,
-# which alone delays a training by 50 ms, take longer.
-FEW: Final = 32
-SHORT: Final = 1024
+SHORT: Final = 1024  # rows; up to them Python is faster than importing pyarrow.compute and compiling the RE2 expression
 
 
 def cleaned_batch(batch: pa.RecordBatch, secrets: Iterable[str] = ()) -> pa.RecordBatch:
@@ -147,8 +144,6 @@ def cleaned(column: pa.Array, secrets: Sequence[str] = (), *, keys_only: bool = 
     """An array with secrets redacted from its strings or lists of strings; the same object if there are none."""
     import pyarrow as pa
 
-    from fireassay.record.streams import to_array
-
     known = tuple(secrets)
     if is_text(column.type):
         return _texts(column, known, keys_only=keys_only)
@@ -157,7 +152,7 @@ def cleaned(column: pa.Array, secrets: Sequence[str] = (), *, keys_only: bool = 
         if _texts(values, known, keys_only=keys_only) is values:
             return column
         rows = column.to_pylist()
-        return to_array([row and [_clean(text, known, keys_only) for text in row] for row in rows], column.type)
+        return pa.array([row and [clean_text(text, known, keys_only) for text in row] for row in rows], column.type)
     return column
 
 
@@ -169,33 +164,20 @@ def is_text(kind: Any) -> bool:
 
 
 def _texts(column: pa.Array, secrets: tuple[str, ...], *, keys_only: bool) -> pa.Array:
-    from fireassay.record.streams import to_array
+    import pyarrow as pa
 
     before = column.to_pylist() if len(column) <= SHORT else None
-    if before is not None and len(different := set(before)) <= FEW:
-        clean = {text: _clean(text, secrets, keys_only) for text in different}
-        changed = any(text != after for text, after in clean.items())
-        return to_array([clean[text] for text in before], column.type) if changed else column
+    if before is not None and len(set(before)) <= FEW:
+        after = cleaned_texts(before, secrets, keys_only=keys_only)
+        return column if after is before else pa.array(after, column.type)
     texts: list[str | None] | None = None
     for row in suspicious(column, secrets, keys_only=keys_only):
         text = column[row].as_py()
-        after = _clean(text, secrets, keys_only)
-        if after != text:
+        clean = clean_text(text, secrets, keys_only)
+        if clean != text:
             texts = column.to_pylist() if texts is None else texts
-            texts[row] = after
-    return column if texts is None else to_array(texts, column.type)
-
-
-@lru_cache(maxsize=1024)
-def _short(text: str, secrets: tuple[str, ...], keys_only: bool) -> str:
-    return redact(text, secrets, keys_only=keys_only)
-
-
-def _clean(text: str | None, secrets: tuple[str, ...], keys_only: bool) -> str | None:
-    if text is None:
-        return None
-    # host and counter names repeat many times
-    return _short(text, secrets, keys_only) if len(text) < 80 else redact(text, secrets, keys_only=keys_only)
+            texts[row] = clean
+    return column if texts is None else pa.array(texts, column.type)
 
 
 def suspicious(column: pa.Array, secrets: tuple[str, ...] = (), *, keys_only: bool = False) -> Iterator[int]:
@@ -208,20 +190,12 @@ def suspicious(column: pa.Array, secrets: tuple[str, ...] = (), *, keys_only: bo
         yield from (row for row in range(len(column)) if column[row].is_valid)
         return
     matches = pc.match_substring_regex(pc.ascii_lower(column), pattern=_beginnings(keys_only))
-    if values := (*secrets, *declared_values()):
-        matches = pc.or_(matches, pc.match_substring_regex(column, pattern=_one_of(values)))
+    if values := halves(secrets):
+        matches = pc.or_(matches, pc.match_substring_regex(column, pattern="|".join(map(re.escape, values))))
     yield from pc.indices_nonzero(matches).to_pylist()  # skips nulls
 
 
 @lru_cache(maxsize=2)
 def _beginnings(keys_only: bool) -> str:
-    """The prefixes of everything shaped like a secret. A key is a long run of characters, which ordinary words are not."""
-    keys = f"(?:{'|'.join(map(re.escape, key_heads()))})[a-z0-9_+/=.~-]{{8}}"
-    triggers = () if keys_only else sorted({place.trigger.decode() for place in PLACES})
-    return "|".join((keys, *map(re.escape, triggers)))
-
-
-@lru_cache(maxsize=8)
-def _one_of(values: tuple[str, ...]) -> str:
-    """Matches each value in full, or its first or last characters where a text was cut or a line broken."""
-    return "|".join(sorted({re.escape(value[:8]) for value in values} | {re.escape(value[-8:]) for value in values}))
+    """The prefixes of everything shaped like a secret."""
+    return "|".join((f"(?:{'|'.join(map(re.escape, key_heads()))}){KEY}", *(() if keys_only else map(re.escape, triggers()))))

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
     import pyarrow
 
-    from fireassay.record.writer import StreamWriter
+    from fireassay.record.batch_writer import BatchWriter
     from fireassay.runners.experiment.progress import LaunchRow
 
     Noted = npt.NDArray[np.int64]
@@ -179,7 +179,7 @@ def _known(value: Any) -> int | None:
 # ---- after the coordinator's death -----------------------------------------------------------------------------------
 
 
-def settle_requests(path: Path, launch: int, writer: StreamWriter) -> None:
+def settle_requests(path: Path, launch: int, writer: BatchWriter) -> None:
     """Write the rows of lost requests and of arrivals in the dead coordinator's stead. Requires that all clients have ended.
 
     Idempotent.

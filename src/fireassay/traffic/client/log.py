@@ -1,7 +1,7 @@
 """How are a million requests recorded, each with every chunk, without one Python object per number?
 
 A request's numbers go into one flat array, its lists into three more; every few hundred requests become one Arrow record batch of table
-`requests` (`StreamWriter.append_batch`).  Building it takes a millisecond, during which no incoming data could be timestamped, and another
+`requests` (`BatchWriter.append_batch`).  Building it takes a millisecond, during which no incoming data could be timestamped, and another
 thread would only hold the GIL: so it is built column by column (`advance`).  A batch frees the memory of its requests.
 """
 

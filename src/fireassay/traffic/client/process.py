@@ -27,9 +27,9 @@ import orjson
 from fireassay import catalog
 from fireassay.errors import AssayError, RecordError
 from fireassay.record.arrow_import import without_pandas
-from fireassay.record.secrets.batches import MAX_ERROR_LENGTH
+from fireassay.record.batch_writer import BatchWriter
 from fireassay.record.secrets.redact import declare, redact, secret_values
-from fireassay.record.writer import StreamWriter
+from fireassay.record.secrets.texts import MAX_ERROR_LENGTH
 from fireassay.spec.plan import Configuration
 from fireassay.spec.sections.serving import Serving, Target
 from fireassay.traffic.arrivals.schedule import KINDS
@@ -131,7 +131,7 @@ class Client:
         self.state = ""
         declare(job.target.secret_variables)
         self.secrets = secret_values(os.environ)
-        self.writer = StreamWriter(job.folder, f"client-{number}", flush_s=job.flush_s)
+        self.writer = BatchWriter(job.folder, f"client-{number}", flush_s=job.flush_s)
         self._status_file = job.load / f"client-{number}.json"
         self._reporting = threading.Lock()
         self._reports = self._put_last = 0  # reports are numbered: an older one never replaces a newer one

@@ -25,9 +25,9 @@ from fireassay.quality.rows import AT_ONCE, Asked, write_answers, write_recorded
 from fireassay.quality.scoring.items import Extraction, Item
 from fireassay.record import files
 from fireassay.record import folder as record_folder
+from fireassay.record.batch_writer import BatchWriter
 from fireassay.record.folder import RecordFolder, check_written, launch_row, write_launch
 from fireassay.record.seal import plan_signature
-from fireassay.record.writer import StreamWriter
 from fireassay.spec.experiment import Experiment
 from fireassay.spec.explain import did_you_mean
 from fireassay.spec.plan import plan
@@ -324,7 +324,7 @@ def _reported(sides: Sequence[Side]) -> Iterator[dict[str, Any]]:
 # ---- rows ------------------------------------------------------------------------------------------------------------
 
 
-def _write(writer: StreamWriter, launch: int, task: TaskRun, counts: _Counts) -> None:
+def _write(writer: BatchWriter, launch: int, task: TaskRun, counts: _Counts) -> None:
     """The answers of a task and their scores, some thousands at a time."""
     rows = task.rows()
     while part := list(islice(rows, AT_ONCE)):
