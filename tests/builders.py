@@ -24,7 +24,8 @@ from fireassay import catalog
 from fireassay.estimates.estimate import Absent, Estimate, Value
 from fireassay.frames.record_data import RecordData
 from fireassay.metrics.metric import ALL, LAST, Better, Dimension, Metric
-from fireassay.record.tables import TABLES, arrow_schema
+from fireassay.record.arrow_schemas import arrow_schema
+from fireassay.record.tables import TABLES
 from fireassay.spec.experiment import Experiment, Factor, Launches, Quality
 from fireassay.spec.plan import PlannedLaunch, configuration_name, plan
 from fireassay.spec.sections.costs import Prices

@@ -15,8 +15,9 @@ from pathlib import Path
 
 import polars as pl
 
+from fireassay.record.arrow_schemas import arrow_schema
 from fireassay.record.streams import read_stream
-from fireassay.record.tables import TABLES, arrow_schema
+from fireassay.record.tables import TABLES
 from tests.limits import PROCESS_S
 
 

@@ -12,7 +12,8 @@ import polars as pl
 import pyarrow as pa
 
 from fireassay.frames.record_data import RecordData
-from fireassay.record.tables import TABLES, arrow_schema
+from fireassay.record.arrow_schemas import arrow_schema
+from fireassay.record.tables import TABLES
 from fireassay.runners.simulated import SCRIPT, Cluster, arguments, batches, cluster_of, row_of, rows_of
 from fireassay.spec.experiment import Experiment, Factor, Gates, Launches, Scaling
 from fireassay.spec.plan import plan

@@ -18,7 +18,8 @@ from fireassay.api.timing import Timed
 from fireassay.api.verdict import Verdict, of
 from fireassay.errors import RecordError, SpecError
 from fireassay.estimates.estimate import Absent
-from fireassay.record.tables import TABLES, arrow_schema
+from fireassay.record.arrow_schemas import arrow_schema
+from fireassay.record.tables import TABLES
 from fireassay.reports.charts import model
 from tests.api.conftest import GOOD
 from tests.tiers import some

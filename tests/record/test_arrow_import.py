@@ -16,7 +16,8 @@ from pathlib import Path
 from fireassay.record.arrow_import import without_pandas
 without_pandas()
 import pyarrow as pa
-from fireassay.record.tables import TABLES, arrow_schema
+from fireassay.record.arrow_schemas import arrow_schema
+from fireassay.record.tables import TABLES
 from fireassay.record.streams import to_batch
 from fireassay.traffic.parts import Answer
 from fireassay.traffic.client.log import LogRow, RequestLog, Times

@@ -13,9 +13,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fireassay.record import seal, streams
+from fireassay.record.arrow_schemas import arrow_schema
 from fireassay.record.batch_writer import BatchWriter
 from fireassay.record.streams import batches, to_batch
-from fireassay.record.tables import TABLES, arrow_schema
+from fireassay.record.tables import TABLES
 from fireassay.record.unsealed import launch_name, read_launch, stream_files
 from tests.record.making import unfinished
 

@@ -20,10 +20,11 @@ import pytest
 
 from fireassay.cli import main
 from fireassay.errors import RecordError
+from fireassay.record.arrow_schemas import arrow_schema
 from fireassay.record.lookup import resolve
 from fireassay.record.reader import open_record
 from fireassay.record.seal import encode, seal_line, verify
-from fireassay.record.tables import TABLES, arrow_schema
+from fireassay.record.tables import TABLES
 from fireassay.record.untrusted import memory_bound, paths
 from tests.limits import PROCESS_S
 from tests.record.making import sealed, unfinished

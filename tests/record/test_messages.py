@@ -9,9 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fireassay.record.arrow_schemas import arrow_schema
 from fireassay.record.messages import END_MARK, batch_message, schema_message
 from fireassay.record.streams import read_buffer
-from fireassay.record.tables import TABLES, arrow_schema
+from fireassay.record.tables import TABLES
 
 VALUES: dict[str, st.SearchStrategy[Any]] = {
     "int32": st.integers(-(2**31), 2**31 - 1),

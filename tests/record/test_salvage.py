@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.strategies import binary
 
+from fireassay.record.arrow_schemas import arrow_schema
 from fireassay.record.streams import END_MARK, read_buffer, read_stream, to_batch
-from fireassay.record.tables import arrow_schema
 from tests.record.making import sample_row
 
 BATCHES = 3

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from fireassay.record.tables import TABLES, arrow_schema, reference
+from fireassay.record.arrow_schemas import arrow_schema
+from fireassay.record.tables import TABLES, reference
 
 
 def test_every_table_begins_with_the_launch_and_is_ordered_by_its_own_columns() -> None:

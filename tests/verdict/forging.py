@@ -15,9 +15,9 @@ import polars as pl
 
 from fireassay import catalog
 from fireassay.frames.record_data import RecordData, from_record
+from fireassay.record.arrow_schemas import arrow_schema
 from fireassay.record.reader import open_record
 from fireassay.record.seal import describe, encode, seal_line, verify, write_parquet
-from fireassay.record.tables import arrow_schema
 from fireassay.record.unsealed import launch_name
 from fireassay.verdict.types import Finding
 from tests.metrics.trials_made import timing

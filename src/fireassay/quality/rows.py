@@ -12,8 +12,8 @@ import pyarrow as pa
 
 from fireassay.quality.scoring import scoring
 from fireassay.quality.scoring.items import Extraction, Item
+from fireassay.record.arrow_schemas import arrow_schema
 from fireassay.record.batch_writer import BatchWriter
-from fireassay.record.tables import arrow_schema
 
 if TYPE_CHECKING:
     import pyarrow

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from fireassay.record.arrow_schemas import arrow_schema
 from fireassay.record.secrets.batches import cleaned_batch
-from fireassay.record.tables import TABLES, arrow_schema
+from fireassay.record.tables import TABLES
 from fireassay.record.writer import StreamWriter
 
 if TYPE_CHECKING:

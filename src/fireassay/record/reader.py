@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any, Final
 from fireassay.errors import RecordError, SpecError
 from fireassay.printable import shell_word
 from fireassay.record import files
+from fireassay.record.arrow_schemas import arrow_schema
 from fireassay.record.manifest import (
     MAX_MANIFEST,
     MAX_REASON_LENGTH,
@@ -34,7 +35,7 @@ from fireassay.record.manifest import (
     migrations_of,
     read_manifest,
 )
-from fireassay.record.tables import TABLES, arrow_schema
+from fireassay.record.tables import TABLES
 from fireassay.record.unsealed import launch_folders, launch_name, launches_named, losses, read_launch
 from fireassay.record.untrusted import memory_bound, paths
 from fireassay.record.untrusted import paths as inside

@@ -24,8 +24,9 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import pyarrow as pa
 
+from fireassay.record.arrow_schemas import arrow_schema
 from fireassay.record.messages import END_MARK, Row, batch_message
-from fireassay.record.tables import TABLES, arrow_schema
+from fireassay.record.tables import TABLES
 from fireassay.record.untrusted import paths
 
 if TYPE_CHECKING:

@@ -7,14 +7,8 @@ Null means "not recorded", never zero.
 
 from __future__ import annotations
 
-from functools import cache
-from typing import TYPE_CHECKING
-
 from fireassay.record import declared
 from fireassay.record.declared import Table
-
-if TYPE_CHECKING:
-    import pyarrow
 
 FORMAT_VERSION = 9
 # Format history, shown on the reference page; a new version needs a step in record/manifest.py
@@ -34,21 +28,6 @@ HISTORY: dict[int, str] = {
 TABLES: dict[str, Table] = {
     table.name: table for table in vars(declared).values() if isinstance(table, Table)
 }  # in the order of their declarations
-
-
-@cache
-def arrow_schema(name: str) -> pyarrow.Schema:
-    import pyarrow as pa
-
-    types = {
-        "int32": pa.int32(),
-        "int64": pa.int64(),
-        "float64": pa.float64(),
-        "string": pa.string(),
-        "list<int64>": pa.list_(pa.int64()),
-        "list<float64>": pa.list_(pa.float64()),
-    }
-    return pa.schema([pa.field(c.name, types[c.type], nullable=c.nullable) for c in TABLES[name].columns])
 
 
 def reference() -> str:

@@ -35,8 +35,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from fireassay.errors import Problem, refuse, refuse_any
+from fireassay.record.arrow_schemas import arrow_schema
 from fireassay.record.folder import launch_row, write_launch
-from fireassay.record.tables import arrow_schema
 from fireassay.runners.experiment import progress
 from fireassay.runners.experiment.context import Outcome, RunContext, Runner
 from fireassay.runners.experiment.progress import LaunchRow

@@ -13,10 +13,10 @@ from fireassay.errors import EnvironmentLacks, SpecError
 from fireassay.importers.support import importing
 from fireassay.importers.support.base import RequestRow, address, failure
 from fireassay.importers.support.importing import import_results
+from fireassay.record.arrow_schemas import arrow_schema
 from fireassay.record.declared import REQUESTS
 from fireassay.record.reader import open_record
 from fireassay.record.seal import verify
-from fireassay.record.tables import arrow_schema
 from fireassay.verdict.conditions.catalogue import CONDITIONS
 from fireassay.verdict.conditions.facts import OURS
 from tests.importers.reading import foreign, imported, measured, one, requests

@@ -14,10 +14,10 @@ import pytest
 from fireassay.clock import FakeClock, SystemClock
 from fireassay.instruments.machine import meter as meter_module
 from fireassay.instruments.machine.meter import COUNTERS, Meter, Row
+from fireassay.record.arrow_schemas import arrow_schema
 from fireassay.record.declared import TELEMETRY
 from fireassay.record.environment import FIELDS
 from fireassay.record.machine import Machine
-from fireassay.record.tables import arrow_schema
 from fireassay.spec.sections.costs import Energy
 from tests.limits import PROCESS_S
 

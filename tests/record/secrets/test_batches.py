@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fireassay.record.arrow_schemas import arrow_schema
 from fireassay.record.secrets.batches import FEW, SHORT, cleaned, cleaned_batch, suspicious
 from fireassay.record.secrets.redact import redact, secret_values
 from fireassay.record.secrets.texts import cleaned_texts, cleaner
 from fireassay.record.streams import read_stream
-from fireassay.record.tables import arrow_schema
 from fireassay.record.writer import StreamWriter
 
 KEY = "hf_" + "aBcD3fGh" * 5

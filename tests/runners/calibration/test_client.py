@@ -66,7 +66,7 @@ def test_a_stop_keeps_what_was_measured(tmp_path: Path, monkeypatch: pytest.Monk
 def test_a_rate_is_extrapolated_where_the_client_was_not_the_limit(client: float, server: float, who: str, reachable: float) -> None:
     import pyarrow as pa
 
-    from fireassay.record.tables import arrow_schema
+    from fireassay.record.arrow_schemas import arrow_schema
 
     drilled = DrillResult(
         rows=arrow_schema("requests").empty_table(),

@@ -14,7 +14,7 @@ from fireassay.errors import AssayError
 from fireassay.instruments.reference_server.server import serving
 from fireassay.instruments.reference_server.settings import Settings
 from fireassay.instruments.reference_server.truth import Entry
-from fireassay.record.tables import arrow_schema
+from fireassay.record.arrow_schemas import arrow_schema
 from fireassay.runners.calibration import client_drill
 from fireassay.runners.calibration.client_drill import DrillResult, compare_times, drill, stopped
 from fireassay.traffic.wire.compiled import built

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from fireassay.record.tables import arrow_schema
+from fireassay.record.arrow_schemas import arrow_schema
 from fireassay.traffic.arrivals import make
 from fireassay.traffic.arrivals import schedule as schedules
 from fireassay.traffic.arrivals.schedule import TYPES, Schedule, chosen, joined, rows

@@ -7,7 +7,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from fireassay.record.tables import arrow_schema
+from fireassay.record.arrow_schemas import arrow_schema
 from fireassay.traffic.client import log as log_module
 from fireassay.traffic.client.log import LogRow, RequestLog, times_of
 from fireassay.traffic.parts import Answer

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fireassay.record.tables import arrow_schema
+from fireassay.record.arrow_schemas import arrow_schema
 from fireassay.traffic.parts import Kind
 from fireassay.traffic.prompts.make import Prompts
 from fireassay.traffic.prompts.token_counts import chunk_tokens, count

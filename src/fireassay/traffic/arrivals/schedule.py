@@ -205,7 +205,7 @@ def batch(schedule: Schedule, launch: int, begin: int = 0, end: int | None = Non
     """Rows of table `arrivals` for the requests `begin` <= number < `end`."""
     import pyarrow as pa
 
-    from fireassay.record.tables import arrow_schema
+    from fireassay.record.arrow_schemas import arrow_schema
 
     part = slice(begin, len(schedule) if end is None else min(end, len(schedule)))
     numbers = np.arange(part.start, max(part.start, part.stop), dtype=np.int64)

@@ -213,7 +213,7 @@ class _Gathered:
         import numpy as np
         import pyarrow as pa
 
-        from fireassay.record.tables import arrow_schema
+        from fireassay.record.arrow_schemas import arrow_schema
 
         schema = arrow_schema("requests")
         table = np.frombuffer(self.numbers, dtype=np.int64).reshape(-1, len(_NUMBERS)).T
