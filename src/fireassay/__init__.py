@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from fireassay import errors as errors
+    from fireassay import probe as probe
     from fireassay.api.chart import Chart as Chart
     from fireassay.api.comparison import Comparison as Comparison
     from fireassay.api.comparison import compare as compare
@@ -32,7 +33,6 @@ if TYPE_CHECKING:
     from fireassay.api.verdict import Absent as Absent
     from fireassay.api.verdict import Estimate as Estimate
     from fireassay.api.verdict import Verdict as Verdict
-    from fireassay.instruments import probe as probe
     from fireassay.spec.experiment import Experiment as Experiment
 
 __version__ = "0.4.0"
@@ -50,7 +50,7 @@ _HOMES = {
     "evaluate": "api.measuring",
     "load": "api.measuring",
     "open": "api.record",
-    "probe": "instruments.probe",
+    "probe": "probe",
     "read_experiment": "api.measuring",
     "run": "api.measuring",
     "score": "api.measuring",
@@ -81,7 +81,12 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module 'fireassay' has no attribute {name!r}")
-    home = importlib.import_module(f"fireassay.{_HOMES[name]}")
+    try:
+        home = importlib.import_module(f"fireassay.{_HOMES[name]}")
+    except ModuleNotFoundError as error:
+        if not str(error.name).startswith("fireassay."):
+            raise
+        raise ImportError(f"fireassay.{name} needs the whole Fireassay, and only fireassay-probe is here: pip install fireassay") from error
     return home if home.__name__.endswith(f".{name}") else getattr(home, name)
 
 

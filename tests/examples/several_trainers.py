@@ -15,7 +15,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from fireassay.instruments import probe
+from fireassay import probe
 from tests.examples import tricky
 from tests.instruments.corpus import meet
 

@@ -6,7 +6,8 @@ import sys
 
 import pytest
 
-from fireassay.instruments import attach, probe
+from fireassay import probe
+from fireassay.instruments import attach
 
 
 def waiting() -> list[object]:

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from fireassay.clock import FakeClock
-from fireassay.instruments.probe import Probe
 from fireassay.instruments.recorder.recorder import Recorder
 from fireassay.instruments.recorder.sink import Identity, MemorySink, identity_from
+from fireassay.probe import Probe
 from fireassay.record.streams import to_batch
 from fireassay.record.tables import TABLES
 

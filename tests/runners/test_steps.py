@@ -45,7 +45,7 @@ finally:
     open("finally", "w").close()
 """
 MARKED = f"""{HEAD}
-from fireassay.instruments import probe
+from fireassay import probe
 p = probe.start()
 for x, y in p.steps(zip(*(itertools.repeat(torch.randn(8, n)) for n in (4, 1)))):
     with p.phase("optimizer"):

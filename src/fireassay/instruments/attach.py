@@ -1,7 +1,7 @@
 """How do we measure a training script that does not know assay?
 
 `arm` puts a finder first in `sys.meta_path`: it waits for torch, lets it load, then installs the hooks. A script that marks its own
-steps (`fireassay.instruments.probe.start`) takes precedence: the hooks are removed, except those that record communication between
+steps (`fireassay.probe.start`) takes precedence: the hooks are removed, except those that record communication between
 several ranks, which marks cannot provide (`marked_steps`).
 The hooks use no random number generator, change no tensor and add no collective, so weights are unaffected.
 An error here is printed once on standard error and ends the measurement, never the training.

@@ -2,7 +2,7 @@
 
 This file, since its folder comes first on PYTHONPATH. Python runs only one `sitecustomize`, so this file first runs the one that it hides.
 In a worker of a launch by assay, hooks then wait for torch: apart from a small part of the standard library, nothing is imported that the
-script does not import itself.
+script does not import itself.  The worker's interpreter may be of an environment without Fireassay.
 """
 
 import os
@@ -25,12 +25,33 @@ def _run_the_other() -> None:
     spec.loader.exec_module(module)
 
 
+def _bring() -> None:
+    """Make `import fireassay` mean the one that started this worker, whatever its environment has installed: they share a record's format.
+
+    Nothing is added to sys.path, where it would bring packages of another environment along.
+    """
+    from importlib.util import find_spec, module_from_spec, spec_from_file_location
+
+    home = os.path.abspath(__file__)
+    for _ in range(3):
+        home = os.path.dirname(home)
+    own = os.path.join(home, "__init__.py")
+    found = find_spec("fireassay")
+    if found is not None and found.origin is not None and os.path.realpath(found.origin) == os.path.realpath(own):
+        return
+    spec = spec_from_file_location("fireassay", own, submodule_search_locations=[home])
+    if spec is not None and spec.loader is not None:
+        sys.modules["fireassay"] = module = module_from_spec(spec)
+        spec.loader.exec_module(module)
+
+
 def _arm() -> None:
     """Wait for torch, in workers only: not in the engine that starts workers, nor in a loader's helper."""
     if os.environ.get("FIREASSAY_ATTACH") != "1" or "RANK" not in os.environ or "FIREASSAY_LAUNCH_DIR" not in os.environ:
         return
     if any(word.startswith(("from multiprocessing.", "--multiprocessing-fork")) for word in sys.orig_argv):
         return
+    _bring()
     from fireassay.instruments import attach, loopback
 
     loopback.arm()
