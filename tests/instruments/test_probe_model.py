@@ -254,3 +254,15 @@ def test_a_marked_loop_leaves_digests_of_the_batches_that_it_gets() -> None:
     assert [step for step, _ in told] == [0, 1, 2, 4]
     assert len({tuple(batch["tensors"][0]) for _, batch in told}) == 4
     assert len({tuple(batch["tensors"][1]) for _, batch in told}) == 1
+
+
+@pytest.mark.torch
+def test_the_names_that_an_optimizer_holds_are_told_beside_those_of_the_model() -> None:
+    import torch
+
+    from fireassay.instruments.fingerprints.model_hash import Watch
+
+    whole = torch.nn.ModuleDict({"model": torch.nn.Linear(2, 2), "average": torch.nn.Linear(2, 2)})
+    told = dict(Watch(whole, optimizers=[torch.optim.SGD(whole["model"].parameters(), lr=0.1)]).hashes(0))
+    assert told["optimizer_names"].splitlines() == ["model.weight", "model.bias"]
+    assert "optimizer_names" not in dict(Watch(whole).hashes(0))

@@ -369,3 +369,13 @@ def test_parts_that_are_wrapped_are_the_same_model(names: list[str], faults: int
     for number, own in enumerate((["bottom.0.weight", "top.weight"], names)):
         one.fingerprint(number, "parameter_names", "\n".join(own))
     assert [f.rule for f in catalog.load("verdict.audits", "same_model").examine(one.measured(), {})] == ["another_model"] * faults
+
+
+@pytest.mark.parametrize(("held", "faults"), [(["bottom.0.weight"], 0), (["bottom.0.weight", "top.weight"], 1)])
+def test_what_no_optimizer_holds_on_one_worker_either_is_no_other_model(held: list[str], faults: int) -> None:
+    """Without data parallelism a copy that is not frozen (timm's average) counts as trained; its names alone show no other model."""
+    one = made("data", ddp=[2])
+    for number, (own, optimized) in enumerate(((["bottom.0.weight", "top.weight"], held), (["bottom.0.weight"], ["bottom.0.weight"]))):
+        one.fingerprint(number, "parameter_names", "\n".join(own))
+        one.fingerprint(number, "optimizer_names", "\n".join(optimized))
+    assert [f.rule for f in catalog.load("verdict.audits", "same_model").examine(one.measured(), {})] == ["another_model"] * faults
