@@ -36,6 +36,7 @@ class Watch:
         self.staged = staged
         self.sharded = is_sharded(model)
         self.kept = trained(model, optimizers)
+        self._held = held(model, optimizers)
         self._next, self._first = 0, True
         self.hashed: int | None = None  # steps finished at the last hash
         self.device = device_of(model)
@@ -75,6 +76,7 @@ class Watch:
         digests = [*hashes(self.model, self.kept), *random_hashes(self.device)]
         if not self.staged:
             digests += each_parameter(self.model, self.kept, named=self._first)
+            digests += [("optimizer_names", "\n".join(self._held))] if self._first and self._held else []
             self._first = False
         optimizer = None if self._optimizer is None else self._optimizer()
         if optimizer is not None:
@@ -136,6 +138,12 @@ def trained(model: Any, optimizers: Iterable[Any] = ()) -> frozenset[str]:
     if not reduced or not stepped:
         return learns or frozenset(named)
     return frozenset(name for name in learns if id(named[name]) in reduced | stepped) or learns or frozenset(named)
+
+
+def held(model: Any, optimizers: Iterable[Any]) -> list[str]:
+    """The names of the parameters that an optimizer holds."""
+    stepped = {id(parameter) for optimizer in optimizers for _, _, parameter in _trained(optimizer)}
+    return [name for name, parameter in unwrap(model).named_parameters() if id(parameter) in stepped]
 
 
 def without_optimizer(model: Any, optimizers: Iterable[Any]) -> list[str]:

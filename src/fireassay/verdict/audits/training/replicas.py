@@ -103,20 +103,28 @@ WRAPPED: Final = frozenset({"module", "_orig_mod", "_forward_module", "_fsdp_wra
 @AUDITS.add("same_model", "Do all worker counts train the same model?", title="another model with several workers")
 def examine_model(measured: RecordData, _: Results) -> Iterator[Finding]:
     """A fault per configuration under data parallelism whose model has other trained parameters than one worker's: then no gradient is
-    compared either (tied weights that were copied, a part that is built or frozen by the worker count). Names that wrappers add do not count.
+    compared either (tied weights that were copied, a part that is built or frozen by the worker count). Names that wrappers add do not count,
+    nor does anything where optimizers are known to hold the same: without data parallelism a copy that is not frozen counts as trained.
     """
-    rows = measured.table("fingerprints").filter((pl.col("what") == "parameter_names") & (pl.col("rank") == 0))
-    named = rows.join(measured.timed.select("launch", "configuration", "workers"), on="launch").sort("launch")
-    models = dict(named.unique("configuration", keep="first", maintain_order=True).select("configuration", "text").iter_rows())
-    right = _own_names(models.get(configuration_name(1), ""))
-    for name, text in models.items():
-        here = _own_names(text)
-        if right and here != right and parallelism(measured, name).kind == "data" and not why_not(measured, name, "gradients"):
+    models, held = (_names(measured, what) for what in ("parameter_names", "optimizer_names"))
+    base = configuration_name(1)
+    right = models.get(base, set())
+    for name, here in models.items():
+        same = here == right or (held.get(name) is not None and held.get(name) == held.get(base))
+        if right and not same and parallelism(measured, name).kind == "data" and not why_not(measured, name, "gradients"):
             parts = [
                 f"{word} {', '.join(some[:3])}" for word, some in (("also", sorted(here - right)), ("not", sorted(right - here))) if some
             ]
             evidence = f"the model trains {' and '.join(parts)}, unlike one worker's: {len(here)} parameters, one worker's {len(right)}"
             yield Finding("another_model", "fail", name, evidence, "build, tie and freeze the same parameters for every worker count")
+
+
+def _names(measured: RecordData, what: str) -> dict[str, set[str]]:
+    """configuration -> the names that rank 0 of its first launch told."""
+    rows = measured.table("fingerprints").filter((pl.col("what") == what) & (pl.col("rank") == 0))
+    named = rows.join(measured.timed.select("launch", "configuration"), on="launch").sort("launch")
+    first = named.unique("configuration", keep="first", maintain_order=True).select("configuration", "text")
+    return {name: _own_names(text) for name, text in first.iter_rows()}
 
 
 def _own_names(text: str) -> set[str]:
