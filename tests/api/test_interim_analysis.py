@@ -112,7 +112,7 @@ def test_a_real_adaptive_run_says_which_look_ended_it_and_at_which_confidence(tm
     assert record.manifest["looks"][0]["widths"] == {"wall_time at workers=1": half_width(found)}
     again = analyse(record.path, 5)
     assert again.enough
-    assert again.sentence.startswith("after 5 blocks the only interval is wall_time at workers=1, ")
+    assert again.sentence.startswith("after 5 rounds the only interval is wall_time at workers=1, ")
     assert again.sentence.endswith(" to either side at 97.5 % confidence; 99 % required: enough")
 
 
@@ -124,7 +124,7 @@ def test_a_record_without_a_primary_number_is_never_enough(tmp_path: Path) -> No
     [path] = (tmp_path / "records").iterdir()
     found = analyse(path, 5)
     assert (found.enough, found.widths) == (False, {})
-    assert found.sentence == "after 5 blocks: no primary number has been measured"
+    assert found.sentence == "after 5 rounds: no primary number has been measured"
 
 
 def test_a_launch_is_held_against_the_limits_while_its_record_is_being_written(tmp_path: Path) -> None:

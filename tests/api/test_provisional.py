@@ -33,7 +33,7 @@ def lines(done: int, results: object = RESULTS) -> list[str]:
 
 def test_before_the_third_block_there_is_no_interval() -> None:
     assert lines(2) == [
-        "provisional, 2 of 5 blocks, no interval yet, no verdict",
+        "provisional, 2 of 5 rounds, no interval yet, no verdict",
         "  workers  speedup  efficiency, %  step, ms",
         "        1        1            100       266",
         "        2     1.35           67.6         -",
@@ -42,7 +42,7 @@ def test_before_the_third_block_there_is_no_interval() -> None:
 
 def test_from_the_third_block_on_bounds_are_rounded_outwards() -> None:
     assert lines(3) == [
-        "provisional, 3 of 5 blocks, no verdict",
+        "provisional, 3 of 5 rounds, no verdict",
         "  workers  speedup            efficiency, %      step, ms",
         "        1  1                  100                266 [256, 278]",
         "        2  1.35 [1.23, 1.48]  67.6 [61.7, 74.0]  -",

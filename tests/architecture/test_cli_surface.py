@@ -13,7 +13,7 @@ SURFACE = {
     "audit": f"TARGET {OF_A_TABLE} {OUTPUT} --root",
     "check": (
         "RECORD --against --history --root --varying --force --primary --at --margin --day-to-day --all --accept --confirm "
-        "--baseline-folder --folder --blocks --show --trust --json --excel --html --latex --format --full --output --junit --markdown --push"
+        "--baseline-folder --folder --rounds --blocks --show --trust --json --excel --html --latex --format --full --output --junit --markdown --push"
     ),
     "completion": "SHELL --names --root",
     "config": OUTPUT,

@@ -30,7 +30,7 @@ def test_a_look_at_a_record_of_a_load_tells_its_widths(tmp_path: Path) -> None:
     made.experiment = experiment.model_copy(update={"launches": experiment.launches.model_copy(update={"precision": 0.5})})
     found = analyse(seal(made.measured(), tmp_path), 5)
     assert list(found.widths) == ["goodput at rate=4"]
-    assert found.sentence.startswith("after 5 blocks the only interval is goodput at rate=4")
+    assert found.sentence.startswith("after 5 rounds the only interval is goodput at rate=4")
 
 
 def test_a_dry_run_tells_the_time_of_the_load_and_what_it_will_show(tmp_path: Path) -> None:

@@ -117,7 +117,7 @@ def test_the_help_of_a_verb_is_one_screen_and_comes_from_its_declarations(verb: 
     assert lines[-1].endswith(f"assay {verb} --help-all")
 
 
-@pytest.mark.parametrize(("verb", "flags"), [("compare", ["--at"]), ("check", ["--confirm", "--baseline-folder", "--blocks"])])
+@pytest.mark.parametrize(("verb", "flags"), [("compare", ["--at"]), ("check", ["--confirm", "--baseline-folder", "--rounds"])])
 def test_the_short_help_has_the_flags_of_the_readme_and_the_how_tos(verb: str, flags: list[str]) -> None:
     own = catalog.load("cli.verbs", verb)
     assert [flag for flag in flags if f" {flag} " not in brief(own, cli.parser(own))] == []

@@ -149,7 +149,7 @@ def test_a_sentinel_is_compared_with_the_median_in_robust_deviations() -> None:
     found = row(record, 3)
     assert (found["sentinel"], found["sentinel_ratio"]) == (0.060, pytest.approx(1.2))
     assert found["deviations"] == pytest.approx(0.010 / (1.4826 * 0.001))
-    assert disturbed(record.measured(), 3) == "the sentinel took 1.2 times its median (6.7 robust standard deviations)"
+    assert disturbed(record.measured(), 3) == "the speed probe took 1.2 times its median (6.7 robust standard deviations)"
     assert disturbed(record.measured(), 2) == ""
 
 
@@ -163,7 +163,7 @@ def test_a_sentinel_within_five_percent_is_no_disturbance_however_quiet_the_othe
 def test_among_equal_sentinels_a_slower_one_is_reported_without_a_deviation() -> None:
     record = made(4)
     sentinels(record, (0.05, 0.05), (0.05, 0.05), (0.05, 0.05), (0.05, 0.06))
-    assert disturbed(record.measured(), 3) == "the sentinel took 1.2 times its median (all others were equal)"
+    assert disturbed(record.measured(), 3) == "the speed probe took 1.2 times its median (all others were equal)"
 
 
 def test_the_limit_of_deviations_is_the_experiments() -> None:

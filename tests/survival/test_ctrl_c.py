@@ -45,7 +45,7 @@ def test_ctrl_c_ends_a_script_that_does_not_want_to_end(tmp_path: Path, grace_s:
     assert process.returncode == 130
     assert supervisor.marked(f"{record.name}.") == []
     assert out == ""
-    assert "[1/5] workers=1 block 0 aborted after " in err
+    assert "[1/5] workers=1 round 0 aborted after " in err
     told = "".join(line for line in err.splitlines(keepends=True) if not line.startswith(("note: ", "record ", "[1/5]")))
     assert told == f"assay: stopped by Ctrl-C; measured data are kept. Continue with:\n\n    assay resume records/{record.name}\n"
     assert open_record(record).state == "interrupted"

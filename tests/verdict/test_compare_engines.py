@@ -57,7 +57,7 @@ def test_the_largest_load_decides_and_every_load_is_compared() -> None:
     assert made.state == "compared"
     assert (change.configuration, change.side, change.outcome) == ("engine=b rate=10", "b", "worse")
     assert change.ratio == pytest.approx(1.2, rel=0.005)
-    assert change.method == "Student t on log ratios in 5 blocks"
+    assert change.method == "Student t on log ratios in 5 rounds"
     assert made.sentence.startswith("At rate=10: b against a: slower: time to first token, p50 +20")
     assert made.sentence.endswith("Studied: engine.")
     assert {"engine=b rate=5", "engine=b rate=10"} == {one.configuration for one in made.changes}

@@ -50,7 +50,7 @@ def test_the_half_width_comes_from_the_earlier_launches() -> None:
     assert half == pytest.approx(0.0194, abs=5e-4)
     assert "interval about ±1.9 %" in found["step time at workers=1"].sentence
     assert "launches vary by 1.6 %" in found["step time at workers=1"].sentence
-    assert "from 5 blocks" in found["speedup at workers=2"].sentence
+    assert "from 5 rounds" in found["speedup at workers=2"].sentence
 
 
 def test_a_noise_floor_above_the_detectable_effect_decides() -> None:

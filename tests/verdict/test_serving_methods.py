@@ -42,7 +42,7 @@ def test_percentiles_are_never_averaged(load: RecordData) -> None:
 
 
 def test_launches_are_counted_by_load_and_not_by_replicas(load: RecordData) -> None:
-    assert rules(load)[7].evidence.startswith("configurations are compared within randomised blocks, at least 5 launches each")
+    assert rules(load)[7].evidence.startswith("configurations are compared within randomised rounds, at least 5 launches each")
     few = simulated(rate=(4.0, 8.0), blocks=3, seconds=4.0).measured()
     assert rules(few)[7].answer == "not kept"
 

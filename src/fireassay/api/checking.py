@@ -344,7 +344,7 @@ class Checking:
         """Fresh interleaved launches of both versions. Raises CannotConfirm, AssayError: they cannot be measured here."""
         code, root = code_of(record.measured, self.code), self.root / FOLDER
         self.trust(path, record.measured.experiment, code)
-        why = f"{result.sentence}\nmeasuring both again, interleaved: {self.blocks} blocks"
+        why = f"{result.sentence}\nmeasuring both again, interleaved: {self.blocks} rounds"
         with self.again(why) as show, baseline_code(baseline.measured, self.code, code) as old:
             records = fresh(record.measured.experiment, old, code, root=root, blocks=self.blocks, on_progress=show)
         first, second = (side(path, watch=self.watch) for path in records)

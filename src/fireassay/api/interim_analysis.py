@@ -122,7 +122,7 @@ def computed(measured: RecordData, names: tuple[str, ...]) -> dict[str, Mapping[
 
 
 def _sentence(blocks: int, confidence: float, precision: float, widths: Mapping[str, float], *, enough: bool) -> str:
-    after = f"after {count(blocks, 'blocks')}"
+    after = f"after {count(blocks, 'rounds')}"
     if not widths:
         return f"{after}: no primary number has been measured"
     widest = max(widths, key=lambda name: widths[name])
@@ -199,7 +199,7 @@ def table(
     intervals = done >= FIRST_INTERVAL
     head, labels = _levels(names)
     columns = [_column(metric, [results.get(metric.name, {}).get(name) for name in names], intervals) for metric in metrics]
-    of = f"{done} of {'at most ' if adaptive else ''}{blocks} blocks"
+    of = f"{done} of {'at most ' if adaptive else ''}{blocks} rounds"
     without = "" if intervals else ", no interval yet"
     return Provisional(
         caption=f"provisional, {of}{without}, no verdict",

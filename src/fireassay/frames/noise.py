@@ -171,7 +171,7 @@ def slow(folded: pl.DataFrame, noise: Noise) -> pl.DataFrame:
 def sentinel_words(ratio: float, deviations: float) -> str:
     """How slow the sentinel was."""
     far = f"{given(deviations, 2)} robust standard deviations" if deviations < float("inf") else "all others were equal"
-    return f"the sentinel took {given(ratio, 3)} times its median ({far})"
+    return f"the speed probe took {given(ratio, 3)} times its median ({far})"
 
 
 def _shares(rows: pl.DataFrame) -> pl.DataFrame:

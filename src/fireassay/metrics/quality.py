@@ -177,7 +177,7 @@ def paired(measured: RecordData, configuration: str) -> Pairs | Absent:
 def _unpairable(measured: RecordData, configuration: str, pairs: pl.DataFrame, blocks: int) -> Absent | None:
     """Why the scores cannot be compared example by example; None if they can."""
     if pairs.height == 0:
-        return Absent("insufficient", f"no block holds scores of both {measured.base} and {configuration}")
+        return Absent("insufficient", f"no round holds scores of both {measured.base} and {configuration}")
     missing = pl.col("score").is_null() | pl.col("reference").is_null()
     gaps = pairs.group_by("example").agg((pl.len() < blocks).or_(missing.any()).alias("gap")).filter("gap").height
     if gaps:
@@ -219,7 +219,7 @@ QUALITY_DIFFERENCE = Metric(
     kind="level",
     better="higher",
     dimension="correctness",
-    formula="mean over blocks and examples of score(p) - score(base); bounds one-sided",
+    formula="mean over rounds and examples of score(p) - score(base); bounds one-sided",
     compute=each(_difference_of),
     about=WORKLOADS,
     requested=lambda measured: not measured.kind.judges_quality,

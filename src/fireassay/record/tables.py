@@ -81,13 +81,13 @@ where the table needs one; pages in the encoding `DELTA_BYTE_ARRAY`, a compresse
 | `coordinator` | `pid`, `create_time` (seconds since the epoch), `host`, `boot_id` of the process that writes the record |
 | `environment` | `before` and `after`: the machine before the first and after the last launch |
 | `origin` | a mark by which the account that made the record knows it again in its folder; empty or absent: none (SECURITY.md) |
-| `session` | only if made in turn with other records: `id`, the same in all; `arm` from 0; `arms`; `label`; `seed`; `alone`: blocks made apart |
+| `session` | only if made in turn with other records: `id`, the same in all; `arm` from 0; `arms`; `label`; `seed`; `alone`: rounds made apart |
 | `looks` | only with `launches.precision`: one entry per look at the intervals: `blocks`, `confidence`, `widths`, `enough`, `sentence` |
-| `looks_ended` | why no further blocks were made: precision, at_most, budget or failed |
+| `looks_ended` | why no further rounds were made: precision, at_most, budget or failed |
 | `simulated` | only if `assay simulate` computed it: `what`, and every number of the cluster; its verdict is INVALID |
 | `foreign` | only if imported: `tool`, `file`, `sha256`, `clock`, `times`, `meanings`, `unsaid`, `missing`, `reported` ... (docs/how-to/import.md) |
 | `schedules` | serving: per launch, `sha256` of everything that was to be sent and `requests`, how many |
-| `sentinel` | `rounds` of the sentinel's fixed work: the same in all launches of the record |
+| `sentinel` | `rounds` of the speed probe's fixed work: the same in all launches of the record |
 | `nulls` | keys of experiment.toml that were set to nothing although their default is something (TOML has no null) |
 | `sealed.files` | relative path -> `sha256`, `bytes` and, for tables, `rows` of every file under the seal |
 | `sealed.salvaged` | one sentence per stream whose end could not be read when the record was sealed |

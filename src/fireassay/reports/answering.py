@@ -13,7 +13,7 @@ from fireassay.reports import grouping
 from fireassay.reports.page import Chart, Line, Mark, Next, Number, Section, Sum, Table, Tile, Tone
 from fireassay.reports.view import Column, View
 from fireassay.reports.words import DIMENSION_TITLES, STATUS_WORDS, WHOLE
-from fireassay.verdict.types import WORST_FIRST, Status
+from fireassay.verdict.types import WORST_FIRST, Status, rule_words
 
 TONES: Final[dict[str, Tone]] = {
     "PASS": "good",
@@ -75,14 +75,14 @@ def doubts(view: View, longest: int = MAX_DOUBT_LENGTH) -> Line:
     groups = [group for group in grouping.findings(view) if group.severity in ("fail", "warning") or group.rule in ASSUMED]
     groups.sort(key=lambda group: (group.rule not in DISTURBANCES, len(group.told[0].sentence)))
     if not groups:
-        return Line(label="doubts", text="none: every audit passed", target="findings")
+        return Line(label="warnings", text="none: every check passed", target="findings")
     first, *others = groups
     place = first.told[0].where
     clause = first.told[0].sentence.partition(";")[0]
     text = shortened(clause if place in ("", WHOLE) else f"{place}: {clause}", longest)
-    names = [group.rule.replace("_", " ") for group in others]
+    names = [rule_words(group.rule) for group in others]
     more = f"; also {', '.join(names)}" if names else ""
-    return Line(label="doubts", text=f"{text}{more}", mark=Mark(word="doubt", tone="open", sign="~"), target="findings")
+    return Line(label="warnings", text=f"{text}{more}", mark=Mark(word="warning", tone="open", sign="~"), target="findings")
 
 
 def shortened(text: str, most: int = MAX_DOUBT_LENGTH) -> str:
@@ -202,10 +202,10 @@ def brief_sections(*blocks: Table | Chart | Sum) -> tuple[Section, ...]:
 def noted_doubts(notes: Sequence[str], most: int = MAX_DOUBTS) -> Line:
     """What weakens an answer: the first sentences, and how many more there are."""
     if not notes:
-        return Line(label="doubts", text="none", target="notes")
+        return Line(label="warnings", text="none", target="notes")
     told = " ".join(shortened(note) for note in notes[:most])
     more = f" {len(notes) - most} more: --full" if len(notes) > most else ""
-    return Line(label="doubts", text=f"{told}{more}", mark=Mark(word="doubt", tone="open", sign="~"), target="notes")
+    return Line(label="warnings", text=f"{told}{more}", mark=Mark(word="warning", tone="open", sign="~"), target="notes")
 
 
 def launches_a_side(*values: object) -> int:

@@ -22,7 +22,7 @@ from fireassay.metrics.training.faults import partition
 from fireassay.reports.metric_tables import MetricColumn, MetricTable
 from fireassay.reports.words import WHOLE
 from fireassay.spec.kind import Kind
-from fireassay.verdict.types import DIMENSIONS, HOLDS, DimensionResult, Finding, GateResult, LayerResult, Recommendation, Status
+from fireassay.verdict.types import DIMENSIONS, HOLDS, DimensionResult, Finding, GateResult, LayerResult, Recommendation, Status, rule_words
 
 if TYPE_CHECKING:
     from fireassay.frames.evaluation.flipped import Flip
@@ -162,8 +162,8 @@ class LaunchRow:
 
     @property
     def disturbances(self) -> str:
-        """ "foreign load, slow sentinel"; empty for a quiet machine."""
-        return ", ".join(rule.replace("_", " ") for rule in self.disturbed)
+        """ "other programs, slow speed probe"; empty for a quiet machine."""
+        return ", ".join(rule_words(rule) for rule in self.disturbed)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -79,7 +79,7 @@ class Launches(Model):
         flag("--launches", "N", "launches of each load ({default}; 5 if flags say how long one is)", default=9, load=360),
         flag("--launches", "N", "rounds of each command ({default})", default=ROUNDS, time=10),
         flag("--repetitions", "N", "answers to each item ({default}); more for sampled answers", default=1, evaluate=70),
-    ] = Field(5, ge=1, le=1000, description="Independent launches per configuration; each block holds every configuration once.")
+    ] = Field(5, ge=1, le=1000, description="Independent launches per configuration; each round holds every configuration once.")
     seed: Annotated[
         int,
         flag("--seed", "N", "fixes the order, the seeds and the fault times", run=30, profile=20),
@@ -101,7 +101,7 @@ class Launches(Model):
         flag("--precision", "P", "add rounds until the interval is this narrow (0.02: 2 %%)", time=50),
     ] = Field(
         None,
-        description="Instead of a fixed number of launches: run whole blocks until the interval of every primary number reaches at "
+        description="Instead of a fixed number of launches: run whole rounds until the interval of every primary number reaches at "
         "most this fraction of its value to either side (0.02 is 2 %). per_configuration is then the number of launches "
         "before the first interim analysis.",
     )

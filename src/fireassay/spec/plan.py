@@ -166,7 +166,7 @@ def refuse_endless(experiment: Experiment) -> None:
     if each * (experiment.blocks + faults) > MAX_LAUNCHES:
         raise refuse(
             "launches",
-            f"{each:,} configurations in {experiment.blocks:,} blocks, with {faults:,} faults",
+            f"{each:,} configurations in {experiment.blocks:,} rounds, with {faults:,} faults",
             f"at most {MAX_LAUNCHES:,} launches",
             "Make an experiment of its own of some of them.",
         )

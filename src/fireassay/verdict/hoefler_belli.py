@@ -133,7 +133,7 @@ def _ratios(measured: RecordData, results: Results) -> RuleAnswer:
     return (
         "kept",
         (
-            "a ratio is taken within each block, between launches made close in time, and summarised only over blocks of the same "
+            "a ratio is taken within each round, between launches made close in time, and summarised only over rounds of the same "
             "pair of configurations; no mean across workloads or configurations is shown"
         ),
         "",
@@ -177,7 +177,7 @@ def _comparison(measured: RecordData, results: Results) -> RuleAnswer:
         return "not applicable", "one configuration only", ""
     each = (measured.timed.filter(pl.col("configuration") == name).height for name in measured.configurations)
     k = min(each, default=0)
-    sentence = f"configurations are compared within randomised blocks, at least {count(k, 'launches')} each"
+    sentence = f"configurations are compared within randomised rounds, at least {count(k, 'launches')} each"
     if k < ENOUGH_LAUNCHES:
         return "not kept", f"{sentence}, which is too few", f"use launches.per_configuration = {ENOUGH_LAUNCHES} or more"
     return "kept", f"{sentence}, with intervals for paired differences", ""

@@ -50,7 +50,7 @@ class Methods:
     """How a kind measures, where this differs from timing the steps of workers."""
 
     answers: Mapping[int, Callable[[RecordData, Results], RuleAnswer]] = field(default_factory=dict)  # rule of Hoefler and Belli -> answer
-    launches: str = "fresh processes, in random order, with seeds shared within a block"  # source of variation
+    launches: str = "fresh processes, in random order, with seeds shared within a round"  # source of variation
     seeded: bool = True  # launches.seed fixes seeds of the workload
     run_times: Literal["by workers", "per launch", "none"] = "by workers"  # in the artifact form
 

@@ -14,7 +14,7 @@ def launch_words(measured: RecordData) -> str:
     """Launches requested; for an adaptive run those made, and why it stopped."""
     launches = measured.experiment.launches
     if launches.precision is None:
-        return f"{count(launches.per_configuration, 'launches')} per configuration in randomised blocks"
+        return f"{count(launches.per_configuration, 'launches')} per configuration in randomised rounds"
     total = count(len(set(measured.timed["block"].to_list())), "launches")
     wanted = f"±{given(100 * launches.precision)} %"
     ended = {
@@ -23,7 +23,7 @@ def launch_words(measured: RecordData) -> str:
         "budget": f"ended by limits.experiment_timeout_s; {wanted} was not reached everywhere",
     }.get(str(measured.manifest.get("looks_ended", "")), f"to be added until every primary interval is within {wanted}")
     analyses = f"{len(measured.looks)} interim {'analysis' if len(measured.looks) == 1 else 'analyses'}"
-    return f"{total} per configuration in randomised blocks ({ended}; {analyses}, compensated by intervals at {given(100 * measured.confidence)} %)"
+    return f"{total} per configuration in randomised rounds ({ended}; {analyses}, compensated by intervals at {given(100 * measured.confidence)} %)"
 
 
 def machine_words(before: Mapping[str, Any]) -> str:

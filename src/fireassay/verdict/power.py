@@ -176,7 +176,7 @@ def _needed(experiment: Experiment, cv: float, floor: float, detect: float) -> t
 
 def _speedup(experiment: Experiment, name: str, cv: float) -> Expectation:
     k, confidence = _launches(experiment, cv), _confidence(experiment)
-    sentence = f"interval about ±{percent(_half(cv, k, confidence))} of its value, from {count(k, 'blocks')}"
+    sentence = f"interval about ±{percent(_half(cv, k, confidence))} of its value, from {count(k, 'rounds')}"
     return Expectation(subject=f"speedup at {name}", sentence=f"{_precision(experiment, cv)}{sentence}")
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Final, Literal
 
 from fireassay.spec.experiment import EVERY_DIMENSION
 
@@ -30,6 +30,14 @@ class Finding:
     remedy: str  # one sentence: what to do
     needs: tuple[str, ...] = ()  # quantities that would settle it if measured in the same launches
     of_times: bool = False  # it makes the times inadmissible, but not what was answered
+
+
+RULE_WORDS: Final = {"foreign_load": "other programs", "slow_sentinel": "slow speed probe"}  # where the stable name is not the word for it
+
+
+def rule_words(rule: str) -> str:
+    """What people call a rule."""
+    return RULE_WORDS.get(rule, rule.replace("_", " "))
 
 
 @dataclass(frozen=True, kw_only=True)

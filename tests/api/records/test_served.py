@@ -85,7 +85,7 @@ def test_a_run_in_flight_is_shown_with_its_progress(client: TestClient, flying: 
     text = " ".join(client.get("/live.html").text.split())
     assert "2 of 4" in text
     assert "workers=" in text
-    assert "provisional, 1 of 2 blocks, no interval yet, no verdict" in text
+    assert "provisional, 1 of 2 rounds, no interval yet, no verdict" in text
     assert text.count("flight-") >= 1
     before = client.get("/live.html").headers["X-Assay-Records"]
     flying.writer(2).append("launches", launch_row(2))

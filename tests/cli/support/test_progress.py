@@ -51,8 +51,8 @@ def test_a_pipe_gets_one_line_when_a_launch_ends() -> None:
         tell(one)
     assert stream.getvalue().splitlines() == [
         "record records/made: 3 launches",
-        "[1/3] workers=1 block 0 ok after 12.3 s, about 25 s left",
-        "[2/3] workers=2 block 0 failed after 1.0 s: exit 3",
+        "[1/3] workers=1 round 0 ok after 12.3 s, about 25 s left",
+        "[2/3] workers=2 round 0 failed after 1.0 s: exit 3",
     ]
 
 
@@ -80,9 +80,9 @@ def test_the_arms_of_a_session_are_told_apart() -> None:
             tell(replace(one, record=Path(f"records/{label}"), label=label))
     assert stream.getvalue().splitlines() == [
         "base: record records/base: 3 launches",
-        "base: [1/3] workers=1 block 0 ok after 12.3 s",
+        "base: [1/3] workers=1 round 0 ok after 12.3 s",
         "new: record records/new: 3 launches",
-        "new: [1/3] workers=1 block 0 ok after 12.3 s",
+        "new: [1/3] workers=1 round 0 ok after 12.3 s",
     ]
     assert title(replace(progress(), label="new")).startswith("new: 2 configurations x 1 launch")
 
@@ -90,13 +90,13 @@ def test_the_arms_of_a_session_are_told_apart() -> None:
 def test_with_looks_the_plan_is_a_bound_and_every_look_is_told_once() -> None:
     stream = io.StringIO()
     tell = PlainLines(stream)
-    seen = Look(blocks=5, confidence=0.975, enough=False, widths={}, sentence="after 5 blocks: not yet")
+    seen = Look(blocks=5, confidence=0.975, enough=False, widths={}, sentence="after 5 rounds: not yet")
     for one in (progress(), progress(DONE, left=9.0), progress(DONE)):
         tell(replace(one, adaptive=True, looks=(seen,) if one.rows else ()))
     assert stream.getvalue().splitlines() == [
         "record records/made: at most 3 launches",
-        "[1/3] workers=1 block 0 ok after 12.3 s, about 9 s to the next interim analysis",
-        "interim analysis: after 5 blocks: not yet",
+        "[1/3] workers=1 round 0 ok after 12.3 s, about 9 s to the next interim analysis",
+        "interim analysis: after 5 rounds: not yet",
     ]
     assert "1 of at most 3" in drawn(replace(progress(DONE), adaptive=True))[1]
 
@@ -106,7 +106,7 @@ def test_a_launch_that_was_disturbed_is_told_with_the_reason_and_its_place_stays
     tell = PlainLines(stream)
     tell(progress())
     tell(progress(row("contaminated", slot=0, workers=1, end_ns=1_000_000_000, reason="others used 40 %")))
-    assert stream.getvalue().splitlines()[1] == "[1/3] workers=1 block 0 contaminated after 1.0 s: others used 40 %"
+    assert stream.getvalue().splitlines()[1] == "[1/3] workers=1 round 0 contaminated after 1.0 s: others used 40 %"
     assert "blocks  1 ~·  fault ·   0 of 3" in drawn(progress(row("contaminated", slot=0, workers=1)))
 
 
@@ -127,12 +127,12 @@ def test_a_reader_that_goes_away_does_not_stop_the_experiment() -> None:
 def test_the_running_launch_is_told_with_its_step_and_of_how_many_once_another_has_shown_it() -> None:
     running = progress(DONE, running=1).running
     assert running is not None
-    assert running_words(running, {}) == "workers=2 block 0, step 40, 190 ms a step, 8 s"
-    assert running_words(running, {"workers=2": 60}) == "workers=2 block 0, step 40 of 60, 190 ms a step, 8 s"
-    assert running_words(running, {"workers=2": 39}) == "workers=2 block 0, step 40, 190 ms a step, 8 s"
-    assert running_words(replace(running, ranks=1, incarnation=1), {}).startswith("workers=2 block 0, 1 of 2 ranks, step 40")
+    assert running_words(running, {}) == "workers=2 round 0, step 40, 190 ms a step, 8 s"
+    assert running_words(running, {"workers=2": 60}) == "workers=2 round 0, step 40 of 60, 190 ms a step, 8 s"
+    assert running_words(running, {"workers=2": 39}) == "workers=2 round 0, step 40, 190 ms a step, 8 s"
+    assert running_words(replace(running, ranks=1, incarnation=1), {}).startswith("workers=2 round 0, 1 of 2 ranks, step 40")
     assert "restart 1" in running_words(replace(running, incarnation=1), {})
-    assert running_words(replace(running, ranks=0, steps_per_s=None), {}) == "workers=2 block 0, no step seen yet, 8 s"
+    assert running_words(replace(running, ranks=0, steps_per_s=None), {}) == "workers=2 round 0, no step seen yet, 8 s"
 
 
 def drawn(told: RunProgress, width: int = 80) -> list[str]:
@@ -159,7 +159,7 @@ def test_every_line_stays_one_in_a_narrow_terminal() -> None:
     assert all(len(line) <= 40 for line in lines)
 
 
-TABLE = Provisional(caption="provisional, 1 of 2 blocks, no verdict", heads=("workers", "speedup"), rows=(("1", "1"), ("2", "1.35")))
+TABLE = Provisional(caption="provisional, 1 of 2 rounds, no verdict", heads=("workers", "speedup"), rows=(("1", "1"), ("2", "1.35")))
 BLOCKS = (*(planned(slot=slot, workers=1 + slot % 2, block=slot // 2) for slot in range(4)),)
 
 
@@ -189,8 +189,8 @@ def test_a_table_is_printed_after_its_block_and_stays_in_the_region() -> None:
     tell(replace(progress(), plan=BLOCKS))
     tell(done)
     assert stream.getvalue().splitlines()[-5:] == [
-        "[2/4] workers=2 block 0 ok after 10.0 s; ~ others used 41 %",
-        "provisional, 1 of 2 blocks, no verdict",
+        "[2/4] workers=2 round 0 ok after 10.0 s; ~ others used 41 %",
+        "provisional, 1 of 2 rounds, no verdict",
         "  workers  speedup",
         "        1        1",
         "        2     1.35",
@@ -198,7 +198,7 @@ def test_a_table_is_printed_after_its_block_and_stays_in_the_region() -> None:
     shown = io.StringIO()
     Console(file=shown, width=80).print(picture(done, between))
     lines = [line.rstrip() for line in shown.getvalue().splitlines()]
-    assert lines[1:5] == ["provisional, 1 of 2 blocks, no verdict", "  workers  speedup", "        1        1", "        2     1.35"]
+    assert lines[1:5] == ["provisional, 1 of 2 rounds, no verdict", "  workers  speedup", "        1        1", "        2     1.35"]
     assert lines[-2:] == ["doubts  ~ launch 0: others used 41 %", "        ~ launch 1: others used 41 %"]
 
 

@@ -41,7 +41,7 @@ def test_a_dry_run_shows_engines_loads_objectives_and_price_first(capsys: pytest
         "",
         "  engines     a, b",
         "  loads       concurrency 8, 16, 32",
-        "  launches    9 of each of 6 configurations, in blocks of random order",
+        "  launches    9 of each of 6 configurations, in rounds of random order",
         "  objectives  TTFT ≤ 500 ms, for 95 % of the requests (--attainment)",
         "  price       $2.5 per replica-hour",
     ]
@@ -125,7 +125,7 @@ def test_a_small_load_ends_in_a_sealed_record_and_its_verdict(tmp_path: Path, ca
     assert code in (0, 3, 4)  # one launch carries no verdict; a busy machine may send late
     assert report["record"]["name"] == "reference"
     assert open_record(path).state == "complete"
-    assert "[1/1] concurrency=2 block 0 ok" in err
+    assert "[1/1] concurrency=2 round 0 ok" in err
 
 
 @pytest.mark.parametrize("flag", ["--toml", "--dry-run"])

@@ -38,7 +38,7 @@ def test_a_script_is_measured_sealed_judged_and_reported(capsys: pytest.CaptureF
     assert code == EXIT_OF_STATUS[judged(path)[1]]
     captured = capsys.readouterr()
     told = captured.out
-    assert f"record {path}: 2 launches\n[1/2] workers=1 block 0 ok after " in captured.err
+    assert f"record {path}: 2 launches\n[1/2] workers=1 round 0 ok after " in captured.err
     assert "\x1b" not in captured.err
     assert f"report: {path / 'reports' / 'report.html'}\n" in told
     assert (path / "reports" / "report.html").stat().st_size > 0
@@ -50,7 +50,7 @@ def test_json_is_alone_on_stdout(capsys: pytest.CaptureFixture[str]) -> None:
     main([*WORDS, "--json", "--", "train.py"])
     told = capsys.readouterr()
     assert json.loads(told.out)["record"]["sealed"] is True
-    assert "[2/2] workers=1 block 1 ok" in told.err
+    assert "[2/2] workers=1 round 1 ok" in told.err
 
 
 def test_quiet_shows_the_result_alone(capsys: pytest.CaptureFixture[str]) -> None:
@@ -135,12 +135,12 @@ def test_a_dry_run_begins_with_what_is_measured_and_its_limits(capsys: pytest.Ca
     assert out.splitlines()[2:8] == [
         "  script    train.py",
         "  workers   1, 2",
-        "  launches  7 of each of 2 configurations, in blocks of random order; 1 fault",
+        "  launches  7 of each of 2 configurations, in rounds of random order; 1 fault",
         "  quality   accuracy, margin 0.03",
         "  gates     efficiency at least 0.7, budget $9",
         "  price     $2.5 per worker-hour",
     ]
-    assert out.splitlines()[-3:-1] == [line for line in out.splitlines() if " timed " in line], "the first block"
+    assert out.splitlines()[-3:-1] == [line for line in out.splitlines() if " timed " in line], "the first round"
     assert out.splitlines()[-1] == "  and 13 more: --full lists all"
     main(["run", "--workers", "2,1", "--launches", "7", "--fault", "kill", "--full", "--dry-run", "--", "train.py"])
     out = capsys.readouterr().out

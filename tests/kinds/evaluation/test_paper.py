@@ -21,7 +21,7 @@ def test_the_method_is_that_of_items(tmp_path: Path) -> None:
     text = paper(tmp_path, 0.05)
     assert "Exact match: mean over 400 items: Wilson's interval." in text
     assert "the margin of 0.05, fixed beforehand" in text
-    assert not [word for word in ("steady trials", "speedup", "randomised blocks") if word in text]
+    assert not [word for word in ("steady trials", "speedup", "randomised rounds") if word in text]
 
 
 def test_the_results_have_a_row_for_each_side_with_its_scores(tmp_path: Path) -> None:

@@ -26,7 +26,7 @@ def test_a_recommendation_holds_speedup_efficiency_quality_and_conditions() -> N
     assert "accuracy held (0.90, " in sentence
     assert "margin 0.1)" in sentence
     assert "$0.02828 " in sentence
-    assert "Conditions: strong scaling, 5 launches per configuration in randomised blocks, 95 % intervals" in sentence
+    assert "Conditions: strong scaling, 5 launches per configuration in randomised rounds, 95 % intervals" in sentence
 
 
 def test_what_was_not_measured_is_named() -> None:
@@ -97,7 +97,7 @@ def test_adaptive_launches_are_told_with_what_ended_them_and_what_the_looking_co
         "looks_ended": "precision",
     }
     assert launch_words(made.measured()) == (
-        "5 launches per configuration in randomised blocks (until every primary interval was within ±5 %; 1 interim analysis, "
+        "5 launches per configuration in randomised rounds (until every primary interval was within ±5 %; 1 interim analysis, "
         "compensated by intervals at 97.5 %)"
     )
     made.manifest["looks_ended"] = "at_most"

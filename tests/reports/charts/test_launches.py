@@ -54,8 +54,8 @@ def test_a_block_is_hollow_if_either_of_its_two_launches_was_disturbed() -> None
     value = replace(value, launch_values=(1.4, 1.5, 1.6, 1.5, 1.4)[: sum(row.configuration == "workers=2" for row in _timed(view))])
     dots = block_dots(view, "workers=2", value, 1.0)
     assert [dot.hollow for dot in dots] == [row.block == 1 for row in _timed(view) if row.configuration == "workers=2"]
-    assert f"#{base.number} disturbed: foreign load" in dots[1].tip
-    assert dots[1].tip.startswith("2 workers, block 1: 1.5")
+    assert f"#{base.number} disturbed: other programs" in dots[1].tip
+    assert dots[1].tip.startswith("2 workers, round 1: 1.5")
 
 
 def _timed(view: View) -> list[LaunchRow]:
@@ -93,7 +93,7 @@ def test_the_table_of_launches_has_a_column_of_disturbances_if_there_are_any() -
     assert column(disturbed()) == []
     first, *others = column(view)
     assert isinstance(first, Mark)
-    assert first.word == "foreign load"
+    assert first.word == "other programs"
     assert others == [Words(text="no", tone="absent")] * (len(view.launches) - 1)
 
 

@@ -242,7 +242,7 @@ def test_without_gates_and_findings_it_says_so() -> None:
     judged = replace(judged, verdict=replace(judged.verdict, gates=(), findings=()))
     text = written(build(builders.measured(), judged), "markdown")
     assert "No gate was requested." in text
-    assert "None: every audit passed." in text
+    assert "None: every check passed." in text
 
 
 # ---- as LaTeX

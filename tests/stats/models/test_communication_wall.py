@@ -76,7 +76,7 @@ def test_weak_scaling_has_one_part() -> None:
 
 @pytest.mark.parametrize(
     ("workers", "times", "words"),
-    [((2, 2), [[1.0, 1.0]], "separating"), ((1, 2), [[1.0, 0.0]], "above 0"), ((1, 2), [[1.0]], "one row per block")],
+    [((2, 2), [[1.0, 1.0]], "separating"), ((1, 2), [[1.0, 0.0]], "above 0"), ((1, 2), [[1.0]], "one row per round")],
 )
 def test_an_unfittable_law_is_refused(workers: tuple[int, ...], times: list[list[float]], words: str) -> None:
     with pytest.raises(ValueError, match=words):

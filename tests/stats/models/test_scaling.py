@@ -80,7 +80,7 @@ def test_fits_without_a_second_worker_count_are_refused() -> None:
         amdahl_fit([1, 1], [1.0, 1.0])
     with pytest.raises(ValueError, match="one speedup"):
         amdahl_fit([1, 2], [1.0])
-    with pytest.raises(ValueError, match="one row per block"):
+    with pytest.raises(ValueError, match="one row per round"):
         amdahl_fit_interval([1, 2], np.ones((2, 3)), 0.95)
     with pytest.raises(ValueError, match="more than one worker"):
         karp_flatt(1.0, 1)

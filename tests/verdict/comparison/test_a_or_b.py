@@ -33,7 +33,7 @@ def test_the_difference_is_that_of_the_launches_paired_by_block() -> None:
         assert isinstance(theirs, Estimate)
         expected = compare_paired(ours.launch_values, theirs.launch_values, 0.95, scale="ratio", smallest_effect=0.01)
         assert (same.change.ratio, same.change.low, same.change.high) == pytest.approx((expected.value, expected.low, expected.high))
-        assert same.change.method == "Student t on log ratios in 5 blocks"
+        assert same.change.method == "Student t on log ratios in 5 rounds"
 
 
 def test_the_best_loads_are_those_that_the_verdict_recommends() -> None:

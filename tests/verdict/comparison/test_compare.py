@@ -101,7 +101,7 @@ def test_launches_of_one_session_are_paired_by_block_and_others_never(plain: Sid
     """The drift of 1 % from block to block is common to both sides: only pairing takes it out."""
     apart = only(compare([plain, better]))
     paired = only(compare([in_session(plain, "A", 0), in_session(better, "B", 1)]))
-    assert ("5 blocks" in paired.method, "Welch" in apart.method) == (True, True)
+    assert ("5 rounds" in paired.method, "Welch" in apart.method) == (True, True)
     assert paired.ratio == pytest.approx(1.1)
     assert (paired.high or 0) - (paired.low or 0) < 1e-6 < (apart.high or 0) - (apart.low or 0)
 
@@ -109,7 +109,7 @@ def test_launches_of_one_session_are_paired_by_block_and_others_never(plain: Sid
 def test_configurations_of_one_record_are_paired_by_block(plain: Side) -> None:
     made = compare_configurations(plain, ["workers=1", "workers=2"])
     found = only(made)
-    assert (made.sides, found.word, "blocks" in found.method) == (("workers=1", "workers=2"), "faster", True)
+    assert (made.sides, found.word, "rounds" in found.method) == (("workers=1", "workers=2"), "faster", True)
     assert found.ratio == pytest.approx(1.8, rel=0.01)
     assert not any("interleaved" in note for note in made.notes)
 

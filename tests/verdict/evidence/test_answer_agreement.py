@@ -105,6 +105,6 @@ def test_answers_of_several_launches_are_not_held_against_each_other() -> None:
     for block in range(2):
         launch = made.launch(block=block)
         for place in range(2):
-            made.request(launch, float(place), kind="identity", example="7", text=f"of block {block}")
+            made.request(launch, float(place), kind="identity", example="7", text=f"of round {block}")
     (found,) = agreements(made.measured()).values()
     assert (found.shown, found.prompts, found.differing) == ("token_identical", 2, 0)

@@ -87,7 +87,7 @@ def _flight(entry: Entry, clock: Clock, known: Known) -> Flight:
 
 
 def _now(planned: PlannedLaunch, steps: int) -> str:
-    what = f"{planned.configuration}, block {planned.block}" if planned.role == "timed" else f"{planned.configuration}, {planned.role}"
+    what = f"{planned.configuration}, round {planned.block}" if planned.role == "timed" else f"{planned.configuration}, {planned.role}"
     return f"{what}, step {steps}" if steps else what
 
 

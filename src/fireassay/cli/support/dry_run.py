@@ -152,7 +152,7 @@ def _launches(experiment: Experiment) -> str:
     roles.pop("timed", None)
     most = "at most " if experiment.launches.precision is not None else ""
     several = len(configurations(experiment))
-    each = f" of each of {several} configurations, in blocks of random order" if several > 1 else ""
+    each = f" of each of {several} configurations, in rounds of random order" if several > 1 else ""
     return "; ".join([f"{most}{experiment.blocks}{each}", *(f"{number} {role}" for role, number in roles.items())])
 
 

@@ -325,7 +325,7 @@ def _position(planned: PlannedLaunch, progress: RunProgress) -> str:
 def _name(planned: PlannedLaunch) -> str:
     if planned.fault is not None:
         return f"{planned.configuration} with fault {planned.fault.kind}"
-    return f"{planned.configuration} block {planned.block}"
+    return f"{planned.configuration} round {planned.block}"
 
 
 def run_and_judge(

@@ -47,7 +47,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add("--baseline-folder", type=Path, metavar="DIR", help="the baseline's code for measuring again (default: its commit)")
     add("--folder", type=Path, metavar="DIR", help="the record's code for measuring again (default: the working directory)")
-    add("--blocks", type=int, default=5, metavar="N", help="blocks to measure again (5; at least 3)")
+    add("--rounds", "--blocks", dest="blocks", type=int, default=5, metavar="N", help="rounds to measure again (5; at least 3)")
     add("--show", action="store_true", help="show the history as tables and write history.html")
     add_trust(parser)
     add_formats(parser, besides=("junit", "markdown"))
@@ -94,7 +94,7 @@ def _refuse_nonsense(arguments: argparse.Namespace) -> None:
         fix = "Add --against BASELINE or --history FOLDER."
         problems.append(Problem("--against", "neither a baseline nor a history", "at least one of them", fix))
     if arguments.blocks < 3:
-        problems.append(Problem("--blocks", str(arguments.blocks), "3 or more: fewer launches cannot decide"))
+        problems.append(Problem("--rounds", str(arguments.blocks), "3 or more: fewer launches cannot decide"))
     if arguments.show and arguments.history is None:
         problems.append(Problem("--show", "no history", "together with --history FOLDER"))
     refuse_any(problems, "the command line")
@@ -199,7 +199,7 @@ Exit codes: 0 pass, 1 regression, 2 bad input, 3 not comparable, 4 inconclusive,
     usual={
         "against": ("--against", "--history"),
         "judge": ("--margin", "--primary", "--accept"),
-        "again": ("--confirm", "--baseline-folder", "--blocks"),
+        "again": ("--confirm", "--baseline-folder", "--rounds"),
     },
     exits={0: "PASS", 1: "REGRESSION", 3: "NOT COMPARABLE", 4: "INCONCLUSIVE", 5: "nothing measured", 8: "IMPROVEMENT"},
     tables=True,

@@ -100,7 +100,7 @@ tokens an event holds, and whether a rate limit, compression or a cold start wou
 Every latency starts when its request was due, so a stall hides nothing; in a closed loop, when it was sent. Arrivals and texts are fixed before
 the load begins, and `assay doctor client` shows the accuracy of this machine's client.
 --slo ttft=0.5 asks for at most 0.5 s to the first token; a load has to reach it for 99 % of its requests (--attainment).
-Plain addresses are replicas of one engine; NAME=URL names engines, which take turns in every block: the report says which to choose.
+Plain addresses are replicas of one engine; NAME=URL names engines, which take turns in every round: the report says which to choose.
 A record instead of an address repeats its load with the given flags on top.
 Engines started by assay and faults need an experiment file for `assay run` (--toml prints one).
 Ctrl-C ends the load cleanly and keeps all measurements; `assay resume RECORD` continues.""",

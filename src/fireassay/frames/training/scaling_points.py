@@ -46,7 +46,7 @@ def throughputs(measured: RecordData) -> Points | Absent:
     shared_blocks = sorted(set.intersection(*(set(seconds) for seconds in times.values())))
     blocks = [block for block in shared_blocks if all(0.0 < seconds[block] < math.inf for seconds in times.values())]
     if not blocks:
-        return Absent("insufficient", "no block holds a launch of every configuration")
+        return Absent("insufficient", "no round holds a launch of every configuration")
     rows = [(level, 1.0 / seconds[block], block) for block in blocks for level, seconds in times.items()]
     workers, rates, shared = zip(*rows, strict=True)
     return points(workers, rates, blocks=shared, errors="proportional")
@@ -106,7 +106,7 @@ def estimate(
         confidence=found.confidence,
         n_launches=blocks,
         n_trials=found.n,
-        method=f"{how}, least squares on the logarithms of {found.n} launches in {count(blocks, 'blocks')}, Student t with "
+        method=f"{how}, least squares on the logarithms of {found.n} launches in {count(blocks, 'rounds')}, Student t with "
         f"{found.df} degrees of freedom; preferred: {choice.sentence}",
         signature=f"{metric}|law:{found.law}|preferred:{preferred}|basis:{time_basis(measured)}|ci:t|k:{blocks}"
         f"|conf:{found.confidence:g}|v:1",

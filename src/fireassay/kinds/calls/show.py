@@ -33,7 +33,7 @@ def _conditions(measured: RecordData, base: str) -> Mapping[str, str]:
 
 def _rounds(measured: RecordData) -> str:
     """A timing has no seeds and one configuration: its requested launches."""
-    words = launch_words(measured).replace(" per configuration in randomised blocks", "")
+    words = launch_words(measured).replace(" per configuration in randomised rounds", "")
     timing = measured.experiment.timing
     each = f"{count(timing.trials, 'trials')} each" if timing.trials else f"of at least {given(timing.round_s)} s"
     return f"{words}, {each}, after at least {timing.warm_up} for warm-up"

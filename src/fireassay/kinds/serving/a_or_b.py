@@ -329,7 +329,7 @@ def _whole(view: View, rivals: AOrB) -> Table:
         )
         for row in rivals.loads
     )
-    notes = ("Paired by block. Better: the only one within the objectives, else by the interval.",)
+    notes = ("Paired by round. Better: the only one within the objectives, else by the interval.",)
     return Table(name="equal-loads", heads=tuple(Head(text=head) for head in heads), rows=rows, notes=notes)
 
 

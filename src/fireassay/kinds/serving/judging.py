@@ -95,7 +95,7 @@ def _bounds(_: RecordData, __: Results) -> RuleAnswer:
 
 METHODS = Methods(
     answers={3: _means, 8: _statistic, 9: _factors, 10: _timing, 11: _bounds},
-    launches="a separate load from fresh client processes, in random order, with seeds shared within a block",
+    launches="a separate load from fresh client processes, in random order, with seeds shared within a round",
     run_times="per launch",
 )
 

@@ -78,7 +78,7 @@ def _first_loss(measured: RecordData, first: pl.DataFrame, base: pl.DataFrame, n
         name="loss_deviation",
         n_launches=pairs.height,
         n_trials=pairs.height,
-        how=f"largest of {pairs.height} blocks, first step, weighted by items",
+        how=f"largest of {pairs.height} rounds, first step, weighted by items",
     )
 
 
@@ -86,7 +86,7 @@ LOSS_DEVIATION = measure(
     name="loss_deviation",
     title="First loss against the base",
     unit=FRACTION,
-    formula="max over blocks |loss(p) - loss(base)| / |loss(base)| at the first step",
+    formula="max over rounds |loss(p) - loss(base)| / |loss(base)| at the first step",
     compute=_loss_deviation,
     question="Does the first loss equal that of the base's launch with the same seed?",
     caveat="About 1e-7 in float32 is rounding; later steps are not judged, since rounding grows.",
@@ -123,7 +123,7 @@ def _last_losses(measured: RecordData, curves: pl.DataFrame, reference: pl.DataF
         measured.confidence,
         unit=LOSS,
         name=f"final_loss_difference|base:{measured.base}",
-        aggregate=f"difference to the base's launch of the block, mean over the last {LAST_STEPS} common steps",
+        aggregate=f"difference to the base's launch of the round, mean over the last {LAST_STEPS} common steps",
         n_trials=last.height,
     )
 
@@ -133,7 +133,7 @@ FINAL_LOSS_DIFFERENCE = measure(
     title="Last losses against the base",
     unit=LOSS,
     kind="level",
-    formula="mean over the last 10 common steps of loss(p) - loss(base), paired by block",
+    formula="mean over the last 10 common steps of loss(p) - loss(base), paired by round",
     compute=_final_loss_difference,
     question="How far apart are the last losses of a configuration and the base, with the same seed?",
     caveat="Advice, never a gate: equal curves hide scaled gradients, different ones may be rounding that grew.",

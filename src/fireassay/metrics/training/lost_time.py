@@ -25,7 +25,7 @@ BASE: Final = Absent("not_applicable", "this is the base, which loses nothing ag
 NO_SPLIT: Final = Absent("not_applicable", "the work of a step is neither fixed in total nor per worker, so no split is perfect")
 ENTANGLED: Final = Absent("not_measured", "exposed communication was not measured, so computing and communication are one part")
 UNKNOWN: Final = Absent("not_measured", "some steps lack this part; mark the steps: for batch in probe.steps(loader)")
-NO_PARTNER: Final = Absent("insufficient", "no block has steady steps of both the base and this configuration")
+NO_PARTNER: Final = Absent("insufficient", "no round has steady steps of both the base and this configuration")
 NAMES: Final[Mapping[str, str]] = {  # of the parts where they are summed up
     "computing": "computing that did not shrink",
     "transfer": "exposed transfer",

@@ -69,7 +69,7 @@ def _paired(measured: RecordData, values: pl.DataFrame, configuration: str, basi
         how = f"1 by definition: this is the base, {basis} time"
         return exact(1.0, unit=RATIO, name=name, n_launches=len(times), n_trials=len(times), how=how)
     if not blocks:
-        return Absent("insufficient", f"no block holds a launch of both {measured.base} and {configuration}")
+        return Absent("insufficient", f"no round holds a launch of both {measured.base} and {configuration}")
     if not all(0.0 < value < math.inf for value in (*base.values(), *times.values())):
         return Absent("refused", f"a {basis} time of 0 or less, or without work, which is impossible; check the rows")
     return of_interval(
@@ -79,7 +79,7 @@ def _paired(measured: RecordData, values: pl.DataFrame, configuration: str, basi
         unit=RATIO,
         name=name,
         n_trials=len(blocks) * 2,
-        method=f"Student t on the log ratio of {len(blocks)} blocks, {basis} time, relative to {measured.base}",
+        method=f"Student t on the log ratio of {len(blocks)} rounds, {basis} time, relative to {measured.base}",
         tags=f"basis:{basis}|base:{measured.base}|ci:t-log-paired",
     )
 
@@ -96,7 +96,7 @@ SPEEDUP = measure(
     unit=RATIO,
     kind="ratio",
     better="higher",
-    formula="S(p) = T(base) / T(p) per unit of work, paired by block",
+    formula="S(p) = T(base) / T(p) per unit of work, paired by round",
     compute=_speedup,
     primary=True,
     question="How much faster is the same work done than with the base configuration?",
@@ -148,7 +148,7 @@ SPEEDUP_WALL = measure(
     unit=RATIO,
     kind="ratio",
     better="higher",
-    formula="wall_time(base) / wall_time(p), paired by block",
+    formula="wall_time(base) / wall_time(p), paired by round",
     compute=_speedup_wall,
     question="How much sooner does the whole run end than with the base configuration?",
     caveat="It includes start-up, rendezvous, evaluation and checkpoints: in short runs it is far below the steady-state speedup.",
@@ -162,7 +162,7 @@ def _serial_fraction(measured: RecordData, results: Results) -> Mapping[str, Val
     above = [level for level in measured.levels if level > 1]
     speedups = _speedups_per_block(measured, above)
     if not speedups:
-        return {ALL: Absent("insufficient", "no block holds a launch of every configuration")}
+        return {ALL: Absent("insufficient", "no round holds a launch of every configuration")}
     fits = [amdahl_fit(above, row) for row in speedups]  # the dots in the charts
     levels = sum(1 for value in results["speedup"].values() if isinstance(value, Estimate))
     return {
@@ -173,7 +173,7 @@ def _serial_fraction(measured: RecordData, results: Results) -> Mapping[str, Val
             unit=FRACTION,
             name="serial_fraction",
             n_trials=len(fits) * levels,
-            method=f"Student t on Amdahl fits of {len(fits)} blocks",
+            method=f"Student t on Amdahl fits of {len(fits)} rounds",
             tags=f"fit:least-squares|basis:{time_basis(measured)}|ci:t",
         )
     }
@@ -312,7 +312,7 @@ def _scaled_speedup(measured: RecordData) -> Value:
     if isinstance(data, Absent):
         return data
     if len(data.workers) - data.spent < 3:
-        return Absent("insufficient", "a fit with an interval needs more worker counts or blocks")
+        return Absent("insufficient", "a fit with an interval needs more worker counts or rounds")
     law, p = fit("gustafson", data, measured.confidence), data.levels[-1]
     serial = law.parameter("serial")
     ends = (gustafson(serial.value, p), gustafson(serial.high, p), gustafson(serial.low, p))
@@ -385,7 +385,7 @@ def _fraction_at(base: int, level: int, speedup: Value) -> Value:
     if isinstance(speedup, Absent):
         return speedup
     if speedup.low <= 0.0:
-        return Absent("insufficient", "one block does not bound the speedup; use at least 2 launches")
+        return Absent("insufficient", "one round does not bound the speedup; use at least 2 launches")
     return transform(speedup, partial(karp_flatt, p=level), unit=FRACTION, name="karp_flatt", how="(1/S - 1/p) / (1 - 1/p)")
 
 

@@ -51,7 +51,7 @@ def launch_order(view: View) -> Chart:
     return Chart(
         title=title,
         panels=(panel,),
-        caption="A slope is machine drift; blocks spread it evenly over all configurations."
+        caption="A slope is machine drift; rounds spread it evenly over all configurations."
         + (" Bars span the middle half of the launch’s steps." if by_step else ""),
         description=f"In order of starting: {'; '.join(words)}.",
         key=tuple(_order_key(view, points)),

@@ -85,7 +85,7 @@ def block_dots(view: View, key: str, value: Estimate, factor: float) -> list[Dot
     for block, v in zip(blocks, values, strict=True):
         rows = {side[block].number: side[block] for side in sides}.values()
         told = (f"#{row.number} disturbed: {row.disturbances}" for row in rows if row.disturbed)
-        tip = "\n".join((f"{view.label(key)}, block {block}: {written_tick(v * factor)}", *told))
+        tip = "\n".join((f"{view.label(key)}, round {block}: {written_tick(v * factor)}", *told))
         if math.isfinite(v):
             dots.append(_dot(v * factor, tip, hollow=any(row.disturbed for row in rows)))
     return dots

@@ -151,7 +151,7 @@ def _key(view: View, speedups: Mapping[str, Estimate], panels: list[Panel], law:
         "ideal": Key(mark="dash", role="soft", text="ideal", series="ideal"),
         "law": Key(mark="line", role="blue", text=fitted, series="law", off=True),
     }
-    keys = [*interval_key(speedups.values(), view, "mean", "ink"), *dot_key(dots, "one block"), *of_marks(models, panels)]
+    keys = [*interval_key(speedups.values(), view, "mean", "ink"), *dot_key(dots, "one round"), *of_marks(models, panels)]
     if view.efficiency_gate is not None:
         keys.append(Key(mark="band", role="fail", text=f"below the gate of {limit_text(view.efficiency_gate, 'fraction')} efficiency"))
     return tuple(keys)

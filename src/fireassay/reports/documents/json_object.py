@@ -270,7 +270,7 @@ class Measured(JsonObject):
     n_trials: int = key("only if measured; repeated units inside those launches", when=is_measured)
     method: str = key("only if measured; how value and interval were made", when=is_measured)
     signature: str = key("only if measured; two values may be compared only if their signatures agree", when=is_measured)
-    launch_values: list[float] = key("only if measured; one for each launch or block, may be empty", when=is_measured)
+    launch_values: list[float] = key("only if measured; one for each launch or round, may be empty", when=is_measured)
     reason: str = key("only if not measured: `not_measured`, `insufficient`, `not_applicable`, `undefined` or `refused`", when=is_absent)
     detail: str = key("only if not measured; what is missing, and how to obtain it", when=is_absent)
 

@@ -95,7 +95,7 @@ class Launch(JsonObject):  # of `LaunchRow`
     configuration: str = key(CONFIGURATION)
     workers: int = key("number of workers")
     block: int = key("block of the design")
-    order: int = key("position in the block")
+    order: int = key("position in the round")
     attempt: int = key("0 for the first try")
     role: str = key("`timed` or `fault`")
     seed: int = key("training seed")

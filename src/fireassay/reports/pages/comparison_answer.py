@@ -250,7 +250,7 @@ def _next(rows: Sequence[ChangeRow], records: Sequence[str]) -> Iterator[Next]:
         return
     occasion, needed = undecided.change.occasion, undecided.change.launches_needed
     if occasion is not None and occasion.way_on and len(records) == 2 and "(assay check " in occasion.way_on:
-        blocks = ("--blocks", str(needed)) if needed and needed > 5 else ()
+        blocks = ("--rounds", str(needed)) if needed and needed > 5 else ()
         words = ("assay", "check", records[1], "--against", records[0], "--confirm", "always", *blocks)
         yield Next(reason="measure both again, in turn", command=shell_command(*words))
     elif occasion is not None and occasion.way_on:

@@ -18,6 +18,7 @@ from fireassay.reports.page import Block, Blocks, Bullets, Cell, Head, Mark, Num
 from fireassay.reports.pages import record
 from fireassay.reports.view import LaunchRow, MetricRow, View
 from fireassay.reports.words import DIMENSION_TITLES
+from fireassay.verdict.types import rule_words
 
 if TYPE_CHECKING:
     from fireassay.reports.charts.of_view import Draw
@@ -125,7 +126,7 @@ def findings(view: View, *, bottlenecks: bool) -> Blocks:
     """Findings about what limits the speed, or all others."""
     chosen = tuple(finding for finding in view.findings if finding.rule.startswith(LIMITS) == bottlenecks)
     if not chosen:
-        return () if bottlenecks else (Prose(text="Every audit passed."),)
+        return () if bottlenecks else (Prose(text="Every check passed."),)
     return record.findings(replace(view, findings=chosen)).blocks
 
 
@@ -133,7 +134,7 @@ def trust(view: View, columns: Sequence[tuple[str, Callable[[LaunchRow], Cell]]]
     """Can these numbers be trusted?  Disturbances, the order of launches, and each of them."""
     ended = sum(launch.status == "ok" for launch in view.launches)
     doubts = {finding.rule for finding in view.findings if finding.severity in ("warning", "fail", "invalid")}
-    named = f"; doubts: {', '.join(sorted(rule.replace('_', ' ') for rule in doubts))}" if doubts else "; every audit passed"
+    named = f"; warnings: {', '.join(sorted(rule_words(rule) for rule in doubts))}" if doubts else "; every check passed"
 
     def content() -> Blocks:
         return (*findings(view, bottlenecks=False), *charts(view, *draws, absent=False), *record.launches(view, columns).blocks)

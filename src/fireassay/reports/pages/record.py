@@ -38,7 +38,7 @@ from fireassay.reports.pages.profile import launch_lines
 from fireassay.reports.view import Cell as DimensionCell
 from fireassay.reports.view import Column, Fact, LaunchRow, MetricRow, View
 from fireassay.reports.words import DIMENSION_TITLES, WHOLE
-from fireassay.verdict.types import DIMENSIONS, HOLDS
+from fireassay.verdict.types import DIMENSIONS, HOLDS, RULE_WORDS
 
 SEVERITIES: Final[dict[str, Tone]] = {"invalid": "void", "fail": "bad", "warning": "open", "note": "absent"}
 SIGNS: Final = {"invalid": "!", "warning": "!", "note": "i"}
@@ -147,7 +147,7 @@ def findings(view: View) -> Section:
         _with_statements(
             Bullet(
                 mark=Mark(word=group.severity, tone=SEVERITIES[group.severity], sign=SIGNS.get(group.severity, "")),
-                title=group.rule,
+                title=RULE_WORDS.get(group.rule, group.rule),
                 text="",
                 todo=group.remedy,
             ),
@@ -155,7 +155,7 @@ def findings(view: View) -> Section:
         )
         for group in grouping.findings(view)
     )
-    return Section(key="findings", title="Findings", content=(Bullets(items=items, empty="None: every audit passed."),))
+    return Section(key="findings", title="Findings", content=(Bullets(items=items, empty="None: every check passed."),))
 
 
 def _with_statements(item: Bullet, statements: Sequence[grouping.Told]) -> Bullet:
@@ -336,7 +336,7 @@ def launches(view: View, columns: Sequence[tuple[str, Callable[[LaunchRow], Cell
     shown: tuple[tuple[str, Callable[[LaunchRow], Cell]], ...] = (
         ("#", lambda row: row.number),
         ("Configuration", lambda row: row.label),
-        ("Block", lambda row: row.block),
+        ("Round", lambda row: row.block),
         ("Place", lambda row: row.order),
         ("Role", lambda row: row.role),
         ("Status", lambda row: Mark(word=row.status, tone="plain" if row.status == "ok" else "bad")),

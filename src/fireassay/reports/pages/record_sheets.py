@@ -143,7 +143,7 @@ def wall(row: LaunchRow) -> Cell:
 
 
 PLANNED: Final[tuple[LaunchColumn, ...]] = (
-    ("Block", lambda row: row.block),
+    ("Round", lambda row: row.block),
     ("Place", lambda row: row.order),
     ("Attempt", lambda row: row.attempt),
     ("Role", lambda row: row.role),

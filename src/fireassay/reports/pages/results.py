@@ -28,7 +28,7 @@ Sentences = Callable[[View], Iterable[str]]
 
 
 def _method_of_launches(_: View) -> tuple[str, ...]:
-    return (f"{LAUNCH_VALUES}, and speedups are taken inside blocks.",)
+    return (f"{LAUNCH_VALUES}, and speedups are taken inside rounds.",)
 
 
 def _speedups(view: View) -> Iterator[str]:

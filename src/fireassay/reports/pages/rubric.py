@@ -84,7 +84,7 @@ def _answer(result: Rubric) -> Answer:
 def _doubts(result: Rubric) -> Iterator[Line]:
     """Every note that may weaken the verdict, then the first of the others."""
     for doubt in result.doubts[:MAX_DOUBTS]:
-        yield Line(label="doubts", text=doubt, mark=Mark(word="doubt", tone="open", sign="~"), target="notes")
+        yield Line(label="warnings", text=doubt, mark=Mark(word="warning", tone="open", sign="~"), target="notes")
     yield answering.noted_doubts([note for note in result.notes if note not in result.doubts[:MAX_DOUBTS]], most=1)
 
 

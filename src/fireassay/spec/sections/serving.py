@@ -47,7 +47,7 @@ class Target(Model):
     ready_timeout_s: PositiveSeconds = Field(300.0, description="Seconds that a started replica may take until it is ready.")
     restart: Literal["block", "launch", "experiment"] = Field(
         "block",
-        description="When replicas that assay started are restarted. block: before every block, so that blocks are independent. "
+        description="When replicas that assay started are restarted. block: before every round, so that rounds are independent. "
         "Fault launches always get fresh replicas.",
     )
     environment: dict[str, str] = Field(
@@ -305,7 +305,7 @@ class Serving(Model):
         (), description="Loads of an open loop: requests per second."
     )
     search: Annotated[bool, flag("--search", "", "search for the highest rate that meets the objectives", load=470)] = Field(
-        False, description="Whether each block searches, between the given rates, for the highest rate that meets the objectives."
+        False, description="Whether each round searches, between the given rates, for the highest rate that meets the objectives."
     )
     stream: Annotated[bool, flag("--no-stream", "", "request whole answers; there is then no TTFT", load=450, evaluate=240)] = Field(
         True, description="Whether answers are streamed. Without streaming there is no time to first token."

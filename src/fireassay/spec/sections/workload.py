@@ -224,7 +224,7 @@ class Launcher(Model):
     ] = Field(
         "exec",
         description="exec: every process of a launch is started anew, as by its user. fork: torchrun and the workers are forks of a process "
-        "that has imported torch; one such process per block. Saves seconds per launch; times and costs of whole runs then exclude the "
+        "that has imported torch; one such process per round. Saves seconds per launch; times and costs of whole runs then exclude the "
         'imports. Needs Linux, kind = "local" on one node, one thread per worker, no pinning, no accelerator.',
     )
     numa: Literal["none", "local"] = Field("none", description="local: a pinned worker prefers memory of its processors' NUMA nodes.")
@@ -277,7 +277,7 @@ class Noise(Model):
         ge=0.0,
         le=10.0,
         description="Seconds of fixed work that the coordinator times before and after each launch, to detect a slower machine. 0: "
-        "no sentinel.",
+        "no speed probe.",
     )
     repeat: Annotated[int, flag("--repeat", "N", "maximum repetitions of a disturbed launch ({default})", run=70)] = Field(
         0,
@@ -300,6 +300,6 @@ class Noise(Model):
         3.0,
         gt=0.0,
         le=100.0,
-        description="A sentinel above the experiment's median by more than this many robust standard deviations "
+        description="A speed probe above the experiment's median by more than this many robust standard deviations "
         "(1.4826 MAD), and by more than 5 %, marks its launch as disturbed.",
     )

@@ -114,7 +114,7 @@ def compare_paired(
     """
     first, second = _values(a, "a", scale), _values(b, "b", scale)
     if len(first) != len(second):
-        raise ValueError(f"a paired comparison needs one value of each side per block, not {len(first)} and {len(second)}")
+        raise ValueError(f"a paired comparison needs one value of each side per round, not {len(first)} and {len(second)}")
     deltas, k = second - first, len(first)
     spread = standard_deviation(deltas) if k > 1 else math.nan
     return _difference(
@@ -123,7 +123,7 @@ def compare_paired(
         scale=scale,
         design="paired",
         smallest_effect=smallest_effect,
-        method=f"Student t on {'log ratios' if scale == 'ratio' else 'differences'} in {k} blocks",
+        method=f"Student t on {'log ratios' if scale == 'ratio' else 'differences'} in {k} rounds",
     )
 
 

@@ -159,7 +159,7 @@ def fit(
     """
     p, t = np.asarray(workers, dtype=np.float64), np.asarray(times, dtype=np.float64)
     if t.ndim != 2 or t.shape != (len(totals), len(p)):
-        raise ValueError(f"times must have one row per block and one column per worker count, not the shape {t.shape}")
+        raise ValueError(f"times must have one row per round and one column per worker count, not the shape {t.shape}")
     if len(np.unique(p)) < (1 if weak else MIN_POINTS):
         raise ValueError(f"separating serial and parallel work needs {MIN_POINTS} worker counts, not {len(p)}")
     if not (np.all(np.isfinite(t)) and np.all(t > 0.0)):

@@ -154,7 +154,7 @@ def points(
     w = None if weights is None else np.asarray(weights, dtype=np.float64)
     b = None if blocks is None else np.asarray(blocks, dtype=np.int64)
     if n.ndim != 1 or len(n) == 0 or any(other is not None and other.shape != n.shape for other in (x, w, b)):
-        raise ValueError("workers, throughputs, blocks and weights must be lists of one length, of at least one launch")
+        raise ValueError("workers, throughputs, rounds and weights must be lists of one length, of at least one launch")
     if not (np.all(np.isfinite(n)) and np.all(n >= 1.0)):
         raise ValueError("every worker count must be finite and at least 1")
     for name, values in (("throughput", x), ("weight", w)):

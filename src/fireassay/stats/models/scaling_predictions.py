@@ -284,7 +284,7 @@ def amdahl_fit_interval(workers: Floats, speedups_per_block: NDArray[np.float64]
     """
     p, s = np.asarray(workers, dtype=np.float64), np.asarray(speedups_per_block, dtype=np.float64)
     if p.ndim != 1 or s.ndim != 2 or s.shape[1] != len(p) or s.shape[0] == 0:
-        raise ValueError(f"speedups must have one row per block and one column per worker count: {s.shape}, {p.shape}")
+        raise ValueError(f"speedups must have one row per round and one column per worker count: {s.shape}, {p.shape}")
     return mean_t(_fits(p, s), confidence)
 
 

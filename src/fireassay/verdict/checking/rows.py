@@ -23,6 +23,7 @@ from fireassay.verdict.comparison.groups import Group, in_turn, launch_values, q
 from fireassay.verdict.comparison.phrases import TWO_SESSIONS, difference_text, occasion
 from fireassay.verdict.comparison.sessions import Days, Found, found_between, judged
 from fireassay.verdict.comparison.types import Change, Comparison, Side
+from fireassay.verdict.types import rule_words
 
 QUALITY: Final = "quality"
 SESSIONS: Final = "the records are from different sessions"  # start of the note on days
@@ -71,7 +72,7 @@ def correctness(settings: Settings) -> list[CheckRow]:
         if finding.severity == "fail" and (finding.rule, finding.configuration) not in known:
             where = finding.configuration or "all"
             sentence = f"new in this record: {finding.evidence}"
-            rows.append(_plain_row(settings, finding.rule, finding.rule.replace("_", " "), where, "regression", sentence))
+            rows.append(_plain_row(settings, finding.rule, rule_words(finding.rule), where, "regression", sentence))
     return rows
 
 

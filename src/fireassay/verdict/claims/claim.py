@@ -154,7 +154,7 @@ QUANTITIES: tuple[Quantity, ...] = (
     ),
     _quantity(
         "counters of the machine in every launch",
-        "foreign load, steal and throttling during the launches",
+        "other programs, steal and throttling during the launches",
         "assay run on Linux: the audit `contention` reads them",
         "counters",
     ),

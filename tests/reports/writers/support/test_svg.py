@@ -105,7 +105,7 @@ def test_one_launch_is_drawn_without_an_interval_and_the_key_says_so() -> None:
     measured = builders.measured(launches=1, steps=8)
     pictures = pictures_of(build(measured, judge(measured)))
     assert "mean, one launch: no interval" in [key.text for key in pictures["speedup"].chart.key]
-    assert "one block" not in [key.text for key in pictures["speedup"].chart.key]
+    assert "one round" not in [key.text for key in pictures["speedup"].chart.key]
 
 
 def estimate(low: float, high: float, k: int) -> Estimate:

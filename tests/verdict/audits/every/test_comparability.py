@@ -30,7 +30,7 @@ def test_seeds_that_differ_inside_a_block_are_named() -> None:
     change(made, "launches", SEED, 7, workers=2)
     judgement = judged(made)
     assert rules(judgement) == {"seeds_differ": [None]}
-    assert judgement.verdict.findings[0].evidence.startswith("in 5 blocks")
+    assert judgement.verdict.findings[0].evidence.startswith("in 5 rounds")
 
 
 @pytest.mark.slow

@@ -169,7 +169,7 @@ def looked(*blocks: int, ended: str = "precision") -> Handmade:
     launches = made.experiment.launches.model_copy(update={"precision": 0.02})
     made.experiment = made.experiment.model_copy(update={"launches": launches})
     looks: list[dict[str, Any]] = [
-        {"blocks": n, "confidence": 0.975, "enough": False, "widths": {}, "sentence": f"after {n} blocks: wide"} for n in blocks
+        {"blocks": n, "confidence": 0.975, "enough": False, "widths": {}, "sentence": f"after {n} rounds: wide"} for n in blocks
     ]
     made.manifest |= {"looks": looks, "looks_ended": ended}
     return made
@@ -220,7 +220,7 @@ def test_launches_that_adaptive_launches_did_not_need_are_not_missing() -> None:
     }
     assert "launches_missing" not in rules(judged(made))
     made.rows["launches"] = [row for row in made.rows["launches"] if (row[4], row[5]) != (2, 3)]
-    assert rules(judged(made))["launches_missing"] == ["workers=2"], "the others have five blocks"
+    assert rules(judged(made))["launches_missing"] == ["workers=2"], "the others have five rounds"
 
 
 def test_an_interrupted_record_is_named_by_another_audit() -> None:
@@ -263,4 +263,4 @@ def test_the_confidence_that_pays_for_the_looking_is_said_and_every_interval_has
 def test_intervals_that_stayed_wide_are_a_warning_with_the_reason(ended: str, said: str) -> None:
     findings = [found for found in judged(looked(5, 8, ended=ended)).verdict.findings if found.severity == "warning"]
     assert [found.rule for found in findings] == ["precision_not_reached"]
-    assert findings[0].evidence == f"{said} before the intervals were as narrow as requested: after 8 blocks: wide"
+    assert findings[0].evidence == f"{said} before the intervals were as narrow as requested: after 8 rounds: wide"

@@ -107,7 +107,7 @@ def test_a_slow_sentinel_is_named_with_its_launch() -> None:
     made.reading(7, "sentinel", "after", 0.065, at_s=11.5, method="self")
     (finding,) = judged(made).verdict.findings
     assert (finding.rule, finding.severity) == ("slow_sentinel", "warning")
-    assert "the sentinel took 1.3 times its median" in finding.evidence
+    assert "the speed probe took 1.3 times its median" in finding.evidence
     assert "(launch 7)" in finding.evidence
 
 
@@ -131,8 +131,8 @@ def drifts(made: Handmade) -> list[str]:
 def test_a_sentinel_that_gets_slower_block_by_block_is_named_as_drift() -> None:
     """Eight blocks in strict order: p = 2 / 8! = 5e-5; 7 steps of ln 1.01 or so."""
     (steps, sentinel) = drifts(with_sentinels(8, 0.01))
-    assert sentinel.startswith("the sentinel rose by 7")
-    assert "8 blocks (p = 5e-05)" in sentinel
+    assert sentinel.startswith("the speed probe rose by 7")
+    assert "8 rounds (p = 5e-05)" in sentinel
     assert steps.startswith("the step times rose by")  # the good record's steps take 1 % longer in every block
 
 
@@ -140,7 +140,7 @@ def test_a_sentinel_that_gets_slower_block_by_block_is_named_as_drift() -> None:
 def test_a_drift_needs_six_blocks() -> None:
     """Five values in strict order have p = 2 / 5! = 0.017; six have 2 / 6! = 0.003."""
     assert drifts(with_sentinels(5, 0.05)) == []
-    assert any(said.startswith("the sentinel") for said in drifts(with_sentinels(6, 0.05)))
+    assert any(said.startswith("the speed probe") for said in drifts(with_sentinels(6, 0.05)))
 
 
 @pytest.mark.slow
@@ -152,7 +152,7 @@ def test_heat_is_named_where_a_temperature_rose_too() -> None:
 @pytest.mark.slow
 def test_a_change_too_small_to_matter_is_no_drift() -> None:
     """7 x 0.1 % = 0.7 %, below comparison.smallest_effect = 1 %."""
-    assert not any(said.startswith("the sentinel") for said in drifts(with_sentinels(8, 0.001)))
+    assert not any(said.startswith("the speed probe") for said in drifts(with_sentinels(8, 0.001)))
 
 
 @pytest.mark.slow

@@ -101,7 +101,7 @@ class Wall:
         spread = self.fitted.curves[0].spread
         uneven = f"; workers scatter by {spread:.1%}" if spread else ""
         return (
-            f"T1 (s + (1 - s)/p) + c(p) in {self.fitted.blocks} blocks; alpha {reading(link.fixed, SECONDS)}, "
+            f"T1 (s + (1 - s)/p) + c(p) in {self.fitted.blocks} rounds; alpha {reading(link.fixed, SECONDS)}, "
             f"beta {reading(link.per_unit, SECONDS)} per byte ({self.links.words}); {self.demand.source}; {hidden}{uneven}"
         )
 
@@ -125,7 +125,7 @@ def wall(measured: RecordData, levels: Sequence[int] | None = None) -> Wall | Ab
         return link
     blocks, times = _times(measured, chosen)
     if not blocks:
-        return Absent("insufficient", "no block holds a launch of every configuration")
+        return Absent("insufficient", "no round holds a launch of every configuration")
     seen = _seen(measured, chosen)
     weak = measured.mode == "weak"
     hidden = max((item.hidden_s * (1 if weak else level) for level, item in seen.items()), default=0.0)

@@ -110,9 +110,9 @@ def _drifts(measured: RecordData, noise: pl.DataFrame) -> Iterable[Finding]:
     series = {
         f"the {basis} times": (
             times,
-            "randomised blocks keep comparisons within this record valid; do not compare its times with those of another day",
+            "randomised rounds keep comparisons within this record valid; do not compare its times with those of another day",
         ),
-        "the sentinel": (
+        "the speed probe": (
             noise.select("launch", pl.col("sentinel").alias("value")),
             "let the machine warm up first, or find out what increased its load",
         ),
@@ -124,7 +124,7 @@ def _drifts(measured: RecordData, noise: pl.DataFrame) -> Iterable[Finding]:
             and drift.p < CONTENTION_SURE
             and abs(_contention_factor(drift)) > measured.experiment.comparison.smallest_effect
         ):
-            evidence = f"{what} {_contention_direction(drift)} over the experiment's {count(drift.n, 'blocks')} (p = {given(drift.p, 2)}){_heat(measured)}"
+            evidence = f"{what} {_contention_direction(drift)} over the experiment's {count(drift.n, 'rounds')} (p = {given(drift.p, 2)}){_heat(measured)}"
             yield Finding("drift", "warning", None, evidence, remedy)
 
 

@@ -46,9 +46,9 @@ def _seeds(measured: RecordData) -> list[Finding]:
     if not mixed:
         return []
     evidence = (
-        f"in {count(len(mixed), 'blocks')} the configurations had different seeds (block {mixed[0]}): chance is part of the difference"
+        f"in {count(len(mixed), 'rounds')} the configurations had different seeds (round {mixed[0]}): chance is part of the difference"
     )
-    remedy = "let assay set the seeds ({seed} in workload.arguments), one for all launches of a block"
+    remedy = "let assay set the seeds ({seed} in workload.arguments), one for all launches of a round"
     return [Finding("seeds_differ", "warning", None, evidence, remedy)]
 
 

@@ -157,7 +157,7 @@ def _apart(measured: RecordData, every: Sequence[StartLaunch]) -> Iterator[str]:
             first, second = sorted(apart[0], key=lambda launch: launch.number)
             yield (
                 f"launches {first.number} and {second.number} have one seed and began with different parameters, while {base} and {other} begin alike "
-                f"in {len(pairs) - len(apart)} of {count(len(pairs), 'blocks')}{_first_files((first, second))}"
+                f"in {len(pairs) - len(apart)} of {count(len(pairs), 'rounds')}{_first_files((first, second))}"
             )
             return
 
