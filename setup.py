@@ -8,7 +8,7 @@ CORE = Extension(
     "fireassay.traffic.wire._core",
     ["src/fireassay/traffic/wire/_core.c"],
     extra_compile_args=["-O2", "-pthread"],
-    extra_link_args=["-pthread"],
+    extra_link_args=["-pthread", "-s"],  # without symbols, a third of the size
     py_limited_api=True,
     optional=True,  # a failed build is a warning
 )

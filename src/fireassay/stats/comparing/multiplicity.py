@@ -43,10 +43,12 @@ def holm(p_values: Sequence[float]) -> tuple[float, ...]:
 
 def benjamini_hochberg(p_values: Sequence[float]) -> tuple[float, ...]:
     """Adjusted p-values in input order; those at or below the level are the findings."""
-    from scipy.stats import false_discovery_control
-
     p = _probabilities(p_values)
-    return tuple(float(x) for x in false_discovery_control(p, method="bh")) if len(p) else ()
+    order = np.argsort(p, kind="stable")
+    stepped = np.minimum.accumulate((len(p) / np.arange(1, len(p) + 1) * p[order])[::-1])[::-1]
+    adjusted = np.empty_like(p)
+    adjusted[order] = np.minimum(stepped, 1.0)
+    return tuple(float(x) for x in adjusted)
 
 
 def _probabilities(p_values: Sequence[float]) -> NDArray[np.float64]:
