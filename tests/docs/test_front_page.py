@@ -1,0 +1,27 @@
+"""Does the README's first screen answer: one real report, one command and one short sentence per question?"""
+
+from __future__ import annotations
+
+import re
+
+from tests.docs.blocks import blocks
+from tests.docs.session import REPOSITORY
+
+README = REPOSITORY / "README.md"
+WHY = REPOSITORY / "docs" / "how-to" / "find-why-not-faster.md"
+MAX_WORDS = 15
+LINK = re.compile(r"\[([^]]+)\]\([^)]+\)")
+
+
+def test_the_report_on_it_is_the_one_that_another_page_prints() -> None:
+    """There the tests run it; `python -m tools.page_outputs docs/how-to/find-why-not-faster.md`, then copy it."""
+    (printed,) = (block.text for block in blocks(WHY) if block.output)
+    assert blocks(README)[1].text == printed
+    assert max(map(len, printed.splitlines())) <= 80
+
+
+def test_a_cell_is_a_command_or_one_short_sentence() -> None:
+    rows = [re.split(r"(?<!\\) \| ", row.strip("| \n")) for row in README.read_text().splitlines() if row.count(" | ") == 2]
+    answers = [(row[0], LINK.sub(r"\1", row[2])) for row in rows if "`assay" in row[1]]
+    assert len(answers) > 15
+    assert [said for said in answers if len(said[1].split()) > MAX_WORDS] == []
