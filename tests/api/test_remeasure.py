@@ -15,7 +15,8 @@ from pathlib import Path
 
 import pytest
 
-from fireassay.api.checking import LOCK, PREFIX, CannotConfirm, Place, baseline_code, code_of
+from fireassay.api.checking import CannotConfirm, Place, baseline_code, code_of
+from fireassay.api.checkout import LOCK, PREFIX
 from fireassay.cli import main
 from fireassay.frames.record_data import from_record
 from fireassay.record.lookup import resolve

@@ -10,29 +10,21 @@ other code.  Git hooks are disabled.
 
 from __future__ import annotations
 
-import fcntl
-import os
 import re
-import shutil
-import signal
-import subprocess
-import tempfile
-import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from fireassay.api.checkout import CannotCheckOut, checked_out, top_of
 from fireassay.api.lookup import find, folders_of, pasted
 from fireassay.api.sides import Watch, comparable, refuse_itself, side, sides, unwatched
 from fireassay.api.trust import refuse_foreign
 from fireassay.errors import AssayError, Interrupted, RecordError
 from fireassay.frames.record_data import RecordData
-from fireassay.record import environment
 from fireassay.record.store import is_address, shown_url
 from fireassay.runners.experiment import run
-from fireassay.runners.experiment.context import SIGNALS
 from fireassay.runners.experiment.progress import RunProgress
 from fireassay.runners.experiment.script import script_identity, with_secrets
 from fireassay.spec.experiment import Experiment
@@ -43,14 +35,11 @@ from fireassay.verdict.comparison.compare import compare
 from fireassay.verdict.comparison.sessions import DAYS
 from fireassay.verdict.comparison.types import Comparison, Side
 
-GIT_TIMEOUT_S = 120.0
 BLOCKS = 5
-PREFIX = "assay-baseline-"  # of the temporary folder for the baseline checkout
-LOCK = "in-use"
 FOLDER = "confirmations"  # below the root, so that `latest` and histories do not take these for a build's records
 
 
-class CannotConfirm(Exception):
+class CannotConfirm(CannotCheckOut):
     """Why the two cannot be measured here; completes a sentence."""
 
 
@@ -90,16 +79,9 @@ def baseline_code(measured: RecordData, place: Place, folder: Path) -> Iterator[
         yield _same_script(measured, place.baseline, "--baseline-folder")
         return
     commit = _clean_commit(measured)
-    top = Path(_git(folder, "rev-parse", "--show-toplevel"))
-    _sweep(top)
-    with _unwinding(), tempfile.TemporaryDirectory(prefix=PREFIX) as temporary, _held(Path(temporary)):
-        tree = Path(temporary) / "tree"
-        try:
-            _git(top, "worktree", "add", "--detach", str(tree), commit)
-            yield _same_script(measured, tree / folder.resolve().relative_to(top.resolve()), f"commit {commit[:12]}")
-        finally:
-            with suppress(CannotConfirm):  # measurements count even if git cannot clean up
-                _git(top, "worktree", "remove", "--force", str(tree))
+    top = top_of(folder)
+    with checked_out(top, commit) as tree:
+        yield _same_script(measured, tree / folder.resolve().relative_to(top), f"commit {commit[:12]}")
 
 
 def fresh(
@@ -128,57 +110,6 @@ def short(experiment: Experiment, blocks: int) -> Experiment:
     launches = experiment.launches.model_copy(update={"per_configuration": blocks, "precision": None})
     noise = experiment.noise.model_copy(update={"repeat": 0})
     return with_secrets(experiment.model_copy(update={"launches": launches, "noise": noise, "faults": ()}))
-
-
-# ---- cleaning up --------------------------------------------------------------------------------------------------------
-
-
-@contextmanager
-def _unwinding() -> Iterator[None]:
-    """Make termination signals unwind like Ctrl-C; by default they end assay at once and leave the checkout behind."""
-
-    def unwind(_number: int, _frame: object) -> None:
-        raise KeyboardInterrupt
-
-    is_main_thread = threading.current_thread() is threading.main_thread()
-    former = {number: signal.signal(number, unwind) for number in SIGNALS if is_main_thread and _is_default(number)}
-    try:
-        yield
-    finally:
-        for number, handler in former.items():
-            signal.signal(number, handler)
-
-
-def _is_default(number: signal.Signals) -> bool:
-    return signal.getsignal(number) is signal.SIG_DFL
-
-
-@contextmanager
-def _held(folder: Path) -> Iterator[None]:
-    """Mark a folder as in use until this process ends; the system releases the lock even if it is killed."""
-    with (folder / LOCK).open("w") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        yield
-
-
-def _sweep(top: Path) -> None:
-    """Remove checkouts left by earlier processes that were killed."""
-    listed = _git(top, "worktree", "list", "--porcelain").splitlines()
-    trees = [Path(line.removeprefix("worktree ")) for line in listed if line.startswith("worktree ")]
-    for tree in trees:
-        if tree.name == "tree" and tree.parent.name.startswith(PREFIX) and _is_abandoned(tree.parent):
-            with suppress(CannotConfirm):
-                _git(top, "worktree", "remove", "--force", str(tree))
-            shutil.rmtree(tree.parent, ignore_errors=True)
-
-
-def _is_abandoned(folder: Path) -> bool:
-    try:
-        with (folder / LOCK).open() as file:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:  # in use, or not ours
-        return False
-    return True
 
 
 # ---- identity of the code --------------------------------------------------------------------------------------------
@@ -211,26 +142,13 @@ def _clean_commit(measured: RecordData) -> str:
     return commit
 
 
-def _git(folder: Path, *words: str) -> str:
-    command = environment.command(folder, *words)
-    settings = os.environ | {"LC_ALL": "C", "GIT_TERMINAL_PROMPT": "0"}
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=GIT_TIMEOUT_S, env=settings, stdin=subprocess.DEVNULL)
-    except (OSError, subprocess.TimeoutExpired) as error:
-        raise CannotConfirm(f"git could not run ({error})") from error
-    if done.returncode:
-        lines = done.stderr.strip().splitlines()
-        raise CannotConfirm(f"git {words[0]}: {lines[-1] if lines else done.returncode}")
-    return done.stdout.strip()
-
-
 def reason_of(error: Exception) -> str:
     """The error as one line for a note."""
     text = str(error).strip().splitlines()
     return text[0] if text else type(error).__name__
 
 
-FAILURES = (CannotConfirm, AssayError)
+FAILURES = (CannotCheckOut, AssayError)
 
 
 Again = Callable[[str], AbstractContextManager[Callable[[RunProgress], None] | None]]  # says why, and shows the progress in its body
