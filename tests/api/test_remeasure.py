@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from fireassay.api.checking import CannotConfirm, Place, baseline_code, code_of
-from fireassay.api.checkout import LOCK, PREFIX
+from fireassay.api.checkout import LOCK, PREFIX, CannotCheckOut
 from fireassay.cli import main
 from fireassay.frames.record_data import from_record
 from fireassay.record.lookup import resolve
@@ -162,7 +162,7 @@ def test_only_the_code_that_was_measured_is_run(repository: Path, tmp_path: Path
     other.mkdir()
     with pytest.raises(CannotConfirm, match="does not contain"):
         code_of(base, Place(folder=other, baseline=None, here=other))
-    with pytest.raises(CannotConfirm, match="git rev-parse"), baseline_code(base, here, other):
+    with pytest.raises(CannotCheckOut, match="git rev-parse"), baseline_code(base, here, other):
         pass
 
 

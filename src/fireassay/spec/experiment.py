@@ -43,6 +43,7 @@ class Factor(Model):
     levels: Annotated[
         WorkerCounts,
         flag("--workers", "1,2,4", "worker counts to run", run=10, profile=10),
+        flag("--workers", "2", "train with this many workers: the words after -- are a script of `assay run`", gate=10),
         flag("--workers", "2,4", "worker counts to run, one process each ({default})", default=(2,), comm=10),
     ] = Field(min_length=1, description="The worker counts to run, each once, for example [1, 2, 4].")
 

@@ -19,6 +19,7 @@ def launch_words(measured: RecordData) -> str:
     wanted = f"±{given(100 * launches.precision)} %"
     ended = {
         "precision": f"until every primary interval was within {wanted}",
+        "decided": "until the comparison in turn was decided",
         "at_most": f"the maximum allowed; {wanted} was not reached everywhere",
         "budget": f"ended by limits.experiment_timeout_s; {wanted} was not reached everywhere",
     }.get(str(measured.manifest.get("looks_ended", "")), f"to be added until every primary interval is within {wanted}")

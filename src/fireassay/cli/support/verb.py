@@ -79,11 +79,12 @@ def add_detect(parser: argparse.ArgumentParser) -> None:
 
 
 def share(text: str) -> float:
-    """Argument type: a share between 0 and 1."""
+    """Argument type: a share between 0 and 1, also in per cent."""
     with suppress(ValueError):
-        if 0.0 < (value := float(text)) < 1.0:
+        number, sign, _ = text.partition("%")
+        if 0.0 < (value := float(number) / (100.0 if sign else 1.0)) < 1.0:
             return value
-    raise argparse.ArgumentTypeError(f"{text} is not a share between 0 and 1, for example 0.05")
+    raise argparse.ArgumentTypeError(f"{text} is not a share between 0 and 1, for example 0.05 or 5%%")
 
 
 def add_common(parser: argparse.ArgumentParser) -> None:

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, TextIO
 from fireassay.catalog import load
 from fireassay.cli.support.bar import bar
 from fireassay.cli.support.output import STDOUT, TERMINAL, WRITERS, Output, add_formats, emit, plain_stdout, shown, write
+from fireassay.cli.support.states import accepted_states, add_accept
 from fireassay.cli.support.trust import add_trust, allow
 from fireassay.cli.support.verb import A_RECORD, Verb, add_root, share
-from fireassay.errors import EnvironmentLacks, Interrupted, Problem, refuse, refuse_any
+from fireassay.errors import EnvironmentLacks, Interrupted, Problem, refuse_any
 from fireassay.printable import say
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--margin", type=share, metavar="SHARE", help="largest tolerable loss (comparison.equivalence)")
     add("--day-to-day", type=share, metavar="SHARE", help="assumed day-to-day variation without a history (default: 0.15)")
     add("--all", action="store_true", help="every metric decides, not only the primary one and quality")
-    add("--accept", action="append", default=[], metavar="STATES", help="states that give exit code 0, comma-separated")
+    add_accept(parser)
     add(
         "--confirm",
         choices=("auto", "always", "never"),
@@ -65,9 +66,8 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _run(arguments: argparse.Namespace) -> int:
     from fireassay.record.store import Store
-    from fireassay.verdict.checking.types import STATES
 
-    accepted = _accepted(arguments.accept, tuple(STATES))
+    accepted = accepted_states(arguments.accept)
     _refuse_nonsense(arguments)
     checking = _checking(arguments)
     checked = checking.run()
@@ -77,15 +77,6 @@ def _run(arguments: argparse.Namespace) -> int:
     if arguments.push and code == 0:
         say(f"kept: {Store(arguments.push).push(checked.record)}", file=sys.stderr)
     return code
-
-
-def _accepted(texts: Sequence[str], states: Sequence[str]) -> set[str]:
-    """The states that let the pipeline continue."""
-    known = [state.replace("_", "-") for state in states]
-    named = [word.strip() for text in texts for word in text.split(",") if word.strip()]
-    if wrong := [word for word in named if word.replace("_", "-") not in known]:
-        raise refuse("--accept", ", ".join(wrong), f"states: {', '.join(known)}", source="the command line")
-    return {word.replace("-", "_") for word in named}
 
 
 def _refuse_nonsense(arguments: argparse.Namespace) -> None:

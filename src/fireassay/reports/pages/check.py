@@ -264,6 +264,11 @@ def page(check: Check, records: Sequence[str] = ()) -> Page:
     )
 
 
+def without_answer(sections: Sequence[Section]) -> tuple[Section, ...]:
+    """The sections that are not the evidence of the check's own answer."""
+    return tuple(section for section in sections if section.role != "answer")
+
+
 def mark_of(check: Check) -> str:
     """The prefix of every verdict forced despite differing conditions."""
     return f"{EXPLORATORY} " if check.exploratory else ""

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import signal
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -100,6 +100,7 @@ class Advice:
     analyse: Callable[[Path, int], Look]  # (record folder, finished blocks)
     disturbed: Callable[[Path, int], str]  # (record folder, launch just ended) -> why it is contaminated, or ""
     profiled: Callable[[Mapping[str, Any]], dict[str, Any]] | None = None  # a rank's trace -> its summary
+    together: Callable[[Sequence[Path], int], Look] | None = None  # in a session, in place of `analyse`: all of its records at once
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -26,7 +26,7 @@ from fireassay.instruments.machine.sentinel import Sentinel, calibrated
 from fireassay.record.folder import RecordFolder, write_launch
 from fireassay.record.progress import Progress, read_progress
 from fireassay.runners.experiment.context import Job, Made, Maker, Outcome, RunContext
-from fireassay.runners.experiment.progress import all_failed, attempt_of, disturbed_tries, hopeless, remaining, skip_reason
+from fireassay.runners.experiment.progress import Look, all_failed, attempt_of, disturbed_tries, hopeless, remaining, skip_reason
 from fireassay.spec.plan import PlannedLaunch, Role
 from fireassay.units import NS_PER_S
 
@@ -48,7 +48,7 @@ def _ranks(folder: Path) -> Iterator[Progress]:
             yield progress
 
 
-LooksEnded = Literal["precision", "at_most", "budget", "failed"]
+LooksEnded = Literal["precision", "decided", "at_most", "budget", "failed"]
 
 
 def run(context: RunContext, maker: Maker) -> Outcome:
@@ -229,16 +229,26 @@ class LaunchLoop:
 
     def _look_if_due(self) -> bool:
         """Run the interim analysis if due; returns whether there was one. Its result goes to the manifest and `context.looks`."""
+        advice = self.context.advice
+        if advice is None or advice.together is not None or not self.look_due:
+            return False
+        self.looked(advice.analyse(self.context.record.path, self.blocks_done))
+        return True
+
+    @property
+    def look_due(self) -> bool:
+        """True if the finished blocks call for an interim analysis that has not been made."""
         advice, blocks = self.context.advice, self.blocks_done
         if not self.adaptive or advice is None:
             return False
         seen = self.context.looks[-1].blocks if self.context.looks else 0
-        if blocks <= seen or not self._is_due(blocks, advice.looks(self.context.experiment)):
-            return False
-        self.context.looks.append(advice.analyse(self.context.record.path, blocks))
+        return blocks > seen and self._is_due(blocks, advice.looks(self.context.experiment))
+
+    def looked(self, look: Look) -> None:
+        """Note the result of an interim analysis."""
+        self.context.looks.append(look)
         self.context.record.note(looks=[asdict(look) for look in self.context.looks])
         self.context.show()
-        return True
 
     def _is_due(self, blocks: int, looks: Iterable[int]) -> bool:
         """True if an interim analysis is due. The last is always at the end of the plan, to report the final widths."""
@@ -251,7 +261,8 @@ class LaunchLoop:
 
     def _why_ended(self) -> LooksEnded:
         if self.enough:
-            return "precision"
+            ended = self.context.looks[-1].ended
+            return "budget" if ended == "budget" else "decided" if ended else "precision"
         if self.blocks_done >= self.context.experiment.blocks:
             return "at_most"
         return "budget" if self._over_budget() else "failed"

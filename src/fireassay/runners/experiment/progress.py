@@ -173,3 +173,4 @@ class Look:
     enough: bool
     widths: Mapping[str, float]  # "metric at configuration" -> the larger relative half-width; without absent ones
     sentence: str  # for the progress display and the manifest
+    ended: str = ""  # why no more are needed, if not for narrow intervals: "decided" or "budget"

@@ -355,13 +355,23 @@ def _carry_out_all(runners: Sequence[Runner], contexts: Sequence[RunContext], se
 
 
 def _make_blocks(courses: Sequence[LaunchLoop], seed: int) -> None:
-    """Make rounds of one block per side. With interim analyses, all sides continue until each has enough."""
-    block = 0
-    while any(course.wants_more for course in courses):
+    """Make rounds of one block per side. With interim analyses, all sides continue until each has enough, or one that is needed has failed."""
+    together = _together(courses)
+    block, want = 0, any if together is None else all
+    while want(course.wants_more for course in courses):
         for index in order_of_members(len(courses), block, seed):
             if courses[index].can_go_on:
                 courses[index].make_block()
         block += 1
+        if together is not None and all(course.look_due for course in courses):
+            look = together(_paths([course.context for course in courses]), courses[0].blocks_done)
+            for course in courses:
+                course.looked(look)
+
+
+def _together(courses: Sequence[LaunchLoop]) -> Callable[[Sequence[Path], int], Look] | None:
+    advice = courses[0].context.advice
+    return None if advice is None else advice.together
 
 
 def _settled(courses: Sequence[LaunchLoop]) -> list[Outcome]:

@@ -48,7 +48,7 @@ def request_for(context: RunContext, job: Job, environment: dict[str, str], cwd:
     experiment, planned = context.experiment, job.planned
     values = {"{workers}": str(planned.workers), "{seed}": str(planned.seed), "{launch}": str(job.number)}
     folder = context.record.launch_folder(job.number).resolve()
-    if cwd != context.folder and "PWD" in environment:
+    if "PWD" in environment and Path(environment["PWD"]).resolve() != cwd.resolve():
         environment = {**environment, "PWD": str(cwd)}
     variables = {
         "FIREASSAY_LAUNCH_DIR": str(folder),

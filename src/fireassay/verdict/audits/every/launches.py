@@ -158,15 +158,19 @@ def _paid(measured: RecordData) -> Finding:
     requested, reported = measured.experiment.launches.confidence, measured.confidence
     analyses = "1 interim analysis" if len(measured.looks) == 1 else f"{len(measured.looks)} interim analyses"
     evidence = (
-        f"launches were added until the intervals were narrow ({analyses}); every interval is computed at "
+        f"launches were added until {_goal(measured)} ({analyses}); every interval is computed at "
         f"{reading(reported, FRACTION)}, so that {reading(requested, FRACTION)} coverage holds across all of them"
     )
     remedy = "nothing: this is the price of interim analyses; a fixed number of launches needs no such allowance"
     return Finding("looks", "note", None, evidence, remedy)
 
 
+def _goal(measured: RecordData) -> str:
+    return "the comparison was decided" if measured.looks[-1].get("ended") else "the intervals were narrow"
+
+
 def _too_wide(measured: RecordData, ended: str) -> tuple[Finding, ...]:
-    if ended not in WHY_NOT:
+    if ended not in WHY_NOT or measured.looks[-1].get("ended"):
         return ()
     why, remedy = WHY_NOT[ended]
     evidence = f"{why} before the intervals were as narrow as requested: {measured.looks[-1]['sentence']}"
