@@ -19,7 +19,7 @@ from typing import Final
 from fireassay.api.base_tree import Base, Trees, only_here
 from fireassay.api.interim_analysis import advice, computed
 from fireassay.api.sides import Watch, side, unwatched
-from fireassay.errors import Interrupted, WorkloadError
+from fireassay.errors import Interrupted, SpecError, WorkloadError
 from fireassay.frames.record_data import RecordData, from_record
 from fireassay.metrics.results import about, deciding_metrics
 from fireassay.record.reader import judged_from, open_record
@@ -123,8 +123,10 @@ class Gate:
         except Interrupted as error:  # resuming cannot interleave them, and the base's tree is gone by then
             stopped = str(error).partition(";")[0]
             raise Interrupted(f"{stopped}: undecided. What was measured is kept in {root}; the same command begins anew.") from error
-        except WorkloadError as error:
-            raise WorkloadError(f"{error}{self._lacking()}") from error
+        except (WorkloadError, SpecError) as error:
+            if lacking := self._lacking():
+                raise WorkloadError(f"{error}\n{lacking}") from error
+            raise
         first, second = (side(path, label, self.watch) for path, label in zip(paths, (self.base.name, CHANGE), strict=True))
         comparison = compare((first, second), varying=VARYING, primary=self.primary)
         checked = check(comparison, first, second)
@@ -142,12 +144,8 @@ class Gate:
 
     def _lacking(self) -> str:
         workload = self.experiment.workload
-        lacking = only_here((workload.script, *workload.arguments), self.trees)
-        if not lacking:
-            return ""
-        return (
-            f"\n{self.base.name} has no {', '.join(lacking)}: bring it there first, by a change of its own that this gate does not measure"
-        )
+        lacking = ", ".join(only_here((workload.script, *workload.arguments), self.trees))
+        return f"{self.base.name} has no {lacking}: bring it there first, by a change of its own without this gate" if lacking else ""
 
 
 DISTURBANCES: Final = ("foreign_load", "steal", "throttled", "slow_sentinel", "drift")

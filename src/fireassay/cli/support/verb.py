@@ -84,7 +84,7 @@ def share(text: str) -> float:
         number, sign, _ = text.partition("%")
         if 0.0 < (value := float(number) / (100.0 if sign else 1.0)) < 1.0:
             return value
-    raise argparse.ArgumentTypeError(f"{text} is not a share between 0 and 1, for example 0.05 or 5%%")
+    raise argparse.ArgumentTypeError(f"{text} is not a share between 0 and 1, for example 0.05 or 5%")
 
 
 def add_common(parser: argparse.ArgumentParser) -> None:
