@@ -126,7 +126,7 @@ def _says(top: Path, *words: str) -> bool:
 
 
 @contextmanager
-def trees_of(base: Base, here: Path, setup: Sequence[str], program: str, told: Callable[[str], None]) -> Iterator[Trees]:
+def trees_of(base: Base, setup: Sequence[str], program: str, told: Callable[[str], None]) -> Iterator[Trees]:
     """Both trees, set up, while the body runs.
 
     Raises:
@@ -136,9 +136,8 @@ def trees_of(base: Base, here: Path, setup: Sequence[str], program: str, told: C
     """
     try:
         with checked_out(base.top, base.commit) as tree:
-            if (tree / ".gitmodules").exists():
-                git(tree, "submodule", "update", "--init", "--recursive", timeout_s=CHECKOUT_TIMEOUT_S)
-            folder = tree / base.inside
+            _submodules(tree, base.name)
+            folder, here = tree / base.inside, base.top / base.inside
             if not folder.is_dir():
                 raise refuse("BASE", f"{base.name}, which has no folder {base.inside}", "a base that has it", source="the command line")
             for place, name in ((folder, base.name), (here, "the working tree")):
@@ -148,6 +147,14 @@ def trees_of(base: Base, here: Path, setup: Sequence[str], program: str, told: C
             yield _own_code(Trees(base=folder, change=here), tree, base.top, program)
     except CannotCheckOut as error:
         raise EnvironmentLacks(f"{base.name} cannot be checked out beside the working tree: {error}") from error
+
+
+def _submodules(tree: Path, name: str) -> None:
+    try:
+        if (tree / ".gitmodules").exists():
+            git(tree, "submodule", "update", "--init", "--recursive", timeout_s=CHECKOUT_TIMEOUT_S)
+    except CannotCheckOut as error:
+        raise EnvironmentLacks(f"the submodules of {name} cannot be fetched: {error}") from error
 
 
 def _set_up(line: str, folder: Path, name: str) -> None:

@@ -78,7 +78,7 @@ def _run(arguments: argparse.Namespace) -> int:
             say(text, file=sys.stderr)
 
     told(_plan(arguments))
-    with trees_of(base, here, arguments.setup, experiment.workload.script, told) as trees, _progress(quiet=arguments.quiet) as show:
+    with trees_of(base, arguments.setup, experiment.workload.script, told) as trees, _progress(quiet=arguments.quiet) as show:
         gate = Gate(
             base=base,
             trees=trees,
