@@ -2,10 +2,12 @@
 
     python benchmarks/gate.py --repetitions 20000                    simulated, fixed seeds: the same figures on every machine
     python benchmarks/gate.py --runs 10 --work 0.3 --budget 60s      real: planted +8 %, +1 % and equal commands, on this machine
+    python benchmarks/gate.py --runs 10 --work 0.5 --waits           the same of a command that waits
 
 Simulated: log ratios of pairs, normal, with a margin of 5 %; the looks of `api/gating.py` without a budget, and the second series after a
 slowdown. Promises: of true slowdowns at the margin at most 5 % (+ 3 Monte Carlo standard errors) pass; of equal codes at most 0.1 % fail.
-Real: a loop of a Python script, as many turns as take --work seconds here, in a Git repository whose branches differ by the turns.
+Real: a loop of a Python script, as many turns as take --work seconds here, in a Git repository whose branches differ by the turns; with
+--waits the script sleeps. Interrupted, it tells what it has.
 """
 
 from __future__ import annotations
@@ -19,6 +21,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -35,6 +38,7 @@ STATES = ("inconclusive", "regression", "pass", "improvement")
 TOLD = 40  # repetitions held against the verb's own rule
 PLANTED = {"+8 %": 1.08, "+1 %": 1.01, "equal": 1.0}
 SCRIPT = "turns = {turns}\nfor i in range(turns):\n    i & 7\n# {name}\n"
+WAITS = "import time\nturns = {turns}\ntime.sleep(turns / 1e6)\n# {name}\n"
 IDENTITY = ("-c", "user.name=benchmark", "-c", "user.email=benchmark@localhost", "-c", "commit.gpgsign=false")
 
 
@@ -44,11 +48,12 @@ def main() -> int:
     parser.add_argument("--runs", type=int, default=0, help="real gates of each planted change")
     parser.add_argument("--work", type=float, default=0.3, help="seconds of the command")
     parser.add_argument("--budget", default="60s")
-    parser.add_argument("--primary", action="append", default=[], help="what decides (trial_time)")
+    parser.add_argument("--primary", default="trial_time", help="what decides (trial_time)")
+    parser.add_argument("--waits", action="store_true", help="a command that sleeps")
     asked = parser.parse_args()
     if asked.runs:
-        for primary in asked.primary or ["trial_time"]:
-            real(asked.runs, asked.work, asked.budget, primary)
+        turns = round(1e6 * asked.work) if asked.waits else turns_for(asked.work)
+        real(asked.runs, turns, WAITS if asked.waits else SCRIPT, ["--budget", asked.budget, "--primary", asked.primary])
         return 0
     broken = list(simulated(asked.repetitions))
     print("\n".join(["", "## Broken promises", "", *(f"* {line}" for line in broken or ["none"])]))
@@ -102,23 +107,22 @@ def series(rng: np.random.Generator, slower: float, sd: float, repetitions: int)
 # ---- real ------------------------------------------------------------------------------------------------------------
 
 
-def real(runs: int, work_s: float, budget: str, primary: str) -> None:
-    columns = "planted|pass|fail|undecided|faster|smallest change shown %, median|of wall time %|change %, median|seconds, median"
-    title(
-        f"Real gates: {primary}, {work_s:g} s of work, --budget {budget}, load {os.getloadavg()[0]:.0f} on {os.cpu_count()} processors",
-        columns,
-    )
-    turns = turns_for(work_s)
-    for name, factor in PLANTED.items():
-        found = []
+def real(runs: int, turns: int, script: str, flags: list[str]) -> None:
+    found: dict[str, list[dict[str, float | str]]] = {name: [] for name in PLANTED}
+    load = f"load {os.getloadavg()[0]:.0f} on {os.cpu_count()} processors"
+    with suppress(KeyboardInterrupt):
         for _ in range(runs):
-            with tempfile.TemporaryDirectory() as temporary:
-                found.append(gated(planted(Path(temporary), turns, factor), budget, primary))
-                print(name, found[-1], file=sys.stderr, flush=True)
-        states = [one["state"] for one in found]
+            for name, factor in PLANTED.items():
+                with tempfile.TemporaryDirectory() as temporary:
+                    found[name].append(gated(planted(Path(temporary), turns, factor, script), flags))
+                print(name, found[name][-1], file=sys.stderr, flush=True)
+    columns = "planted|runs|pass|fail|undecided|faster|smallest change shown %, median|of wall time %|change %, median|seconds, median"
+    title(f"Real gates: {' '.join(flags)}, {'waiting' if script == WAITS else 'computing'}, {load}", columns)
+    for name, gates in found.items():
+        states = [one["state"] for one in gates]
         counts = [states.count(state) for state in ("pass", "regression", "inconclusive", "improvement")]
-        middles = [float(np.median([one[key] for one in found])) for key in ("smallest", "smallest wall", "change", "seconds")]
-        row(name, *counts, *(f"{middle:.1f}" for middle in middles))
+        middles = [float(np.median([float(one[key]) for one in gates])) for key in ("smallest", "smallest wall", "change", "seconds")]
+        row(name, len(gates), *counts, *(f"{middle:.1f}" for middle in middles))
 
 
 def turns_for(work_s: float) -> int:
@@ -131,11 +135,11 @@ def turns_for(work_s: float) -> int:
     return round(2_000_000 * work_s / min(tried))
 
 
-def planted(folder: Path, turns: int, factor: float) -> Path:
+def planted(folder: Path, turns: int, factor: float, script: str) -> Path:
     """A repository with the base in main and the change in the working tree's branch."""
     git(folder, "init", "-q", "-b", "main")
     for name, count in (("base", turns), ("change", round(factor * turns))):
-        (folder / "work.py").write_text(SCRIPT.format(turns=count, name=name))
+        (folder / "work.py").write_text(script.format(turns=count, name=name))
         git(folder, "add", "work.py")
         git(folder, *IDENTITY, "commit", "-q", "-m", name)
         if name == "base":
@@ -147,16 +151,15 @@ def git(folder: Path, *words: str) -> None:
     subprocess.run(["git", *words], cwd=folder, check=True)
 
 
-def gated(folder: Path, budget: str, primary: str) -> dict[str, float | str]:
+def gated(folder: Path, flags: list[str]) -> dict[str, float | str]:
     begin = time.monotonic()
     words = [
-        "assay",
+        sys.executable,
+        "-m",
+        "fireassay",
         "gate",
         "main",
-        "--budget",
-        budget,
-        "--primary",
-        primary,
+        *flags,
         "--quiet",
         "--json",
         "--junit",

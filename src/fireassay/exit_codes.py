@@ -11,14 +11,14 @@ BROKEN_PIPE = 141  # 128 + SIGPIPE, as shells count
 
 EXIT_CODES: dict[int, str] = {
     0: "PASS or GAIN; MEASURED, as nothing was asked; or the command succeeded",
-    1: "a gate FAILED on admissible numbers; `assay check`: a regression",
+    1: "a gate FAILED on admissible numbers; `assay check`, `assay gate`: a regression",
     2: "bad input: the experiment, a flag or a file is invalid",
     3: "INVALID: an audit found the record inadmissible, or records are not comparable",
     4: "INCONCLUSIVE: the evidence is too small to decide",
     5: "the workload failed: no launch of it succeeded, or nothing was measured on a side",
     6: "the record is missing, foreign, damaged, of a newer format, holds a secret, or cannot be written",
     7: "a required package, tool or permission is missing on this machine",
-    8: "`assay check`: better than the baseline, which may be renewed",
+    8: "`assay check`, `assay gate`: better than the baseline, which may be renewed",
     NO_GAIN: "NO GAIN: keep the base, every larger configuration misses a gate",
     DEFECT: "a defect in assay: the traceback says where",
     130: "interrupted; what was measured is kept and can be resumed",

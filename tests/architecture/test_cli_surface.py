@@ -32,6 +32,10 @@ SURFACE = {
         "--temperature --backend --tokenizer --request-timeout --api-key-env --header --no-stream --price --price-date --price-source "
         f"--confidence --seed --name --root --dry-run --toml {OUTPUT}"
     ),
+    "gate": (
+        "BASE EXPERIMENT --margin --merge-base --setup --accept --budget --pairs --primary --shell --workers --round --trials --warm-up --timeout "
+        "--ignore-failure --root --json --excel --html --latex --format --full --output --junit --markdown"
+    ),
     "import": f"FILES --from --tool --name --margin --metric --varying --most-failed {OUTPUT} --root",
     "list": f"ROOT --kind --verdict --workload --all --no-judge --store {OUTPUT}",
     "load": (

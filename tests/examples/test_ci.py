@@ -1,4 +1,4 @@
-"""Do the workflows for GitHub Actions parse, and do their commands exist and run?"""
+"""Do the workflows for GitHub Actions and GitLab parse, and do their commands exist and run?"""
 
 from __future__ import annotations
 
@@ -16,8 +16,6 @@ from fireassay import catalog, cli
 from tests.cli.verbs.test_check import stored
 from tests.limits import PROCESS_S
 from tests.verdict.sides import made
-
-WORKFLOWS = ("github-actions.yml", "base-branch.yml")
 
 
 def workflow(repository: Path, name: str) -> list[dict[str, Any]]:
@@ -39,28 +37,31 @@ def commands(steps: list[dict[str, Any]]) -> list[list[str]]:
     return [shlex.split(line)[1:] for line in called if line.startswith("assay ")]
 
 
-@pytest.mark.parametrize("name", WORKFLOWS)
-def test_every_assay_command_of_a_workflow_exists_with_its_flags(repository: Path, name: str) -> None:
-    found = commands(workflow(repository, name))
-    assert {words[0] for words in found} == {"run", "check"}
-    for words in found:
+def gitlab(repository: Path) -> list[str]:
+    """The lines of the job's script."""
+    found: list[str] = yaml.safe_load((repository / "examples" / "ci" / "gitlab.yml").read_text())["assay"]["script"]
+    return found
+
+
+def test_every_assay_command_of_a_workflow_exists_with_its_flags(repository: Path, steps: list[dict[str, Any]]) -> None:
+    of_gate = commands(workflow(repository, "base-branch.yml")) + commands([{"run": line} for line in gitlab(repository)])
+    assert [words[0] for words in of_gate] == ["gate", "gate"]
+    of_history = commands(steps)
+    assert {words[0] for words in of_history} == {"run", "check"}
+    for words in (*of_gate, *of_history):
         cli.parser(catalog.load("cli.verbs", words[0])).parse_args(words[1:])
 
 
-@pytest.mark.parametrize("name", WORKFLOWS)
 @pytest.mark.parametrize(("code", "expected"), [(0, 0), (1, 0), (4, 0), (9, 0), (2, 1), (3, 1), (5, 1)])
 def test_a_verdict_on_the_record_alone_continues_and_an_error_stops(
-    repository: Path, tmp_path: Path, name: str, code: int, expected: int
+    steps: list[dict[str, Any]], tmp_path: Path, code: int, expected: int
 ) -> None:
-    script = next(step["run"] for step in workflow(repository, name) if step.get("name") == "Measure")
-    for program, does in (("assay", f"exit {code}"), ("git", "mkdir ../base")):
-        fake = tmp_path / program
-        fake.write_text(f"#!/bin/sh\n{does}\n")
-        fake.chmod(0o755)
-    (tmp_path / "change").mkdir()
-    (tmp_path / "change" / "gate.toml").touch()
-    more = {"PATH": f"{tmp_path}{os.pathsep}{os.environ['PATH']}", "GITHUB_BASE_REF": "main"}
-    done = subprocess.run(["bash", "-eo", "pipefail", "-c", script], cwd=tmp_path / "change", env=more, timeout=PROCESS_S, check=False)
+    script = next(step["run"] for step in steps if step.get("name") == "Measure")
+    fake = tmp_path / "assay"
+    fake.write_text(f"#!/bin/sh\nexit {code}\n")
+    fake.chmod(0o755)
+    more = {"PATH": f"{tmp_path}{os.pathsep}{os.environ['PATH']}"}
+    done = subprocess.run(["bash", "-eo", "pipefail", "-c", script], cwd=tmp_path, env=more, timeout=PROCESS_S, check=False)
     assert done.returncode == expected
 
 
@@ -91,61 +92,61 @@ def test_the_check_and_the_keeping_run_on_records_of_many_builds(steps: list[dic
     assert (tmp_path / "assay.xml").read_text().startswith("<?xml")
 
 
-WORK = """import time
+WORK = "import time\n\ntime.sleep({seconds})\n"
 
-from fireassay import probe
 
-with probe.start() as p:
-    for _ in p.steps(range(20)):
-        time.sleep({seconds})
-"""
-GATE = """name = "gate"
-[workload]
-script = "work.py"
-[factor]
-levels = [1]
-[launches]
-per_configuration = 3
-[launcher]
-kind = "plain"
-[comparison]
-primary = "step_time"
-"""
+@pytest.fixture
+def change(tmp_path: Path) -> Path:
+    """A shallow clone of a branch on which the script takes five times as long as on main, as a CI job checks it out."""
+    origin, clone = tmp_path / "origin", tmp_path / "change"
+    origin.mkdir()
+    git(origin, "init", "-q", "-b", "main")
+    git(origin, "config", "uploadpack.allowAnySHA1InWant", "true")  # as GitLab and GitHub have it
+    for branch, seconds in (("main", 0.1), ("topic", 0.5)):
+        git(origin, "checkout", "-q", "-B", branch)
+        (origin / "work.py").write_text(WORK.format(seconds=seconds))
+        git(origin, "add", "work.py")
+        git(origin, "commit", "-q", "-m", branch)
+    git(tmp_path, "clone", "-q", "--depth=1", "--branch=topic", f"file://{origin}", str(clone))
+    return clone
+
+
+def git(folder: Path, *words: str) -> str:
+    identity = ("-c", "user.name=test", "-c", "user.email=test@localhost", "-c", "commit.gpgsign=false")
+    return subprocess.run(["git", *identity, *words], cwd=folder, check=True, capture_output=True, text=True).stdout.strip()
 
 
 @pytest.mark.deep
 @pytest.mark.slow
-def test_the_base_branch_workflow_fails_a_slower_change_although_the_base_has_no_gate(repository: Path, tmp_path: Path) -> None:
-    """The change's steps take five times as long."""
-    base, change = tmp_path / "origin", tmp_path / "change"
-    base.mkdir()
-    (base / "work.py").write_text(WORK.format(seconds=0.01))
-    git = ("git", "-c", "user.name=test", "-c", "user.email=test@localhost")
-    for words in (("init", "-q", "-b", "main"), ("add", "work.py"), ("commit", "-q", "-m", "Base")):
-        subprocess.run([*git, *words], cwd=base, check=True)
-    subprocess.run([*git, "clone", "-q", str(base), str(change)], check=True)
-    (change / "work.py").write_text(WORK.format(seconds=0.05))
-    (change / "gate.toml").write_text(GATE)
-    codes = {
-        step["name"]: _shell(step["run"], change)
-        for step in workflow(repository, "base-branch.yml")
-        if step.get("name") in ("Measure", "Check")
-    }
-    assert {name: done.returncode for name, done in codes.items()} == {"Measure": 0, "Check": 1}, codes
+def test_the_workflow_of_github_fails_a_slower_change(repository: Path, change: Path) -> None:
+    steps = [step for step in workflow(repository, "base-branch.yml") if step.get("name") in ("Fetch the base", "Gate")]
+    variables = {"GITHUB_BASE_REF": "main", "GITHUB_STEP_SUMMARY": str(change / "summary.md")}
+    done = [_shell(step["run"], change, variables) for step in steps]
+    assert [one.returncode for one in done] == [0, 1], done
     assert 'name="state" value="regression"' in (change / "assay.xml").read_text()
-    assert "REGRESSION" in (change / "summary.md").read_text()
+    assert "FAIL" in (change / "summary.md").read_text()
+    assert git(change, "worktree", "list").count("\n") == 0
 
 
-def _shell(script: str, folder: Path) -> subprocess.CompletedProcess[str]:
+@pytest.mark.deep
+@pytest.mark.slow
+def test_the_job_of_gitlab_fails_a_slower_change(repository: Path, change: Path, tmp_path: Path) -> None:
+    lines = [line for line in gitlab(repository) if not line.startswith("pip ")]
+    variables = {"CI_MERGE_REQUEST_DIFF_BASE_SHA": git(tmp_path / "origin", "rev-parse", "main")}
+    done = _shell("\n".join(lines), change, variables)
+    assert done.returncode == 1, done
+    assert "FAIL" in (change / "assay.md").read_text()
+
+
+def _shell(script: str, folder: Path, variables: dict[str, str]) -> subprocess.CompletedProcess[str]:
     """A step as the shell of a runner executes it."""
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    more = {"PATH": path, "GITHUB_BASE_REF": "main", "GITHUB_STEP_SUMMARY": str(folder / "summary.md")}
     return subprocess.run(
         ["bash", "-eo", "pipefail", "-c", script],
         cwd=folder,
         text=True,
         capture_output=True,
         timeout=PROCESS_S,
-        env=os.environ | more,
+        env=os.environ | {"PATH": path, **variables},
         check=False,
     )

@@ -44,14 +44,14 @@ CHANGE: Final = "the working tree"
 
 
 def prepared(experiment: Experiment, margin: float, pairs: int | None) -> Experiment:
-    """The experiment as a gate measures it; `pairs`: a fixed number of them."""
+    """The experiment as a gate measures it; `pairs`: a fixed number of them. Without the sentinel: in turn, drift meets both sides alike."""
     launches = {"per_configuration": pairs or PAIRS, "precision": margin, "at_most": pairs or MAX_PAIRS, "confidence": CONFIDENCE}
     rules = {"equivalence": margin, "smallest_effect": margin}
     return experiment.model_copy(
         update={
             "launches": experiment.launches.model_copy(update=launches),
             "comparison": experiment.comparison.model_copy(update=rules),
-            "noise": experiment.noise.model_copy(update={"repeat": 0}),
+            "noise": experiment.noise.model_copy(update={"repeat": 0, "sentinel_s": 0.0}),
             "faults": (),
         }
     )

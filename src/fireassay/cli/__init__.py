@@ -38,7 +38,7 @@ Fireassay measures distributed AI: one experiment in, one record out, a verdict.
 Why is my training slow?        assay run --workers 1,2,4 -- train.py
 Which of two engines?           assay load a=URL b=URL --model M \\
                                   --concurrency 8,16,32 --slo ttft=0.5
-Did my change make it slower?   assay check latest --against RECORD
+Did my change make it slower?   assay gate origin/main -- python work.py
 Is a published number sound?    assay audit claim.toml
 """
 

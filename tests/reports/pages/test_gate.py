@@ -1,0 +1,120 @@
+"""A gate is told in few lines: how much slower, by how many pairs, which slowdown they would have missed, what would decide."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import pytest
+
+from fireassay.estimates.estimate import Estimate
+from fireassay.reports.pages.gate import Measured, page
+from fireassay.reports.writers import junit, markdown, terminal
+from fireassay.stats.comparing.comparison import compare_paired
+from fireassay.verdict.checking.types import Check, CheckRow, RowState, concluded
+
+MAX_LINES = 25  # of Markdown
+SCATTER = (0.99, 1.01, 1.0, 0.995, 1.005, 1.0)
+
+
+def row(ratio: float, state: RowState, spread: float = 1.0, metric: str = "trial_time", **more: object) -> CheckRow:
+    values = [ratio * math.exp(spread * math.log(scatter)) for scatter in SCATTER]
+    value = Estimate(
+        value=ratio,
+        low=ratio,
+        high=ratio,
+        unit="s",
+        confidence=0.95,
+        n_launches=6,
+        n_trials=6,
+        launch_values=tuple(values),
+        signature="",
+        method="",
+    )
+    base = CheckRow(
+        metric=metric,
+        title="Time of a call",
+        configuration="workers=1",
+        state=state,
+        decides=metric == "trial_time",
+        primary=metric == "trial_time",
+        better="lower",
+        baseline=value,
+        value=value,
+        difference=compare_paired([1.0] * 6, values, 0.99),
+        margin=0.05,
+        sentence=f"Time of a call at workers=1: {state}",
+    )
+    return replace(base, **more)  # type: ignore[arg-type]
+
+
+def gate(*rows: CheckRow, **more: object) -> Measured:
+    found = concluded(Check(state="pass", design="in turn", record="the working tree", baseline="origin/main", rows=rows))
+    base = Measured(
+        base="origin/main",
+        check=found,
+        pairs=[6],
+        seconds=24.0,
+        margin=0.05,
+        trees="0123456789 against the working tree",
+        records=["records/gates/a", "records/gates/b"],
+        more="assay gate origin/main --margin 5%",
+        command=" -- python work.py",
+    )
+    return replace(base, **more)  # type: ignore[arg-type]
+
+
+def text(told: Measured) -> str:
+    assert terminal.WRITER.fit is not None
+    return str(terminal.WRITER.fit(page(told), width=80, colour=False, plain=False))
+
+
+def test_a_slowdown_is_one_line_with_its_interval_and_the_margin() -> None:
+    told = gate(row(1.08, "regression"), pairs=[6, 6], seconds=61.0)
+    lines = text(replace(told, check=replace(told.check, confirmation="confirmed"))).splitlines()
+    assert lines[0].startswith("FAIL  8.0 % [")
+    assert lines[0].endswith("] slower than origin/main, margin 5 %")
+    assert lines[1].strip().startswith("in turn, 6 pairs, remeasured once, 1 min 1 s; smallest change these pairs could")
+
+
+def test_no_shown_change_is_no_slowdown() -> None:
+    assert text(gate(row(1.001, "pass"))).startswith("PASS  +0.10 % [")
+    assert "faster than origin/main" in text(gate(row(0.9, "improvement"))).splitlines()[0]
+    assert text(gate(row(0.9, "improvement"))).startswith("IMPROVEMENT  10.0 % [")
+
+
+def test_an_accepted_open_result_says_which_slowdown_would_have_passed() -> None:
+    shown = text(gate(row(1.02, "inconclusive", spread=6.0, launches_needed=30), accepted=True))
+    assert shown.startswith("INCONCLUSIVE, ACCEPTED  +2.0 % [")
+    assert "a slowdown of up to " in " ".join(shown.split())
+    assert "would have passed" in " ".join(shown.split())
+
+
+def test_an_open_result_names_the_pairs_that_would_decide() -> None:
+    shown = text(gate(row(1.02, "inconclusive", spread=6.0, launches_needed=30)))
+    assert "the margin of 5 % lies inside" in " ".join(shown.split())
+    assert "assay gate origin/main --margin 5% --pairs 30 -- python work.py" in shown
+
+
+def test_where_processor_time_is_sharper_it_is_shown_and_offered() -> None:
+    shown = text(gate(row(1.02, "inconclusive", spread=30.0), row(1.08, "regression", metric="trial_cpu_time")))
+    assert "processor    8.0 % [" in shown
+    assert "assay gate origin/main --margin 5% --primary trial_cpu_time -- python work.py" in shown
+
+
+def test_where_nothing_helps_no_command_is_offered() -> None:
+    shown = text(gate(row(1.02, "inconclusive", spread=30.0)))
+    assert "more pairs do not help" in shown
+    assert "assay gate" not in shown
+
+
+@pytest.mark.parametrize("state", ["pass", "regression", "inconclusive", "improvement"])
+def test_the_comment_of_a_pull_request_is_short_and_junit_agrees(state: RowState) -> None:
+    told = gate(
+        row(1.02, state, spread=30.0, launches_needed=30),
+        row(1.08, "listed", metric="trial_cpu_time"),
+        warnings=["other programs used up to 90 % of the processors", "the clock was throttled", "the machine drifted"],
+    )
+    assert str(markdown.WRITER.write(page(told))).count("\n") <= MAX_LINES
+    assert ('failures="1"' in str(junit.WRITER.write(page(told)))) == (state == "regression")
+    assert all(len(line) <= 80 for line in text(told).splitlines() if not line.startswith("  assay"))
