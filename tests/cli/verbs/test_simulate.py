@@ -130,7 +130,7 @@ def test_slow_workers_are_slower_by_what_is_asked_or_half_again(words: tuple[str
 
 
 def test_rows_that_no_memory_holds_are_refused(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """What the help gives as an example, with more steps, took 18 GB to judge."""
+    """The rows are counted before any is made: what the help gives as an example, with more steps, is too many to judge in memory."""
     assert main(["simulate", "--workers", "1,10000", *FLAGS, "--launches", "5", "--steps", "20"]) == 2
     assert "--steps: found 20; allowed: at most 19 with 5 launches of 10001 workers: 1,000,100 rows" in capsys.readouterr().err
     assert main(["simulate", "--workers", "1,100000", *FLAGS, "--launches", "900", "--steps", "1"]) == 2
