@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -65,6 +65,19 @@ def write_answers(writer: BatchWriter, launch: int, task: str, asked: Sequence[A
         writer.append_batch("answers", batch_of("answers", columns))
 
 
+def bounded(asked: Sequence[Asked], scores: Sequence[scoring.Score]) -> list[Asked]:
+    """The items; one whose texts are too long for a score has none, which is its outcome."""
+    return [replace(one, outcome=_unscored(one, scores) or one.outcome) if one.outcome == PROPER else one for one in asked]
+
+
+def _unscored(one: Asked, scores: Sequence[scoring.Score]) -> str:
+    return scoring.unscored(scores, _answer(one), one.item.references)
+
+
+def _answer(one: Asked) -> str:
+    return (one.extraction.answer if one.extraction is not None else None) or ""
+
+
 def answered(asked: Sequence[Asked]) -> list[Asked]:
     """What has a score; what failed has none."""
     return [one for one in asked if one.outcome == PROPER]
@@ -73,7 +86,7 @@ def answered(asked: Sequence[Asked]) -> list[Asked]:
 def all_scored(asked: Sequence[Asked], scores: Sequence[scoring.Score]) -> list[Scores]:
     """Every score of the answered items."""
     proper = answered(asked)
-    answers = [(one.extraction.answer if one.extraction is not None else None) or "" for one in proper]
+    answers = list(map(_answer, proper))
     references = [one.item.references for one in proper]
     scored: list[Scores] = []
     for score in scores:

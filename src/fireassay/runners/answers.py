@@ -13,7 +13,7 @@ from typing import Any
 
 from fireassay.errors import Interrupted, refuse
 from fireassay.instruments import encoder
-from fireassay.quality.rows import Asked, all_scored, write_answers, write_scores
+from fireassay.quality.rows import Asked, all_scored, bounded, write_answers, write_scores
 from fireassay.quality.scoring import scoring
 from fireassay.quality.scoring.items import Item
 from fireassay.quality.tasks.answer_file import Answers, read
@@ -105,7 +105,7 @@ class Scorings:
         how = {"status": "ok", "reason": ""}
         try:
             with self.context.stop.at_once():
-                asked = self._items(answers)
+                asked = bounded(self._items(answers), self.scores)
                 scored = all_scored(asked, self.scores)
         except Interrupted:
             how = {"status": "aborted", "reason": f"stopped by {self.context.stop.reason}"}

@@ -20,7 +20,7 @@ import numpy as np
 from fireassay import catalog
 from fireassay.errors import Interrupted, Problem, SpecError, refuse_any
 from fireassay.instruments import encoder
-from fireassay.quality.rows import PROPER, Asked, Scores, all_scored, write_answers, write_scores
+from fireassay.quality.rows import PROPER, Asked, Scores, all_scored, bounded, write_answers, write_scores
 from fireassay.quality.scoring import scoring
 from fireassay.quality.scoring.items import Format, Item, Task
 from fireassay.quality.scoring.likelihoods import METHOD
@@ -251,6 +251,7 @@ def _judged(ready: Ready, sent: Sequence[Mapping[str, Any]]) -> tuple[list[Asked
     missing = sorted(set(ready.items) - {item.id for item in items})
     asked += [Asked(item=ready.items[item], repetition=0, outcome="unsent", text=None, extraction=None) for item in missing]
     if task.method != CODE:
+        asked = bounded(asked, ready.scores)
         return asked, all_scored(asked, ready.scores)
     asked, passed = likelihood.judged_programs(asked)
     return asked, [(asked, _passed(passed))]

@@ -58,8 +58,11 @@ def _score(metric: str, answers: pl.DataFrame) -> pl.Expr | pl.Series:
     if metric in PLAIN:
         return (given == wanted).cast(pl.Float64).alias("score")
     declared: TextMetric = catalog.load("quality.scoring.metrics", metric)
-    rows = declared.prepare(declared.options).statistics(answers["text"].to_list(), [[text] for text in answers["expected"].to_list()])
-    return pl.Series("score", declared.item_scores(rows), pl.Float64)
+    pairs = list(zip(answers["text"].to_list(), answers["expected"].to_list(), strict=True))
+    long = [bool(declared.beyond(*pair)) for pair in pairs]  # these have no score
+    kept = [("", "") if beyond else pair for beyond, pair in zip(long, pairs, strict=True)]
+    rows = declared.prepare(declared.options).statistics([text for text, _ in kept], [[text] for _, text in kept])
+    return pl.Series("score", np.where(long, np.nan, declared.item_scores(rows)), pl.Float64, nan_to_null=True)
 
 
 def answered(tables: Mapping[str, pl.DataFrame]) -> pl.DataFrame:

@@ -159,6 +159,13 @@ def outcome(before: str, extraction: Extraction | None) -> str:
     return f"no verdict: the expression took longer than {MAX_PATTERN_S:g} s" if late else before
 
 
+def unscored(scores: Sequence[Score], answer: str, references: Sequence[str]) -> str:
+    """The outcome of an item with a text too long for one of the scores: "no score: 9,000 characters, at most 3,000 (TER)"; or nothing."""
+    metrics = [score.metric for score in scores if score.metric.reads == "texts"]
+    whys = (f"no score: {why} ({one.title})" for one in metrics for wanted in references or ("",) if (why := one.beyond(answer, wanted)))
+    return next(whys, "")
+
+
 def until(text: str, stops: Sequence[str]) -> str:
     """The text before the first stop string: the same for an engine that was not told to stop."""
     return text[: min((place for stop in stops if (place := text.find(stop)) >= 0), default=len(text))]

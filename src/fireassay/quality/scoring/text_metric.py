@@ -33,6 +33,13 @@ from fireassay.spec.explain import shown
 Array = NDArray[np.float64]
 Options = Mapping[str, str | int | float | bool]
 Statistics = Callable[[Sequence[str], Sequence[Sequence[str]]], Array]
+MAX_CHARACTERS: Final = 500_000  # of an answer or a reference that is scored: chrF takes 5 s and 660 MiB for two such texts
+
+
+def too_long(answer: str, reference: str, most: int = MAX_CHARACTERS) -> str:
+    """Why two texts are not compared: "10,000,000 characters, at most 500,000"; empty if they are."""
+    longest = max(len(answer), len(reference))
+    return f"{longest:,} characters, at most {most:,}" if longest > most else ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,6 +104,7 @@ class TextMetric:
     scores: Callable[[Array], Array] | None = None  # [items, statistics] -> score of each item alone; None: the first column
     worst: Callable[[Array], Array] | None = None  # rows of the worst answers to the same items; a corpus score's loss is bounded with them
     prepare_with: Callable[[Options, Encoder], Prepared] | None = None  # instead of `prepare`, with the model of option `model`
+    beyond: Callable[[str, str], str] = too_long  # (answer, reference) -> why comparing them takes too much time or memory, or nothing
     undefined: str = ""  # when the score of many items is NaN: "all answers are equal"
     timed: bool = False  # whether a load's own answers can have it: a mean of item scores, computed when judging, without a library
     of_choices: bool = False  # a task's own chance, that of naming the right choice, is its floor

@@ -17,8 +17,8 @@ from typing import Final
 
 import numpy as np
 
-from fireassay.errors import EnvironmentLacks, refuse
-from fireassay.quality.scoring.text_metric import Array, Options, Prepared, TextMetric, flag, yes
+from fireassay.errors import EnvironmentLacks
+from fireassay.quality.scoring.text_metric import Array, Options, Prepared, TextMetric, flag, too_long, yes
 
 Tokens = Sequence[str]
 Tokenizer = Callable[[str], list[str]]
@@ -107,21 +107,22 @@ def lcs_length(one: Tokens, other: Tokens) -> int:
     """Length of the longest common subsequence: zeros of the last row of bits."""
     if len(one) > len(other):
         one, other = other, one
-    refuse_long(len(one), len(other))
     row = 0
     for row in bit_rows(one, len(other), positions(other, frozenset(one))):  # noqa: B007 - the last one counts
         pass
     return len(other) - row.bit_count()
 
 
-MAX_PAIRS: Final = 20_000_000_000  # of words that are compared: some five seconds
+MAX_LSUM_CHARACTERS: Final = 100_000  # all rows of a line's table are kept: 300 MiB
+MAX_LSUM_COMPARED: Final = 20_000_000  # characters of one text for each line of the other: some ten seconds
 
 
-def refuse_long(one: int, other: int, most: int = MAX_PAIRS) -> None:
-    """Raises SpecError: so many words of two texts cannot be compared in reasonable time and memory."""
-    if one * other > most:
-        found = f"an answer and a reference of {one:,} and {other:,} words"
-        raise refuse("rouge", found, f"at most {most:,} pairs of words", "Shorten them, or use rouge_1 or rouge_2.", source="the answers")
+def too_many_lines(answer: str, reference: str) -> str:
+    """Why each line of one text is not compared with each of the other; empty if they are."""
+    one, other = (len(text.splitlines()) for text in (answer, reference))
+    compared = one * len(reference) + other * len(answer)
+    many = f"{one:,} and {other:,} lines, which is too much to compare" if compared > MAX_LSUM_COMPARED else ""
+    return too_long(answer, reference, MAX_LSUM_CHARACTERS) or many
 
 
 def bit_rows(tokens: Tokens, length: int, where: Mapping[str, int]) -> Iterator[int]:
@@ -158,7 +159,6 @@ def in_sentences(answer: Sequence[Tokens], reference: Sequence[Tokens]) -> Match
         Counter(token for part in answer for token in part),
         Counter(token for part in reference for token in part),
     )
-    refuse_long(sum(map(len, answer)), sum(map(len, reference)), MAX_PAIRS // 8)  # all rows are kept
     common = 0
     for part in reference:
         where = positions(part)
@@ -191,7 +191,12 @@ def subsequence(answer: Tokens, reference: Tokens, where: Mapping[str, int]) -> 
 
 
 def _rouge(
-    name: str, title: str, prepared: Callable[[str, Tokenizer], object], matches: Callable[..., Matches], caveat: str = ""
+    name: str,
+    title: str,
+    prepared: Callable[[str, Tokenizer], object],
+    matches: Callable[..., Matches],
+    caveat: str = "",
+    beyond: Callable[[str, str], str] = too_long,
 ) -> TextMetric:
     return TextMetric(
         name=name,
@@ -202,6 +207,7 @@ def _rouge(
         prepare=partial(prepare, name, prepared=prepared, matches=matches),
         options={"stem": False},
         statistics=COLUMNS,
+        beyond=beyond,
         source=SOURCE,
         caveat=f"{CAVEAT} {caveat}".rstrip(),
     )
@@ -211,5 +217,7 @@ METRICS = (
     _rouge("rouge_1", "ROUGE-1", unigrams, in_common),
     _rouge("rouge_2", "ROUGE-2", bigrams, in_common),
     _rouge("rouge_l", "ROUGE-L", lambda text, tokenize: tokenize(text), in_order, "The time grows with the product of two texts' lengths."),
-    _rouge("rouge_lsum", "ROUGE-Lsum", sentences, in_sentences, "Sentences end at line breaks only: without any it is ROUGE-L."),
+    _rouge(
+        "rouge_lsum", "ROUGE-Lsum", sentences, in_sentences, "Sentences end at line breaks only: without any it is ROUGE-L.", too_many_lines
+    ),
 )

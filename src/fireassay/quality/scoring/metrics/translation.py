@@ -14,13 +14,14 @@ The score of many items is never the mean of their own:
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from itertools import zip_longest
 from typing import Any
 
 import numpy as np
 
 from fireassay.errors import EnvironmentLacks
-from fireassay.quality.scoring.text_metric import Array, Options, Prepared, TextMetric, choice, flag, whole
+from fireassay.quality.scoring.text_metric import Array, Options, Prepared, TextMetric, choice, flag, too_long, whole
 
 BATCH = 512
 ORDERS = 4
@@ -30,6 +31,7 @@ LETTERS, WORDS, BETA = 6, 2, 2
 CHRF_ORDERS = (*(f"letters_{order}" for order in range(1, LETTERS + 1)), *(f"words_{order}" for order in range(1, WORDS + 1)))
 CHRF_COLUMNS = tuple(f"{order}_{what}" for order in CHRF_ORDERS for what in ("answer", "reference", "common"))
 TER_COLUMNS = ("edits", "reference_length")
+MAX_TER_CHARACTERS = 3_000  # of a text: the search for shifts takes some ten seconds, and minutes for twice as many
 
 
 def library() -> Any:
@@ -159,9 +161,10 @@ METRICS = (
         statistics=TER_COLUMNS,
         of_totals=ter,
         scores=lambda rows: np.where(np.isnan(rows[:, 0]), np.nan, ter(rows)),
+        beyond=partial(too_long, most=MAX_TER_CHARACTERS),
         # every word of the reference is an edit, if there were not more
         worst=lambda rows: np.stack([rows.max(axis=1), rows[:, 1]], axis=1),
         source="Snover et al., AMTA 2006; sacrebleu",
-        caveat="The search for shifts takes minutes for texts of many thousand words. The mean of the items' scores is not TER.",
+        caveat="Texts of more than 3,000 characters have no score: the search for shifts takes minutes. The mean of the items' scores is not TER.",
     ),
 )
