@@ -29,7 +29,7 @@ def test_every_item_is_in_the_record_with_its_text_and_score(tmp_path: Path) -> 
 
 def test_what_moves_a_score_is_in_the_record(tmp_path: Path) -> None:
     facts = scored(tmp_path, {"a": rows(["yes"])}).before["evaluation"]["tasks"]["answers"]
-    assert facts["metrics"] == {"exact_match": "metric:exact_match|impl:fireassay@1|strip:yes|case:mixed|nfkc:no|refs:any"}
+    assert facts["metrics"] == {"exact_match": "metric:exact_match|impl:fireassay@2|strip:yes|case:mixed|nfkc:no|refs:any"}
     assert facts["extractor"] == "extract:whole@2"
     assert set(facts["files"]) == {"a"}
     assert len(facts["files"]["a"]) == 64

@@ -52,7 +52,7 @@ def scored(experiment: Experiment, tables: Mapping[str, pl.DataFrame]) -> pl.Dat
 
 def _score(metric: str, answers: pl.DataFrame) -> pl.Expr | pl.Series:
     """The column `score`: plain comparisons of stripped texts by Polars, any other by the score's own code."""
-    given, wanted = pl.col("text").str.strip_chars(), pl.col("expected").str.strip_chars()
+    given, wanted = (pl.col(name).str.normalize("NFC").str.strip_chars() for name in ("text", "expected"))
     if metric == CONTAINS:
         return given.str.contains(wanted, literal=True).cast(pl.Float64).alias("score")
     if metric in PLAIN:

@@ -198,31 +198,31 @@ def squad(text: str) -> str:
     return " ".join(ARTICLES.sub(" ", text.lower().translate(PUNCTUATION)).split())
 
 
-def nfkc(text: str) -> str:
-    """Unicode's compatibility composition: "ﬁ" is "fi", a full-width digit is that digit."""
-    return unicodedata.normalize("NFKC", text)
+def composed(text: str, compatible: bool) -> str:
+    """Unicode's composition: an accent joins its letter; if `compatible` "ﬁ" is "fi", too, and a full-width digit is that digit."""
+    return unicodedata.normalize("NFKC" if compatible else "NFC", text)
 
 
 def squad_options(metric: str, options: Options) -> tuple[Normaliser, str]:
     """SQuAD's normalisation, after NFKC if requested, and its part of a signature; `none`, alone in a text, is an empty text."""
-    composed, none = flag(metric, options, "nfkc"), squad(text(metric, options, "none"))
+    compatible, none = flag(metric, options, "nfkc"), squad(text(metric, options, "none"))
 
     def normalise(answer: str) -> str:
-        plain = squad(nfkc(answer) if composed else answer)
+        plain = squad(composed(answer, True) if compatible else answer)  # the script composes nothing
         if none and not answer:
             return none  # nothing was found in the text, which says nothing: no answer is said by the word
         return "" if plain == none else plain
 
-    return normalise, f"norm:squad|nfkc:{yes(composed)}{f'|none:{none}' if none else ''}"
+    return normalise, f"norm:squad|nfkc:{yes(compatible)}{f'|none:{none}' if none else ''}"
 
 
 def plain_options(metric: str, options: Options) -> tuple[Normaliser, str]:
     """Options `strip`, `lower` and `nfkc`, and their part of a signature."""
-    stripped, lowered, composed = (flag(metric, options, name) for name in ("strip", "lower", "nfkc"))
+    stripped, lowered, compatible = (flag(metric, options, name) for name in ("strip", "lower", "nfkc"))
 
     def normalise(text: str) -> str:
-        text = nfkc(text) if composed else text
+        text = composed(text, compatible)
         text = text.strip() if stripped else text
         return text.lower() if lowered else text
 
-    return normalise, f"strip:{yes(stripped)}|case:{'lc' if lowered else 'mixed'}|nfkc:{yes(composed)}"
+    return normalise, f"strip:{yes(stripped)}|case:{'lc' if lowered else 'mixed'}|nfkc:{yes(compatible)}"

@@ -100,7 +100,7 @@ def _of_labels(
         def row(answer: str, wanted: Sequence[str]) -> Sequence[float]:
             return _row(normalise(answer), [*map(normalise, wanted)])[: len(columns)]
 
-        return Prepared(signature=f"metric:{name}|impl:fireassay@1{says}|{words}{after}", statistics=by_item(row))
+        return Prepared(signature=f"metric:{name}|impl:fireassay@2{says}|{words}{after}", statistics=by_item(row))
 
     scale = declared.pop("scale", (0.0, 1.0))
     names = tuple(columns) if len(columns) > 1 else ("score",)
@@ -120,7 +120,7 @@ def prepare_f1_binary(options: Options) -> Prepared:
         found, sought = answer == positive, label == positive
         return float(answer == label), float(found and sought), float(found and not sought), float(sought and not found)
 
-    return Prepared(signature=f"metric:f1_binary|impl:fireassay@1|positive:{positive}|{words}|refs:any", statistics=by_item(row))
+    return Prepared(signature=f"metric:f1_binary|impl:fireassay@2|positive:{positive}|{words}|refs:any", statistics=by_item(row))
 
 
 def f1_binary(totals: Array) -> Array:

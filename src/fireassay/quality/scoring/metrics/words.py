@@ -29,7 +29,7 @@ def prepare_exact_match(options: Options) -> Prepared:
     def row(answer: str, wanted: Sequence[str]) -> float:
         return float(normalise(answer) in map(normalise, wanted)) if wanted else np.nan
 
-    return Prepared(signature=f"metric:exact_match|impl:fireassay@1|{words}|refs:any", statistics=by_item(row))
+    return Prepared(signature=f"metric:exact_match|impl:fireassay@2|{words}|refs:any", statistics=by_item(row))
 
 
 def prepare_contains(options: Options) -> Prepared:
@@ -49,7 +49,7 @@ def prepare_contains(options: Options) -> Prepared:
         text = normalise(answer)
         return float(any(holds(text, reference) for reference in map(normalise, wanted))) if wanted else np.nan
 
-    return Prepared(signature=f"metric:contains|impl:fireassay@1|{switches}|words:{yes(words)}|refs:any", statistics=by_item(row))
+    return Prepared(signature=f"metric:contains|impl:fireassay@2|{switches}|words:{yes(words)}|refs:any", statistics=by_item(row))
 
 
 def prepare_squad_exact_match(options: Options) -> Prepared:
