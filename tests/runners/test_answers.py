@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from fireassay.frames.evaluation.item_scores import item_scores
 from fireassay.quality.scoring import scoring
 from fireassay.quality.scoring.scoring import extractor
 from tests.answered import rows, scored
+from tests.limits import PROCESS_S
 
 
 def test_every_item_is_in_the_record_with_its_text_and_score(tmp_path: Path) -> None:
@@ -109,3 +111,17 @@ def test_a_line_whose_request_failed_is_missing_and_one_that_was_cut_is_said_to_
     found = scored(tmp_path, {"a": lines}).table("answers").sort("item")
     assert found["outcome"].to_list() == ["ok", "missing", "ok"]
     assert found["finish_reason"].to_list() == ["stop", None, "length"]
+
+
+def test_a_pattern_that_does_not_end_is_one_items_outcome_in_any_thread() -> None:
+    """Python receives signals in its main thread only."""
+    texts = ["Final: 7", "a" * 40 + "!", None]
+    patterned = extractor(r"regex:(\d+)|(?:a+)+$")
+    with ThreadPoolExecutor(1) as other:
+        found = other.submit(scoring.found, patterned, texts, [()] * 3).result(timeout=PROCESS_S)
+    assert found[0] == patterned.extract("Final: 7", ())
+    assert [None if one is None else scoring.outcome("ok", one) for one in found] == [
+        "ok",
+        "no verdict: the expression took longer than 2 s",
+        None,
+    ]
