@@ -113,6 +113,7 @@ def test_a_line_whose_request_failed_is_missing_and_one_that_was_cut_is_said_to_
     assert found["finish_reason"].to_list() == ["stop", None, "length"]
 
 
+@pytest.mark.slow
 def test_a_pattern_that_does_not_end_is_one_items_outcome_in_any_thread() -> None:
     """Python receives signals in its main thread only."""
     texts = ["Final: 7", "a" * 40 + "!", None]

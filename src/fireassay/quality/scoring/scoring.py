@@ -6,18 +6,23 @@ scored as an empty text.
 
 from __future__ import annotations
 
+import json
+import os
 import re
 import signal
+import subprocess
+import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Final
 
 import numpy as np
 
 from fireassay import catalog
 from fireassay.errors import EnvironmentLacks, Problem, refuse, refuse_any
+from fireassay.isolated import environment, python
 from fireassay.quality.scoring.extractors.support.visible import NO_ANSWER, Span, stripped
 from fireassay.quality.scoring.extractors.support.visible import extractor as visible_extractor
 from fireassay.quality.scoring.items import Extraction, Extractor
@@ -25,6 +30,7 @@ from fireassay.quality.scoring.text_metric import Array, Encoder, Options, Prepa
 from fireassay.spec.explain import did_you_mean, shown
 
 PATTERN: Final = "regex:"  # before a pattern of the user's own
+OF_PATTERN: Final = "regex|"  # before it in a signature
 MAX_PATTERN_S: Final = 2.0  # of processor time, for one text: nested repeats, "(a+)+$", take for ever
 LATE: Final = "too slow"  # the rule of a text that the pattern did not read in time
 
@@ -79,15 +85,12 @@ def _of_pattern(pattern: str) -> Extractor:
         begin, end = stripped(text, *found.span(group))
         return Extraction(answer=text[begin:end], rule="regex", begin=begin, end=end) if begin < end else NO_ANSWER
 
-    return visible_extractor(f"regex|{pattern}", "a pattern of your own", find)
+    return visible_extractor(f"{OF_PATTERN}{pattern}", "a pattern of your own", find)
 
 
 @contextmanager
 def _limited() -> Iterator[None]:
-    """Ends a search that takes too long; in the main thread only, where Python receives signals. Raises _Late."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
+    """Ends a search that takes too long, in the main thread: only there Python receives signals (`found`). Raises _Late."""
 
     def late(*_: object) -> None:
         raise _Late
@@ -148,9 +151,29 @@ def _of(name: str, metric: TextMetric, options: Options) -> Mapping[str, str | i
 def found(
     extract: Extractor, texts: Sequence[str | None], choices: Sequence[Sequence[str]], stops: Sequence[str] = ()
 ) -> list[Extraction | None]:
-    """What the extractor finds in each text before the first of `stops`; None where there is no text."""
-    pairs = zip(texts, choices, strict=True)
-    return [None if text is None else extract.extract(until(text, stops), options) for text, options in pairs]
+    """What the extractor finds in each text before the first of `stops`; None where there is no text.
+
+    A pattern of the user's own is searched for in the main thread of a process, since it may have to be ended.
+    """
+    cut = [None if text is None else until(text, stops) for text in texts]
+    if extract.name.startswith(OF_PATTERN) and threading.current_thread() is not threading.main_thread():
+        return _elsewhere(extract.name.removeprefix(OF_PATTERN), cut)
+    return [None if text is None else extract.extract(text, options) for text, options in zip(cut, choices, strict=True)]
+
+
+def _elsewhere(pattern: str, texts: Sequence[str | None]) -> list[Extraction | None]:
+    """What the pattern finds, in a process of its own."""
+    command = python("-c", f"from {__name__} import search; search()")
+    done = subprocess.run(
+        command, input=json.dumps([pattern, texts]), capture_output=True, text=True, check=True, env=environment(os.environ)
+    )
+    return [None if one is None else Extraction(**one) for one in json.loads(done.stdout)]
+
+
+def search() -> None:
+    """The other side of `_elsewhere`: a pattern and texts on standard input, what was found on standard output."""
+    pattern, texts = json.load(sys.stdin)
+    print(json.dumps([None if one is None else asdict(one) for one in found(_of_pattern(pattern), texts, [()] * len(texts))]))
 
 
 def outcome(before: str, extraction: Extraction | None) -> str:
