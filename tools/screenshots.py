@@ -1,6 +1,7 @@
 """What does a report look like?  Renders pages of records and photographs them for the README and the docs.
 
 python tools/screenshots.py TRAINING [LOAD [COLLECTIVES]]      writes report*.png, load.png and collectives.png into docs/images
+python tools/screenshots.py README.md                          writes readme.png: its first screen, as a forge shows it
 
 Needs Chromium on the PATH and playwright (in the `dev` extra). Numbers in the images are those of the records given.
 """
@@ -19,6 +20,15 @@ from fireassay.reports.writers.html import write
 
 IMAGES = Path(__file__).resolve().parents[1] / "docs" / "images"
 # of each record: file name, window, colour scheme, what is photographed (nothing: the window as it opens)
+FRONT = ("readme.png", (1440, 900), "light", "")
+STYLE = """<meta charset="utf-8"><style>
+body { font: 16px/1.5 "Liberation Sans", sans-serif; max-width: 900px; margin: 24px auto; }
+pre { background: #f6f8fa; padding: 14px; overflow: auto; line-height: 1.35; }
+code { font: 13px "DejaVu Sans Mono", monospace; background: #f0f2f4; }
+pre code { background: none; }
+table { border-collapse: collapse; }
+td, th { border: 1px solid #d1d9e0; padding: 6px 12px; text-align: left; }
+</style>"""
 SHOTS = (
     (
         ("report.png", (1440, 900), "light", ""),
@@ -37,12 +47,18 @@ def main() -> int:
     if not 1 <= len(records) <= len(SHOTS):
         print(__doc__, file=sys.stderr)
         return 2
+    from markdown_it import MarkdownIt
     from playwright.sync_api import sync_playwright
 
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
         browser = playwright.chromium.launch(
             executable_path=shutil.which("chromium"), args=["--no-sandbox", "--disable-gpu", "--disable-quic"]
         )
+        if records[0].suffix == ".md":
+            page_file = Path(folder) / "page.html"
+            page_file.write_text(STYLE + MarkdownIt("commonmark").enable("table").render(records[0].read_text(encoding="utf-8")))
+            _photograph(browser, page_file, *FRONT)
+            records = []
         for path, shots in zip(records, SHOTS, strict=False):
             view, _ = judged(path)
             page_file = Path(folder) / f"{path.name}.html"
