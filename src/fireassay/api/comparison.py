@@ -102,8 +102,8 @@ def _within(side: Side, at: Sequence[str], primary: str | None) -> types.Compari
 
 
 def _decides_by_quality(side: Side) -> bool:
-    """True if the record's result is its quality: an evaluation with a margin."""
-    return side.measured.kind.judges_quality and side.measured.experiment.quality is not None
+    """True if the record's result is its quality: an evaluation."""
+    return side.measured.kind.judges_quality
 
 
 def _with_margin(side: Side, margin: float) -> RecordData:

@@ -363,7 +363,7 @@ class ScoreRow:
 
 @dataclass(frozen=True, kw_only=True)
 class HeldRow:
-    """The decision on one task at one configuration."""
+    """The decision on one task at one configuration; without a margin the change alone."""
 
     task: str
     column: str  # the configuration's label
@@ -381,6 +381,7 @@ class HeldRow:
     flips: Value | None = None  # share of answers that score otherwise than the reference's
     itself: Value | None = None  # the same of the reference against itself; None: it was asked once
     independence: str = ""  # that the items were taken as independent, and which field speaks against it
+    share: bool = False  # the score lies between 0 and 1, so that a change of it can be told in points
 
 
 @dataclass(frozen=True, kw_only=True)

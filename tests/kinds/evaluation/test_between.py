@@ -97,10 +97,12 @@ def test_another_margin_refuses_and_the_flag_decides_for_all(tmp_path: Path, cap
     assert compared(capsys, before, after, "--margin", "0.05")[0] == 0
 
 
-def test_without_a_margin_nothing_is_decided_and_the_way_on_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_without_a_margin_the_change_is_told_and_the_way_on(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     before, after = (record(tmp_path / name, {"x": SIDES[name]}) for name in ("same", "worse"))
     code, document = compared(capsys, before, after)
-    assert (code, document["state"]) == (5, "nothing_measured")
+    assert (code, document["state"], list(document["quality"].values())) == (0, "compared", ["MEASURED"])
+    assert "Exact match −0.1" in document["sentence"]
+    assert " worse and 0 better of 300" in document["sentence"]
     assert "--margin" in document["sentence"]
 
 

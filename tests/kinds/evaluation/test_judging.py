@@ -42,6 +42,31 @@ def test_a_score_without_a_margin_is_measured_with_its_interval(tmp_path: Path) 
     assert judgement.verdict.sentence == "answers: Exact match 0.800 [0.711, 0.867] over 100 items."
 
 
+def test_the_change_of_every_side_is_told_without_a_margin_too(tmp_path: Path) -> None:
+    """Equal, −1.3 and −5.0 points of 1,319 items, by flips in both directions."""
+    reference = ["yes"] * 939 + ["no"] * 380
+
+    def flipped(worse: int, better: int) -> list[dict[str, object]]:
+        return rows(["no"] * worse + ["yes"] * (939 - worse + better) + ["no"] * (380 - better))
+
+    answers = {"bf16": rows(reference), "equal": flipped(20, 20), "near": flipped(46, 29), "int8": flipped(88, 22)}
+    verdict = judge(scored(tmp_path, answers)).verdict
+    assert (verdict.status, verdict.gates) == ("MEASURED", ())
+    for told in (
+        "int8 against bf16: Exact match −0.050 [−0.064, −0.037]",
+        "near against bf16: Exact match −0.013 [−0.025, −0.002]",
+        "88 items worse and 22 better of 1,319",
+        "equal against bf16: Exact match 0.0000 [−0.0082, 0.0082]",
+    ):
+        assert told in verdict.sentence
+    limited = judge(scored(tmp_path / "limited", answers, margin=0.02)).verdict
+    assert {gate.configuration: gate.status for gate in limited.gates} == {
+        "answers=equal": "PASS",
+        "answers=near": "INCONCLUSIVE",
+        "answers=int8": "FAIL",
+    }
+
+
 def test_missing_answers_are_no_wrong_answers_and_too_many_are_invalid(tmp_path: Path) -> None:
     """lm-eval calls 23 empty replies of 40 a score of .425, with exit code 0."""
     answers = [None] * 23 + ["yes"] * 17

@@ -34,6 +34,20 @@ def test_the_headline_says_held_and_the_margin(made: object) -> None:
     assert made.answer.headline.endswith(", margin 0.05 over 200 items, items taken as independent")  # type: ignore[attr-defined]
 
 
+def test_without_a_margin_the_first_screen_tells_the_change_and_asks_for_one(tmp_path: Path) -> None:
+    lost = {name: rows(["no"] * count + ["yes"] * (200 - count)) for name, count in (("a", 0), ("b", 10), ("c", 40), ("d", 4), ("e", 6))}
+    two = scored(tmp_path, {"a": lost["a"], "c": lost["c"]})
+    answer = page(build(two, judge(two))).answer
+    assert answer is not None
+    assert answer.headline.startswith("c against a: Exact match −20.0 points [−2")
+    assert answer.headline.endswith("], 200 items, 40 worse, 0 better")
+    assert answer.evidence == "no margin was given: is that acceptable? --margin 0.02"
+    several = scored(tmp_path / "several", lost)
+    told = page(build(several, judge(several))).answer
+    assert told is not None
+    assert [part[:11] for part in told.headline.split("; ")] == ["c against a", "b against a", "e against a", "1 more chan"]
+
+
 @pytest.mark.parametrize("writer", ["html", "markdown", "terminal"])
 def test_a_format_shows_the_decision(made: object, writer: str) -> None:
     text = catalog.load("reports.writers", writer).write(made)

@@ -81,7 +81,7 @@ def exit_code(comparison: Comparison, *, by_quality: bool = False) -> int:
         return 3
     if by_quality:
         states = set(comparison.quality.values())
-        return 1 if "DEGRADED" in states else 0 if states == {"HELD"} else 4
+        return 1 if "DEGRADED" in states else 0 if states <= {"HELD", "MEASURED"} else 4
     if comparison.state == "nothing_measured":
         return 5
     if "DEGRADED" in comparison.quality.values():

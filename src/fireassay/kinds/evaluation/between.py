@@ -10,14 +10,18 @@ from fireassay.verdict.comparison.groups import Group, ItemQuality, Quality
 from fireassay.verdict.comparison.groups import Held as Word
 from fireassay.verdict.types import Status
 
-WORDS: Final[dict[Status, Word]] = {"FAIL": "DEGRADED", "INCONCLUSIVE": "INCONCLUSIVE", "NOT_MEASURED": "NOT_MEASURED", "PASS": "HELD"}
+WORDS: Final[dict[Status, Word]] = {
+    "FAIL": "DEGRADED",
+    "INCONCLUSIVE": "INCONCLUSIVE",
+    "NOT_MEASURED": "NOT_MEASURED",
+    "MEASURED": "MEASURED",
+    "PASS": "HELD",
+}
 
 
 def quality(before: Group, after: Group, confidence: float) -> Quality:
-    """All tasks must hold, and few enough items change; one that is degraded decides."""
+    """All tasks must hold, and few enough items change; one that is degraded decides.  Without a margin the largest loss is told."""
     wanted = before.measured.experiment.quality
-    if wanted is None:
-        return Quality(held="NOT_MEASURED", sentence="whether quality was held was not asked: no margin was given (--margin)")
     reference, candidate = ((group.measured, group.configuration) for group in (before, after))
     tasks = held_between(reference, candidate, wanted, confidence)
     worst = min(tasks, key=_severity, default=None)

@@ -114,7 +114,6 @@ def _held(measured: RecordData, labels: Mapping[str, str]) -> Iterator[HeldRow]:
     quality = measured.experiment.quality
     for name in measured.configurations:
         for task in held(measured, name):
-            assert quality is not None
             yield HeldRow(
                 task=task.task,
                 column=labels[name],
@@ -132,6 +131,7 @@ def _held(measured: RecordData, labels: Mapping[str, str]) -> Iterator[HeldRow]:
                 flips=_share(measured, name, task),
                 itself=_share(measured, measured.base, task),
                 independence=task.independence,
+                share=task.share,
             )
 
 

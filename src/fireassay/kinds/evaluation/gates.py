@@ -20,6 +20,7 @@ from fireassay.verdict.types import GateResult, Status
 
 # ---- held ----
 
+SAID: Final = {"HELD": "held", "DEGRADED": "degraded", "INCONCLUSIVE": "undecided"}
 WORSE: Final = {"HELD": " (worse, but within the margin)", "INCONCLUSIVE": " (worse; whether within the margin is open)", "DEGRADED": ""}
 
 
@@ -43,26 +44,27 @@ def status_of(task: Held) -> Status:
     """HELD, DEGRADED and INCONCLUSIVE as statuses of a gate."""
     if isinstance(task.decision, Absent):
         return "INCONCLUSIVE" if task.decision.reason == "insufficient" else "NOT_MEASURED"
-    statuses: dict[str, Status] = {"HELD": "PASS", "DEGRADED": "FAIL", "INCONCLUSIVE": "INCONCLUSIVE"}
+    statuses: dict[str, Status] = {"HELD": "PASS", "DEGRADED": "FAIL", "INCONCLUSIVE": "INCONCLUSIVE", "MEASURED": "MEASURED"}
     return statuses[task.decision.verdict]
 
 
-def words(task: Held | None, quality: Quality, tasks: int) -> str:
-    """The decision in a sentence, with what would decide it."""
+def words(task: Held | None, quality: Quality | None, tasks: int) -> str:
+    """The decision in a sentence, with what would decide it; without a margin the change."""
     if task is None:
         return "no item was scored on both sides"
     where = f"{task.task}: " if tasks > 1 else ""
     if isinstance(task.decision, Absent):
         return f"{where}{task.title}: {task.decision.detail}"
-    said, decision = {"HELD": "held", "DEGRADED": "degraded", "INCONCLUSIVE": "undecided"}, task.decision
+    decision, margin = task.decision, "no margin given (--margin)" if quality is None else f"margin {given(quality.margin)}"
     change = shown(decision)
     own = ", against the reference side's own answers" if task.own else ""
     flips = f"{count(task.worse, 'items')} worse and {task.better:,} better of {task.items:,}"
     worse = WORSE[decision.verdict] if decision.worse_within_margin else ""
+    said = f"quality {SAID[decision.verdict]}{worse}: " if quality is not None else ""
     needed = _needed(decision)
-    numbers = f"{task.title} {change}, one-sided bounds, margin {given(quality.margin)}{own}; {flips}{needed}"
+    numbers = f"{task.title} {change}, one-sided bounds, {margin}{own}; {flips}{needed}"
     alone = f"; {task.independence}" if task.independence else ""
-    return f"{where}quality {said[decision.verdict]}{worse}: {numbers}{alone}{_missing(task)}"
+    return f"{where}{said}{numbers}{alone}{_missing(task)}"
 
 
 def _needed(decision: Decision) -> str:

@@ -71,6 +71,7 @@ class Held:
     task: str
     metric: str
     title: str  # of the metric
+    share: bool = False  # the score lies between 0 and 1
     decision: Decision | Absent
     better: int  # items that score higher than at the base
     worse: int
@@ -90,9 +91,9 @@ class Held:
 
 
 def held(measured: RecordData, configuration: str) -> tuple[Held, ...]:
-    """The decision on each task; none without a margin, or for the base itself."""
+    """The decision on each task, without a margin the change alone; none for the base itself."""
     quality = measured.experiment.quality
-    if quality is None or configuration == measured.base:
+    if configuration == measured.base:
         return ()
     sides = (measured, measured.base), (measured, configuration)
     return measured.once(f"held {configuration}", lambda data: held_between(*sides, quality, data.confidence))
@@ -103,12 +104,12 @@ def lowest(measured: RecordData, configuration: str) -> float:
     return min((found.low for found in held(measured, configuration)), default=math.inf)
 
 
-def held_between(before: Answers, after: Answers, quality: Quality, confidence: float) -> tuple[Held, ...]:
+def held_between(before: Answers, after: Answers, quality: Quality | None, confidence: float) -> tuple[Held, ...]:
     """The decision on each task of the reference's record, for configurations of one record or of two."""
     return tuple(_all(before, after, quality, confidence))
 
 
-def _all(before: Answers, after: Answers, quality: Quality, confidence: float) -> Iterator[Held]:
+def _all(before: Answers, after: Answers, quality: Quality | None, confidence: float) -> Iterator[Held]:
     rule = rule_of(before[0], quality, confidence)
     for task in tasks(before[0]):
         metric = deciding(before[0], task)
@@ -142,7 +143,7 @@ def _undecided(decision: Decision) -> Decision:
 def _robust(before: Answers, after: Answers, found: Held, rule: Rule) -> Held:
     """The decision, if it survives its missing items."""
     lacking, decision = missing(before, after, found.task, found.metric), found.decision
-    if not lacking.count or isinstance(decision, Absent) or decision.verdict == "INCONCLUSIVE":
+    if not lacking.count or isinstance(decision, Absent) or decision.verdict not in ("HELD", "DEGRADED"):
         return replace(found, missing=lacking.count)
     pairs = opposed(before, after, found.task, found.metric, held=decision.verdict == "HELD")
     if pairs is None:
@@ -161,6 +162,7 @@ def _one(measured: RecordData, task: str, metric: str, pairs: Paired, rule: Rule
         task=task,
         metric=metric,
         title=pairs.reference.metric.title,
+        share=pairs.reference.metric.scale == (0.0, 1.0),
         decision=decided(pairs, changed, rule),
         better=int((changed > 0.0).sum()),
         worse=int((changed < 0.0).sum()),
@@ -193,15 +195,16 @@ NO_LAUNCHES: Final = Launches(count=noninferiority.MIN_LAUNCHES, half=0.0, error
 class Rule:
     """When quality counts as held."""
 
-    margin: float
+    margin: float | None  # None: nothing was asked, so only bounds are wanted
     confidence: float  # one-sided
     largest_change: float | None = None  # of one item; None: the scale of the score
     seed: int = 0  # of negative controls
 
 
-def rule_of(measured: RecordData, quality: Quality, confidence: float) -> Rule:
+def rule_of(measured: RecordData, quality: Quality | None, confidence: float) -> Rule:
     """The rule that was fixed before anything was asked."""
-    return Rule(margin=quality.margin, confidence=confidence, largest_change=quality.largest_change, seed=measured.experiment.launches.seed)
+    margin, change = (None, None) if quality is None else (quality.margin, quality.largest_change)
+    return Rule(margin=margin, confidence=confidence, largest_change=change, seed=measured.experiment.launches.seed)
 
 
 def changes(pairs: Paired) -> Array:
@@ -352,6 +355,7 @@ class Control:
 
 def control(pairs: Paired, rule: Rule, chance: Chance | None = None) -> Control:
     """Decide the controls of items that were held; the same seed gives the same controls."""
+    assert rule.margin is not None  # nothing is held without one
     loss, drawing = CONTROL * rule.margin, _Controls(pairs, rule)
     if chance is not None and (lead := drawing.sign * (pairs.reference.value - chance.value)) < loss * (1.0 - 1e-9):
         above = "guessing" if chance.guessed else "nothing right"
@@ -373,7 +377,7 @@ class _Controls:
     """The candidate's rows beside those of wrong answers; a control weighs each item's one or other."""
 
     def __init__(self, pairs: Paired, rule: Rule) -> None:
-        self.pairs, self.rule = pairs, rule
+        self.pairs, self.rule, self.least = pairs, rule, -(rule.margin or 0.0)
         self.metric = pairs.reference.metric
         self.sign = 1.0 if self.metric.better == "higher" else -1.0
         self.rng = np.random.default_rng([rule.seed, STREAM])
@@ -396,7 +400,7 @@ class _Controls:
         for begin in range(0, draws, at_once):
             lost = (self.rng.random((min(at_once, draws - begin), units)) < share)[:, member]
             for change, control in zip(self._changes(lost.astype(np.float64)), lost, strict=True):
-                yield bool(change > -self.rule.margin) and self._holds(control)
+                yield bool(change > self.least) and self._holds(control)
 
     def _changes(self, lost: Array) -> Array:
         """Score minus that of the reference, better is positive, for the share of each item that is lost, shape [controls, items]."""

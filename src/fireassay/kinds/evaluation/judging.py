@@ -13,7 +13,7 @@ from fireassay.estimates.estimate import Absent, Estimate
 from fireassay.estimates.format import count, show
 from fireassay.frames.evaluation.item_scores import metric_of, requested
 from fireassay.frames.record_data import RecordData
-from fireassay.kinds.evaluation.gates import status_of
+from fireassay.kinds.evaluation.gates import status_of, words
 from fireassay.kinds.evaluation.held import held, lowest
 from fireassay.metrics.cost import COST
 from fireassay.metrics.metric import Results
@@ -97,12 +97,20 @@ def _dimensions(evidence: Evidence) -> Mapping[str, Mapping[str, DimensionResult
 
 
 def _correctness(evidence: Evidence, name: str, gate: GateResult | None) -> DimensionResult:
-    told = scores_words(evidence.data, evidence.results, name)
+    told = "; ".join((*_changed(evidence, name), scores_words(evidence.data, evidence.results, name)))
     if gate is not None:
         return DimensionResult(status=gate.status, sentence=f"{gate.sentence}; {told}")
     values = [evidence.results[metric][name] for metric in requested(evidence.data) if metric in evidence.results]
     measured = bool(values) and all(isinstance(value, Estimate) for value in values)
     return DimensionResult(status="MEASURED" if measured else "INCONCLUSIVE", sentence=told)
+
+
+def _changed(evidence: Evidence, name: str) -> list[str]:
+    """The change of each task against the base where no gate tells it."""
+    if evidence.data.experiment.quality is not None:
+        return []
+    tasks = held(evidence.data, name)
+    return [words(task, None, len(tasks)) for task in tasks]
 
 
 def _performance(evidence: Evidence, name: str) -> DimensionResult:
@@ -162,11 +170,16 @@ def _sentence(evidence: Evidence, verdict: Verdict) -> str:
     if gates:
         return f"{name}: {word}{_label(measured, gates[0].configuration)}: {gates[0].sentence}."
     several = len(measured.configurations) > 1
+    changes = [
+        f"{_label(measured, where)} against {_label(measured, measured.base)}: {change}"
+        for where in measured.configurations
+        for change in _changed(evidence, where)
+    ]
     told = "; ".join(
         f"{f'{_label(measured, where)}: ' if several else ''}{scores_words(measured, evidence.results, where)}"
         for where in measured.configurations
     )
-    return f"{name}: {word}{told}."
+    return f"{name}: {word}{'; '.join((*changes, told))}."
 
 
 JUDGING = Judging(
@@ -191,5 +204,6 @@ def headline(measured: RecordData, judgement: Judgement) -> str:
     value = judgement.results.get(first, {}).get(side)
     words = f"{metric_of(measured, first).title} {in_words(value)}" if value is not None else ""
     where = f" at {side}" if len(measured.configurations) > 1 else ""
-    said = "" if task is None or isinstance(task.decision, Absent) else f", {task.decision.verdict.lower()}"
+    asked = task is not None and measured.experiment.quality is not None
+    said = f", {task.decision.verdict.lower()}" if asked and task is not None and not isinstance(task.decision, Absent) else ""
     return f"{words}{where}{said}"

@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from fireassay.estimates.estimate import Estimate
-from fireassay.estimates.format import count, given, show
+from fireassay.estimates.format import Scale, count, given, show
 from fireassay.frames.evaluation.item_scores import identity, requested, tasks
 from fireassay.frames.record_data import RecordData
 from fireassay.kinds.evaluation import tables
@@ -37,6 +37,8 @@ from fireassay.verdict.judge import Judgement
 
 BESIDE: Final = (NO_ANSWER.name, OUTPUT_THROUGHPUT.name, REQUEST_THROUGHPUT.name, COST.name)  # of the same requests
 MAX_SCORES: Final = 3  # scores beside them in a narrow table
+MAX_CHANGES: Final = 3  # in a headline
+POINTS: Final = Scale(factor=100.0, after=" points")
 MAX_NAMED: Final = 2  # other sides with the same decision
 MAX_REPORTED: Final = 60  # reported numbers that are shown
 MAX_TASKS: Final = 3  # named with their conditions; the rest is a number
@@ -51,6 +53,7 @@ def answer(view: View) -> Answer:
     return Answer(
         mark=answering.mark(view.status),
         headline=_headline(view),
+        evidence=_unasked(view),
         tiles=answering.tiles(view, worst.column if worst is not None else ""),
         lines=lines,
         next=_next(view),
@@ -59,8 +62,10 @@ def answer(view: View) -> Answer:
 
 
 def _headline(view: View) -> str:
-    """The decision with its number; without a margin the scores."""
+    """The decision with its number; without a margin the changes, of one file the scores."""
     worst = _deciding(view)
+    if view.status == "MEASURED" and worst is not None:
+        return _changes(view)
     if worst is None or worst.status != view.status or not isinstance(worst.change, Estimate):  # something else decides
         return answering.verdict_words(view)
     several = f" in {worst.task}" if len({row.task for row in of(view).held}) > 1 else ""
@@ -70,6 +75,35 @@ def _headline(view: View) -> str:
     alone = f", {worst.independence}" if worst.independence else ""
     items = f"{count(worst.items, 'items')}{alone}"
     return f"{worst.column}: quality {SAID.get(worst.status, 'undecided')}{worse}{several}: {told} over {items}{why}{_too(view, worst)}"
+
+
+def _changes(view: View) -> str:
+    """ "int8 against bf16: Exact match -5.0 points [-6.4, -3.7], 1,319 items, 88 worse, 22 better"; the largest losses first."""
+    rows = sorted(of(view).held, key=_low)
+    several = len({row.task for row in rows}) > 1
+    base = next(column.label for column in view.columns if column.key == view.base)
+    told = [
+        f"{row.column} against {base}{f' in {row.task}' if several else ''}: {row.metric} {_in_points(row)}, "
+        f"{count(row.items, 'items')}, {row.worse:,} worse, {row.better:,} better"
+        for row in rows[:MAX_CHANGES]
+    ]
+    more = f"; {count(len(rows) - MAX_CHANGES, 'more changes')} below" if len(rows) > MAX_CHANGES else ""
+    return f"{'; '.join(told)}{more}"
+
+
+def _in_points(row: HeldRow) -> str:
+    """A change of a share in points, of another score as it is."""
+    if not isinstance(row.change, Estimate):
+        return row.change.detail
+    text = show(row.change, POINTS if row.share else None).full
+    return f"+{text}" if row.change.value > 0.0 else text
+
+
+def _unasked(view: View) -> str:
+    """Which flag asks whether the change is acceptable."""
+    if view.status != "MEASURED" or not of(view).held:
+        return ""
+    return f"no margin was given: is that acceptable? --margin{' 0.02' if all(row.share for row in of(view).held) else ''}"
 
 
 def _too(view: View, worst: HeldRow) -> str:
@@ -210,8 +244,9 @@ VIEW = KindView(columns=_columns, conditions=_conditions, fields=_fields)
 def question_sections(view: View, columns: Sequence[tuple[str, Callable[[LaunchRow], Cell]]]) -> Iterator[Section]:
     """The decision on the first screen, then a section for each question."""
     if view.evaluation is not None and view.evaluation.held:
-        content = tuple(tables.forest(view))
-        yield Section(key="held", title="Held or not", question="Was quality held?", role="exhibit", content=content)
+        content, margin = tuple(tables.forest(view)), view.evaluation.margin
+        title, asked = ("Changes", "How much did quality change?") if margin is None else ("Held or not", "Was quality held?")
+        yield Section(key="held", title=title, question=asked, role="exhibit", content=content)
     yield questions.section(
         "scores",
         "Scores",

@@ -25,7 +25,7 @@ from fireassay.reports.words import STATUS_WORDS
 
 WORSE: Final = {"PASS": "worse within the margin", "INCONCLUSIVE": "worse"}
 MAX_LABELS: Final = 20  # of a group in a plot
-SAID: Final = {"PASS": "held", "FAIL": "degraded", "INCONCLUSIVE": "undecided"}
+SAID: Final = {"PASS": "held", "FAIL": "degraded", "INCONCLUSIVE": "undecided", "MEASURED": "no margin given"}
 NO_CONFIDENCE: Final = "Not measured: no task was answered by log probabilities of choices, so no confidence is known."
 MAX_TOLD: Final = 2  # sides in the answer to the question; more are a list
 MAX_ROWS: Final = 100_000  # of the sheet of items; the record has all
@@ -100,7 +100,7 @@ def forest(view: View) -> Iterator[Block]:
     """The change of each task beside the margin, then the decisions in numbers."""
     rows = of(view)
     shown = [row for row in rows.held if isinstance(row.change, Estimate)]
-    if shown and rows.margin is not None:
+    if shown:
         several = len({row.task for row in shown}) > 1
         yield intervals(
             name="change",
@@ -110,7 +110,7 @@ def forest(view: View) -> Iterator[Block]:
                 for row in shown
             ),
             stub="against the reference",
-            edges=(Edge(value=-rows.margin, text="margin"), Edge(value=0.0, text="no change")),
+            edges=(*(() if rows.margin is None else (Edge(value=-rows.margin, text="margin"),)), Edge(value=0.0, text="no change")),
         )
     if rows.held:
         yield _held(rows.held)

@@ -119,7 +119,9 @@ class ComparisonDocument(Document):  # of `Comparison`
     floor: float = key("smallest relative difference that the machines can resolve, by `assay doctor`; 0: unknown")
     equivalence: float = key("relative margin of equivalence")
     smallest_effect: float = key("relative differences up to this are not acted on")
-    quality: dict[str, Any] = key("label -> `HELD`, `DEGRADED`, `INCONCLUSIVE` or `NOT_MEASURED` against the baseline")
+    quality: dict[str, Any] = key(
+        "label -> `HELD`, `DEGRADED`, `INCONCLUSIVE`, `MEASURED` (no margin) or `NOT_MEASURED` against the baseline"
+    )
     changes: list[Change] = key("one for each metric, configuration and side; the primary first", _changes)
     flips: list[Flip] = key("of evaluations: every item that scores otherwise than at the baseline, largest changes first")
     mismatches: list[Mismatch] = key("the conditions that differ, those that refuse first")

@@ -40,7 +40,7 @@ INADMISSIBLE: Final = "an inadmissible record is no evidence"
 MAX_FLIPS: Final = 5  # on one screen
 MAX_FLAGS: Final = 4  # that fit a line; others are left to --force
 TONES: Final[dict[str, Tone]] = {"improved": "good", "equivalent": "good", "higher": "good", "lower": "good", "worse": "bad"}
-HELD: Final[dict[str, Tone]] = {"held": "good", "degraded": "bad", "inconclusive": "open"}
+HELD: Final[dict[str, Tone]] = {"held": "good", "degraded": "bad", "inconclusive": "open", "measured": "gain"}
 VOID: Final = Mark(word="differs", tone="void")
 
 
@@ -102,6 +102,8 @@ def _mark(view: ComparisonView, rows: Sequence[ChangeRow], *, by_quality: bool) 
         return Mark(word="nothing measured", tone="bad")
     if "degraded" in words:
         return Mark(word=f"{forced}degraded", tone="bad")
+    if by_quality and words == {"measured"}:
+        return Mark(word=f"{forced}measured", tone="gain")
     if by_quality:
         return Mark(word=f"{forced}{'held' if words == {'held'} else 'inconclusive'}", tone="good" if words == {"held"} else "open")
     undecided = [row for row in rows if row.change.outcome not in TONES]

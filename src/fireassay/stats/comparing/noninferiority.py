@@ -93,7 +93,7 @@ def zero_flip_bound(n: int, confidence: float) -> float:
     return -math.expm1(math.log1p(-confidence) / n)
 
 
-Outcome = Literal["HELD", "DEGRADED", "INCONCLUSIVE"]
+Outcome = Literal["HELD", "DEGRADED", "INCONCLUSIVE", "MEASURED"]  # MEASURED: no margin was given
 Array = NDArray[np.float64]
 Labels = Sequence[Hashable | None]  # the cluster of each item; None: a separate unit
 
@@ -250,21 +250,18 @@ def units_of(means: Array, clusters: Labels | None, weights: Array | None = None
     return Units(totals=totals, sizes=np.asarray(np.bincount(member, weights=counted), dtype=np.float64))
 
 
-def decision(items: Items, launches: Launches, margin: float, confidence: float) -> Decision:
-    """Combine both parts and compare them with the margin."""
-    _margin(margin)
+def decision(items: Items, launches: Launches, margin: float | None, confidence: float) -> Decision:
+    """Combine both parts and compare them with the margin; without one only the bounds are known."""
     low = items.mean - math.hypot(items.mean - items.low, launches.half)
     high = items.mean + math.hypot(items.high - items.mean, launches.half)
-    verdict: Outcome = "INCONCLUSIVE"
-    if launches.count >= MIN_LAUNCHES and (low > -margin or high < -margin):
-        verdict = "HELD" if low > -margin else "DEGRADED"
-    more_items, more_launches = _needed(items, launches, margin, confidence)
+    verdict: Outcome = "MEASURED" if margin is None else _outcome(low, high, launches, _margin(margin))
+    more_items, more_launches = (None, None) if margin is None else _needed(items, launches, margin, confidence)
     return Decision(
         estimate=items.mean,
         low=low,
         high=high,
         verdict=verdict,
-        worse_within_margin=high < 0.0 and verdict != "DEGRADED",
+        worse_within_margin=high < 0.0 and verdict in ("HELD", "INCONCLUSIVE"),
         items_needed=more_items,
         launches_needed=more_launches,
         smallest_supported_margin=items.mean - low + _z(POWER) * math.hypot(items.error, launches.error),
@@ -273,6 +270,12 @@ def decision(items: Items, launches: Launches, margin: float, confidence: float)
         clusters=items.clusters,
         alone=items.alone,
     )
+
+
+def _outcome(low: float, high: float, launches: Launches, margin: float) -> Outcome:
+    if launches.count < MIN_LAUNCHES or low <= -margin <= high:
+        return "INCONCLUSIVE"
+    return "HELD" if low > -margin else "DEGRADED"
 
 
 def _of_flips(means: Array, reach: float, confidence: float) -> tuple[float, float]:

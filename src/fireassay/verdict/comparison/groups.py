@@ -25,7 +25,7 @@ from fireassay.stats.comparing.noninferiority import Decision, crossed, largest_
 from fireassay.units import SCORE
 from fireassay.verdict.comparison.types import Side
 
-Held = Literal["HELD", "DEGRADED", "INCONCLUSIVE", "NOT_MEASURED"]
+Held = Literal["HELD", "DEGRADED", "INCONCLUSIVE", "MEASURED", "NOT_MEASURED"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -156,7 +156,7 @@ def qualities(base: Group, others: Sequence[Group]) -> dict[str, Quality]:
     """
     results = {group.label: quality(base, group) for group in others}
     open_ = [group for group in others if results[group.label].held == "HELD"]
-    tested = sum(1 for result in results.values() if result.held != "NOT_MEASURED")
+    tested = sum(1 for result in results.values() if result.held not in ("NOT_MEASURED", "MEASURED"))
     if tested <= 1:
         return results
     error, left, kept = 1.0 - base.measured.confidence, tested, set[str]()

@@ -102,7 +102,7 @@ class Comparison:
     configuration: str  # the deciding configuration of the primary metric
     changes: tuple[Change, ...] = ()  # the primary first
     table: Mapping[str, Mapping[str, Value]]  # side label -> metric -> value at `configuration`, for a table of many
-    quality: Mapping[str, str]  # side label -> HELD, DEGRADED, INCONCLUSIVE, NOT_MEASURED against the baseline
+    quality: Mapping[str, str]  # side label -> HELD, DEGRADED, INCONCLUSIVE, MEASURED, NOT_MEASURED against the baseline
     confidence: float
     floor: float = 0.0  # smallest difference that the machines resolve, from `assay doctor`; 0: unknown
     notes: tuple[str, ...] = ()  # sentences on the limits of this comparison
