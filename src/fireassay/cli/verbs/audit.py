@@ -11,7 +11,7 @@ from fireassay.cli.verbs import rubric
 from fireassay.errors import refuse
 from fireassay.exit_codes import EXIT_OF_STATUS
 
-EXIT_OF_CLAIM = {"sound": 0, "unsound": 1, "cannot be judged": 4}
+EXIT_OF_CLAIM = {"sound": 0, "unsound": 1, "not stated": 4}
 TABLES = (".csv", ".tsv", ".md")
 DESCRIPTION = """\
 List the pitfalls that a record or a published claim falls into: weak baseline, apples to oranges, cherry-picked run,
@@ -27,7 +27,7 @@ set of quantities that, measured together, would make the claim sound.
 
 A table has a row per number of workers (assay rubric --help-all lists its columns).
 
-Exit code for a claim: 0 sound as stated, 1 a pitfall, 4 no pitfall, but some could not be examined. For a record: that of its verdict
+Exit code for a claim: 0 sound as stated, 1 a pitfall, 4 not stated: no pitfall, but some could not be examined. For a record: that of its verdict
 (0 PASS, 1 FAIL, 3 INVALID, 4 INCONCLUSIVE). For a table: 0 a row meets every requirement, 1 none does."""
 
 
@@ -71,6 +71,6 @@ VERB = Verb(
     add_arguments=_add_arguments,
     run=_run,
     usual=rubric.USUAL,
-    exits={0: "sound", 1: "a pitfall", 3: "INVALID", 4: "cannot be judged"},
+    exits={0: "sound", 1: "a pitfall", 3: "INVALID", 4: "not stated"},
     tables=True,
 )

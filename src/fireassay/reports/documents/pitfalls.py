@@ -39,7 +39,7 @@ class AuditDocument(Document):  # of `Sheet`
     kind: str = key("`claim` or `record`")
     subject: str = key("the claim's words, or the record's name")
     source: str = key("its origin")
-    status: str = key("of a claim `sound`, `unsound` or `cannot be judged`; of a record that of its verdict")
+    status: str = key("of a claim `sound`, `unsound` or `not stated`; of a record that of its verdict")
     sentence: str = key("the sentence that may be quoted", lambda sheet: one_line(sheet.sentence))
     pitfalls: list[Pitfall] = key("every pitfall")
     measure: list[Quantity] = key("measurements that would make it sound", "quantities")

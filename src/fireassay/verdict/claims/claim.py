@@ -57,7 +57,7 @@ class ClaimAudits(list[ClaimAudit]):
         return declare
 
 
-Soundness = Literal["sound", "unsound", "cannot be judged"]
+Soundness = Literal["sound", "unsound", "not stated"]
 MAX_NAMED = 4  # pitfalls in the sentence
 
 
@@ -182,9 +182,9 @@ def audit_claim(claim: Claim) -> Audited:
 
 
 def soundness(pitfalls: Iterable[Pitfall]) -> Soundness:
-    """Unsound if it fell into a pitfall; else cannot be judged if any is open; else sound."""
+    """Unsound if it fell into a pitfall; else not stated if any is open; else sound."""
     states = {pitfall.state for pitfall in pitfalls}
-    return "unsound" if "fallen into" in states else "cannot be judged" if "not examined" in states else "sound"
+    return "unsound" if "fallen into" in states else "not stated" if "not examined" in states else "sound"
 
 
 def facts_needed(findings: Iterable[Finding]) -> frozenset[str]:
@@ -216,8 +216,8 @@ def _sentence(status: Soundness, pitfalls: tuple[Pitfall, ...]) -> str:
     left = [pitfall.title for pitfall in pitfalls if pitfall.state == "not examined"]
     if status == "unsound":
         return f"Unsound as stated, because of {_named(fallen)}."
-    if status == "cannot be judged":
-        return f"Cannot be judged as stated: it leaves open {_named(left)}."
+    if status == "not stated":
+        return f"Not stated: it leaves open {_named(left)}."
     return f"Sound as stated: none of {len(pitfalls)} pitfalls applies."
 
 
