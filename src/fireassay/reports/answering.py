@@ -70,12 +70,17 @@ def cell(view: View, metric: str, key: str, *, bare: bool = True) -> Number | No
     return None if shown is None else Number(shown=shown, bare=bare)
 
 
-def doubts(view: View, longest: int = MAX_DOUBT_LENGTH) -> Line:
-    """What weakens the numbers, in one line; `longest`: most characters of the first, which is quoted; the others are named."""
+def doubts(view: View, longest: int = MAX_DOUBT_LENGTH, told: Sequence[str] = ()) -> Line:
+    """What weakens the numbers, in one line; `longest`: most characters of the first, which is quoted; the others are named.
+
+    `told`: rules that another line tells.
+    """
     groups = [group for group in grouping.findings(view) if group.severity in ("fail", "warning") or group.rule in ASSUMED]
+    elsewhere = sum(group.rule in told for group in groups)
+    groups = [group for group in groups if group.rule not in told]
     groups.sort(key=lambda group: (group.rule not in DISTURBANCES, len(group.told[0].sentence)))
     if not groups:
-        return Line(label="warnings", text="none: every check passed", target="findings")
+        return Line(label="warnings", text="none but what is said above" if elsewhere else "none: every check passed", target="findings")
     first, *others = groups
     place = first.told[0].where
     clause = first.told[0].sentence.partition(";")[0]

@@ -375,6 +375,7 @@ class HeldRow:
     items: int
     sentence: str
     needed: int | None = None  # items that would decide; None: it is decided, or more items would not help
+    as_seen: int | None = None  # the same if the true change is the one that was seen
     why: str = ""  # why it is undecided although its bounds alone would decide
     worse_within: bool = False  # significantly worse, but not by more than the margin as far as is shown
     control: str = ""  # in how many draws a loss would have been seen
@@ -457,6 +458,8 @@ class EvaluationRows:
     power: tuple[PowerRow, ...] = ()  # of tasks whose items are right or wrong, each a unit of its own
     items: pl.DataFrame | None = None  # every answer with its texts and scores, for a workbook
     chances: Mapping[str, float] = field(default_factory=dict)  # task -> score of guessing, where it is known
+    extractor: str = ""  # how answers were found in texts; empty: no task has texts, or it is not known
+    independence: str = ""  # that items are taken as independent, and which field groups them; empty: their clusters were named
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -16,6 +16,7 @@ from fireassay.instruments import encoder
 from fireassay.quality.rows import Asked, all_scored, bounded, write_answers, write_scores
 from fireassay.quality.scoring import scoring
 from fireassay.quality.scoring.items import Item
+from fireassay.quality.scoring.reading import WHOLE, Reading, reading
 from fireassay.quality.tasks.answer_file import Answers, read
 from fireassay.record.folder import check_written
 from fireassay.runners.evaluating import likelihood
@@ -29,7 +30,6 @@ from fireassay.spec.sections.evaluation import AnswerFile, Evaluation
 TASK = "answers"
 METRICS = ("exact_match",)  # where the experiment names none
 SAME = {"references": "references", "cluster": "clusters", "weight": "weights", "groups": "groups"}  # of an item at every side
-WHOLE = "whole"  # the extractor, likewise
 
 
 def section(experiment: Experiment) -> Evaluation:
@@ -86,13 +86,23 @@ class Scorings:
 
     def __init__(self, context: RunContext) -> None:
         self.context, self.evaluation = context, section(context.experiment)
-        self.extractor = scoring.extractor(self.evaluation.extractor or WHOLE)
         with context.stop.at_once():
             self.scores = scoring.prepared(self.evaluation.metrics or METRICS, self.evaluation.options, encoder.load)
             self.answers = {file.name: _answers(file, self.evaluation, context.folder) for file in self.evaluation.answers}
+            self.reading = self._reading()
+            chosen = WHOLE if self.reading is None else self.reading.likely
+            self.extractor = scoring.extractor(self.evaluation.extractor or chosen)
             identity = self._identity()
         found = next((answers.grouping for answers in self.answers.values() if answers.grouping), None)
-        context.note_inputs(evaluation={"tasks": {TASK: identity}, **({"grouping": {TASK: list(found)}} if found else {})})
+        tried = {"reading": {TASK: dict(self.reading.shares)}} if self.reading is not None and chosen != WHOLE else {}
+        context.note_inputs(evaluation={"tasks": {TASK: identity}, **({"grouping": {TASK: list(found)}} if found else {}), **tried})
+
+    def _reading(self) -> Reading | None:
+        """How many of the reference side's answers each extractor reads; None where one was named, or the score compares no whole answers."""
+        if self.evaluation.extractor or self.scores[0].metric.name != METRICS[0]:
+            return None
+        first = next(iter(self.answers.values()))
+        return reading(first.texts, [item.references for item in first.items])
 
     def absences(self) -> Mapping[str, str]:
         """Nothing is metered."""

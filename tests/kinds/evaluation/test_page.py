@@ -31,7 +31,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> object:
 
 def test_the_headline_says_held_and_the_margin(made: object) -> None:
     assert made.answer.headline.startswith("b: quality held: Exact match −0.005")  # type: ignore[attr-defined]
-    assert made.answer.headline.endswith(", margin 0.05 over 200 items, items taken as independent")  # type: ignore[attr-defined]
+    assert made.answer.headline.endswith(", margin 0.05 over 200 items")  # type: ignore[attr-defined]
 
 
 def test_without_a_margin_the_first_screen_tells_the_change_and_asks_for_one(tmp_path: Path) -> None:
@@ -86,6 +86,21 @@ def test_worse_within_the_margin_is_said_first(tmp_path: Path) -> None:
     shown = page(build(measured, judge(measured)))
     assert shown.answer.headline.startswith("b: quality held (worse within the margin): Exact match −0.010")
     assert "held, worse within the margin" in catalog.load("reports.writers", "html").write(shown)
+
+
+def test_an_open_decision_says_how_many_items_would_decide_it_and_shows_its_numbers(tmp_path: Path) -> None:
+    """−1.3 points of 1,319 items against a margin of 2: (1.645 + 0.842)² · 0.0567 / 0.0071² = 6,900."""
+    before, after = ["yes"] * 939 + ["no"] * 380, ["no"] * 46 + ["yes"] * 922 + ["no"] * 351
+    measured = scored(tmp_path, {"a": rows(before), "b": rows(after)}, margin=0.02)
+    shown = page(build(measured, judge(measured)))
+    assert shown.answer is not None
+    assert shown.answer.next[0].reason == (
+        "1,319 items now, about 7,000 decide with 80 % probability if the true change is the one that was seen"
+    )
+    for writer in ("terminal", "markdown", "html"):
+        text = catalog.load("reports.writers", writer).write(shown)
+        assert "0.712" in text
+        assert "all values provisional" in text
 
 
 def test_of_several_degraded_sides_the_worst_is_the_headline(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 
 from fireassay.estimates.estimate import Absent, Estimate, Value
-from fireassay.estimates.format import show
+from fireassay.estimates.format import percent, show
 from fireassay.frames.evaluation.flipped import flipped, flips, in_turn
 from fireassay.frames.evaluation.forced import doubted
 from fireassay.frames.evaluation.forced import sides as forced_sides
@@ -22,6 +22,8 @@ from fireassay.frames.evaluation.item_scores import (
     choices_were_rated,
     confidences,
     deciding,
+    grouping_of,
+    identity,
     item_scores,
     metrics_of,
     paired,
@@ -29,11 +31,14 @@ from fireassay.frames.evaluation.item_scores import (
     tasks,
 )
 from fireassay.frames.record_data import RecordData
+from fireassay.kinds.evaluation.audits.reading import extractor_of
 from fireassay.kinds.evaluation.audits.scores import OF_REFERENCE, WORDS
 from fireassay.kinds.evaluation.gates import status_of, words
 from fireassay.kinds.evaluation.held import Held, chance_of, held
 from fireassay.kinds.evaluation.metrics import of_task
 from fireassay.kinds.evaluation.recorded import calibrations
+from fireassay.quality.scoring.likelihoods import METHOD
+from fireassay.quality.scoring.reading import WHOLE
 from fireassay.reports.charts.evaluation import sure
 from fireassay.reports.view import CalibrationBin, CalibrationRow, DivergenceRow, EvaluationRows, HeldRow, OutcomeRow, PowerRow, ScoreRow
 from fireassay.reports.words import cut
@@ -65,7 +70,42 @@ def rows(measured: RecordData, labels: Mapping[str, str]) -> EvaluationRows:
         power=tuple(_power(measured, labels)),
         items=every_item(measured, labels),
         chances=_chances(measured),
+        extractor=_extractor(measured),
+        independence=_independence(measured),
     )
+
+
+def _extractor(measured: RecordData) -> str:
+    """ "last_number (chosen: 99 % of answers read; the whole text reads 0 %)"; several tasks may have several."""
+    evaluation = measured.before.get("evaluation")
+    tried = evaluation.get("reading") if isinstance(evaluation, Mapping) else None
+    told = []
+    for task in tasks(measured):
+        name, shares = extractor_of(measured, task), tried.get(task) if isinstance(tried, Mapping) else None
+        if name and identity(measured)[task].get("method") != METHOD:
+            told.append(f"{name}{_chosen(name, shares) if isinstance(shares, Mapping) else ''}")
+    return ", ".join(dict.fromkeys("whole, the text as it is" if one == WHOLE else one for one in told))
+
+
+def _chosen(name: str, shares: Mapping[str, float]) -> str:
+    read, whole = (percent(shares.get(one, 0.0)) for one in (name, WHOLE))
+    return f" (chosen: {read} of answers read; the whole text reads {whole})"
+
+
+def _independence(measured: RecordData) -> str:
+    """ "taken as independent; field passage groups them: --cluster passage", of the task that most speaks against it."""
+    alone = [task for task in tasks(measured) if (name := deciding(measured, task)) and _alone(measured, task, name)]
+    grouped = next(((task, found) for task in alone if (found := grouping_of(measured, task)) is not None), None)
+    if grouped is None:
+        return "taken as independent" if alone else ""
+    task, (field, groups) = grouped
+    where = f" of {task}" if len(tasks(measured)) > 1 else ""
+    flag = f": --cluster {field}" if measured.foreign is None and measured.experiment.serving is None else ""
+    return f"taken as independent; field {field}{where} puts them into {groups:,} groups{flag}"
+
+
+def _alone(measured: RecordData, task: str, metric: str) -> bool:
+    return item_scores(measured, measured.base, task, metric).labels is None
 
 
 def _scores(measured: RecordData) -> Iterator[ScoreRow]:
@@ -125,6 +165,7 @@ def _held(measured: RecordData, labels: Mapping[str, str]) -> Iterator[HeldRow]:
                 items=task.items,
                 sentence=words(task, quality, 1),
                 needed=_needed(task),
+                as_seen=_as_seen(task),
                 why=task.overturned,
                 worse_within=not isinstance(task.decision, Absent) and task.decision.worse_within_margin,
                 control=task.control.words if task.control is not None and task.control.draws else "",
@@ -183,6 +224,13 @@ def _needed(task: Held) -> int | None:
     if isinstance(decision, Absent) or decision.verdict != "INCONCLUSIVE" or (decision.items_needed or 0) <= decision.items:
         return None
     return decision.items_needed
+
+
+def _as_seen(task: Held) -> int | None:
+    decision = task.decision
+    if isinstance(decision, Absent) or decision.verdict != "INCONCLUSIVE" or (decision.items_as_seen or 0) <= decision.items:
+        return None
+    return decision.items_as_seen
 
 
 def _change(task: Held, confidence: float) -> Value:

@@ -137,7 +137,7 @@ def _sensitive(before: Answers, found: Held, pairs: Paired, rule: Rule) -> Held:
 
 def _undecided(decision: Decision) -> Decision:
     """Its numbers without its verdict; more items of the same kind would not decide."""
-    return replace(decision, verdict="INCONCLUSIVE", worse_within_margin=False, items_needed=None, launches_needed=None)
+    return replace(decision, verdict="INCONCLUSIVE", worse_within_margin=False, items_needed=None, launches_needed=None, items_as_seen=None)
 
 
 def _robust(before: Answers, after: Answers, found: Held, rule: Rule) -> Held:

@@ -48,7 +48,8 @@ COLUMNS: Final = record.TRAINING_COLUMNS
 
 def answer(view: View) -> Answer:
     """Status, the decision, the shares without an answer."""
-    lines = () if view.status == "INVALID" else (*(line for line in (_reliability(view),) if line is not None), answering.doubts(view))
+    reliable = () if view.status == "INVALID" else (_reliability(view), answering.doubts(view, told=("grouped_items",)))
+    lines = tuple(line for line in (*_made(view), *reliable) if line is not None)
     worst = _deciding(view)
     return Answer(
         mark=answering.mark(view.status),
@@ -59,6 +60,15 @@ def answer(view: View) -> Answer:
         next=_next(view),
         record=answering.record_line(view, "over items"),
     )
+
+
+def _made(view: View) -> Iterator[Line]:
+    """What the scores take for granted: how answers were found, and that items stand alone."""
+    rows = of(view)
+    if rows.extractor:
+        yield Line(label="extractor", text=rows.extractor, target="record")
+    if rows.independence:
+        yield Line(label="items", text=rows.independence, target="findings")
 
 
 def _headline(view: View) -> str:
@@ -72,8 +82,7 @@ def _headline(view: View) -> str:
     told = f"{worst.metric} {signed(worst.change)}, margin {given(of(view).margin or 0.0)}"
     why = f"; {worst.why}" if worst.why else ""
     worse = f" ({WORSE[worst.status]})" if worst.worse_within else ""
-    alone = f", {worst.independence}" if worst.independence else ""
-    items = f"{count(worst.items, 'items')}{alone}"
+    items = count(worst.items, "items")
     return f"{worst.column}: quality {SAID.get(worst.status, 'undecided')}{worse}{several}: {told} over {items}{why}{_too(view, worst)}"
 
 
@@ -133,14 +142,19 @@ def _next(view: View) -> tuple[Next, ...]:
     if view.status in ("INVALID", "FAIL") and (remedies := answering.remedies(view, ("invalid", "fail"))):
         return remedies
     worst, record = _deciding(view), answering.short(view)
-    if worst is not None and worst.status == "INCONCLUSIVE" and worst.needed:
-        return (
-            Next(reason=f"evaluate about {count(worst.needed, 'items')} instead of {worst.items:,}: so many decide if nothing changed"),
-        )
+    if worst is not None and worst.status == "INCONCLUSIVE" and (more := worst.needed or worst.as_seen):
+        truth = "nothing changed" if worst.needed else "the true change is the one that was seen"
+        return (Next(reason=f"{count(worst.items, 'items')} now, about {_rough(more)} decide with 80 % probability if {truth}"),)
     if worst is not None and (worst.worse or worst.better) and not worst.why:
         flips = f"{worst.worse:,} worse and {worst.better:,} better of {count(worst.items, 'items')}"
         return (Next(reason=f"look at the items that changed, {flips}", command=f"assay report {record} --html"),)
     return answering.remedies(view, ("invalid", "fail", "warning"))
+
+
+def _rough(number: int) -> str:
+    """Two digits, rounded up: a plan knows no more."""
+    unit = 10 ** max(0, len(str(number)) - 2)
+    return f"{-(-number // unit) * unit:,}"
 
 
 def _reliability(view: View) -> Line | None:
@@ -148,9 +162,7 @@ def _reliability(view: View) -> Line | None:
 
 
 def brief(view: View) -> tuple[Section, ...]:
-    """A row for each side: its scores, and the shares of items that have none."""
-    if view.status == "INVALID":
-        return ()
+    """A row for each side: its scores, and the shares of items that have none; in every state."""
     scores = [row.name for row in view.metrics if row.dimension == "correctness" and row.primary]
     names = [*scores[:MAX_SCORES], *(name for name in BESIDE if _measured(view, name))]
     if OUTPUT_THROUGHPUT.name in names:
@@ -158,7 +170,7 @@ def brief(view: View) -> tuple[Section, ...]:
     rows = tuple((Words(text=column.label), *(answering.cell(view, name, column.key) for name in names)) for column in view.columns)
     titles = {row.name: row.title for row in view.metrics}
     heads = (Head(text="answers"), *(Head(text=titles[name]) for name in names))
-    table = Table(name="scores", heads=heads, rows=rows, inline=True)
+    table = Table(name="scores", heads=heads, rows=rows, inline=True, notes=tables.standing(view))
     return (Section(key="brief-scores", title="", role="answer", content=(table, *_plot(view))),)
 
 

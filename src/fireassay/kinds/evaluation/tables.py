@@ -58,7 +58,16 @@ def _scores(view: View, name: str, rows: Sequence[ScoreRow], stub: tuple[str, st
         ),
         stub=2,
         opens=True,
+        notes=standing(view),
     )
+
+
+def standing(view: View) -> tuple[str, ...]:
+    """What the numbers of a record that decides nothing are worth."""
+    if view.status == "INVALID":
+        why = next((finding.rule for finding in view.findings if finding.severity == "invalid"), "inadmissible").replace("_", " ")
+        return (f"all values invalid: {why}",)
+    return ("all values provisional: the decision is open",) if view.status == "INCONCLUSIVE" else ()
 
 
 def score_plots(view: View) -> Iterator[Chart]:

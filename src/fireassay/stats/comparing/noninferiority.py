@@ -107,7 +107,8 @@ class Decision:
     """The outcome of a non-inferiority test, and what it would take to decide.
 
     `low` and `high` are one-sided bounds, each at the stated confidence.  `items_needed` and `launches_needed` would decide with
-    80 % power if there were no true difference, each with the other fixed; None if more of it cannot help.
+    80 % power if there were no true difference, each with the other fixed; None if more of it cannot help.  `items_as_seen` would if
+    the true difference were the one that was seen; None of launches that differ.
     """
 
     estimate: float
@@ -117,6 +118,7 @@ class Decision:
     worse_within_margin: bool  # significantly worse, but by less than the margin
     items_needed: int | None
     launches_needed: int | None
+    items_as_seen: int | None = None
     smallest_supported_margin: float  # at 80 % power with these items and launches
     method: str
     items: int
@@ -264,6 +266,7 @@ def decision(items: Items, launches: Launches, margin: float | None, confidence:
         worse_within_margin=high < 0.0 and verdict in ("HELD", "INCONCLUSIVE"),
         items_needed=more_items,
         launches_needed=more_launches,
+        items_as_seen=None if margin is None or launches.error else _as_seen(items, margin, confidence),
         smallest_supported_margin=items.mean - low + _z(POWER) * math.hypot(items.error, launches.error),
         method=_method(items, launches),
         items=items.count,
@@ -324,6 +327,15 @@ def _needed(items: Items, launches: Launches, margin: float, confidence: float) 
     units = _planned(2, lambda count: enough(count / items.units, 1.0))
     wanted = None if units is None else max(least, math.ceil(units * items.count / items.units))
     return wanted, _planned(MIN_LAUNCHES, lambda count: enough(1.0, count / k))
+
+
+def _as_seen(items: Items, margin: float, confidence: float) -> int | None:
+    """Items that show on which side of the margin the difference that was seen lies; None at the margin itself."""
+    gap = abs(items.mean + margin)
+    if not (gap > 0.0 and 0.0 < items.error < math.inf):
+        return None
+    wanted = items.count * ((_z(confidence) + _z(POWER)) * items.error / gap) ** 2
+    return math.ceil(wanted) if wanted < MAX_REPETITIONS else None
 
 
 def _planned(first: int, enough: Callable[[int], bool]) -> int | None:

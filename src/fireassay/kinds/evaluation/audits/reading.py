@@ -1,0 +1,88 @@
+"""Does the extractor read the answers at all?"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Final
+
+import numpy as np
+import polars as pl
+
+from fireassay.estimates.format import count, percent
+from fireassay.frames.evaluation.item_scores import answers_of, deciding, identity, item_scores, tasks
+from fireassay.frames.record_data import RecordData
+from fireassay.metrics.metric import Results
+from fireassay.quality.scoring.likelihoods import METHOD
+from fireassay.quality.scoring.reading import MAX_TEXTS, WHOLE, form_of, reading
+from fireassay.verdict.audits.audit import Audits
+from fireassay.verdict.types import Finding
+
+AUDITS: Final = Audits(about=("evaluation",))
+MOST: Final = 0.5  # of the answers may be unread where every score is the lowest
+NONE_READS: Final = "read some of the answers: no extractor that was tried finds one in them, so the prompt or the model is at fault"
+
+
+@AUDITS.add(
+    "unread_answers",
+    "Is a score the lowest possible because the extractor reads most answers not at all?",
+    title="answers that the extractor does not read",
+)
+def examine_unread(measured: RecordData, _: Results) -> Iterator[Finding]:
+    """One finding for each side and task of which every item has the lowest score and more than half of the answers are unread.
+
+    Such a score is the extractor's, not the model's.  Unread are NO_ANSWER, and of the whole text what has not the form that all references
+    have (a number, a letter, yes or no).  The extractors of that form are tried on the texts, and the one that reads them is named.
+    Cannot tell: whether what it reads is right.
+    """
+    if measured.foreign is not None:  # another program extracted, and what it saw is not known
+        return
+    for task in (task for task in tasks(measured) if identity(measured).get(task, {}).get("method") != METHOD):
+        for name in measured.configurations:
+            if _is_lowest(measured, name, task) and (found := _unread(measured, name, task)) is not None:
+                where = f"{task}: " if len(tasks(measured)) > 1 else ""
+                yield Finding("unread_answers", "invalid", name, f"{where}{found[0]}", found[1])
+
+
+def _is_lowest(measured: RecordData, configuration: str, task: str) -> bool:
+    metric = deciding(measured, task)
+    scores = item_scores(measured, configuration, task, metric) if metric else None
+    if scores is None or not scores.items or scores.metric.corpus:
+        return False
+    worst = scores.metric.scale[0 if scores.metric.better == "higher" else 1]
+    return bool(np.all(scores.metric.item_scores(scores.rows) == worst))
+
+
+def _unread(measured: RecordData, configuration: str, task: str) -> tuple[str, str] | None:
+    """How many answers are unread, and which extractor reads them; None if they are few."""
+    answered = answers_of(measured, configuration).filter((pl.col("task") == task) & (pl.col("outcome") == "ok"))
+    references = [json.loads(one) for one in answered["references"]]
+    form = form_of(references)
+    wrong = sum(
+        answer is None or (rule == WHOLE and form is not None and not form.has(answer))
+        for answer, rule in answered.select("answer", "rule").iter_rows()
+    )
+    if wrong <= MOST * answered.height:
+        return None
+    used = extractor_of(measured, task)
+    side = next((one.target for one in measured.varied if one.name == configuration and len(measured.varied) > 1), "")
+    whose = f" of {side}" if side else ""
+    evidence = f"the score{whose} is 0 as {used} reads no answer in {wrong:,} of {count(answered.height, 'texts')}"
+    tried = reading(answered["text"].to_list(), references)
+    if tried is None or tried.likely in (WHOLE, used):
+        return evidence, NONE_READS
+    share = percent(tried.shares[tried.likely])
+    of = f" of the first {MAX_TEXTS}" if answered.height > MAX_TEXTS else ""
+    return f"{evidence}, and {tried.likely} in {share}{of}", _remedy(measured, tried.likely)
+
+
+def extractor_of(measured: RecordData, task: str) -> str:
+    """ "last_number" of "extract:last_number@2"; empty if it was not recorded."""
+    signature = str(identity(measured).get(task, {}).get("extractor") or "")
+    return signature.removeprefix("extract:").rpartition("@")[0]
+
+
+def _remedy(measured: RecordData, extractor: str) -> str:
+    if measured.experiment.serving is None:
+        return f"score again with --extract {extractor}"
+    return f'evaluate again with extractor = "{extractor}" of the task, or ask for the form that it reads in the prompt'
