@@ -11,11 +11,12 @@ from __future__ import annotations
 import os
 import re
 import sys
+from contextlib import contextmanager
 from contextvars import ContextVar
 
 TYPE_CHECKING = False  # type checkers assume true; see fireassay/__init__.py
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from typing import TextIO
 
 # The characters that XML 1.0 forbids, the controls between DEL and NBSP, and bidirectional marks.  Those that are allowed, negated,
@@ -30,7 +31,46 @@ def printable(text: str) -> str:
 
 def say(text: object, *, file: TextIO | None = None, flush: bool = False) -> None:
     """Print as wide as the window, without control characters: the name of a folder, a file or an experiment may be hostile."""
+    if REWRITTEN is not None:
+        REWRITTEN.clear()
     print(wrapped(printable(str(text)), window(file or sys.stdout)), file=file, flush=flush)
+
+
+REWRITTEN: Rewritten | None = None  # the line of progress: what is said meanwhile stands above it
+
+
+class Rewritten:
+    """A line of a terminal that is written again and again, and is gone in the end."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self.stream, self._wide = stream, 0
+
+    @contextmanager
+    def shown(self) -> Iterator[None]:
+        """The only such line during the body."""
+        global REWRITTEN
+        REWRITTEN = self
+        try:
+            yield
+        finally:
+            REWRITTEN = None
+            self.clear()
+
+    def show(self, text: str) -> None:
+        """Write it, cut where the window ends."""
+        cut = one_line(text)[: window(self.stream) - 1]
+        self._write(f"\r{cut:<{self._wide}}")
+        self._wide = len(cut)
+
+    def clear(self) -> None:
+        """Leave the line empty."""
+        if self._wide:
+            self._write(f"\r{'':<{self._wide}}\r")
+            self._wide = 0
+
+    def _write(self, text: str) -> None:
+        self.stream.write(text)
+        self.stream.flush()
 
 
 def remark(sentence: str) -> None:

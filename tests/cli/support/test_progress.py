@@ -1,4 +1,4 @@
-"""The progress of an experiment is told in plain lines to a pipe and in one region to a terminal."""
+"""The progress of an experiment is told in a plain line now and then to a pipe and in one line to a terminal."""
 
 from __future__ import annotations
 
@@ -8,16 +8,27 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from rich.console import Console
 
 from fireassay.api.interim_analysis import Provisional
-from fireassay.cli.support.progress import Between, Grid, PlainLines, display, duration, picture, running_words, title
+from fireassay.cli.support.progress import OneLine, PlainLines, SoFar, display, duration, line, load_words, running_words
 from fireassay.errors import RecordError
-from fireassay.runners.experiment.progress import LaunchProgress, Look, RunProgress
+from fireassay.printable import say
+from fireassay.runners.experiment.progress import LaunchProgress, LoadProgress, Look, RunProgress
 from tests.runners.making import kill_fault, planned, row
 
 PLAN = (planned(slot=0, workers=1), planned(slot=1, workers=2), planned(slot=2, workers=2, role="fault", block=1, fault=kill_fault()))
 DONE = row(slot=0, workers=1, end_ns=12_340_000_000)
+
+
+class Minutes:
+    """A clock that goes on by a minute whenever it is read."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        self.now += 60.0
+        return self.now
 
 
 def progress(*rows: dict[str, Any], running: int | None = None, left: float | None = None, **now: Any) -> RunProgress:
@@ -37,7 +48,7 @@ def test_a_duration_is_told_as_people_say_it(seconds: float, told: str) -> None:
 
 def test_a_pipe_gets_one_line_when_a_launch_ends() -> None:
     stream = io.StringIO()
-    tell = PlainLines(stream)
+    tell = PlainLines(stream, now=Minutes())
     failed = row("failed", slot=1, workers=2, end_ns=1_000_000_000, reason="exit 3")
     for one in (
         progress(),
@@ -66,10 +77,6 @@ def test_what_a_server_said_cannot_steer_the_terminal() -> None:
     assert "\x1b" not in stream.getvalue()
     assert "\x07" not in stream.getvalue()
     assert stream.getvalue().splitlines()[-1].endswith("title\N{REPLACEMENT CHARACTER} PASS")
-    shown = io.StringIO()
-    Console(file=shown, width=100).print(picture(progress(hostile)))
-    assert "\x1b" not in shown.getvalue()
-    assert "red" in shown.getvalue()
 
 
 def test_the_arms_of_a_session_are_told_apart() -> None:
@@ -84,7 +91,7 @@ def test_the_arms_of_a_session_are_told_apart() -> None:
         "new: record records/new: 3 launches",
         "new: [1/3] workers=1 round 0 ok after 12.3 s",
     ]
-    assert title(replace(progress(), label="new")).startswith("new: 2 configurations x 1 launch")
+    assert line(replace(progress(), label="new"), {}) == "new: 0 of 3 launches"
 
 
 def test_with_looks_the_plan_is_a_bound_and_every_look_is_told_once() -> None:
@@ -98,7 +105,7 @@ def test_with_looks_the_plan_is_a_bound_and_every_look_is_told_once() -> None:
         "[1/3] workers=1 round 0 ok after 12.3 s, about 9 s to the next interim analysis",
         "interim analysis: after 5 rounds: not yet",
     ]
-    assert "1 of at most 3" in drawn(replace(progress(DONE), adaptive=True))[1]
+    assert line(replace(progress(DONE), adaptive=True), {}) == "1 of at most 3 launches"
 
 
 def test_a_launch_that_was_disturbed_is_told_with_the_reason_and_its_place_stays_open() -> None:
@@ -107,7 +114,7 @@ def test_a_launch_that_was_disturbed_is_told_with_the_reason_and_its_place_stays
     tell(progress())
     tell(progress(row("contaminated", slot=0, workers=1, end_ns=1_000_000_000, reason="others used 40 %")))
     assert stream.getvalue().splitlines()[1] == "[1/3] workers=1 round 0 contaminated after 1.0 s: others used 40 %"
-    assert "blocks  1 ~·  fault ·   0 of 3" in drawn(progress(row("contaminated", slot=0, workers=1)))
+    assert line(progress(row("contaminated", slot=0, workers=1)), {}) == "0 of 3 launches"
 
 
 def test_a_resumed_experiment_says_how_much_was_done_before() -> None:
@@ -135,28 +142,46 @@ def test_the_running_launch_is_told_with_its_step_and_of_how_many_once_another_h
     assert running_words(replace(running, ranks=0, steps_per_s=None), {}) == "workers=2 round 0, no step seen yet, 8 s"
 
 
-def drawn(told: RunProgress, width: int = 80) -> list[str]:
-    from rich.console import Console
-
-    stream = io.StringIO()
-    Console(file=stream, width=width, force_terminal=False).print(picture(told))
-    return [line.rstrip() for line in stream.getvalue().splitlines()]
-
-
-def test_a_terminal_gets_the_blocks_with_a_mark_for_every_launch() -> None:
-    failed = row("failed", slot=1, workers=2, reason="exit 3")
-    assert drawn(progress(DONE, failed, running=2, left=25.0)) == [
-        "2 configurations x 1 launch, 1 with a fault; record records/made",
-        "blocks  1 ✓✗  fault …   2 of 3, about 25 s left",
-        "now     workers=2 with fault kill, step 40, 190 ms a step, 8 s",
-        "doubts  workers=2 failed: exit 3",
+def test_of_launches_that_go_well_a_line_is_told_each_ten_seconds() -> None:
+    stream, now = io.StringIO(), [0.0]
+    plan = tuple(planned(slot=slot, workers=1, block=slot) for slot in range(6))
+    done = [
+        row("failed" if slot == 2 else "ok", slot=slot, launch=slot, workers=1, reason="exit 3" if slot == 2 else "") for slot in range(6)
     ]
+    tell = PlainLines(stream, now=lambda: now[0])
+    for ended in range(7):
+        now[0] = 4.0 * ended
+        tell(replace(progress(), plan=plan, rows=tuple(done[:ended])))
+    assert [text[:5] for text in stream.getvalue().splitlines()[1:]] == ["[1/6]", "[3/6]", "[6/6]"]
 
 
-def test_every_line_stays_one_in_a_narrow_terminal() -> None:
-    lines = drawn(progress(DONE, running=1, left=25.0), width=40)
-    assert [line.partition(" ")[0] for line in lines] == ["2", "blocks", "now"]
-    assert all(len(line) <= 40 for line in lines)
+def test_a_terminal_gets_one_line_with_the_most_important_first() -> None:
+    failed = row("failed", slot=1, workers=2, reason="exit 3")
+    assert line(progress(DONE, failed, running=2, left=25.0), {}, "speedup so far 1.35 at 2") == (
+        "2 of 3 launches, 1 failed, about 25 s left: workers=2 with fault kill, step 40, 190 ms a step, 8 s; speedup so far 1.35 at 2"
+    )
+
+
+def test_a_running_load_is_told_with_throughput_latencies_and_failures() -> None:
+    load = LoadProgress(
+        state="load",
+        into_s=10.0,
+        left_s=5.0,
+        due=500,
+        sent=480,
+        done=470,
+        ok=461,
+        failed={"http": 2},
+        in_flight=8,
+        tokens=14_800,
+        offered=None,
+        ttft_ms={"p50": 52.1, "p99": 88.0},
+        tpot_ms={"p50": 10.2},
+        e2e_ms={},
+        lag_p99_ms=None,
+    )
+    assert load_words(load) == ["46.1 requests/s", "1,480 tokens/s", "TTFT 52.1 ms", "TPOT 10.2 ms", "2 failed"]
+    assert load_words(replace(load, state="loading")) == ["preparing"]
 
 
 TABLE = Provisional(caption="provisional, 1 of 2 rounds, no verdict", heads=("workers", "speedup"), rows=(("1", "1"), ("2", "1.35")))
@@ -165,68 +190,68 @@ BLOCKS = (*(planned(slot=slot, workers=1 + slot % 2, block=slot // 2) for slot i
 
 def test_between_two_launches_the_record_is_read_and_never_during_one() -> None:
     read: list[int] = []
-    between = Between(lambda told: read.append(len(told.rows)) or TABLE, lambda _, launch: "others" if launch == 1 else "")  # type: ignore[func-returns-value]
+    so_far = SoFar(lambda told: read.append(len(told.rows)) or TABLE)  # type: ignore[func-returns-value]
     rows = [row(slot=slot, launch=slot, workers=1 + slot % 2) for slot in range(4)]
     told = replace(progress(), plan=BLOCKS)
     seen = [
-        between.update(replace(told, rows=(), running=None)),
-        between.update(replace(told, rows=tuple(rows[:1]))),
-        between.update(replace(progress(running=0), plan=BLOCKS, rows=tuple(rows[:2]))),  # the next launch has begun
-        between.update(replace(told, rows=tuple(rows[:2]))),
-        between.update(replace(told, rows=tuple(rows[:2]))),
-        between.update(replace(told, rows=tuple(rows))),  # the verdict follows
+        so_far.words(replace(told, rows=(), running=None)),
+        so_far.words(replace(told, rows=tuple(rows[:1]))),
+        so_far.words(replace(progress(running=0), plan=BLOCKS, rows=tuple(rows[:2]))),  # the next launch has begun
+        so_far.words(replace(told, rows=tuple(rows[:2]))),
+        so_far.words(replace(told, rows=tuple(rows[:2]))),
+        so_far.words(replace(told, rows=tuple(rows))),  # the verdict follows
     ]
-    assert [found is not None for found in seen] == [False, False, False, True, False, False]
+    assert [bool(words) for words in seen] == [False, False, False, True, True, False]
+    assert seen[3] == "speedup so far 1 at 1, 1.35 at 2"
     assert read == [2]
-    assert [between.doubt(told, one) for one in rows] == ["", "others", "", ""]
 
 
-def test_a_table_is_printed_after_its_block_and_stays_in_the_region() -> None:
-    between = Between(lambda _: TABLE, lambda _, __: "others used 41 %")
-    done = replace(progress(row(slot=0, launch=0, workers=1), row(slot=1, launch=1, workers=2)), plan=BLOCKS)
+def test_the_numbers_so_far_stand_behind_the_launch_that_ended_a_round() -> None:
     stream = io.StringIO()
-    tell = PlainLines(stream, between)
+    tell = PlainLines(stream, SoFar(lambda _: TABLE), now=Minutes())
     tell(replace(progress(), plan=BLOCKS))
-    tell(done)
-    assert stream.getvalue().splitlines()[-5:] == [
-        "[2/4] workers=2 round 0 ok after 10.0 s; ~ others used 41 %",
-        "provisional, 1 of 2 rounds, no verdict",
-        "  workers  speedup",
-        "        1        1",
-        "        2     1.35",
-    ]
-    shown = io.StringIO()
-    Console(file=shown, width=80).print(picture(done, between))
-    lines = [line.rstrip() for line in shown.getvalue().splitlines()]
-    assert lines[1:5] == ["provisional, 1 of 2 rounds, no verdict", "  workers  speedup", "        1        1", "        2     1.35"]
-    assert lines[-2:] == ["doubts  ~ launch 0: others used 41 %", "        ~ launch 1: others used 41 %"]
+    tell(replace(progress(row(slot=0, launch=0, workers=1), row(slot=1, launch=1, workers=2)), plan=BLOCKS))
+    assert stream.getvalue().splitlines()[-1] == "[2/4] workers=2 round 0 ok after 10.0 s; speedup so far 1 at 1, 1.35 at 2"
 
 
-def test_a_record_that_cannot_be_read_costs_the_table_and_not_the_run() -> None:
+def test_a_record_that_cannot_be_read_costs_the_numbers_and_not_the_run() -> None:
     def broken(_: object) -> Provisional:
         raise RecordError("damaged")
 
-    def unread(_: object, __: int) -> str:
-        raise RecordError("damaged")
-
     done = replace(progress(row(slot=0, launch=0, workers=1), row(slot=1, launch=1, workers=2)), plan=BLOCKS)
-    assert Between(broken, unread).update(done) is None
+    assert SoFar(broken).words(done) == ""
 
 
-def test_of_a_long_plan_the_blocks_around_the_running_launch_are_shown() -> None:
-    plan = tuple(planned(slot=slot, workers=1, block=slot) for slot in range(20))
-    done = tuple(row(slot=slot, launch=slot, workers=1) for slot in range(10))
-    assert drawn(replace(progress(), plan=plan, rows=done))[1] == "blocks  8 ✓  9 ✓  10 ✓  11 ·  12 ·  13 ·   10 of 20"
-
-
-def test_the_grid_is_drawn_twice_a_second_and_whenever_a_launch_ends() -> None:
-    pictures: list[object] = []
+def test_the_line_is_written_twice_a_second_and_whenever_a_launch_ends() -> None:
+    lines: list[str] = []
     now = [0.0]
-    grid = Grid(pictures.append, now=lambda: now[0])
+    tell = OneLine(lines.append, now=lambda: now[0])
     for second, told in ((0.0, progress(running=0)), (0.2, progress(running=0)), (0.3, progress(DONE)), (0.9, progress(DONE))):
         now[0] = second
-        grid(told)
-    assert len(pictures) == 3
+        tell(told)
+    assert len(lines) == 3
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_a_terminal_is_left_empty_and_what_is_said_meanwhile_stands_on_lines_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "40")
+    stream = Terminal()
+    with display(stream, quiet=False) as tell:
+        assert tell is not None
+        tell(progress(DONE, running=1, left=25.0))
+        say("note: something", file=stream)
+        tell(replace(progress(DONE, running=1, left=24.0), rows=(DONE, DONE)))
+    text = stream.getvalue()
+    assert [part for part in text.replace("\n", "\r").split("\r") if part.strip()] == [
+        "1 of 3 launches, about 25 s left: worke",
+        "note: something",
+        "1 of 3 launches, about 24 s left: worke",
+    ]
+    assert text.endswith(f"\r{'':<39}\r")
 
 
 def test_quiet_tells_nothing_and_a_pipe_gets_no_control_characters() -> None:

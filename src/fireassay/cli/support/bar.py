@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final, TextIO
 
 from fireassay.cli.support.output import coloured
 from fireassay.cli.support.settings import USED
-from fireassay.printable import one_line
+from fireassay.printable import Rewritten
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -99,22 +99,14 @@ def judging_shown(stream: TextIO, *, skip: str) -> Iterator[Callable[[int, int, 
     if USED.get().quiet:
         yield lambda *_: None
         return
+    line = Rewritten(stream)
     redraws = stream.isatty()
-    written = 0
 
     def show(number: int, total: int, entry: Entry) -> None:
-        nonlocal written
         if redraws:
-            text = f"judging {number} of {total}: {one_line(entry.record)} ({skip})"[:79]
-            stream.write(f"\r{text:<{written}}")
-            stream.flush()
-            written = len(text)
+            line.show(f"judging {number} of {total}: {entry.record} ({skip})")
         elif number == 1:
             print(f"judging {total} {'records' if total > 1 else 'record'} for the first time ({skip})", file=stream, flush=True)
 
-    try:
+    with line.shown():
         yield show
-    finally:
-        if written:
-            stream.write(f"\r{'':<{written}}\r")
-            stream.flush()
