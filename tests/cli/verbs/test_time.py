@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from fireassay import cli
-from fireassay.cli.verbs.time import commands, labels
+from fireassay.cli.verbs.time import commands, labels, named
 from fireassay.errors import SpecError
 from tests.limits import PROCESS_S
 
@@ -138,3 +138,20 @@ def test_bad_numbers_are_told_by_their_flag(tmp_path: Path, monkeypatch: pytest.
     monkeypatch.chdir(tmp_path)
     assert cli.main(["time", "--launches", "0", "--", sys.executable]) == 2
     assert "--launches: found 0" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("command", "name"),
+    [
+        ("sleep 0.1", "sleep"),
+        ("./bench.sh --fast", "bench"),
+        ("python3 train.py --epochs 3", "train"),
+        ("/usr/bin/python3.11 -X dev work.py", "python3"),
+        ("python -m pkg.train", "pkg-train"),
+        ("python3 -c pass", "python3"),
+        ("bash build.sh", "build"),
+        ("curl --header token.txt", "curl"),
+    ],
+)
+def test_a_record_is_named_after_the_script_or_the_program(command: str, name: str) -> None:
+    assert named(command.split()) == name

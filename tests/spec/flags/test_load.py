@@ -119,8 +119,11 @@ def test_defaults_that_matter_are_told() -> None:
 
 
 def test_a_record_is_named_after_the_model_or_the_host() -> None:
-    assert name_from("org/My Model", URL) == "My-Model"
-    assert name_from("", "http://gpu-3.example:8000/v1") == "gpu-3.example"
+    one, a, b = ({"name": name, "urls": ["http://gpu-3.example:8000/v1"]} for name in ("engine", "vllm", "sglang"))
+    assert name_from("org/My Model", one) == "My-Model"
+    assert name_from("", one) == "gpu-3.example"
+    assert name_from("org/My Model", a, b) == "My-Model-vllm-vs-sglang"
+    assert name_from("", a, b) == "vllm-vs-sglang"
 
 
 @pytest.mark.parametrize(

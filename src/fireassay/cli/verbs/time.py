@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 import shlex
 import sys
 from collections.abc import Sequence
@@ -19,6 +20,7 @@ from fireassay.spec.flags import of_verb
 from fireassay.spec.flags.experiment import keep_command, name_from
 
 BETWEEN = "---"  # between two commands; no program has an option of this name
+INTERPRETER = re.compile(r"(?:python|pypy|ruby|perl|node|bash|zsh|sh|julia|Rscript)[\d.]*")
 SHELL = "/bin/sh"
 SHELL_PLACE = 80  # position of --shell among the flags of keys
 OUTPUT_SHOWN = 20  # lines of a command's output, with --show-output
@@ -78,6 +80,19 @@ def _on_one_line(text: str) -> str:
     return "".join(letter if letter.isprintable() else ascii(letter)[1:-1] for letter in text)
 
 
+def named(words: Sequence[str]) -> str:
+    """A record's name: the script or module that an interpreter runs, else the program. Other words may hold secrets."""
+    program, *rest = words
+    if INTERPRETER.fullmatch(Path(program).name):
+        script = next((word for word in rest if not word.startswith("-")), "")
+        before = rest[rest.index(script) - 1] if script in rest[1:] else ""
+        if before == "-m":
+            return name_from(f"-m {script}")
+        if not before.startswith("-") and Path(script).suffix:
+            return name_from(script)
+    return name_from(program)
+
+
 def experiments(arguments: argparse.Namespace, requested: Sequence[Sequence[str]]) -> list[Experiment]:
     """One experiment per command. Raises SpecError: every problem of the flags at once."""
     from fireassay.api.timing import experiment
@@ -94,7 +109,7 @@ def experiments(arguments: argparse.Namespace, requested: Sequence[Sequence[str]
                 command[0],
                 command[1:],
                 runner="command",
-                name=name or name_from(command[2].split()[0] if arguments.shell else command[0]),
+                name=name or named(command[2].split() if arguments.shell else command),
                 sections=sections,
             )
             for command in requested

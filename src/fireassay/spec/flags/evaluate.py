@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, Final
 from fireassay.clock import SystemClock
 from fireassay.errors import Problem
 from fireassay.spec.flags import of_verb
+from fireassay.spec.flags.experiment import NAME_LENGTH
 from fireassay.spec.model import PRICE_SOURCE
 from fireassay.spec.rules.evaluation import LOAD
 from fireassay.spec.sections.evaluation import answer_file
@@ -123,7 +124,7 @@ def score_experiment(namespace: argparse.Namespace) -> Experiment:
     """The experiment that the flags describe. Raises SpecError: every problem of the flags at once."""
     files = [answer_file(text, index) for index, text in enumerate(namespace.files)]
     data: dict[str, Any] = {
-        "name": files[0]["name"],
+        "name": "-vs-".join(file["name"] for file in files)[:NAME_LENGTH],
         "workload": {"runner": "answers", "work": "items"},
         "launches": {"per_configuration": 1},
         "gates": {"efficiency": "none"},

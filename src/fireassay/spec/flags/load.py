@@ -22,7 +22,7 @@ from fireassay.spec.model import PRICE_SOURCE, Unreadable, slo
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from fireassay.spec.experiment import Experiment
 
@@ -117,7 +117,7 @@ def _defaults(data: dict[str, Any], namespace: argparse.Namespace, today: date) 
         serving["concurrency"] = [1]
     if "prompts" in serving and "source" in serving["prompts"]:
         serving.setdefault("scenarios", ["dataset"])
-    data.setdefault("name", name_from(str(serving.get("model", "")), str(serving["targets"][0]["urls"][0])))
+    data.setdefault("name", name_from(str(serving.get("model", "")), *serving["targets"]))
 
 
 def _lengths(data: dict[str, Any], namespace: argparse.Namespace) -> None:
@@ -146,9 +146,11 @@ def _completed(data: dict[str, Any], today: date) -> None:
         data["energy"]["source"] = "modelled"
 
 
-def name_from(model: str, url: str) -> str:
-    """A record's name: from the model, else from the host."""
-    text = model.rpartition("/")[2] or (urlsplit(url).hostname or "load")
+def name_from(model: str, *targets: Mapping[str, Any]) -> str:
+    """A record's name: the model, and the engines if there are several; without both the host."""
+    engines = "-vs-".join(str(target.get("name", "engine")) for target in targets) if len(targets) > 1 else ""
+    parts = [part for part in (model.rpartition("/")[2], engines) if part]
+    text = "-".join(parts) or urlsplit(str(targets[0]["urls"][0])).hostname or "load"
     return re.sub(r"[^A-Za-z0-9._-]+", "-", text).strip("-._")[:80] or "load"
 
 
