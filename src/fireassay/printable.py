@@ -16,7 +16,7 @@ from contextvars import ContextVar
 
 TYPE_CHECKING = False  # type checkers assume true; see fireassay/__init__.py
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
     from typing import TextIO
 
 # The characters that XML 1.0 forbids, the controls between DEL and NBSP, and bidirectional marks.  Those that are allowed, negated,
@@ -155,6 +155,13 @@ def shell_word(value: object) -> str:
     from shlex import quote  # deferred: `assay --help` needs none of it
 
     return quote(str(value))
+
+
+def some(words: Iterable[object], most: int = 3) -> str:
+    """ "a, b, c and 4 more"."""
+    every = [str(word) for word in words]
+    more = len(every) - most
+    return ", ".join(every[:most]) + (f" and {more} more" if more > 0 else "")
 
 
 def one_line(text: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import shlex
 from collections.abc import Iterable, Sequence
 from typing import Final
@@ -25,6 +26,7 @@ TONES: Final[dict[str, Tone]] = {
     "INCONCLUSIVE": "open",
     "NOT_MEASURED": "absent",
 }
+CLAUSE_END: Final = re.compile(r"; |(?<=[.)\]]) (?=[A-Z])")
 DISTURBANCES: Final = ("foreign_load", "steal", "throttled", "slow_sentinel", "drift")  # of the machine: told before anything else
 ASSUMED: Final = ("distinct_samples_unknown",)  # notes on what the numbers take for granted
 MAX_ROWS: Final = 8  # configurations in a brief table
@@ -91,8 +93,14 @@ def doubts(view: View, longest: int = MAX_DOUBT_LENGTH, told: Sequence[str] = ()
 
 
 def shortened(text: str, most: int = MAX_DOUBT_LENGTH) -> str:
-    """At most so many characters, cut at a word."""
-    return text if len(text) <= most else f"{text[: most - 2].rsplit(' ', 1)[0]} …"
+    """The clauses that fit into so many characters; the first is never cut."""
+    ends = [match.start() for match in CLAUSE_END.finditer(text)]
+    return text if len(text) <= most or not ends else text[: max([end for end in ends if end <= most], default=ends[0])]
+
+
+def clipped(name: str, most: int) -> str:
+    """A name for a column of so many characters."""
+    return name if len(name) <= most else f"{name[: most - 1]}…"
 
 
 def dimension_line(view: View, dimension: str, quoted: str = "") -> Line | None:
@@ -196,7 +204,7 @@ def change_tile(title: str, mark: Mark, number: Number | None, text: str) -> Til
 
 def name_of(title: str) -> str:
     """A title as the name of a row."""
-    return shortened(title, MAX_NAME_LENGTH)
+    return clipped(title, MAX_NAME_LENGTH)
 
 
 def brief_sections(*blocks: Table | Chart | Sum) -> tuple[Section, ...]:

@@ -13,6 +13,7 @@ from typing import Any
 
 from fireassay.errors import Interrupted, refuse
 from fireassay.instruments import encoder
+from fireassay.printable import some
 from fireassay.quality.rows import Asked, all_scored, bounded, write_answers, write_scores
 from fireassay.quality.scoring import scoring
 from fireassay.quality.scoring.items import Item
@@ -71,7 +72,7 @@ def _same_items(first: tuple[AnswerFile, Answers], other: tuple[AnswerFile, Answ
     what, which = next(((words, names) for words, names in unequal.items() if names), ("", []))
     if not which:
         return
-    named = ", ".join(repr(name) for name in which[:3]) + (" ..." if len(which) > 3 else "")
+    named = some(map(repr, which), 3)
     raise refuse(
         f"{first[0].path} and {other[0].path}",
         f"{what}: {len(which):,} ({named})",

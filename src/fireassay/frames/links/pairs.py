@@ -27,6 +27,7 @@ from fireassay.estimates.estimate import Absent, Estimate, Value
 from fireassay.estimates.format import count
 from fireassay.frames import per_launch
 from fireassay.frames.record_data import RecordData
+from fireassay.printable import some
 from fireassay.units import SECONDS
 
 if TYPE_CHECKING:
@@ -241,7 +242,7 @@ def classes(found: Matrix) -> Classes:
 
 
 def _some(pairs: Sequence[Pair]) -> str:
-    return ", ".join(f"{a} to {b}" for a, b in pairs[:5]) + (" ..." if len(pairs) > 5 else "")
+    return some((f"{a} to {b}" for a, b in pairs), 5)
 
 
 def _refused(reason: str) -> Classes:

@@ -114,7 +114,7 @@ def brief(view: View) -> tuple[Section, ...]:
     hosts = view.network.hosts[:MAX_HOSTS]
     rows = tuple(
         (
-            Words(text=answering.shortened(host, MAX_NAME_LENGTH)),
+            Words(text=answering.clipped(host, MAX_NAME_LENGTH)),
             *(_cell(view.value(metric, f"{host}{end}"), scale) for _, metric, end, scale in COLUMNS),
         )
         for host in hosts

@@ -12,7 +12,7 @@ from typing import Final
 
 from fireassay.estimates.format import count
 from fireassay.printable import one_line
-from fireassay.reports.answering import shortened
+from fireassay.reports.answering import clipped, shortened
 from fireassay.reports.page import (
     Answer,
     Block,
@@ -126,7 +126,7 @@ def _in_state(sheet: Sheet, state: str) -> list[Pitfall]:
 def _pitfall(pitfall: Pitfall) -> Bullet:
     finding = next(iter(pitfall.findings), None)
     text = finding.evidence if finding is not None else pitfall.reason
-    return Bullet(mark=FALLEN, title=shortened(pitfall.title, MAX_TITLE_LENGTH), text=shortened(one_line(text), MAX_EVIDENCE_LENGTH))
+    return Bullet(mark=FALLEN, title=clipped(pitfall.title, MAX_TITLE_LENGTH), text=shortened(one_line(text), MAX_EVIDENCE_LENGTH))
 
 
 def _next(sheet: Sheet) -> Iterator[Next]:

@@ -15,7 +15,7 @@ import polars as pl
 
 from fireassay.estimates.format import count, percent, reading, scale_for
 from fireassay.frames.record_data import RecordData
-from fireassay.reports.answering import noted_doubts, shortened
+from fireassay.reports.answering import clipped, noted_doubts
 from fireassay.reports.page import Answer, Blocks, Bullet, Bullets, Head, Line, Mark, Page, Prose, Section, Table, Words
 from fireassay.reports.page import Cell as TableCell
 from fireassay.reports.words import NO_OPERATOR
@@ -230,7 +230,7 @@ def _parts(ranks: Sequence[tuple[str, Mapping[str, Any]]], total: int) -> Table:
     scale = scale_for(SECONDS, [_step(rank) for _, rank in ranks])
     rows = tuple(
         (
-            Words(text=shortened(where, 24)),
+            Words(text=clipped(where, 24)),
             int(rank["rank"]),
             Words(text=reading(_step(rank), SECONDS, scale).removesuffix(scale.after)),
             *(_percent(share.get(key)) for key in shown),
@@ -251,7 +251,7 @@ def _largest(rank: Mapping[str, Any]) -> Iterator[Bullet]:
     what, rows = ("kernel", rank["kernels"]) if rank["on_device"] and rank["kernels"] else ("operator", rank["operators"])
     for row in sorted(rows, key=lambda row: -row["ns"])[:MAX_NAMES]:
         calls = count(row["calls"], "calls")
-        yield Bullet(title=reading(row["ns"] / 1e9, SECONDS), text=f"{what} {shortened(str(row['name']), MAX_NAME_LENGTH)} ({calls})")
+        yield Bullet(title=reading(row["ns"] / 1e9, SECONDS), text=f"{what} {clipped(str(row['name']), MAX_NAME_LENGTH)} ({calls})")
 
 
 def _traces(report: Mapping[str, Any]) -> Iterator[Line]:

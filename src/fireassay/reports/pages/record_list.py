@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from fireassay.estimates.format import count
-from fireassay.printable import one_line
+from fireassay.printable import one_line, some
 from fireassay.reports.page import Block, Bullet, Bullets, Case, Cell, Figure, Mark, Outcome, Page, Prose, Section, Table, Tone, heads
 
 Entries = Sequence[Mapping[str, Any]]
@@ -122,8 +122,7 @@ def _blocks(record: Mapping[str, Any]) -> tuple[Block, ...]:
     failure = FAILURES.get(record["unit"], "with wrong data")
     totals = f"{count(record['requests'], record['unit'])} ({record['failed']:,} {failure})"
     contents = totals if record["has_requests"] else "totals only, no requests"
-    more = " ..." if len(record["configurations"]) > CONFIGURATIONS else ""
-    configurations = ", ".join(record["configurations"][:CONFIGURATIONS]) + more
+    configurations = some(record["configurations"], CONFIGURATIONS)
     sentence = f"imported from {record['title']}: {contents} in {count(record['launches'], 'launches')} of {configurations}"
     pairs = [("contradiction in the file", text) for text in record["doubts"]] + [("not in the file", text) for text in record["missing"]]
     items = tuple(Bullet(title=title, text=one_line(text)) for title, text in pairs)

@@ -17,7 +17,7 @@ from fireassay.estimates.format import Scale, bracketed, count, percent, reading
 from fireassay.frames.per_launch import asked_to_count, counted, outliers, states
 from fireassay.frames.record_data import RecordData
 from fireassay.metrics.calls import TRIAL_CPU_TIME, TRIAL_MEMORY, TRIAL_TIME, starter_bytes
-from fireassay.reports.answering import noted_doubts, shortened
+from fireassay.reports.answering import clipped, noted_doubts, shortened
 from fireassay.reports.charts.model import Edge, Interval, intervals
 from fireassay.reports.page import Answer, Cell, Facts, Head, Line, Mark, Page, Section, Table, Tile, Tone, Words, heads, notes, number
 from fireassay.reports.page import Cell as TableCell
@@ -217,7 +217,7 @@ def brief(summaries: Sequence[Summary]) -> tuple[Section, ...]:
 def _named(summaries: Sequence[Summary]) -> list[tuple[str, Summary]]:
     """Several commands by their numbers in the headline."""
     several = len(summaries) > 1
-    return [(f"{i} {shortened(s.label, MAX_LABEL_LENGTH)}" if several else s.label, s) for i, s in enumerate(summaries, 1)]
+    return [(f"{i} {clipped(s.label, MAX_LABEL_LENGTH)}" if several else s.label, s) for i, s in enumerate(summaries, 1)]
 
 
 def _tiles(summaries: Sequence[Summary]) -> Iterator[Tile]:
@@ -260,7 +260,7 @@ def table(rows: Sequence[tuple[str, Value, Value, Value]]) -> Table:
             scale = scale_for(unit, known)
             heads.append(Head(text=f"{name}, {scale.label}"))
             columns.append([number(value, scale, bare=True) for value in values])
-    names = [f"{index} {shortened(label, MAX_LABEL_LENGTH)}" if len(rows) > 1 else "" for index, (label, *_) in enumerate(shown, 1)]
+    names = [f"{index} {clipped(label, MAX_LABEL_LENGTH)}" if len(rows) > 1 else "" for index, (label, *_) in enumerate(shown, 1)]
     cells = tuple((Words(text=name), *(column[index] for column in columns)) for index, name in enumerate(names))
     left = (f"{count(len(rows) - MAX_ROWS, 'more commands')}: --full",) if len(rows) > MAX_ROWS else ()
     return Table(name="times", heads=tuple(heads), rows=cells, inline=True, notes=left)

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from fireassay.errors import Problem
+from fireassay.printable import some
 from fireassay.spec.explain import did_you_mean
 from fireassay.spec.tables.cells import Table, count_in, number, plain, speaks_of_workers
 from fireassay.spec.tables.headings import GIVEN, SECONDS, Heading, as_given, heading, looks_like
@@ -157,8 +158,7 @@ def _workers_from_cells(table: Table, columns: Columns) -> list[str]:
 
 
 def _shown(cells: Sequence[str]) -> str:
-    different = list(dict.fromkeys(cells))
-    return ", ".join(different[:MAX_SHOWN]) + (" ..." if len(different) > MAX_SHOWN else "")
+    return some(dict.fromkeys(cells), MAX_SHOWN)
 
 
 def _missing(table: Table, columns: Mapping[str, Column]) -> Iterator[Problem]:

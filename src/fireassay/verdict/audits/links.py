@@ -11,6 +11,7 @@ from fireassay.estimates.format import count, number, show
 from fireassay.frames.links.network_probe import BACK, busbw, by, grown, hosts, lacks, readings, ways
 from fireassay.frames.record_data import RecordData
 from fireassay.metrics.metric import Results
+from fireassay.printable import some
 from fireassay.verdict.audits.audit import Audits
 from fireassay.verdict.types import Finding, Severity
 
@@ -67,7 +68,7 @@ def _collective_finding(of: Mapping[str, object], seen: Mapping[int, tuple[str, 
     calls = rows.filter(pl.col("wrong") > 0).select("launch", "group", "call").unique().height
     in_place = " in place" if of["in_place"] else ""
     where = "rank" if len(ranks) == 1 else "ranks"
-    listed = ", ".join(map(str, ranks[:MAX_NAMED])) + (" ..." if len(ranks) > MAX_NAMED else "")
+    listed = some(ranks, MAX_NAMED)
     evidence = (
         f"{of['op']}{in_place} of {of['bytes']} bytes of {of['dtype']} on {of['size']} ranks gave wrong data in {count(calls, 'timed calls')}; in the "
         f"first (launch {rows['launch'][0]}, call {rows['call'][0]}) on {where} {listed}: {explained(seen, int(str(of['size'])))}, "

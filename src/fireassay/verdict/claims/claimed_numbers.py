@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterable, Mapping
 
 from fireassay.estimates.format import given
+from fireassay.printable import some
 from fireassay.spec.claim import Claim, Number
 from fireassay.verdict.claims.stated.gains import COUNTS, workers_factor
 from fireassay.verdict.claims.stated.kinds import is_collective, is_cost, is_energy, is_relative, is_speed, unit_of
@@ -152,5 +153,5 @@ def unsaid(rule: str, where: Iterable[Number], what: str, remedy: str, *needs: s
     labels = [number.label for number in where]
     if not labels:
         return ()
-    named = ", ".join(labels[:3]) + (" ..." if len(labels) > 3 else "")
+    named = some(labels, 3)
     return (found(rule, "note", None, f"the claim does not say {what} ({named})", remedy, *needs),)

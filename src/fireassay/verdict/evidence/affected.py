@@ -9,7 +9,7 @@ findings must not be added or multiplied.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 
 import polars as pl
 
@@ -17,6 +17,7 @@ from fireassay.estimates.estimate import Estimate
 from fireassay.estimates.format import bracketed, given
 from fireassay.frames.record_data import RecordData
 from fireassay.metrics.metric import Results
+from fireassay.printable import some as some
 
 MAX_NAMED = 8  # launches named in a finding
 
@@ -37,14 +38,8 @@ def most(hit: int, whole: int) -> bool:
 def in_launches(launches: Iterable[int]) -> str:
     """ "launch 3", "launches 0, 2"."""
     numbers = sorted(set(launches))
-    shown = ", ".join(map(str, numbers[:MAX_NAMED])) + (" ..." if len(numbers) > MAX_NAMED else "")
+    shown = some(numbers, MAX_NAMED)
     return f"launch {shown}" if len(numbers) == 1 else f"launches {shown}"
-
-
-def some(names: Sequence[str], shown: int = 3) -> str:
-    """ "a, b, c and 2 more"."""
-    more = len(names) - shown
-    return ", ".join(names[:shown]) + (f" and {more} more" if more > 0 else "")
 
 
 MIN_SHARE = 0.10  # of the step; less is not worth tuning
