@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import accumulate
 from typing import Final
 
 from fireassay.estimates.format import count
@@ -43,7 +44,6 @@ FALLEN: Final = Mark(word="fallen into", tone="bad")
 MAX_TOLD: Final = 7  # pitfalls with their evidence; others are named
 MAX_EVIDENCE_LENGTH: Final = 110  # characters: two lines
 MAX_TITLE_LENGTH: Final = 24
-MAX_LIST: Final = 200
 MEASURE: Final = "To measure in the same launches"
 OTHERWISE: Final = "To settle pitfalls that could not be examined, state these; if they are unknown, measure them too"
 
@@ -110,10 +110,12 @@ def brief(sheet: Sheet) -> Iterator[Section]:
     """A line for each pitfall with its evidence; what was not said is one list."""
     fallen = _in_state(sheet, "fallen into")
     items = [_pitfall(pitfall) for pitfall in fallen[:MAX_TOLD]]
-    if further := fallen[MAX_TOLD:]:
+    fitting = sum(total <= MAX_TOLD * MAX_EVIDENCE_LENGTH for total in accumulate(len(item.text) for item in items))
+    items = items[: max(1, fitting)]
+    if further := fallen[len(items) :]:
         items.append(Bullet(mark=FALLEN, title="also", text=", ".join(pitfall.title for pitfall in further)))
     if unseen := _in_state(sheet, "not examined"):
-        text = shortened(", ".join(pitfall.title for pitfall in unseen), MAX_LIST)
+        text = ", ".join(pitfall.title for pitfall in unseen)
         items.append(Bullet(mark=Mark(word="not said", tone="open"), title=UNSEEN[sheet.kind], text=text))
     if items:
         yield Section(key="brief-pitfalls", title="", role="answer", content=(Bullets(items=tuple(items)),))
