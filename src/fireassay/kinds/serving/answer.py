@@ -274,11 +274,21 @@ def _tile(view: View, dimension: str) -> Tile:
             title=title, mark=mark("NOT_MEASURED", "not asked"), text=UNASKED.get(dimension, "It was not asked for."), target=target
         )
     cells = {row.column.key: row.cells[dimension] for row in view.vector}
-    marks = tuple(mark(cells[column.key].status, column.label, cells[column.key].sentence) for column in view.columns)
+    short = _without_common([column.label for column in view.columns])
+    marks = tuple(
+        mark(cells[column.key].status, word, cells[column.key].sentence) for column, word in zip(view.columns, short, strict=True)
+    )
     big, small = _big(view, dimension)
     picked = cells.get(view.recommended or "")  # a load beyond the recommended one may fail
     status, text = (mark(picked.status), shortened(picked.sentence)) if picked else (line.mark, line.text)
     return Tile(title=title, mark=status, text=text, big=big, small=small, marks=marks, target=target)
+
+
+def _without_common(labels: Sequence[str]) -> list[str]:
+    """Labels without the words that all of them have: "a 4" of "a, 4 in flight"."""
+    words = [label.replace(",", "").split() for label in labels]
+    common = set.intersection(*map(set, words)) if len(words) > 1 else set()
+    return [" ".join(word for word in several if word not in common) or label for several, label in zip(words, labels, strict=True)]
 
 
 def _big(view: View, dimension: str) -> tuple[str, str]:

@@ -10,12 +10,14 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from html import escape
-from itertools import groupby
+from itertools import groupby, pairwise
 from typing import Final
 
 from fireassay.printable import printable
 from fireassay.reports.charts.model import Area, Axis, Band, Bar, Box, Chart, Dot, Drawn, Label, Line, Panel, Point, Reading, Rule
+from fireassay.reports.writers.support import labels
 from fireassay.reports.writers.support.rows import in_rows
 
 TOP: Final = 26  # pixels above a plot, for its title
@@ -94,8 +96,28 @@ class _Frame:
         self._bottom = self._top + self._plot
         self._left, self._right = _insets(panel)
         self.cut = False
+        self._labelled: list[labels.Box] = []
         points = sum(isinstance(mark, Point) for mark in panel.marks)
         self._stops = points <= MAX_STOPS
+
+    @cached_property
+    def _lines(self) -> list[labels.Segment]:
+        """What may cross a label: the lines of the panel."""
+        drawn = [mark.points for mark in self.panel.marks if isinstance(mark, Line)]
+        ends = [((x, y), (to_x, to_y)) for points in drawn for (x, y), (to_x, to_y) in pairwise(points)]
+        return [(self.x(x), self.y(y), self.x(to_x), self.y(to_y)) for (x, y), (to_x, to_y) in ends if y is not None and to_y is not None]
+
+    @cached_property
+    def _spots(self) -> list[labels.Box]:
+        """What may touch a label: the points with their intervals, and the dots."""
+        return [self._spot(mark) for mark in self.panel.marks if isinstance(mark, (Point, Dot))]
+
+    def _spot(self, mark: Point | Dot) -> labels.Box:
+        x, y = self.x(mark.x), self.y(mark.y)
+        if isinstance(mark, Dot):
+            return labels.Box(x=x, y=y, left=mark.shift - 4.0, right=mark.shift + 4.0, top=-4.0, bottom=4.0)
+        low, high = (mark.y if end is None else end for end in (mark.low, mark.high))
+        return labels.Box(x=x, y=y, left=-6.0, right=6.0, top=min(-6.0, self.y(high) - y), bottom=max(6.0, self.y(low) - y))
 
     def readings(self) -> Iterator[Reading]:
         """What the marks say."""
@@ -189,8 +211,11 @@ class _Frame:
     def _value(self, mark: Point, x: float, y: float) -> str:
         if not mark.label:
             return ""
-        across, anchor = (10, "start") if x < LEFTMOST else (-10, "end")
-        text = f'<text class="v" x="{across}" y="4" text-anchor="{anchor}">{escape(mark.label)}</text>'
+        room = labels.placed(
+            mark.label, self._spot(mark), self._lines, [*self._spots, *self._labelled], right_first=x < LEFTMOST, height=self._bottom
+        )
+        self._labelled.append(room.box)
+        text = f'<text class="v" x="{room.across:g}" y="{room.down:.3g}" text-anchor="{room.anchor}">{escape(mark.label)}</text>'
         return f'<svg x="{x:.2f}%" y="{y:.1f}" overflow="visible">{text}</svg>'
 
     def _upright(self, mark: Point, x: float) -> str:
