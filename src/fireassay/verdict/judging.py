@@ -72,21 +72,21 @@ def nothing_to_pick(why: str) -> Callable[[Evidence, Vector], tuple[Recommendati
     return lambda evidence, vector: (Recommendation(goal="recommended", configuration=None, sentence=why),)
 
 
+# Gates on the correctness of the result; the others judge whether it is worth its cost.
+RESULT_GATES = ("quality", "recovery")
+
+
 def forced(findings: Sequence[Finding], gates: Sequence[GateResult] = ()) -> Status | None:
-    """INVALID: an audit found the record inadmissible. FAIL: the result is wrong, or a fault was not survived.
+    """INVALID: an audit found the record inadmissible. FAIL: a result is wrong or degraded, or a fault was not survived, at any configuration.
 
     None: the numbers decide.
     """
     severities = {finding.severity for finding in findings}
     if "invalid" in severities:
         return "INVALID"
-    if "fail" in severities or any(gate.gate == "recovery" and gate.status == "FAIL" for gate in gates):
+    if "fail" in severities or any(gate.gate in RESULT_GATES and gate.status == "FAIL" for gate in gates):
         return "FAIL"
     return None
-
-
-# Gates on the correctness of the result; the others judge whether it is worth its cost.
-RESULT_GATES = ("quality", "recovery")
 
 
 def admissible(configuration: str, findings: Sequence[Finding], gates: Sequence[GateResult]) -> Status:

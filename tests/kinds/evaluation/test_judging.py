@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from fireassay.estimates.estimate import Estimate
+from fireassay.exit_codes import EXIT_OF_STATUS
 from fireassay.verdict.judge import judge
 from tests.answered import choices, rows, scored
 
@@ -60,6 +61,7 @@ def test_the_change_of_every_side_is_told_without_a_margin_too(tmp_path: Path) -
     ):
         assert told in verdict.sentence
     limited = judge(scored(tmp_path / "limited", answers, margin=0.02)).verdict
+    assert EXIT_OF_STATUS[limited.status] == 1  # one side is degraded, though another is held
     assert {gate.configuration: gate.status for gate in limited.gates} == {
         "answers=equal": "PASS",
         "answers=near": "INCONCLUSIVE",

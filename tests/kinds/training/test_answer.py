@@ -80,6 +80,13 @@ def test_no_gain_names_the_counts_and_the_gate_that_they_miss() -> None:
 def test_a_loss_of_quality_is_named_as_such() -> None:
     said = answer(viewed(good(levels=(1, 2), right={2: 10})))
     assert said.headline == "keep 1 worker; 2 workers do not hold accuracy"
+    assert said.mark.word == "fail"
+
+
+def test_a_loss_of_quality_comes_before_the_count_that_pays() -> None:
+    said = answer(viewed(good(levels=(1, 2, 4), right={4: 10})))
+    assert said.headline.startswith("accuracy degraded with 4 workers; use 2 workers")
+    assert said.mark.word == "fail"
 
 
 def test_an_undecided_count_gets_a_command_that_decides_it() -> None:

@@ -80,6 +80,8 @@ def _headline(view: View) -> str:
         return f"no number counts: {_first(view, 'invalid') or view.meaning}"
     if wrong := _first(view, "fail"):
         return f"wrong: {wrong}"
+    if lost := next((gate for gate in view.gates if gate.gate in ("quality", "recovery") and gate.status == "FAIL"), None):
+        return lost.sentence
     picked = next((column for column in view.columns if column.key == view.recommended), None)
     if picked is not None:
         where = f"{picked.group} up to {picked.brief}" if picked.group else f"up to {picked.label}"
@@ -87,7 +89,7 @@ def _headline(view: View) -> str:
     if view.status == "MEASURED":
         return f"{_most(view)}; no objective was asked for"
     if view.status == "FAIL":
-        return next((gate.sentence for gate in view.gates if gate.gate == "recovery" and gate.status == "FAIL"), _none_passes(view))
+        return _none_passes(view)
     open_ = [gate for gate in view.gates if gate.status in ("INCONCLUSIVE", "NOT_MEASURED")]
     if open_ and view.load.attainment is not None:
         keys = list(dict.fromkeys(gate.configuration for gate in open_))

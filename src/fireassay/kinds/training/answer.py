@@ -78,7 +78,10 @@ def _headline(view: View) -> str:
         told = next((row.sentence for row in view.recommendations if row.goal == "recommended"), view.sentence)
         return answering.shortened(told)
     if picked.key != view.base:
-        return f"use {picked.label}{_times(view, picked)}"
+        lost = {gate.configuration for gate in view.gates if gate.gate == "quality" and gate.status == "FAIL"}
+        degraded = [column for column in view.columns if column.key in lost]
+        before = f"{view.quality_metric} degraded with {_numbers(degraded)}; " if degraded else ""
+        return f"{before}use {picked.label}{_times(view, picked)}"
     if len(view.columns) == 1:
         return f"{picked.label} measured alone{_base_time(view)}"
     if view.status == "INCONCLUSIVE":

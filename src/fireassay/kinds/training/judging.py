@@ -1,6 +1,6 @@
 """What is the verdict on a training?
 
-INVALID (an audit found the record inadmissible) > FAIL (distribution gave a wrong result, a fault was not survived, or the
+INVALID (an audit found the record inadmissible) > FAIL (distribution gave a wrong or degraded result, a fault was not survived, or the
 required worker count is not admissible) > INCONCLUSIVE (nothing can be recommended on this evidence, or only the base while a
 larger count is undecided) > NO_GAIN (the base is recommended, every other count is decided against) > GAIN (a larger count is
 recommended).  PASS: the required count is admissible, or the only one that was measured passes its gates; MEASURED: it had none.
@@ -231,6 +231,9 @@ def _failure(
     wrong = [finding for finding in findings if finding.severity == "fail"]
     if wrong:
         return "; ".join(f"{f.configuration}: {f.evidence}" for f in wrong)
+    of_result = ("correctness", "reliability")
+    if degraded := [f"{name}: {row[one].sentence}" for name, row in vector.items() for one in of_result if row[one].status == "FAIL"]:
+        return "; ".join(degraded)
     required = measured.experiment.gates.required_workers
     required_name = None if required is None else configuration_name(required)
     examined = (
