@@ -39,19 +39,13 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("base", metavar="BASE", help="the commit to compare the working tree with: origin/main, a tag, a hash")
     add("experiment", nargs="?", metavar="FILE", help="an experiment file in place of a command")
-    add("--margin", type=share, metavar="SHARE", help="the largest tolerable slowdown: 5%% or 0.05 (default: 5%%)")
-    add("--merge-base", action="store_true", help="compare with the commit where this branch left BASE")
-    add(
-        "--setup",
-        action="append",
-        default=[],
-        metavar="LINE",
-        help="a shell line run once in each tree before it is measured; may be repeated",
-    )
+    add("--margin", type=share, metavar="SHARE", help="largest tolerable slowdown: 5%% (default) or 0.05")
+    add("--merge-base", action="store_true", help="with the commit where this branch left BASE")
+    add("--setup", action="append", default=[], metavar="LINE", help="a shell line run in each tree beforehand; repeatable")
     add_accept(parser)
-    add("--budget", default=BUDGET, metavar="TIME", help="time for more pairs than the first 6 (5m); a suspicion may take it once more")
+    add("--budget", default=BUDGET, metavar="TIME", help="for more than 6 pairs (5m); a suspicion takes as long again")
     add("--pairs", type=int, metavar="N", help="measure exactly so many pairs, whatever they show")
-    add("--primary", metavar="METRIC", help="what decides: trial_time (default), trial_cpu_time, trial_memory; of a training its own")
+    add("--primary", metavar="METRIC", help="what decides: trial_time, or trial_cpu_time")
     add("--shell", action="store_true", help=f"the command is a line of {SHELL}")
     of_verb.declare(parser, of_verb.flags_of("gate"))
     add_root(parser, "where the records are made, in its folder gates (default: records)")
@@ -270,8 +264,8 @@ VERB = Verb(
     description="""Is the working tree slower than its base? Both codes run in turn, in random order, until that is decided.
 
     assay gate origin/main -- python work.py
-    assay gate origin/main --margin 3% --setup 'make build' -- ./work --fast
-    assay gate origin/main --accept improvement,inconclusive --junit gate.xml --markdown "$GITHUB_STEP_SUMMARY" -- python work.py
+    assay gate origin/main --margin 3% --setup make -- ./work --fast
+    assay gate origin/main --accept inconclusive --junit gate.xml -- ./work
     assay gate v1.2 gate.toml                           an experiment's file
     assay gate origin/main --workers 2 -- train.py      a training's script
 
@@ -283,12 +277,7 @@ gates pass. What is installed with pip install -e runs from each tree; what --se
 Exit codes: 0 no slowdown beyond the margin, 1 slower, 2 bad input, 3 not comparable, 4 undecided, 5 the command failed, 8 faster.""",
     add_arguments=_add_arguments,
     run=_run,
-    usual={
-        "judge": ("--margin", "--accept", "--primary"),
-        "trees": ("--merge-base", "--setup"),
-        "measure": ("--budget", "--pairs", "--shell", "--workers"),
-        "write": ("--junit",),
-    },
+    usual={"judge": ("--margin", "--accept", "--primary"), "trees": ("--merge-base", "--setup"), "measure": ("--budget", "--pairs")},
     exits={0: "no slowdown beyond the margin", 1: "slower", 3: "not comparable", 4: "undecided", 5: "the command failed", 8: "faster"},
     tables=True,
 )
