@@ -76,6 +76,11 @@ def test_steps_of_the_warm_up_are_marked_and_left_out(record: fireassay.Record) 
     assert every.filter(~pl.col("warm_up")).drop("warm_up").equals(record.steps())
 
 
+def test_a_record_without_steps_says_which_tables_it_has() -> None:
+    with pytest.raises(SpecError, match=r"without steps.*launches, arrivals, requests"):
+        fireassay.open(GOOD.parent / "engines").steps()
+
+
 def test_the_metrics_are_tidy_and_an_absent_number_is_null_with_its_reason(record: fireassay.Record) -> None:
     frame = record.metrics
     absent, known = frame.filter(pl.col("reason").is_not_null()), frame.filter(pl.col("reason").is_null())

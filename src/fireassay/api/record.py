@@ -223,9 +223,15 @@ class Record:
 
         Raises:
             RecordError: it is damaged.
+            SpecError: nothing in it was done in steps; the message names the tables that it has.
         """
         measured = self._side.measured
-        return measured.timed_steps if warm_up else measured.steady_steps
+        steps = measured.timed_steps if warm_up else measured.steady_steps
+        if steps.is_empty() and "steps" not in self.tables:
+            raise refuse(
+                "steps()", "a record without steps", f"record.table(NAME), NAME one of {', '.join(self.tables)}", source="the record"
+            )
+        return steps
 
     def judge(self) -> Verdict:
         """The verdict, as `assay report` gives it.
