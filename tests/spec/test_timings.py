@@ -80,6 +80,7 @@ def test_a_spreadsheet_s_byte_order_mark_is_no_problem(tmp_path: Path) -> None:
         ("seconds\n1\n", "row 1", "seconds", ""),
         ("workers,secnods\n1,2\n", "row 1", "workers, secnods", "Did one column mean seconds?"),
         ("p,s,nodes\n1,2,3\n", "row 1", "p and nodes, which both say workers", "Leave one out."),
+        ("p,s,s\n1,2,3\n", "row 1", "s and s#2, which both say the time", '--use "s"'),
         ("p,s,step_s\n1,2,3\n", "row 1", "s and step_s, which both say the time", "Leave one out."),
         ("p,s,$/h,usd_per_node_hour\n1,2,3,4\n", "row 1", "$/h and usd_per_node_hour, which both say the price", ""),
         ("p,s\n1,fast\n", "row 2, column seconds", '"fast"', ""),
