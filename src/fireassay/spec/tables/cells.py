@@ -17,7 +17,7 @@ import io
 import itertools
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, Literal
 
 from fireassay.errors import refuse
@@ -146,20 +146,25 @@ def _worth(line: str, separator: str) -> tuple[int, int]:
 
 
 def _upright(table: Table) -> Table:
-    """Transpose a table whose header holds the worker counts."""
+    """Transpose a table whose header holds the worker counts; a heading that stands twice gets a number: "seconds", "seconds#2"."""
     first, *counts = table.header
     known = heading(first)
     of_workers = known is not None and known.meaning == "workers"
     plainly = of_workers and all(PLAIN.fullmatch(count.strip()) for count in counts)
     in_words = (of_workers or known is None) and all(speaks_of_workers(count) and count_in(count) is not None for count in counts)
     if len(counts) < 2 or not (plainly or in_words):
-        return table
+        return replace(table, header=_told_apart(table.header))
     names = (first if of_workers else "workers", *(cells[0] for _, cells in table.rows))
     rows = [
         (index + 2, (count, *(cells[index + 1] if index + 1 < len(cells) else "" for _, cells in table.rows)))
         for index, count in enumerate(counts)
     ]
-    return Table(header=names, rows=tuple(rows), separator=table.separator)
+    return Table(header=_told_apart(names), rows=tuple(rows), separator=table.separator)
+
+
+def _told_apart(header: Cells) -> Cells:
+    before = (header[:index].count(name) if name.strip() else 0 for index, name in enumerate(header))
+    return tuple(f"{name.rstrip()}#{times + 1}" if times else name for name, times in zip(header, before, strict=True))
 
 
 PLAIN: Final = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")

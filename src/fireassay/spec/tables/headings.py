@@ -89,6 +89,7 @@ class Heading:
 
 def heading(name: str) -> Heading | None:
     """The meaning of a heading; None: unknown."""
+    name = re.sub(r"(?<=\S)#\d+$", "", name)  # "seconds#2": the second one of that name
     text = _plain(name)
     if (symbol := _SYMBOL.fullmatch(text)) is not None:
         return Heading(meaning={"s": "speedup", "e": "efficiency", "t": "seconds"}[symbol[1]], unit_said=symbol[1] != "t")
