@@ -6,6 +6,7 @@ import math
 import re
 import shlex
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Final
 
 from fireassay.estimates.estimate import Estimate
@@ -34,6 +35,8 @@ MAX_DOUBT_LENGTH: Final = 115  # characters of one doubt
 PERCENT: Final = Scale(factor=100.0, after=" %")
 MAX_NAME_LENGTH: Final = 26  # characters of a name beside a plot
 DECIDES: Final = Mark(word="decides", tone="gain")
+MEASURING: Final = ("run", "load", "profile", "resume")  # verbs that do a record's work again
+WITH_COMMAND: Final = re.compile(r"(.+) with `(assay resume)`")  # a remedy that is a command on the record
 ENOUGH: Final = 5  # launches, as the audit `launches` demands
 MAX_DOUBTS: Final = 2  # told; others are counted
 
@@ -152,6 +155,11 @@ def short(view: View) -> str:
     return view.record.rsplit("-", 1)[-1] or view.record
 
 
+def named(view: View) -> str:
+    """The record as a word of a command."""
+    return shlex.quote(view.again.record or short(view))
+
+
 def timed(view: View) -> int:
     """The timed launches of each configuration that ended well, if all have the same number; else the smallest."""
     counted = [launch.configuration for launch in view.launches if launch.role == "timed" and launch.status == "ok"]
@@ -167,7 +175,21 @@ def launches_words(view: View, of: str = "configuration") -> str:
 def remedies(view: View, severities: Iterable[str]) -> tuple[Next, ...]:
     """What the gravest finding asks for."""
     groups = [group for group in grouping.findings(view) if group.severity in severities and group.remedy]
-    return (Next(reason=groups[0].remedy),) if groups else ()
+    if not groups:
+        return ()
+    if found := WITH_COMMAND.fullmatch(groups[0].remedy):
+        return (Next(reason=found[1], command=f"{found[2]} {named(view)}"),)
+    return (Next(reason=groups[0].remedy),)
+
+
+def runnable(view: View, step: Next) -> Next:
+    """The step with a command only if the record's work can be done again; of an engine that has ended, says so."""
+    if step.command.split(" ")[1:2] and step.command.split(" ")[1] in MEASURING:
+        if view.again.gone:
+            return Next(reason=f"{step.reason}; not possible from here: {view.again.gone}")
+        if view.again.silent:
+            return replace(step, reason=f"{step.reason}, once the engine runs again ({view.again.silent} now)")
+    return step
 
 
 # ---- of a change, in per cent with its interval ----------------------------------------------------------------------

@@ -198,6 +198,15 @@ class Fact:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Again:
+    """What a command about the record needs, and lacks by now."""
+
+    record: str = ""  # the words by which a verb finds it; empty: the end of its id
+    gone: str = ""  # why its work cannot be done again: "train.py is no longer there"
+    silent: str = ""  # "nothing answers at http://localhost:8000"
+
+
+@dataclass(frozen=True, kw_only=True)
 class View:
     """Everything that any report shows."""
 
@@ -242,6 +251,7 @@ class View:
     wanted: tuple[str, ...] = DIMENSIONS  # the requested dimensions
     unasked: tuple[str, ...] = ()  # what the experiment asks nothing about, in words: "reliability", "energy"
     evaluation: EvaluationRows | None = None  # of an evaluation
+    again: Again = Again()
     timing: tuple[Fact, ...] = ()  # of a record that times a command or a function: the basis of its time
 
     @cached_property

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from fireassay import catalog
+from fireassay.api.again import again
 from fireassay.cli.support.bar import bar
 from fireassay.cli.support.output import JSON, WRITERS, Output, emit, plain_stdout, shown
 from fireassay.errors import AssayError, RecordError
@@ -76,7 +77,7 @@ def judged(path: Path) -> tuple[View, Status]:
     with judged_from(path), bar("judging") as advance:
         measured = from_record(open_record(path))
         judgement = judge(measured, advance)
-        return build(measured, judgement), judgement.verdict.status
+        return replace(build(measured, judgement), again=again(path, measured)), judgement.verdict.status
 
 
 def judge_and_show(path: Path, arguments: argparse.Namespace) -> int:

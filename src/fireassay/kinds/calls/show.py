@@ -15,12 +15,13 @@ from fireassay.reports import answering
 from fireassay.reports.answering import noted_doubts
 from fireassay.reports.build_view import KindView, metric_row, overhead, requested
 from fireassay.reports.charts.of_view import Draw
-from fireassay.reports.page import Answer, Line, Section
+from fireassay.reports.page import Answer, Line, Next, Section
 from fireassay.reports.pages import record
 from fireassay.reports.pages.record_sheets import sheets
 from fireassay.reports.pages.results import LAUNCH_VALUES, Paper, results, sentence
 from fireassay.reports.pages.timing import lines, summary, table
 from fireassay.reports.view import Fact, View
+from fireassay.verdict.gates.gate import MIN_LAUNCHES
 from fireassay.verdict.judge import Judgement
 from fireassay.verdict.phrases import launch_words
 
@@ -66,9 +67,17 @@ def answer(view: View) -> Answer:
         mark=answering.mark(view.status),
         headline=_headline(view),
         lines=() if invalid else tuple(_lines(view)),
-        next=answering.remedies(view, ("invalid",)) if invalid else (),
+        next=answering.remedies(view, ("invalid",)) if invalid else _next(view),
         record=answering.record_line(view, answering.launches_words(view)),
     )
+
+
+def _next(view: View) -> tuple[Next, ...]:
+    """Enough launches; nothing of a function, which a program of the user's calls."""
+    if view.status != "INCONCLUSIVE" or answering.timed(view) >= MIN_LAUNCHES or view.measured.experiment.workload.runner != "command":
+        return ()
+    reason = "the same with enough launches for an interval"
+    return (Next(reason=reason, command=f"assay run {answering.named(view)} --launches {answering.ENOUGH}"),)
 
 
 def brief(view: View) -> tuple[Section, ...]:

@@ -7,7 +7,6 @@ operations get a row each, at their largest size.  On the page a table for each 
 from __future__ import annotations
 
 import json
-import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
@@ -259,7 +258,7 @@ def _next(view: View) -> tuple[Next, ...]:
     if view.status in ("INVALID", "FAIL"):
         return answering.remedies(view, (view.status.lower(),))
     if view.status == "INCONCLUSIVE" and 0 < answering.timed(view) < MIN_LAUNCHES:
-        command = f"assay run {shlex.quote(answering.short(view))} --launches {RELIABLE}"
+        command = f"assay run {answering.named(view)} --launches {RELIABLE}"
         return (Next(reason="the same with enough launches for an interval", command=command),)
     return ()
 

@@ -138,16 +138,15 @@ def _low(row: HeldRow) -> float:
 
 
 def _next(view: View) -> tuple[Next, ...]:
-    """INVALID or FAIL: what the finding asks for.  Undecided: how many items would decide.  Else the items that changed."""
+    """INVALID or FAIL: what the finding asks for, else the items that got worse.  Undecided: how many items would decide."""
     if view.status in ("INVALID", "FAIL") and (remedies := answering.remedies(view, ("invalid", "fail"))):
         return remedies
-    worst, record = _deciding(view), answering.short(view)
+    worst = _deciding(view)
     if worst is not None and worst.status == "INCONCLUSIVE" and (more := worst.needed or worst.as_seen):
         truth = "nothing changed" if worst.needed else "the true change is the one that was seen"
         return (Next(reason=f"{count(worst.items, 'items')} now, about {_rough(more)} decide with 80 % probability if {truth}"),)
-    if worst is not None and (worst.worse or worst.better) and not worst.why:
-        flips = f"{worst.worse:,} worse and {worst.better:,} better of {count(worst.items, 'items')}"
-        return (Next(reason=f"look at the items that changed, {flips}", command=f"assay report {record} --html"),)
+    if view.status == "FAIL" and worst is not None and worst.worse:
+        return (Next(reason=f"look at the {count(worst.worse, 'items')} that got worse of {worst.items:,}; the HTML page lists them"),)
     return answering.remedies(view, ("invalid", "fail", "warning"))
 
 

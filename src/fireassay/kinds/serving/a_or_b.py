@@ -7,7 +7,6 @@ outcome of that comparison, and only stand where the record passes; else the rec
 from __future__ import annotations
 
 import math
-import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Final
@@ -179,11 +178,10 @@ def _quality(rivals: AOrB) -> Iterator[Line]:
 
 
 def _next(view: View, rivals: AOrB) -> tuple[Next, ...]:
-    record = shlex.quote(answering.short(view))
     if rivals.change is not None and rivals.change.outcome == "inconclusive" and not view.foreign:
         launches = max(rivals.change.launches_needed or 0, 2 * answering.timed(view))
-        return (Next(reason="decide with more launches", command=f"assay load {record} --launches {launches}"),)
-    return (Next(reason="chart of tokens/s per replica against one user's", command=f"assay report {record} --html"),)
+        return (Next(reason="decide with more launches", command=f"assay load {answering.named(view)} --launches {launches}"),)
+    return ()
 
 
 # ---- tables ----------------------------------------------------------------------------------------------------------

@@ -6,7 +6,7 @@ next: the command keeps every condition but the one that it changes.  The status
 
 from __future__ import annotations
 
-import shlex
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Final
@@ -330,11 +330,23 @@ def steps(view: View, *, streamed: bool) -> tuple[Next, ...]:
     if view.load.attainment is None:
         limits = STREAM_OBJECTIVES if streamed else WHOLE_OBJECTIVES
         return (_again(view, "say what a good request is, to learn the largest good load", f"--slo {limits}"),)
-    return _undecided(view) or _limit(view)
+    return _unseen(view) or _undecided(view) or _limit(view)
 
 
 def _again(view: View, reason: str, flags: str) -> Next:
-    return Next(reason=reason, command=f"assay load {shlex.quote(answering.short(view))} {flags.strip()}")
+    return Next(reason=reason, command=f"assay load {answering.named(view)} {flags.strip()}")
+
+
+def _unseen(view: View) -> tuple[Next, ...]:
+    """A longer load where no request was due in the measured part."""
+    absent = [column for column in view.columns if isinstance(view.value(SLO_ATTAINMENT.name, column.key), Absent)]
+    if not absent or view.recommended is not None:
+        return ()
+    rates = [column.load for column in absent if column.load] if view.load_word == "rate" else []
+    if not rates:
+        return (Next(reason="let each load last longer than its requests take (--duration)"),)
+    seconds = math.ceil(NEEDED / min(rates))
+    return (_again(view, f"let {NEEDED:,} requests fall due at the smallest rate", f"--duration {seconds}s"),)
 
 
 def _undecided(view: View) -> tuple[Next, ...]:

@@ -7,7 +7,6 @@ faster, and a line per other dimension that was asked for.  A wrong result shows
 from __future__ import annotations
 
 import math
-import shlex
 import statistics
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -24,7 +23,7 @@ from fireassay.metrics.training.lost_time import NAMES, part_of
 from fireassay.metrics.training.scaling import SPEEDUP
 from fireassay.metrics.training.time import STEP_TIME, STEP_TIME_MEAN, WALL_TIME
 from fireassay.reports import answering
-from fireassay.reports.answering import cell, doubts, mark, short, standing
+from fireassay.reports.answering import cell, doubts, mark, standing
 from fireassay.reports.charts.model import Edge, Interval, intervals
 from fireassay.reports.page import Answer, Cell, Chart, Head, Line, Mark, Next, Number, Part, Section, Sum, Table, Tile, Words
 from fireassay.reports.view import Column, View
@@ -386,7 +385,7 @@ def _launches(view: View) -> str:
 
 def _next(view: View) -> tuple[Next, ...]:
     """The one command that helps most."""
-    record = shlex.quote(short(view))
+    record = answering.named(view)
     if view.status == "INVALID":
         return answering.remedies(view, ("invalid",))
     if _wrong(view):

@@ -14,7 +14,7 @@ from fireassay import catalog
 from fireassay.estimates.format import count
 from fireassay.metrics.metric import ALL
 from fireassay.reports import grouping
-from fireassay.reports.answering import TONES
+from fireassay.reports.answering import TONES, runnable
 from fireassay.reports.page import (
     Answer,
     Block,
@@ -53,6 +53,7 @@ def page(view: View) -> Page:
     """The page of a judged record."""
     sections: Callable[[View], Sections] = catalog.part("kinds", view.kind.name, "show", "page")
     answer: Callable[[View], Answer] | None = catalog.part("kinds", view.kind.name, "show", "answer", None)
+    made = answer(view) if answer is not None else None
     cost = f" {view.kind.own_cost}: {'; '.join(grouping.costs(view))}." if view.kind.chooses else ""
     return Page(
         title=view.name,
@@ -61,7 +62,7 @@ def page(view: View) -> Page:
         lead=view.sentence,
         about=(f"Record {view.record}: {view.state}, {view.seal_words}.",),
         sections=sections(view),
-        answer=answer(view) if answer is not None else None,
+        answer=replace(made, next=tuple(runnable(view, step) for step in made.next)) if made else None,
         footer=(
             (
                 f"Intervals: {view.confidence} confidence, the {view.kind.unit} is the unit. "

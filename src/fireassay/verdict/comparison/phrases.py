@@ -352,11 +352,11 @@ def _in_turn(baseline: Group, side: Group, varying: Sequence[str]) -> str:
     """How to measure both in one session."""
     measured = side.measured
     if measured.experiment.workload.runner == "command":
-        return "assay time -- FIRST --- SECOND"
+        return "both commands in one assay time, with --- between them"
     if measured.foreign is not None:
         return "in one session of the program that measured them"
     if set(varying) <= CODE:  # both code versions run with the record's settings
-        labels = (side.label, baseline.label)
-        record, other = labels if not any(" " in label for label in labels) else ("RECORD", "BASELINE")
-        return f"assay check {shell_word(record)} --against {shell_word(other)} --confirm always"
+        if any(" " in label for label in (side.label, baseline.label)):  # no record is called so
+            return "assay check of the two records, with --confirm always"
+        return f"assay check {shell_word(side.label)} --against {shell_word(baseline.label)} --confirm always"
     return measured.kind.interleaving

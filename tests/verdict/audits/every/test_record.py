@@ -29,8 +29,8 @@ def test_a_complete_sealed_record_is_let_pass() -> None:
 @pytest.mark.parametrize(
     ("state", "sealed", "rule", "remedy"),
     [
-        ("interrupted", False, "record_interrupted", "`assay resume RECORD`"),
-        ("complete", False, "record_unsealed", "`assay resume RECORD`"),
+        ("interrupted", False, "record_interrupted", "`assay resume`"),
+        ("complete", False, "record_unsealed", "`assay resume`"),
         ("failed", True, "record_failed", "run the experiment again"),
         ("running", False, "record_running", "wait until the experiment has ended"),
     ],

@@ -206,7 +206,7 @@ def _cherry_picked_missing(measured: RecordData) -> list[Finding]:
             "warning",
             name,
             f"{missing} of {count(planned, 'launches')} of the plan are missing from the record, even as failures",
-            "finish the plan with `assay resume`; a summary over some of the launches is a selection",
+            "run the whole plan; a summary over some of the launches is a selection",
         )
         for name, missing in short.items()
     ]

@@ -130,7 +130,7 @@ def examine_sealed(measured: RecordData, _: Results) -> tuple[Finding, ...]:
         return (_sealed_finding("failed", f"the experiment failed{suffix}", "fix the workload and run the experiment again"),)
     if measured.state == "running":
         return (_sealed_finding("running", "launches are still running", "wait until the experiment has ended"),)
-    remedy = "finish it with `assay resume RECORD`"
+    remedy = "finish it with `assay resume`"
     if measured.state == "complete":
         return (_sealed_finding("unsealed", "all launches have ended but the record was never sealed", remedy),)
     return (_sealed_finding("interrupted", f"the experiment was interrupted, and planned launches are missing{suffix}", remedy),)

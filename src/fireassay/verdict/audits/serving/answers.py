@@ -326,7 +326,7 @@ def _as_asked_named(
 
 ANSWER_MODEL_EVENT: Final = "answer_models"
 VERSION: Final = ("-", ":", "@")  # separators before a date, a version, an adapter
-ANSWER_MODEL_REMEDY: Final = "name the model as the engine does (`assay load URL --check` shows how), or check where the requests go"
+ANSWER_MODEL_REMEDY: Final = "name the model as the engine does (--check shows how), or check where the requests go"
 
 
 @AUDITS.add("answer_model", "Did the requested model give the answers?", title="answers by another model")

@@ -1,0 +1,126 @@
+"""What a record advises next can be done as it stands: every command is parsed, and run dry where its verb can, against the record."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import shutil
+import socket
+from pathlib import Path
+
+import pytest
+
+from fireassay import catalog
+from fireassay.cli import main
+from fireassay.cli.support.judged import judged
+from fireassay.cli.support.verb import Parser, Verb, add_common
+from fireassay.record.lookup import resolve
+from fireassay.reports.page import Next
+from fireassay.reports.pages.record import page
+from tests.serving_made import seal
+from tests.statuses import BEGIN, PAGE, RECORDS, answered, table
+from tests.tiers import some
+
+pytestmark = pytest.mark.slow
+
+STORED = sorted(path.parent for path in (Path(__file__).parents[1] / "records").glob("*/SEAL"))
+PLACEHOLDER = re.compile(r"\b(RECORD|NAME|URL|BASELINE|FIRST|SECOND|THIS|FILE|--html)\b")
+DRY = ("run", "load", "comm")
+
+
+def at(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
+    """Work in a folder that holds the script of records made by hand."""
+    monkeypatch.chdir(folder)
+    (folder / "train.py").write_text("")
+
+
+def steps(record: Path) -> tuple[Next, ...]:
+    """The advice of a record on disk."""
+    answer = page(judged(record)[0]).answer
+    assert answer is not None
+    return answer.next
+
+
+def can_be_run(step: Next, capsys: pytest.CaptureFixture[str]) -> None:
+    """Fails if its command is refused."""
+    assert not PLACEHOLDER.search(f"{step.reason} {step.command}"), step
+    if not step.command:
+        return
+    assay, name, *words = shlex.split(step.command)
+    assert assay == "assay"
+    verb: Verb = catalog.load("cli.verbs", name)
+    parser = Parser(prog=f"assay {name}", description=verb.description, verb=verb)
+    verb.add_arguments(parser)
+    add_common(parser)
+    arguments = parser.parse_args(words)  # exits if refused
+    if name in DRY:
+        code = main([name, *words, "--dry-run"])
+        assert code == 0, (step, capsys.readouterr().err)
+    else:
+        assert resolve(arguments.record if name == "resume" else arguments.experiment, arguments.root).is_dir()
+
+
+@pytest.mark.parametrize("key", some(RECORDS, 3), ids=lambda key: " ".join(key))
+def test_the_advice_of_every_status_can_be_followed(
+    key: tuple[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    at(monkeypatch, tmp_path)
+    for step in steps(seal(RECORDS[key](tmp_path / "made"), Path("records"))):
+        can_be_run(step, capsys)
+
+
+@pytest.mark.parametrize("stored", some(STORED, 2), ids=lambda path: path.name)
+@pytest.mark.parametrize("root", ["records", "elsewhere"])
+def test_the_advice_of_a_stored_record_can_be_followed_wherever_it_lies(
+    stored: Path, root: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    at(monkeypatch, tmp_path)
+    record = shutil.copytree(stored, Path(root) / stored.name)
+    for step in steps(record):
+        can_be_run(step, capsys)
+
+
+def test_without_its_script_no_record_is_said_to_be_repeatable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    at(monkeypatch, tmp_path)
+    record = seal(RECORDS["training", "INCONCLUSIVE"](tmp_path), Path("records"))
+    assert steps(record)[0].command.startswith("assay run ")
+    (tmp_path / "train.py").unlink()
+    (step,) = steps(record)
+    assert not step.command
+    assert step.reason.endswith("not possible from here: train.py is no longer there")
+
+
+def test_an_engine_that_has_ended_is_said_to_have(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    record = seal(RECORDS["load", "MEASURED"](tmp_path), Path("records"))
+    with socket.create_server(("127.0.0.1", 0)) as engine:
+        url = f"http://127.0.0.1:{engine.getsockname()[1]}"
+        at_port(record, url)
+        assert "once the engine" not in steps(record)[0].reason
+    (step,) = steps(record)
+    assert step.command.startswith("assay load ")
+    assert step.reason.endswith(f", once the engine runs again (nothing answers at {url} now)")
+
+
+def at_port(record: Path, url: str) -> None:
+    """Move the engine of a record."""
+    file = record / "experiment.toml"
+    file.write_text(re.sub(r"http://[\w.:]+", url, file.read_text()))
+
+
+def test_what_holds_what_fails_and_what_is_open_do_not_advise_the_same() -> None:
+    rows = [line.strip("| ").split(" | ") for line in PAGE.read_text().partition(BEGIN)[2].splitlines()]
+    advised = {(row[0], "good" if row[2] == "0" else row[2].replace("9", "1"), row[-1]) for row in rows[2:] if len(row) == 5}
+    said = [(kind, advice) for kind, _, advice in advised if advice != "nothing"]
+    assert len(said) > 10
+    assert len(set(said)) == len(said)
+
+
+@pytest.mark.deep
+def test_the_table_of_statuses_is_what_records_say(tmp_path: Path) -> None:
+    assert table(tmp_path) in PAGE.read_text(), "python -m tests.statuses writes it anew"
+
+
+@pytest.mark.parametrize("key", some(RECORDS, 2), ids=lambda key: " ".join(key))
+def test_every_record_of_the_table_has_its_status(key: tuple[str, str], tmp_path: Path) -> None:
+    assert answered(RECORDS[key](tmp_path))[0] == key[1].partition(",")[0]
