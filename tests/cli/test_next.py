@@ -12,7 +12,7 @@ import pytest
 
 from fireassay import catalog
 from fireassay.cli import main
-from fireassay.cli.support.judged import judged
+from fireassay.cli.support.judged import judge_and_show, judged
 from fireassay.cli.support.verb import Parser, Verb, add_common
 from fireassay.record.lookup import resolve
 from fireassay.reports.page import Next
@@ -124,3 +124,19 @@ def test_the_table_of_statuses_is_what_records_say(tmp_path: Path) -> None:
 @pytest.mark.parametrize("key", some(RECORDS, 2), ids=lambda key: " ".join(key))
 def test_every_record_of_the_table_has_its_status(key: tuple[str, str], tmp_path: Path) -> None:
     assert answered(RECORDS[key](tmp_path))[0] == key[1].partition(",")[0]
+
+
+def test_a_format_for_a_file_leaves_the_screen_its_answer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    at(monkeypatch, tmp_path)
+    record = seal(RECORDS["timing", "MEASURED"](tmp_path), Path("records"))
+    verb: Verb = catalog.load("cli.verbs", "run")
+    parser = Parser(prog="assay run", description=verb.description, verb=verb)
+    verb.add_arguments(parser)
+    add_common(parser)
+    assert judge_and_show(record, parser.parse_args(["--html", "true"])) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].startswith("MEASURED  ")
+    assert "report.html" in lines
+    assert (tmp_path / "report.html").is_file()

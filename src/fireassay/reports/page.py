@@ -264,6 +264,19 @@ class Page:
         """The sections of this role, in their order, without empty ones."""
         return tuple(section for section in self.sections if section.role == role and (section.reply or section.blocks))
 
+    @property
+    def whole(self) -> tuple[Section, ...]:
+        """Everything: the report at every depth, then what only a reader's questions draw."""
+        report = self.of_depth("front", "detail", "appendix")
+        seen = {block.name for section in report for block in section.blocks if isinstance(block, (Chart, Sum))}
+        asked = (section for role in ("exhibit", "question") for section in self.of_role(role))
+        further = (
+            replace(section, role="report", question="", reply="", content=blocks)
+            for section in asked
+            if (blocks := tuple(block for block in section.blocks if isinstance(block, (Chart, Sum)) and block.name not in seen))
+        )
+        return (*report, *further)
+
     def of_depth(self, *depths: Depth) -> tuple[Section, ...]:
         """The sections of the report at these depths, likewise."""
         return tuple(section for section in self.of_role("report") if section.depth in depths)
@@ -278,6 +291,17 @@ TEXTS: Final = (
 def heads(*texts: str) -> tuple[Head, ...]:
     """Heads without anything above them."""
     return tuple(Head(text=text) for text in texts)
+
+
+def data_of(chart: Chart) -> tuple[Table, ...]:
+    """The numbers of a chart as a table, for formats that cannot draw it."""
+    rows: tuple[tuple[Cell, ...], ...] = tuple((row.name, row.number) for row in chart.rows)
+    rows = rows or tuple((told.name, Words(text=told.text, below=told.interval)) for told in chart.readings)
+    return (
+        (Table(name=f"data-{chart.name}", title=chart.title, heads=heads(chart.stub, chart.quantity), rows=rows, inline=True),)
+        if rows
+        else ()
+    )
 
 
 def notes(texts: Iterable[str]) -> Bullets:

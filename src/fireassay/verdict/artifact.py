@@ -63,7 +63,7 @@ def _fields(measured: RecordData) -> Iterator[tuple[str, str, str]]:
     )
     yield "Energy and cost", _spent(measured), "no price was given"
     yield "Environment", _software(before), "not recorded"
-    yield "Reproduction", "assay reproduce RECORD runs the same plan again and compares metric by metric", ""
+    yield "Reproduction", "assay reproduce runs the same plan again and compares metric by metric", ""
 
 
 def _methods(measured: RecordData) -> Methods:

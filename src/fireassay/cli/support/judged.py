@@ -17,7 +17,7 @@ from typing import Any, Final
 from fireassay import catalog
 from fireassay.api.again import again
 from fireassay.cli.support.bar import bar
-from fireassay.cli.support.output import JSON, WRITERS, Output, emit, plain_stdout, shown
+from fireassay.cli.support.output import JSON, TERMINAL, WRITERS, Output, asked_page, emit, in_a_file, plain_stdout, printed, shown
 from fireassay.errors import AssayError, RecordError
 from fireassay.exit_codes import EXIT_OF_STATUS
 from fireassay.frames.record_data import from_record
@@ -81,7 +81,7 @@ def judged(path: Path) -> tuple[View, Status]:
 
 
 def judge_and_show(path: Path, arguments: argparse.Namespace) -> int:
-    """After a run: show the report, write the HTML page, print its path, return the exit code."""
+    """After a run: show the report (with a format for a file the screen too), write the HTML page, print its path, return the exit code."""
     try:
         return _judge_and_show(path, arguments)
     except KeyboardInterrupt:
@@ -93,6 +93,8 @@ def _judge_and_show(path: Path, arguments: argparse.Namespace) -> int:
     where = sys.stdout if plain_stdout(arguments) else sys.stderr
     view, status = judged(path)
     page = catalog.load(PAGES, RECORD).page
+    if in_a_file(arguments):
+        printed(shown(catalog.load(WRITERS, TERMINAL), asked_page(page(view), arguments)))
     emit(Output(name="report", page=lambda: page(view), document=lambda: document(view)), arguments)
     say(f"report: {write_inside(report('html'), view, path)}", file=where)
     say(f"record: {path}", file=where)

@@ -85,6 +85,12 @@ def emit(output: Output, arguments: argparse.Namespace) -> None:
     opened(target)
 
 
+def in_a_file(arguments: argparse.Namespace) -> bool:
+    """True if the output is for a file, so that the screen is free for the answer."""
+    form = str(arguments.form)
+    return form != TERMINAL and form in catalog.names(WRITERS) and not catalog.load(WRITERS, form).streams and arguments.output != STDOUT
+
+
 def known_plug_in(flag: str, name: str, *packages: str, besides: tuple[str, ...] = ()) -> None:
     """Raise SpecError unless one of these packages has a plug-in with this name."""
     known = [*besides, *(each for package in packages for each in (*catalog.names(package), *catalog.third_party(package)))]

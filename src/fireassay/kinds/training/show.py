@@ -27,6 +27,7 @@ from fireassay.reports.page import Blocks, Number, Part, Section, Sum
 from fireassay.reports.pages import questions, record
 from fireassay.reports.pages.record_sheets import sheets
 from fireassay.reports.pages.results import results
+from fireassay.reports.rank_table import rank_table
 from fireassay.reports.view import Column, View
 
 RECOVERY, *STAGES = (name for name, *_ in TIMELINE)  # the whole, then its parts in their order
@@ -85,7 +86,7 @@ def _layers(view: View) -> Blocks:
 def _step(view: View) -> Blocks:
     shown = questions.charts(view, phases, ranks, step_timeline, communication_model, *((profile,) if view.profiles else ()))
     profiles = (block for section in record.profile(view) for block in section.blocks)
-    return (*shown, *questions.findings(view, bottlenecks=True), *profiles)
+    return (*shown, *rank_table(view), *questions.findings(view, bottlenecks=True), *profiles)
 
 
 def _why(view: View) -> tuple[Sum, ...]:
@@ -132,6 +133,7 @@ def page(view: View) -> tuple[Section, ...]:
         record.numbers(view),
         record.charts(view),
         *record.profile(view),
+        Section(key="rank-phases", title="Phases of each rank", depth="detail", content=lambda: rank_table(view)),
         record.findings(view),
         *record.metrics(view),
         *record.how(view, record.TRAINING_COLUMNS),

@@ -22,6 +22,7 @@ Anchor = Literal["start", "middle", "end"]
 
 ROW: Final = 44  # pixels for a name and its marks
 BAR: Final = 16
+MAX_READINGS: Final = 400  # in a chart's table
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -284,6 +285,13 @@ class Chart:
     def courses(self) -> tuple[Course, ...]:
         """Its series, if it is one of a workbook."""
         return self.marks(Course)
+
+    @property
+    def readings(self) -> tuple[Reading, ...]:
+        """What its marks stand for, each once, for a table behind it; none of a chart with too many to be read."""
+        marks = (mark for panel in self.panels for mark in panel.marks)
+        told = tuple(dict.fromkeys(mark.reading for mark in marks if isinstance(mark, (Point, Bar)) and mark.reading is not None))
+        return told if len(told) <= MAX_READINGS else ()
 
     def marks(self, kind: type[Kind]) -> tuple[Kind, ...]:
         """The marks of a kind in all panels."""

@@ -147,11 +147,9 @@ def rank_phases(measured: RecordData) -> tuple[RankPhases, ...]:
 
 
 def _phases(measured: RecordData, configuration: str) -> tuple[RankPhases, ...]:
-    steady = measured.steady_steps.filter(pl.col("configuration") == configuration).select("launch", "step")
-    steady = watched(steady, measured.table("communication"))
-    rows = _own(measured, measured.effective_steps.join(steady, on=["launch", "step"], how="semi"))
     medians = (
-        rows.group_by("rank")
+        own_phases(measured, configuration)
+        .group_by("rank")
         .agg(
             *(pl.col(name).median() / NS_PER_S for name in ("step_s", "exposed_s")),
             *((pl.col(f"own_{part}").median() / NS_PER_S).alias(part) for part in PARTS),
@@ -177,6 +175,13 @@ def _phases(measured: RecordData, configuration: str) -> tuple[RankPhases, ...]:
         )
         for row in (kept if len(kept) < len(medians) else sorted(kept, key=lambda row: row["rank"]))
     )
+
+
+def own_phases(measured: RecordData, configuration: str) -> pl.DataFrame:
+    """The columns of `_own` for each rank's steady steps of a configuration."""
+    steady = measured.steady_steps.filter(pl.col("configuration") == configuration).select("launch", "step")
+    steady = watched(steady, measured.table("communication"))
+    return _own(measured, measured.effective_steps.join(steady, on=["launch", "step"], how="semi"))
 
 
 def _own(measured: RecordData, steps: pl.DataFrame) -> pl.DataFrame:

@@ -28,6 +28,7 @@ from fireassay.reports.page import (
     Section,
     Sum,
     Table,
+    data_of,
     one_line,
     said,
 )
@@ -44,7 +45,7 @@ def write(page: Page) -> str:
     if page.brief is not None:
         return _text(_shortened([*_answer(page, page.brief)], []))
     head, footer = [*_head(page)], [plain(line) for line in page.footer]
-    sections = page.of_depth("front", "detail") or page.of_role("publication")
+    sections = (page.whole if page.answer is not None else page.of_depth("front", "detail")) or page.of_role("publication")
     body = [(section, [*_section(section)]) for section in sections]
     whole = [*head, *(part for _, parts in body for part in parts)]
     if page.full or page.mark is None or _lines([*whole, *footer]) <= LINES:
@@ -178,7 +179,7 @@ def _block(block: Block) -> Iterator[str]:
         case Prose():
             yield plain(block.text)
         case Chart():
-            pass  # the tables hold the same data
+            yield from (part for table in data_of(block) for part in _table(table))
 
 
 def _code(text: str, language: str) -> str:

@@ -21,7 +21,25 @@ from rich.text import Text
 
 from fireassay.estimates.format import count
 from fireassay.printable import printable
-from fireassay.reports.page import Block, Bullet, Bullets, Cell, Chart, Facts, Head, Mark, Number, Page, Prose, Section, Table, Tone, said
+from fireassay.reports.page import (
+    Block,
+    Bullet,
+    Bullets,
+    Cell,
+    Chart,
+    Facts,
+    Head,
+    Mark,
+    Number,
+    Page,
+    Prose,
+    Section,
+    Sum,
+    Table,
+    Tone,
+    data_of,
+    said,
+)
 from fireassay.reports.writers.support import one_screen
 from fireassay.reports.writers.writer import Writer
 
@@ -43,7 +61,7 @@ STYLES: Final[dict[Tone, str]] = {
 }
 WEIGHTS: Final = {"lead": "bold", "body": "", "quiet": "dim", "code": ""}
 _ASCII: Final = {"µ": "u", "−": "-", "–": "-", "—": "-", "≥": ">=", "≤": "<=", "×": "x", "·": "-", "…": "...", "’": "'", "“": '"', "”": '"'}
-PLAIN: Final = str.maketrans(_ASCII | {"±": "+-", "→": "->", "─": "-", "━": "-"})
+PLAIN: Final = str.maketrans(_ASCII | {"±": "+-", "→": "->", "─": "-", "━": "-", "█": "#", "░": "."})
 LONGER: Final = str.maketrans({sign: text for sign, text in _ASCII.items() if len(text) > 1})  # replaced before lines are broken
 
 
@@ -51,9 +69,8 @@ def write(page: Page, *, width: int = WIDTH, colour: bool = False, plain: bool =
     """Render the page as text of at most `width` columns; with `colour` for a terminal, else plain ASCII."""
     if page.brief is not None:
         return one_screen.write(page, page.brief, one_screen.Style(width=width, colour=colour, plain=plain))
-    return _drawn(
-        [*_head(page), *(part for section in page.of_depth("front") for part in _section(section, width)), *_foot(page)], width, colour
-    )
+    sections = page.whole if page.answer is not None else page.of_depth("front")
+    return _drawn([*_head(page), *(part for section in sections for part in _section(section, width)), *_foot(page)], width, colour)
 
 
 def _head(page: Page) -> Iterator[RenderableType]:
@@ -94,7 +111,10 @@ def _block(block: Block, width: int) -> Iterator[RenderableType]:
         case Prose():
             yield Text(block.text.translate(LONGER), style=WEIGHTS[block.weight])
         case Chart():
-            pass  # the tables hold the same data
+            for table in data_of(block):
+                yield from (Text(), Text(table.title, style="bold"), *_table(table, width))
+        case Sum():
+            yield from map(Text, one_screen.sum_lines(block, one_screen.Style(width=width, colour=False, plain=False)))
 
 
 def _indented(line: str) -> RenderableType:
@@ -236,6 +256,8 @@ def _head_text(head: Head) -> str:
 
 def _grid(rows: Sequence[tuple[Text, ...]]) -> Grid:
     grid = Grid.grid(padding=(0, 2, 0, 0))
+    for _ in rows[:1] and rows[0]:
+        grid.add_column(overflow="fold")
     for row in rows:
         grid.add_row(*row)
     return grid

@@ -156,7 +156,7 @@ def _block(block: Block, style: Style) -> Iterator[str]:
         case Chart():
             yield from _plot(block, style)
         case Sum():
-            yield from _sum(block, style)
+            yield from sum_lines(block, style)
         case Prose():
             yield from _wrapped(clean(block.text, style), style, "")
         case Facts():
@@ -359,7 +359,8 @@ def _ends(number: Number) -> tuple[float, float, float] | None:
     return value.value * factor, value.low * factor, value.high * factor
 
 
-def _sum(block: Sum, style: Style) -> Iterator[str]:
+def sum_lines(block: Sum, style: Style) -> Iterator[str]:
+    """The parts, which add up as printed, each with a bar."""
     every = written_sum(block).parts
     rows = [row for row in every if row.number.strip("0.") or row is every[-1]]  # what prints as 0 adds nothing
     yield from _wrapped(clean(block.title, style), style, "")

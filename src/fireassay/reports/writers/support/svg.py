@@ -26,7 +26,6 @@ TITLE: Final = 18  # and for the axis's title
 CAP: Final = 5
 LEFTMOST: Final = 16.0  # per cent; further left a point's label stands at its right
 MAX_STOPS: Final = 40  # points of a panel that a keyboard stops at; more are read in the table
-MAX_ROWS: Final = 400  # of the table behind a chart
 MAX_SERIES: Final = 8  # that can be switched off
 MAX_NAME_LENGTH: Final = 44  # letters of a row's name; the table behind the chart has all of it
 MAX_RULE: Final = 28  # letters beside a line
@@ -77,10 +76,8 @@ def picture(chart: Chart, anchors: Collection[str] = ()) -> Picture:
         View(name=view, svg=tuple(printable(frame.drawn(chart.description)) for frame in some))
         for view, some in groupby(frames, key=lambda frame: frame.panel.view)
     )
-    readings = tuple(dict.fromkeys(reading for frame in frames for reading in frame.readings()))
     cut = " Pointed ends are cut: the interval goes on, as its number says." if any(frame.cut for frame in frames) else ""
-    readings = readings if len(readings) <= MAX_ROWS else ()
-    return Picture(chart=chart, caption=f"{chart.caption}{cut}".strip(), views=views, series=series, readings=readings)
+    return Picture(chart=chart, caption=f"{chart.caption}{cut}".strip(), views=views, series=series, readings=chart.readings)
 
 
 class _Frame:
@@ -118,10 +115,6 @@ class _Frame:
             return labels.Box(x=x, y=y, left=mark.shift - 4.0, right=mark.shift + 4.0, top=-4.0, bottom=4.0)
         low, high = (mark.y if end is None else end for end in (mark.low, mark.high))
         return labels.Box(x=x, y=y, left=-6.0, right=6.0, top=min(-6.0, self.y(high) - y), bottom=max(6.0, self.y(low) - y))
-
-    def readings(self) -> Iterator[Reading]:
-        """What the marks say."""
-        return (mark.reading for mark in self.panel.marks if isinstance(mark, (Point, Bar)) and mark.reading is not None)
 
     def drawn(self, words: str) -> str:
         """The panel as SVG."""
