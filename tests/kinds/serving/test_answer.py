@@ -228,7 +228,7 @@ def test_a_hostile_name_cannot_control_the_terminal(knee: View) -> None:
 def test_a_tile_is_about_the_recommended_load_and_marks_every_load(knee: View) -> None:
     tile = next(tile for tile in answer(knee).tiles if tile.title == "Performance")
     assert tile.mark.word == "pass"  # though 32 in flight fails
-    assert [mark.word for mark in tile.marks] == [column.label for column in knee.columns]
+    assert [mark.word for mark in tile.marks] == [f"{column.load:g}" for column in knee.columns]
     assert tile.marks[-1].tone == "bad"
     goodput = knee.metric("goodput")
     assert goodput is not None
