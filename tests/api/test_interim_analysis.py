@@ -11,13 +11,16 @@ from typing import Any
 import pytest
 
 import fireassay
-from fireassay.api.interim_analysis import advice, analyse, disturbed, half_width, looks, primary_intervals
+from fireassay.api import experiment_run
+from fireassay.api.interim_analysis import advice, analyse, disturbed, half_width, looks, primary_intervals, undecided, why_futile
 from fireassay.clock import FakeClock
+from fireassay.errors import WorkloadError
 from fireassay.estimates.estimate import Estimate
 from fireassay.frames.record_data import from_record
 from fireassay.record import folder as record_folder
 from fireassay.record.reader import open_record
 from fireassay.record.seal import plan_signature
+from fireassay.spec.experiment import Quality
 from tests.handmade import Handmade
 from tests.runners.making import experiment
 from tests.verdict.making import good
@@ -37,6 +40,10 @@ def estimate(value: float, low: float, high: float) -> Estimate:
 
 def test_looks_are_at_5_8_12_18_27_as_in_methodology_3_1() -> None:
     assert list(islice(looks(experiment(launches={"per_configuration": 5, "precision": 0.1})), 6)) == [5, 8, 12, 18, 27, 41]
+
+
+def test_launches_that_end_with_the_answer_are_looked_at_from_the_third_on() -> None:
+    assert list(islice(looks(experiment(launches={"per_configuration": 3, "budget_s": 60})), 6)) == [3, 5, 8, 12, 18, 27]
 
 
 def test_the_first_look_is_after_the_launches_that_were_asked_for_and_never_before_the_fifth() -> None:
@@ -116,9 +123,37 @@ def test_a_real_adaptive_run_says_which_look_ended_it_and_at_which_confidence(tm
     assert again.sentence.endswith(" to either side at 97.5 % confidence; 99 % required: enough")
 
 
-def test_a_record_without_a_primary_number_is_never_enough(tmp_path: Path) -> None:
-    from fireassay.errors import WorkloadError
+@pytest.mark.parametrize(
+    ("made", "open_"),
+    [
+        (good(levels=(1, 2)), ()),
+        (good(levels=(1, 2), efficiency={2: 0.4}), ()),
+        (good(levels=(1, 2, 4), efficiency={2: 0.7, 4: 0.3}), ("workers=2",)),
+        (good(levels=(1, 2), quality=Quality(margin=0.05)), ()),  # only more held-out examples decide
+    ],
+)
+def test_undecided_is_what_more_launches_may_decide(made: Handmade, open_: tuple[str, ...]) -> None:
+    assert undecided(made.measured()) == open_
 
+
+@pytest.mark.deep
+def test_a_script_without_a_step_ends_after_its_first_launch_unless_it_is_to_go_on(tmp_path: Path) -> None:
+    (tmp_path / "hello.py").write_text('print("hello")\n', encoding="utf-8")
+    asked = experiment(workload={"script": "hello.py"}, factor={"levels": [1, 2]}, launches={"per_configuration": 2})
+    with pytest.raises(WorkloadError, match=r"hello\.py made no training step .*--time wall; .*--keep-going"):
+        experiment_run.run(asked, folder=tmp_path, root=tmp_path / "early", stop_early=True)
+    [path] = (tmp_path / "early").iterdir()
+    assert open_record(path).table("launches").height == 1
+    whole = experiment_run.run(asked, folder=tmp_path, root=tmp_path / "whole")
+    assert open_record(whole).table("launches").height == 4
+
+
+def test_a_score_that_was_never_given_is_named_with_those_that_were(tmp_path: Path) -> None:
+    made = good(levels=(1, 2), quality=Quality(metric="f1", margin=0.1)).measured()
+    assert why_futile(made).startswith("train.py never scored f1: it scores accuracy.")
+
+
+def test_a_record_without_a_primary_number_is_never_enough(tmp_path: Path) -> None:
     with pytest.raises(WorkloadError):
         adaptive(tmp_path, "raise SystemExit(1)", launches={"per_configuration": 5, "precision": 0.5})
     [path] = (tmp_path / "records").iterdir()

@@ -57,12 +57,12 @@ SURFACE = {
     "resume": f"RECORD --root --force --trust {OUTPUT}",
     "rubric": f"TABLE {OF_A_TABLE} {OUTPUT}",
     "run": (
-        "EXPERIMENT --workers --launches --seed --confidence --precision --at-most --repeat --name "
+        "EXPERIMENT --workers --launches --seed --confidence --budget --precision --at-most --repeat --name "
         "--runner --work --parallelism --env --steps --fresh-folder --scaling --base --time "
-        "--quality-metric --quality-direction --margin --chance --efficiency --deadline --budget --only "
+        "--quality-metric --quality-direction --margin --chance --efficiency --deadline --budget-usd --only "
         "--required-workers --price --price-date --price-source --energy --watts "
         "--fault --launcher --max-restarts --threads --pin --start --nodes --node-rank "
-        "--rendezvous-endpoint --rendezvous-id --timeout --total-timeout --root --dry-run --detect --trust "
+        "--rendezvous-endpoint --rendezvous-id --timeout --total-timeout --root --dry-run --detect --keep-going --trust "
         f"{OUTPUT}"
     ),
     "schema": "--keys --claim --document",

@@ -107,7 +107,7 @@ def fresh(
 
 def short(experiment: Experiment, blocks: int) -> Experiment:
     """The experiment with a fixed number of blocks, no faults, and secrets from this environment."""
-    launches = experiment.launches.model_copy(update={"per_configuration": blocks, "precision": None})
+    launches = experiment.launches.model_copy(update={"per_configuration": blocks, "precision": None, "budget_s": None})
     noise = experiment.noise.model_copy(update={"repeat": 0})
     return with_secrets(experiment.model_copy(update={"launches": launches, "noise": noise, "faults": ()}))
 

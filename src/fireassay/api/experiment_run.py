@@ -67,6 +67,7 @@ def run(
     root: Path = Path("records"),
     on_progress: Progress | None = None,
     clock: Clock | None = None,
+    stop_early: bool = False,
 ) -> Path:
     """Execute an experiment and return the path of its sealed record.
 
@@ -76,14 +77,15 @@ def run(
         root: parent of the record folder.
         on_progress: called several times a second.
         clock: default: the system clock.
+        stop_early: end after the first launches if they show that the others cannot answer (nothing distributed, no step, no score).
 
     Raises:
         SpecError, EnvironmentLacks: it cannot be started; no record was made.
-        WorkloadError: no launch succeeded; the record says why.
+        WorkloadError: no launch succeeded, or `stop_early` ended it; the record says why.
         Interrupted: stopped by a signal; `resume` continues.
         RecordError: the record can no longer be written; its content so far stays readable.
     """
-    return runner.run(experiment, folder=folder, root=root, on_progress=on_progress, clock=clock, advice=advice())
+    return runner.run(experiment, folder=folder, root=root, on_progress=on_progress, clock=clock, advice=advice(stop_early=stop_early))
 
 
 def resume(

@@ -16,12 +16,13 @@ Three digits, an interval from block 3 on, never a mark or a status: stopping at
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Final
 
+from fireassay import catalog
 from fireassay.estimates.estimate import Estimate, Value
 from fireassay.estimates.format import Scale, count, reading, scale_for
 from fireassay.frames import noise
@@ -29,26 +30,64 @@ from fireassay.frames.record_data import RecordData, from_record
 from fireassay.frames.training.profile_summary import summary
 from fireassay.metrics.metric import Metric
 from fireassay.metrics.results import LazyResults, about, deciding_metrics
-from fireassay.printable import one_line
+from fireassay.printable import one_line, printable
 from fireassay.record.reader import judged_from, open_record
 from fireassay.reports.metric_tables import RUNNING
 from fireassay.runners.experiment.context import Advice
 from fireassay.runners.experiment.progress import FINAL, Look, RunProgress
 from fireassay.spec.experiment import Experiment
 from fireassay.spec.plan import configurations
-from fireassay.stats.comparing.multiplicity import FIRST_ANALYSIS, GROWTH, analysis_confidence, narrow_enough, next_analysis
+from fireassay.stats.comparing.multiplicity import (
+    FIRST_ANALYSIS,
+    FIRST_DECISION,
+    GROWTH,
+    analysis_confidence,
+    decision_confidence,
+    narrow_enough,
+    next_analysis,
+)
 from fireassay.stats.intervals.intervals import Interval
 from fireassay.units import FRACTION
+from fireassay.verdict.judge import check, examine
+from fireassay.verdict.types import GateResult, Status
 
 
-def advice() -> Advice:
+def advice(*, stop_early: bool = False) -> Advice:
     """The functions that `fireassay.run`, `run`, `resume` and `run_together` receive."""
-    return Advice(looks=looks, analyse=analyse, disturbed=disturbed, profiled=summary)
+    return Advice(looks=looks, analyse=analyse, disturbed=disturbed, profiled=summary, futile=futile if stop_early else None)
+
+
+KEEP_GOING: Final = "measure on all the same: --keep-going"
+
+
+def futile(path: Path) -> str:
+    """Why no further launch of a training can answer what was asked, with the remedy; "" if one may."""
+    return why_futile(from_record(open_record(path)))
+
+
+def why_futile(measured: RecordData) -> str:
+    """The same of a record that was read."""
+    experiment = measured.experiment
+    if experiment.workload.runner != "training":
+        return ""
+    script, quality = printable(PurePath(experiment.workload.script).name), experiment.quality
+    scores = measured.table("examples")["metric"].unique().to_list()
+    if quality is not None and quality.metric not in scores:
+        logged = f"it scores {', '.join(sorted(map(printable, scores)))}" if scores else "it scores no held-out examples"
+        return f"{script} never scored {quality.metric}: {logged}. Name one that it scores, or mark them with probe.examples; {KEEP_GOING}"
+    if len(measured.levels) > 1 and experiment.scaling.time != "wall" and measured.table("steps").height == 0:
+        remedy = "mark them (docs/how-to/mark-your-script.md), or compare whole runs: --time wall"
+        return (
+            f"{script} made no training step that was seen, so a speedup would compare start-ups. If it makes steps, {remedy}; {KEEP_GOING}"
+        )
+    alone = next((found for found in examine(measured, "parallelism") if found.rule == "nothing_is_distributed"), None)
+    return f"{script}: nothing is distributed: {alone.evidence}. To do: {alone.remedy}; {KEEP_GOING}" if alone else ""
 
 
 def looks(experiment: Experiment) -> Iterator[int]:
     """Endless series of block counts with an interim analysis, each at least 1.5 times the previous one."""
-    blocks = max(experiment.launches.per_configuration, FIRST_ANALYSIS)
+    launches = experiment.launches
+    blocks = max(launches.per_configuration, FIRST_DECISION if launches.until_decided else FIRST_ANALYSIS)
     while True:
         yield blocks
         blocks = next_analysis(math.ceil(GROWTH * blocks) - 1)
@@ -57,6 +96,8 @@ def looks(experiment: Experiment) -> Iterator[int]:
 def analyse(path: Path, blocks: int) -> Look:
     """Compute the primary intervals of a record that is still being written. Raises RecordError: the record cannot be read."""
     measured = from_record(open_record(path))
+    if measured.experiment.launches.until_decided:
+        return _decision(measured, blocks)
     confidence = analysis_confidence(measured.experiment.launches.confidence)
     # As the report computes them if this interim analysis is the last: the manifest then holds its confidence.
     measured = replace(measured, manifest={**measured.manifest, "looks": [{"confidence": confidence}]})
@@ -72,6 +113,40 @@ def analyse(path: Path, blocks: int) -> Look:
         widths={name: width for name, width in widths.items() if math.isfinite(width)},
         sentence=_sentence(blocks, confidence, precision, widths, enough=enough),
     )
+
+
+def _decision(measured: RecordData, blocks: int) -> Look:
+    """Is every worker count decided, with intervals that pay for all looks?"""
+    confidence = decision_confidence(measured.experiment.launches.confidence, len(measured.looks) + 1)
+    measured = replace(measured, manifest={**measured.manifest, "looks": [*measured.looks, {"confidence": confidence}]})
+    open_ = undecided(measured)
+    widths = {name: half_width(value) for name, value in primary_intervals(measured).items()}
+    workers = dict(zip(measured.configurations, measured.levels, strict=True))
+    state = f"undecided: {' and '.join(count(workers[name], 'workers') for name in open_)}" if open_ else "decided"
+    return Look(
+        blocks=blocks,
+        confidence=confidence,
+        enough=not open_,
+        ended="" if open_ else "decided",
+        widths={name: width for name, width in widths.items() if math.isfinite(width)},
+        sentence=f"after {count(blocks, 'blocks')} at {reading(confidence, FRACTION)} confidence: {state}",
+    )
+
+
+def undecided(measured: RecordData) -> tuple[str, ...]:
+    """The worker counts that more launches may still decide: the gain over the base, or a gate, is open and none is missed."""
+    gates, results = check(measured), LazyResults(measured)
+    return tuple(name for name in measured.configurations if name != measured.base and _is_open(measured, results, gates, name))
+
+
+def _is_open(measured: RecordData, results: LazyResults, gates: Sequence[GateResult], name: str) -> bool:
+    mine = [gate for gate in gates if gate.configuration == name]
+    gains: Callable[[RecordData, LazyResults, str], Status] = catalog.part("kinds", measured.kind.name, "judging", "gains")
+    gain = gains(measured, results, name)
+    if gain == "FAIL" or any(gate.status == "FAIL" for gate in mine):
+        return False
+    only_examples = [gate for gate in mine if gate.examples_needed and not gate.launches_needed]  # launches of the same ones cannot
+    return gain == "INCONCLUSIVE" or any(gate.status == "INCONCLUSIVE" and gate not in only_examples for gate in mine)
 
 
 def primary_intervals(measured: RecordData) -> dict[str, Estimate]:

@@ -40,8 +40,8 @@ def fixed(measured: RecordData) -> Experiment:
     """The experiment with a fixed number of blocks: an adaptive one ends where the record's did."""
     experiment = measured.experiment
     blocks = len(set(measured.timed["block"].to_list())) or experiment.launches.per_configuration
-    if experiment.launches.precision is not None:
-        launches = experiment.launches.model_copy(update={"per_configuration": blocks, "precision": None})
+    if experiment.launches.adaptive:
+        launches = experiment.launches.model_copy(update={"per_configuration": blocks, "precision": None, "budget_s": None})
         experiment = experiment.model_copy(update={"launches": launches})
     return experiment
 

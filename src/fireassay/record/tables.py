@@ -82,7 +82,7 @@ where the table needs one; pages in the encoding `DELTA_BYTE_ARRAY`, a compresse
 | `environment` | `before` and `after`: the machine before the first and after the last launch |
 | `origin` | a mark by which the account that made the record knows it again in its folder; empty or absent: none (SECURITY.md) |
 | `session` | only if made in turn with other records: `id`, the same in all; `arm` from 0; `arms`; `label`; `seed`; `alone`: rounds made apart |
-| `looks` | only with `launches.precision`: one entry per look at the intervals: `blocks`, `confidence`, `widths`, `enough`, `sentence`, `ended` |
+| `looks` | only with `launches.precision` or `budget_s`: one entry per look at the intervals: `blocks`, `confidence`, `widths`, `enough`, `sentence`, `ended` |
 | `looks_ended` | why no further rounds were made: precision, decided, at_most, budget or failed |
 | `simulated` | only if `assay simulate` computed it: `what`, and every number of the cluster; its verdict is INVALID |
 | `foreign` | only if imported: `tool`, `file`, `sha256`, `clock`, `times`, `meanings`, `unsaid`, `missing`, `reported` ... (docs/how-to/import.md) |

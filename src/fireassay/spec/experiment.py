@@ -16,7 +16,7 @@ from pydantic import BeforeValidator, Field, ModelWrapValidatorHandler, Validati
 
 from fireassay.errors import Problem, SpecError
 from fireassay.spec.explain import explain
-from fireassay.spec.model import NAME_PATTERN, Fraction, Model, Positive, WorkerCounts, flag, listed, number_or_none
+from fireassay.spec.model import NAME_PATTERN, Fraction, Model, Positive, WorkerCounts, flag, listed, number_or_none, with_unit
 from fireassay.spec.rules.evaluation import uncomputable
 from fireassay.spec.rules.experiment import contradictions, missing_around
 from fireassay.spec.rules.partial import as_far_as_known, broken
@@ -106,12 +106,33 @@ class Launches(Model):
         "most this fraction of its value to either side (0.02 is 2 %). per_configuration is then the number of launches "
         "before the first interim analysis.",
     )
-    at_most: Annotated[int, flag("--at-most", "N", "with --precision: most launches of each worker count ({default})", run=60)] = Field(
+    budget_s: Annotated[
+        Positive | None,
+        flag("--budget", "TIME", "add launches until the answer is decided, for at most this time, such as 10m", read=with_unit, run=45),
+    ] = Field(
+        None,
+        description="Trainings: instead of a fixed number of launches, run whole blocks until every worker count is decided (gain and "
+        "gates), or until this many seconds are spent. per_configuration is then the number of launches before the first look. "
+        "`assay run -- SCRIPT` without a number of launches sets it to 600. With precision: only a limit of the time.",
+    )
+    at_most: Annotated[
+        int, flag("--at-most", "N", "with --precision or --budget: most launches of each worker count ({default})", run=60)
+    ] = Field(
         60,
         ge=1,
         le=1000,
-        description="With precision: the maximum number of launches per configuration, even if the intervals are still too wide.",
+        description="With precision or budget_s: the maximum number of launches per configuration, even if something is still undecided.",
     )
+
+    @property
+    def adaptive(self) -> bool:
+        """True if looks between the launches decide how many there are."""
+        return self.precision is not None or self.budget_s is not None
+
+    @property
+    def until_decided(self) -> bool:
+        """True if launches end with the answer, and not with narrow intervals."""
+        return self.budget_s is not None and self.precision is None
 
 
 class Comparison(Model):
@@ -195,8 +216,8 @@ class Gates(Model):
     deadline_s: Annotated[Positive | None, flag("--deadline", "S", "longest admissible wall time, seconds", run=230)] = Field(
         None, description="Longest admissible wall time of one run, seconds."
     )
-    budget_usd: Annotated[Positive | None, flag("--budget", "USD", "highest admissible cost of one run; needs --price", run=240)] = Field(
-        None, description="Highest admissible cost of one run, US dollars. Needs prices."
+    budget_usd: Annotated[Positive | None, flag("--budget-usd", "USD", "highest admissible cost of one run; needs --price", run=240)] = (
+        Field(None, description="Highest admissible cost of one run, US dollars. Needs prices.")
     )
     required_workers: Annotated[int | None, flag("--required-workers", "N", "this worker count must be admissible", run=260)] = Field(
         None, ge=1, description="This worker count must be admissible, else the verdict is FAIL. For continuous integration."
@@ -303,10 +324,10 @@ class Experiment(Model):
 
     @property
     def blocks(self) -> int:
-        """Planned blocks: a fixed number, or with `launches.precision` the maximum."""
+        """Planned blocks: a fixed number, or of adaptive launches the maximum."""
         launches = self.launches
         most = launches.per_configuration
-        return most if launches.precision is None else max(most, launches.at_most)
+        return max(most, launches.at_most) if launches.adaptive else most
 
     @property
     def secret_variables(self) -> tuple[str, ...]:

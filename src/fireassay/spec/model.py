@@ -97,6 +97,13 @@ def seconds(text: str) -> float:
     return float(match[1]) * UNITS[match[2]]
 
 
+def with_unit(text: str) -> float:
+    """ "10m", "90s": seconds. A bare number could be minutes, or dollars."""
+    if text.strip()[-1:].isdigit():
+        raise Unreadable("a time with its unit, such as 10m or 90s", "Dollars of a run are --budget-usd.")
+    return seconds(text)
+
+
 def slo(text: str) -> dict[str, float]:
     """ "ttft=0.2,tpot=50ms" as keys of serving.objectives; "ttft:200" is milliseconds, as in vLLM's --goodput."""
     limits: dict[str, float] = {}

@@ -6,13 +6,15 @@ from collections.abc import Collection, Mapping
 from typing import Any, Final
 
 from fireassay.estimates.estimate import Estimate, Value
-from fireassay.estimates.format import Scale, count, given, show, with_interval
+from fireassay.estimates.format import Scale, count, duration, given, show, with_interval
 from fireassay.frames.record_data import RecordData
 
 
 def launch_words(measured: RecordData) -> str:
     """Launches requested; for an adaptive run those made, and why it stopped."""
     launches = measured.experiment.launches
+    if launches.until_decided:
+        return f"{decided_words(measured)}, in randomised rounds, with intervals at {given(100 * measured.confidence)} % for {_looks(measured)}"
     if launches.precision is None:
         return f"{count(launches.per_configuration, 'launches')} per configuration in randomised rounds"
     total = count(len(set(measured.timed["block"].to_list())), "launches")
@@ -23,8 +25,19 @@ def launch_words(measured: RecordData) -> str:
         "at_most": f"the maximum allowed; {wanted} was not reached everywhere",
         "budget": f"ended by limits.experiment_timeout_s; {wanted} was not reached everywhere",
     }.get(str(measured.manifest.get("looks_ended", "")), f"to be added until every primary interval is within {wanted}")
-    analyses = f"{len(measured.looks)} interim {'analysis' if len(measured.looks) == 1 else 'analyses'}"
-    return f"{total} per configuration in randomised rounds ({ended}; {analyses}, compensated by intervals at {given(100 * measured.confidence)} %)"
+    return f"{total} per configuration in randomised rounds ({ended}; {_looks(measured)}, compensated by intervals at {given(100 * measured.confidence)} %)"
+
+
+def _looks(measured: RecordData) -> str:
+    return f"{len(measured.looks)} interim {'analysis' if len(measured.looks) == 1 else 'analyses'}"
+
+
+def decided_words(measured: RecordData) -> str:
+    """ "decided after 4 of at most 20 launches", of a training whose launches end with the answer."""
+    launches = len(set(measured.timed["block"].to_list()))
+    ended = str(measured.manifest.get("looks_ended", ""))
+    why = {"budget": f" (the budget of {duration(measured.experiment.launches.budget_s or 0.0)} is spent)"}.get(ended, "")
+    return f"{'decided' if ended == 'decided' else 'undecided'} after {launches} of at most {measured.experiment.blocks} launches{why}"
 
 
 def machine_words(before: Mapping[str, Any]) -> str:

@@ -129,7 +129,7 @@ def test_a_dry_run_shows_the_plan_in_order_and_starts_nothing(capsys: pytest.Cap
 
 
 def test_a_dry_run_begins_with_what_is_measured_and_its_limits(capsys: pytest.CaptureFixture[str]) -> None:
-    quality = ["--quality-metric", "accuracy", "--margin", "0.03", "--price", "2.50", "--budget", "9"]
+    quality = ["--quality-metric", "accuracy", "--margin", "0.03", "--price", "2.50", "--budget-usd", "9"]
     assert main(["run", "--workers", "2,1", "--launches", "7", "--fault", "kill", *quality, "--dry-run", "--", "train.py"]) == 0
     out = capsys.readouterr().out
     assert out.splitlines()[2:8] == [

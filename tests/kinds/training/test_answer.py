@@ -11,8 +11,8 @@ import pytest
 from fireassay.kinds.training.answer import answer, brief
 from fireassay.reports.answering import standing, timed
 from fireassay.reports.build_view import build
-from fireassay.reports.page import Chart, Sum, Table
-from fireassay.reports.view import View
+from fireassay.reports.page import Sum, Table, said
+from fireassay.reports.view import FindingRow, View
 from fireassay.spec.experiment import Gates, Quality
 from fireassay.verdict.judge import judge
 from tests.handmade import Handmade
@@ -68,31 +68,36 @@ def test_a_pass_says_what_to_use_and_how_much_faster_it_is() -> None:
     said = answer(view)
     speedup = view.metric("speedup")
     assert speedup is not None
-    assert said.headline == f"use 4 workers, {speedup.cells['workers=4'].full} times as fast as 1 worker"
+    assert said.headline == f"4 workers are {speedup.cells['workers=4'].full} times as fast as 1"
 
 
 def test_no_gain_names_the_counts_and_the_gate_that_they_miss() -> None:
-    said = answer(shown("NO GAIN"))
-    assert said.headline == "keep 1 worker; 2 and 4 workers miss the efficiency gate of 70 %"
+    view = shown("NO GAIN")
+    said, speedup = answer(view), view.metric("speedup")
+    assert speedup is not None
+    fastest = speedup.cells["workers=4"].full  # 4 x 0.3 is above 2 x 0.4
+    assert said.headline == f"4 workers are {fastest} times as fast as 1; keep 1 worker: 2 and 4 workers miss the efficiency gate of 70 %"
     assert said.mark.word == "no gain"
 
 
 def test_a_loss_of_quality_is_named_as_such() -> None:
     said = answer(viewed(good(levels=(1, 2), right={2: 10})))
-    assert said.headline == "keep 1 worker; 2 workers do not hold accuracy"
+    assert said.headline.endswith("; keep 1 worker: 2 workers do not hold accuracy")
     assert said.mark.word == "fail"
 
 
 def test_a_loss_of_quality_comes_before_the_count_that_pays() -> None:
     said = answer(viewed(good(levels=(1, 2, 4), right={4: 10})))
-    assert said.headline.startswith("accuracy degraded with 4 workers; use 2 workers")
+    assert said.headline.startswith("accuracy degraded with 4 workers; 2 workers are ")
     assert said.mark.word == "fail"
 
 
 def test_an_undecided_count_gets_a_command_that_decides_it() -> None:
     view = replace(shown("INCONCLUSIVE"), record="handmade-20261126T000000Z-77ab01")
     said = answer(view)
-    assert said.headline == "keep 1 worker for now; 2 workers may or may not pass"
+    assert said.headline.startswith("2 workers are 1.4")
+    assert said.headline.endswith(" times as fast as 1; the gate of 70 % efficiency (1.4) lies inside")
+    assert "  provisional: undecided" in screen(view)
     assert said.next[0].command == "assay run 77ab01 --workers 1,2 --launches 10"
 
 
@@ -123,14 +128,38 @@ def test_fewer_launches_than_the_noise_needs_are_advised_with_the_reason() -> No
     assert "that its noise seen here takes" in step.reason
 
 
-def test_the_levels_are_those_of_the_metrics_and_the_plot_those_of_the_gate() -> None:
+def test_the_levels_are_those_of_the_metrics_with_how_they_stand_to_the_gate() -> None:
     view = shown("NO GAIN")
-    blocks = [block for section in brief(view) for block in section.blocks]
-    levels = next(block for block in blocks if isinstance(block, Table))
-    plot = next(block for block in blocks if isinstance(block, Chart))
+    levels = levels_of(view)
     assert [row[1] for row in levels.rows] == [1, 2, 4]
-    assert [row.number.value for row in plot.rows] == [view.estimate("efficiency", f"workers={p}") for p in (2, 4)]
-    assert [edge.value for edge in plot.edges] == [view.efficiency_gate]
+    efficiency = view.metric("efficiency")
+    assert efficiency is not None
+    assert [said(row[3]).text for row in levels.rows] == ["", *(f"{efficiency.cells[f'workers={p}'].text} low" for p in (2, 4))]
+
+
+def levels_of(view: View) -> Table:
+    return next(block for section in brief(view) for block in section.blocks if isinstance(block, Table))
+
+
+def test_an_invalid_record_shows_its_numbers_and_says_that_they_are_invalid() -> None:
+    """An unmeasured machine, a void result: the table is there, with the reason in a few words."""
+    view = shown("GAIN")
+    finding = FindingRow("impossible_times", "invalid", None, "a step took no time", "mark the steps", where="")
+    void = replace(view, status="INVALID", word="invalid", findings=(finding, *view.findings), recommendations=())
+    assert "all invalid: impossible times" in levels_of(void).notes
+    assert "do not quote them" in answer(void).evidence
+    assert [row[1] for row in levels_of(void).rows] == [1, 2, 4]
+
+
+def test_quality_that_nobody_asked_for_is_one_line_that_names_what_the_script_logs() -> None:
+    lines = {line.label: line.text for line in answer(viewed(good(levels=(1, 2), quality=None))).lines}
+    expected = "not checked; to hold accuracy too: --quality-metric accuracy --margin 0.01 (the script logs: accuracy)"
+    assert lines["quality"] == expected
+    assert "correctness" not in lines
+    bare = good(levels=(1, 2), quality=None, leave_out=("scores",))
+    without = {line.label: line.text for line in answer(viewed(bare)).lines}["quality"]
+    assert "--quality-metric" not in without
+    assert without.endswith("how to mark them: docs/how-to/mark-your-script.md")
 
 
 def test_why_not_faster_is_a_sum_of_the_first_count_that_misses_its_gate() -> None:
@@ -174,17 +203,6 @@ def test_the_name_of_a_score_stays_as_it_is_written() -> None:
     assert "Accuracy is held at every worker count." in answer(viewed(good(levels=(1, 2)))).evidence
     named = replace(view, quality_metric="val_Top1", vector=viewed(good(levels=(1, 2))).vector)
     assert "val_Top1 is held at every worker count." in answer(named).evidence
-
-
-def test_a_run_of_weak_scaling_is_no_faster_step_and_costs_what_a_run_costs() -> None:
-    view = viewed(good(levels=(1, 2), efficiency={2: 0.4}, prices=1.0))
-    assert "A step with 2 workers is" in answer(view).evidence
-    costs = [view.estimate("cost", key) for key in ("workers=1", "workers=2")]
-    assert costs[0] is not None
-    assert costs[1] is not None
-    assert f"a run costs {costs[1].value / costs[0].value:.2g} times as much" in answer(view).evidence
-    conditions = tuple(replace(fact, text="weak; relative to 1") if fact.name == "Scaling" else fact for fact in view.conditions)
-    assert "The same work with 2 workers is" in answer(replace(view, conditions=conditions)).evidence
 
 
 def test_noise_is_named_only_where_efficiency_is_undecided() -> None:

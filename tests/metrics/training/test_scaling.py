@@ -11,6 +11,7 @@ import pytest
 from fireassay.estimates.estimate import Absent, Estimate
 from fireassay.frames.record_data import RecordData
 from fireassay.metrics.metric import ALL
+from fireassay.metrics.results import LazyResults
 from fireassay.metrics.training.communication_model import FASTEST_WORKERS, PREDICTED_SCALED_SPEEDUP
 from fireassay.metrics.training.scaling import (
     AMDAHL_CEILING,
@@ -27,6 +28,7 @@ from tests.handmade import Handmade
 from tests.metrics.narrow import absence, estimated
 from tests.metrics.scaling_records import only, usl_record
 from tests.simulated_made import TRUTH, cluster, record
+from tests.verdict.making import good
 
 # ---- speedup: time of the base over time of the configuration, per unit of work, inside each block.
 
@@ -151,6 +153,14 @@ def test_without_a_speedup_there_is_no_efficiency() -> None:
     measured = Handmade(levels=(1, 2)).measured()
     value = EFFICIENCY.compute(measured, {"speedup": SPEEDUP.compute(measured, {})})["workers=2"]
     assert isinstance(value, Absent)
+
+
+def test_more_workers_that_are_slower_than_one_have_no_serial_fraction() -> None:
+    """S(2) = 0.8: s = (1/0.8 - 1/2) / (1 - 1/2) = 1.5."""
+    results = LazyResults(good(levels=(1, 2), efficiency={2: 0.4}).measured())
+    for value in (results["serial_fraction"][ALL], results["amdahl_ceiling"][ALL], results["karp_flatt"]["workers=2"]):
+        assert isinstance(value, Absent)
+        assert value.detail == "slower than the base: no serial fraction explains it (s = 1.5 is above 1)"
 
 
 # ---- serial_fraction: Amdahl's law by least squares, block by block.

@@ -25,6 +25,14 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+TOML_OF_BUDGET = """
+name = "budget"
+workload = { script = "train.py" }
+factor = { levels = [1, 2] }
+launches = { budget_s = 60 }
+"""
+
+
 def parsed(*words: str) -> argparse.Namespace:
     parser = argparse.ArgumentParser()
     add_flags(parser, flags_of("run"))
@@ -72,6 +80,27 @@ def test_a_command_overrides_the_file_s_script_and_is_relative_to_here(here: Pat
     assert made("sub/experiment.toml")[1] == Path("sub")
 
 
+def test_a_script_of_several_counts_is_measured_until_it_is_decided_unless_a_flag_says_how_often(here: Path) -> None:
+    launches = asked("--workers", "1,2", "--", "train.py").launches
+    assert (launches.until_decided, launches.budget_s, launches.per_configuration, launches.at_most) == (True, 600.0, 3, 20)
+    assert asked("--workers", "1,2", "--budget", "90s", "--", "train.py").launches.budget_s == 90.0
+    for words in (("--launches", "5"), ("--precision", "0.02")):
+        assert not asked("--workers", "1,2", *words, "--", "train.py").launches.until_decided
+    assert not asked("--workers", "2", "--", "train.py").launches.adaptive
+
+
+def test_a_number_of_launches_replaces_the_budget_of_a_file(here: Path) -> None:
+    (here / "budget.toml").write_text(TOML_OF_BUDGET, encoding="utf-8")
+    assert asked("budget.toml").launches.until_decided
+    fixed = asked("budget.toml", "--launches", "7")
+    assert (fixed.launches.adaptive, fixed.blocks) == (False, 7)
+
+
+def test_a_budget_without_its_unit_could_be_dollars(here: Path) -> None:
+    (problem,) = problems("--workers", "1,2", "--budget", "9", "--", "train.py")
+    assert problem.fix == "Dollars of a run are --budget-usd."
+
+
 def test_each_flag_reaches_its_key(here: Path) -> None:
     experiment = asked(
         "--workers",
@@ -104,7 +133,7 @@ def test_each_flag_reaches_its_key(here: Path) -> None:
         "none",
         "--deadline",
         "60",
-        "--budget",
+        "--budget-usd",
         "2",
         "--required-workers",
         "4",
@@ -158,12 +187,12 @@ def test_a_price_on_the_command_line_is_of_today_unless_it_says_otherwise(here: 
 
 
 def test_wrong_flags_are_named_as_flags_and_all_at_once(here: Path) -> None:
-    found = problems("--workers", "1,x", "--launches", "0", "--margin", "nan", "--budget", "3", "--seed", "1.5", "--", "t.py")
-    assert {problem.where for problem in found} == {"--workers", "--launches", "--margin", "--budget", "--seed", "the script after --"}
+    found = problems("--workers", "1,x", "--launches", "0", "--margin", "nan", "--budget-usd", "3", "--seed", "1.5", "--", "t.py")
+    assert {problem.where for problem in found} == {"--workers", "--launches", "--margin", "--budget-usd", "--seed", "the script after --"}
     by_flag = {problem.where: problem for problem in found}
     assert by_flag["--workers"].found == "1,x"
     assert by_flag["--launches"].allowed == "a whole number from 1 to 1000"
-    assert by_flag["--budget"].fix == "Add --price USD."
+    assert by_flag["--budget-usd"].fix == "Add --price USD."
 
 
 @pytest.mark.parametrize("levels", ["0", "1,1", "", "1,,2", "1.0", "-1", "9" * 5000])

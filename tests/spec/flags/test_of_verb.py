@@ -26,7 +26,7 @@ def read(verb: str, *words: str) -> tuple[dict[str, Any], list[Problem]]:
 
 
 def test_the_verbs_that_set_keys_are_verbs() -> None:
-    assert set(EVERY) == {"comm", "evaluate", "load", "profile", "run", "score", "time"}
+    assert set(EVERY) == {"comm", "evaluate", "gate", "load", "profile", "run", "score", "time"}
     assert set(EVERY) < set(catalog.names("cli.verbs"))
 
 

@@ -11,11 +11,12 @@ from fireassay.stats.comparing.comparison import compare_welch
 from fireassay.stats.comparing.multiplicity import (
     analysis_confidence,
     comparison_confidence,
+    decision_confidence,
     expected_launches,
     narrow_enough,
     next_analysis,
 )
-from fireassay.stats.intervals.intervals import Interval, log_t
+from fireassay.stats.intervals.intervals import Interval, log_t, t_quantile
 
 
 def test_the_looks_are_those_of_the_methodology() -> None:
@@ -88,6 +89,29 @@ def test_a_comparison_pays_for_each_adaptive_side() -> None:
     assert [comparison_confidence(0.95, looked) for looked in (0, 1, 2, 5)] == pytest.approx([0.95, 0.975, 0.98, 0.98])
     with pytest.raises(ValueError, match="strictly between 0 and 1"):
         comparison_confidence(1.0, 0)
+
+
+def test_the_errors_of_all_looks_for_a_decision_add_up_to_less_than_the_allowed_one() -> None:
+    """1/(i (i + 1)) telescopes: after n looks the sum is 1 - 1/(n + 1)."""
+    spent = [1.0 - decision_confidence(0.95, look) for look in range(1, 101)]
+    assert spent[0] == pytest.approx(0.025)
+    assert sum(spent) == pytest.approx(0.05 * (1.0 - 1.0 / 101))
+    with pytest.raises(ValueError, match="from 1"):
+        decision_confidence(0.95, 0)
+
+
+@pytest.mark.slow
+def test_a_truth_at_the_limit_is_decided_wrongly_in_at_most_the_allowed_share() -> None:
+    """Looks after 3, 5, 8, 12, 18 and 27 launches, 20,000 runs: at most 5 %; 1 - alpha/2 at each look decides twice as often."""
+    looks, rng = (3, 5, 8, 12, 18, 27), np.random.default_rng(3)
+    values = rng.standard_normal((20_000, looks[-1]))
+    paid, halved = np.zeros(20_000, dtype=bool), np.zeros(20_000, dtype=bool)
+    for number, k in enumerate(looks, start=1):
+        error = np.abs(values[:, :k].mean(axis=1)) / values[:, :k].std(axis=1, ddof=1) * math.sqrt(k)
+        paid |= error > t_quantile((1.0 + decision_confidence(0.95, number)) / 2.0, k - 1)
+        halved |= error > t_quantile((1.0 + analysis_confidence(0.95)) / 2.0, k - 1)
+    assert paid.mean() <= 0.05
+    assert halved.mean() > 0.08
 
 
 def _stopped(values: np.ndarray[tuple[int], np.dtype[np.float64]], confidence: float) -> np.ndarray[tuple[int], np.dtype[np.float64]]:

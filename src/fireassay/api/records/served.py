@@ -109,7 +109,7 @@ def _progress(record: Record, clock: Clock) -> RunProgress:
         rows=tuple(rows),
         running=running,
         seconds_left=seconds_left(launches, rows, running, planned_seconds(record.experiment)),
-        adaptive=record.experiment.launches.precision is not None,
+        adaptive=record.experiment.launches.adaptive,
     )
 
 

@@ -103,7 +103,7 @@ def text(experiment: Experiment, expected: Foreseen, root: Path, *, full: bool =
 def _headline(experiment: Experiment, expected_s: float | None, root: Path) -> str:
     """ "54 launches; expected time: 10 min 48 s of load, plus starts and ends"."""
     launches, seconds = len(plan(experiment)), planned_seconds(experiment)
-    most = "at most " if experiment.launches.precision is not None else ""
+    most = "at most " if experiment.launches.adaptive else ""
     if expected_s is not None:
         estimate = f"{most}about {duration(expected_s)}, as in an earlier record"
     elif seconds is not None:

@@ -27,7 +27,7 @@ FOLDER: Final = Path("fireassay-demo")
 SHORT, FULL = "demo.toml", "digits.toml"
 FILES: Final = (SHORT, FULL, "digits/train.py", "digits/digits.csv.gz", "digits/DIGITS.md")
 ABOUT: Final = {
-    SHORT: "1 and 2 workers, 3 launches each: about a minute on two idle cores",
+    SHORT: "1 and 2 workers, 3 launches each or more, until it is decided: at most two minutes",
     FULL: "1, 2 and 4 workers, 5 launches each, and a killed worker: about four minutes on two idle cores",
 }
 

@@ -19,6 +19,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_root(parser, "where the record is made (default: records)")
     parser.add_argument("--dry-run", action="store_true", help="show the plan, its time and the detectable differences; run nothing")
     add_detect(parser)
+    parser.add_argument("--keep-going", action="store_true", help="make all launches, even if the first shows that they cannot answer")
     add_trust(parser)
     add_formats(parser)
 
@@ -62,7 +63,7 @@ Ctrl-C ends the running launch cleanly and keeps all measurements; `assay resume
     add_arguments=add_arguments,
     run=_run,
     usual={
-        "measure": ("--workers", "--launches", "--precision"),
+        "measure": ("--workers", "--launches", "--budget", "--precision"),
         "judge": ("--quality-metric", "--margin", "--efficiency", "--required-workers", "--price"),
         "plan": ("--dry-run", "--detect"),
     },

@@ -1,6 +1,6 @@
 """What is the answer of a training, on one screen?
 
-Which worker count to use, the levels with their speedup, step time and price, efficiency against its gate, why more workers are not
+How many times as fast more workers are, the levels with their speedup, efficiency, step time and price, why more workers are not
 faster, and a line per other dimension that was asked for.  A wrong result shows its layers instead of any speed.
 """
 
@@ -14,31 +14,37 @@ from typing import Final
 
 from fireassay.estimates.estimate import Estimate
 from fireassay.estimates.format import count, given, show, with_interval
+from fireassay.kinds.training.why import base_of, slow_rank, studied, why
 from fireassay.metrics.cost import COST, COST_PER_ITEM
-from fireassay.metrics.metric import ALL, Metric
+from fireassay.metrics.metric import ALL
 from fireassay.metrics.quality import QUALITY, QUALITY_DIFFERENCE
 from fireassay.metrics.training.faults import RECOVERY_TIME
-from fireassay.metrics.training.lost_time import METRICS as LOST
-from fireassay.metrics.training.lost_time import NAMES, part_of
-from fireassay.metrics.training.scaling import SPEEDUP
-from fireassay.metrics.training.time import STEP_TIME, STEP_TIME_MEAN, WALL_TIME
+from fireassay.metrics.training.scaling import EFFICIENCY, SPEEDUP
+from fireassay.metrics.training.time import STEP_TIME, WALL_TIME
 from fireassay.reports import answering
 from fireassay.reports.answering import cell, doubts, mark, standing
-from fireassay.reports.charts.model import Edge, Interval, intervals
-from fireassay.reports.page import Answer, Cell, Chart, Head, Line, Mark, Next, Number, Part, Section, Sum, Table, Tile, Words
+from fireassay.reports.page import Answer, Cell, Head, Line, Mark, Next, Section, Sum, Table, Tile, Words
 from fireassay.reports.view import Column, View
 from fireassay.reports.words import DIMENSION_TITLES
+from fireassay.verdict.phrases import decided_words
 from fireassay.verdict.types import HOLDS, WORST_FIRST, Status
 
-PROCESSORS: Final = "bottleneck_processors"  # the audit that explains computing which cannot shrink
+MARKS_PAGE: Final = "docs/how-to/mark-your-script.md"
 TIMES: Final = (STEP_TIME.name, WALL_TIME.name)
 PRICES: Final = (COST_PER_ITEM.name, COST.name)
 T_QUANTILE: Final = 2.1  # of Student t at 95 % with some twenty launches
 USUAL_LAUNCHES: Final = 10
-ENTANGLED: Final = "computing and communication"
-BURSTS: Final = 0.05  # of the mean step: how far the median is from it where few steps cost much
 MAX_LAUNCHES: Final = 30  # that are advised to decide; with more noise than that, quieten the machine first
 LAYER_HEADS: Final = {"ledger": "samples", "gradient": "gradient, one step", "hashes": "replicas", "trajectory": "losses"}
+TITLES: Final = {
+    SPEEDUP.name: "speedup",
+    EFFICIENCY.name: "efficiency",
+    STEP_TIME.name: "step",
+    WALL_TIME.name: "wall time",
+    COST_PER_ITEM.name: "",
+    COST.name: "a run",
+}
+GATE_WORDS: Final = {"PASS": "good", "FAIL": "low", "INCONCLUSIVE": "open"}  # of the efficiency
 STATES: Final = {"pass": mark("PASS", "right"), "fail": mark("FAIL", "wrong"), "not run": mark("NOT_MEASURED", "not run")}
 
 
@@ -49,18 +55,16 @@ def answer(view: View) -> Answer:
         headline=_headline(view),
         evidence=_evidence(view),
         tiles=tuple(_tile(view, dimension) for dimension in DIMENSION_TITLES if dimension in view.dimensions),
-        lines=() if view.status == "INVALID" else tuple(_lines(view)),
+        lines=(doubts(view),) if view.status == "INVALID" else tuple(_lines(view)),
         next=_next(view),
-        record=answering.record_line(view, answering.launches_words(view, "worker count")),
+        record=answering.record_line(view, _how_many(view)),
         about=_about(view),
     )
 
 
 def brief(view: View) -> tuple[Section, ...]:
     """The evidence of the answer."""
-    if view.status == "INVALID":
-        return ()
-    blocks: tuple[Table | Chart | Sum, ...] = (_layers(view),) if _wrong(view) else (_levels(view), *_efficiency(view), *_why(view))
+    blocks: tuple[Table | Sum, ...] = (_layers(view),) if _wrong(view) else (_levels(view), *why(view))
     return answering.brief_sections(*blocks)
 
 
@@ -72,33 +76,75 @@ def _headline(view: View) -> str:
         return f"no number counts: {answering.shortened(_first(view, 'invalid'))}"
     if wrong := _wrong(view):
         return f"wrong result with {_numbers(wrong)}"
-    picked = next((column for column in view.columns if column.key == view.recommended), None)
-    if picked is None:
-        told = next((row.sentence for row in view.recommendations if row.goal == "recommended"), view.sentence)
-        return answering.shortened(told)
-    if picked.key != view.base:
-        lost = {gate.configuration for gate in view.gates if gate.gate == "quality" and gate.status == "FAIL"}
-        degraded = [column for column in view.columns if column.key in lost]
-        before = f"{view.quality_metric} degraded with {_numbers(degraded)}; " if degraded else ""
-        return f"{before}use {picked.label}{_times(view, picked)}"
+    told = next((row.sentence for row in view.recommendations if row.goal == "recommended"), view.sentence)
     if len(view.columns) == 1:
-        return f"{picked.label} measured alone{_base_time(view)}"
+        return f"{view.columns[0].label} measured alone{_base_time(view)}" if view.recommended else answering.shortened(told)
+    picked = next((column for column in view.columns if column.key == view.recommended and column.key != view.base), None)
+    column = picked or _best(view)
+    times = _times(view, column)
+    if picked is not None and times:
+        return f"{_degraded(view)}{times}"
+    if view.recommended is None and not (view.status == "INCONCLUSIVE" and _limits(view, column)):
+        return f"{times}; {answering.shortened(told)}" if times else answering.shortened(told)
+    keep = f"keep {base_of(view).label}" if view.recommended == view.base else ""
     if view.status == "INCONCLUSIVE":
-        return f"keep {picked.label} for now; {_numbers(_others(view, 'open'))} may or may not pass"
-    return f"keep {picked.label}; {_missing(view, _others(view, 'bad'))}"
+        keep = f"{keep} for now" if keep else ""
+        return "; ".join(word for word in (times, _limits(view, column) or keep or told) if word)
+    missing = _missing(view, _others(view, "bad"))
+    return "; ".join(word for word in (times, f"{keep}: {missing}" if keep else missing) if word)
+
+
+def _degraded(view: View) -> str:
+    """The counts that lose quality, told before the count that pays."""
+    lost = {gate.configuration for gate in view.gates if gate.gate == "quality" and gate.status == "FAIL"}
+    columns = [column for column in view.columns if column.key in lost]
+    return f"{view.quality_metric} degraded with {_numbers(columns)}; " if columns else ""
+
+
+def _best(view: View) -> Column:
+    """The count beside the base that stands for the answer: the undecided, else the fastest."""
+    others = _others(view, "open") or [column for column in view.columns if column.key != view.base]
+
+    def speed(column: Column) -> float:
+        found = view.estimate(SPEEDUP.name, column.key)
+        return found.value if found else 0.0
+
+    return max(others, key=speed)
+
+
+def _times(view: View, column: Column) -> str:
+    """ "2 workers are 1.55 [1.42, 1.70] times as fast as 1"; "" where it was not measured."""
+    speedup = view.estimate(SPEEDUP.name, column.key)
+    if speedup is None:
+        return ""
+    return f"{column.label} {'are' if column.workers > 1 else 'is'} {show(speedup).full} times as fast as {base_of(view).workers}"
+
+
+def _edges(view: View, column: Column) -> tuple[tuple[float, str], ...]:
+    """The speedups that decide, and what they are: the base's, and that of the efficiency gate."""
+    gate = view.efficiency_gate
+    of_gate = () if gate is None else ((gate * column.workers / base_of(view).workers, f"the gate of {given(100 * gate)} % efficiency"),)
+    return ((1.0, ""), *of_gate)
+
+
+def _limits(view: View, column: Column) -> str:
+    """Which limits lie inside the interval of the speedup: what is undecided."""
+    speedup = view.estimate(SPEEDUP.name, column.key)
+    if speedup is None or not math.isfinite(speedup.low):
+        return ""
+    inside = [
+        f"{text} ({given(round(edge, 2))})" if text else "1" for edge, text in _edges(view, column) if speedup.low <= edge <= speedup.high
+    ]
+    return f"{' and '.join(inside)} {'lie' if len(inside) > 1 else 'lies'} inside" if inside else ""
 
 
 def _evidence(view: View) -> str:
-    """Why not more workers, and what is known of the fastest."""
+    """What is known of the other counts, and of quality."""
     if view.status == "INVALID":
-        return "Nothing below may be quoted; the measurement has to be made again."
+        return "The numbers are shown as they are; do not quote them."
     if _wrong(view):
-        return f"Keep {_base(view).label}. A wrong result has no speedup."
-    largest = view.columns[-1]
+        return f"Keep {base_of(view).label}. A wrong result has no speedup."
     said: list[str] = []
-    if (speedup := view.estimate("speedup", largest.key)) and view.recommended != largest.key and len(view.columns) > 1:
-        subject = "The same work" if _scaling(view) == "weak" else "A step"  # with more workers, a step of weak scaling does more
-        said.append(f"{subject} with {largest.label} is {show(speedup).full} times as fast{_price_ratio(view, largest)}.")
     missed = [*_others(view, "bad"), *_others(view, "open")]
     if view.recommended not in (None, view.base) and missed:
         said.append(f"{_missing(view, missed)}.")
@@ -106,32 +152,15 @@ def _evidence(view: View) -> str:
 
 
 def _quality_words(view: View) -> Iterator[str]:
-    if view.quality_metric is None:
-        if "correctness" not in view.unasked and view.recommended is None:
-            yield "Quality was not measured, so nothing can be recommended."
-        return
     cells = [row.cells["correctness"].status for row in view.vector]
-    if HOLDS.issuperset(cells):
+    if view.quality_metric is not None and HOLDS.issuperset(cells):
         name = view.quality_metric  # of a word of the language the first letter may be changed, of an identifier none
         yield f"{name.capitalize() if name.isalpha() and name.islower() else name} is held at every worker count."
-
-
-def _times(view: View, column: Column) -> str:
-    speedup = view.estimate("speedup", column.key)
-    return f", {show(speedup).full} times as fast as {_base(view).label}" if speedup else ""
 
 
 def _base_time(view: View) -> str:
     shown = next((number for name in TIMES if (number := cell(view, name, view.base, bare=False)) and number.shown.measured), None)
     return f": {shown.shown.full}" if shown else ""
-
-
-def _price_ratio(view: View, column: Column) -> str:
-    for name, what in ((COST.name, "a run"), (COST_PER_ITEM.name, "an item")):
-        base, other = view.estimate(name, view.base), view.estimate(name, column.key)
-        if base and other and base.value:
-            return f", {what} costs {other.value / base.value:.2g} times as much"
-    return ""
 
 
 def _missing(view: View, columns: Sequence[Column]) -> str:
@@ -157,10 +186,6 @@ def _first(view: View, severity: str) -> str:
     return next((row.evidence for row in view.findings if row.severity == severity), view.meaning)
 
 
-def _base(view: View) -> Column:
-    return next(column for column in view.columns if column.key == view.base)
-
-
 def _others(view: View, tone: str) -> list[Column]:
     return [column for column in view.columns if column.key != view.base and standing(view, column.key).tone == tone]
 
@@ -181,10 +206,20 @@ def _numbers(columns: Sequence[Column]) -> str:
 
 def _levels(view: View) -> Table:
     columns = answering.some(view, view.columns)
-    metrics = [name for names in (("speedup",), TIMES, PRICES) if (name := _used(view, names))]
+    metrics = [name for names in ((SPEEDUP.name,), (EFFICIENCY.name,), TIMES, PRICES) if (name := _used(view, names))]
+    if len(view.columns) == 1:  # it is its own base
+        metrics = [name for name in metrics if name not in (SPEEDUP.name, EFFICIENCY.name)]
     heads = (Head(text=""), Head(text="workers"), *(Head(text=_head(view, name)) for name in metrics))
     rows = tuple((standing(view, column.key), column.workers, *(_cell(view, name, column.key) for name in metrics)) for column in columns)
-    return Table(name="levels", heads=heads, rows=rows, stub=2)
+    return Table(name="levels", heads=heads, rows=rows, stub=2, notes=_worth(view))
+
+
+def _worth(view: View) -> tuple[str, ...]:
+    """What the numbers of the table are worth, where no verdict stands behind them."""
+    if view.status == "INVALID":
+        rule = next((row.rule for row in view.findings if row.severity == "invalid"), "the record is inadmissible")
+        return (f"all invalid: {rule.replace('_', ' ')}",)
+    return ("provisional: undecided",) if view.status == "INCONCLUSIVE" and len(view.columns) > 1 else ()
 
 
 def _used(view: View, names: Sequence[str]) -> str:
@@ -193,26 +228,29 @@ def _used(view: View, names: Sequence[str]) -> str:
 
 
 def _head(view: View, name: str) -> str:
+    if name == EFFICIENCY.name:
+        return TITLES[name]  # its cells hold the unit
     row = view.metric(name)
     assert row is not None  # it has a number
-    titles = {SPEEDUP.name: "speedup", STEP_TIME.name: "step", WALL_TIME.name: "wall time", COST_PER_ITEM.name: "", COST.name: "a run"}
-    return ", ".join(word for word in (titles[name], row.shown_unit) if word)
+    return ", ".join(word for word in (TITLES[name], row.shown_unit) if word)
 
 
 def _cell(view: View, name: str, key: str) -> Cell:
-    if name == "speedup" and key == view.base:
+    if name == SPEEDUP.name and key == view.base:
         return Words(text="1 (base)")
-    return cell(view, name, key)
+    if name == EFFICIENCY.name:
+        return Words(text="") if key == view.base else _of_gate(view, key)
+    number = cell(view, name, key)
+    return replace(number, interval=False) if number and name in PRICES else number  # its interval is that of the time
 
 
-def _efficiency(view: View) -> tuple[Chart, ...]:
-    rows = tuple(
-        Interval(name=str(column.workers), number=number, mark=standing(view, column.key), target="levels")
-        for column in answering.some(view, view.columns)
-        if column.key != view.base and (number := cell(view, "efficiency", column.key)) and number.shown.measured
-    )
-    gate = () if view.efficiency_gate is None else (Edge(value=view.efficiency_gate, text="gate"),)
-    return (intervals(name="efficiency", title="efficiency, %", stub="workers", rows=rows, edges=gate),) if rows else ()
+def _of_gate(view: View, key: str) -> Cell:
+    """The efficiency, and how it stands to its gate; its interval is that of the speedup."""
+    number = cell(view, EFFICIENCY.name, key)
+    if number is None or not number.shown.measured:
+        return number
+    status = next((row.status for row in view.gates if row.gate == "efficiency" and row.configuration == key), "")
+    return Words(text=f"{number.shown.text} {GATE_WORDS.get(status, '')}".rstrip())
 
 
 def _layers(view: View) -> Table:
@@ -228,62 +266,6 @@ def _layers(view: View) -> Table:
     return Table(name="layers-brief", heads=heads, rows=rows, stub=2, notes=notes)
 
 
-# ---- why not faster --------------------------------------------------------------------------------------------------
-
-
-def _why(view: View) -> tuple[Sum, ...]:
-    """The decomposition of the first worker count that misses a gate, else of the last one."""
-    chosen = studied(view)
-    return decomposition(view, chosen) if chosen else ()
-
-
-def studied(view: View) -> Column | None:
-    """The worker count to explain: the first that misses a gate, else the last."""
-    others = [column for column in view.columns if column.key != view.base]
-    return next((column for column in others if standing(view, column.key).tone == "bad"), others[-1] if others else None)
-
-
-def decomposition(view: View, column: Column) -> tuple[Sum, ...]:
-    """A step of these workers as a perfect split and what comes on top; none if steps or parts were not measured."""
-    whole, base, rest = (
-        view.estimate(name, key)
-        for name, key in ((STEP_TIME_MEAN.name, column.key), (STEP_TIME_MEAN.name, view.base), ("lost_unexplained", column.key))
-    )
-    row = view.metric(STEP_TIME_MEAN.name)
-    if whole is None or base is None or rest is None or row is None:
-        return ()
-    scale = row.cells[column.key].scale
-    lost = [(metric, value) for metric in LOST if (value := view.estimate(metric.name, column.key))]
-    ideal = whole.value - sum(value.value for _, value in lost)
-    unit = scale.label
-    together = not any(part_of(metric) == "transfer" for metric, _ in lost)  # then communication is part of computing
-
-    def text_of(metric: Metric) -> str:
-        return ENTANGLED if together and part_of(metric) == "computing" else NAMES[part_of(metric)]
-
-    parts = tuple(Part(text=text_of(metric), number=Number(shown=show(value, scale)), role=part_of(metric)) for metric, value in lost)
-    split = (
-        f"{show(base, scale).text.removesuffix(scale.after)} / {given(round(base.value / ideal, 6))}" if ideal > 0.0 else "a perfect split"
-    )
-    start = Part(text=f"a perfect split over {column.label}", number=Number(shown=show(_bare(base, ideal), scale)), role="ideal")
-    total = Part(text=f"{column.label}, measured", number=Number(shown=show(whole, scale)), role="total")
-    more = show(_bare(whole, whole.value - ideal), scale).text.removesuffix(scale.after)
-    usual = view.estimate(STEP_TIME.name, column.key)
-    bursts = usual is not None and abs(usual.value - whole.value) > BURSTS * whole.value
-    average = " on average" if bursts else ""
-    title = f"why not faster: {column.label} take {show(whole, scale).text} a step{average}, {more} more than {split}"
-    measured = (Part(text=_base(view).label, number=Number(shown=show(base, scale)), role="base"),)
-    shared = (row.evidence for row in view.findings if row.rule == PROCESSORS and row.configuration == column.key)
-    few = (f"few steps cost much: the median step, of which the speedup is, takes {show(usual).text}",) if usual and bursts else ()
-    return (Sum(name="why", title=title, unit=unit, start=start, parts=parts, total=total, measured=measured, notes=(*few, *shared)),)
-
-
-def _bare(like: Estimate, value: float) -> Estimate:
-    """A derived number without an interval of its own."""
-    unbounded = replace(like, low=-math.inf, high=math.inf, n_launches=1, n_trials=0, launch_values=())
-    return replace(unbounded, value=value, method="derived", signature="")
-
-
 # ---- lines and tiles -------------------------------------------------------------------------------------------------
 
 
@@ -292,9 +274,26 @@ def _lines(view: View) -> Iterator[Line]:
         if dimension == "cost" and _used(view, PRICES):
             continue  # in the table of levels
         line = answering.dimension_line(view, dimension)
-        if line is not None:
+        if line is None:
+            continue
+        if dimension == "correctness" and line.mark == mark("NOT_MEASURED") and view.quality_metric is None:
+            yield Line(label="quality", text=f"not checked; {_to_check(view)}", target="metrics-correctness")
+        else:
             yield replace(line, text=_quality(view) or line.text) if dimension == "correctness" else line
     yield doubts(view)
+
+
+def _scores(view: View) -> list[str]:
+    """The names of the scores of held-out examples that the script logged."""
+    return sorted(view.measured.table("examples")["metric"].unique())
+
+
+def _to_check(view: View) -> str:
+    """How quality is checked with what the script logs."""
+    if scores := _scores(view):
+        return f"to hold {scores[0]} too: --quality-metric {scores[0]} --margin 0.01 (the script logs: {', '.join(scores)})"
+    logs = " (it logs: loss)" if "loss" in view.measured.table("fingerprints")["what"] else ""
+    return f"the script scores no held-out examples{logs}; how to mark them: {MARKS_PAGE}"
 
 
 def _quality(view: View) -> str:
@@ -361,6 +360,12 @@ def _unasked(dimension: str) -> str:
     }.get(dimension, "It was not asked for.")
 
 
+def _how_many(view: View) -> str:
+    if view.measured.experiment.launches.until_decided:
+        return decided_words(view.measured)
+    return answering.launches_words(view, "worker count")
+
+
 def _about(view: View) -> str:
     workers = ", ".join(str(column.workers) for column in view.columns)
     scaling = _scaling(view)
@@ -390,15 +395,11 @@ def _next(view: View) -> tuple[Next, ...]:
         return answering.remedies(view, ("invalid",))
     if _wrong(view):
         return answering.remedies(view, ("fail",))
-    if view.recommended is None and view.quality_metric is None:
-        return (
-            Next(
-                reason="name the score that the script logs, so that quality can be judged",
-                command=f"assay run {record} --quality-metric NAME",
-            ),
-        )
+    if view.recommended is None and view.quality_metric is None and "correctness" not in view.unasked and (scores := _scores(view)):
+        reason = "name the score that decides, so that quality can be judged"
+        return (Next(reason=reason, command=f"assay run {record} --quality-metric {scores[0]}"),)
     if open_ := _others(view, "open"):
-        levels = ",".join(str(column.workers) for column in (_base(view), *open_))
+        levels = ",".join(str(column.workers) for column in (base_of(view), *open_))
         if examples := _only_examples(view, open_):
             reason = f"decide on {_numbers(open_)}: score about {examples:,} held-out examples; launches of the same ones cannot"
             return (Next(reason=reason),)
@@ -451,9 +452,14 @@ def _needed(view: View, column: Column) -> int:
 
 def _explain(view: View, record: str) -> tuple[Next, ...]:
     """What explains most of the lost time."""
-    column, sums = studied(view), _why(view)
+    column, sums = studied(view), why(view)
     if column is None or not sums:
         return ()
+    if slow := slow_rank(view, column):
+        rank = " ".join(slow.evidence.split()[:2])  # "rank 1"
+        return (
+            Next(reason=f"{slow.remedy.partition(':')[0].replace('that rank', rank)}; then measure again", command=f"assay run {record}"),
+        )
     largest = max(sums[0].parts, key=lambda part: part.number.value.value if isinstance(part.number.value, Estimate) else 0.0)
     if largest.role in ("transfer", "waiting"):
         return (Next(reason="see how much of it the links explain", command=f"assay comm --workers {column.workers} --ops all_reduce"),)

@@ -11,7 +11,8 @@ from typing import Final
 from fireassay.estimates.estimate import Estimate
 from fireassay.estimates.format import show
 from fireassay.kinds.training.answer import answer as answer
-from fireassay.kinds.training.answer import brief, decomposition, studied
+from fireassay.kinds.training.answer import brief
+from fireassay.kinds.training.why import decomposition, studied
 from fireassay.metrics.cost import COST
 from fireassay.metrics.training.faults import TIMELINE
 from fireassay.reports.charts import scaling, steps

@@ -38,6 +38,7 @@ from fireassay.stats.models.scaling_predictions import (
     karp_flatt,
     peak,
     relative_curve,
+    slower_than_base,
 )
 from fireassay.stats.models.scaling_predictions import predict as by_law
 from fireassay.units import FRACTION, RATIO, WORKERS
@@ -165,9 +166,12 @@ def _serial_fraction(measured: RecordData, results: Results) -> Mapping[str, Val
         return {ALL: Absent("insufficient", "no round holds a launch of every configuration")}
     fits = [amdahl_fit(above, row) for row in speedups]  # the dots in the charts
     levels = sum(1 for value in results["speedup"].values() if isinstance(value, Estimate))
+    interval = amdahl_fit_interval(above, np.array(speedups), measured.confidence)
+    if slower := slower_than_base(interval.value):
+        return {ALL: Absent("undefined", slower)}
     return {
         ALL: of_interval(
-            amdahl_fit_interval(above, np.array(speedups), measured.confidence),
+            interval,
             fits,
             measured.confidence,
             unit=FRACTION,
@@ -386,6 +390,8 @@ def _fraction_at(base: int, level: int, speedup: Value) -> Value:
         return speedup
     if speedup.low <= 0.0:
         return Absent("insufficient", "one round does not bound the speedup; use at least 2 launches")
+    if slower := slower_than_base(karp_flatt(speedup.value, p=level)):
+        return Absent("undefined", slower)
     return transform(speedup, partial(karp_flatt, p=level), unit=FRACTION, name="karp_flatt", how="(1/S - 1/p) / (1 - 1/p)")
 
 

@@ -51,6 +51,12 @@ PROFILE_ROWS: Final = 5  # per list of kernels and operators
 Sections = tuple[Section, ...]
 
 
+def heading(view: View) -> str:
+    """What the record is about: the script, unless the record was given a name of its own."""
+    script = view.measured.experiment.workload.script.rpartition("/")[2]
+    return script if script == f"{view.name}.py" else view.name
+
+
 def page(view: View) -> Page:
     """The page of a judged record."""
     sections: Callable[[View], Sections] = catalog.part("kinds", view.kind.name, "show", "page")
@@ -58,7 +64,7 @@ def page(view: View) -> Page:
     made = answer(view) if answer is not None else None
     cost = f" {view.kind.own_cost}: {'; '.join(grouping.costs(view))}." if view.kind.chooses else ""
     return Page(
-        title=view.name,
+        title=heading(view),
         mark=Mark(word=view.word, tone=TONES[view.status]),
         meaning=view.meaning,
         lead=view.sentence,

@@ -28,6 +28,7 @@ from fireassay.reports.page import (
     heads,
     notes,
 )
+from fireassay.stats.models.scaling_predictions import slower_than_base
 from fireassay.verdict.claims.own_numbers import beside, limit_text
 
 if TYPE_CHECKING:
@@ -230,8 +231,8 @@ def _refused(result: Rubric) -> str:
 def _fit_lines(result: Rubric, fit: Fit) -> list[str]:
     base = result.base_workers
     relative = "" if base == 1 else f", relative to {base} {result.worker_word}"
-    if fit.serial_fraction > 1.0:
-        return [f"slower than the base: no serial fraction explains it (s = {fit.serial_fraction:.4f} is above 1)"]
+    if slower := slower_than_base(fit.serial_fraction):
+        return [slower]
     lines = [f"Amdahl serial fraction: s = {fit.serial_fraction:.4f}{relative}"]
     if fit.ceiling is not None:
         lines.append(f"speedup ceiling 1/s: {fit.ceiling:.1f}")

@@ -99,6 +99,7 @@ class Advice:
     looks: Callable[[Experiment], Iterable[int]]
     analyse: Callable[[Path, int], Look]  # (record folder, finished blocks)
     disturbed: Callable[[Path, int], str]  # (record folder, launch just ended) -> why it is contaminated, or ""
+    futile: Callable[[Path], str] | None = None  # record folder, after a launch of the first round -> why no other is worth making, or ""
     profiled: Callable[[Mapping[str, Any]], dict[str, Any]] | None = None  # a rank's trace -> its summary
     together: Callable[[Sequence[Path], int], Look] | None = None  # in a session, in place of `analyse`: all of its records at once
 
@@ -133,7 +134,7 @@ class RunContext:
     @property
     def adaptive(self) -> bool:
         """True if interim analyses decide the number of blocks."""
-        return self.experiment.launches.precision is not None and self.advice is not None
+        return self.experiment.launches.adaptive and self.advice is not None
 
     @property
     def looked_for(self) -> int:

@@ -69,6 +69,7 @@ class LaunchLoop:
         self.number = context.next_number
         self._rounds = {} if rounds is None else rounds
         self.adaptive = context.adaptive
+        self.futile = ""  # why no other launch is worth making
 
     # ---- remaining work
 
@@ -97,7 +98,7 @@ class LaunchLoop:
         """True if another block is planned and still worthwhile."""
         if self.blocks_done >= self.context.experiment.blocks or self._hopeless:
             return False
-        return not (self.adaptive and self._over_budget())
+        return not (self.adaptive and (self._over_budget() or self._budget_spent))
 
     @property
     def can_go_on(self) -> bool:
@@ -111,7 +112,7 @@ class LaunchLoop:
 
     @property
     def _hopeless(self) -> bool:
-        return bool(hopeless(self.context.rows))
+        return bool(self.futile or hopeless(self.context.rows))
 
     # ---- making launches
 
@@ -123,6 +124,7 @@ class LaunchLoop:
         for planned in self.waiting("timed"):
             if planned.block == block and not self._hopeless:
                 self._make(planned)
+                self._see_whether_futile(planned)
         self._look_if_due()
 
     def make_faults(self) -> None:
@@ -133,15 +135,21 @@ class LaunchLoop:
 
     def outcome(self) -> Outcome:
         """How the run ended; notes in the manifest why no further blocks were made."""
-        failed = all_failed(self.context.rows)
+        failed = self.futile or all_failed(self.context.rows)
         self.context.show()
         needed = not failed and (bool(self.untimed) or (self.block_left and not self.enough))
         if self.context.stop.count and needed:
             return Outcome(state="interrupted", reason=self.context.stop.reason)
         if self.adaptive:
-            self._look_if_due()
+            self._look_if_due(last=self.context.experiment.launches.until_decided)
             self.context.record.note(looks_ended=self._why_ended())
         return Outcome(state="failed" if failed else "complete", reason=failed, not_metered=self.maker.absences())
+
+    def _see_whether_futile(self, planned: PlannedLaunch) -> None:
+        """Does a launch of the first round show that the others cannot answer the question?"""
+        advice, row = self.context.advice, self.context.rows[-1] if self.context.rows else None
+        if advice is not None and advice.futile is not None and planned.block == 0 and row is not None and row["status"] == "ok":
+            self.futile = self.futile or advice.futile(self.context.record.path)
 
     def _make(self, planned: PlannedLaunch) -> None:
         """Make one planned launch; repeat it if it was disturbed and repeats are enabled."""
@@ -219,6 +227,17 @@ class LaunchLoop:
         limit = self.context.experiment.limits.experiment_timeout_s
         return limit is not None and (self.context.clock.now_ns() - self.context.begun_ns) / NS_PER_S > limit
 
+    @property
+    def _budget_spent(self) -> bool:
+        """True if another block would end after `launches.budget_s`; the blocks before the first look are made in any case."""
+        launches, done = self.context.experiment.launches, self.blocks_done
+        if launches.budget_s is None or done < launches.per_configuration:
+            return False
+        spent_s = (self.context.clock.now_ns() - self.context.begun_ns) / NS_PER_S
+        rows = [row for row in self.context.rows if row["role"] == "timed" and row["block"] == done - 1]
+        block_s = (max(row["end_ns"] for row in rows) - min(row["begin_ns"] for row in rows)) / NS_PER_S
+        return bool(spent_s + block_s > launches.budget_s)
+
     def _skip_reason(self, planned: PlannedLaunch) -> str:
         if self._over_budget():
             limit = self.context.experiment.limits.experiment_timeout_s
@@ -227,10 +246,10 @@ class LaunchLoop:
 
     # ---- interim analyses
 
-    def _look_if_due(self) -> bool:
-        """Run the interim analysis if due; returns whether there was one. Its result goes to the manifest and `context.looks`."""
+    def _look_if_due(self, *, last: bool = False) -> bool:
+        """Run the interim analysis if due, or if it is the last; returns whether there was one. It goes to the manifest and `context.looks`."""
         advice = self.context.advice
-        if advice is None or advice.together is not None or not self.look_due:
+        if advice is None or advice.together is not None or not (self.look_due or (last and self._unseen)):
             return False
         self.looked(advice.analyse(self.context.record.path, self.blocks_done))
         return True
@@ -241,8 +260,12 @@ class LaunchLoop:
         advice, blocks = self.context.advice, self.blocks_done
         if not self.adaptive or advice is None:
             return False
-        seen = self.context.looks[-1].blocks if self.context.looks else 0
-        return blocks > seen and self._is_due(blocks, advice.looks(self.context.experiment))
+        return self._unseen and self._is_due(blocks, advice.looks(self.context.experiment))
+
+    @property
+    def _unseen(self) -> bool:
+        """True if blocks were made since the last interim analysis."""
+        return self.blocks_done > (self.context.looks[-1].blocks if self.context.looks else 0)
 
     def looked(self, look: Look) -> None:
         """Note the result of an interim analysis."""
@@ -265,4 +288,4 @@ class LaunchLoop:
             return "budget" if ended == "budget" else "decided" if ended else "precision"
         if self.blocks_done >= self.context.experiment.blocks:
             return "at_most"
-        return "budget" if self._over_budget() else "failed"
+        return "budget" if self._over_budget() or self._budget_spent else "failed"

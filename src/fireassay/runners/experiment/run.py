@@ -91,7 +91,11 @@ def runner_for(experiment: Experiment, folder: Path, advice: Advice | None) -> R
 
 def _refuse_without_advice(experiment: Experiment) -> None:
     """Refuse settings that need judgements: measuring alone decides neither precision nor disturbance."""
-    requested = {"launches.precision": experiment.launches.precision, "noise.repeat": experiment.noise.repeat or None}
+    requested = {
+        "launches.precision": experiment.launches.precision,
+        "launches.budget_s": experiment.launches.budget_s,
+        "noise.repeat": experiment.noise.repeat or None,
+    }
     problems = tuple(
         Problem(
             where,

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from fireassay.spec.experiment import Experiment
 
 NAME_LENGTH = 80
+# Of a script without a file: launches are added until the answer is decided.
+BUDGET_S, FIRST_LAUNCHES, MOST_LAUNCHES = 600.0, 3, 20
 
 
 def add_flags(parser: argparse.ArgumentParser, flags: Iterable[KeyFlag]) -> None:
@@ -91,7 +93,7 @@ def experiment_from(
     _something_to_run(file, command)
     from fireassay.spec.load import checked, parse
 
-    data, text = (stored.data, "") if stored else parse(Path(file)) if file else ({}, "")
+    data, text = (stored.data, "") if stored else parse(Path(file)) if file else (until_decided(texts, flags), "")
     folder = Path() if command or not file else stored.folder if stored else Path(file).parent
     merged, problems = merge(data, texts, command, today or SystemClock().utc().date())
     source = " and ".join([*([str(file)] if file else []), *(["the flags"] if texts or not file else [])])
@@ -110,6 +112,7 @@ def merge(
 ) -> tuple[dict[str, Any], list[Problem]]:
     """A file's keys overridden by the flags and the command, and the flags that could not be read."""
     merged = copy.deepcopy(dict(data))
+    _fix_the_number(merged, {item.path for item in texts})
     problems = put_all(merged, texts)
     if any(item.path == "prices.usd_per_worker_hour" for item in texts):
         before = merged.get("prices")
@@ -121,6 +124,27 @@ def merge(
         put(merged, "workload.arguments", list(command[words:]))
         merged.setdefault("name", name_from(script))
     return merged, problems
+
+
+def _fix_the_number(data: dict[str, Any], flags: Container[str]) -> None:
+    """A number of launches given by a flag is fixed, whatever the file's budget."""
+    if "launches.per_configuration" in flags and "launches.budget_s" not in flags and isinstance(data.get("launches"), dict):
+        data["launches"].pop("budget_s", None)
+
+
+def until_decided(texts: Mapping[KeyFlag, Text], flags: Sequence[KeyFlag]) -> dict[str, Any]:
+    """What a script without a file is run with: launches until the answer is decided, unless a flag says how many, or there is one count."""
+    asked = {item.path: text for item, text in texts.items()}
+    several = "," in str(asked.get("factor.levels", ""))
+    if (
+        not several
+        or "launches.per_configuration" in asked
+        or "launches.precision" in asked
+        or asked.get("workload.runner", "training") != "training"
+    ):
+        return {}
+    known = any(item.path == "launches.budget_s" for item in flags)
+    return {"launches": {"budget_s": BUDGET_S, "per_configuration": FIRST_LAUNCHES, "at_most": MOST_LAUNCHES}} if known else {}
 
 
 def name_from(script: str) -> str:

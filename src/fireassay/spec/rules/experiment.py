@@ -80,7 +80,7 @@ def _levels_once(experiment: Experiment) -> Iterator[Problem]:
 def _first_analysis_before_the_last(experiment: Experiment) -> Iterator[Problem]:
     launches = experiment.launches
     first, most = launches.per_configuration, launches.at_most
-    if launches.precision is not None and most < first:
+    if launches.adaptive and most < first:
         yield Problem(
             "launches.at_most",
             shown(most),
@@ -247,6 +247,13 @@ RULES = (
     ),
     _nodes_find_each_other,
     _fork_is_no_other_measurement,
+    # what is decided is whether more workers pay
+    Demand(
+        "launches.budget_s",
+        lambda e: e.launches.budget_s is not None and e.launches.precision is None and (_serves(e) or e.workload.runner not in TRAININGS),
+        "no value, since no training is judged",
+        "Remove it; launches.precision adds launches until the intervals are narrow.",
+    ),
     Demand(
         "launcher.rendezvous_endpoint",
         lambda e: e.launcher.rendezvous_endpoint is not None and not _is_endpoint(str(e.launcher.rendezvous_endpoint)),
@@ -269,7 +276,7 @@ def _notes(experiment: Experiment, today: date) -> Iterator[str]:
     launches = experiment.launches.per_configuration
     if experiment.evaluation is not None:
         pass  # intervals are over items, and one pass over them is a whole experiment
-    elif experiment.launches.precision is not None:
+    elif experiment.launches.adaptive:
         pass  # launches are added until there is an interval
     elif launches == 1:
         yield (
@@ -282,11 +289,10 @@ def _notes(experiment: Experiment, today: date) -> Iterator[str]:
             f"Write at least {MIN_LAUNCHES}; 5 is the default."
         )
     # A file written by assay (--toml, a record's) holds the default too, which its user did not choose.
-    if experiment.launches.precision is None and experiment.launches.at_most != type(experiment.launches).model_fields["at_most"].default:
-        yield "launches.at_most is ignored without launches.precision: the number of launches is fixed."
+    if not experiment.launches.adaptive and experiment.launches.at_most != type(experiment.launches).model_fields["at_most"].default:
+        yield "launches.at_most is ignored without launches.precision or launches.budget_s: the number of launches is fixed."
     of_collectives = experiment.workload.runner == "collectives"
-    quality_wanted = "correctness" in experiment.verdict.wanted
-    if experiment.quality is None and quality_wanted and experiment.serving is None and not of_collectives:
+    if experiment.quality is None and "correctness" in experiment.verdict.only:
         yield (
             "no quality metric is named, so nothing can be recommended: whether the result was preserved is not compared. "
             "Add [quality] with metric and margin (--quality-metric), and probe.examples(ids, scores) to the script."

@@ -12,6 +12,8 @@ at 1.5 times the launches of the one before), and every interval, at each look a
 instead of 1 - alpha.  The reported interval then covers at least 1 - alpha for normal and close to 1 - alpha for skewed launch
 values, for any ratio of spread to precision, and when several intervals must all be narrow: benchmarks/comparison.py measures
 it, docs/decisions/0011-sequential-looks.md compares the rules.
+Stopping once an interval excludes a limit is another rule: at 1 - alpha/2 it decides wrongly in up to 12 % where the truth is the limit.  The
+i-th look then has confidence 1 - alpha/(i (i + 1)): these errors add up to less than alpha, for any number of looks and any dependence.
 Comparisons need it too, because a side that stopped on a small spread understates its error.  With one such side alpha/2 is
 enough; with two that stopped independently, equal sides are called different in up to 5.5 % at alpha/2, and in at most 5 % at
 0.4 alpha (`comparison_confidence`).
@@ -59,6 +61,7 @@ def _probabilities(p_values: Sequence[float]) -> NDArray[np.float64]:
 
 
 FIRST_ANALYSIS: Final = 5  # fewer launches barely determine the spread
+FIRST_DECISION: Final = 3  # the fewest that carry a verdict; its wide interval decides only what is plain
 GROWTH: Final = 1.5  # 5, 8, 12, 18, 27, 41, 62, ...
 SHARE_OF_ALPHA: Final = 0.5  # of the allowed error, at every look
 SHARE_OF_TWO: Final = 0.4  # of the allowed error, when comparing two records that both stopped once narrow
@@ -77,6 +80,13 @@ def next_analysis(k: int) -> int:
 def analysis_confidence(confidence: float) -> float:
     """Confidence of the intervals at each look and in the report, so that the reported one keeps `confidence`."""
     return 1.0 - SHARE_OF_ALPHA * (1.0 - fraction(confidence, "confidence"))
+
+
+def decision_confidence(confidence: float, look: int) -> float:
+    """Confidence at the `look`-th look (from 1) of launches that end once a limit is excluded: the errors of all looks add up to less."""
+    if look < 1:
+        raise ValueError(f"looks are numbered from 1, not {look}")
+    return 1.0 - (1.0 - fraction(confidence, "confidence")) / (look * (look + 1))
 
 
 def comparison_confidence(confidence: float, looked: int) -> float:

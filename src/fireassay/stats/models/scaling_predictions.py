@@ -259,6 +259,11 @@ def speedup(base_time: float, time: float) -> float:
     return _positive(base_time, "the base's time") / _positive(time, "the time")
 
 
+def slower_than_base(serial: float) -> str:
+    """Why a serial fraction above 1 is none: more workers took longer than one."""
+    return f"slower than the base: no serial fraction explains it (s = {serial:.4g} is above 1)" if serial > 1.0 else ""
+
+
 def karp_flatt(speedup: float, p: float) -> float:
     """The serial fraction that would alone explain this speedup; negative above linear speedup.  Needs p > 1."""
     if not p > 1.0:

@@ -151,7 +151,8 @@ def examine_looks(measured: RecordData, _: Results) -> tuple[Finding, ...]:
     if not measured.looks:
         return ()
     ended = str(measured.manifest.get("looks_ended", ""))
-    return (_paid(measured), *_too_wide(measured, ended))
+    narrow = not measured.experiment.launches.until_decided  # else the status says whether it was enough
+    return (_paid(measured), *(_too_wide(measured, ended) if narrow else ()))
 
 
 def _paid(measured: RecordData) -> Finding:
@@ -166,6 +167,8 @@ def _paid(measured: RecordData) -> Finding:
 
 
 def _goal(measured: RecordData) -> str:
+    if measured.experiment.launches.until_decided:
+        return "every worker count was decided"
     return "the comparison was decided" if measured.looks[-1].get("ended") else "the intervals were narrow"
 
 
@@ -214,7 +217,7 @@ def _cherry_picked_missing(measured: RecordData) -> list[Finding]:
 
 def is_adaptive(measured: RecordData) -> bool:
     """True if launches were added until the intervals were narrow: then the plan gives only a maximum."""
-    return measured.experiment.launches.precision is not None or bool(measured.manifest.get("looks"))
+    return measured.experiment.launches.adaptive or bool(measured.manifest.get("looks"))
 
 
 def _replaced(measured: RecordData) -> Iterator[Finding]:
