@@ -24,10 +24,12 @@ from fireassay.reports.view import View
 from fireassay.spec.flags.load import add_flags, experiment_from
 from fireassay.spec.flags.of_verb import Stored
 from fireassay.spec.load import to_toml
+from fireassay.spec.sections.serving import Objectives
 from fireassay.verdict.judge import judge
 from tests.builders import estimate
 from tests.importers import samples
 from tests.importers.reading import one
+from tests.metrics.serving.test_objectives import partly_counted
 from tests.reports.conftest import judged
 from tests.reports.written import written
 from tests.serving_made import ServingMade, simulated
@@ -192,6 +194,14 @@ def test_without_objectives_the_status_stays_and_next_names_the_flag() -> None:
     assert said.mark.word == view.word == "measured"
     assert said.next[0].command == "assay load abc123 --slo ttft=0.5,tpot=0.05"
     assert not any(isinstance(block, Chart) for section in brief(view) for block in section.blocks)
+
+
+@pytest.mark.parametrize(("without", "word"), [(2, "pass"), (30, "inconclusive"), (100, "inconclusive")])
+def test_answers_whose_tokens_nobody_counted_are_told_and_more_launches_are_not_advised(without: int, word: str) -> None:
+    said = answer(judged(partly_counted(Objectives(tpot_s=0.02, attainment=0.9), without)))
+    assert said.mark.word == word
+    assert f"no usage for {3 * without} answers" in of(said, "not measured").text
+    assert ("time per token" in said.next[0].reason) == (word == "inconclusive")
 
 
 def test_an_invalid_load_shows_no_number() -> None:

@@ -140,6 +140,35 @@ def test_a_time_per_token_without_token_counts_is_not_assumed_met(asked: Objecti
     assert "no usage for 30 answers" in value.detail
 
 
+def partly_counted(objectives: Objectives, without: int) -> ServingMade:
+    """100 answers in each of three launches, 10 ms per token; of the first so many nobody counted the tokens."""
+    made = ServingMade(rate=(1.0,), blocks=3, objectives=objectives)
+    for block in range(3):
+        number = made.launch(block=block)
+        for second in range(100):
+            made.request(number, second * 0.15, ttft_s=0.1, gap_s=0.01, tokens_out=None if second < without else 10, chunks=10)
+    return made
+
+
+@pytest.mark.parametrize("asked", [Objectives(tpot_s=0.02), Objectives(itl_s=0.02)])
+def test_answers_without_token_counts_widen_the_attainment_and_hide_no_other(asked: Objectives) -> None:
+    """Two of 100 are unknown: 294 of 294 known ones met; with the six missed 294 of 300 would have."""
+    value = estimate(SLO_ATTAINMENT, partly_counted(asked, 2))
+    assert (value.value, value.high, value.n_trials) == (1.0, 1.0, 294)
+    assert value.low == pytest.approx(0.9570, abs=1e-3)  # Clopper and Pearson, 294 of 300
+    assert "no usage for 6 answers" in value.method
+
+
+def test_an_unknown_time_per_token_matters_only_where_the_rest_is_met() -> None:
+    """All answers came too late for the time to the first token: none is open."""
+    value = estimate(SLO_ATTAINMENT, partly_counted(Objectives(ttft_s=0.05, tpot_s=0.02), 2))
+    assert (value.value, value.n_trials, value.low) == (0.0, 300, 0.0)
+
+
+def test_goodput_is_not_measured_where_some_answers_are_open() -> None:
+    assert "no usage for 6 answers" in absent(GOODPUT, partly_counted(Objectives(tpot_s=0.02), 2)).detail
+
+
 def test_an_answer_of_one_chunk_leaves_the_time_per_token_open_whoever_counted() -> None:
     made = ServingMade(rate=(1.0,), blocks=1, objectives=Objectives(tpot_s=0.01))
     number = made.launch()
