@@ -23,7 +23,7 @@ from fireassay.estimates.over_launches import no_launch
 from fireassay.frames.costs import energy_method, no_energy
 from fireassay.frames.record_data import RecordData
 from fireassay.frames.record_tables import once_per_record
-from fireassay.frames.serving.outages import no_objectives
+from fireassay.frames.serving.outages import no_objectives, uncounted
 from fireassay.frames.serving.requests import WINDOW
 from fireassay.metrics.metric import Metric, Need, OfRecord, Results
 from fireassay.spec.kind import Kind
@@ -77,7 +77,12 @@ def _energy(measured: RecordData) -> Absent | None:
     return no_energy(measured) if energy_method(measured) is None else None
 
 
-OF_OURS: Final[Mapping[Need, Callable[[RecordData], Absent | None]]] = {"chunks": _chunks, "objectives": no_objectives, "energy": _energy}
+OF_OURS: Final[Mapping[Need, Callable[[RecordData], Absent | None]]] = {
+    "chunks": _chunks,
+    "objectives": no_objectives,
+    "token_times": uncounted,
+    "energy": _energy,
+}
 
 
 # ---- imported records --------------------------------------------------------------------------------------------

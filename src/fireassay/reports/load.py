@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 import polars as pl
 
 from fireassay.frames.record_data import RecordData
+from fireassay.frames.serving.outages import still_open
 from fireassay.spec.plan import targets_of
 from fireassay.verdict.evidence.answer_agreement import Agreement, agreements
 
@@ -53,6 +54,7 @@ class Load:
     requests: pl.DataFrame = field(repr=False)  # one row per request, `Served.requests`
     limits: Mapping[str, float] = field(default_factory=dict)  # objectives of a good request: "TTFT" -> seconds
     attainment: float | None = None  # share of the requests that must meet them; None: there are none
+    open: str = ""  # which share of the requests may or may not have met them, and why
     rivals: AOrB | None = None  # of a record with two engines: which of them
 
 
@@ -70,6 +72,7 @@ def build(measured: RecordData) -> Load:
         requests=requests,
         limits=objectives.limits,
         attainment=objectives.attainment if objectives.any else None,
+        open=still_open(measured.counted_requests),
     )
 
 

@@ -35,7 +35,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from fireassay.estimates.estimate import Absent, Value
-from fireassay.estimates.format import reading
+from fireassay.estimates.format import percent, reading
 from fireassay.estimates.over_launches import average, exact, of_interval, positive
 from fireassay.frames.record_data import RecordData
 from fireassay.frames.serving.shown_tokens import unknown
@@ -63,7 +63,7 @@ def no_objectives(measured: RecordData) -> Absent | None:
     chunked = (objectives.ttft_s, objectives.ttft_visible_s, objectives.tpot_s, objectives.itl_s)
     if not serving.stream and any(value is not None for value in chunked):
         return NEED_CHUNKS
-    return uncounted(measured)
+    return None
 
 
 def uncounted(measured: RecordData) -> Absent | None:
@@ -76,6 +76,13 @@ def uncounted(measured: RecordData) -> Absent | None:
         return None
     why = unknown(measured.served.requests.filter(pl.col("counted") & pl.col("ok")))
     return None if why is None else Absent(why.reason, f"serving.objectives needs a time per token, but {why.detail}")
+
+
+def still_open(due: pl.DataFrame) -> str:
+    """How many of these requests may or may not have met the objectives, and why; empty: all are known."""
+    waiting = due.filter("open")
+    why = unknown(waiting)
+    return "" if why is None else f"{percent(waiting.height / due.height)} of the requests are unknown ({why.detail})"
 
 
 def load_points(measured: RecordData, configurations: Sequence[Configuration]) -> list[Point]:

@@ -18,7 +18,8 @@ client did then; in a closed loop, where the server cannot miss a due time, when
 * timeless: an imported record may lack the send times; it has no window and no rates, and all requests of phase main are
   counted;
 * met: the request was answered and met every objective. An objective that the answer leaves undefined (time per token of a
-  single token) is met; one on a first token that never came is not.
+  single token) is met; one on a first token that never came is not;
+* open: met, but for a required time per token that is unknown (an answer of several chunks whose tokens nobody counted).
 
 How uncertain are the times of an answer?
 
@@ -108,7 +109,7 @@ class Served:
     """The requests of a record, with derived columns.
 
     requests: one row per request of every launch, by launch and due time, without lists and texts; with configuration, block, role,
-        start_ns (due, in a closed loop sent), ok, counted, met, tokens and shown (float, null: unknown), first_tokens (of the first
+        start_ns (due, in a closed loop sent), ok, counted, met, open, tokens and shown (float, null: unknown), first_tokens (of the first
         chunk with text), tokens_from (usage | tokenizer), text_chunks, at_once (all text at one moment), and in seconds
         lag_s (without a new connection's set-up),
         connect_s, tokenize_s, prefill_s, ttft_s, ttft_visible_s,
@@ -264,7 +265,7 @@ def _fold(
         gaps.append(spans["gap_s"].to_numpy())
         unsure.append(spans["gap_uncertainty_s"].to_numpy())
         totals.append(_tokens(flagged, chunks, begin, end))
-    judged = pl.concat(folded).with_columns(met=pl.col("ok") & _meets(serving.objectives))
+    judged = pl.concat(folded).with_columns(met=pl.col("ok") & _meets(serving.objectives)).with_columns(open=_open(serving.objectives))
     return judged, _totals(totals, window), (gaps, unsure)
 
 
@@ -319,6 +320,12 @@ def _meets(objectives: Objectives) -> pl.Expr:
     kept = [(pl.col(name) <= limit).fill_null(False) for name, limit in must.items() if limit is not None]
     kept += [(pl.col(name) <= limit).fill_null(True) for name, limit in may.items() if limit is not None]
     return pl.all_horizontal(*kept) if kept else pl.lit(True)
+
+
+def _open(objectives: Objectives) -> pl.Expr:
+    """True if an answer meets everything but a required time per token, which is unknown."""
+    asked = objectives.tpot_s is not None or objectives.itl_s is not None
+    return (pl.col("met") & (pl.col("text_chunks") > 1) & pl.col("shown").is_null() & pl.lit(asked)).fill_null(False)
 
 
 def _share(tokens: str) -> pl.Expr:

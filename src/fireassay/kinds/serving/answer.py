@@ -237,7 +237,7 @@ def _no_attainment(view: View) -> str:
     if view.load.attainment is None:
         return ""
     absent = [value for column in view.columns if isinstance(value := view.value(SLO_ATTAINMENT.name, column.key), Absent)]
-    return shortened(absent[0].detail, TWO_LINES) if absent else ""
+    return shortened(absent[0].detail if absent else view.load.open, TWO_LINES)
 
 
 def _few_requests(view: View) -> str:
@@ -350,7 +350,9 @@ def _unseen(view: View) -> tuple[Next, ...]:
 
 
 def _undecided(view: View) -> tuple[Next, ...]:
-    """More launches for the loads that the intervals leave open."""
+    """More launches for the loads that the intervals leave open, or the counts that are missing."""
+    if view.load.open and view.recommended is None and view.status != "FAIL":  # however many launches, as many are unknown
+        return (Next(reason='make every time per token known first: see "not measured" above'),)
     open_ = {gate.configuration for gate in view.gates if gate.gate == "objectives" and gate.status == "INCONCLUSIVE"}
     columns = [column for column in view.columns if column.key in open_]
     if not columns or view.recommended is not None:

@@ -24,7 +24,7 @@ import polars as pl
 from fireassay.estimates.estimate import Absent, Estimate, Value
 from fireassay.estimates.format import Scale, count, show
 from fireassay.frames.record_data import RecordData
-from fireassay.frames.serving.outages import no_objectives
+from fireassay.frames.serving.outages import no_objectives, uncounted
 from fireassay.kinds.serving.sentence import COSTS, SPEEDS, Group, dimensions, gated, groups_of, sentence, shown, unmeasured, worth
 from fireassay.metrics.metric import Results
 from fireassay.metrics.serving.latency import E2E_P50, E2E_P95, E2E_P99, TTFT_P95, TTFT_P99
@@ -235,7 +235,7 @@ class Saturation:
 
 def saturations(measured: RecordData) -> tuple[Saturation, ...]:
     """One for each engine and scenario measured at two loads or more; none if it is unknown which requests met their objectives."""
-    if no_objectives(measured) is not None:
+    if no_objectives(measured) or uncounted(measured):
         return ()
     known = ((key, [member for member in members if member.load is not None]) for key, members in groups_of(measured).items())
     return tuple(_saturation(measured, key, members) for key, members in known if len(members) > 1)

@@ -124,7 +124,7 @@ GOOD_TOKEN: Final = Made(
     amount=good_tokens,
     words="tokens of good requests that ended in it",
     missing="no request met every objective",
-    needs=frozenset({"objectives"}),
+    needs=frozenset({"objectives", "token_times"}),
 )
 
 

@@ -16,7 +16,7 @@ import polars as pl
 from fireassay.estimates.estimate import Absent, Value
 from fireassay.estimates.over_launches import of_interval
 from fireassay.frames.record_data import RecordData
-from fireassay.frames.serving.outages import load_points, no_objectives
+from fireassay.frames.serving.outages import load_points, no_objectives, still_open, uncounted
 from fireassay.frames.serving.requests import ENDED
 from fireassay.metrics.metric import ALL, Metric, Results
 from fireassay.metrics.serving.pooled import per_second, shares, tally, within
@@ -43,13 +43,33 @@ def _good(measured: RecordData, _: Results) -> Mapping[str, Value]:
 
 
 def _attained(measured: RecordData, _: Results) -> Mapping[str, Value]:
+    """The share of those that are known; its interval holds what it would be with all open ones missed, and with all met."""
+    rows = measured.counted_requests
+    known = _share_of(measured, rows.filter(~pl.col("open")))
+    if not rows["open"].any():
+        return known
+    worst, best = _share_of(measured, rows.with_columns(met=pl.col("met") & ~pl.col("open"))), _share_of(measured, rows)
+    return {name: _between(measured, name, value, worst[name], best[name]) for name, value in known.items()}
+
+
+def _share_of(measured: RecordData, rows: pl.DataFrame) -> dict[str, Value]:
     return shares(
         measured,
-        tally(measured.counted_requests, pl.col("met")),
+        tally(rows, pl.col("met")),
         name=SLO_ATTAINMENT.name,
         aggregate="requests that met every objective / requests due",
         missing="no request was due",
     )
+
+
+def _between(measured: RecordData, configuration: str, value: Value, worst: Value, best: Value) -> Value:
+    due = measured.counted_requests.filter(pl.col("configuration") == configuration)
+    if not (why := still_open(due)):
+        return value
+    if isinstance(value, Absent) or isinstance(worst, Absent) or isinstance(best, Absent):
+        return Absent("not_measured", f"a time per token is required, but {why}")
+    low, high = min(value.low, worst.low), max(value.high, best.high)
+    return replace(value, low=low, high=high, method=f"{value.method}; {why}: the interval counts them as missed and as met")
 
 
 def _capacities(measured: RecordData, _: Results) -> Mapping[str, Value]:
@@ -65,7 +85,7 @@ def _capacities(measured: RecordData, _: Results) -> Mapping[str, Value]:
 def capacity_of(measured: RecordData, curve: Sequence[Configuration]) -> Value:
     """The capacity of one engine at one scenario, from its configurations by ascending load."""
     serving = measured.experiment.serving
-    if (why := no_objectives(measured)) is not None or serving is None:
+    if (why := no_objectives(measured) or uncounted(measured)) is not None or serving is None:
         return why or NO_LOADS
     if any(configuration.load is None for configuration in curve):
         return NO_LOADS
@@ -100,7 +120,7 @@ GOODPUT: Final = OBJECTIVES(
     caveat="Never above request_throughput, which counts the answers that ended in the same half-open window. It does not show whether "
     "the answers were right: see quality.",
     compute=_good,
-    needs=frozenset({"window", "objectives"}),
+    needs=frozenset({"window", "objectives", "token_times"}),
     rank=300,
     decides=1,
 )
@@ -112,7 +132,8 @@ SLO_ATTAINMENT: Final = OBJECTIVES(
     formula="requests that met every objective / requests due",
     question="What share of the requests met every objective?",
     caveat="Over the requests that were due (in a closed loop: sent) in the measured window. Student t over launches, never narrower than "
-    "independent requests would have it.",
+    "independent requests would have it. Where a required time per token is unknown, the value is over the other requests, and the interval "
+    "holds all unknown ones as missed and as met.",
     compute=_attained,
     needs=frozenset({"objectives"}),
     rank=301,

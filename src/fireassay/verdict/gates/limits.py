@@ -8,9 +8,12 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
+import polars as pl
+
 from fireassay.estimates.estimate import Absent, Value
 from fireassay.estimates.format import percent
 from fireassay.frames.record_data import RecordData
+from fireassay.frames.serving.outages import still_open
 from fireassay.metrics.metric import EVERYTHING, Results
 from fireassay.verdict.evidence.sent_requests import serving_of
 from fireassay.verdict.gates.gate import Gate, threshold
@@ -63,16 +66,20 @@ def above_floor(result: GateResult, value: Value, least: float, floor: float | N
 
 def check_objectives(measured: RecordData, results: Results) -> tuple[GateResult, ...]:
     """slo_attainment = requests that met every objective / requests that were due; a failed request meets none. PASS if its whole interval
-    lies at or above serving.objectives.attainment, FAIL if it lies below, else INCONCLUSIVE.
+    lies at or above serving.objectives.attainment, FAIL if it lies below, else INCONCLUSIVE. The
+    interval holds both ends of what is unknown.
     """
     wanted = serving_of(measured).objectives
     if not wanted.any:
         return ()
     shares = results.get("slo_attainment", {})
-    return tuple(
-        threshold("objectives", name, "requests within the objectives", shares.get(name, NO_ATTAINMENT), wanted.attainment, "at least")
-        for name in measured.configurations
-    )
+    return tuple(_objectives(measured, name, shares.get(name, NO_ATTAINMENT), wanted.attainment) for name in measured.configurations)
+
+
+def _objectives(measured: RecordData, name: str, share: Value, least: float) -> GateResult:
+    result = threshold("objectives", name, "requests within the objectives", share, least, "at least")
+    why = "" if isinstance(share, Absent) else still_open(measured.counted_requests.filter(pl.col("configuration") == name))
+    return replace(result, sentence=f"{result.sentence}; {why}") if why else result
 
 
 OBJECTIVES = Gate(
