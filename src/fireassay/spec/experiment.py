@@ -16,7 +16,7 @@ from pydantic import BeforeValidator, Field, ModelWrapValidatorHandler, Validati
 
 from fireassay.errors import Problem, SpecError
 from fireassay.spec.explain import explain
-from fireassay.spec.model import NAME_PATTERN, Fraction, Model, Positive, WorkerCounts, flag, listed, number_or_none, with_unit
+from fireassay.spec.model import NAME_PATTERN, Fraction, Model, Positive, WorkerCounts, flag, listed, number_or_none, seconds, with_unit
 from fireassay.spec.rules.evaluation import uncomputable
 from fireassay.spec.rules.experiment import contradictions, missing_around
 from fireassay.spec.rules.partial import as_far_as_known, broken
@@ -213,9 +213,9 @@ class Gates(Model):
         BeforeValidator(_none_word),
         flag("--efficiency", "E", 'smallest admissible efficiency ({default:.2f}), or "none"', read=number_or_none, run=220),
     ] = Field(0.70, gt=0.0, le=1.5, description='Smallest admissible parallel efficiency, a fraction. "none": no gate.')
-    deadline_s: Annotated[Positive | None, flag("--deadline", "S", "longest admissible wall time, seconds", run=230)] = Field(
-        None, description="Longest admissible wall time of one run, seconds."
-    )
+    deadline_s: Annotated[
+        Positive | None, flag("--deadline", "T", "longest admissible wall time, as 90s or 10m", read=seconds, run=230)
+    ] = Field(None, description="Longest admissible wall time of one run, seconds.")
     budget_usd: Annotated[Positive | None, flag("--budget-usd", "USD", "highest admissible cost of one run; needs --price", run=240)] = (
         Field(None, description="Highest admissible cost of one run, US dollars. Needs prices.")
     )

@@ -77,6 +77,7 @@ def flag(
 
 
 OBJECTIVES: Final = {"ttft": "ttft_s", "ttft_visible": "ttft_visible_s", "tpot": "tpot_s", "itl": "itl_s", "e2e": "e2e_s", "e2el": "e2e_s"}
+MAX_PLAIN_OBJECTIVE_S: Final = 30.0  # beyond it people mean milliseconds
 PRICE_SOURCE: Final = "given as --price"
 UNITS: Final = {"ms": 1e-3, "s": 1.0, "": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
 
@@ -89,11 +90,14 @@ class Unreadable(ValueError):
         super().__init__(allowed)
 
 
-def seconds(text: str) -> float:
-    """ "120s", "2m", "500ms", "1.5" (seconds)."""
+def seconds(text: str, most: float = 3600.0, prefix: str = "") -> float:
+    """ "120s", "2m", "500ms", "1.5" (seconds); beyond `most`, a number without a unit is rather meant as milliseconds."""
     match = re.fullmatch(r"\s*([0-9]*\.?[0-9]+(?:e-?[0-9]+)?)\s*([a-z]*)\s*", text)
     if match is None or match[2] not in UNITS:
         raise Unreadable("a time such as 120s, 2m, 500ms or 1.5 (seconds)")
+    if not match[2] and float(match[1]) > most:
+        number = f"{prefix}{match[1]}"
+        raise Unreadable(f"a time with its unit; without one, seconds up to {most:g}", f"Write {number}ms, or {number}s if that is meant.")
     return float(match[1]) * UNITS[match[2]]
 
 
@@ -112,7 +116,7 @@ def slo(text: str) -> dict[str, float]:
         if name not in OBJECTIVES or not sign:
             raise Unreadable(f"NAME=TIME with commas, NAME one of {', '.join(OBJECTIVES)}, as in ttft=0.2,tpot=50ms")
         milliseconds = sign == ":" and re.fullmatch(r"[0-9.]+", value) is not None
-        limits[OBJECTIVES[name]] = seconds(f"{value}ms" if milliseconds else value)
+        limits[OBJECTIVES[name]] = seconds(f"{value}ms" if milliseconds else value, MAX_PLAIN_OBJECTIVE_S, f"{name}{sign}")
     return limits
 
 

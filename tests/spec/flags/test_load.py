@@ -102,6 +102,21 @@ def test_what_is_no_time_is_refused(text: str) -> None:
 def test_objectives_in_our_form_and_in_vllms() -> None:
     assert slo("ttft=0.2,tpot=50ms") == {"ttft_s": 0.2, "tpot_s": 0.05}
     assert slo("ttft:200 e2el:3000") == {"ttft_s": 0.2, "e2e_s": 3.0}  # vLLM: milliseconds
+    assert slo("ttft=500ms,e2e=90s,tpot=30") == {"ttft_s": 0.5, "e2e_s": 90.0, "tpot_s": 30.0}
+
+
+@pytest.mark.parametrize("name", ["ttft", "tpot", "itl", "e2e"])
+def test_an_objective_beyond_30_without_a_unit_asks_which_reading_is_meant(name: str) -> None:
+    with pytest.raises(SpecError, match=f"{name}=500ms, or {name}=500s"):
+        experiment_from(parsed(URL, "--slo", f"{name}=500"), today=TODAY)
+    assert problems(URL, "--goodput", f"{name}=500").keys() == {"--goodput"}
+
+
+@pytest.mark.parametrize("flag", ["--request-timeout", "--duration", "--warm-up", "--think"])
+def test_a_time_beyond_an_hour_without_a_unit_asks_which_reading_is_meant(flag: str) -> None:
+    with pytest.raises(SpecError, match="30000ms, or 30000s"):
+        experiment_from(parsed(URL, flag, "30000"), today=TODAY)
+    assert flag not in problems(URL, flag, "120", "--attainment", "2")
 
 
 def test_the_experiment_as_a_file_is_the_same_experiment() -> None:

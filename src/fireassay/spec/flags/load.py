@@ -103,7 +103,7 @@ def _goodput(data: dict[str, Any], text: str) -> list[Problem]:
     try:
         limits.update(slo(text) if text else {})
     except Unreadable as error:
-        problems.append(Problem("--goodput", text, error.allowed))
+        problems.append(Problem("--goodput", text, error.allowed, error.fix))
     if not set(limits) - {"attainment"}:
         limits.update(DEFAULT_OBJECTIVES)
     return problems

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 from fireassay import catalog
 from fireassay.errors import Problem
 from fireassay.spec.explain import NOTHING, closest, did_you_mean, shown
+from fireassay.spec.model import MAX_PLAIN_OBJECTIVE_S
 from fireassay.spec.rules.collectives import COLLECTIVE_RULES, times_collectives
 from fireassay.spec.rules.evaluation import EVALUATION_RULES, scores_answers, unfit
 from fireassay.spec.rules.faults import fault_problems
@@ -301,19 +302,26 @@ def _notes(experiment: Experiment, today: date) -> Iterator[str]:
         yield f"prices.date is {experiment.prices.as_of}, after today ({today}): the price is used as written."
     if experiment.energy.modelled_watts_per_worker is not None and experiment.energy.source != "modelled":
         yield (f'energy.modelled_watts_per_worker is ignored, because energy.source is "{experiment.energy.source}" and not "modelled".')
-    if experiment.serving is not None and experiment.evaluation is None and not experiment.serving.objectives.any:
-        yield (
-            "no objectives are given, so no load can pass or fail: latency and throughput are reported, goodput is not. "
-            "Add [serving.objectives] with ttft_s and tpot_s (assay load: --slo ttft=0.2,tpot=0.05)."
-        )
-    if experiment.serving is not None and experiment.serving.prompts.answer_field and experiment.quality is None:
+    yield from _notes_of_load(experiment)
+    yield from _open_ports(experiment)
+    if experiment.scaling.base is None and min(experiment.factor.levels) > 1 and not of_collectives:
+        yield f"no level has 1 worker: speedups are relative to {min(experiment.factor.levels)} workers."
+
+
+def _notes_of_load(experiment: Experiment) -> Iterator[str]:
+    serving = experiment.serving
+    if serving is None:
+        return
+    for name in ("ttft_s", "ttft_visible_s", "tpot_s", "itl_s"):
+        if (limit := getattr(serving.objectives, name)) is not None and limit > MAX_PLAIN_OBJECTIVE_S:
+            yield f"serving.objectives.{name} is {limit:g} seconds. If milliseconds are meant, write {limit / 1000:g}."
+    if experiment.evaluation is None and not serving.objectives.any:
+        yield "no objectives are given: latency and throughput are reported, and nothing can pass or fail (assay load: --slo ttft=200ms)."
+    if serving.prompts.answer_field and experiment.quality is None:
         yield (
             "reference answers are given without [quality]: no answer is scored. "
             "Add [quality] with metric and margin (assay load: --quality-metric exact_match --margin 0.01)."
         )
-    yield from _open_ports(experiment)
-    if experiment.scaling.base is None and min(experiment.factor.levels) > 1 and not of_collectives:
-        yield f"no level has 1 worker: speedups are relative to {min(experiment.factor.levels)} workers."
 
 
 def _open_ports(experiment: Experiment) -> Iterator[str]:

@@ -15,7 +15,7 @@ from typing import Annotated, Final, Literal
 
 from pydantic import BeforeValidator, Field
 
-from fireassay.spec.model import NAME_PATTERN, Model, PositiveSeconds, Share, Words, flag, listed, variable
+from fireassay.spec.model import NAME_PATTERN, Model, PositiveSeconds, Share, Words, flag, listed, seconds, variable
 
 MODULE: Final = "-m "  # before the name of a module, as Python takes it
 
@@ -250,15 +250,15 @@ class Limits(Model):
 
     launch_timeout_s: Annotated[
         PositiveSeconds,
-        flag("--timeout", "S", "seconds after which a launch is ended ({default:g})", run=410, profile=120, comm=240),
-        flag("--timeout", "S", "seconds after which a round is ended ({default:g})", time=70, gate=70),
+        flag("--timeout", "T", "time after which a launch is ended ({default:g}s)", read=seconds, run=410, profile=120, comm=240),
+        flag("--timeout", "T", "time after which a round is ended ({default:g}s)", read=seconds, time=70, gate=70),
     ] = Field(
         3600.0,
         description="Seconds after which a launch is ended and recorded as timeout; in an evaluation seconds without any answer, since "
         "the number of its items decides how long a pass takes.",
     )
     experiment_timeout_s: Annotated[
-        PositiveSeconds | None, flag("--total-timeout", "S", "seconds after which no further launch starts", run=420)
+        PositiveSeconds | None, flag("--total-timeout", "T", "time after which no further launch starts", read=seconds, run=420)
     ] = Field(None, description="Seconds after which no further launch is started.")
     grace_s: float = Field(5.0, ge=0.0, le=3600.0, description="Seconds between terminating a process and killing it.")
     fresh_folder_mib: float = Field(
