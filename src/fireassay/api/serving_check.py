@@ -26,6 +26,7 @@ from fireassay.record.reader import open_record
 from fireassay.reports.pages.serving_check import Line
 from fireassay.spec.experiment import Experiment
 from fireassay.spec.sections.serving import Arrivals, Correctness, Serving
+from fireassay.traffic.client.refusals import CURES
 from fireassay.units import NS_PER_S, SECONDS
 from fireassay.verdict.audits.serving.answers import a_form_of, came_whole, impossible
 from fireassay.verdict.audits.serving.engine import LIMITS
@@ -39,14 +40,6 @@ PAUSE_S: Final = 2.0  # longest pause after 429 or 503: the check reports the li
 MERGED: Final = 1.05  # tokens per event above which an event is not a token
 COLD: Final = 2.0  # first latency over the median of the others
 COLD_S: Final = 0.02  # least difference between them
-HINTS: Final[Mapping[int, str]] = {
-    401: "set the variable that holds the key: --api-key-env VAR",
-    403: "set the variable that holds the key: --api-key-env VAR",
-    404: "check the URL's path and --model",
-    405: "check the URL's path and --task",
-    400: "check --model, --task and the lengths (--scenario)",
-    422: "check --model, --task and the lengths (--scenario)",
-}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -164,7 +157,7 @@ def _answers(seen: Seen) -> Line:
     text = f"{well} of {count(all_of, 'requests')} were answered: {kinds} failed"
     errors = failed["error"].drop_nulls()
     text += f"; the last error: {errors[-1]}" if errors.len() else ""
-    hints = [HINTS[status] for status in failed["http_status"].drop_nulls().unique().sort() if status in HINTS]
+    hints = [CURES[status] for status in failed["http_status"].drop_nulls().unique().sort() if status in CURES]
     return Line(name="answers", text="; ".join([text, *dict.fromkeys(hints)]), warning=True, data=data)
 
 

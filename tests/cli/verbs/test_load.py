@@ -143,3 +143,18 @@ def test_what_mlperf_would_miss_is_said_beforehand(capsys: pytest.CaptureFixture
 def test_the_check_of_two_engines_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["load", "a=http://127.0.0.1:1", "b=http://127.0.0.1:2", "--check"]) == 2
     assert "--check: found 2 engines (a, b); allowed: one engine" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+def test_a_load_that_is_refused_ends_after_some_ten_requests_for_both_engines(capsys: pytest.CaptureFixture[str]) -> None:
+    with serving(Settings()) as good, serving(Settings(fault=("status:code=401,share=1.0",))) as bad:
+        flags = ["--concurrency", "4", "--duration", "300ms", "--warm-up", "0s", "--launches", "3", "--quiet"]
+        assert cli.main(["load", f"a={good.url}", f"b={bad.url}", *flags]) == 5
+    err = capsys.readouterr().err
+    assert f'{bad.url} answers 401 Unauthorized: "injected fault 401"' in err
+    assert "--api-key-env OPENAI_API_KEY" in err
+    record = open_record(record_folders(Path("records"))[0])
+    launches = record.table("launches")
+    refused = launches.filter(launches["configuration"].str.contains("engine=b"))
+    assert refused["status"].to_list() == ["failed"]
+    assert record.table("requests").filter(record.table("requests")["launch"] == refused["launch"][0]).height < 30

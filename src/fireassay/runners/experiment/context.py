@@ -220,6 +220,7 @@ class Made:
 
     row: LaunchRow
     broken: RecordError | None = None
+    cure: str = ""  # why no launch can succeed before the user changes something
 
 
 class Maker(Protocol):

@@ -220,6 +220,7 @@ class LaunchLoop:
         if result.broken is not None:
             raise result.broken
         self.context.rows.append(result.row)
+        self.futile = self.futile or result.cure
 
     # ---- skipping launches
 

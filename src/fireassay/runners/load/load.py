@@ -34,7 +34,7 @@ from fireassay.spec.plan import configuration_of, measured_seconds
 from fireassay.spec.sections.serving import Serving, Target
 from fireassay.traffic.arrivals import make
 from fireassay.traffic.arrivals.schedule import Schedule
-from fireassay.traffic.client import due
+from fireassay.traffic.client import due, refusals
 from fireassay.traffic.prompts.make import Prompts, prompts_of
 from fireassay.units import MIB, NS_PER_S
 
@@ -70,6 +70,7 @@ class LoadRun:
         self.prompts: Prompts | None = None
         self.deadline = Deadline(limit_s=context.experiment.limits.launch_timeout_s, per_answer=context.experiment.evaluation is not None)
         self.missed = ""  # why the fault did not strike
+        self.cure = ""  # why every request was refused, and what helps
 
     # ---- life cycle
 
@@ -102,7 +103,7 @@ class LoadRun:
             exit_code=self._exit_code(),
             placement=json.dumps(placement),
         )
-        return Made(row=row, broken=self.broken)
+        return Made(row=row, broken=self.broken, cure=self.cure)
 
     def _supervised(self, meter: Meter) -> None:
         engine = self.engine
@@ -152,6 +153,7 @@ class LoadRun:
             "flush_s": 0.25,
             "open": self._open,
             "broken": self.planned.role == "fault",
+            "keep_going": self.context.experiment.limits.keep_going,
         }
         self._put("job.json", json.dumps(job))
 
@@ -285,6 +287,9 @@ class LoadRun:
         elif (broken := self._client_cannot_write(dead)) is not None:
             self.broken = broken
             self.status, self.reason = "aborted", str(self.broken)
+        elif self.engine is not None and (refused := next((report["gave_up"] for report in reports if report.get("gave_up")), None)):
+            self.cure = redact(refusals.sentence(self.engine.urls[0], refused, _total(reports, "sent")))
+            self.status, self.reason = "failed", self.cure.partition("\n")[0]
         elif dead:
             log = self._request(dead[0]).log
             why = watch.why_failed(self.endings[dead[0]], watch.tail(log), f"logs/{log.name}")

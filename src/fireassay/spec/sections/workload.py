@@ -260,6 +260,9 @@ class Limits(Model):
     experiment_timeout_s: Annotated[
         PositiveSeconds | None, flag("--total-timeout", "T", "time after which no further launch starts", read=seconds, run=420)
     ] = Field(None, description="Seconds after which no further launch is started.")
+    keep_going: Annotated[bool, flag("--keep-going", "", "go on where every answer is the same refusal", load=345, evaluate=215)] = Field(
+        False, description="Whether to go on where the first ten answers are the same refusal (4xx), or nothing accepts connections."
+    )
     grace_s: float = Field(5.0, ge=0.0, le=3600.0, description="Seconds between terminating a process and killing it.")
     fresh_folder_mib: float = Field(
         1024.0, gt=0.0, le=1_048_576.0, description="Maximum size of the copy for each launch with workload.fresh_folder, MiB."

@@ -20,6 +20,7 @@ from typing import Any, Final
 from fireassay.traffic.client.due import NEVER
 from fireassay.traffic.client.log import LogRow, RequestLog, Times, times_of
 from fireassay.traffic.client.plan import NS, Made, Plan, Request
+from fireassay.traffic.client.refusals import NO_SERVER, Refusals, Refused
 from fireassay.traffic.parts import Answer, Ended, Json, Prompt
 from fireassay.traffic.replies.openai_json import model_named, rate_limits, status_of
 from fireassay.traffic.wire.response import Exchange
@@ -99,6 +100,8 @@ class Accounting:
     def __init__(self, plan: Plan, log: RequestLog) -> None:
         self.plan, self.log, self.agenda = plan, log, plan.agenda
         self.window = Window()
+        self._refusals = Refusals(plan.give_up_after)
+        self.gave_up: Refused | None = None
         schedule = plan.schedule
         self._phase, self._kind = memoryview(schedule.phase), memoryview(schedule.kind)  # type: ignore[arg-type]
         self._stream, self._session = memoryview(schedule.stream), memoryview(schedule.session)  # type: ignore[arg-type]
@@ -201,8 +204,11 @@ class Accounting:
         if answer.status != "ok":
             window.failed[answer.status] += 1
             window.error = answer.error
+            status = NO_SERVER if exchange.ended == "refused" else None if exchange.head is None else exchange.head.status
+            self.gave_up = self.gave_up or self._refusals.refused(status, answer.error or "")
             return
         window.ok += 1
+        self._refusals.answered()
         tokens = answer.tokens_out if answer.tokens_out is not None else sum(1 for chars in answer.chunk_chars if chars)
         window.take(
             due_ns=request.due_ns,

@@ -313,6 +313,12 @@ class Load(InFlight):
             )
             self.loop.call_soon(self.stop)
 
+    def _give_up_if_refused(self) -> None:
+        """End the load if all that was answered so far are the same refusals."""
+        if self.gave_up is not None and self._failure is None and not self._stopped:
+            self._failure = WorkloadError(f"every request was refused: {self.gave_up.words}")
+            self.loop.call_soon(self.stop)
+
     def _next_is_under_way(self, exchange: Exchange) -> None:
         if exchange.live and exchange not in self._flying:
             self._flown(exchange)
@@ -383,6 +389,7 @@ class Load(InFlight):
             self._settle(ended.popleft())
             if monotonic_ns() >= stop:
                 break
+        self._give_up_if_refused()
         self._working = bool(self._ended or self.log.pending or (self._to_make and self._ready_bytes < AHEAD_BYTES))
         if self._working:
             self.loop.call_soon(self._work)

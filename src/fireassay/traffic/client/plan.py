@@ -64,6 +64,7 @@ class Plan:
     noted: memoryview | None = None  # due time of each request, in memory that outlives the process
     first_pause_s: float = 0.25  # initial back-off after 429 or 503 without Retry-After
     most_pause_s: float = 60.0
+    give_up_after: int | None = None  # identical refusals before any success; None: never
     dead_after_s: float | None = None  # None: never give up a target that refuses everything
     core: Core | None = None  # sends and timestamps outside the interpreter; writes `noted` itself
 

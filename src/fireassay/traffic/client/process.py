@@ -38,6 +38,7 @@ from fireassay.traffic.client.due import Agenda
 from fireassay.traffic.client.load import Load
 from fireassay.traffic.client.log import MAX_SAID_LENGTH, RequestLog
 from fireassay.traffic.client.plan import NS, Made, Plan
+from fireassay.traffic.client.refusals import GIVE_UP_AFTER
 from fireassay.traffic.client.timer import give_way, steady
 from fireassay.traffic.parts import Ask, Backend, Json, Task
 from fireassay.traffic.wire.transports import MODEL_THREAD, Way, stamped, ways
@@ -72,6 +73,7 @@ class Job:
     base: Path
     flush_s: float
     broken: bool  # a fault is injected, so an unreachable target may return
+    keep_going: bool  # refusals never end the load
 
     @classmethod
     def read(cls, path: Path) -> Job:
@@ -89,6 +91,7 @@ class Job:
             base=Path(document["base"]),
             flush_s=document.get("flush_s", 0.5),
             broken=document.get("broken", False),
+            keep_going=document.get("keep_going", True),
         )
 
 
@@ -216,6 +219,7 @@ class Client:
             noted=self.noted,
             first_pause_s=client.first_pause_s,
             most_pause_s=client.most_pause_s,
+            give_up_after=None if job.broken or job.keep_going else GIVE_UP_AFTER,
             dead_after_s=None if job.broken else client.dead_after_s,
             stamped=all(stamped(transport) for transport in self.ways),
             core=core,
@@ -292,7 +296,8 @@ class Client:
         error = progress["error"] and redact(progress["error"][:MAX_SAID_LENGTH], self.secrets)[:MAX_ERROR_LENGTH]
         models = {redact(name, self.secrets): answers for name, answers in load.window.models.items()}
         limits = {redact(name, self.secrets): redact(text, self.secrets) for name, text in load.window.limits.items()}
-        return {**progress, "error": error, "models": models, "limits": limits}
+        gave_up = load.gave_up and {**load.gave_up.report(), "words": redact(load.gave_up.words, self.secrets)[:MAX_ERROR_LENGTH]}
+        return {**progress, "error": error, "models": models, "limits": limits, "gave_up": gave_up}
 
     def _put(self, progress: dict[str, Any], number: int) -> None:
         hidden = self._status_file.with_name(f".{self._status_file.name}")

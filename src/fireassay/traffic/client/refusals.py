@@ -1,0 +1,77 @@
+"""When do refusals end a load, and what cures them?
+
+A load whose first answers are all the same 4xx, or that no server accepted, measures nothing: ten say what a thousand would.  Once anything
+was answered well the load goes on, since a refusal is then a result.  408, 425 and 429 ask for patience and end nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from http import HTTPStatus
+from typing import Any, Final
+
+GIVE_UP_AFTER: Final = 10  # refusals in a row, per client
+PATIENCE: Final = (408, 425, 429)
+NO_SERVER: Final = 0  # in place of a status: the connection was refused
+KEEP_GOING: Final = "--keep-going sends them all"
+CHECK: Final = "Check the flags that make the requests"
+KEY: Final = "Give the key's variable: --api-key-env OPENAI_API_KEY"
+BODY: Final = "Check --model, --task and the lengths (--scenario)"
+CURES: Final[Mapping[int, str]] = {
+    NO_SERVER: "Start the server, or check its address",
+    400: BODY,
+    401: KEY,
+    403: KEY,
+    404: "Check the URL's path and --model",
+    405: "Check the URL's path and --task",
+    422: BODY,
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Refused:
+    """What ended a load: the status, the server's words."""
+
+    status: int
+    words: str
+
+    def report(self) -> dict[str, Any]:
+        """As JSON, for the runner."""
+        return asdict(self)
+
+
+class Refusals:
+    """Counts identical refusals until a request is answered well. `after`: None never gives up."""
+
+    def __init__(self, after: int | None) -> None:
+        self._after, self._status, self._count = after, -1, 0
+
+    def answered(self) -> None:
+        """A request succeeded: refusals are results from now on."""
+        self._after = None
+
+    def refused(self, status: int | None, words: str) -> Refused | None:
+        """Count a failed request; not None: the load is over."""
+        if self._after is None:
+            return None
+        counts = status is not None and (status == NO_SERVER or 400 <= status < 500) and status not in PATIENCE
+        self._count = self._count + 1 if counts and status == self._status else int(counts)
+        self._status = -1 if status is None else status
+        return Refused(status=self._status, words=words) if self._count >= self._after else None
+
+
+def sentence(url: str, refused: Mapping[str, Any], sent: int) -> str:
+    """Three lines: the server's words, how many requests were sent, and the cure."""
+    status, words = int(refused["status"]), str(refused["words"])
+    words = words.removeprefix(f"HTTP {status}").removeprefix(":").strip()
+    said = f': "{words}"' if words else ""
+    what = f"{url} answers {f'{status} {_phrase(status)}'.strip()}{said}" if status else f"no server at {url}{said}"
+    return f"{what}\n{sent:,} requests were sent, none counted ({KEEP_GOING}).\n{CURES.get(status, CHECK)}"
+
+
+def _phrase(status: int) -> str:
+    try:
+        return HTTPStatus(status).phrase
+    except ValueError:
+        return ""

@@ -1,0 +1,47 @@
+"""Do ten identical refusals end a load, with the server's words and the cure, and nothing else?"""
+
+from __future__ import annotations
+
+import pytest
+
+from fireassay.traffic.client.refusals import NO_SERVER, Refusals, sentence
+
+
+def taken(*statuses: int | None, after: int | None = 3) -> list[bool]:
+    refusals = Refusals(after)
+    return [refusals.refused(status, "no") is not None for status in statuses]
+
+
+@pytest.mark.parametrize("status", [400, 401, 404, 422, NO_SERVER])
+def test_the_same_refusal_in_a_row_ends_a_load(status: int) -> None:
+    assert taken(status, status, status) == [False, False, True]
+
+
+def test_another_status_between_begins_the_count_again() -> None:
+    assert taken(401, 401, 404, 401, 401, 401) == [False] * 5 + [True]
+
+
+@pytest.mark.parametrize("status", [408, 425, 429, 500, 503, None])
+def test_what_asks_for_patience_or_is_no_refusal_ends_nothing(status: int | None) -> None:
+    assert taken(*[status] * 9) == [False] * 9
+
+
+def test_after_a_success_a_refusal_is_a_result() -> None:
+    refusals = Refusals(1)
+    refusals.answered()
+    assert refusals.refused(401, "no") is None
+
+
+def test_keep_going_never_ends() -> None:
+    assert taken(*[401] * 30, after=None) == [False] * 30
+
+
+def test_the_sentence_has_the_servers_words_the_number_sent_and_the_flag() -> None:
+    text = sentence("http://h:1", {"status": 401, "words": "HTTP 401: missing key"}, 10)
+    assert text.splitlines() == [
+        'http://h:1 answers 401 Unauthorized: "missing key"',
+        "10 requests were sent, none counted (--keep-going sends them all).",
+        "Give the key's variable: --api-key-env OPENAI_API_KEY",
+    ]
+    assert "--model" in sentence("http://h:1", {"status": 404, "words": "HTTP 404"}, 10)
+    assert sentence("http://h:1", {"status": NO_SERVER, "words": "refused"}, 10).startswith('no server at http://h:1: "refused"')
