@@ -21,6 +21,7 @@ from fireassay import catalog
 from fireassay.api import experiment_run
 from fireassay.api.experiment_run import Progress
 from fireassay.api.record import ROOT, Record, remarks_as_warnings
+from fireassay.api.served_model import with_served_models
 from fireassay.errors import Problem, refuse_any
 from fireassay.quality.scoring.items import Item, Task
 from fireassay.quality.scoring.likelihoods import METHOD
@@ -116,6 +117,7 @@ def load(*urls: str, root: str | os.PathLike[str] = ROOT, on_progress: Progress 
 def measured(experiment: Experiment, folder: Path | None, root: str | os.PathLike[str], on_progress: Progress | None) -> Record:
     """Run it as the verbs do; a path in it is relative to `folder`."""
     with remarks_as_warnings():
+        experiment = with_served_models(experiment)
         experiment = experiment_run.ranged(experiment, folder or Path(), Path(root), on_progress)
         return Record(experiment_run.run(experiment, folder=folder, root=Path(root), on_progress=on_progress))
 

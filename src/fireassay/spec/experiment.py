@@ -95,6 +95,9 @@ class Launches(Model):
         flag("--confidence", "C", "confidence of the interval ({default:g})", time=60),
         flag("--confidence", "C", "confidence of every interval ({default:g})", score=120, evaluate=280),
     ] = Field(0.95, gt=0.5, lt=1.0, description="Confidence of every interval.")
+    quick: Annotated[bool, flag("--quick", "", "one short launch: raw numbers in a minute, no interval, no verdict", load=355)] = Field(
+        False, description="One short launch per configuration: raw numbers without an interval; nothing is judged."
+    )
     precision: Annotated[
         Fraction | None,
         flag("--precision", "P", "add launches until intervals reach this fraction to either side (0.02)", run=50),

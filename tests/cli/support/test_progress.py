@@ -67,6 +67,22 @@ def test_a_pipe_gets_one_line_when_a_launch_ends() -> None:
     ]
 
 
+def test_a_pipe_hears_every_ten_seconds_what_a_load_gives() -> None:
+    stream = io.StringIO()
+    tell = PlainLines(stream)
+    tell(progress())
+    for into_s in (1.0, 9.9, 10.0, 12.0, 20.5):
+        load = LoadProgress(
+            state="load", into_s=into_s, left_s=1.0, due=500, sent=500, done=500, ok=461, failed={"5xx": 3}, in_flight=8, tokens=14_800,
+            offered=None, ttft_ms={"p50": 52.1}, tpot_ms={"p50": 10.2}, e2e_ms={}, lag_p99_ms=None,
+        )  # fmt: skip
+        tell(progress(running=0, load=load))
+    assert stream.getvalue().splitlines()[1:] == [
+        "workers=1 round 0, 10 s: 46.1 requests/s, 1,480 tokens/s, TTFT 52.1 ms, TPOT 10.2 ms, 3 failed",
+        "workers=1 round 0, 20 s: 22.5 requests/s, 722 tokens/s, TTFT 52.1 ms, TPOT 10.2 ms, 3 failed",
+    ]
+
+
 def test_what_a_server_said_cannot_steer_the_terminal() -> None:
     """A reason quotes the last error of a request, which is another's text: no escape sequence, no further line."""
     stream = io.StringIO()

@@ -158,3 +158,29 @@ def test_a_load_that_is_refused_ends_after_some_ten_requests_for_both_engines(ca
     refused = launches.filter(launches["configuration"].str.contains("engine=b"))
     assert refused["status"].to_list() == ["failed"]
     assert record.table("requests").filter(record.table("requests")["launch"] == refused["launch"][0]).height < 30
+
+
+@pytest.mark.slow
+def test_a_quick_load_shows_raw_numbers_and_its_command_is_the_ordinary_load(capsys: pytest.CaptureFixture[str]) -> None:
+    with serving(Settings(first_s=0.02, next_s=0.002, model="tiny")) as server:
+        assert cli.main(["load", "--quick", server.url, "--scenario", "D(5,5)", "--duration", "1s", "--warm-up", "100ms"]) in (0, 3)
+        out, err = capsys.readouterr()  # INVALID where the machine is busy; the numbers come all the same
+        assert "model tiny, asked from" in err
+        assert " 0 of " in out
+        assert "TTFT, ms" in out
+        command = next(line for line in out.splitlines() if line.startswith("  assay load")).split()
+        assert cli.main([*command[1:], "--dry-run"]) == 0
+    assert "9 launches" in capsys.readouterr().out
+
+
+@pytest.mark.slow
+def test_a_server_with_several_models_is_not_loaded_without_a_choice(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("fireassay.api.served_model.listed", lambda target: ("big", "small"))
+    with serving(Settings()) as server:
+        assert cli.main(["load", "--quick", server.url]) == 2
+    err = capsys.readouterr().err
+    assert "big, small" in err
+    assert "--model big" in err
+    assert not Path("records").exists()

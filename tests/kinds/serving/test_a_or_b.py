@@ -31,15 +31,16 @@ def test_the_best_loads_within_the_objectives_decide(decided: View) -> None:
     """a carries 16 in flight at 29 x 0.03 s an answer, b 32 at the same time for each: twice the tokens."""
     said = answer(decided)
     assert said.mark.word == "faster"
-    found = re.match(r"b over a: ([\d.]+) % \[([\d.]+), ([\d.]+)\] more tokens/s per replica at your objectives", said.headline)
+    found = re.match(r"b over a: ([\d.]+) % \[([\d.]+), ([\d.]+)\] more tokens/s per replica at your objectives", said.evidence)
     assert found is not None
     assert float(found[2]) <= 100.0 <= float(found[3])
-    assert said.evidence == "TTFT ≤ 400 ms and TPOT ≤ 40 ms for 99 %: a to 16, b to 32 in flight."
+    assert said.evidence.partition("objectives. ")[2] == "TTFT ≤ 400 ms and TPOT ≤ 40 ms for 99 %: a to 16, b to 32 in flight."
 
 
 def test_the_choice_by_load_follows_the_intervals_and_the_objectives(decided: View) -> None:
-    lines = {line.label: line.text for line in answer(decided).lines}
-    assert lines["choose"] == "a at 4 and 8 in flight, b at 16 and 32 in flight"
+    said = answer(decided)
+    assert said.headline == "b from 32 in flight on: there a meets 0 % of its requests, b 100 %; more tokens/s: a at 4 and 8, b at 16"
+    assert not any(line.label == "choose" for line in said.lines), "the headline says it"
     assert decided.load.rivals is not None
     for same in decided.load.rivals.loads[:3]:
         low, high = same.change.low, same.change.high
@@ -52,7 +53,7 @@ def test_the_choice_by_load_follows_the_intervals_and_the_objectives(decided: Vi
 def test_it_fits_a_screen_and_shows_both_at_every_load(decided: View) -> None:
     lines = screen(decided)
     assert fits(lines), "\n".join(lines)
-    assert lines[0].startswith("FASTER  served: b over a: ")
+    assert lines[0].startswith("FASTER  served: b from 32 in flight on: ")
     table = next(block for section in brief(decided, decided.load.rivals) for block in section.blocks if isinstance(block, Table))  # type: ignore[arg-type]
     assert [row[0] for row in table.rows] == [4, 8, 16, 32]
     gap = decided.estimate("tpot_p50", "engine=b concurrency=16")
@@ -123,11 +124,19 @@ def test_a_record_that_fails_keeps_its_status_and_gives_no_choice() -> None:
     assert fits(screen(view))
 
 
+def test_an_open_verdict_still_says_what_each_does_at_each_load() -> None:
+    view = judged(rivals({"a": A, "b": B}, blocks=2))
+    said = answer(view)
+    assert (view.status, said.mark.word) == ("INCONCLUSIVE", "inconclusive")
+    assert said.headline.startswith("b from 32 in flight on: there a meets 0 % of its requests, b 100 %")
+    assert fits(screen(view))
+
+
 def test_without_objectives_the_largest_common_load_decides() -> None:
     view = judged(rivals({"a": {4: 0.01, 8: 0.06}, "b": {4: 0.013, 8: 0.0125}}, objectives={}))
     said = answer(view)
-    assert re.match(r"b over a: 4\.\d+ \[.*\] times the tokens/s per replica at 8 in flight", said.headline)
-    assert said.evidence.startswith("No objective was asked for")
+    assert said.headline == "more tokens/s: a at 4, b at 8"
+    assert re.match(r"b over a: 4\.\d+ \[.*\] times the tokens/s per replica at 8 in flight. No objective was asked for", said.evidence)
 
 
 def test_the_page_has_the_frontier_and_every_equal_load(decided: View) -> None:

@@ -204,13 +204,16 @@ def test_answers_whose_tokens_nobody_counted_are_told_and_more_launches_are_not_
     assert ("time per token" in said.next[0].reason) == (word == "inconclusive")
 
 
-def test_an_invalid_load_shows_no_number() -> None:
+def test_an_invalid_load_shows_its_numbers_marked_and_repeats_the_load() -> None:
     made = simulated(rate=(6.0,), seconds=4.0, lag_s=0.2, seed=2)
     view = judged(made)
     assert view.status == "INVALID"
-    assert brief(view) == ()
-    assert answer(view).lines == ()
-    assert answer(view).headline.startswith("no number counts: ")
+    assert next(block.title for section in brief(view) for block in section.blocks) == "all invalid: the client was measured"
+    said = answer(view)
+    assert said.evidence == "The numbers are shown as they are; do not quote them."
+    assert said.next[0].command == "assay load abc123"
+    for name in ("markdown", "html"):
+        assert "All invalid: the client was measured." in written(view, name)
 
 
 def test_faults_have_a_line_only_where_there_was_one(knee: View) -> None:

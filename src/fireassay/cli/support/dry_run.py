@@ -37,7 +37,7 @@ MAX_ROWS: Final = 12  # launches listed without --full
 
 def show_notes(experiment: Experiment) -> None:
     """Print notes on valid but possibly unintended settings to stderr, unless all should be quiet."""
-    if USED.get().quiet:
+    if USED.get().quiet or experiment.launches.quick:
         return
     messages = list(notes(experiment, SystemClock().utc().date()))
     if (serving := experiment.serving) is not None:

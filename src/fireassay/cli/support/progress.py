@@ -19,6 +19,7 @@ from typing import TextIO
 
 from fireassay.api import experiment_run
 from fireassay.api.interim_analysis import Provisional, after_block, blocks_done
+from fireassay.api.served_model import with_served_models
 from fireassay.cli.support.judged import judge_and_show
 from fireassay.errors import RecordError
 from fireassay.estimates.format import count, duration, reading
@@ -31,6 +32,7 @@ from fireassay.units import SECONDS
 REWRITE_S = 0.5  # slow on purpose: it shares processors with the workers
 OCCASION_S = 10.0  # between two lines of launches that went well
 STATES = {"loading": "preparing", "cold": "cold requests"}  # before a load
+LIVE_S = 10.0  # of a load between two lines of a pipe
 
 
 @contextmanager
@@ -78,6 +80,7 @@ class _Printed:
     rows: int
     looks: int = 0
     at: float = float("-inf")
+    live: tuple[int, int] = (-1, 0)  # launch, and which of its lines
 
 
 class PlainLines:
@@ -96,9 +99,19 @@ class PlainLines:
                 self._line(ended_line(row, progress, so_far))
                 shown.at = self.now()
         shown.rows = len(progress.rows)
+        self._live(progress.running, shown, _prefix(progress))
         for look in progress.looks[shown.looks :]:
             self._line(f"{_prefix(progress)}interim analysis: {look.sentence}")
         shown.looks = len(progress.looks)
+
+    def _live(self, running: LaunchProgress | None, shown: _Printed, prefix: str) -> None:
+        """What a load gives so far, every LIVE_S seconds of it."""
+        if running is None or running.load is None or running.load.into_s < LIVE_S or running.load.state != "load":
+            return
+        live = (running.number, int(running.load.into_s // LIVE_S))
+        if live != shown.live:
+            shown.live = live
+            self._line(f"{prefix}{_name(running.planned)}, {duration(running.load.into_s)}: {', '.join(load_words(running.load))}")
 
     def _first(self, progress: RunProgress) -> _Printed:
         done = {row["slot"] for row in progress.rows if row["status"] in FINAL}
@@ -228,6 +241,7 @@ def run_and_judge(
     """
     root = arguments.root if root is None else root
     with display(sys.stderr, quiet=arguments.quiet, tables=tables) as show, within or nullcontext():
+        experiment = with_served_models(experiment)
         experiment = experiment_run.ranged(experiment, folder, root, show)
         stop_early = not getattr(arguments, "keep_going", True)  # verbs without the flag go on
         path = experiment_run.run(experiment, folder=folder, root=root, on_progress=show, stop_early=stop_early)

@@ -46,7 +46,7 @@ def _run(arguments: argparse.Namespace) -> int:
         return _check(experiment, arguments)
     from fireassay.cli.support.dry_run import refuse_detect, show_dry_run, show_notes
 
-    for note in () if recorded or arguments.quiet else notes(arguments):
+    for note in () if recorded or arguments.quiet or experiment.launches.quick else notes(arguments):
         say(f"note: {note}", file=sys.stderr)
     show_notes(experiment)
     if arguments.dry_run:
@@ -58,10 +58,11 @@ def _run(arguments: argparse.Namespace) -> int:
 
 
 def _check(experiment: Experiment, arguments: argparse.Namespace) -> int:
+    from fireassay.api.served_model import with_served_models
     from fireassay.api.serving_check import announcement, check, exit_code, lines, of_ten
     from fireassay.reports.pages.serving_check import page, render
 
-    small = of_ten(experiment)
+    small = of_ten(with_served_models(experiment))
     urls = _one_engine(experiment)
     if plain_stdout(arguments) and not arguments.quiet:
         say(announcement(small), file=sys.stderr)
@@ -87,6 +88,7 @@ VERB = Verb(
     front=2,
     description="""Put a load on a serving engine, seal a record of every request, judge it and show the verdict.
 
+    assay load URL --quick                      plain numbers in half a minute, no verdict
     assay load URL --model M --check            how the server answers, in ten requests
     assay load URL --model M --concurrency 1,8,16 --slo ttft=0.2,tpot=0.05
     assay load URL --model M --rate 5,10,20 --duration 120s --goodput
@@ -107,7 +109,7 @@ Ctrl-C ends the load cleanly and keeps all measurements; `assay resume RECORD` c
     add_arguments=add_arguments,
     run=_run,
     usual={
-        "measure": ("--model", "--concurrency", "--rate", "--duration", "--launches"),
+        "measure": ("--quick", "--model", "--concurrency", "--rate", "--duration", "--launches"),
         "judge": ("--slo", "--attainment", "--price"),
         "before": ("--check", "--dry-run", "--detect"),
     },

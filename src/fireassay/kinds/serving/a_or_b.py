@@ -31,19 +31,27 @@ ROWS: Final = 5  # loads shown, so that table and plot fit a screen
 NAME: Final = 8  # characters of an engine's name in a head
 PERCENT: Final = Scale(factor=100.0, after=" %")
 DECIDED: Final = ("improved", "worse")
+ORDER: Final = ("only", "more", "equal", "neither")  # of what is said of the loads
+REST: Final = {"equal": "no difference is shown", "neither": "neither meets the objectives"}
 
 
 def answer(view: View, rivals: AOrB) -> Answer:
     """The advice, the reason, and when to choose which."""
     load, outcome = of_load.answer(view), rivals.change.outcome if rivals.change else ""
     passed = view.status in HOLDS
+    at_each = by_load(view, rivals)
+    overall, reach = (headline(view, rivals), _evidence(view, rivals)) if passed else (load.headline, load.evidence)
     word = "faster" if outcome in DECIDED else "equivalent" if outcome == "equivalent" else ""
     return replace(
         load,
         mark=Mark(word=word, tone="good") if passed and word else load.mark,
-        headline=headline(view, rivals) if passed else load.headline,
-        evidence=_evidence(view, rivals) if passed else load.evidence,
-        lines=(*_choose(view, rivals), *_quality(rivals), *(line for line in load.lines if line.label != of_load.NOT_MEASURED)),
+        headline=at_each or overall,
+        evidence=f"{overall}. {reach}".strip() if at_each else reach,
+        lines=(
+            *(() if at_each else _choose(view, rivals)),
+            *_quality(rivals),
+            *(line for line in load.lines if line.label != of_load.NOT_MEASURED),
+        ),
         next=_next(view, rivals) if passed else load.next,
     )
 
@@ -90,6 +98,51 @@ def headline(view: View, rivals: AOrB) -> str:
     text = number.shown.full if number is not None else change.word
     alike = "are equal in" if change.outcome == "equivalent" else "show no difference in"
     return f"{rivals.a} and {rivals.b} {alike} {what}: {text}"
+
+
+def by_load(view: View, rivals: AOrB) -> str:
+    """ "b from 32 in flight on: there a meets 0 % of its requests, b 100 %; a gives more tokens/s at 8"; "" if all loads say the same."""
+    standings = [(_standing(view, rivals, same), same) for same in rivals.loads]
+    kinds = dict.fromkeys(standing for standing, _ in standings)
+    if len(kinds) < 2 and (view.status in HOLDS or not any(kind == "only" for kind, _ in kinds)):
+        return ""
+    grouped = {
+        kind: [same for standing, same in standings if standing == kind] for kind in sorted(kinds, key=lambda kind: ORDER.index(kind[0]))
+    }
+    words = [_only(view, rivals, engine, loads) for (kind, engine), loads in grouped.items() if kind == "only"]
+    more = [f"{engine} at {_loads(view, loads)}" for (kind, engine), loads in grouped.items() if kind == "more"]
+    words += [f"more {_unit_of(rivals)}: {', '.join(more)}"] if more else []
+    for (kind, _), loads in grouped.items():
+        words += [f"{REST[kind]} at {_loads(view, loads)}"] if kind in REST else []
+    return "; ".join(words)
+
+
+def _standing(view: View, rivals: AOrB, same: SameLoad) -> tuple[str, str]:
+    """How both stand at a load, by what was measured there: (only, more, equal or neither; the engine)."""
+    least, shares = view.load.attainment, [view.estimate(SLO_ATTAINMENT.name, key) for key in (same.a, same.b)]
+    if least is not None and all(shares):
+        met = [engine for engine, share in zip((rivals.a, rivals.b), shares, strict=True) if share and share.value >= least]
+        if len(met) < 2:
+            return ("only", met[0]) if met else ("neither", "")
+    low, high = same.change.low, same.change.high
+    if low is None or high is None or same.change.outcome == "struck_out":
+        return "equal", ""
+    return ("more", rivals.b) if low > 1.0 else ("more", rivals.a) if high < 1.0 else ("equal", "")
+
+
+def _only(view: View, rivals: AOrB, engine: str, loads: Sequence[SameLoad]) -> str:
+    """Where only one engine meets the objectives, and how far the other misses them at the first of these loads."""
+    first, last = loads[0], rivals.loads[-1]
+    onwards = loads[-1] is last and len(rivals.loads) > 1 and list(loads) == list(rivals.loads[-len(loads) :])
+    where = f"from {_column(view, first.a).brief} on" if onwards else f"at {_loads(view, loads)} {unit(view)}"
+    shares = {name: view.estimate(SLO_ATTAINMENT.name, key) for name, key in ((rivals.a, first.a), (rivals.b, first.b))}
+    other = rivals.a if engine == rivals.b else rivals.b
+    shown = {name: percent(share.value, 2, way="down") for name, share in shares.items() if share is not None}
+    return f"{engine} {where}: there {other} meets {shown[other]} of its requests, {engine} {shown[engine]}"
+
+
+def _loads(view: View, loads: Sequence[SameLoad]) -> str:
+    return _listed([load_name(_column(view, same.a)) for same in loads])
 
 
 def _won(rivals: AOrB, change: Change) -> tuple[str, str, float, float, float]:
@@ -200,8 +253,8 @@ def _table(view: View, rivals: AOrB, same: Sequence[SameLoad]) -> tuple[Table, .
     """What each engine gives at each load; one bound holds for all numbers, as there is no room for their intervals."""
     a, b = _short(rivals)
     columns = [
-        (f"{_unit_of(rivals)} per replica", _per_replica),
         ("SLO met, %", _met),
+        (f"{_unit_of(rivals)} per replica", _per_replica),
         (PRICES[GOOD_PRICE][0], _price),
         ("tokens/s, one user", _per_user),  # first to be left out in a narrow window
     ]

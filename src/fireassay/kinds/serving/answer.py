@@ -43,6 +43,7 @@ UNASKED: Final = {
     "cost": "No price was given: --price USD of one replica for one hour.",
     "reliability": "No fault was injected: [[faults]] in an experiment file.",
 }
+DO_NOT_QUOTE: Final = "The numbers are shown as they are; do not quote them."
 MIN_LAUNCHES: Final = 5
 STREAM_OBJECTIVES, WHOLE_OBJECTIVES = "ttft=0.5,tpot=0.05", "e2e=5"  # examples of limits that a user replaces
 
@@ -54,7 +55,7 @@ def answer(view: View) -> Answer:
         headline=shortened(_headline(view), TWO_LINES),
         evidence=shortened(_evidence(view), TWO_LINES),
         tiles=tuple(_tile(view, dimension) for dimension in DIMENSION_TITLES if dimension in view.dimensions),
-        lines=() if view.status == "INVALID" else lines(view),
+        lines=(doubts(view),) if view.status == "INVALID" else lines(view),
         next=steps(view, streamed=STREAMED[0] in latencies(view)),
         record=record_line(view),
         about=_about(view),
@@ -77,7 +78,7 @@ def objectives_words(view: View) -> str:
 
 def _headline(view: View) -> str:
     if view.status == "INVALID":
-        return f"no number counts: {_first(view, 'invalid') or view.meaning}"
+        return _first(view, "invalid") or view.meaning
     if wrong := _first(view, "fail"):
         return f"wrong: {wrong}"
     if lost := next((gate for gate in view.gates if gate.gate in ("quality", "recovery") and gate.status == "FAIL"), None):
@@ -116,7 +117,7 @@ def _most(view: View) -> str:
 
 def _evidence(view: View) -> str:
     if view.status == "INVALID":
-        return "No number may be quoted; the measurement has to be made again."
+        return DO_NOT_QUOTE
     if _first(view, "fail"):
         return "A wrong answer has no speed."
     imported = f"Imported from {view.foreign[0].text.partition(':')[0]}, not measured by assay." if view.foreign else ""
@@ -320,7 +321,7 @@ def _about(view: View) -> str:
 def steps(view: View, *, streamed: bool) -> tuple[Next, ...]:
     """The one step that helps most; none if nothing is to be done."""
     if view.status == "INVALID":
-        return answering.remedies(view, ("invalid",))
+        return _repeated(view)
     if view.status == "FAIL" and any(row.severity == "fail" for row in view.findings):
         return answering.remedies(view, ("fail",))
     if view.foreign:
@@ -333,8 +334,15 @@ def steps(view: View, *, streamed: bool) -> tuple[Next, ...]:
     return _unseen(view) or _undecided(view) or _limit(view)
 
 
+def _repeated(view: View) -> tuple[Next, ...]:
+    """The remedy of the gravest finding, and the same load again where assay sent it and the record is sound."""
+    (step, *_) = answering.remedies(view, ("invalid",)) or (Next(reason="measure again"),)
+    broken = any(row.severity == "invalid" and row.rule.startswith(("record_", "simulated")) for row in view.findings)
+    return (step,) if view.foreign or broken else (_again(view, f"{shortened(step.reason, TWO_LINES)}; then", ""),)
+
+
 def _again(view: View, reason: str, flags: str) -> Next:
-    return Next(reason=reason, command=f"assay load {answering.named(view)} {flags.strip()}")
+    return Next(reason=reason, command=f"assay load {answering.named(view)} {flags}".strip())
 
 
 def _unseen(view: View) -> tuple[Next, ...]:

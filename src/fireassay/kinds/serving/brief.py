@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Final
 
 from fireassay.estimates.estimate import Estimate
-from fireassay.estimates.format import Scale, given, show
+from fireassay.estimates.format import Scale, count, given, show
 from fireassay.metrics.serving.cost import COST_PER_GOOD_TOKEN, COST_PER_REQUEST, COST_PER_TOKEN
 from fireassay.metrics.serving.objectives import GOODPUT, SLO_ATTAINMENT
 from fireassay.metrics.serving.throughput import INPUT_THROUGHPUT, OUTPUT_THROUGHPUT, REQUEST_THROUGHPUT
@@ -33,15 +33,37 @@ WHOLE: Final = "e2e"  # without a stream there is only the end of an answer
 TAILS: Final = ("p99", "p95")
 SHORT: Final = {"ttft": "TTFT", "tpot": "TPOT", "e2e": "end to end"}
 ROWS_OF_THREE, ROWS_OF_TWO = 4, 7  # loads shown in three tables and in two, so that all fit a screen; one less with several groups
+REASONS: Final = {  # of a rule that voids a load
+    "client_bound": "the client was measured",
+    "load_not_achieved": "the client sent too little",
+    "client_ceiling": "the client reached its limit",
+    "client_died": "a client process died",
+    "times_uncertain": "times are not known well",
+    "littles_law": "times and rates disagree",
+}
 MAX_NAME_LENGTH: Final = 14  # of an engine and its scenario in a table
 
 
 def brief(view: View) -> tuple[Section, ...]:
-    """The evidence of the answer; none if no number counts."""
+    """The evidence of the answer."""
+    return answering.brief_sections(*cautioned(view, *_yields(view), *_latencies(view), *_objectives(view)))
+
+
+def cautioned(view: View, *blocks: Table | Chart) -> tuple[Table | Chart, ...]:
+    """The blocks, the first under what keeps all numbers from being quoted."""
+    text = caution(view)
+    return (replace(blocks[0], title=text), *blocks[1:]) if text and blocks else blocks
+
+
+def caution(view: View) -> str:
+    """ "all invalid: the client was measured"; "all provisional: 2 launches"; "" where the numbers stand."""
     if view.status == "INVALID":
-        return ()
-    blocks: tuple[Table | Chart, ...] = (*_yields(view), *_latencies(view), *_objectives(view))
-    return answering.brief_sections(*blocks)
+        rule = next(row.rule for row in view.findings if row.severity == "invalid")
+        return f"all invalid: {REASONS.get(rule, rule.replace('_', ' '))}"
+    launches = answering.timed(view)
+    if launches < answering.ENOUGH and view.kind.unit == "launch" and not view.foreign:
+        return f"all provisional: {count(launches, 'launches')}"
+    return "all provisional: undecided" if view.status == "INCONCLUSIVE" else ""
 
 
 # ---- rows ------------------------------------------------------------------------------------------------------------

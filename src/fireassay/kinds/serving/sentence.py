@@ -30,7 +30,7 @@ from fireassay.verdict.judging import RESULT_GATES, Evidence, Vector
 from fireassay.verdict.phrases import launch_words, machine_words, origin
 from fireassay.verdict.types import DIMENSIONS, DimensionResult, Finding, GateResult, Recommendation, Status, Verdict
 
-NOTHING_ASKED: Final = "no objective was requested, so there is nothing to pass: measured validly"
+NOTHING_ASKED: Final = "measured; no objective was given"
 
 
 def sentence(evidence: Evidence, verdict: Verdict) -> str:
@@ -257,7 +257,7 @@ def gated(gates: Sequence[GateResult]) -> bool:
 
 
 def unmeasured(measured: RecordData, results: Results) -> list[str]:
-    """Configurations without a number from enough launches, with the reason."""
+    """Configurations without a number, with the reason."""
     gaps = []
     for name in measured.configurations:
         values = [results.get(metric, {}).get(name) for metric in MEASURED]
@@ -265,8 +265,6 @@ def unmeasured(measured: RecordData, results: Results) -> list[str]:
         if not known:
             why = next((value.detail for value in values if isinstance(value, Absent)), "nothing was measured")
             gaps.append(f"{name}: {why}")
-        elif known[0].n_launches < MIN_LAUNCHES:
-            gaps.append(f"{name}: {too_few(known[0].n_launches)}")
     return gaps
 
 
@@ -329,9 +327,8 @@ def _performance(results: Results, name: str, findings: Sequence[Finding], gates
         sentence = "; ".join((gates["objectives"].sentence, *numbers))
         return DimensionResult(status=gates["objectives"].status, sentence=sentence)
     few = next((value.n_launches for metric in MEASURED if isinstance(value := results.get(metric, {}).get(name), Estimate)), 0)
-    if few < MIN_LAUNCHES:
-        return DimensionResult(status="INCONCLUSIVE", sentence="; ".join((*numbers, too_few(few))))
-    return DimensionResult(status="MEASURED", sentence="; ".join((*numbers, "no objective was requested")))
+    more = too_few(few) if few < MIN_LAUNCHES else "no objective was given"
+    return DimensionResult(status="MEASURED", sentence="; ".join((*numbers, more)))
 
 
 def _cost(results: Results, name: str, gates: Mapping[str, GateResult]) -> DimensionResult:

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any, Final
 from fireassay.estimates.estimate import Absent, Estimate
 from fireassay.estimates.format import Shown, show
 from fireassay.frames.record_data import RecordData
-from fireassay.kinds.serving import a_or_b, tables, words
+from fireassay.kinds.serving import a_or_b, quick, tables, words
 from fireassay.kinds.serving import answer as of_load
-from fireassay.kinds.serving.brief import brief
+from fireassay.kinds.serving.brief import brief, caution
 from fireassay.metrics.serving.latency import SEND_LAG
 from fireassay.reports import load, metric_tables
 from fireassay.reports.build_view import QUALITY, KindView
@@ -146,7 +146,7 @@ def question_sections(view: View, columns: Sequence[tuple[str, Callable[[LaunchR
 
 def _loads(view: View) -> Blocks:
     capacity = tuple(Prose(text=text) for text in tables.capacity(view))
-    return (*capacity, *tables.numbers(view), *questions.verdict(view), *questions.by_configuration(view, "performance"))
+    return (*_caution(view), *capacity, *tables.numbers(view), *questions.verdict(view), *questions.by_configuration(view, "performance"))
 
 
 def _tails(view: View) -> Blocks:
@@ -162,6 +162,8 @@ def _details_of(view: View, question: str) -> Blocks:
 
 def answer(view: View) -> Answer:
     """Which of two engines, or up to which load."""
+    if quick.is_quick(view):
+        return quick.answer(view)
     return of_load.answer(view) if view.load.rivals is None else a_or_b.answer(view, view.load.rivals)
 
 
@@ -180,7 +182,7 @@ def page(view: View) -> tuple[Section, ...]:
         record.findings(view),
         *record.metrics(view),
         *record.how(view, COLUMNS),
-        *(a_or_b.brief(view, rivals) if rivals else brief(view)),
+        *(quick.brief(view) if quick.is_quick(view) else a_or_b.brief(view, rivals) if rivals else brief(view)),
         *question_sections(view, COLUMNS),
         *sheets(view, tables.sheets(view), tables.launches, loads.in_cells),
         *results(view, PAPER),
@@ -189,7 +191,13 @@ def page(view: View) -> tuple[Section, ...]:
 
 def _numbers(view: View) -> Section:
     capacity = (Prose(text=text, weight="lead") for text in tables.capacity(view))
-    return Section(key="numbers", title="Numbers", content=(*record.titled(tables.numbers(view)), *capacity))
+    return Section(key="numbers", title="Numbers", content=(*_caution(view), *record.titled(tables.numbers(view)), *capacity))
+
+
+def _caution(view: View) -> tuple[Prose, ...]:
+    """What keeps the numbers below from being quoted, if anything does."""
+    text = caution(view)
+    return (Prose(text=f"{text[:1].upper()}{text[1:]}.", weight="lead"),) if text else ()
 
 
 def _details(view: View) -> tuple[Section, ...]:

@@ -31,6 +31,11 @@ VERB: Final = "load"
 DEFAULT_OBJECTIVES: Final = {"ttft_s": 2.0, "tpot_s": 0.2}
 LONG_LAUNCHES: Final = 5  # where one launch is long; the fewest for a reliable interval
 SHORT_ENOUGH: Final = ("closed", "constant", "poisson", "gamma", "users")  # arrivals that 10 s show
+QUICK: Final = (  # of --quick, unless a flag says it: attribute, key, value
+    ("key_launches", "launches.per_configuration", 1),
+    ("key_duration", "serving.arrivals.duration_s", 15.0),
+    ("key_warm_up", "serving.arrivals.warm_up_s", 1.0),
+)
 URLS: Final = re.compile(r"serving\.targets\[\d+\]\.urls")
 NAMED: Final = re.compile(r"([A-Za-z][A-Za-z0-9._-]*)=(.+)")
 
@@ -72,7 +77,12 @@ def again(data: dict[str, Any], namespace: argparse.Namespace, today: date) -> t
         if flag in names and serving.get(other):  # the other kind of load, with arrivals of its own
             serving.pop(other)
             serving.get("arrivals", {}).pop("process", None)
+    if data["launches"].pop("quick", False) and "--quick" not in names:  # its load with the launches that a verdict needs
+        data.pop("noise", None)
+        of_verb.put_defaults(data, (item for item in of_verb.flags_of(VERB) if item.path in {path for _, path, _ in QUICK}))
     problems = of_verb.put_all(data, given)
+    if "--quick" in names:
+        _lengths(data, namespace)
     if namespace.goodput is not None:
         problems += _goodput(data, namespace.goodput)
     _completed(data, today)
@@ -121,8 +131,14 @@ def _defaults(data: dict[str, Any], namespace: argparse.Namespace, today: date) 
 
 
 def _lengths(data: dict[str, Any], namespace: argparse.Namespace) -> None:
-    """Many short launches, unless the flags say how long one is: then fewer, which end as before."""
+    """One short launch with --quick; else many short launches, unless the flags say how long one is: then fewer, which end as before."""
     arrivals = data["serving"].get("arrivals", {})
+    if data["launches"].get("quick"):
+        of_verb.put(data, "noise.sentinel_s", 0.0)
+        for attribute, path, value in QUICK:
+            if getattr(namespace, attribute) is None:
+                of_verb.put(data, path, value)
+        return
     long = {"requests", "trace"} & set(arrivals) or arrivals.get("process", "closed") not in SHORT_ENOUGH
     if namespace.key_duration is None and not long:
         return

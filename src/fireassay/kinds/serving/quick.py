@@ -1,0 +1,131 @@
+"""What does one launch of a load say?  Raw rates and percentiles: no interval, no verdict, and the flag that brings both.
+
+A percentile is the nearest-rank value of the requests counted; one that no request lies beyond is a dash.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Final
+
+import polars as pl
+
+from fireassay.estimates.format import duration, given, number
+from fireassay.kinds.serving import answer as of_load
+from fireassay.kinds.serving.brief import SHORT, STREAMED, WHOLE, YIELDS, cautioned, fitted, known, latencies
+from fireassay.reports import answering
+from fireassay.reports.answering import mark
+from fireassay.reports.page import Answer, Cell, Head, Next, Section, Table
+from fireassay.reports.view import Column, View
+from fireassay.units import NS_PER_S
+
+SHARES: Final = (0.5, 0.9, 0.99)
+DIGITS: Final = 3
+EXAMPLE: Final = {True: "ttft=500ms", False: "e2e=5s"}  # an objective that a user replaces; by whether answers are streamed
+
+
+def is_quick(view: View) -> bool:
+    """True if no load has more than one launch and nothing was asked: there is nothing to judge."""
+    timed = [launch.configuration for launch in view.launches if launch.role == "timed" and launch.status == "ok"]
+    asked = view.load.attainment is not None or view.status not in ("MEASURED", "INVALID")
+    return not view.foreign and not asked and bool(timed) and len(timed) == len(set(timed))
+
+
+def answer(view: View) -> Answer:
+    """What was sent, and the way to a verdict."""
+    if view.status == "INVALID":
+        return of_load.answer(view)
+    objective = EXAMPLE[STREAMED[0] in latencies(view)]
+    again = f"assay load {answering.short(view)} --slo {objective}"
+    return Answer(
+        mark=mark(view.status),
+        headline=_headline(view),
+        lines=(answering.doubts(view),),
+        next=(Next(reason="one launch: no interval and no verdict. For both", command=again),),
+        record=f"{answering.short(view)}, 1 launch{' per load' if len(view.columns) > 1 else ''}; all: --full",
+    )
+
+
+def _headline(view: View) -> str:
+    facts = {fact.name: fact.text for fact in view.conditions}
+    model = facts.get("Model", "").partition(";")[0]
+    loads = ", ".join(dict.fromkeys(column.brief for column in view.columns)) if len(view.columns) == 1 else f"{len(view.columns)} loads"
+    spans = [_span_s(_counted(view, column)) for column in view.columns]
+    lasted = f"{duration(max(spans))}{' each' if len(spans) > 1 else ''}" if any(spans) else ""
+    return ", ".join(text for text in (f"model {model}" if model else "", loads, lasted) if text)
+
+
+def _span_s(rows: pl.DataFrame) -> float:
+    """From the first request to the last end; 0 without times."""
+    begin, end = rows["start_ns"].min(), rows["done_ns"].max()
+    return (end - begin) / NS_PER_S if isinstance(begin, int) and isinstance(end, int) else 0.0
+
+
+def brief(view: View) -> tuple[Section, ...]:
+    """Rates, then percentiles, over the same loads."""
+    blocks = (_rates(view), *_latencies(view))
+    return answering.brief_sections(*(cautioned(view, *blocks) if view.status == "INVALID" else blocks))
+
+
+def _counted(view: View, column: Column) -> pl.DataFrame:
+    timed = [launch.number for launch in view.launches if launch.role == "timed" and launch.status == "ok"]
+    rows = view.load.requests
+    return rows.filter(pl.col("counted") & (pl.col("configuration") == column.key) & pl.col("launch").is_in(timed))
+
+
+def _stub(view: View) -> tuple[tuple[Head, ...], dict[str, tuple[Cell, ...]]]:
+    """The heads and cells that name a load; none where there is one."""
+    if len(view.columns) == 1:
+        return (), {column.key: () for column in view.columns}
+    named = len(view.groups) > 1
+    heads = (*((Head(text="engine"),) if named else ()), Head(text="load"))
+    cells = {column.key: (*((fitted(column.group),) if named else ()), column.brief) for column in view.columns}
+    return heads, cells
+
+
+def _rates(view: View) -> Table:
+    heads, names = _stub(view)
+    made = [metric for metric in YIELDS if known(view, metric)]
+    metrics = [*made[-1:], *made[:1]] if len(made) > 1 else made  # requests, and the first that counts tokens
+    rows = tuple((*names[column.key], *_values(view, column, metrics)) for column in view.columns)
+    texts = (*(YIELDS[metric].removeprefix("output ") for metric in metrics), "failed")
+    return Table(name="rates", heads=(*heads, *(Head(text=text) for text in texts)), rows=rows, stub=max(1, len(heads)))
+
+
+def _values(view: View, column: Column, metrics: list[str]) -> Iterator[Cell]:
+    for metric in metrics:
+        value = view.estimate(metric, column.key)
+        yield None if value is None else digits(value.value)
+    rows = _counted(view, column)
+    yield f"{rows.height - rows['ok'].sum():,} of {rows.height:,}"
+
+
+def _latencies(view: View) -> tuple[Table, ...]:
+    heads, names = _stub(view)
+    rows = tuple(row for column in view.columns for row in _rows(view, column, names[column.key]))
+    if not rows:
+        return ()
+    stub = (*heads, Head(text="latency"))
+    shown = (*(f"p{given(share * 100)}" for share in SHARES), "requests")
+    return (Table(name="percentiles", heads=(*stub, *(Head(text=text) for text in shown)), rows=rows, stub=len(stub)),)
+
+
+def _rows(view: View, column: Column, name: tuple[Cell, ...]) -> Iterator[tuple[Cell, ...]]:
+    answered = _counted(view, column).filter("ok")
+    for stem in (*STREAMED, WHOLE):
+        values = answered[f"{stem}_s"].drop_nulls().sort().to_list() if f"{stem}_s" in answered.columns else []
+        if values:
+            yield (*name, f"{SHORT[stem]}, ms", *(_percentile(values, share) for share in SHARES), f"{len(values):,}")
+
+
+def _percentile(values: list[float], share: float) -> Cell:
+    """In milliseconds; None where no request lies beyond."""
+    rank = math.ceil(share * len(values))
+    return None if rank >= len(values) and share > 0.5 else digits(values[rank - 1] * 1e3)
+
+
+def digits(value: float) -> str:
+    """Three digits, or all before the point: a raw value has no interval to say how many are right."""
+    before = 1 + math.floor(math.log10(abs(value))) if value else 1
+    return number(value, max(0, DIGITS - before))
