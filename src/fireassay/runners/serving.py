@@ -17,8 +17,10 @@ from fireassay.runners.experiment.context import Job, Made, Metered, Outcome, Ru
 from fireassay.runners.load.engines import Engines, check_faults, check_reachable, self_description
 from fireassay.runners.load.load import LoadRun, check_plug_ins
 from fireassay.spec.experiment import Experiment
-from fireassay.spec.plan import targets_of
+from fireassay.spec.plan import configurations, targets_of
 from fireassay.spec.sections.serving import Serving
+from fireassay.traffic.arrivals import make
+from fireassay.traffic.prompts.make import prompts_of
 
 
 def check(experiment: Experiment, folder: Path) -> None:
@@ -37,10 +39,28 @@ def check(experiment: Experiment, folder: Path) -> None:
             "Add [serving] with concurrency = [1, 8] or rate = [5.0], or use: assay load URL --concurrency 1,8",
         )
     check_plug_ins(serving.task, targets_of(serving))
-    refuse_any(_missing_files(serving, folder), "the load")
+    check_files(experiment, folder)
     _keys_are_set(serving)
     check_faults(experiment)
     check_reachable(experiment)
+
+
+def check_files(experiment: Experiment, folder: Path) -> None:
+    """Read every file that the load will read, as its launches will.
+
+    Raises:
+        SpecError: one is missing or holds something else.
+    """
+    serving = experiment.serving
+    assert serving is not None
+    refuse_any(_missing_files(serving, folder), "the load")
+    if not _named(serving):
+        return
+    cluster = experiment.quality.cluster if experiment.quality is not None else ""
+    scenarios = {configuration.scenario: configuration for configuration in configurations(experiment)}
+    for configuration in scenarios.values():
+        make.build(serving, configuration, experiment.launches.seed, 1, folder)
+        prompts_of(serving, configuration, folder, experiment.launches.seed, cluster=cluster)
 
 
 def _named(serving: Serving) -> dict[str, str]:

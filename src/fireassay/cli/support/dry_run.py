@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+import textwrap
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import asdict
@@ -21,6 +22,7 @@ from fireassay.errors import refuse
 from fireassay.estimates.format import count, duration, given, limit_text, percent
 from fireassay.printable import json_text, say
 from fireassay.runners.experiment.progress import planned_seconds
+from fireassay.runners.load.client_start import client_start_s
 from fireassay.spec.experiment import Experiment
 from fireassay.spec.kind import kind_of
 from fireassay.spec.plan import PLAN_COLUMNS, configurations, plan, plan_table, targets_of
@@ -32,6 +34,9 @@ from fireassay.units import SECONDS, USD
 if TYPE_CHECKING:
     from fireassay.api.experiment_run import Foreseen
 
+COLUMNS: Final = 80
+AROUND_S: Final = 0.3  # of a launch: its files, the lead before its first request, its rows
+OWN_STARTS: Final = 4  # starts of a client that the request sent first, the start of assay, the verdict and the report take
 MAX_ROWS: Final = 12  # launches listed without --full
 
 
@@ -59,8 +64,16 @@ def refuse_detect(arguments: argparse.Namespace) -> None:
         raise refuse("--detect", f"{arguments.detect:g}", "with --dry-run", fix, source="the command line")
 
 
-def show_dry_run(experiment: Experiment, arguments: argparse.Namespace) -> int:
-    """Print the plan in the requested form; returns the exit code."""
+def show_dry_run(experiment: Experiment, arguments: argparse.Namespace, folder: Path = Path()) -> int:
+    """Print the plan in the requested form; returns the exit code.
+
+    Raises:
+        SpecError: a file that a load will read, relative to `folder`, is missing or wrong.
+    """
+    if experiment.serving is not None:
+        from fireassay.runners.serving import check_files
+
+        check_files(experiment, folder)
     from fireassay.api.experiment_run import foreseen  # deferred, as it loads Polars and the judge: most callers run the experiment instead
 
     expected = foreseen(experiment, arguments.root, arguments.detect)
@@ -89,11 +102,11 @@ def text(experiment: Experiment, expected: Foreseen, root: Path, *, full: bool =
         [
             _headline(experiment, expected.seconds, root),
             "",
-            *(f"  {name:<{width}}  {words}" for name, words in facts),
+            *(line for name, words in facts for line in _wrapped(words, f"  {name:<{width}}  ")),
             "",
             "Detectable differences:",
             "",
-            *(f"  {expectation.subject}: {expectation.sentence}" for expectation in expected.differences),
+            *(line for item in expected.differences for line in _wrapped(f"{item.subject}: {item.sentence}", "  ")),
             "",
             *_order(experiment, full=full),
         ]
@@ -101,16 +114,33 @@ def text(experiment: Experiment, expected: Foreseen, root: Path, *, full: bool =
 
 
 def _headline(experiment: Experiment, expected_s: float | None, root: Path) -> str:
-    """ "54 launches; expected time: 10 min 48 s of load, plus starts and ends"."""
+    """ "54 launches; expected time: about 13 min"."""
     launches, seconds = len(plan(experiment)), planned_seconds(experiment)
     most = "at most " if experiment.launches.adaptive else ""
     if expected_s is not None:
-        estimate = f"{most}about {duration(expected_s)}, as in an earlier record"
+        own_s = OWN_STARTS * client_start_s() if experiment.serving else 0.0
+        estimate = f"{most}about {duration(expected_s + own_s)}, as in an earlier record"
     elif seconds is not None:
-        estimate = f"{most}{duration(seconds * launches)}{' of load, plus starts and ends' if experiment.serving else ' or so'}"
+        whole = sum(load_seconds(experiment)) if experiment.serving else seconds * launches
+        estimate = f"{most}about {duration(whole)}"
     else:
         estimate = f"unknown: no complete record in {root} ran this workload at all these levels"
     return f"{most}{count(launches, 'launches')}; expected time: {estimate}"
+
+
+def load_seconds(experiment: Experiment) -> tuple[float, float]:
+    """Seconds of load, and of everything around it: the start of each client, probes, the start of assay and the verdict.
+
+    A client's start is measured, as it depends on how busy the machine is.  The time of an answer is unknown before one was sent.
+    """
+    launches, start_s = len(plan(experiment)), client_start_s()
+    around_s = launches * (start_s + 2.0 * experiment.noise.sentinel_s + AROUND_S)
+    return launches * (planned_seconds(experiment) or 0.0), around_s + OWN_STARTS * start_s
+
+
+def _wrapped(text: str, head: str) -> list[str]:
+    """The text after its head, in lines of 80 columns."""
+    return textwrap.wrap(text, COLUMNS, initial_indent=head, subsequent_indent=" " * len(head), break_on_hyphens=False) or [head.rstrip()]
 
 
 def _facts(experiment: Experiment) -> Iterator[tuple[str, str]]:
@@ -141,6 +171,8 @@ def _load(experiment: Experiment, serving: Serving) -> Iterator[tuple[str, str]]
     )
     word = "concurrency" if serving.concurrency else "rate" if serving.rate else ""
     levels = ", ".join(given(load) for load in sorted(set(serving.concurrency or serving.rate)))
+    loaded_s, around_s = load_seconds(experiment)
+    yield "time", f"{duration(loaded_s)} of load, {duration(around_s)} of starts, probes and verdict; and two answers in each launch"
     yield "loads", f"{word} {levels}" if word else serving.arrivals.process
     if len(serving.scenarios) > 1:
         yield "scenarios", ", ".join(serving.scenarios)

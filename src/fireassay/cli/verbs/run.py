@@ -33,7 +33,7 @@ def _run(arguments: argparse.Namespace) -> int:
     show_notes(experiment)
     refuse_secrets(experiment)  # before any of it is printed
     if arguments.dry_run:
-        return show_dry_run(experiment, arguments)
+        return show_dry_run(experiment, arguments, folder)
     refuse_detect(arguments)
     if base is not None:
         allow(base.record, experiment, folder, arguments)

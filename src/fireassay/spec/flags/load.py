@@ -209,7 +209,5 @@ def notes(given: argparse.Namespace) -> tuple[str, ...]:
     if getattr(given, "goodput", None) == "" and getattr(given, "key_slo", None) is None:
         texts.append("no objectives were given: a good request has its first token within 2 s and 0.2 s for each one after (--slo).")
     if getattr(given, "key_tokenizer", None) is None:
-        texts.append(
-            "no tokenizer was given: prompt lengths are words, and the server's usage says how many tokens they were (--tokenizer)."
-        )
+        texts.append("no tokenizer was given: prompt lengths are words; the server's usage counts tokens.")
     return tuple(texts)

@@ -1,0 +1,119 @@
+"""How long must a load be for its requests, and what will it not be able to say?  Asked before it starts, of one request sent alone.
+
+A launch lasts at least ten times as long as that request, unless the user said how long.  The request warms the server: what `cold` then
+measures is a first request of a load, not of a server.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+import polars as pl
+
+from fireassay.api.serving_check import check, of_ten
+from fireassay.errors import AssayError, Interrupted
+from fireassay.estimates.format import reading
+from fireassay.spec.experiment import Experiment
+from fireassay.spec.plan import Configuration, configurations, targets_of
+from fireassay.spec.sections.serving import Target
+from fireassay.stats.intervals.quantiles import BEYOND
+from fireassay.units import NS_PER_S, SECONDS
+
+REQUEST_TIMES: Final = 10  # that a launch lasts at least
+LONG_LAUNCHES: Final = 5  # where a launch had to become longer
+FITTING: Final = ("closed", "constant", "poisson", "gamma", "users")  # arrivals whose length is free
+SHARES: Final = (99, 95)  # percentiles that are quoted
+
+
+def fitted(experiment: Experiment, *, fixed: bool) -> tuple[Experiment, tuple[str, ...]]:
+    """The experiment with launches that fit its requests, and what to tell the user.
+
+    Args:
+        fixed: the user said how long a launch lasts: it stays so, and only notes are made.
+
+    Raises:
+        Interrupted: stopped by a signal.
+    """
+    serving = experiment.serving
+    times = {target.name: time_s for target in targets_of(serving) if (time_s := one_request(experiment, target))} if serving else {}
+    if serving is None or not times:
+        return experiment, ()
+    slowest, notes = max(times.values()), []
+    least_s = float(math.ceil(REQUEST_TIMES * slowest))
+    shown = f"one request takes {reading(slowest, SECONDS)}"
+    length_s = serving.arrivals.duration_s
+    if least_s > length_s and serving.arrivals.process in FITTING:
+        if fixed:
+            notes.append(
+                f"{shown}: a launch of {length_s:g} s holds few of them in turn. --duration {least_s:g}s is {REQUEST_TIMES} of them."
+            )
+        else:
+            launches = min(experiment.launches.per_configuration, LONG_LAUNCHES)
+            notes.append(f"{shown}, so a launch lasts {least_s:g} s instead of {length_s:g} s, {launches} times.")
+            experiment = longer(experiment, least_s, launches)
+    return experiment, (*notes, *unknowable(experiment, times))
+
+
+def longer(experiment: Experiment, duration_s: float, launches: int) -> Experiment:
+    """The experiment with other lengths."""
+    serving = experiment.serving
+    assert serving is not None
+    arrivals = serving.arrivals.model_copy(update={"duration_s": duration_s})
+    counts = experiment.launches.model_copy(update={"per_configuration": launches})
+    return experiment.model_copy(update={"serving": serving.model_copy(update={"arrivals": arrivals}), "launches": counts})
+
+
+def unknowable(experiment: Experiment, times: Mapping[str, float]) -> Iterator[str]:
+    """The percentiles that this plan's requests cannot carry, and the shortest launch that does."""
+    serving = experiment.serving
+    assert serving is not None
+    expected = {configuration.name: _requests(experiment, configuration, times) for configuration in configurations(experiment)}
+    if experiment.launches.quick or None in expected.values() or serving.arrivals.requests is not None:
+        return
+    known = {name: number for name, number in expected.items() if number is not None}
+    fewest = min(known.values(), default=math.inf)
+    missing = [share for share in SHARES if fewest < needed(share)]
+    if missing:
+        first = min(known, key=lambda name: known[name])
+        length_s = serving.arrivals.duration_s
+        ways = (
+            f"p{share} needs {needed(share):,}: --duration {math.ceil(length_s * needed(share) / max(fewest, 1.0))}s" for share in missing
+        )
+        yield f"{first} sends about {fewest:,.0f} requests in all; {'; '.join(ways)}."
+
+
+def needed(share: int) -> int:
+    """Independent requests that a percentile needs."""
+    return round(BEYOND / (1.0 - share / 100.0))
+
+
+def _requests(experiment: Experiment, configuration: Configuration, times: Mapping[str, float]) -> float | None:
+    """The requests of all its launches, at most; None if the arrivals say it themselves."""
+    serving, load = experiment.serving, configuration.load
+    assert serving is not None
+    time_s = times.get(configuration.target)
+    whole_s = serving.arrivals.duration_s * experiment.launches.per_configuration
+    if load is None or time_s is None:
+        return None
+    return whole_s * load if serving.rate else whole_s * load / time_s
+
+
+def one_request(experiment: Experiment, target: Target) -> float | None:
+    """Seconds of one request sent alone; None if it was not answered, or the engine is not running yet."""
+    if not target.urls:
+        return None
+    serving = of_ten(experiment).serving
+    assert serving is not None
+    alone = serving.model_copy(
+        update={"targets": (target,), "concurrency": (1,), "arrivals": serving.arrivals.model_copy(update={"requests": 1, "cold": 0})}
+    )
+    try:
+        answered = check(of_ten(experiment).model_copy(update={"serving": alone})).answered
+    except Interrupted:
+        raise
+    except AssayError:  # the run itself will say it
+        return None
+    seconds = answered.select((pl.col("done_ns") - pl.col("sent_ns")) / NS_PER_S).to_series().median()
+    return float(seconds) if isinstance(seconds, float) else None

@@ -1,0 +1,76 @@
+"""Does a launch last ten requests, and does the plan say beforehand what it cannot?"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from fireassay.api import load_fit
+from fireassay.api.load_fit import fitted, needed
+from fireassay.spec.experiment import Experiment
+from fireassay.spec.load import from_mapping
+
+
+def asked(**serving: Any) -> Experiment:
+    return from_mapping(
+        {
+            "name": "served",
+            "workload": {"runner": "serving", "work": "tokens"},
+            "serving": {"targets": [{"urls": ["http://127.0.0.1:9"]}], "concurrency": [1, 8], "arrivals": {"duration_s": 10.0}, **serving},
+            "launches": {"per_configuration": 9},
+        }
+    )
+
+
+@pytest.fixture
+def takes(monkeypatch: pytest.MonkeyPatch) -> Any:
+    return lambda seconds: monkeypatch.setattr(load_fit, "one_request", lambda *_: seconds)
+
+
+def lengths(experiment: Experiment) -> tuple[float, int]:
+    assert experiment.serving is not None
+    return experiment.serving.arrivals.duration_s, experiment.launches.per_configuration
+
+
+def test_a_launch_lasts_ten_requests_with_fewer_launches(takes: Any) -> None:
+    takes(5.0)
+    made, notes = fitted(asked(), fixed=False)
+    assert lengths(made) == (50.0, 5)
+    assert notes[0] == "one request takes 5 s, so a launch lasts 50 s instead of 10 s, 5 times."
+
+
+def test_what_the_user_fixed_stays_and_the_smallest_change_is_named(takes: Any) -> None:
+    takes(5.0)
+    made, notes = fitted(asked(), fixed=True)
+    assert lengths(made) == (10.0, 9)
+    assert "--duration 50s" in notes[0]
+
+
+def test_short_requests_change_nothing(takes: Any) -> None:
+    takes(0.05)
+    made, notes = fitted(asked(), fixed=False)
+    assert lengths(made) == (10.0, 9)
+    assert notes == ()  # 1 in flight: 9 x 10 s / 0.05 s = 1,800 requests
+
+
+def test_percentiles_that_the_requests_cannot_carry_are_named_with_what_does(takes: Any) -> None:
+    """1 in flight: 9 launches x 10 s / 1 s = 90 requests; 1,000 take 112 s a launch, 200 take 23 s."""
+    takes(1.0)
+    _, notes = fitted(asked(), fixed=False)
+    assert notes == ("concurrency=1 sends about 90 requests in all; p99 needs 1,000: --duration 112s; p95 needs 200: --duration 23s.",)
+
+
+def test_an_open_loop_sends_its_rate_whatever_a_request_takes(takes: Any) -> None:
+    takes(0.5)
+    _, notes = fitted(asked(concurrency=[], rate=[5.0], arrivals={"process": "poisson", "duration_s": 10.0}), fixed=False)
+    assert notes == ("rate=5 sends about 450 requests in all; p99 needs 1,000: --duration 23s.",)
+
+
+def test_an_engine_that_did_not_answer_leaves_the_plan_alone(takes: Any) -> None:
+    takes(None)
+    assert fitted(asked(), fixed=False)[1] == ()
+
+
+def test_a_percentile_needs_ten_requests_beyond_it() -> None:
+    assert (needed(99), needed(95)) == (1000, 200)
