@@ -29,7 +29,7 @@ SURFACE = {
     "evaluate": (
         "--target --task --data --model --margin --own-references --flips --max-flip-rate --explore --divergence --repetitions -k --task-option "
         "--limit --first --perturb --metric --option --extract --majority --concurrency "
-        "--temperature --backend --tokenizer --request-timeout --api-key-env --header --no-stream --price --price-date --price-source "
+        "--temperature --backend --tokenizer --request-timeout --keep-going --api-key-env --header --no-stream --price --price-date --price-source "
         f"--confidence --seed --name --root --dry-run --toml {OUTPUT}"
     ),
     "gate": (
@@ -42,7 +42,7 @@ SURFACE = {
         "URLS --model --backend --task --scenario --concurrency --rate --arrival --cv --duration --warm-up --requests --cold "
         "--trace --speed --slo --attainment --tokenizer --prompts --prompt-field --answer-field --quality-metric --margin "
         "--cluster-field --prefix-tokens --cache --turns "
-        "--think --canaries --identity --api-key-env --header --metrics --processes --request-timeout --temperature --launches "
+        "--think --canaries --identity --api-key-env --header --metrics --processes --request-timeout --keep-going --temperature --quick --launches "
         "--seed --confidence --precision --name --price --price-date --price-source --watts --no-stream --no-verify-tls --search "
         "--goodput --root --check --dry-run --toml --detect --trust "
         f"{OUTPUT}"
