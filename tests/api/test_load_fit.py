@@ -47,6 +47,15 @@ def test_what_the_user_fixed_stays_and_the_smallest_change_is_named(takes: Any) 
     assert "--duration 50s" in notes[0]
 
 
+def test_a_quick_launch_stays_below_a_minute(takes: Any) -> None:
+    takes(20.0)
+    quick = asked()
+    quick = quick.model_copy(update={"launches": quick.launches.model_copy(update={"quick": True, "per_configuration": 1})})
+    made, notes = fitted(quick, fixed=False)
+    assert lengths(made) == (40.0, 1)
+    assert notes == ("one request takes 20 s, so a launch lasts 40 s instead of 10 s.",)
+
+
 def test_short_requests_change_nothing(takes: Any) -> None:
     takes(0.05)
     made, notes = fitted(asked(), fixed=False)

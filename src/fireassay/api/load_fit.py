@@ -22,6 +22,7 @@ from fireassay.stats.intervals.quantiles import BEYOND
 from fireassay.units import NS_PER_S, SECONDS
 
 REQUEST_TIMES: Final = 10  # that a launch lasts at least
+MAX_QUICK_S: Final = 40.0  # of a quick launch: its screen comes within a minute
 LONG_LAUNCHES: Final = 5  # where a launch had to become longer
 FITTING: Final = ("closed", "constant", "poisson", "gamma", "users")  # arrivals whose length is free
 SHARES: Final = (99, 95)  # percentiles that are quoted
@@ -41,7 +42,7 @@ def fitted(experiment: Experiment, *, fixed: bool) -> tuple[Experiment, tuple[st
     if serving is None or not times:
         return experiment, ()
     slowest, notes = max(times.values()), []
-    least_s = float(math.ceil(REQUEST_TIMES * slowest))
+    least_s = min(math.ceil(REQUEST_TIMES * slowest), MAX_QUICK_S if experiment.launches.quick else math.inf)
     shown = f"one request takes {reading(slowest, SECONDS)}"
     length_s = serving.arrivals.duration_s
     if least_s > length_s and serving.arrivals.process in FITTING:
@@ -51,7 +52,9 @@ def fitted(experiment: Experiment, *, fixed: bool) -> tuple[Experiment, tuple[st
             )
         else:
             launches = min(experiment.launches.per_configuration, LONG_LAUNCHES)
-            notes.append(f"{shown}, so a launch lasts {least_s:g} s instead of {length_s:g} s, {launches} times.")
+            notes.append(
+                f"{shown}, so a launch lasts {least_s:g} s instead of {length_s:g} s{f', {launches} times' if launches > 1 else ''}."
+            )
             experiment = longer(experiment, least_s, launches)
     return experiment, (*notes, *unknowable(experiment, times))
 
