@@ -13,10 +13,10 @@ import polars as pl
 
 from fireassay.estimates.format import duration, given, number
 from fireassay.kinds.serving import answer as of_load
-from fireassay.kinds.serving.brief import SHORT, STREAMED, WHOLE, YIELDS, cautioned, fitted, known, latencies
+from fireassay.kinds.serving.brief import SHORT, STREAMED, WHOLE, YIELDS, cautioned, fitted, known
 from fireassay.reports import answering
 from fireassay.reports.answering import mark
-from fireassay.reports.page import Answer, Cell, Head, Next, Section, Table
+from fireassay.reports.page import Answer, Cell, Head, Line, Next, Section, Table
 from fireassay.reports.view import Column, View
 from fireassay.units import NS_PER_S
 
@@ -36,15 +36,22 @@ def answer(view: View) -> Answer:
     """What was sent, and the way to a verdict."""
     if view.status == "INVALID":
         return of_load.answer(view)
-    objective = EXAMPLE[STREAMED[0] in latencies(view)]
+    objective = EXAMPLE[any(_times(_counted(view, column), STREAMED[0]) for column in view.columns)]
     again = f"assay load {answering.short(view)} --slo {objective}"
     return Answer(
         mark=mark(view.status),
         headline=_headline(view),
-        lines=(answering.doubts(view),),
+        lines=(answering.doubts(view), *_uncounted(view)),
         next=(Next(reason="one launch: no interval and no verdict. For both", command=again),),
         record=f"{answering.short(view)}, 1 launch{' per load' if len(view.columns) > 1 else ''}; all: --full",
     )
+
+
+def _uncounted(view: View) -> tuple[Line, ...]:
+    """Why there are no tokens per second."""
+    if any(known(view, metric) for metric in tuple(YIELDS)[:2]) or not any(_counted(view, column)["ok"].any() for column in view.columns):
+        return ()
+    return (Line(label="not measured", text="tokens/s and TPOT: the answers state no usage; --tokenizer PATH counts their tokens"),)
 
 
 def _headline(view: View) -> str:
@@ -112,11 +119,15 @@ def _latencies(view: View) -> tuple[Table, ...]:
 
 
 def _rows(view: View, column: Column, name: tuple[Cell, ...]) -> Iterator[tuple[Cell, ...]]:
-    answered = _counted(view, column).filter("ok")
+    answered = _counted(view, column)
     for stem in (*STREAMED, WHOLE):
-        values = answered[f"{stem}_s"].drop_nulls().sort().to_list() if f"{stem}_s" in answered.columns else []
-        if values:
+        if values := _times(answered, stem):
             yield (*name, f"{SHORT[stem]}, ms", *(_percentile(values, share) for share in SHARES), f"{len(values):,}")
+
+
+def _times(answered: pl.DataFrame, stem: str) -> list[float]:
+    """The known times of the answered requests in ascending order, seconds."""
+    return answered.filter("ok")[f"{stem}_s"].drop_nulls().sort().to_list()
 
 
 def _percentile(values: list[float], share: float) -> Cell:

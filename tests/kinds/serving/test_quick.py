@@ -1,0 +1,56 @@
+"""One launch of a load is shown as it is: raw rates and percentiles on one screen, no verdict, and a command that brings one."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+import pytest
+
+from fireassay.kinds.serving.quick import digits
+from fireassay.reports.view import View
+from fireassay.spec.sections.serving import Objectives
+from tests.kinds.serving.test_answer import fits, screen
+from tests.reports.conftest import judged
+from tests.serving_made import simulated
+
+
+@pytest.fixture(scope="module")
+def quick() -> View:
+    return judged(simulated(concurrency=(8,), blocks=1, seconds=20.0, objectives=Objectives()))
+
+
+def test_the_screen_has_rates_failures_percentiles_and_the_way_to_a_verdict(quick: View) -> None:
+    lines = screen(quick)
+    assert fits(lines), "\n".join(lines)
+    assert lines[0].startswith("MEASURED  served: ")
+    rows = {line.split(",")[0]: line.split() for line in lines if ", ms" in line}
+    assert list(rows) == ["TTFT", "TPOT", "end to end"]
+    rates = lines[next(index for index, line in enumerate(lines) if line.startswith("requests/s")) + 1].split()
+    assert rates[-3:-1] == ["0", "of"]
+    assert rates[-1] == rows["TTFT"][-1], "every request that was counted was answered, with a first token"
+    assert any("one launch: no interval and no verdict" in line for line in lines)
+    assert "  assay load abc123 --slo ttft=500ms" in lines
+
+
+def test_its_percentiles_are_those_of_the_requests(quick: View) -> None:
+    """By numpy's nearest rank, over the requests that count."""
+    counted = quick.load.requests.filter(pl.col("counted") & pl.col("ok"))
+    for name, column in (("TTFT", "ttft_s"), ("TPOT", "tpot_s")):
+        row = next(line.split() for line in screen(quick) if line.startswith(name))
+        for cell, share in zip(row[2:4], (0.5, 0.9), strict=True):
+            expected = 1e3 * np.quantile(counted[column].to_numpy(), share, method="inverted_cdf")
+            assert float(cell) == pytest.approx(expected, rel=0.005)
+
+
+def test_a_percentile_that_no_request_lies_beyond_is_a_dash() -> None:
+    view = judged(simulated(concurrency=(1,), blocks=1, seconds=8.0, objectives=Objectives()))
+    row = next(line.split() for line in screen(view) if line.startswith("TTFT"))
+    assert int(row[-1]) < 100
+    assert row[-2] == "-"
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"), [(0.0, "0.00"), (0.0123, "0.0123"), (10.04, "10.0"), (99.96, "100.0"), (1041.3, "1,041"), (767.0, "767")]
+)
+def test_a_raw_number_has_three_digits(value: float, shown: str) -> None:
+    assert digits(value) == shown
