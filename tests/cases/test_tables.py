@@ -142,6 +142,8 @@ LAYOUTS = {
     "a unit as the heading": "GPUs,ms,speedup\n1,36720,1\n2,19800,1.85\n4,10200,4.2\n",
     "wall": "threads   wall     user\n1         36720s   36700s\n2         19800s   36700s\n4         10200s   36700s\n",
     "days": "GPUs,time\n1,0-10:12:00\n2,5:30:00\n4,2:50:00\n",
+    "minutes beside hours": "GPUs,time\n1,1:01:12\n2,33:00\n4,17:00\n",
+    "minutes with a fraction": "GPUs,time\n1,61:12.0\n2,33:00.0\n4,17:00.0\n",
 }
 
 
@@ -160,6 +162,7 @@ def test_a_table_is_read_as_people_write_it(text: str, tmp_path: Path, capsys: p
     ("text", "said"),
     [
         ("GPUs,tokens/s\n1,900 tok/s\n2,1.7 ktok/s\n", '"tok/s" and "ktok/s"; allowed: one unit'),
+        ("GPUs,time\n1,61:12\n2,33:00\n", "Is it minutes and seconds, or hours and minutes? Write h:mm:ss in every row, as in 0:45:00."),
         ("GPUs,time\n1,6-8 hours\n2,4 hours\n", "Write one number in one unit"),
         ("GPUs,time\n2 nodes x 4,3\n4 nodes x 4,2\n", "a whole number from 1"),
     ],
