@@ -22,7 +22,19 @@ from fireassay.spec.tables.columns import Column, Scaling, columns_of, unused
 from fireassay.spec.tables.columns import Stated as Stated
 from fireassay.spec.tables.rows import Timing as Timing
 from fireassay.spec.tables.rows import Timings as Timings
-from fireassay.spec.tables.rows import Values, chosen, decimal, gaps, grouped, is_percent, medians, series, unit_notes, values
+from fireassay.spec.tables.rows import (
+    Values,
+    chosen,
+    decimal,
+    gaps,
+    grouped,
+    is_percent,
+    medians,
+    series,
+    unit_notes,
+    values,
+    with_long_times,
+)
 from fireassay.spec.user_file import MAX_TABLE, content, similar_file
 
 
@@ -66,6 +78,7 @@ def parse_timings(text: str, source: str, *, work: float | None = None, asked: S
     _stop(problems, source)
     if not rows:
         raise refuse("the file", "a header alone", "one row for each worker count", source=source)
+    rows = with_long_times(rows, columns)
     marks = decimal(table, rows, columns, problems)
     notes, left_out = [*grouped(marks)], list[str]()
     read = [(at, cells, values(at, cells, columns, len(table.header), marks, problems, left_out)) for at, cells in rows]

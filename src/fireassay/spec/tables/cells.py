@@ -174,6 +174,7 @@ MISSING: Final = frozenset(
 _NUMBER: Final = re.compile(r"(?P<sign>[+-]?)(?P<digits>\d[\d.,'’]*|\.\d+)(?P<power>[eE][+-]?\d+)?\s*(?P<rest>.*)", re.DOTALL)
 _GROUPS: Final = r"\d{1,3}(?:%s\d{3})+"
 _CLOCK: Final = re.compile(r"(?:(\d+)-)?(\d+):([0-5]\d):([0-5]\d(?:\.\d+)?)")
+_SHORT: Final = re.compile(r"(\d{1,4}):([0-5]\d(?:\.\d+)?)")
 _PART: Final = r"(\d+(?:\.\d+)?)\s*([a-zµμ]+)\.?"
 _PARTS: Final = re.compile(rf"[~≈]?\s*{_PART}(?:[\s,]*(?:and )?{_PART})+", re.IGNORECASE)
 
@@ -269,6 +270,18 @@ def number(cell: str, decimal: Mark = "point") -> Number | None:
     rest = match["rest"].strip()
     percent = rest.startswith("%")
     return Number(value=float(f"{match['sign']}{plain}{match['power'] or ''}"), unit=rest.removeprefix("%").strip(), percent=percent)
+
+
+def is_short(cell: str) -> bool:
+    """True for "45:00", which may be minutes and seconds, or hours and minutes."""
+    return _SHORT.fullmatch(cell.strip()) is not None
+
+
+def lengthened(cells: Sequence[str]) -> list[str]:
+    """The times of a column, "45:00" as "2700 s" where others are h:mm:ss, as schedulers and `time` print them, or one shows a fraction."""
+    found = [_SHORT.fullmatch(cell.strip()) for cell in cells]
+    sure = any(_CLOCK.fullmatch(cell.strip()) for cell in cells) or any(match and "." in match[2] for match in found)
+    return [f"{60 * int(match[1]) + float(match[2]):g} s" if sure and match else cell for cell, match in zip(cells, found, strict=True)]
 
 
 def _of_parts(cell: str) -> Number | None:

@@ -14,7 +14,7 @@ from typing import Final
 
 from fireassay.errors import Problem
 from fireassay.spec.explain import shown
-from fireassay.spec.tables.cells import Marks, Number, Table, count_in, is_wordy, marks, missing, number
+from fireassay.spec.tables.cells import Marks, Number, Table, count_in, is_short, is_wordy, lengthened, marks, missing, number
 from fireassay.spec.tables.columns import ENERGIES, FILLED, MEASURED, OWN, PRICES, Column, Scaling, Stated, named
 from fireassay.spec.tables.headings import UNITS, Heading, heading
 
@@ -83,6 +83,17 @@ def chosen(table: Table, asked: Stated, problems: list[Problem]) -> list[Row]:
         rows = [row for row in rows if index < len(row[1]) and named(row[1][index], text)]
         if not rows:
             problems.append(Problem("--where", f"{name}={text}", ", ".join(values), "Write a cell as it stands in the table."))
+    return rows
+
+
+def with_long_times(rows: Sequence[Row], columns: Mapping[str, Column]) -> list[Row]:
+    """The rows with times in minutes and seconds as seconds, where their column shows that they are."""
+    rows = list(rows)
+    for place in (columns[meaning].place for meaning in ("seconds", "step_seconds") if meaning in columns):
+        having = [index for index, (_, cells) in enumerate(rows) if place < len(cells)]
+        for index, cell in zip(having, lengthened([rows[index][1][place] for index in having]), strict=True):
+            at, cells = rows[index]
+            rows[index] = (at, (*cells[:place], cell, *cells[place + 1 :]))
     return rows
 
 
@@ -177,6 +188,10 @@ def _value(at: int, meaning: str, cells: Sequence[str], column: Column, decimal_
         problems.append(Problem(where, text if bare else shown(text) if text else "an empty cell", allowed))
         return None
     factor = _factor(meaning, read, column.heading)
+    if factor is None and is_short(text) and meaning in ("seconds", "step_seconds"):
+        remedy = "Is it minutes and seconds, or hours and minutes? Write h:mm:ss in every row, as in 0:45:00."
+        problems.append(Problem(where, shown(text), "a time that can be read in one way", remedy))
+        return None
     if factor is None:
         problems.append(Problem(where, shown(text), allowed, "Write one number in one unit, with the unit in the heading."))
         return None
