@@ -34,6 +34,22 @@ def test_a_table_is_read_by_its_head(tmp_path: Path) -> None:
     assert [item.id for item in answers.items] == ["1", "2"]
 
 
+@pytest.mark.parametrize(
+    ("answer", "cell", "references"),
+    [("5", '["5", "five"]', ("5", "five")), ("5", "[5, 6]", ("[5, 6]",)), ("5", "[x", ("[x",)), ('["a"]', '["a", "b"]', ('["a", "b"]',))],
+)
+def test_a_list_of_texts_in_a_cell_is_several_references(answer: str, cell: str, references: tuple[str, ...], tmp_path: Path) -> None:
+    quoted = [text.replace('"', '""') for text in (answer, cell)]
+    (item,) = of('answer,reference\n"{}","{}"\n'.format(*quoted), tmp_path, "answers.csv").items
+    assert item.references == references
+
+
+@pytest.mark.parametrize("text", ['{"answer": "a", "reference": NaN}', '{"answer": Infinity, "reference": "b"}'])
+def test_what_is_no_number_is_no_text(text: str, tmp_path: Path) -> None:
+    with pytest.raises(SpecError, match="line 1: found"):
+        of(text, tmp_path)
+
+
 def test_labels_clusters_groups_and_weights_are_read(tmp_path: Path) -> None:
     row = '{"key": 7, "answer": "a", "reference": "b", "passage": 3, "language": "de", "w": "2.5"}'
     (item,) = of(row, tmp_path, id="key", cluster="passage", groups=("language",), weight="w").items
