@@ -7,6 +7,7 @@ answer: that item is missing, and never wrong.  An invalid line stops reading an
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -69,7 +70,7 @@ def read(path: Path, fields: Fields) -> Answers:
 
 
 def _pair(row: files.SourceRow, fields: Fields) -> tuple[Item, str | None]:
-    wanted = files.value(row, fields.reference)
+    wanted = _listed(files.value(row, fields.reference), row.values.get(fields.answer))
     references = tuple(_text(row, fields.reference, value) for value in (wanted if isinstance(wanted, list) else [wanted]))
     if not references:
         raise files.wrong(row.where, f"an empty list in {fields.reference!r}", "at least one reference")
@@ -83,6 +84,17 @@ def _pair(row: files.SourceRow, fields: Fields) -> tuple[Item, str | None]:
         weight=_weight(row, fields.weight) if fields.weight else 1.0,
     )
     return item, None if answer is None or _failed(row.values, fields) else _text(row, fields.answer, answer)
+
+
+def _listed(wanted: object, answer: object) -> object:
+    """A cell of a table that is a JSON list of texts, as that list; beside an answer that is a list, it is what was asked for."""
+    if not isinstance(wanted, str) or not wanted.lstrip().startswith("[") or (isinstance(answer, str) and answer.lstrip().startswith("[")):
+        return wanted
+    try:
+        found = json.loads(wanted)
+    except (ValueError, RecursionError):
+        return wanted
+    return found if found and all(isinstance(one, str) for one in found) else wanted
 
 
 def _failed(values: Mapping[str, Any], fields: Fields) -> bool:
@@ -116,6 +128,8 @@ def _text(row: files.SourceRow, name: str, value: object) -> str:
         return value
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise files.wrong(row.where, f"{files.shown(value)} in {name!r}", "a text or a number")
+    if not math.isfinite(value):
+        raise files.wrong(row.where, f"{value} in {name!r}", "a text or a number", "Write null where there is no answer.")
     return json.dumps(value)
 
 
