@@ -89,7 +89,7 @@ def test_a_stored_experiment_is_read_although_its_script_is_gone(tmp_path: Path)
 def test_an_unknown_key_is_told_with_the_closest_valid_one() -> None:
     problem = only_problem(smallest(launches={"per_configuraton": 5}))
     assert str(problem) == (
-        "launches.per_configuraton: found 5; allowed: per_configuration, seed, confidence, precision, budget_s, at_most. "
+        "launches.per_configuraton: found 5; allowed: per_configuration, seed, confidence, quick, precision, budget_s, at_most. "
         "Did you mean per_configuration?"
     )
 
