@@ -348,7 +348,7 @@ def _again(view: View, reason: str, flags: str) -> Next:
 def _unseen(view: View) -> tuple[Next, ...]:
     """A longer load where no request was due in the measured part."""
     absent = [column for column in view.columns if isinstance(view.value(SLO_ATTAINMENT.name, column.key), Absent)]
-    if not absent or view.recommended is not None:
+    if not absent or view.load.open or view.recommended is not None:
         return ()
     rates = [column.load for column in absent if column.load] if view.load_word == "rate" else []
     if not rates:
