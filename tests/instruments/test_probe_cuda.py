@@ -88,7 +88,7 @@ def gpu(monkeypatch: pytest.MonkeyPatch) -> Gpu:
         return Tensor(gpu, None, is_cuda=False)
 
     cuda = SimpleNamespace(is_available=lambda: True, is_initialized=lambda: True, Event=lambda enable_timing=False: Event(gpu))
-    monkeypatch.setitem(sys.modules, "torch", SimpleNamespace(cuda=cuda, empty=pinned))
+    monkeypatch.setitem(sys.modules, "torch", SimpleNamespace(cuda=cuda, empty=pinned, Tensor=type("Tensor", (), {})))
     return gpu
 
 

@@ -138,7 +138,7 @@ class Estimate(estimate.Estimate):
     >>> speedup
     Estimate(1.70 [1.00, 2.88] (one far out), unit='ratio', n_launches=3)
     >>> print(speedup.method)
-    Student t on the log ratio of 3 blocks, step time, relative to workers=1
+    Student t on the log ratio of 3 rounds, step time, relative to workers=1
     """
 
     def __str__(self) -> str:

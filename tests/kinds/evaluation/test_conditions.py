@@ -341,7 +341,7 @@ def test_another_version_of_a_score_refuses(
 
     def later(options: Mapping[str, str | int | float | bool]) -> Any:
         prepared = now(options)
-        return replace(prepared, signature=prepared.signature.replace("fireassay@1", "fireassay@2"))
+        return replace(prepared, signature=prepared.signature.replace("fireassay@2", "fireassay@3"))
 
     monkeypatch.setitem(catalog._members("quality.scoring.metrics"), "exact_match", (where, replace(score, prepare=later)))
     assert refused(capsys, given, Given().made(tmp_path / "after")) == {f"{A}.metrics.exact_match.impl"}

@@ -74,7 +74,7 @@ def test_a_slowdown_is_one_line_with_its_interval_and_the_margin() -> None:
     lines = text(replace(told, check=replace(told.check, confirmation="confirmed"))).splitlines()
     assert lines[0].startswith("FAIL  8.0 % [")
     assert lines[0].endswith("] slower than origin/main, margin 5 %")
-    assert lines[1].strip().startswith("in turn, 6 pairs, remeasured once, 1 min 1 s; smallest change these pairs could")
+    assert lines[1].strip().startswith("in turn, 6 pairs, remeasured once, 1 min 1 s; smallest change these pairs")
 
 
 def test_no_shown_change_is_no_slowdown() -> None:

@@ -106,6 +106,7 @@ def test_blocks_continue_until_an_interim_analysis_is_satisfied(tmp_path: Path) 
         "enough": True,
         "widths": {"step_time at workers=1": 0.125},
         "sentence": "looked after 8",
+        "ended": "",
     }
 
 
