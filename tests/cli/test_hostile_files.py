@@ -171,7 +171,7 @@ ATTACKS: Final = {
         words="score a.jsonl --metric f1", make=text("a.jsonl", "[" * LEVELS + "]" * LEVELS), sentence="nested too deep"
     ),
     "a ROUGE score of an answer of ten megabytes": Attack(
-        words="score answers.jsonl --id id --metric rouge_l --metric rouge_lsum --quiet", make=long_answer, sentence="", code=-1
+        words="score answers.jsonl --id id --metric rouge_l --metric rouge_lsum --quiet", make=long_answer, sentence="", code=3
     ),
     "a folder of results with a link out of it": Attack(
         words="import inside", make=linked, sentence="a link that leads out of the folder", deep=False

@@ -81,7 +81,7 @@ def check(small: Experiment) -> Seen:
             if not record_folders(root):
                 raise
         except Interrupted:
-            raise Interrupted("stopped; a check keeps nothing") from None
+            raise Interrupted("stopped while the server was tried out, of which nothing is kept") from None
         return _seen(small, record_folders(root)[0])
 
 

@@ -54,7 +54,7 @@ def check_files(experiment: Experiment, folder: Path) -> None:
     serving = experiment.serving
     assert serving is not None
     refuse_any(_missing_files(serving, folder), "the load")
-    if not _named(serving):
+    if not _named(serving) or experiment.evaluation is not None:  # an evaluation reads its items by its tasks
         return
     cluster = experiment.quality.cluster if experiment.quality is not None else ""
     scenarios = {configuration.scenario: configuration for configuration in configurations(experiment)}

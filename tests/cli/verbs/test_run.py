@@ -50,7 +50,7 @@ def test_json_is_alone_on_stdout(capsys: pytest.CaptureFixture[str]) -> None:
     main([*WORDS, "--json", "--", "train.py"])
     told = capsys.readouterr()
     assert json.loads(told.out)["record"]["sealed"] is True
-    assert "[2/2] workers=1 round 1 ok" in told.err
+    assert "record: records/" in told.err
 
 
 def test_quiet_shows_the_result_alone(capsys: pytest.CaptureFixture[str]) -> None:
