@@ -26,5 +26,10 @@ EXIT_CODES: dict[int, str] = {
 }
 
 EXIT_OF_STATUS = {"PASS": 0, "GAIN": 0, "MEASURED": 0, "NO_GAIN": NO_GAIN, "FAIL": 1, "INVALID": 3, "INCONCLUSIVE": 4, "NOT_MEASURED": 4}
-VERDICTS = {code: status for status, code in EXIT_OF_STATUS.items() if status != "NOT_MEASURED"}  # for the help of verbs that judge
-WITHOUT_NO_GAIN = {code: status for code, status in VERDICTS.items() if code != NO_GAIN}  # only trainings keep a base
+# For the help of verbs that judge. Of statuses with one code the first: MEASURED asks nothing, and is told nothing here.
+WITHOUT_NO_GAIN = {EXIT_OF_STATUS[status]: status for status in ("PASS", "FAIL", "INVALID", "INCONCLUSIVE")}
+VERDICTS = {
+    0: "GAIN",
+    NO_GAIN: "NO_GAIN",
+    **{code: status for code, status in WITHOUT_NO_GAIN.items() if code},
+}  # only trainings keep a base

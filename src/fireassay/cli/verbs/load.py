@@ -123,8 +123,8 @@ Ctrl-C ends the load cleanly and keeps all measurements; `assay resume RECORD` c
     run=_run,
     usual={
         "measure": ("--quick", "--model", "--concurrency", "--rate", "--duration", "--launches"),
-        "judge": ("--slo", "--attainment", "--price"),
-        "before": ("--check", "--dry-run", "--detect"),
+        "judge": ("--slo", "--attainment"),
+        "before": ("--check", "--dry-run"),
     },
     exits=WITHOUT_NO_GAIN,
     tables=True,

@@ -64,7 +64,7 @@ Ctrl-C ends the running launch cleanly and keeps all measurements; `assay resume
     run=_run,
     usual={
         "measure": ("--workers", "--launches", "--budget", "--precision"),
-        "judge": ("--quality-metric", "--margin", "--efficiency", "--required-workers", "--price"),
+        "judge": ("--quality-metric", "--margin", "--efficiency", "--required-workers"),
         "plan": ("--dry-run", "--detect"),
     },
     exits=VERDICTS,
