@@ -153,7 +153,8 @@ def minimal(**changes: Any) -> Experiment:
 
 def test_nobody_is_told_to_name_a_score_who_did_not_ask_about_correctness() -> None:
     today = datetime(2026, 1, 1, tzinfo=UTC).date()
-    assert any("quality" in note for note in notes(minimal(), today))
+    assert any("quality" in note for note in notes(minimal(verdict={"only": ["correctness"]}), today))
+    assert not any("quality" in note for note in notes(minimal(), today))
     assert not any("quality" in note for note in notes(minimal(verdict={"only": ["performance"]}), today))
 
 
