@@ -26,7 +26,7 @@ EXIT_CODES: dict[int, str] = {
 }
 
 EXIT_OF_STATUS = {"PASS": 0, "GAIN": 0, "MEASURED": 0, "NO_GAIN": NO_GAIN, "FAIL": 1, "INVALID": 3, "INCONCLUSIVE": 4, "NOT_MEASURED": 4}
-# For the help of verbs that judge. Of statuses with one code the first: MEASURED asks nothing, and is told nothing here.
+# For the help of verbs that judge. PASS, GAIN and MEASURED share code 0; each verb shows the one that answers its question.
 WITHOUT_NO_GAIN = {EXIT_OF_STATUS[status]: status for status in ("PASS", "FAIL", "INVALID", "INCONCLUSIVE")}
 VERDICTS = {
     0: "GAIN",

@@ -1,4 +1,4 @@
-"""The progress of an experiment is told in a plain line now and then to a pipe and in one line to a terminal."""
+"""Progress is one rewritten line on a terminal, and an occasional plain line in a pipe."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A gate is told in few lines: how much slower, by how many pairs, which slowdown they would have missed, what would decide."""
+"""A gate takes a few lines: how much slower, over how many pairs, which slowdown they would miss, and what would decide."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ WORDS: Final[dict[Status, Word]] = {
 
 
 def quality(before: Group, after: Group, confidence: float) -> Quality:
-    """All tasks must hold, and few enough items change; one that is degraded decides.  Without a margin the largest loss is told."""
+    """Every task must hold, with few enough changed items; one degraded task decides.  Without a margin: the largest loss."""
     wanted = before.measured.experiment.quality
     reference, candidate = ((group.measured, group.configuration) for group in (before, after))
     tasks = held_between(reference, candidate, wanted, confidence)

@@ -28,7 +28,7 @@ MUCH: Final = 20  # times the pairs made: so many more help nobody
 
 @dataclass(frozen=True, kw_only=True)
 class Measured:
-    """A gate as it is told."""
+    """The measurements of a gate, for its page."""
 
     base: str  # as the user named it
     check: Check

@@ -64,7 +64,7 @@ def _answer(
 ) -> dict[str, Any]:
     """What it returns or raises; "kept" says why what it returned cannot cross.
 
-    The parent is told when it has returned: what the writing of its value costs says nothing of the program. An iterator still computes then.
+    The parent learns when the function has returned, so that the cost of encoding its value is not charged to it. An iterator still computes then.
     """
     try:
         value = function(*arguments, **words)
