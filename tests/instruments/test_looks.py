@@ -160,6 +160,26 @@ def test_an_evaluation_of_batches_made_by_hand_is_none_of_the_forward_pass() -> 
     assert phases(script) == [(3, 0, 6), (3, 0, 11), (3, 11, 17), (3, 0, 6)]
 
 
+def test_hashing_a_batch_of_an_evaluation_is_set_aside_once() -> None:
+    """The first batch of a due step is hashed, be it held out or not: 5 ms between two looks belong to the evaluation alone.
+
+    They were set aside beside it too, and the phases of such a step were longer than the step.
+    """
+    script, loader, held_out = Script(), Loader(), Loader()
+    for step in range(3):
+        for look in range(2 if step == 1 else 0):
+            script.batch(held_out)
+            if not look:
+                with script.recorder.set_aside_hashing():
+                    script.clock.sleep(0.005)
+            script.look(training=False)
+        script.batch(loader)
+        script.look(gradients=True)
+        script.learn()
+    script.batch(loader)
+    assert phases(script) == [(3, 0, 6), (3, 11, 17), (3, 0, 6)]
+
+
 def test_what_a_teacher_or_a_rollout_takes_is_in_the_step_that_its_forward_time_is_in() -> None:
     """A model in training mode looks three times without gradients before every second update; no loader is asked."""
     script = Script()
