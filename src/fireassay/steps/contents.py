@@ -17,7 +17,7 @@ class Contents:
         self.batches = 0
         self.ns, self.seen = [0, 0, 0], [False, False, False]  # of its phases
         self.losses: list[Any] = []
-        self.pauses: list[tuple[int, int]] = []  # as reported
+        self.pauses: list[tuple[int, int]] = []  # from when until when, set aside already
         self.end = 0  # of a part: where the step may have ended
 
     def wait(self, ns: int) -> None:

@@ -168,7 +168,7 @@ class Evaluations:
         begin = max(begin, steps.begin)
         if end <= begin:
             return
-        paused = covered((max(since, begin), min(other, end)) for since, other in steps.current.pauses if other > begin)
+        paused = covered((max(since, begin), min(other, end)) for since, other in steps.current.pauses if since < end and other > begin)
         ns = max(0, end - begin - paused)
         steps.current.exclude(ns)
         steps.out.evaluation(steps.step, begin, ns)

@@ -258,14 +258,13 @@ class Steps:
             self._mark = now
             if self.begun:
                 self.current.exclude(ns)
-        if since is not None:
-            self.current.pauses.append((since, now))
+        self.current.pauses.append((now - ns if since is None else since, now))
 
     def _sets_aside(self, event: Event) -> None:
-        _, _, ns, since = event
+        _, now, ns, since = event
         self.current.exclude(ns)
-        if since is not None:
-            self.current.pauses.append((since, since + ns))
+        begin = now - ns if since is None else since
+        self.current.pauses.append((begin, begin + ns))
 
     # ------------------------------------------------------------------ data
 

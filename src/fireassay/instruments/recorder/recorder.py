@@ -198,7 +198,7 @@ class Recorder(RecorderState):
 
     def set_aside(self, kind: str, begin: int, ns: int, detail: Mapping[str, Any] = MappingProxyType({})) -> None:
         """Exclude a part of the current step from training time."""
-        self._add_pause(ns)
+        self._add_pause(ns, begin)
         self.event(kind, begin, ns, step=self.step_number, detail=detail)
 
     def watched(self, model: Any) -> None:
