@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 import signal
+import warnings
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import fireassay
-from fireassay.api import experiment_run, measuring
+from fireassay.api import experiment_run, load_fit, measuring
 from fireassay.errors import Interrupted, SpecError
 from fireassay.spec.flags.load import add_flags, experiment_from
 from fireassay.spec.load import to_toml
@@ -67,6 +68,20 @@ def test_the_arguments_of_a_load_are_the_flags_of_the_verb(monkeypatch: pytest.M
         "http://localhost:1", model="tiny", concurrency=[1, 8], slo="ttft=0.2,tpot=0.05", duration="30s", goodput=True, root=tmp_path
     )
     assert (ran, record.path) == ([expected], GOOD)
+
+
+def test_a_load_fits_its_requests_as_the_verb_s_does(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    ran: list[Any] = []
+    monkeypatch.setattr(experiment_run, "run", lambda asked, **_: ran.append(asked) or GOOD)
+    monkeypatch.setattr(load_fit, "one_request", lambda *_: 5.0)
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        fireassay.load("http://localhost:1", model="tiny", root=tmp_path)
+        fireassay.load("http://localhost:1", model="tiny", duration="10s", root=tmp_path)
+    notes = [str(warning.message) for warning in told]
+    assert any("so a launch lasts 50 s instead of 10 s" in note for note in notes)
+    assert any("--duration 50s" in note for note in notes)
+    assert [asked.serving.arrivals.duration_s for asked in ran] == [50.0, 10.0]
 
 
 def test_every_wrong_argument_of_a_load_is_named_before_anything_is_sent() -> None:

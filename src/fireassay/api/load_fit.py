@@ -6,6 +6,7 @@ measures is a first request of a load, not of a server.
 
 from __future__ import annotations
 
+import argparse
 import math
 from collections.abc import Iterator, Mapping
 from typing import Final
@@ -57,6 +58,12 @@ def fitted(experiment: Experiment, *, fixed: bool) -> tuple[Experiment, tuple[st
             )
             experiment = longer(experiment, least_s, launches)
     return experiment, (*notes, *unknowable(experiment, times))
+
+
+def says_how_long(arguments: argparse.Namespace) -> bool:
+    """True if a flag of `assay load` fixes how long a launch lasts, or how many there are."""
+    flags = (arguments.key_duration, arguments.key_requests, arguments.key_trace, arguments.key_launches)
+    return any(flag is not None for flag in flags)
 
 
 def longer(experiment: Experiment, duration_s: float, launches: int) -> Experiment:

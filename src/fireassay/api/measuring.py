@@ -13,12 +13,13 @@ from __future__ import annotations
 import argparse
 import math
 import os
+import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from fireassay import catalog
-from fireassay.api import experiment_run
+from fireassay.api import experiment_run, load_fit
 from fireassay.api.experiment_run import Progress
 from fireassay.api.record import ROOT, Record, remarks_as_warnings
 from fireassay.api.served_model import with_served_models
@@ -95,7 +96,7 @@ def run(
 
 
 def load(*urls: str, root: str | os.PathLike[str] = ROOT, on_progress: Progress | None = None, **flags: object) -> Record:
-    """Put a load on a serving engine and return its sealed record.
+    """Put a load on a serving engine and return its sealed record; where no argument says how long a launch lasts, it fits its requests.
 
     >>> import fireassay
     >>> fireassay.load("http://localhost:8000", model="tiny", concurency=[1, 8])
@@ -111,7 +112,12 @@ def load(*urls: str, root: str | os.PathLike[str] = ROOT, on_progress: Progress 
     Raises:
         SpecError: every wrong argument at once. Others as `run`.
     """
-    return measured(experiment_from(_namespace(urls, flags)), Path(), root, on_progress)
+    given = _namespace(urls, flags)
+    with remarks_as_warnings():
+        experiment, notes = load_fit.fitted(with_served_models(experiment_from(given)), fixed=load_fit.says_how_long(given))
+        for note in notes:
+            warnings.warn(note, stacklevel=2)
+    return measured(experiment, Path(), root, on_progress)
 
 
 def measured(experiment: Experiment, folder: Path | None, root: str | os.PathLike[str], on_progress: Progress | None) -> Record:

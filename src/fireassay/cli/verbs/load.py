@@ -52,22 +52,16 @@ def _run(arguments: argparse.Namespace) -> int:
     if arguments.dry_run:
         return show_dry_run(experiment, arguments, recorded.folder if recorded else Path())
     refuse_detect(arguments)
-    from fireassay.api.load_fit import fitted
+    from fireassay.api.load_fit import fitted, says_how_long
     from fireassay.api.served_model import with_served_models
     from fireassay.cli.support.progress import run_and_judge
 
     experiment = with_served_models(experiment)
-    experiment, fit = fitted(experiment, fixed=_says_how_long(arguments) or recorded is not None)
+    experiment, fit = fitted(experiment, fixed=says_how_long(arguments) or recorded is not None)
     for note in fit if not arguments.quiet else ():
         say(f"note: {note}", file=sys.stderr)
 
     return run_and_judge(experiment, arguments, folder=recorded.folder if recorded else Path(), tables=True)
-
-
-def _says_how_long(arguments: argparse.Namespace) -> bool:
-    """True if a flag fixes how long a launch lasts, or how many there are."""
-    flags = (arguments.key_duration, arguments.key_requests, arguments.key_trace, arguments.key_launches)
-    return any(flag is not None for flag in flags)
 
 
 def _check(experiment: Experiment, arguments: argparse.Namespace) -> int:
