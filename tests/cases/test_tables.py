@@ -229,3 +229,88 @@ def test_a_claim_is_not_sound_and_why(file: str, said: tuple[str, ...], capsys: 
 def test_a_time_to_train_includes_its_data_loading(capsys: pytest.CaptureFixture[str]) -> None:
     code, text = asked(capsys, "audit", CLAIMS / "time_to_train.toml", "--full")
     assert (code, "Sound as stated" in text) == (0, True)
+
+
+# ---- several scores in one table ---------------------------------------------------------------------------------------
+
+TWO = "workers,seconds,accuracy,F1\n1,100,0.80,0.75\n2,52,0.80,{f1}\n4,28,{accuracy},0.75\n"
+
+
+@pytest.mark.parametrize("verb", ["audit", "rubric"])
+def test_every_score_is_judged_and_the_worst_decides(verb: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    table = tmp_path / "two.csv"
+    table.write_text(TWO.format(f1=0.60, accuracy=0.79), encoding="utf-8")
+    code, text = asked(capsys, verb, table)
+    assert code == 0
+    assert "stay at 1 worker" in text
+    assert "F1 0.6 at 2 workers differs by 0.15 from 0.75 at 1, more than the tolerance 0.005" in text
+    assert "efficiency accuracy F1" in text.replace(", %", "")
+    text = asked(capsys, verb, table, "--full")[1]
+    assert "accuracy 0.79 at 4 workers differs by 0.01 from 0.8 at 1" in text
+    assert "accuracy: not held in 1 of 3 rows (p = 4) (largest drift 0.010, tolerance 0.005)" in text
+    assert "F1: not held in 1 of 3 rows (p = 2) (largest drift 0.150, tolerance 0.005)" in text
+
+
+def test_scores_that_are_all_held_are_named_and_a_flag_chooses_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    table = tmp_path / "two.csv"
+    table.write_text(TWO.format(f1=0.75, accuracy=0.80), encoding="utf-8")
+    assert "RECOMMENDED two.csv: 4 workers: 3.57 times as fast as 1, efficiency 0.89 (at least 0.70), accuracy and F1 held" in (
+        asked(capsys, "rubric", table)[1].replace(str(tmp_path), "").replace("/two", "two")
+    )
+    table.write_text(TWO.format(f1=0.60, accuracy=0.80), encoding="utf-8")
+    code, text = asked(capsys, "rubric", table, "--use", "accuracy")
+    assert (code, "quality held" in text, 'F1 (looks like quality: --use quality="F1")' in text) == (0, True, True)
+
+
+def test_a_row_with_several_losses_is_refused_by_the_worst(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    table = tmp_path / "many.csv"
+    table.write_text("gpus,s,MMLU (%),GSM8K (%),val loss\n1,100,70,80,0.9\n8,15,69,70,0.7\n", encoding="utf-8")
+    text = asked(capsys, "rubric", table, "--full")[1]
+    assert (
+        "GSM8K (%) 70 % at 8 workers differs by 10 points from 80 % at 1, more than the tolerance 0.5 points; MMLU (%) is not held either"
+        in text
+    )
+    assert "The val loss at p = 8 is better than that of the base row" in text
+
+
+def test_scores_in_different_units_have_a_tolerance_each(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    table = tmp_path / "units.csv"
+    table.write_text("gpus,s,accuracy,loss\n1,100,0.80,2.31\n8,15,0.80,2.35\n", encoding="utf-8")
+    code, text = asked(capsys, "rubric", table)
+    assert (code, "column loss: found 2.35" in text, '--tolerance "loss=0.5"' in text) == (2, True, True)
+    for bare in ("0.05", "0.5%"):
+        code, text = asked(capsys, "rubric", table, "--tolerance", bare)
+        assert (code, "a tolerance for each score" in text) == (2, True)
+    assert "accuracy and loss held" in asked(capsys, "rubric", table, "--tolerance", "accuracy=0.01,loss=0.05")[1]
+    assert "loss 2.35 at 8 workers differs by 0.04" in asked(capsys, "rubric", table, "--tolerance", "loss=0.03")[1]
+    code, text = asked(capsys, "rubric", table, "--tolerance", "F2=0.03")
+    assert (code, "accuracy, loss" in text) == (2, True)
+    code, text = asked(capsys, "rubric", table, "--tolerance", "loss=much")
+    assert (code, "--tolerance" in text) == (2, True)
+
+
+def test_a_score_that_a_row_lacks_and_one_at_the_floor_are_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    table = tmp_path / "gaps.csv"
+    table.write_text("gpus,s,accuracy,F1\n1,100,0.80,0.75\n8,15,0.80,\n", encoding="utf-8")
+    assert "its F1 is not given, and that of the base row is 0.75" in asked(capsys, "rubric", table, "--full")[1]
+    table.write_text("gpus,s,accuracy,F1\n1,100,0.80,0\n8,15,0.80,0\n", encoding="utf-8")
+    assert "row 2, column F1: found 0, the F1 of the base row" in asked(capsys, "rubric", table)[1]
+    table.write_text("gpus,s,accuracy,F1\n1,100,0.80,high\n8,15,0.80,0.7\n", encoding="utf-8")
+    assert "row 2, column F1: found" in asked(capsys, "rubric", table)[1]
+
+
+def test_a_spread_beside_a_score_is_no_score(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    table = tmp_path / "spread.csv"
+    table.write_text("gpus,s,accuracy,accuracy std,acc (SE)\n1,100,0.80,0.002,0.001\n8,15,0.80,0.02,0.01\n", encoding="utf-8")
+    code, text = asked(capsys, "rubric", table)
+    assert (code, "quality held" in text) == (0, True)
+
+
+def test_many_scores_show_those_that_decide_on_the_first_screen(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    names = ["MMLU", "GSM8K", "ARC", "PIQA", "BoolQ", "HellaSwag"]
+    table = tmp_path / "six.csv"
+    table.write_text(f"gpus,s,{','.join(names)}\n1,100,{','.join(['0.8'] * 6)}\n8,15,.8,.8,.8,.8,.8,.7\n", encoding="utf-8")
+    text = asked(capsys, "rubric", table)[1]
+    assert "HellaSwag" in text.split("cheapest")[0]
+    assert "3 more scores: --full" in text
+    assert "all 6 scores held" in asked(capsys, "rubric", table, "--tolerance", "0.2")[1]

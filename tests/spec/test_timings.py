@@ -23,7 +23,7 @@ def problems(text: str) -> tuple[Problem, ...]:
 )
 def test_columns_are_found_by_many_names(header: str) -> None:
     (row,) = parse_timings(f"{header}\n4,10.5\n", "t.csv").rows
-    assert (row.workers, row.seconds, row.row, row.usd, row.quality, row.work, row.steps) == (4, 10.5, 2, None, None, None, None)
+    assert (row.workers, row.seconds, row.row, row.usd, row.scores, row.work, row.steps) == (4, 10.5, 2, None, (), None, None)
 
 
 @pytest.mark.parametrize(

@@ -129,8 +129,8 @@ TENSORFLOW = "gpus,images/s\n1,142\n2,284\n4,596\n8,1131\n"
 
 def judged(text: str, tolerance: str | None = None, at: float | None = None, **asked: Any) -> Rubric:
     limits = {name: asked.pop(name) for name in ("deadline_s", "budget_usd") if name in asked}
-    timings, drift = with_tolerance(parse_timings(text, "t", asked=Stated(**asked)), tolerance)
-    return rubric(timings, Limits(tolerance=drift, **limits), predict_at=at)
+    timings = with_tolerance(parse_timings(text, "t", asked=Stated(**asked)), tolerance)
+    return rubric(timings, Limits(**limits), predict_at=at)
 
 
 def refused(text: str, tolerance: str | None = None, **asked: Any) -> Problem:

@@ -48,6 +48,7 @@ NO_HEADINGS: Final = (
     "delta",
     "per",
 )  # beside a score's word: "loss scale", "time to accuracy"
+SPREADS: Final = ("std", "stdev", "sd", "se", "sem", "stderr", "ci")  # beside a score: how far it varies
 NO_ERRORS: Final = ("bar", "bars", "margin", "code", "codes", "message", "count")
 _BEGIN: Final = ("accurac", "perplexit")
 
@@ -61,12 +62,17 @@ def is_score(metric: str) -> bool:
 
 def is_quality_heading(name: str) -> bool:
     """True if a column of a table of timings holds the quality of the result: a score, or how often or how far it was wrong."""
-    if has_word(name, NO_HEADINGS):
+    if has_word(name, NO_HEADINGS) or is_spread(name):
         return False
     forms = (name, _parted(name))
     return any(
         is_score(form) or has_word(form, UNBOUNDED, ("pass@", "recall@", "hit@", "hits@", "p@", "r@")) or _is_error(form) for form in forms
     )
+
+
+def is_spread(name: str) -> bool:
+    """True if a column says how far another one varies: "accuracy std", "acc (SE)"."""
+    return has_word(name, SPREADS)
 
 
 def lower_is_better(name: str) -> bool:

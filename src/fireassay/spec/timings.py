@@ -18,8 +18,9 @@ from typing import Final
 from fireassay.errors import Problem, refuse, refuse_any
 from fireassay.spec.scores import lower_is_better
 from fireassay.spec.tables.cells import read_table
-from fireassay.spec.tables.columns import Column, Scaling, columns_of, unused
+from fireassay.spec.tables.columns import Column, Scaling, columns_of, named, scores, unused
 from fireassay.spec.tables.columns import Stated as Stated
+from fireassay.spec.tables.rows import Score as Score
 from fireassay.spec.tables.rows import Timing as Timing
 from fireassay.spec.tables.rows import Timings as Timings
 from fireassay.spec.tables.rows import (
@@ -96,15 +97,13 @@ def parse_timings(text: str, source: str, *, work: float | None = None, asked: S
     scaling = batches([row_values for _, row_values in once], columns, asked, problems)
     doubts += _either_batch([row_values for _, row_values in once], columns, problems)
     _stop(problems, source)
-    word, quality = columns["workers"].name.strip().lower(), columns.get("quality")
+    word = columns["workers"].name.strip().lower()
     return Timings(
         source=source,
         rows=tuple(sorted(timings, key=lambda row: row.workers)),
         worker_word=word if word in ("workers", "nodes") else "workers",
         rate=rate_word(columns, asked),
-        percent=is_percent(kept, quality),
-        quality_name=quality.name if quality else "",
-        lower=quality is not None and lower_is_better(quality.name),
+        scores=tuple(_score(key, column, percent=is_percent(kept, column)) for key, column in scores(columns)),
         scaling=scaling,
         doubts=tuple(doubts),
         notes=(*notes, *unit_notes(columns)),
@@ -124,31 +123,74 @@ _EXAMPLE = "For example: workers,seconds,price_per_hour,quality,work"
 TOLERANCE: Final = 0.005
 
 
-def with_tolerance(timings: Timings, text: str | None) -> tuple[Timings, float]:
-    """Add the largest tolerated drift, in the unit of the rows' quality. "0.5%" is half a percentage point.
+def _score(key: str, column: Column, *, percent: bool) -> Score:
+    return Score(name=key, heading=column.name.strip(), percent=percent, lower=lower_is_better(column.name))
+
+
+def with_tolerance(timings: Timings, text: str | None) -> Timings:
+    """Give each score its largest tolerated loss, in its own unit: "0.5%" is half a point, "loss=0.05, accuracy=0.5%" one for each.
 
     Raises:
-        SpecError: quality and tolerance differ in unit.
+        SpecError: a score and its tolerance differ in unit, or one tolerance is to hold for scores of different units.
     """
-    percent = text is not None and text.strip().endswith("%")
-    value = TOLERANCE if text is None else float(text.strip().removesuffix("%")) * (0.01 if percent else 1.0)
-    values = [row.quality for row in timings.rows if row.quality is not None]
-    largest, name = max((abs(value) for value in values), default=0.0), timings.quality_name.strip() or "quality"
-    if timings.percent and text is not None and not percent:
-        remedy = f"Write --tolerance {text.strip()}% for {text.strip()} points of a hundred, or {float(text) * 100:g}% for a fraction of {float(text):g}."
+    given = tolerances(text or "")
+    unknown = [name for name in given if name and not any(named(score.heading, name) for score in timings.scores)]
+    if unknown:
+        names = ", ".join(score.heading for score in timings.scores) or "no score"
+        raise refuse("--tolerance", unknown[0], names, "Write a heading as it stands in the table.", source="the flags")
+    units = {_unit(timings, place) for place in range(len(timings.scores))}
+    if "" in given and len(units) > 1 and not (units == {"fraction", "percent"} and given[""].endswith("%")):
+        remedy = f'Write --tolerance "{timings.scores[0].heading}=Q,{timings.scores[1].heading}=Q".'
+        raise refuse("--tolerance", given[""], "a tolerance for each score, as their units differ", remedy, source="the flags")
+    for place, score in enumerate(timings.scores):
+        timings = _tolerating(timings, place, next((q for name, q in given.items() if not name or named(score.heading, name)), None))
+    return timings
+
+
+def tolerances(text: str) -> dict[str, str]:
+    """--tolerance by the names of scores; "": of all."""
+    if "=" not in text:
+        return {"": text.strip()} if text.strip() else {}
+    pairs = [part.rpartition("=") for part in text.split(",")]
+    return {name.strip(): value.strip() for name, _, value in pairs}
+
+
+def _largest(timings: Timings, place: int) -> float:
+    return max((abs(value) for row in timings.rows if (value := row.scores[place]) is not None), default=0.0)
+
+
+def _unit(timings: Timings, place: int) -> str:
+    return "percent" if timings.scores[place].percent else "own" if _largest(timings, place) > 1.0 else "fraction"
+
+
+def _tolerating(timings: Timings, place: int, text: str | None) -> Timings:
+    """The tolerance of one score."""
+    percent = text is not None and text.endswith("%")
+    value = TOLERANCE if text is None else float(text.removesuffix("%")) * (0.01 if percent else 1.0)
+    score, largest = timings.scores[place], _largest(timings, place)
+    name = score.heading
+    as_said = "" if len(timings.scores) == 1 else f"{name}="
+    if score.percent and text is not None and not percent:
+        remedy = f"Write --tolerance {as_said}{text}% for {text} points of a hundred, or {as_said}{float(text) * 100:g}% for a fraction of {float(text):g}."
         raise refuse("--tolerance", text, f"percent, as {name} is", remedy, source="the flags")
-    if largest > 1.0 and not timings.percent:
+    if largest > 1.0 and not score.percent:
         if text is None:
+            half, own = ("0.5%", "0.5") if not as_said else (f'"{as_said}0.5%"', f'"{as_said}0.5"')
             remedy = (
-                f'If it is percent, write "{name} (%)" in the header or say --tolerance 0.5%; if it has a scale of its own, such as BLEU or a loss, '
-                "say --tolerance in its unit, for example --tolerance 0.5."
+                f'If it is percent, write "{name} (%)" in the header or say --tolerance {half}; if it has a scale of its own, such as BLEU or a loss, '
+                f"say --tolerance in its unit, for example --tolerance {own}."
             )
             allowed = "a fraction of at most 1, or a unit"
             raise refuse(f"column {name}", f"{largest:g}", allowed, f"Points or percent? {remedy}", source=timings.source)
         if percent:
-            rows = tuple(replace(row, quality=None if row.quality is None else row.quality / 100.0) for row in timings.rows)
-            return replace(timings, rows=rows, percent=True), value
-    return timings, value
+            score = replace(score, percent=True)
+            timings = replace(timings, rows=tuple(replace(row, scores=_hundredth(row.scores, place)) for row in timings.rows))
+    scores = (*timings.scores[:place], replace(score, tolerance=value), *timings.scores[place + 1 :])
+    return replace(timings, scores=scores)
+
+
+def _hundredth(scores: tuple[float | None, ...], place: int) -> tuple[float | None, ...]:
+    return tuple(value / 100.0 if at == place and value is not None else value for at, value in enumerate(scores))
 
 
 SECONDS_PER_HOUR: Final = 3600.0
@@ -177,7 +219,7 @@ def timing(at: int, values: Values, asked: Stated, columns: Mapping[str, Column]
         workers=int(workers),
         seconds=seconds,
         usd=_usd(values, workers, seconds, columns),
-        quality=values.get("quality"),
+        scores=tuple(values.get(key) for key, _ in scores(columns)),
         work=work,
         steps=steps,
         joules=_joules(values, workers, seconds, columns),

@@ -35,7 +35,8 @@ thousands separators and decimal commas are understood:
   seconds          or time (min), time to train (h); step_seconds, ms/step: time of one step;
                    or samples/s, tokens/s/GPU, throughput; or a speedup or an efficiency
   price_per_hour   or $/h, for all machines of the row; or $/GPU/h; cost: of the row
-  quality          or any score: accuracy, MMLU (%), pass@1; error rate, loss: lower is better
+  quality          or any score: accuracy, MMLU (%), pass@1; error rate, loss: lower is better;
+                   each of several is judged, and the worst decides
   work, steps      or items; global batch, batch size / GPU
   energy (kWh)     or power (W), power per GPU: joules from mean power and time
 Rows with equal counts are repetitions and are reduced to their medians. Predictions beyond twice the
@@ -51,7 +52,9 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def add_table(parser: argparse.ArgumentParser) -> None:
     """Add the flags on a table and what it has to reach."""
-    parser.add_argument("--tolerance", metavar="Q", help="largest loss of quality, in its unit: 0.005 of a fraction, or 0.5%% (0.005)")
+    parser.add_argument(
+        "--tolerance", metavar="Q", help="largest loss of quality, in its unit: 0.005, 0.5%%, or by score: MMLU=1%%,loss=0.05 (0.005)"
+    )
     parser.add_argument("--efficiency", metavar="E", help="smallest efficiency, a fraction or percent (0.70)")
     parser.add_argument("--deadline", metavar="S", help="longest time, seconds")
     parser.add_argument("--budget", metavar="USD", help="highest cost of a row")
@@ -89,8 +92,8 @@ def judge_table(table: Path, arguments: argparse.Namespace) -> int:
     from fireassay.verdict.claims.rubric import rubric
 
     limits, requested, predict_at = _limits(arguments)
-    timings, tolerance = with_tolerance(read_timings(table, asked=requested), arguments.tolerance)
-    result = rubric(timings, dataclasses.replace(limits, tolerance=tolerance), predict_at=predict_at)
+    timings = with_tolerance(read_timings(table, asked=requested), arguments.tolerance)
+    result = rubric(timings, limits, predict_at=predict_at)
     emit(Output(name="rubric", page=lambda: page(result, table.name), document=lambda: _json(result)), arguments)
     refused = result.predicted is not None and result.predicted.speedup is None
     return 1 if refused or result.recommended is None else 0
@@ -104,13 +107,13 @@ def flag_of_a_table(arguments: argparse.Namespace) -> str:
 
 def _limits(arguments: argparse.Namespace) -> tuple[Limits, Stated, float | None]:
     """The flags' numbers. Raises SpecError with every wrong one."""
-    from fireassay.spec.timings import Stated
+    from fireassay.spec.timings import Stated, tolerances
     from fireassay.verdict.claims.rubric_types import Limits
 
     problems: list[Problem] = []
 
-    def number(flag: str, least: str, *, percent: bool = False) -> float | None:
-        text = getattr(arguments, flag)
+    def number(flag: str, least: str, *, percent: bool = False, part: str | None = None) -> float | None:
+        text = getattr(arguments, flag) if part is None else part
         signed = percent and text is not None and text.strip().endswith("%")
         value = _finite(text.strip().removesuffix("%") if signed else text)
         value = value / 100.0 if signed and value is not None else value
@@ -121,7 +124,8 @@ def _limits(arguments: argparse.Namespace) -> tuple[Limits, Stated, float | None
             problems.append(Problem(f"--{flag}", text or "nothing", f"{kind} {least}"))
         return value
 
-    number("tolerance", "of at least 0", percent=True)  # in the table's unit: see `with_tolerance`
+    for part in tolerances(arguments.tolerance or "").values():
+        number("tolerance", "of at least 0", percent=True, part=part)  # in the table's unit: see `with_tolerance`
     efficiency = number("efficiency", "above 0", percent=True)
     if efficiency is not None and efficiency > MAX_EFFICIENCY:
         remedy = f"Write {efficiency:g}%."

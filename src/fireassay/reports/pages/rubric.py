@@ -32,10 +32,11 @@ from fireassay.stats.models.scaling_predictions import slower_than_base
 from fireassay.verdict.claims.own_numbers import beside, limit_text
 
 if TYPE_CHECKING:
-    from fireassay.verdict.claims.rubric_types import Fit, Gustafson, Rubric, RubricRow, Scaling
+    from fireassay.verdict.claims.rubric_types import Fit, Gustafson, JudgedScore, Rubric, RubricRow, Scaling
 
 EFFECTIVE = ("$/effective item", "$/effective step")  # cost divided by efficiency
-DECIDING: Final = ("seconds", "S", "E %", "quality %", "quality", "$", "$/item")
+BEFORE, AFTER = ("seconds", "S", "E %"), ("$", "$/item")  # of the scores, on the first screen
+MAX_SCORES: Final = 3  # on the first screen
 HEADS: Final = {"S": "speedup", "E %": "efficiency, %"}
 MAX_ROWS: Final = 8
 MAX_LAWS: Final = 2
@@ -101,8 +102,11 @@ def _tiles(result: Rubric) -> Iterator[Tile]:
     least = result.limits.efficiency
     efficiency, gate = beside(row.efficiency, least, 2), f"at least {limit_text(least)} is asked for"
     yield Tile(title="Efficiency", mark=met, big=efficiency, small=where, text=gate, target="rows")
-    if (quality := _quality(result, row.quality)) is not None:
-        yield Tile(title="Quality", mark=met, big=quality, small=where, text="held in this row", target="rows")
+    for name in _deciding(result):
+        place = [_heading(score) for score in result.scores].index(name)
+        if (quality := _quality(result, place, row.scores[place].value)) is not None:
+            title = name[:1].upper() + name[1:] if len(result.scores) > 1 else "Quality"
+            yield Tile(title=title, mark=met, big=quality, small=where, text="held in this row", target="rows")
     if cost := _cost(result, row).removeprefix(", "):
         yield Tile(title="Cost", mark=plain, big=cost, small=where, text=single, target="rows")
 
@@ -111,7 +115,8 @@ def _brief(result: Rubric) -> Table:
     """The columns that decide; the base, the recommended row and the last ones if there are many."""
     whole = _table(result)
     names = [head.text for head in whole.heads]
-    columns = [names.index(name) for name in (result.worker_word, *DECIDING) if name in names]
+    scores = _deciding(result)
+    columns = [names.index(name) for name in (result.worker_word, *BEFORE, *scores, *AFTER) if name in names]
     standing = names.index("") if "" in names else None
     rows = [(_sign(row[standing]) if standing is not None else NOTHING, *(row[index] for index in columns)) for row in whole.rows]
     counts = [row.workers for row in result.rows]
@@ -120,7 +125,20 @@ def _brief(result: Rubric) -> Table:
     shown = tuple(rows[index] for index in wanted) if len(rows) > MAX_ROWS else tuple(rows)
     left = (f"{len(rows) - len(shown)} more rows: --full",) if len(shown) < len(rows) else ()
     heads_ = (Head(text=""), *(Head(text=HEADS.get(names[index], names[index])) for index in columns))
+    hidden = len(result.scores) - len(scores)
+    left = (*left, *((f"{hidden} more score{'s' if hidden > 1 else ''}: --full",) if hidden else ()))
     return Table(name="rows-brief", heads=heads_, rows=shown, stub=2, notes=left)
+
+
+def _deciding(result: Rubric) -> list[str]:
+    """The headings of the scores for the first screen: if there are many, those that lost most of their tolerance."""
+    worst = [max(row.scores[place].weight for row in result.rows) for place in range(len(result.scores))]
+    places = sorted(range(len(worst)), key=lambda place: -worst[place])[:MAX_SCORES]
+    return [_heading(result.scores[place]) for place in sorted(places)]
+
+
+def _heading(score: JudgedScore) -> str:
+    return f"{score.name} %" if score.percent and "%" not in score.name else score.name
 
 
 def _sign(standing: Cell) -> Mark:
@@ -143,7 +161,7 @@ def _table(result: Rubric) -> Table:
         ("E %", lambda row: _beside(100 * row.efficiency, 100 * result.limits.efficiency, ".0f")),
         ("Karp-Flatt", lambda row: _figure(row.karp_flatt, ".4f")),
         ("serial", lambda row: _figure(row.serial_share, ".4f")),
-        ("quality %" if result.percent else "quality", lambda row: _quality_figure(result, row.quality)),
+        *((_heading(score), _score_of(result, place)) for place, score in enumerate(result.scores)),
         ("$", lambda row: None if steps_only or row.usd is None else Figure(value=row.usd, text=_dollars(result, row.usd))),
         ("$/item", lambda row: _figure(row.usd_per_item, ".3e")),
         ("items/$", lambda row: _figure(row.items_per_usd, ".0f")),
@@ -174,28 +192,34 @@ def _standing(result: Rubric, row: RubricRow) -> Mark | None:
     return Mark(word="recommended", tone="good") if row.workers == result.recommended else None
 
 
-def _quality_figure(result: Rubric, value: float | None) -> Figure | None:
-    text = _quality(result, value)
-    return None if value is None or text is None else Figure(value=100.0 * value if result.percent else value, text=text)
+def _score_of(result: Rubric, place: int) -> Callable[[RubricRow], Cell]:
+    factor = 100.0 if result.scores[place].percent else 1.0
+
+    def figure(row: RubricRow) -> Figure | None:
+        value = row.scores[place].value
+        text = _quality(result, place, value)
+        return None if value is None or text is None else Figure(value=factor * value, text=text)
+
+    return figure
 
 
-def _quality(result: Rubric, value: float | None) -> str | None:
-    """A quality in its given unit."""
+def _quality(result: Rubric, place: int, value: float | None) -> str | None:
+    """A score in its given unit."""
     if value is None:
         return None
-    factor, base = (100.0 if result.percent else 1.0), result.rows[0].quality
-    least = (base or 0.0) + (1.0 if result.lower else -1.0) * result.limits.tolerance  # the worst that is held
-    return beside(factor * value, factor * least, _decimals(result))
+    score, base = result.scores[place], result.rows[0].scores[place].value
+    factor = 100.0 if score.percent else 1.0
+    least = (base or 0.0) + (1.0 if score.lower else -1.0) * score.tolerance  # the worst that is held
+    return beside(factor * value, factor * least, _decimals(score))
 
 
-def _decimals(result: Rubric) -> int:
-    decimals = _quality_decimals(result)
-    return max(1, decimals - 2) if result.percent else decimals
+def _decimals(score: JudgedScore) -> int:
+    decimals = _quality_decimals(score.tolerance)
+    return max(1, decimals - 2) if score.percent else decimals
 
 
-def _quality_decimals(result: Rubric) -> int:
+def _quality_decimals(tolerance: float) -> int:
     """Three decimals, or more if the tolerance is finer."""
-    tolerance = result.limits.tolerance
     return max(3, min(9, math.ceil(-math.log10(tolerance)))) if tolerance > 0 else 6
 
 
@@ -211,21 +235,16 @@ def _sentences(result: Rubric) -> list[str]:
     lines += _gustafson_lines(result, result.gustafson) if result.gustafson else []
     lines += _scaling_lines(result.scaling) if result.scaling else []
     lines += [result.predicted.sentence] if result.predicted else []
-    if result.largest_drift is not None:
-        lines.append(_quality_line(result, result.largest_drift))
-    return lines
+    return [*lines, *(_quality_line(result, place, score) for place, score in enumerate(result.scores))]
 
 
-def _quality_line(result: Rubric, drift: float) -> str:
-    held = "held" if result.quality_held else f"not held in {_refused(result)}"
-    factor, unit = (100.0, " points") if result.percent else (1.0, "")
-    tolerance = factor * result.limits.tolerance
-    return f"quality: {held} (largest drift {beside(factor * drift, tolerance, _decimals(result))}{unit}, tolerance {tolerance:g}{unit})"
-
-
-def _refused(result: Rubric) -> str:
-    counts = [str(row.workers) for row in result.rows if row.refused]
-    return f"{len(counts)} of {len(result.rows)} rows (p = {', '.join(counts)})"
+def _quality_line(result: Rubric, place: int, score: JudgedScore) -> str:
+    lost = [str(row.workers) for row in result.rows if row.scores[place].lost]
+    held = f"not held in {len(lost)} of {len(result.rows)} rows (p = {', '.join(lost)})" if lost else "held"
+    factor, unit = (100.0, " points") if score.percent else (1.0, "")
+    tolerance = factor * score.tolerance
+    drift = beside(factor * (score.largest_drift or 0.0), tolerance, _decimals(score))
+    return f"{score.name}: {held} (largest drift {drift}{unit}, tolerance {tolerance:g}{unit})"
 
 
 def _fit_lines(result: Rubric, fit: Fit) -> list[str]:
@@ -278,7 +297,7 @@ def _verdict(result: Rubric) -> str:
     wanted = result.picks[0].sentence
     if row is None:
         return f"Verdict: no row qualifies ({wanted})."
-    held = "quality held" if row.quality is not None else "quality not measured"
+    held = _held(result)
     counted = f"{row.workers} {_workers(result, row)}"
     if row.workers == result.base_workers:
         return f"Verdict: stay at {counted}: no larger row qualifies ({wanted}); from single timings, without intervals."
@@ -286,6 +305,14 @@ def _verdict(result: Rubric) -> str:
     least = result.limits.efficiency
     efficiency = f"efficiency {beside(row.efficiency, least, 2)} (at least {limit_text(least)})"
     return f"Verdict: {counted}: {speedup}, {efficiency}, {held}{_cost(result, row)}; from single timings, without intervals."
+
+
+def _held(result: Rubric) -> str:
+    """That quality was held, by which scores."""
+    names = [score.name for score in result.scores]
+    if len(names) > MAX_SCORES:
+        return f"all {len(names)} scores held"
+    return f"{', '.join([*names[:-2], ' and '.join(names[-2:])])} held" if names else "quality not measured"
 
 
 def _workers(result: Rubric, row: RubricRow) -> str:

@@ -1,7 +1,7 @@
 """Which columns of an external table count?
 
-One per meaning; if several mean the same, the user chooses.  GPUs take precedence over nodes.  A speedup or an efficiency counts
-only if there is neither a time nor a throughput; beside one it is kept, to be held against what the times say.
+One per meaning; if several mean the same, the user chooses, except for scores: each is judged.  GPUs take precedence over
+nodes.  A speedup or an efficiency counts only if there is neither a time nor a throughput; beside one it is kept, to be held against what the times say.
 The user may say what a heading means: `--use quality="My score"`.  Without a column of workers, one whose cells name them is taken.
 """
 
@@ -65,7 +65,11 @@ def columns_of(table: Table, asked: Stated) -> tuple[Columns, list[Problem], lis
     same_problems: dict[str, list[Problem]] = {}
     for meaning in dict.fromkeys(column.heading.meaning for column in every):
         same = [column for column in every if column.heading.meaning == meaning]
-        first, *others = _finer([column for column in same if any(named(column.name, name) for name in asked.use)] or same)
+        same = _finer([column for column in same if any(named(column.name, name) for name in asked.use)] or same)
+        if meaning == "quality" and len(same) > 1:
+            columns |= _scores(same, every)
+            continue
+        first, *others = same
         columns[meaning] = first
         same_problems[meaning] = [_same_meaning(first.name, other.name, _SAID.get(meaning, meaning)) for other in others]
     if "other_money" in columns:
@@ -78,6 +82,17 @@ def columns_of(table: Table, asked: Stated) -> tuple[Columns, list[Problem], lis
     if columns.get("batch") is not None and columns["batch"].heading.either and "step_seconds" not in columns:
         del columns["batch"]  # it does not move a time or a rate, and is shown as not used
     return columns, [*problems, *(problem for meaning in columns for problem in same_problems.get(meaning, ()))], assumed
+
+
+def _scores(same: Sequence[Column], every: Sequence[Column]) -> Columns:
+    """Several scores, by their headings."""
+    taken = {column.heading.meaning for column in every}
+    return {f"quality {name}" if (name := column.name.strip()) in taken else name: column for column in same}
+
+
+def scores(columns: Mapping[str, Column]) -> list[tuple[str, Column]]:
+    """The columns that hold a quality: "quality", or the names of several."""
+    return [(key, column) for key, column in columns.items() if column.heading.meaning == "quality"]
 
 
 def _known(table: Table) -> list[Column]:
@@ -204,8 +219,7 @@ def _only_one_of(columns: Columns, asked: Stated) -> Iterator[Problem]:
 
 def _same_meaning(first: str, second: str, meaning: str) -> Problem:
     both = f"{first.strip()} and {second.strip()}, which both say {meaning}"
-    leave = "" if meaning == "quality" else "Leave one out. Or say"  # a quality that is left out would judge nothing
-    return Problem("row 1", both, "one of them", f'{leave or "Say"} which is meant: --use "{first.strip()}".')
+    return Problem("row 1", both, "one of them", f'Leave one out. Or say which is meant: --use "{first.strip()}".')
 
 
 _REMARKS: Final = (

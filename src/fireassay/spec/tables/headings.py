@@ -11,7 +11,7 @@ import re
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from fireassay.spec.scores import is_quality_heading
+from fireassay.spec.scores import is_quality_heading, is_spread
 
 SECONDS: Final = {
     **dict.fromkeys(("s", "sec", "secs", "second", "seconds"), 1.0),
@@ -91,6 +91,8 @@ def heading(name: str) -> Heading | None:
     """The meaning of a heading; None: unknown."""
     name = re.sub(r"(?<=\S)#\d+$", "", name)  # "seconds#2": the second one of that name
     text = _plain(name)
+    if is_spread(text):
+        return None
     if (symbol := _SYMBOL.fullmatch(text)) is not None:
         return Heading(meaning={"s": "speedup", "e": "efficiency", "t": "seconds"}[symbol[1]], unit_said=symbol[1] != "t")
     inside = " ".join(re.findall(r"[\[(]([^\])]*)[\])]", text)).strip()

@@ -15,7 +15,7 @@ from typing import Final
 from fireassay.errors import Problem
 from fireassay.spec.explain import shown
 from fireassay.spec.tables.cells import Marks, Number, Table, count_in, is_short, is_wordy, lengthened, marks, missing, number
-from fireassay.spec.tables.columns import ENERGIES, FILLED, MEASURED, OWN, PRICES, Column, Scaling, Stated, named
+from fireassay.spec.tables.columns import ENERGIES, FILLED, MEASURED, OWN, PRICES, Column, Scaling, Stated, named, scores
 from fireassay.spec.tables.headings import UNITS, Heading, heading
 
 
@@ -40,12 +40,23 @@ class Timing:
     workers: int
     seconds: float  # 1 in a table of throughputs
     usd: float | None = None  # of the whole row: all workers, all seconds
-    quality: float | None = None
+    scores: tuple[float | None, ...] = ()  # in the order of `Timings.scores`
     work: float | None = None  # units of useful work done in these seconds
     steps: float | None = None  # training steps done in these seconds
     joules: float | None = None  # of all its workers in these seconds
     own_speedup: float | None = None  # as the table says, beside times
     own_efficiency: float | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Score:
+    """A column of quality. Percent is stored as a fraction."""
+
+    name: str  # as in the header; "quality": the only one
+    heading: str
+    percent: bool = False
+    lower: bool = False  # a lower one is better: a loss, an error rate
+    tolerance: float | None = None  # None: that of `Limits`
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,9 +67,7 @@ class Timings:
     rows: tuple[Timing, ...]  # by workers, smallest first
     worker_word: str  # "workers" or "nodes"
     rate: str = ""  # unit counted per second, if the table has no times
-    percent: bool = False  # quality was given in percent; stored as a fraction
-    quality_name: str = ""  # as in the header
-    lower: bool = False  # a lower quality is better: a loss, an error rate
+    scores: tuple[Score, ...] = ()
     scaling: Scaling = ""  # as stated by the user, if the table does not
     doubts: tuple[str, ...] = ()  # what may weaken the verdict
     notes: tuple[str, ...] = ()
@@ -175,9 +184,10 @@ def _own(cells: Sequence[str], column: Column, decimal_marks: Marks) -> float | 
 def _value(at: int, meaning: str, cells: Sequence[str], column: Column, decimal_marks: Marks, problems: list[Problem]) -> float | None:
     """The number in a cell, in base units; None if allowed to be empty."""
     text = cells[column.place].strip() if column.place < len(cells) else ""
+    where, meaning = f"row {at}, column {_TOLD.get(meaning, meaning)}", meaning if meaning in OWN else column.heading.meaning
     if meaning in FILLED and (not text or missing(text)):
         return None
-    where, allowed = f"row {at}, column {_TOLD.get(meaning, meaning)}", _ALLOWED.get(meaning, "a number above 0")
+    allowed = _ALLOWED.get(meaning, "a number above 0")
     read = number(text, decimal_marks.decimal)
     if meaning == "workers" and (read is None or _factor(meaning, read, column.heading) is None) and (count := count_in(text)) is not None:
         read = Number(value=float(count))
@@ -248,9 +258,7 @@ def _fits(meaning: str, value: float) -> bool:
     return meaning == "quality" or value > 0 or (value == 0 and meaning in (*PRICES, *ENERGIES))
 
 
-def is_percent(rows: Sequence[Read], column: Column | None) -> bool:
-    if column is None:
-        return False
+def is_percent(rows: Sequence[Read], column: Column) -> bool:
     return column.heading.percent or any("%" in cells[column.place] for _, cells, _ in rows if column.place < len(cells))
 
 
@@ -258,21 +266,22 @@ def gaps(rows: Sequence[Read], columns: Mapping[str, Column]) -> Iterator[Proble
     """A column must be complete and in one unit, since rows are compared."""
     yield from _mixed_rates(rows, columns.get("rate"))
     fewest = min((values["workers"] or 0.0 for _, _, values in rows), default=0.0)
-    for name in FILLED:
-        empty = [at for at, _, values in rows if name in columns and values.get(name) is None]
-        if name == "quality":  # of another row it is a reason not to choose that row
+    for name, filled in columns.items():
+        empty = [at for at, _, values in rows if filled.heading.meaning in FILLED and values.get(name) is None]
+        if filled.heading.meaning == "quality":  # of another row it is a reason not to choose that row
             empty = [at for at, _, values in rows if at in empty and values["workers"] == fewest]
             if empty:
                 yield Problem(_rows(empty, name), "an empty cell", "a number", "Fill it in: every other row is held against the base row.")
         elif empty:
             remedy = "Fill it in, or leave the whole column out."
             yield Problem(_rows(empty, name), "an empty cell", _ALLOWED.get(name, "a number above 0"), remedy)
-    column = columns.get("quality")
-    if column is not None and not column.heading.percent:
+    for key, column in scores(columns):
+        if column.heading.percent:
+            continue
         signed = [at for at, cells, _ in rows if column.place < len(cells) and "%" in cells[column.place]]
         bare = [at for at, cells, _ in rows if at not in signed and column.place < len(cells) and cells[column.place].strip()]
         if signed and bare:
-            yield Problem(_rows(bare, "quality"), "no percent sign, as other rows have it", "one unit", "Write % in all rows or in none.")
+            yield Problem(_rows(bare, key), "no percent sign, as other rows have it", "one unit", "Write % in all rows or in none.")
 
 
 def _mixed_rates(rows: Sequence[Read], column: Column | None) -> Iterator[Problem]:

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from fireassay.estimates.format import number
-from fireassay.spec.timings import Timings
+from fireassay.spec.timings import Score, Timings
 from fireassay.verdict.claims.rubric_types import Limits, RubricRow
 
 # Tolerance for binary rounding: 0.871 - 0.866 > 0.005 in floating point.
@@ -33,14 +33,22 @@ def at_most(value: float, limit: float) -> bool:
     return value <= limit or math.isclose(value, limit, rel_tol=CLOSE)
 
 
+def tolerance_of(score: Score, limits: Limits) -> float:
+    """Its own, or that of all."""
+    return limits.tolerance if score.tolerance is None else score.tolerance
+
+
 def better(rows: Sequence[RubricRow], limits: Limits, timings: Timings) -> Iterator[str]:
     """Rows whose quality is better than the base's by more than the tolerance: no loss, and perhaps another training."""
-    sign, factor = (-1.0 if timings.lower else 1.0), (100.0 if timings.percent else 1.0)
-    gained = [row for row in rows if row.drift is not None and not at_most(sign * row.drift, limits.tolerance)]
-    if gained:
-        counts = ", ".join(str(row.workers) for row in gained)
-        most = max(abs(row.drift or 0.0) for row in gained) * factor
-        yield f"The quality at p = {counts} is better than that of the base row, by up to {most:.3g}: no loss, but was it the same training?"
+    for place, score in enumerate(timings.scores):
+        sign, factor = (-1.0 if score.lower else 1.0), (100.0 if score.percent else 1.0)
+        drifts = {row.workers: drift for row in rows if (drift := row.scores[place].drift) is not None}
+        gained = [workers for workers, drift in drifts.items() if not at_most(sign * drift, tolerance_of(score, limits))]
+        if not gained:
+            continue
+        counts = ", ".join(map(str, gained))
+        most = max(abs(drifts[workers]) for workers in gained) * factor
+        yield f"The {score.name} at p = {counts} is better than that of the base row, by up to {most:.3g}: no loss, but was it the same training?"
 
 
 OWN_AGREES: Final = 0.05  # relative difference between a table's own number and the computed one: both were rounded

@@ -4,7 +4,7 @@
     strong: Amdahl's s by least squares through (1/S - 1/p) = s (1 - 1/p);  weak: Gustafson's s through S = p - s (p - 1), p relative to
     the base; contention and coherency by the Universal Scalability Law on each row's throughput, and the law that AICc prefers;
     cost and joules per item and step from the row's own price, energy or power;  cost of effective work: cost of a step or item / E;
-    quality held: q(p) is worse than q(base) by at most the tolerance. A row that lost more did other work: it is shown, but left
+    quality held: every score q(p) is worse than q(base) by at most its tolerance; the worst decides. A row that lost more did other work: it is shown, but left
     out of the fit and of every recommendation, whatever its speedup; so is one without a quality, beside a base that has one.
 Superlinear speedup is reported and no law is fitted to it, since none of them covers it.
 
@@ -30,7 +30,7 @@ from typing import Final
 
 from fireassay.errors import Problem, SpecError, refuse
 from fireassay.estimates.format import bracketed
-from fireassay.spec.timings import Timing, Timings
+from fireassay.spec.timings import Score, Timing, Timings
 from fireassay.stats.intervals.intervals import Interval
 from fireassay.stats.models.scaling_laws import STRONG, WEAK, Choice, Points, Refused, choose, points
 from fireassay.stats.models.scaling_laws import Fit as Law
@@ -45,8 +45,21 @@ from fireassay.stats.models.scaling_predictions import (
     peak,
     predict,
 )
-from fireassay.verdict.claims.own_numbers import CLOSE, at_most, beside, better, limit_text, own_numbers
-from fireassay.verdict.claims.rubric_types import Fit, Gustafson, LawRow, Limits, Mode, Pick, Predicted, Rubric, RubricRow, Scaling
+from fireassay.verdict.claims.own_numbers import CLOSE, at_most, beside, better, limit_text, own_numbers, tolerance_of
+from fireassay.verdict.claims.rubric_types import (
+    Fit,
+    Gustafson,
+    JudgedScore,
+    LawRow,
+    Limits,
+    Mode,
+    Pick,
+    Predicted,
+    RowScore,
+    Rubric,
+    RubricRow,
+    Scaling,
+)
 
 
 def fitted(base: Timing, rows: Sequence[Timing], speedups: Sequence[float], kept: Sequence[bool], *, superlinear: bool) -> Fit | None:
@@ -186,24 +199,22 @@ def rubric(timings: Timings, limits: Limits, *, predict_at: float | None = None)
     base = given[0]
     _above_nothing(base, timings, limits)
     speedups = [_speedup(base, timing, mode) for timing in given]
-    refusals = [_refusal(base, timing, limits, timings) for timing in given]
+    held = [_scores(base, timing, limits, timings) for timing in given]
+    refusals = [_refusal(scores, timings) for scores in held]
     kept = [not refused for refused in refusals]
     above = [speedup * base.workers / timing.workers > LINEAR for speedup, timing in zip(speedups, given, strict=True)]
     superlinear = tuple(timing.workers for timing, is_superlinear, good in zip(given, above, kept, strict=True) if is_superlinear and good)
     fit = fitted(base, given, speedups, kept, superlinear=bool(superlinear)) if mode in ("strong", "assumed strong") else None
     rows = tuple(
-        _row(base, timing, speedup, refused, fit, mode, timed=not timings.rate)
-        for timing, speedup, refused in zip(given, speedups, refusals, strict=True)
+        _row(base, timing, speedup, fit, mode, timings, scores) for timing, speedup, scores in zip(given, speedups, held, strict=True)
     )
     measured = throughputs(given, kept, mode)
     lawless = bool(superlinear) and mode != "weak"
-    drifts = [abs(row.drift) for row in rows if row.drift is not None]
     result = Rubric(
         source=timings.source,
         worker_word=timings.worker_word,
         mode=mode,
         rate=timings.rate,
-        percent=timings.percent,
         base_workers=base.workers,
         limits=limits,
         rows=rows,
@@ -212,9 +223,8 @@ def rubric(timings: Timings, limits: Limits, *, predict_at: float | None = None)
         gustafson=gustafson_fit(base, given, speedups, kept) if mode == "weak" else None,
         scaling=None if lawless else laws(measured, given, mode, timings.rate),
         predicted=None if predict_at is None else predicted(measured, base, mode, predict_at, superlinear=superlinear if lawless else ()),
-        largest_drift=max(drifts) if drifts else None,
-        lower=timings.lower,
-        quality_held=not any(refusals) if drifts else None,
+        scores=tuple(_judged(place, score, rows, limits) for place, score in enumerate(timings.scores)),
+        quality_held=not any(refusals) if timings.scores else None,
         picks=picks(rows, limits),
         doubts=(*timings.doubts, *better(rows, limits, timings), *own_numbers(rows, timings)),
         notes=(),
@@ -231,17 +241,19 @@ def _askable(timings: Timings, limits: Limits) -> None:
 
 
 def _above_nothing(base: Timing, timings: Timings, limits: Limits) -> None:
-    """Raise SpecError if the base's quality is at most the tolerance: no row could show a loss."""
-    if timings.lower or base.quality is None or not 0.0 <= base.quality <= limits.tolerance:
-        return
-    factor = 100.0 if timings.percent else 1.0
-    raise refuse(
-        f"row {base.row}, column quality",
-        f"{factor * base.quality:.6g}, the quality of the base row",
-        f"more than the tolerance, {factor * limits.tolerance:g}: otherwise no loss can be detected",
-        "Check how it was scored, or use a smaller --tolerance.",
-        source=timings.source,
-    )
+    """Raise SpecError if a score of the base is at most the tolerance: no row could show a loss."""
+    for score, value in zip(timings.scores, base.scores, strict=True):
+        tolerance = tolerance_of(score, limits)
+        if score.lower or value is None or not 0.0 <= value <= tolerance:
+            continue
+        factor = 100.0 if score.percent else 1.0
+        raise refuse(
+            f"row {base.row}, column {score.name}",
+            f"{factor * value:.6g}, the {score.name} of the base row",
+            f"more than the tolerance, {factor * tolerance:g}: otherwise no loss can be detected",
+            "Check how it was scored, or use a smaller --tolerance.",
+            source=timings.source,
+        )
 
 
 def _mode(timings: Timings) -> tuple[Mode, tuple[Timing, ...]]:
@@ -282,27 +294,70 @@ def _work(timing: Timing) -> float:
     return timing.work if timing.work is not None else timing.steps or 1.0
 
 
-def _refusal(base: Timing, timing: Timing, limits: Limits, timings: Timings) -> str:
-    """Why this row cannot be chosen, or ""."""
-    if base.quality is None:
-        return ""
-    if timing.quality is None:
-        return f"its quality is not given, and that of the base row is {base.quality:.6g}"
-    drift = abs(timing.quality - base.quality)
-    if (timing.quality > base.quality) is not timings.lower or at_most(drift, limits.tolerance):
-        return ""
-    unit, points, factor = (" %", " points", 100.0) if timings.percent else ("", "", 1.0)
-    lost = f"{factor * drift:.3g}"
-    if float(lost) <= factor * limits.tolerance:
-        lost = beside(factor * drift, factor * limits.tolerance, 3)
-    return (
-        f"quality {factor * timing.quality:.6g}{unit} at {timing.workers} {timings.worker_word} differs by {lost}{points} from "
-        f"{factor * base.quality:.6g}{unit} at {base.workers}, more than the tolerance {factor * limits.tolerance:g}{points}"
+def _scores(base: Timing, timing: Timing, limits: Limits, timings: Timings) -> tuple[RowScore, ...]:
+    """Each score of a row against the base row's."""
+    pairs = zip(timings.scores, base.scores, timing.scores, strict=True)
+    return tuple(
+        _against(score, first, value, timing, (base, tolerance_of(score, limits), timings.worker_word)) for score, first, value in pairs
     )
 
 
-def _row(base: Timing, timing: Timing, speedup: float, refused: str, fit: Fit | None, mode: Mode, *, timed: bool) -> RubricRow:
-    p = timing.workers / base.workers
+MOST_LOST: Final = 1e6  # tolerances: a value that is missing, or any loss without a tolerance
+
+
+def _against(score: Score, first: float | None, value: float | None, timing: Timing, about: tuple[Timing, float, str]) -> RowScore:
+    base, tolerance, workers = about
+    unit, points, factor = (" %", " points", 100.0) if score.percent else ("", "", 1.0)
+    if first is None or value is None:
+        lost = "" if first is None else f"its {score.name} is not given, and that of the base row is {first:.6g}"
+        return RowScore(value=value, drift=None, lost=lost, weight=MOST_LOST)
+    drift = value - first
+    loss = drift if score.lower else -drift
+    weight = loss / max(tolerance, abs(loss) / MOST_LOST) if loss else 0.0
+    if at_most(loss, tolerance):
+        return RowScore(value=value, drift=drift, lost="", weight=weight)
+    shown = f"{factor * loss:.3g}"
+    if float(shown) <= factor * tolerance:
+        shown = beside(factor * loss, factor * tolerance, 3)
+    lost = (
+        f"{score.name} {factor * value:.6g}{unit} at {timing.workers} {workers} differs by {shown}{points} from "
+        f"{factor * first:.6g}{unit} at {base.workers}, more than the tolerance {factor * tolerance:g}{points}"
+    )
+    return RowScore(value=value, drift=drift, lost=lost, weight=weight)
+
+
+def _deciding(scores: Sequence[RowScore]) -> int:
+    """The place of the score that lost most of its tolerance."""
+    return max(range(len(scores)), key=lambda place: (bool(scores[place].lost), scores[place].weight))
+
+
+def _refusal(scores: Sequence[RowScore], timings: Timings) -> str:
+    """Why this row cannot be chosen, by its worst score, or ""."""
+    lost = [place for place, score in enumerate(scores) if score.lost]
+    if not lost:
+        return ""
+    worst = _deciding(scores)
+    others = [timings.scores[place].name for place in lost if place != worst]
+    also = f"; {' and '.join(others)} {'is' if len(others) == 1 else 'are'} not held either" if others else ""
+    return f"{scores[worst].lost}{also}"
+
+
+def _judged(place: int, score: Score, rows: Sequence[RubricRow], limits: Limits) -> JudgedScore:
+    drifts = [abs(drift) for row in rows if (drift := row.scores[place].drift) is not None]
+    return JudgedScore(
+        name=score.name,
+        percent=score.percent,
+        lower=score.lower,
+        tolerance=tolerance_of(score, limits),
+        largest_drift=max(drifts) if drifts else None,
+    )
+
+
+def _row(
+    base: Timing, timing: Timing, speedup: float, fit: Fit | None, mode: Mode, timings: Timings, scores: tuple[RowScore, ...]
+) -> RubricRow:
+    p, timed = timing.workers / base.workers, not timings.rate
+    deciding = _deciding(scores) if scores else None
     usd, work, efficiency = timing.usd, timing.work, speedup / p
     per_item = usd / work if usd is not None and work else None
     per_step = usd / timing.steps if usd is not None and timing.steps else None
@@ -323,9 +378,11 @@ def _row(base: Timing, timing: Timing, speedup: float, refused: str, fit: Fit | 
         usd_per_effective_work=None if effective is None else effective / efficiency,
         joules=timing.joules if timed else None,
         joules_per_item=timing.joules / work if timing.joules is not None and work else None,
-        quality=timing.quality,
-        drift=timing.quality - base.quality if timing.quality is not None and base.quality is not None else None,
-        refused=refused,
+        quality=None if deciding is None else scores[deciding].value,
+        drift=None if deciding is None else scores[deciding].drift,
+        decides="" if deciding is None else timings.scores[deciding].name,
+        scores=scores,
+        refused=_refusal(scores, timings),
     )
 
 
@@ -373,7 +430,7 @@ def _cheapest_or_fewest(rows: Sequence[RubricRow]) -> str:
 
 
 def _conditions(rows: Sequence[RubricRow], limits: Limits) -> str:
-    conditions = ["quality held"] if rows[0].quality is not None else []
+    conditions = ["quality held"] if rows[0].scores else []
     conditions.append(f"efficiency of at least {limit_text(limits.efficiency)}")
     if limits.deadline_s is not None:
         conditions.append(f"at most {limits.deadline_s:g} s")
@@ -414,7 +471,7 @@ def _notes(rubric: Rubric, timings: Timings) -> Iterator[str]:
         )
     if rubric.mode in _MODE_NOTES:
         yield _MODE_NOTES[rubric.mode]
-    if rubric.rows[0].quality is None:
+    if not rubric.scores:
         yield "Quality was not given, so whether the result was preserved is unknown."
     if all(row.usd is None and row.usd_per_item is None for row in rubric.rows):
         yield "No prices were given: cost is not measured."

@@ -12,10 +12,20 @@ Mode = Literal["strong", "assumed strong", "weak", "mixed", "throughput"]
 class Limits:
     """Acceptance limits."""
 
-    tolerance: float = 0.005  # largest drift of quality, in its own unit; as a fraction for percent
+    tolerance: float = 0.005  # largest loss of a score without its own, in its unit; as a fraction for percent
     efficiency: float = 0.70
     deadline_s: float | None = None
     budget_usd: float | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class RowScore:
+    """A score in one row, against the base row's."""
+
+    value: float | None
+    drift: float | None  # value minus the base's
+    lost: str  # why it is not held; empty if it is
+    weight: float  # of what was lost in tolerances, the largest of a row decides; negative: it is better
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,8 +47,10 @@ class RubricRow:
     usd_per_effective_work: float | None  # cost per step, else per item, divided by the efficiency
     joules: float | None  # energy to solution
     joules_per_item: float | None
-    quality: float | None
+    quality: float | None  # of the score that decides
     drift: float | None  # quality minus the base's
+    decides: str  # the score that lost most of its tolerance
+    scores: tuple[RowScore, ...]  # in the order of `Rubric.scores`
     refused: str  # why the row is left out; empty if it is kept
 
 
@@ -109,6 +121,17 @@ class Pick:
 
 
 @dataclass(frozen=True, kw_only=True)
+class JudgedScore:
+    """A score over all rows."""
+
+    name: str  # "quality", or the heading where there are several
+    percent: bool  # given in percent, stored as a fraction
+    lower: bool  # a lower one is better
+    tolerance: float
+    largest_drift: float | None  # over all rows, in either direction
+
+
+@dataclass(frozen=True, kw_only=True)
 class Rubric:
     """The full judgement of a table."""
 
@@ -116,7 +139,6 @@ class Rubric:
     worker_word: str
     mode: Mode
     rate: str  # counted unit per second, for a table without times
-    percent: bool  # quality is given in percent
     base_workers: int
     limits: Limits
     rows: tuple[RubricRow, ...]
@@ -125,9 +147,8 @@ class Rubric:
     gustafson: Gustafson | None
     scaling: Scaling | None
     predicted: Predicted | None  # None: not requested
-    largest_drift: float | None  # over all rows, in either direction
-    lower: bool  # a lower quality is better
-    quality_held: bool | None  # None: no quality given
+    scores: tuple[JudgedScore, ...]
+    quality_held: bool | None  # of every score in every row; None: no quality given
     picks: tuple[Pick, ...]
     doubts: tuple[str, ...]  # of the notes, those that may weaken the verdict: shown on the first screen
     notes: tuple[str, ...]
