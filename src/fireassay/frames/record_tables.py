@@ -185,6 +185,8 @@ def ended(measured: RecordTables) -> frozenset[int]:
 def ended_words(measured: RecordTables) -> str:
     """The requested number of steps: "ended after 200 steps as requested, after 20 to warm up"; "" if no launch was ended."""
     workload = measured.experiment.workload
+    if measured.experiment.launches.quick and ended(measured):
+        return "ended after some seconds (--quick)"
     if workload.steps is None or not ended(measured):
         return ""
     return f"ended after {count(workload.steps, 'steps')} as requested, after {workload.warm_up_steps} to warm up"

@@ -32,7 +32,7 @@ from fireassay.runners.experiment.context import Job, Made, Metered, Outcome, Ru
 from fireassay.runners.experiment.script import script_path
 from fireassay.runners.launching import watch
 from fireassay.runners.launching.launch import LaunchRun, request_for
-from fireassay.spec.experiment import Experiment
+from fireassay.spec.experiment import QUICK_S, Experiment
 from fireassay.units import NS_PER_S
 
 LINES = "trials.jsonl"  # in the launch's folder, until it is sealed
@@ -151,7 +151,7 @@ def _request(context: RunContext, job: Job, lines: Path) -> tuple[Request, list[
         "path": str(script),
         "argv": [context.experiment.workload.script, *request.arguments],
         "out": str(lines),
-        "round_ns": round(timing.round_s * NS_PER_S),
+        "round_ns": round(max(timing.round_s, QUICK_S if context.experiment.launches.quick else 0.0) * NS_PER_S),
         "trials": trials_of(context),
         "warm_up": timing.warm_up,
         "ignore_failure": timing.ignore_failure,

@@ -28,6 +28,9 @@ from fireassay.spec.sections.serving import Serving
 from fireassay.spec.sections.tune import Tune
 from fireassay.spec.sections.workload import ROUNDS, Launcher, Limits, Measure, Noise, Profile, Timing, Workload
 
+QUICK_STEPS = 500  # of a quick launch at most
+QUICK_S = 10.0  # of a quick launch, from its first step
+
 
 def _none_word(value: object) -> object:
     """TOML has no null; the word "none" switches off a default."""
@@ -95,8 +98,10 @@ class Launches(Model):
         flag("--confidence", "C", "confidence of the interval ({default:g})", time=60),
         flag("--confidence", "C", "confidence of every interval ({default:g})", score=120, evaluate=280),
     ] = Field(0.95, gt=0.5, lt=1.0, description="Confidence of every interval.")
-    quick: Annotated[bool, flag("--quick", "", "one short launch: raw numbers in a minute, no interval, no verdict", load=355)] = Field(
-        False, description="One short launch per configuration: raw numbers without an interval; nothing is judged."
+    quick: Annotated[bool, flag("--quick", "", "one short launch: raw numbers, no verdict", run=15, load=355)] = Field(
+        False,
+        description="One short launch per configuration: raw numbers without an interval; nothing is judged. A training is ended after "
+        f"{QUICK_STEPS} steps, or after the step that ends {QUICK_S:g} seconds after its first began; other launches, budget and precision wait.",
     )
     precision: Annotated[
         Fraction | None,
@@ -130,12 +135,12 @@ class Launches(Model):
     @property
     def adaptive(self) -> bool:
         """True if looks between the launches decide how many there are."""
-        return self.precision is not None or self.budget_s is not None
+        return not self.quick and (self.precision is not None or self.budget_s is not None)
 
     @property
     def until_decided(self) -> bool:
         """True if launches end with the answer, and not with narrow intervals."""
-        return self.budget_s is not None and self.precision is None
+        return not self.quick and self.budget_s is not None and self.precision is None
 
 
 class Comparison(Model):
@@ -329,8 +334,16 @@ class Experiment(Model):
     def blocks(self) -> int:
         """Planned blocks: a fixed number, or of adaptive launches the maximum."""
         launches = self.launches
+        if launches.quick and self.serving is None:
+            return 1
         most = launches.per_configuration
         return max(most, launches.at_most) if launches.adaptive else most
+
+    @property
+    def every_step(self) -> int | None:
+        """Steps after which a training's launch ends; None: it runs to completion."""
+        asked = self.workload.every_step
+        return min(asked or QUICK_STEPS, QUICK_STEPS) if self.launches.quick and self.workload.runner == "training" else asked
 
     @property
     def secret_variables(self) -> tuple[str, ...]:

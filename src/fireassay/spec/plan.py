@@ -175,7 +175,8 @@ def refuse_endless(experiment: Experiment) -> None:
 def plan(experiment: Experiment) -> tuple[PlannedLaunch, ...]:
     """All launches in order. Equal experiments give equal plans; more launches per configuration only add blocks."""
     refuse_endless(experiment)
-    kinds = (_timed_launches, _communication_launches, _sweep_launches, _profile_launches, _fault_launches)
+    untimed = (_communication_launches, _sweep_launches, _profile_launches, _fault_launches)
+    kinds = (_timed_launches, *(() if experiment.launches.quick and experiment.serving is None else untimed))
     return tuple(
         PlannedLaunch(
             slot=slot,

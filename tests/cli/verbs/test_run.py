@@ -12,6 +12,7 @@ from fireassay.cli import main
 from fireassay.cli.support.judged import judged
 from fireassay.exit_codes import EXIT_OF_STATUS
 from fireassay.record.reader import open_record
+from fireassay.spec.experiment import QUICK_STEPS
 from tests.api.records.several import again
 
 pytestmark = pytest.mark.slow
@@ -51,6 +52,28 @@ def test_json_is_alone_on_stdout(capsys: pytest.CaptureFixture[str]) -> None:
     told = capsys.readouterr()
     assert json.loads(told.out)["record"]["sealed"] is True
     assert "record: records/" in told.err
+
+
+ENDLESS = """
+import itertools
+from fireassay import probe
+with probe.start() as p:
+    for _ in p.steps(itertools.count()):
+        with p.phase("optimizer"):
+            pass
+"""
+
+
+def test_a_quick_run_of_an_endless_script_shows_raw_numbers_and_its_command_is_the_ordinary_run(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("train.py").write_text(ENDLESS)
+    code = main(["run", "--quick", "--workers", "1", "--launcher", "plain", "--", "train.py"])
+    out = capsys.readouterr().out
+    assert "p50, ms" in out
+    assert open_record(only_record()).table("steps").height == QUICK_STEPS
+    if code == 0:  # INVALID where the machine is too busy; the numbers come all the same
+        command = next(line for line in out.splitlines() if line.startswith("  assay run")).split()
+        assert main([*command[1:], "--dry-run"]) == 0
+        assert "5 launches" in capsys.readouterr().out
 
 
 def test_quiet_shows_the_result_alone(capsys: pytest.CaptureFixture[str]) -> None:

@@ -154,7 +154,51 @@ def test_a_folder_that_cannot_be_written_ends_the_worker_all_the_same(tmp_path: 
     assert "could not end after its steps: FileExistsError" in capsys.readouterr().err
 
 
+def timed_worker(folder: Path, rank: int, *, seconds: float) -> Worker:
+    """One of two ranks whose steps take a millisecond."""
+    worker = Worker(folder, 500, rank=rank, workers=2)
+    now = lambda: worker.clock.now_ns() / 1e9  # noqa: E731
+    worker.p.limit = StepLimit(500, folder, worker.p, 0, exits=exits, patience_s=0.05, seconds=seconds, now=now)
+    return worker
+
+
+def test_ranks_agree_on_the_last_step_where_time_ends_them(tmp_path: Path) -> None:
+    """The second rank's own clock would let it go on; the step of the agreement is none that it can have begun."""
+    step_limit.mark(tmp_path, 0, 1)
+    first = timed_worker(tmp_path, 0, seconds=0.0105)  # over after its step 11, counted from 1
+    second = timed_worker(tmp_path, 1, seconds=9.0)
+    assert trained(first) == 0
+    assert trained(second) == 0
+    assert len(first.of("steps")) == len(second.of("steps")) == 11 + step_limit.MORE_STEPS
+
+
+def test_the_first_agreement_counts_and_so_many_steps_are_the_most(tmp_path: Path) -> None:
+    for rank in (0, 1):
+        step_limit.mark(tmp_path, 0, rank)
+    assert trained(timed_worker(tmp_path, 0, seconds=0.0105)) == 0
+    late = timed_worker(tmp_path, 1, seconds=0.0005)
+    assert trained(late) == 0
+    assert len(late.of("steps")) == 11 + step_limit.MORE_STEPS
+    few = timed_worker(tmp_path / "other", 0, seconds=9.0)
+    step_limit.mark(tmp_path / "other", 0, 1)
+    assert trained(few) == 0
+    assert len(few.of("steps")) == 500
+
+
+def test_hooks_ask_after_every_step_while_time_may_end_them(tmp_path: Path) -> None:
+    worker = timed_worker(tmp_path, 0, seconds=9.0)
+    assert worker.p.limit is not None
+    worker.p.limit.reached(0)
+    worker.p._busy = False
+    assert worker.p.plain_until(40) == 41
+    worker.p.limit = StepLimit(500, tmp_path, worker.p, 0)
+    assert worker.p.plain_until(40) == 48
+
+
 def test_without_the_variable_there_is_no_limit(tmp_path: Path) -> None:
     worker = Worker(tmp_path, 5)
     assert step_limit.limit_from({}, tmp_path, worker.p, 0) is None
     assert step_limit.limit_from({"FIREASSAY_STEPS": "7"}, tmp_path, worker.p, 0) is not None
+    timed = step_limit.limit_from({"FIREASSAY_STEPS": "7", "FIREASSAY_STEP_SECONDS": "2.5"}, tmp_path, worker.p, 0)
+    assert timed is not None
+    assert timed.timed

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import argparse
+import tomllib
 from datetime import date
 from pathlib import Path
 
 import pytest
 
 from fireassay.errors import Problem, SpecError
-from fireassay.spec.experiment import Experiment
+from fireassay.spec.experiment import QUICK_STEPS, Experiment
 from fireassay.spec.flags.experiment import add_flags, experiment_from, name_from, split_at_dashes
-from fireassay.spec.flags.of_verb import flags_of
+from fireassay.spec.flags.of_verb import Stored, flags_of
+from fireassay.spec.load import to_toml
+from fireassay.spec.plan import plan
 from tests.spec.making import SMALLEST, written
 
 TODAY = date(2026, 3, 4)
@@ -87,6 +90,33 @@ def test_a_script_of_several_counts_is_measured_until_it_is_decided_unless_a_fla
     for words in (("--launches", "5"), ("--precision", "0.02")):
         assert not asked("--workers", "1,2", *words, "--", "train.py").launches.until_decided
     assert not asked("--workers", "2", "--", "train.py").launches.adaptive
+
+
+def test_quick_is_one_short_launch_of_each_count_and_without_it_the_same_experiment_is_decided(here: Path) -> None:
+    quick = asked("--quick", "--", "train.py")
+    assert [(launch.workers, launch.role) for launch in sorted(plan(quick), key=lambda launch: launch.workers)] == [
+        (1, "timed"),
+        (2, "timed"),
+    ]
+    assert (quick.launches.adaptive, quick.every_step) == (False, QUICK_STEPS)
+    stored = Stored(data=tomllib.loads(to_toml(quick)), folder=here, record=here / "records" / "train-1")
+    again = experiment_from(parsed("1"), flags_of("run"), stored=stored)[0]
+    assert again == asked("--workers", "1,2", "--", "train.py")
+    assert (again.launches.until_decided, again.every_step) == (True, None)
+    assert asked("--quick", "--steps", "30", "--", "train.py").every_step == 50
+    assert asked("--quick", "--runner", "command", "--", "true").factor.levels == (1,)
+
+
+def test_quick_makes_no_other_launch_of_a_file(here: Path) -> None:
+    (here / "budget.toml").write_text(f"{TOML_OF_BUDGET}faults = [{{ kind = 'kill' }}]", encoding="utf-8")
+    assert {launch.role for launch in plan(asked("budget.toml"))} == {"timed", "fault"}
+    assert [launch.role for launch in plan(asked("budget.toml", "--quick"))] == ["timed", "timed"]
+
+
+def test_quick_refuses_what_one_launch_cannot_do(here: Path) -> None:
+    found = problems("--quick", "--launches", "5", "--budget", "5m", "--", "train.py")
+    assert [problem.where for problem in found] == ["--launches", "--budget"]
+    assert found[0].fix == "Leave out --quick, or --launches."
 
 
 def test_a_number_of_launches_replaces_the_budget_of_a_file(here: Path) -> None:

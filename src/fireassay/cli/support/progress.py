@@ -243,6 +243,6 @@ def run_and_judge(
     with display(sys.stderr, quiet=arguments.quiet, tables=tables) as show, within or nullcontext():
         experiment = with_served_models(experiment)
         experiment = experiment_run.ranged(experiment, folder, root, show)
-        stop_early = not getattr(arguments, "keep_going", True)  # verbs without the flag go on
+        stop_early = not (getattr(arguments, "keep_going", True) or experiment.launches.quick)  # verbs without the flag go on
         path = experiment_run.run(experiment, folder=folder, root=root, on_progress=show, stop_early=stop_early)
     return judge_and_show(path, arguments)

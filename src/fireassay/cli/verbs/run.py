@@ -51,6 +51,7 @@ VERB = Verb(
 
     assay run digits.toml                    an experiment file
     assay run --workers 1,2,4 -- train.py    a script, unchanged
+    assay run --quick -- train.py            raw step times in a minute, no verdict
     assay run digits.toml --dry-run          the plan, its time, what it can show
     assay run digits.toml --dry-run --detect 0.02    how many launches show a change of 2 %
     assay run --workers 1,2,4 --launches 5 -- train.py --epochs 3    with arguments of the script
@@ -63,7 +64,7 @@ Ctrl-C ends the running launch cleanly and keeps all measurements; `assay resume
     add_arguments=add_arguments,
     run=_run,
     usual={
-        "measure": ("--workers", "--launches", "--budget", "--precision"),
+        "measure": ("--workers", "--quick", "--launches", "--budget"),
         "judge": ("--quality-metric", "--margin", "--efficiency", "--required-workers"),
         "plan": ("--dry-run", "--detect"),
     },

@@ -161,7 +161,7 @@ class Recorder(RecorderState):
         if later is not None:
             known.append(later.next)
         if limit is not None and limit.last is not None:
-            known.append(limit.last)
+            known.append(step + 1 if limit.timed else limit.last)
         return 0 if self._busy else min(known)
 
     def ended(self, end: int) -> None:

@@ -8,6 +8,8 @@ The process ends by `os._exit`, between two steps. SystemExit would be caught by
 evaluation, or saving a half-trained model over a good one. Helpers that load data are ended first.
 A rank that keeps the others waiting longer than `PATIENCE_S` counts as hung: the launch then fails and says so. Ranks of other machines may
 write to a folder not visible here: they get a short grace period.
+A limit may be of time too (`assay run --quick`). The first rank whose time is over writes, after its step k, that all end after step k + 2,
+which no rank that waits for the others in each step has begun; every rank looks for that file after each step.
 Does not cover: a thread of the script that is writing a file; a recording that failed or has no step (the job then runs to its end, or
 to limits.launch_timeout_s).
 """
@@ -24,10 +26,13 @@ from pathlib import Path
 from typing import Any, Final, Protocol
 
 VARIABLE: Final = "FIREASSAY_STEPS"
+SECONDS: Final = "FIREASSAY_STEP_SECONDS"  # after which no further step is begun, from the beginning of the first
 KIND: Final = "steps_reached"  # the event: value = steps made
 PATIENCE_S: Final = 600.0  # a rank may save or evaluate alone between two steps
+QUICK_PATIENCE_S: Final = 30.0  # where time ended the steps: ranks that meet seldom (local SGD) may then wait for each other
 ELSEWHERE_S: Final = 2.0  # for ranks of other machines, which finish the same step
 POLL_S: Final = 0.02
+MORE_STEPS: Final = 2  # that every rank makes after the first one saw that its time is over
 
 
 class EndedRecorder(Protocol):
@@ -56,13 +61,20 @@ class StepLimit:
         local: range | None = None,
         exits: Callable[[int], object] = lambda status: os._exit(status),
         patience_s: float = PATIENCE_S,
+        seconds: float | None = None,
+        now: Callable[[], float] = time.monotonic,
     ) -> None:
-        """`local`: the ranks of this machine; default: all. Others may write to a folder that is not visible here."""
+        """`local`: the ranks of this machine; default: all. Others may write to a folder that is not visible here.
+
+        `seconds`: after which a few steps more are the last, even if fewer than `steps` were made.
+        """
         self._steps, self._folder, self._recorder, self._incarnation = steps, folder, recorder, incarnation
-        self._exits, self._patience_s = exits, patience_s
+        self._exits, self._patience_s = exits, patience_s if seconds is None else min(patience_s, QUICK_PATIENCE_S)
         self._every = range(recorder.workers)
         self.local = self._every if local is None else local
         self._first: int | None = 0 if incarnation else None  # a restarted job continues the first one's numbers
+        self._seconds, self._now, self._deadline = seconds, now, 0.0
+        self._agreed = folder / f"last.incarnation={incarnation}"
 
     @property
     def last(self) -> int | None:
@@ -73,7 +85,26 @@ class StepLimit:
         """True if the limit is reached, given the number of the next step."""
         if self._first is None:
             self._first = finished
+        if self._seconds is not None:
+            self._shorten(finished - self._first, self._seconds)
         return finished - self._first >= self._steps
+
+    @property
+    def timed(self) -> bool:
+        """True if time may end the steps, so that every step has to ask."""
+        return self._seconds is not None
+
+    def _shorten(self, made: int, seconds: float) -> None:
+        """Take over the number of steps that the first rank whose time was over wrote; write it if that is this one."""
+        now = self._now()
+        self._deadline = self._deadline or now + seconds
+        if now >= self._deadline and not self._agreed.exists():
+            own = self._agreed.with_name(f"{self._agreed.name}.rank={self._recorder.rank}")
+            own.write_text(str(made + MORE_STEPS))
+            with suppress(FileExistsError):  # another rank was faster
+                os.link(own, self._agreed)  # at once, and with its content
+        if self._agreed.exists():
+            self._steps, self._seconds = min(self._steps, int(self._agreed.read_text())), None
 
     def end(self, finished: int) -> None:
         """Close the recording, wait for the other ranks, and end this process, whatever errors occur."""
@@ -132,7 +163,8 @@ def limit_from(environ: Mapping[str, str], folder: Path, recorder: EndedRecorder
         return None
     first = recorder.rank - int(environ.get("LOCAL_RANK") or recorder.rank)
     local = range(first, first + int(environ.get("LOCAL_WORLD_SIZE") or recorder.workers))
-    return StepLimit(int(limit), folder, recorder, incarnation, local=local)
+    seconds = float(environ[SECONDS]) if environ.get(SECONDS) else None
+    return StepLimit(int(limit), folder, recorder, incarnation, local=local, seconds=seconds)
 
 
 def mark(folder: Path, incarnation: int, rank: int) -> None:

@@ -1,7 +1,8 @@
 """What is the verdict on a record that only times a command or a function?
 
 It claims only a time: quality, cost and reliability are not measured, and their absence decides
-nothing.  MEASURED: there is an interval over launches.  INCONCLUSIVE: fewer than 3 launches ended.  INVALID: as for every record.
+nothing.  MEASURED: there is an interval over launches, or one launch was asked for (`launches.quick`).
+INCONCLUSIVE: fewer than 3 launches ended.  INVALID: as for every record.
 """
 
 from __future__ import annotations
@@ -54,6 +55,8 @@ def status(evidence: Evidence, _: tuple[Recommendation, ...]) -> Status:
     if forced(evidence.findings) == "INVALID":
         return "INVALID"
     value = the_time(evidence.results)
+    if isinstance(value, Estimate) and evidence.data.experiment.launches.quick:
+        return "MEASURED"
     if isinstance(value, Absent) or value.n_launches < MIN_LAUNCHES:
         return "INCONCLUSIVE"
     return "MEASURED"

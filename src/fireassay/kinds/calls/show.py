@@ -9,17 +9,19 @@ from typing import Any, Final
 
 from fireassay.estimates.estimate import Absent, Value
 from fireassay.estimates.format import count, given, show
+from fireassay.frames.per_launch import counted
 from fireassay.frames.record_data import RecordData
 from fireassay.metrics.calls import TRIAL_CPU_TIME, TRIAL_MEMORY, TRIAL_TIME, of_calls
 from fireassay.reports import answering
 from fireassay.reports.answering import noted_doubts
 from fireassay.reports.build_view import KindView, metric_row, overhead, requested
 from fireassay.reports.charts.of_view import Draw
-from fireassay.reports.page import Answer, Line, Next, Section
+from fireassay.reports.page import Answer, Head, Line, Next, Section, Table
 from fireassay.reports.pages import record
 from fireassay.reports.pages.record_sheets import sheets
 from fireassay.reports.pages.results import LAUNCH_VALUES, Paper, results, sentence
 from fireassay.reports.pages.timing import lines, summary, table
+from fireassay.reports.raw import for_both, percentiles, shares
 from fireassay.reports.view import Fact, View
 from fireassay.verdict.gates.gate import MIN_LAUNCHES
 from fireassay.verdict.judge import Judgement
@@ -63,6 +65,14 @@ VIEW = KindView(conditions=_conditions, fields=_fields)
 def answer(view: View) -> Answer:
     """The time of a call."""
     invalid = view.status == "INVALID"
+    if _is_quick(view):
+        return Answer(
+            mark=answering.mark(view.status),
+            headline="one launch, its calls as they were",
+            lines=tuple(line for line in _lines(view) if line.label != "spread"),
+            next=(for_both(f"assay run {answering.named(view)}"),) if view.measured.experiment.workload.runner == "command" else (),
+            record=f"{answering.short(view)}, 1 launch; all: --full",
+        )
     return Answer(
         mark=answering.mark(view.status),
         headline=_headline(view),
@@ -70,6 +80,18 @@ def answer(view: View) -> Answer:
         next=answering.remedies(view, ("invalid",)) if invalid else _next(view),
         record=answering.record_line(view, answering.launches_words(view)),
     )
+
+
+def _is_quick(view: View) -> bool:
+    """True if one launch was asked for."""
+    return view.status == "MEASURED" and view.measured.experiment.launches.quick
+
+
+def _raw(view: View) -> Table:
+    """The counted calls of the one launch."""
+    seconds = counted(view.measured)["seconds"].sort().to_list()
+    row = (f"{len(seconds):,}", *percentiles(seconds))
+    return Table(name="quick", heads=(Head(text="calls"), *shares(", ms")), rows=(row,))
 
 
 def _next(view: View) -> tuple[Next, ...]:
@@ -84,6 +106,8 @@ def brief(view: View) -> tuple[Section, ...]:
     """One row: time, processor time, memory."""
     if view.status == "INVALID":
         return ()
+    if _is_quick(view):
+        return answering.brief_sections(_raw(view))
     rows = [(view.name, _value(view, TRIAL_TIME.name), _value(view, TRIAL_CPU_TIME.name), _value(view, TRIAL_MEMORY.name))]
     return (Section(key="brief-times", title="", role="answer", content=(table(rows),)),)
 

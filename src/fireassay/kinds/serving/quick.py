@@ -1,27 +1,25 @@
 """What does one launch of a load say?  Raw rates and percentiles: no interval, no verdict, and the flag that brings both.
 
-A percentile is the nearest-rank value of the requests counted; one that no request lies beyond is a dash.
+A percentile is that of the requests counted (`fireassay.reports.raw`).
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from typing import Final
 
 import polars as pl
 
-from fireassay.estimates.format import duration, given, number
+from fireassay.estimates.format import duration
 from fireassay.kinds.serving import answer as of_load
 from fireassay.kinds.serving.brief import SHORT, STREAMED, WHOLE, YIELDS, cautioned, fitted, known
 from fireassay.reports import answering
 from fireassay.reports.answering import mark
-from fireassay.reports.page import Answer, Cell, Head, Line, Next, Section, Table
+from fireassay.reports.page import Answer, Cell, Head, Line, Section, Table
+from fireassay.reports.raw import digits, for_both, percentiles, shares
 from fireassay.reports.view import Column, View
 from fireassay.units import NS_PER_S
 
-SHARES: Final = (0.5, 0.9, 0.99)
-DIGITS: Final = 3
 EXAMPLE: Final = {True: "ttft=500ms", False: "e2e=5s"}  # an objective that a user replaces; by whether answers are streamed
 
 
@@ -42,7 +40,7 @@ def answer(view: View) -> Answer:
         mark=mark(view.status),
         headline=_headline(view),
         lines=(answering.doubts(view), *_uncounted(view)),
-        next=(Next(reason="one launch: no interval and no verdict. For both", command=again),),
+        next=(for_both(again),),
         record=f"{answering.short(view)}, 1 launch{' per load' if len(view.columns) > 1 else ''}; all: --full",
     )
 
@@ -114,29 +112,16 @@ def _latencies(view: View) -> tuple[Table, ...]:
     if not rows:
         return ()
     stub = (*heads, Head(text="latency"))
-    shown = (*(f"p{given(share * 100)}" for share in SHARES), "requests")
-    return (Table(name="percentiles", heads=(*stub, *(Head(text=text) for text in shown)), rows=rows, stub=len(stub)),)
+    return (Table(name="percentiles", heads=(*stub, *shares(), Head(text="requests")), rows=rows, stub=len(stub)),)
 
 
 def _rows(view: View, column: Column, name: tuple[Cell, ...]) -> Iterator[tuple[Cell, ...]]:
     answered = _counted(view, column)
     for stem in (*STREAMED, WHOLE):
         if values := _times(answered, stem):
-            yield (*name, f"{SHORT[stem]}, ms", *(_percentile(values, share) for share in SHARES), f"{len(values):,}")
+            yield (*name, f"{SHORT[stem]}, ms", *percentiles(values), f"{len(values):,}")
 
 
 def _times(answered: pl.DataFrame, stem: str) -> list[float]:
     """The known times of the answered requests in ascending order, seconds."""
     return answered.filter("ok")[f"{stem}_s"].drop_nulls().sort().to_list()
-
-
-def _percentile(values: list[float], share: float) -> Cell:
-    """In milliseconds; None where no request lies beyond."""
-    rank = math.ceil(share * len(values))
-    return None if rank >= len(values) and share > 0.5 else digits(values[rank - 1] * 1e3)
-
-
-def digits(value: float) -> str:
-    """Three digits, or all before the point: a raw value has no interval to say how many are right."""
-    before = 1 + math.floor(math.log10(abs(value))) if value else 1
-    return number(value, max(0, DIGITS - before))

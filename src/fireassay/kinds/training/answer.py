@@ -14,6 +14,7 @@ from typing import Final
 
 from fireassay.estimates.estimate import Estimate
 from fireassay.estimates.format import count, given, show, with_interval
+from fireassay.kinds.training import quick
 from fireassay.kinds.training.why import base_of, slow_rank, studied, why
 from fireassay.metrics.cost import COST, COST_PER_ITEM
 from fireassay.metrics.metric import ALL
@@ -50,6 +51,8 @@ STATES: Final = {"pass": mark("PASS", "right"), "fail": mark("FAIL", "wrong"), "
 
 def answer(view: View) -> Answer:
     """Status, advice, evidence, tiles, lines and next."""
+    if quick.is_quick(view):
+        return quick.answer(view)
     return Answer(
         mark=mark(view.status),
         headline=_headline(view),
@@ -64,6 +67,8 @@ def answer(view: View) -> Answer:
 
 def brief(view: View) -> tuple[Section, ...]:
     """The evidence of the answer."""
+    if quick.is_quick(view):
+        return quick.brief(view)
     blocks: tuple[Table | Sum, ...] = (_layers(view),) if _wrong(view) else (_levels(view), *why(view))
     return answering.brief_sections(*blocks)
 

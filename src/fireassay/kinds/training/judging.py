@@ -3,7 +3,8 @@
 INVALID (an audit found the record inadmissible) > FAIL (distribution gave a wrong or degraded result, a fault was not survived, or the
 required worker count is not admissible) > INCONCLUSIVE (nothing can be recommended on this evidence, or only the base while a
 larger count is undecided) > NO_GAIN (the base is recommended, every other count is decided against) > GAIN (a larger count is
-recommended).  PASS: the required count is admissible, or the only one that was measured passes its gates; MEASURED: it had none.
+recommended).  PASS: the required count is admissible, or the only one that was measured passes its gates; MEASURED: it had none, or one
+launch of each count was asked for (`launches.quick`), which recommends nothing.
 
 Recommended is the largest worker count that is faster than the base and passes every gate (`knee` in docs/definitions.md).  The other goals
 need quality held and nothing wrong found, whatever the efficiency: cheapest (cost per item, else per run), fastest (time per unit of work),
@@ -35,8 +36,9 @@ from fireassay.verdict.types import DIMENSIONS, DimensionResult, Finding, GateRe
 def status(evidence: Evidence, recommendations: tuple[Recommendation, ...]) -> Status:
     """One status for the record."""
     data, findings, gates = evidence.data, evidence.findings, evidence.gates
-    if (already := forced(findings, gates)) is not None:
-        return already
+    quick = data.experiment.launches.quick
+    if (already := forced(findings, () if quick else gates)) is not None or quick:
+        return already or "MEASURED"
     required = data.experiment.gates.required_workers
     if required is not None:
         return standing(evidence, configuration_name(required))
@@ -90,6 +92,8 @@ def recommend(evidence: Evidence, vector: Vector = MappingProxyType({})) -> tupl
     """The recommended configuration first, then one per further requested goal."""
     measured, results, findings, gates = evidence.data, evidence.results, evidence.findings, evidence.gates
     dimensions = measured.experiment.verdict.wanted
+    if measured.experiment.launches.quick:
+        return (Recommendation(goal="recommended", configuration=None, sentence="one launch of each worker count: nothing is recommended"),)
     inadmissible = any(finding.severity == "invalid" for finding in findings)
     right = [name for name in measured.configurations if not inadmissible and _result_is_right(measured, name, findings, gates)]
     gaining = [name for name in right if gains(measured, results, name) == "PASS"]
@@ -198,6 +202,8 @@ def sentence(evidence: Evidence, verdict: Verdict) -> str:
         return f"{name}: INVALID, no number of this record may be quoted: {worst.evidence}."
     if status == "FAIL":
         return f"{name}: FAIL: {_failure(measured, findings, recommendations, vector)}."
+    if measured.experiment.launches.quick:
+        return f"{name}: MEASURED in one launch of each worker count: no interval and no verdict."
     required = measured.experiment.gates.required_workers
     if picked.configuration is None or (status == "INCONCLUSIVE" and required is not None):
         return f"{name}: INCONCLUSIVE: {_undecided(measured, gates, picked)}.{_requested(measured)}"

@@ -25,7 +25,7 @@ from fireassay.runners.experiment.launch_loop import middle_step as middle
 from fireassay.runners.experiment.progress import LaunchProgress
 from fireassay.runners.launching import fresh_folder, profiling, stuck, watch
 from fireassay.runners.launching.watch import Watch
-from fireassay.spec.experiment import Experiment
+from fireassay.spec.experiment import QUICK_S, Experiment
 from fireassay.spec.plan import PlannedFault, PlannedLaunch
 from fireassay.units import MIB, NS_PER_S
 
@@ -64,6 +64,8 @@ def request_for(context: RunContext, job: Job, environment: dict[str, str], cwd:
         variables |= {"FIREASSAY_FLOPS": "1", "FIREASSAY_PEAK": f"{experiment.flops.peak}:{experiment.flops.precision or ''}"}
     if (steps := steps_requested(experiment, planned)) is not None:
         variables[step_limit.VARIABLE] = str(steps)
+        if experiment.launches.quick and experiment.launcher.nodes == 1 and not experiment.launcher.hosts:
+            variables[step_limit.SECONDS] = str(QUICK_S)
     variables |= profiling.environment(experiment, context.record.path, job)
     requested = {name: filled(value, values) for name, value in experiment.workload.environment.items()}
     inner = worker_environment(environment, experiment.launcher, {**requested, **variables})
@@ -91,7 +93,7 @@ def request_for(context: RunContext, job: Job, environment: dict[str, str], cwd:
 
 def steps_requested(experiment: Experiment, planned: PlannedLaunch) -> int | None:
     """Steps after which the launch ends; a profiled launch makes only the steps of its profile."""
-    steps = experiment.workload.every_step
+    steps = experiment.every_step
     if steps is None or planned.role == "sweep":
         return None
     return max(steps, experiment.profile.steps if planned.role == "profile" and experiment.profile is not None else 0)
@@ -352,7 +354,8 @@ class LaunchRun:
     def _ended_early(self) -> str:
         """The reason if the script ended before making its steps; empty if no step was recorded."""
         requested = steps_requested(self.context.experiment, self.planned)
-        if requested is None or not self.watch.steps or self._ended_as_asked():
+        quick = self.context.experiment.launches.quick  # at most so many
+        if requested is None or quick or not self.watch.steps or self._ended_as_asked():
             return ""
         return f"the script ended by itself after {self.watch.steps} of {requested} requested steps"
 

@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 NAME_LENGTH = 80
 # Of a script without a file: launches are added until the answer is decided.
 BUDGET_S, FIRST_LAUNCHES, MOST_LAUNCHES = 600.0, 3, 20
+QUICK_LEVELS = [1, 2]  # of --quick, if no flag and no file names any
+NOT_QUICK = ("--launches", "--budget", "--precision", "--at-most", "--fault")  # what one launch cannot do
 
 
 def add_flags(parser: argparse.ArgumentParser, flags: Iterable[KeyFlag]) -> None:
@@ -91,6 +93,7 @@ def experiment_from(
     texts = given(namespace, flags)
     file = getattr(namespace, "experiment", None)
     _something_to_run(file, command)
+    _refuse_not_quick(texts)
     from fireassay.spec.load import checked, parse
 
     data, text = (stored.data, "") if stored else parse(Path(file)) if file else (until_decided(texts, flags), "")
@@ -112,7 +115,12 @@ def merge(
 ) -> tuple[dict[str, Any], list[Problem]]:
     """A file's keys overridden by the flags and the command, and the flags that could not be read."""
     merged = copy.deepcopy(dict(data))
-    _fix_the_number(merged, {item.path for item in texts})
+    paths = {item.path for item in texts}
+    if isinstance(merged.get("launches"), dict):
+        merged["launches"].pop("quick", None)  # a record's: run again without the flag, it is judged
+    if "launches.quick" in paths and "factor.levels" not in paths and "factor" not in merged:
+        put(merged, "factor.levels", [1] if _commands(texts) else QUICK_LEVELS)
+    _fix_the_number(merged, paths)
     problems = put_all(merged, texts)
     if any(item.path == "prices.usd_per_worker_hour" for item in texts):
         before = merged.get("prices")
@@ -135,7 +143,7 @@ def _fix_the_number(data: dict[str, Any], flags: Container[str]) -> None:
 def until_decided(texts: Mapping[KeyFlag, Text], flags: Sequence[KeyFlag]) -> dict[str, Any]:
     """What a script without a file is run with: launches until the answer is decided, unless a flag says how many, or there is one count."""
     asked = {item.path: text for item, text in texts.items()}
-    several = "," in str(asked.get("factor.levels", ""))
+    several = "," in str(asked.get("factor.levels", "," if "launches.quick" in asked else ""))
     if (
         not several
         or "launches.per_configuration" in asked
@@ -145,6 +153,20 @@ def until_decided(texts: Mapping[KeyFlag, Text], flags: Sequence[KeyFlag]) -> di
         return {}
     known = any(item.path == "launches.budget_s" for item in flags)
     return {"launches": {"budget_s": BUDGET_S, "per_configuration": FIRST_LAUNCHES, "at_most": MOST_LAUNCHES}} if known else {}
+
+
+def _commands(texts: Mapping[KeyFlag, Text]) -> bool:
+    """True if the runner times a command or a function, which has no workers."""
+    return any(item.path == "workload.runner" and text in ("command", "function") for item, text in texts.items())
+
+
+def _refuse_not_quick(texts: Mapping[KeyFlag, Text]) -> None:
+    """Refuse flags that one launch of each worker count cannot satisfy."""
+    names = {item.name: text for item, text in texts.items()}
+    if "--quick" in names:
+        allowed = "one launch of each worker count, which --quick is"
+        wrong = [Problem(name, str(names[name]), allowed, f"Leave out --quick, or {name}.") for name in NOT_QUICK if name in names]
+        refuse_any(wrong, "the flags")
 
 
 def name_from(script: str) -> str:

@@ -143,8 +143,9 @@ def base(measured: RecordData, _: Results) -> Any:
 
 def ending(measured: RecordData, _: Results) -> str:
     """When a launch ends: after a number of steps, or when its script does."""
-    steps = measured.experiment.workload.every_step
-    return "with the script" if steps is None else f"after {steps} steps"
+    steps = measured.experiment.every_step
+    most = "at most " if measured.experiment.launches.quick else ""
+    return "with the script" if steps is None else f"after {most}{steps} steps"
 
 
 OURS: Final[Mapping[str, str]] = {  # assay's values for what an imported record says of its tool (importers)
