@@ -57,7 +57,7 @@ SURFACE = {
     "resume": f"RECORD --root --force --trust {OUTPUT}",
     "rubric": f"TABLE {OF_A_TABLE} {OUTPUT}",
     "run": (
-        "EXPERIMENT --workers --launches --seed --confidence --budget --precision --at-most --repeat --name "
+        "EXPERIMENT --workers --quick --launches --seed --confidence --budget --precision --at-most --repeat --name "
         "--runner --work --parallelism --env --steps --fresh-folder --scaling --base --time "
         "--quality-metric --quality-direction --margin --chance --efficiency --deadline --budget-usd --only "
         "--required-workers --price --price-date --price-source --energy --watts "
