@@ -470,6 +470,7 @@ class EvaluationRows:
     chances: Mapping[str, float] = field(default_factory=dict)  # task -> score of guessing, where it is known
     extractor: str = ""  # how answers were found in texts; empty: no task has texts, or it is not known
     independence: str = ""  # that items are taken as independent, and which field groups them; empty: their clusters were named
+    unused: str = ""  # fields of the files that look like a grade or another answer, and what they say
 
 
 @dataclass(frozen=True, kw_only=True)

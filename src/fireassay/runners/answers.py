@@ -14,11 +14,12 @@ from typing import Any
 from fireassay.errors import Interrupted, refuse
 from fireassay.instruments import encoder
 from fireassay.printable import some
-from fireassay.quality.rows import Asked, all_scored, bounded, write_answers, write_scores
+from fireassay.quality.rows import Asked, Scores, all_scored, bounded, write_answers, write_scores
 from fireassay.quality.scoring import scoring
 from fireassay.quality.scoring.items import Item
 from fireassay.quality.scoring.reading import WHOLE, Reading, reading
 from fireassay.quality.tasks.answer_file import Answers, read
+from fireassay.quality.tasks.support.unused import against
 from fireassay.record.folder import check_written
 from fireassay.runners.evaluating import likelihood
 from fireassay.runners.evaluating.likelihood import fitting
@@ -94,6 +95,7 @@ class Scorings:
             chosen = WHOLE if self.reading is None else self.reading.likely
             self.extractor = scoring.extractor(self.evaluation.extractor or chosen)
             identity = self._identity()
+        self.unused: dict[str, dict[str, dict[str, float]]] = {}
         found = next((answers.grouping for answers in self.answers.values() if answers.grouping), None)
         tried = {"reading": {TASK: dict(self.reading.shares)}} if self.reading is not None and chosen != WHOLE else {}
         context.note_inputs(evaluation={"tasks": {TASK: identity}, **({"grouping": {TASK: list(found)}} if found else {}), **tried})
@@ -121,12 +123,24 @@ class Scorings:
         except Interrupted:
             how = {"status": "aborted", "reason": f"stopped by {self.context.stop.reason}"}
         else:
+            self._note_unused(answers, asked, scored)
             writer = self.context.record.writer(job.number)
             write_answers(writer, job.number, TASK, asked)
             write_scores(writer, job.number, TASK, scored)
             check_written(writer, self.context.record.path)
         end = self.context.clock.now_ns()
         return Made(row=job.row(begin_ns=begin, end_ns=end, begin_utc=begin_utc, placement=json.dumps({"launcher": "none"}), **how))
+
+    def _note_unused(self, answers: Answers, asked: Sequence[Asked], scored: Sequence[Scores]) -> None:
+        """Keep which fields were not used, and what the file's own grades say beside ours."""
+        if not answers.unused:
+            return
+        items, deciding = scored[0]
+        ours = {(one.item.id, one.repetition): float(score) for one, score in zip(items, deciding.scores, strict=True) if score == score}
+        own = [ours.get((one.item.id, one.repetition)) for one in asked]
+        side = next(name for name, one in self.answers.items() if one is answers)
+        self.unused[side] = {field.name: against(field.grades, own) if field.grades else {} for field in answers.unused}
+        self.context.note_environment(unused=self.unused)
 
     def _items(self, answers: Answers) -> list[Asked]:
         found = scoring.found(self.extractor, answers.texts, [item.choices for item in answers.items])

@@ -31,6 +31,7 @@ from fireassay.frames.evaluation.item_scores import (
     tasks,
 )
 from fireassay.frames.record_data import RecordData
+from fireassay.kinds.evaluation.audits.graded import unused_words
 from fireassay.kinds.evaluation.audits.reading import extractor_of
 from fireassay.kinds.evaluation.audits.scores import OF_REFERENCE, WORDS
 from fireassay.kinds.evaluation.gates import status_of, words
@@ -72,6 +73,7 @@ def rows(measured: RecordData, labels: Mapping[str, str]) -> EvaluationRows:
         chances=_chances(measured),
         extractor=_extractor(measured),
         independence=_independence(measured),
+        unused="; ".join(unused_words(measured)),
     )
 
 

@@ -48,7 +48,7 @@ COLUMNS: Final = record.TRAINING_COLUMNS
 
 def answer(view: View) -> Answer:
     """Status, the decision, the shares without an answer."""
-    reliable = () if view.status == "INVALID" else (_reliability(view), answering.doubts(view, told=("grouped_items",)))
+    reliable = () if view.status == "INVALID" else (_reliability(view), answering.doubts(view, told=("grouped_items", "graded_otherwise")))
     lines = tuple(line for line in (*_made(view), *reliable) if line is not None)
     worst = _deciding(view)
     return Answer(
@@ -69,6 +69,8 @@ def _made(view: View) -> Iterator[Line]:
         yield Line(label="extractor", text=rows.extractor, target="record")
     if rows.independence:
         yield Line(label="items", text=rows.independence, target="findings")
+    if rows.unused:
+        yield Line(label="not used", text=rows.unused, target="findings")
 
 
 def _headline(view: View) -> str:

@@ -17,6 +17,8 @@ from fireassay.quality.scoring.items import Item
 from fireassay.quality.tasks.support import files
 from fireassay.quality.tasks.support.grouping import grouping
 from fireassay.quality.tasks.support.own_task import weight_of
+from fireassay.quality.tasks.support.unused import Fields as UnusedFields
+from fireassay.quality.tasks.support.unused import Unused
 from fireassay.spec.sections.evaluation import Fields
 
 TABLES: Final = {".csv": ",", ".tsv": "\t"}
@@ -37,6 +39,7 @@ class Answers:
     sha256: str
     ends: tuple[str | None, ...] = ()  # why each answer ended, as its line says
     grouping: tuple[str, int] | None = None  # a field that groups items though no cluster was named, and its number of groups
+    unused: tuple[Unused, ...] = ()  # fields that look like a grade or another answer
 
 
 def read(path: Path, fields: Fields) -> Answers:
@@ -51,7 +54,10 @@ def read(path: Path, fields: Fields) -> Answers:
     known: set[str] = set()
     kinds: dict[str, type] = {}
     pairs, ends, firsts = [], list[str | None](), dict[str, Mapping[str, Any]]()
+    used = (fields.answer, fields.reference, fields.prompt, fields.id, fields.weight)
+    unused = UnusedFields((*used, fields.cluster, *fields.groups, *FAILURES, *ENDS))
     for row in rows:
+        unused.add(row.values)
         known.update(row.values)
         pairs.append(_pair(row, fields))
         ends.append(_end(row.values))
@@ -64,9 +70,10 @@ def read(path: Path, fields: Fields) -> Answers:
         raise files.wrong(path.name, f"no field {fields.answer!r} in any line", "the field with the answers (--answer)", fix)
     items, texts = zip(*pairs, strict=True)
     repetitions = tuple(_repetitions(path.name, items, fields))
-    used = (fields.answer, fields.reference, fields.prompt, fields.id, fields.weight)
     found = None if fields.cluster else grouping(firsts.values(), used)
-    return Answers(items=items, texts=texts, repetitions=repetitions, sha256=file.sha256, ends=tuple(ends), grouping=found)
+    return Answers(
+        items=items, texts=texts, repetitions=repetitions, sha256=file.sha256, ends=tuple(ends), grouping=found, unused=unused.found()
+    )
 
 
 def _pair(row: files.SourceRow, fields: Fields) -> tuple[Item, str | None]:
