@@ -182,10 +182,13 @@ def outcome(before: str, extraction: Extraction | None) -> str:
     return f"no verdict: the expression took longer than {MAX_PATTERN_S:g} s" if late else before
 
 
+NO_SCORE: Final = "no score: "  # begins the outcome of an item that was answered, with a text that a score cannot read
+
+
 def unscored(scores: Sequence[Score], answer: str, references: Sequence[str]) -> str:
     """The outcome of an item with a text too long for one of the scores: "no score: 9,000 characters, at most 3,000 (TER)"; or nothing."""
     metrics = [score.metric for score in scores if score.metric.reads == "texts"]
-    whys = (f"no score: {why} ({one.title})" for one in metrics for wanted in references or ("",) if (why := one.beyond(answer, wanted)))
+    whys = (f"{NO_SCORE}{why} ({one.title})" for one in metrics for wanted in references or ("",) if (why := one.beyond(answer, wanted)))
     return next(whys, "")
 
 

@@ -25,7 +25,10 @@ from fireassay.frames.evaluation.item_scores import (
 from fireassay.frames.record_data import RecordData
 from fireassay.kinds.evaluation.held import at_ceiling, at_floor, held
 from fireassay.metrics.metric import Results
+from fireassay.printable import some
 from fireassay.quality.scoring.likelihoods import METHOD
+from fireassay.quality.scoring.scoring import NO_SCORE
+from fireassay.reports.words import cut
 from fireassay.verdict.audits.audit import Audits
 from fireassay.verdict.types import Finding
 
@@ -270,6 +273,7 @@ def examine_unscored(measured: RecordData, _: Results) -> Iterator[Finding]:
 # ---- unanswered items ----
 
 UNANSWERED_REMEDY = "find out why they failed, then evaluate again"
+TOO_LONG_REMEDY: Final = "score without the metric that cannot compare such texts, or split the texts"
 
 
 @AUDITS.add("unanswered_items", "Were so many items not answered that the score says little?", title="failures counted as answers")
@@ -291,10 +295,26 @@ def examine_unanswered(measured: RecordData, _: Results) -> Iterator[Finding]:
             rule="unanswered_items",
             severity="invalid" if too_many else "warning",
             configuration=configuration,
-            evidence=f"{failed.height:,} of {count(answers.height, 'items')} were not answered ({_kinds(failed)})"
+            evidence=f"{_failures(failed, answers.height)}"
             f"{_allowed(evaluation.most_failed) if too_many else ''}{_bounds(measured, configuration, answers.height)}",
-            remedy=UNANSWERED_REMEDY,
+            remedy=UNANSWERED_REMEDY if _long(failed).height < failed.height else TOO_LONG_REMEDY,
         )
+
+
+def _long(failed: pl.DataFrame) -> pl.DataFrame:
+    """The items that were answered, with texts that are too long for a score."""
+    return failed.filter(pl.col("outcome").str.starts_with(NO_SCORE))
+
+
+def _failures(failed: pl.DataFrame, items: int) -> str:
+    """ "3 of 40 items were not answered (3 missing); 1 of 40 items has no score (item 7: 4,501 characters, at most 3,000 (TER))"."""
+    long, of = _long(failed), f"of {count(items, 'items')}"
+    unanswered = failed.filter(~pl.col("outcome").str.starts_with(NO_SCORE))
+    told = [f"{unanswered.height:,} {of} were not answered ({_kinds(unanswered)})"] if unanswered.height else []
+    if long.height:
+        named = [f"item {cut(item)}: {outcome.removeprefix(NO_SCORE)}" for item, outcome in long.select("item", "outcome").iter_rows()]
+        told.append(f"{long.height:,} {of} {'has' if long.height == 1 else 'have'} no score ({some(named)})")
+    return "; ".join(told)
 
 
 def _kinds(failed: pl.DataFrame) -> str:

@@ -66,7 +66,7 @@ class Fields:
 
     def add(self, values: Mapping[str, Any]) -> None:
         """Take the next line."""
-        for name in values.keys() - self.seen:
+        for name in [name for name in values if name not in self.seen]:  # in their order
             self._meet(name)
         for name, grades in self.grades.items():
             grades.append(_grade(values.get(name)))
