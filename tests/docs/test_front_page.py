@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from fireassay.cli import DEMO_TOOK
 from tests.docs.blocks import blocks
 from tests.docs.session import REPOSITORY
 
@@ -18,6 +19,12 @@ def test_the_report_on_it_is_the_one_that_another_page_prints() -> None:
     (printed,) = (block.text for block in blocks(WHY) if block.output)
     assert blocks(README)[1].text == printed
     assert max(map(len, printed.splitlines())) <= 80
+
+
+def test_the_demo_takes_the_same_measured_time_everywhere() -> None:
+    """Of `make demo`, after installation, on the machine named: change `DEMO_TOOK` and all of these when it is measured again."""
+    for page in (README, REPOSITORY / "Makefile", REPOSITORY / "docs" / "reference" / "command-line.md"):
+        assert DEMO_TOOK in page.read_text(encoding="utf-8"), page.name
 
 
 def test_a_cell_is_a_command_or_one_short_sentence() -> None:

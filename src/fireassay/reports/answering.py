@@ -68,6 +68,17 @@ def some(view: View, columns: Sequence[Column], most: int = MAX_ROWS) -> tuple[C
     return tuple(column for index, column in enumerate(columns) if index in wanted)
 
 
+def worth(view: View) -> tuple[str, str]:
+    """What the record's numbers are worth: "invalid" or "provisional", and why in a few words; both empty where they stand."""
+    if view.status == "INVALID":
+        rule = next((row.rule for row in view.findings if row.severity == "invalid"), "inadmissible")
+        return "invalid", rule_words(rule)
+    if view.status == "INCONCLUSIVE":
+        return "provisional", "undecided"
+    few = view.kind.unit == "launch" and not view.foreign and timed(view) < ENOUGH
+    return ("provisional", count(timed(view), "launches")) if few else ("", "")
+
+
 def cell(view: View, metric: str, key: str, *, bare: bool = True) -> Number | None:
     """A metric of a configuration; None if it is not computed there."""
     row = view.metric(metric)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from fireassay.reports.build_view import build
 from fireassay.reports.documents import record as json_report
 from fireassay.reports.view import View
 from fireassay.verdict.judge import judge
+from fireassay.verdict.types import Status
 from tests import builders
 from tests.reports.documents.conforming import conforming
 
@@ -78,10 +80,10 @@ GOLDEN = {
     "pairs[].links[].latency": VALUE,
     "collectives[]": ["configuration", "group", "op", "place", "workers", "size", "bytes"],
     "record": ["id", "name", "created_utc", "assay_version", "state", "sealed", "seal"],
-    "verdict": ["status", "sentence", "recommended", "asked"],
+    "verdict": ["status", "sentence", "recommended", "standing", "standing_reason", "asked"],
     "configurations[]": ["configuration", "workers", "base"],
     "dimensions[]": ["configuration", "dimension", "status", "sentence"],
-    "metrics[]": ["metric", "configuration", "title", "dimension", "unit", "better", "formula", *VALUE],
+    "metrics[]": ["metric", "configuration", "title", "dimension", "unit", "better", "formula", "standing", *VALUE],
     "gates[]": ["gate", "configuration", "status", "sentence"],
     "findings[]": ["rule", "severity", "configuration", "evidence", "remedy"],
     "recommendations[]": ["goal", "configuration", "sentence"],
@@ -117,6 +119,26 @@ def test_numbers_are_raw_in_the_records_unit(document: dict[str, Any]) -> None:
     step = values(document, "step_time")["workers=2"]
     assert (step["value"], step["unit"], step["bounded"]) == (0.055, "s", True)
     assert (step["low"], step["high"]) == (pytest.approx(0.053), pytest.approx(0.057))
+
+
+@pytest.mark.parametrize(
+    ("status", "standing", "why"),
+    [("INVALID", "invalid", "client bound"), ("INCONCLUSIVE", "provisional", "undecided"), ("GAIN", None, None)],
+)
+def test_values_say_what_the_screen_says_of_them(view: View, status: Status, standing: str | None, why: str | None) -> None:
+    found = replace(view.findings[0], severity="invalid", rule="client_bound")
+    launches = tuple(replace(view.launches[0], role="timed", status="ok", configuration=column.key) for column in view.columns) * 5
+    changed = replace(view, status=status, findings=(found,), launches=launches)
+    shown = json.loads(json_report.render(changed))
+    assert (shown["verdict"]["standing"], shown["verdict"]["standing_reason"]) == (standing, why)
+    assert {row["standing"] for row in shown["metrics"]} == {standing}
+
+
+def test_values_of_few_launches_are_provisional(view: View) -> None:
+    launch = replace(view.launches[0], role="timed", status="ok")
+    launches = tuple(replace(launch, configuration=column.key) for column in view.columns) * 3
+    shown = json.loads(json_report.render(replace(view, status="GAIN", launches=launches)))
+    assert (shown["verdict"]["standing"], shown["verdict"]["standing_reason"]) == ("provisional", "3 launches")
 
 
 def test_an_unbounded_end_is_null_and_said(document: dict[str, Any]) -> None:

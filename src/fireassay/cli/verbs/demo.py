@@ -1,4 +1,4 @@
-"""`assay demo`: what does a verdict look like, on this machine, in about a minute and without a clone?
+"""`assay demo`: what does a verdict look like, on this machine and without a clone?
 
 The example's files travel in the package (`fireassay/demo`, links into `examples/`), are copied into a folder of the user's and run there.
 """
@@ -12,6 +12,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from fireassay.cli import DEMO_TOOK
 from fireassay.cli.support.output import add_formats
 from fireassay.cli.support.settings import USED
 from fireassay.cli.support.verb import Verb
@@ -27,7 +28,7 @@ FOLDER: Final = Path("fireassay-demo")
 SHORT, FULL = "demo.toml", "digits.toml"
 FILES: Final = (SHORT, FULL, "digits/train.py", "digits/digits.csv.gz", "digits/DIGITS.md")
 ABOUT: Final = {
-    SHORT: "1 and 2 workers, 3 launches each or more, until it is decided: at most two minutes",
+    SHORT: "1 and 2 workers, 3 launches each or more, until it is decided",
     FULL: "1, 2 and 4 workers, 5 launches each, and a killed worker: about four minutes on two idle cores",
 }
 
@@ -111,8 +112,9 @@ def _refuse_without_torch() -> None:
 VERB = Verb(
     name="demo",
     group="measure",
-    summary="a first verdict in about a minute: trains an example that comes with assay",
-    description="""Train a small network on handwritten digits with 1 and 2 workers, judge it and show the verdict. Needs torch.
+    summary="a first verdict: trains an example that comes with assay",
+    description=f"""Train a small network on handwritten digits with 1 and 2 workers, judge it and show the verdict. Needs torch, and
+takes {DEMO_TOOK}.
 
     assay demo                 copies the example to ./fireassay-demo and runs it
     assay demo --whole         1, 2 and 4 workers and a killed worker: minutes

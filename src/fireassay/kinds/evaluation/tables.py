@@ -12,6 +12,7 @@ from typing import Final
 
 from fireassay.estimates.estimate import Estimate
 from fireassay.estimates.format import show
+from fireassay.reports import answering
 from fireassay.reports.answering import TONES
 from fireassay.reports.cell import ends
 from fireassay.reports.charts.evaluation import reliability, sure
@@ -64,10 +65,10 @@ def _scores(view: View, name: str, rows: Sequence[ScoreRow], stub: tuple[str, st
 
 def standing(view: View) -> tuple[str, ...]:
     """What the numbers of a record that decides nothing are worth."""
-    if view.status == "INVALID":
-        why = next((finding.rule for finding in view.findings if finding.severity == "invalid"), "inadmissible").replace("_", " ")
+    worth, why = answering.worth(view)
+    if worth == "invalid":
         return (f"all values invalid: {why}",)
-    return ("all values provisional: the decision is open",) if view.status == "INCONCLUSIVE" else ()
+    return ("all values provisional: the decision is open",) if worth else ()
 
 
 def score_plots(view: View) -> Iterator[Chart]:

@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Final
 
 from fireassay.estimates.estimate import Estimate
-from fireassay.estimates.format import Scale, count, given, show
+from fireassay.estimates.format import Scale, given, show
 from fireassay.metrics.serving.cost import COST_PER_GOOD_TOKEN, COST_PER_REQUEST, COST_PER_TOKEN
 from fireassay.metrics.serving.objectives import GOODPUT, SLO_ATTAINMENT
 from fireassay.metrics.serving.throughput import INPUT_THROUGHPUT, OUTPUT_THROUGHPUT, REQUEST_THROUGHPUT
@@ -57,13 +57,9 @@ def cautioned(view: View, *blocks: Table | Chart) -> tuple[Table | Chart, ...]:
 
 def caution(view: View) -> str:
     """ "all invalid: the client was measured"; "all provisional: 2 launches"; "" where the numbers stand."""
-    if view.status == "INVALID":
-        rule = next(row.rule for row in view.findings if row.severity == "invalid")
-        return f"all invalid: {REASONS.get(rule, rule.replace('_', ' '))}"
-    launches = answering.timed(view)
-    if launches < answering.ENOUGH and view.kind.unit == "launch" and not view.foreign:
-        return f"all provisional: {count(launches, 'launches')}"
-    return "all provisional: undecided" if view.status == "INCONCLUSIVE" else ""
+    standing, why = answering.worth(view)
+    rule = next((row.rule for row in view.findings if row.severity == standing), "")
+    return f"all {standing}: {REASONS.get(rule, why)}" if standing else ""
 
 
 # ---- rows ------------------------------------------------------------------------------------------------------------

@@ -221,10 +221,10 @@ def _levels(view: View) -> Table:
 
 def _worth(view: View) -> tuple[str, ...]:
     """What the numbers of the table are worth, where no verdict stands behind them."""
-    if view.status == "INVALID":
-        rule = next((row.rule for row in view.findings if row.severity == "invalid"), "the record is inadmissible")
-        return (f"all invalid: {rule.replace('_', ' ')}",)
-    return ("provisional: undecided",) if view.status == "INCONCLUSIVE" and len(view.columns) > 1 else ()
+    standing, why = answering.worth(view)
+    if standing == "invalid":
+        return (f"all invalid: {why}",)
+    return (f"provisional: {why}",) if view.status == "INCONCLUSIVE" and len(view.columns) > 1 else ()
 
 
 def _used(view: View, names: Sequence[str]) -> str:

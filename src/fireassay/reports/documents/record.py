@@ -12,11 +12,13 @@ from typing import Any
 
 from fireassay.frames.links import pairs as links
 from fireassay.frames.training.rank_time import CATEGORIES
+from fireassay.reports.answering import worth
 from fireassay.reports.documents.json_object import Document, JsonObject, Measured, key, reference_page, spread
 from fireassay.reports.documents.load_objects import LoadObjects
 from fireassay.reports.view import View
 
 CONFIGURATION = "key of the configuration"
+STANDING = "`invalid` or `provisional` where a value must not be quoted as it is; null where it stands"
 
 
 class Record(JsonObject):  # of `View`
@@ -36,6 +38,10 @@ class Verdict(JsonObject):  # of `View`
     status: str = key("`PASS`, `GAIN`, `NO_GAIN`, `MEASURED`, `FAIL`, `INCONCLUSIVE`, `INVALID` or `NOT_MEASURED`")
     sentence: str = key("the sentence that may be quoted")
     recommended: str | None = key("the recommended configuration; null where none qualifies")
+    standing: str | None = key(STANDING, lambda view: worth(view)[0] or None)
+    standing_reason: str | None = key(
+        "why, in a few words: the audit's rule, `undecided`, `3 launches`", lambda view: worth(view)[1] or None
+    )
     asked: list[str] = key("the requested dimensions (`verdict.only`); the others are listed below too", "wanted")
 
 
@@ -66,6 +72,7 @@ class Metric(JsonObject):
     unit: str = key("unit of `value`, `low` and `high`", "row.unit")
     better: str = key("`higher`, `lower` or `neither`", "row.better")
     formula: str = key("how it is defined", "row.formula")
+    standing: str | None = key(f"{STANDING}; as in `verdict`")
     value: Measured = spread()
 
 
@@ -215,7 +222,11 @@ class ReportDocument(Document):  # of `View`
     dimensions: list[Dimension] = key("one for each configuration and dimension", _dimensions)
     metrics: list[Metric] = key(
         "one for each metric and configuration",
-        lambda view: [Metric(row=row, configuration=at, value=cell.value) for row in view.metrics for at, cell in row.cells.items()],
+        lambda view: [
+            Metric(row=row, configuration=at, standing=worth(view)[0] or None, value=cell.value)
+            for row in view.metrics
+            for at, cell in row.cells.items()
+        ],
     )
     gates: list[Gate] = key("one for each gate and configuration")
     findings: list[Finding] = key("the findings of the audits, the worst first")
