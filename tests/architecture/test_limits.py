@@ -33,6 +33,7 @@ def marked(tree: ast.AST) -> list[ast.Call]:
     return [one for one in calls(tree) if ast.unparse(one.func) == "pytest.mark.timeout"]
 
 
+@pytest.mark.deep
 def test_an_alarm_rings_in_a_body_only_and_never_ends_a_worker() -> None:
     """Outside of a body it would raise in pytest's own code, which ends a whole run; the thread method ends the process."""
     assert SETTINGS["timeout_func_only"] is True

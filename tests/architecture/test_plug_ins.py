@@ -98,6 +98,7 @@ def test_a_metric_a_page_and_a_writer_are_each_added_by_one_file(package_copy: P
     assert shown["record outline"].splitlines()[:2] == ["synthetic", "Four dimensions"]
 
 
+@pytest.mark.deep
 def test_a_family_of_audits_and_a_gate_are_each_added_by_one_file(package_copy: Path, python: Run, repository: Path) -> None:
     for file, text in {"audits/every/omen": AUDIT_FILE, "gates/oddity": GATE_FILE}.items():
         package_copy.joinpath("src", "fireassay", "verdict", f"{file}.py").write_text(text)
@@ -273,6 +274,7 @@ def planted(package_copy: Path, python: Run) -> Callable[..., tuple[int, str]]:
     return run
 
 
+@pytest.mark.deep
 def test_a_fault_and_a_launcher_are_each_added_by_one_file(planted: Callable[..., tuple[int, str]]) -> None:
     code, said = planted("run", "planted.toml", "--dry-run", "--json", keys="thought_s = 2.5")
     assert code == 0, said
@@ -305,6 +307,7 @@ def test_what_is_wrong_with_the_keys_of_a_planted_fault_is_told(planted: Callabl
     assert told in said
 
 
+@pytest.mark.deep
 def test_a_backend_is_added_by_one_file(planted: Callable[..., tuple[int, str]]) -> None:
     code, said = planted("load", "http://127.0.0.1:1", "--backend", "mute", "--toml")
     assert code == 0, said

@@ -30,7 +30,7 @@ def test_of_a_property(_): pass
 """
 
 
-@pytest.mark.parametrize("kind", ["browser", "survival"])
+@pytest.mark.parametrize("kind", some(["browser", "survival"]))
 def test_what_is_costly_is_deep_unless_it_is_core(repository: Path, tmp_path: Path, kind: str) -> None:
     (tmp_path / "test_one.py").write_text(MARKED.format(kind=kind))
     words = ("--rootdir", str(repository), "-c", str(repository / "pyproject.toml"), str(tmp_path / "test_one.py"))

@@ -40,6 +40,7 @@ def test_engines_of_one_record_are_compared_at_a_load(
 
 
 @pytest.mark.parametrize(("at", "words"), [("7", "one of 4, 8"), ("rate=fast", "a load, for example 8")])
+@pytest.mark.deep
 def test_a_load_that_is_not_there_is_named(capsys: pytest.CaptureFixture[str], records: dict[str, Path], at: str, words: str) -> None:
     code, said = say(capsys, str(records["two"]), "--at", at)
     assert code == 2

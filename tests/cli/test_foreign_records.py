@@ -226,6 +226,7 @@ def test_at_a_terminal_the_user_decides(answer: str, code: int | None, ran: bool
 
 
 @pytest.mark.slow
+@pytest.mark.deep
 def test_with_trust_it_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     record, shown = trap(tmp_path)

@@ -120,6 +120,7 @@ def test_no_verb_that_reads_runs_code_of_the_current_folder(trapped: Path, case:
     expect_untouched(trapped, run(trapped, *READING[case]), codes.get(case, (*VERDICTS, 5)))
 
 
+@pytest.mark.deep
 def test_python_dash_m_loads_nothing_later_from_the_current_folder(trapped: Path, tmp_path: Path) -> None:
     """What `-m` itself imports before assay begins is out of reach, so those traps are not laid."""
     folder = tmp_path / "here"

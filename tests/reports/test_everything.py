@@ -65,6 +65,7 @@ def test_every_number_of_the_html_page_is_in_the_full_text(key: tuple[str, str],
 
 
 @pytest.mark.parametrize("key", some(KEYS, 2), ids=lambda key: key[0])
+@pytest.mark.deep
 def test_every_number_of_the_full_text_is_on_the_html_page(key: tuple[str, str], tmp_path: Path) -> None:
     made = page(viewed(key, tmp_path))
     there = set(numbers((*html._first(made), *html._sections(made))))

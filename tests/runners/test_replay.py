@@ -45,6 +45,7 @@ def test_every_row_of_every_table_is_there_again(source: Path, tmp_path: Path) -
         assert new.table(name).equals(old.table(name)), name
 
 
+@pytest.mark.deep
 def test_two_replays_are_equal(source: Path, tmp_path: Path) -> None:
     one, two = (open_record(run(replay_of(source), root=tmp_path)) for _ in range(2))
     assert all(one.table(name).equals(two.table(name)) for name in TABLES)

@@ -64,6 +64,7 @@ def measured(folder: Path, source: str) -> Record:
 
 
 @pytest.mark.parametrize("source", some([PLAIN, MARKED]), ids=["unmodified", "marked"])
+@pytest.mark.deep
 def test_a_job_without_an_end_is_complete_after_its_steps(tmp_path: Path, source: str) -> None:
     record = measured(tmp_path, source)
     [row] = record.table("launches").to_dicts()

@@ -82,6 +82,7 @@ def test_an_absent_package_is_told_with_the_line_that_installs_it(tmp_path: Path
     )
 
 
+@pytest.mark.deep
 def test_a_script_that_hangs_is_ended_at_the_limit(tmp_path: Path) -> None:
     hangs = "import time\nprint('waiting', flush=True)\ntime.sleep(600)"
     record, said = attempt(tmp_path, hangs, **ONCE, limits={"launch_timeout_s": 5.0, "grace_s": 0.2})

@@ -50,6 +50,7 @@ def test_the_error_is_that_worked_out_by_hand() -> None:
 
 
 @pytest.mark.parametrize("gap", some([0.05, 0.0, 0.2]))
+@pytest.mark.deep
 def test_the_estimate_is_less_biased_than_the_plain_formula(gap: float) -> None:
     """200 items in five bins: the plain error is about 5 points where the truth is 0."""
     rng = np.random.default_rng(3)
@@ -62,6 +63,7 @@ def test_the_estimate_is_less_biased_than_the_plain_formula(gap: float) -> None:
 @pytest.mark.parametrize("items", [50, 300])
 @pytest.mark.parametrize("gap", some([0.1, 0.0, 0.3]))
 @pytest.mark.parametrize("binning", some(["width", "mass"]))
+@pytest.mark.deep
 def test_intervals_hold_a_known_error(gap: float, binning: Binning, items: int) -> None:
     """95 % of 60 draws, less three errors; a bootstrap held an error of 0 in 82 % of 50 items."""
     rng, covered = np.random.default_rng(int(10 * gap)), 0

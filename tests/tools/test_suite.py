@@ -90,6 +90,7 @@ def test_the_tiers_together_are_every_test_once(tmp_path: Path, tiers: tuple[str
         ("raise ValueError\n", "0 passed, 1 failed, 0 skipped"),
     ],
 )
+@pytest.mark.deep
 def test_what_fails_alone_too_is_red(tmp_path: Path, source: str, last: str) -> None:
     code, lines = suite(tmp_path, source)
     assert code != 0

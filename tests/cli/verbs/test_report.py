@@ -112,6 +112,7 @@ def test_a_record_is_judged_alike_every_time(record: Path, capsys: pytest.Captur
 # ---- where the reports go
 
 
+@pytest.mark.deep
 def test_text_goes_to_standard_output_and_nothing_is_written(record: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for flag in ("--terminal", "--markdown", "--json"):
         main(["report", str(record), flag])
@@ -127,6 +128,7 @@ def test_html_goes_into_the_record_beside_what_is_sealed(record: Path, capsys: p
     assert main(["verify", str(record)]) == 0
 
 
+@pytest.mark.deep
 def test_output_names_a_file_or_with_several_reports_a_folder(record: Path, tmp_path: Path) -> None:
     main(["report", str(record), "--json", "--output", str(tmp_path / "numbers.json")])
     assert json.loads((tmp_path / "numbers.json").read_text())["verdict"]
@@ -141,6 +143,7 @@ def test_json_on_standard_output_is_alone_there(record: Path, capsys: pytest.Cap
     assert shown.err == f"{record / 'reports' / 'report.html'}\n"
 
 
+@pytest.mark.deep
 def test_a_dash_is_standard_output(record: Path, capsysbinary: pytest.CaptureFixture[bytes]) -> None:
     main(["report", str(record), "--excel", "--output", "-"])
     assert capsysbinary.readouterr().out.startswith(b"PK")
@@ -232,6 +235,7 @@ def test_a_load_is_reported_in_every_form(tmp_path: Path, capsys: pytest.Capture
 
 
 @pytest.mark.parametrize("flags", some([[], ["--markdown"], ["--full"]]))
+@pytest.mark.deep
 def test_a_stdout_without_unicode_gets_ascii(flags: list[str]) -> None:
     """A container without a locale, or Windows: signs and plots have plain forms, other formats lose a character rather than all."""
     environment = os.environ | {"PYTHONIOENCODING": "ascii", "FIREASSAY_CONFIG": ""}

@@ -69,6 +69,7 @@ def test_a_record_without_launches_reproduces_nothing(tmp_path: Path, capsys: py
     assert (code, document["state"]) == (5, "nothing_measured")
 
 
+@pytest.mark.deep
 def test_it_is_run_again_with_the_same_seeds_into_a_new_record(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -55,6 +55,7 @@ def links(page: Path) -> list[str]:
     return re.findall(r'<a href="([^"#]+)', page.read_text())
 
 
+@pytest.mark.deep
 def test_every_link_leads_to_a_page_of_the_site(made: Path) -> None:
     pages = sorted((made / "public").rglob("*.html"))
     assert {str(page.relative_to(made / "public")) for page in pages} == {
@@ -98,6 +99,7 @@ def test_nothing_changed_writes_nothing(copied: Path, capsys: pytest.CaptureFixt
     assert "0 pages written, 7 unchanged" in build(copied, capsys)
 
 
+@pytest.mark.deep
 def test_a_new_record_writes_its_pages_and_those_that_show_it(copied: Path, capsys: pytest.CaptureFixture[str]) -> None:
     again("worse_accuracy", copied / "records", "dddddd", 4)
     before = {page: page.stat().st_mtime_ns for page in (copied / "public").rglob("*.html")}

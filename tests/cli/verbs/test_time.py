@@ -119,6 +119,7 @@ def test_what_a_command_prints_can_be_shown(tmp_path: Path) -> None:
 
 @pytest.mark.survival
 @pytest.mark.core
+@pytest.mark.deep
 def test_ctrl_c_ends_the_command_and_keeps_what_was_measured(tmp_path: Path) -> None:
     code = "import os, pathlib, time; pathlib.Path('pid').write_text(str(os.getpid())); time.sleep(100)"
     words = [sys.executable, "-m", "fireassay", "time", "--quiet", "--", *PYTHON, code]

@@ -203,6 +203,7 @@ def test_a_round_that_is_older_than_the_one_before_it_is_made_again(
 
 
 @pytest.mark.slow
+@pytest.mark.deep
 def test_an_arm_that_fails_goes_out_and_the_others_are_judged(
     tuning: Tuning, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -77,6 +77,7 @@ def test_elements_know_their_line(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.deep
 def test_a_long_list_is_not_held_in_memory(tmp_path: Path) -> None:
     path = tmp_path / "long.json"
     with path.open("w") as file:

@@ -39,6 +39,7 @@ def test_without_a_margin_there_is_no_curve(tmp_path: Path) -> None:
     assert power(made(tmp_path, None))[0].missing
 
 
+@pytest.mark.deep
 def test_sides_without_a_curve_are_counted(tmp_path: Path) -> None:
     a = ["yes"] * 300 + ["no"] * 100
     sides = {"a": rows(a), **{f"b{n}": rows([*["no"] * (n + 1), *a[n + 1 :]]) for n in range(8)}}

@@ -63,6 +63,7 @@ def test_of_two_worker_counts_nothing_beyond_them_is_trusted_and_the_key_says_so
     assert "beyond the measured range: the model alone" in {key.text for key in found.key}
 
 
+@pytest.mark.deep
 def test_no_region_is_drawn_that_the_key_does_not_name() -> None:
     for words in ({}, {"levels": (1, 2)}, {"levels": (1, 8, 64)}):
         found = drawn(**words)

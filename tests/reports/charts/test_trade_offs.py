@@ -106,6 +106,7 @@ def test_two_records_of_loads_have_a_series_each_over_their_common_loads(two: Co
 
 
 @pytest.mark.slow
+@pytest.mark.deep
 def test_its_page_shows_them_first_and_the_differences_at_equal_loads(two: ComparisonView) -> None:
     found = page(two)
     first = [block.name for section in found.of_role("exhibit") for block in section.blocks if isinstance(block, Chart)]

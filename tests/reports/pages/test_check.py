@@ -127,6 +127,7 @@ def test_nothing_steers_a_terminal_or_becomes_markup() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.deep
 def test_the_page_of_a_history_escapes_labels_and_marks_the_change() -> None:
     factors = (1.0, 1.01, 0.99, 1.02, 0.985, 1.005, 0.995, 1.012, 0.991, 1.003, 1.008, 0.994, 1.2, 1.21, 1.19)
     sides = in_order([side(f"<b>{d}</b>&", made(10.0 * f, day=d)) for d, f in enumerate(factors, start=1)])

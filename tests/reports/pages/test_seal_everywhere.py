@@ -28,6 +28,7 @@ MEASURED = {"training": builders.measured, "serving": lambda: simulated(rate=(6.
 
 @pytest.mark.parametrize("kind", MEASURED)
 @pytest.mark.parametrize("name", some(["terminal", "html", "markdown", "latex", "excel", "json"], 4))
+@pytest.mark.deep
 def test_the_seal_stands_in_this_report(name: str, kind: str) -> None:
     for seal, shown in ((SEAL, True), ("", False)):
         assert (SEAL in _text(content(view(kind, seal), name))) is shown

@@ -167,6 +167,7 @@ def test_a_page_without_an_answer_is_cut_at_a_row_or_an_item_and_says_so(rows: i
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["training", "good", "no gain", "load", "scenarios", "hostile", "collectives"])
+@pytest.mark.deep
 def test_every_kind_answers_in_sixty_lines(name: str, view: View, load: View, scenarios: View, hostile: View) -> None:
     def of(data: Made) -> View:
         measured = data.measured()

@@ -144,6 +144,7 @@ def test_many_items_are_left_out_in_groups(monkeypatch: pytest.MonkeyPatch) -> N
     assert grouped.mean - grouped.low == pytest.approx(single.mean - single.low, rel=0.1)
 
 
+@pytest.mark.deep
 def test_a_lost_margin_of_which_few_items_show_anything_is_rarely_held() -> None:
     """A tenth are positive and one in a hundred answers differs: a bootstrap held the lost margin in 12 % of such experiments."""
     rng, experiments, held, n = np.random.default_rng(1), 400, 0, 500

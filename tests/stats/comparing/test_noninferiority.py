@@ -360,6 +360,7 @@ def clusters_at_the_margin(rng: np.random.Generator, fate: float, margin: float)
 
 
 @pytest.mark.parametrize("fate", [1.0, 0.5])
+@pytest.mark.deep
 def test_clusters_at_the_margin_are_held_in_at_most_one_case_in_twenty(fate: float) -> None:
     """Taken as independent, 20 to 40 % are: what release 0.4 said.  400 experiments; the benchmark has the rest."""
     rng, labels = np.random.default_rng(20261123), [i // 10 for i in range(400)]

@@ -98,6 +98,7 @@ def test_trials_are_never_worth_more_than_their_number(series: list[list[float]]
 @pytest.mark.slow
 @pytest.mark.parametrize("coefficient", some([0.9, 0.0, 0.999, 0.99999]))
 @pytest.mark.parametrize("n", [8191, 8192, 8193, 30_001])
+@pytest.mark.deep
 def test_a_long_series_taken_piece_by_piece_has_the_same_time(coefficient: float, n: int) -> None:
     """All lags at once by the definition, with the window searched in all of them; a second, shorter series beside it."""
     whole = [ar1(np.random.default_rng(n), coefficient, n), ar1(np.random.default_rng(2), coefficient, n // 3)]

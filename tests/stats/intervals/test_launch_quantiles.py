@@ -73,6 +73,7 @@ def sojourns(rng: np.random.Generator, n: int, load: float) -> NDArray[np.float6
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("load", "k", "n", "p"), some([(0.5, 3, 1000, 0.95), (0.5, 3, 200, 0.5), (0.8, 3, 1000, 0.5)], rows=True))
+@pytest.mark.deep
 def test_the_interval_that_is_reported_covers_the_truth(load: float, k: int, n: int, p: float) -> None:
     """Sojourns are exponential with rate 1 - load (Kleinrock 1975), so the p-quantile is -ln(1 - p) / (1 - load)."""
     rng, truth = np.random.default_rng(11), -math.log(1.0 - p) / (1.0 - load)

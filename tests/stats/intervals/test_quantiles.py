@@ -189,6 +189,7 @@ def test_a_probability_outside_0_to_1_is_refused(p: float) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("load", some([0.8, 0.5]))
+@pytest.mark.deep
 def test_p99_of_a_queue_is_covered_where_the_exact_interval_fails(load: float) -> None:
     """60 experiments of 10 x 10,000 (300 in benchmarks/tails.py): at least 90 % - 3 standard errors; naive 53 and 17 %."""
     rng, truth = np.random.default_rng([99, int(10 * load)]), math.log(100) / (1 - load)

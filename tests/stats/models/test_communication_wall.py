@@ -139,6 +139,7 @@ def experiment(cluster: Cluster, last: int, launches: int, rng: np.random.Genera
 
 
 @pytest.mark.slow
+@pytest.mark.deep
 def test_the_interval_covers_the_next_worker_count_and_the_truth_is_recovered() -> None:
     """120 experiments, launches scatter by 3 %, workers by 2 %: the 90 % interval holds the held-out 32 in at least 85 %."""
     rng = np.random.default_rng(20261122)
