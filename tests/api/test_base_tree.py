@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from fireassay.api import base_tree
-from fireassay.api.base_tree import Trees, base_of, only_here, trees_of
+from fireassay.api.base_tree import Trees, base_of, only_here, only_in_change, trees_of
 from fireassay.api.checkout import LOCK, PREFIX
 from fireassay.errors import EnvironmentLacks, SpecError, WorkloadError
 from tests.limits import PROCESS_S
@@ -178,3 +178,20 @@ def test_only_words_that_are_files_of_the_change_alone_are_lacking(tmp_path: Pat
         (folder / name).touch()
     words = ("python", "both", "new", "--in=data", "-v", "absent", "x" * 5000)
     assert only_here(words, Trees(base=base, change=change)) == ["new", "data"]
+
+
+def test_what_git_does_not_know_is_named_unless_the_gate_writes_it_or_the_setup_makes_it(repository: Path) -> None:
+    """What git ignores is named only if the command, or a script that it names, mentions it."""
+    (repository / ".gitignore").write_text("*.cache\n*.bin\n")
+    git(repository, "add", ".")
+    git(repository, "commit", "-q", "-m", "ignores")
+    (repository / "pkg" / "work.py").write_text("open('data.bin')\n")
+    for name in ("new.py", "made", "pkg/data.bin", "pkg/other.bin", "pkg/a.cache", "gate.xml"):
+        (repository / name).touch()
+    (repository / "records").mkdir()
+    (repository / "records" / "one").touch()
+    base = base_of("topic", repository / "pkg")
+    outputs = [repository / "records", repository / "gate.xml"]
+    with trees_of(base, ["touch ../made"], "sleep", told) as trees:
+        assert only_in_change(base, trees, ("python", "work.py"), outputs) == ("../new.py", "data.bin")
+        assert only_in_change(base, trees, ("cat", "--in=other.bin"), outputs) == ("../new.py", "other.bin")

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from fireassay.cli import main
+from tests.cli.verbs.test_gate import git
 from tests.records.make import HERE
 
 NOWHERE = "http://localhost:1 --model m"
@@ -76,6 +77,38 @@ USAGES = [
     ("list records extra", 2, "unrecognized arguments: extra", "Leave it out"),
 ]
 
+# of a gate, in a repository whose branch main holds work.py
+GATES = [
+    ("gate", 2, "required: BASE", "`assay gate origin/main -- python work.py`"),
+    ("gate main", 2, "found no command", "assay gate origin/main -- python work.py"),
+    ("gate mian -- python work.py", 2, "'mian'", "Did you mean main?"),
+    ("gate origin/main -- python work.py", 2, "'origin/main'", "Did you mean main?"),
+    ("gate main --margin 5 -- python work.py", 2, "5 is not a share", "for example 0.05 or 5%"),
+    ("gate main --margin=-5% -- python work.py", 2, "-5% is not a share", "for example 0.05 or 5%"),
+    ("gate main --margin 0 -- python work.py", 2, "0 is not a share", "for example 0.05 or 5%"),
+    ("gate main --quiet -- pithon work.py", 2, "'pithon', which is not on the PATH", "--shell"),
+    ("gate main --quiet -- ./wrok.sh", 2, "'./wrok.sh', which does not exist", "Did you mean work.sh?"),
+    ("gate main -- wrok.py", 2, '"wrok.py", which does not exist', "Did you mean work.py?"),
+    ("gate main --pairs 2 -- python work.py", 2, "--pairs: found 2", "3 to 1000: fewer cannot decide"),
+    ("gate main --budget soon -- python work.py", 2, "--budget: found soon", "a time such as"),
+    ("gate main --primary speed -- python work.py", 2, "--primary: found speed", "trial_time, trial_cpu_time"),
+    ("gate main --accept perhaps -- python work.py", 2, "--accept: found perhaps", "states: pass"),
+    ("gate main --merge -- python work.py", 2, "--merge", "Did you mean --merge-base?"),
+    ("gate main python work.py", 2, "unrecognized arguments: work.py", "A command follows --"),
+    ("gate main gate.toml", 2, "gate.toml: found no such file", "a TOML file"),
+]
+
+
+@pytest.fixture(scope="module")
+def repository(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """main holds a script."""
+    made = tmp_path_factory.mktemp("repository")
+    (made / "work.py").write_text("print(1)\n")
+    (made / "work.sh").write_text("true\n")
+    for words in (("init", "-q", "-b", "main"), ("add", "."), ("commit", "-q", "-m", "base")):
+        git(made, *words)
+    return made
+
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -92,6 +125,27 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_a_wrong_usage_is_told_what_is_wrong_what_was_found_and_what_to_do(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], folder: Path, typed: str, code: int, found: str, remedy: str
 ) -> None:
+    is_told(monkeypatch, capsys, folder, typed, code, found, remedy)
+
+
+@pytest.mark.parametrize(("typed", "code", "found", "remedy"), GATES, ids=[usage[0] for usage in GATES])
+def test_so_is_a_wrong_gate_and_its_tree_is_gone(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], repository: Path, typed: str, code: int, found: str, remedy: str
+) -> None:
+    is_told(monkeypatch, capsys, repository, typed, code, found, remedy)
+    assert git(repository, "worktree", "list").count("\n") == 0
+
+
+def test_a_gate_outside_of_a_repository_is_told_what_needs_none(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], folder: Path
+) -> None:
+    is_told(monkeypatch, capsys, folder, "gate main -- python work.py", 2, "not a git repository", "assay time --")
+
+
+def is_told(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], folder: Path, typed: str, code: int, found: str, remedy: str
+) -> None:
+    """Fails unless the command ends with the code, and only standard error says what was found and what to do."""
     monkeypatch.chdir(folder)
     monkeypatch.setenv("COLUMNS", "80")
     try:

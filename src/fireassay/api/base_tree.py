@@ -9,9 +9,11 @@ show it.  What is installed in place (`pip install -e`) is therefore put on PYTH
 
 from __future__ import annotations
 
+import difflib
 import json
 import os
 import shutil
+import signal
 import subprocess
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -23,6 +25,7 @@ from fireassay.api.checkout import CHECKOUT_TIMEOUT_S, CannotCheckOut, checked_o
 from fireassay.errors import EnvironmentLacks, WorkloadError, refuse
 
 MAX_LINES: Final = 15  # of what a failed setup printed
+MAX_SCRIPT: Final = 1_000_000  # bytes of a script that is searched
 ASK_S: Final = 30.0  # a Python for its packages
 VARIABLE: Final = "PYTHONPATH"
 # Prints the folders from which this Python imports, and the folders of which it holds a copy.
@@ -110,7 +113,8 @@ def _fetching(top: Path, name: str) -> str:
     if branch and remote in remotes:
         return f"Fetch it: git fetch {depth}{remote} +{branch}:refs/remotes/{name}"
     known = git(top, "for-each-ref", "--format=%(refname:short)").splitlines()
-    if near := [ref for ref in known if ref.rpartition("/")[2] == name.rpartition("/")[2]]:
+    near = [ref for ref in known if ref.rpartition("/")[2] == name.rpartition("/")[2]] or difflib.get_close_matches(name, known, n=1)
+    if near:
         return f"Did you mean {near[0]}?"
     return f"Fetch it: git fetch {depth}{remotes[0]} {name}" if remotes else "`git branch -a` lists the branches."
 
@@ -159,7 +163,7 @@ def _submodules(tree: Path, name: str) -> None:
 
 def _set_up(line: str, folder: Path, name: str) -> None:
     environment = {**os.environ, "PWD": str(folder)}
-    done = subprocess.run(
+    child = subprocess.Popen(
         ["/bin/sh", "-c", line],
         cwd=folder,
         env=environment,
@@ -168,17 +172,59 @@ def _set_up(line: str, folder: Path, name: str) -> None:
         stderr=subprocess.STDOUT,
         text=True,
         errors="replace",
-        check=False,
+        start_new_session=True,
     )
-    if done.returncode:
-        last = "".join(f"\n  {text}" for text in done.stdout.splitlines()[-MAX_LINES:])
-        raise WorkloadError(f"--setup in {name} ended with exit code {done.returncode}: {line}{last}")
+    try:
+        printed, _ = child.communicate()
+    except BaseException:  # stopped: no build goes on in the user's tree
+        with suppress(ProcessLookupError):
+            os.killpg(child.pid, signal.SIGKILL)
+        raise
+    if child.returncode:
+        last = "".join(f"\n  {text}" for text in printed.splitlines()[-MAX_LINES:])
+        raise WorkloadError(f"--setup in {name} ended with exit code {child.returncode}: {line}{last}")
 
 
 def only_here(words: Sequence[str], trees: Trees) -> list[str]:
     """The words of a command that are files of the change, and none of the base."""
     parts = [part for word in words for part in (word, word.partition("=")[2]) if part and not part.startswith("-")]
     return [part for part in parts if _in_tree(trees.change, part) and not (trees.base / part).exists()]
+
+
+def only_in_change(base: Base, trees: Trees, words: Sequence[str], outputs: Sequence[Path]) -> tuple[str, ...]:
+    """Files and folders that git does not know and that the base's tree lacks, from the working folder: one side would run without them.
+
+    Of what git is told to ignore only what the command or a script that it names mentions: the rest is caches and environments.
+    `outputs`: what this gate writes.
+    """
+    top = trees.base.parents[len(base.inside.parts) - 1] if base.inside.parts else trees.base
+    made = {path.resolve() for path in outputs}
+    mentioned = "\n".join((*words, *(_text(trees.change, word) for word in words)))
+    listed = [*_others(base.top), *(name for name in _others(base.top, "--ignored") if Path(name).name in mentioned)]
+    found = []
+    for name in listed:
+        path = base.top / name
+        output = any(one == path or path in one.parents or one in path.parents for one in made)
+        if not output and not (top / name).exists():
+            found.append(os.path.relpath(path, trees.change) + ("/" if name.endswith("/") else ""))
+    return tuple(found)
+
+
+def _others(top: Path, *which: str) -> list[str]:
+    """What git does not know, or is told to ignore; a folder of nothing else is one name, with a slash."""
+    with suppress(CannotCheckOut):
+        listed = git(top, "ls-files", "-z", "--others", "--exclude-standard", "--directory", "--no-empty-directory", *which)
+        return [name for name in listed.split("\0") if name]
+    return []
+
+
+def _text(folder: Path, word: str) -> str:
+    """What a script says, if the word names one of the folder."""
+    path = folder / word
+    with suppress(OSError, ValueError):
+        if _in_tree(folder, word) and path.is_file() and path.stat().st_size <= MAX_SCRIPT:
+            return path.read_text(errors="replace")
+    return ""
 
 
 def _in_tree(folder: Path, word: str) -> bool:

@@ -92,7 +92,7 @@ def _run(words: list[str], stop: process.Stop) -> int:
         if not isinstance(stop.__context__, BrokenPipeError):  # rich turns a broken pipe into exit 1, our FAIL
             raise
     except Exception as error:
-        code = _explain(error)
+        code = _explain(error, words)
     return code
 
 
@@ -203,27 +203,38 @@ def _unknown(word: str) -> int:
 FULL = (28, 122)  # ENOSPC, EDQUOT: whatever writes a file first finds it out
 
 
-def _explain(error: Exception) -> int:
+RESUMABLE = ("resume", "reproduce")  # besides the verbs that measure: `assay resume` goes on with their records
+
+
+def _explain(error: Exception, words: list[str]) -> int:
+    code, text = _explained(error)
+    if "`assay resume`" in text and _group(words) != "measure" and words[0] not in RESUMABLE:
+        from fireassay.record.files import RESUME
+
+        text = text.replace(RESUME, "run the same command again")
+    return (_say if code == 130 else _fail)(text, code)
+
+
+def _explained(error: Exception) -> tuple[int, str]:
+    """The exit code and the message. Prints where a defect is."""
     import tempfile
     from pathlib import Path
 
-    from fireassay.errors import AssayError, Interrupted
+    from fireassay.errors import AssayError
     from fireassay.record.secrets.redact import redact, secret_values
 
     secrets = secret_values(os.environ)
-    if isinstance(error, Interrupted):
-        return _say(redact(str(error), secrets), error.exit_code)
     if isinstance(error, AssayError):
-        return _fail(redact(str(error), secrets), error.exit_code)  # it may quote a line of a file
+        return error.exit_code, redact(str(error), secrets)  # it may quote a line of a file
     if isinstance(error, OSError) and error.errno in FULL:
         from fireassay.record.files import explain
 
         full = explain(error, Path(error.filename or tempfile.gettempdir()), "write")
-        return _fail(redact(str(full), secrets), full.exit_code)
+        return full.exit_code, redact(str(full), secrets)
     import traceback
 
     _on_stderr(redact("".join(traceback.format_exception(error)), secrets).removesuffix("\n"))
-    return _fail("this is a defect in assay; please report it with the lines above", DEFECT)
+    return DEFECT, "this is a defect in assay; please report it with the lines above"
 
 
 def _explain_stop(stop: process.Stop, words: list[str]) -> int:

@@ -21,7 +21,7 @@ import stat
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, Final
 
 from fireassay.errors import RecordError
 
@@ -143,6 +143,9 @@ def free_bytes(path: Path) -> int:
     return state.f_bavail * state.f_frsize
 
 
+RESUME: Final = "run `assay resume` on the record"  # what a verb without such a record says otherwise
+
+
 def explain(error: OSError, path: Path, doing: str) -> RecordError:
     """The error for a failed file operation, in one sentence: what failed, where, why, and what to do."""
     return RecordError(f"cannot {doing} {path}: {reason(error, path)}")
@@ -154,7 +157,7 @@ def reason(error: OSError, path: Path) -> str:
     if number in (errno.ENOSPC, errno.EDQUOT):
         what = "the disk is full" if number == errno.ENOSPC else "the disk quota is used up"
         return (
-            f"{what} ({free_bytes(path)} bytes free). Free some space and run `assay resume` on the record, "
+            f"{what} ({free_bytes(path)} bytes free). Free some space and {RESUME}, "
             "or choose another folder; what was already written stays readable."
         )
     if number in (errno.EACCES, errno.EPERM, errno.EROFS):

@@ -13,13 +13,14 @@ import os
 import platform
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from fireassay.clock import SystemClock
-from fireassay.errors import Problem, refuse_any
+from fireassay.errors import Problem, did_you_mean, refuse_any
 from fireassay.instruments.calls import command_starts
 from fireassay.launchers.support import base
 from fireassay.launchers.support.base import INTERFACES, Ending, Handle, Launcher, Request
@@ -36,6 +37,7 @@ from fireassay.spec.experiment import QUICK_S, Experiment
 from fireassay.units import NS_PER_S
 
 LINES = "trials.jsonl"  # in the launch's folder, until it is sealed
+MAX_COMPARED = 1000  # files of a folder, for a mistyped name
 NOT_COUNTED = ("OMP_NUM_THREADS", "TORCH_DISABLE_SHARE_RDZV_TCP_STORE", *INTERFACES)  # a timed command keeps the user's values
 
 
@@ -68,15 +70,21 @@ def _program(experiment: Experiment, folder: Path) -> list[Problem]:
     if path.is_file() and os.access(path, os.X_OK):
         return []
     if path.is_file():
-        found, remedy = f"{program!r}, which is not executable", f"chmod u+x {path}"
+        found, remedy = f"{program!r}, which is not executable", f"chmod u+x {program}"
     elif "/" in program and path.is_dir():
         found, remedy = f"{program!r}, which is a folder", f"Name the program in it: {path}/..."
     elif "/" in program:
-        found, remedy = f"{program!r}, which does not exist", f"The full path is {path}."
+        near = [str(Path(program).with_name(file.name)) for _, file in zip(range(MAX_COMPARED), _files(path.parent), strict=False)]
+        found, remedy = f"{program!r}, which does not exist", did_you_mean(program, near) or f"The full path is {path}."
     else:
         found = f"{program!r}, which is not on the PATH"
         remedy = "A file in this folder needs ./ before its name; a shell command line needs --shell."
     return [Problem("the command", found, "an executable program", remedy)]
+
+
+def _files(folder: Path) -> Iterator[Path]:
+    with suppress(OSError):
+        yield from folder.iterdir()
 
 
 class Rounds(Metered):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import subprocess
 from pathlib import Path
 from xml.etree import ElementTree
@@ -9,10 +10,12 @@ from xml.etree import ElementTree
 import pytest
 
 from fireassay import catalog, cli
+from fireassay.api.gating import Gate
 from fireassay.cli import main
 from fireassay.cli.support.verb import share
-from fireassay.cli.verbs.gate import MARGIN, _asked, _take_margin
+from fireassay.cli.verbs.gate import MARGIN, _asked, _repeated, _take_margin
 from fireassay.errors import SpecError
+from fireassay.record import files
 
 
 def git(folder: Path, *words: str) -> str:
@@ -66,6 +69,47 @@ def test_every_wrong_flag_is_named_at_once(capsys: pytest.CaptureFixture[str]) -
     assert [flag in shown for flag in ("--pairs: found 2", "--budget: found soon", "--primary: found speed")] == [True] * 3
     with pytest.raises(SpecError, match="a command after --"):
         _asked(parsed("main"))  # type: ignore[arg-type]
+
+
+def test_a_python_script_alone_is_a_training_on_one_worker(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "train.py").touch()
+    experiment, _ = _asked(parsed("main", "--", "train.py", "-x"))  # type: ignore[arg-type]
+    assert (experiment.workload.runner, experiment.factor.levels, experiment.workload.arguments) == ("training", (1,), ("-x",))
+    assert "as a command: python train.py" in capsys.readouterr().err
+    (tmp_path / "train.py").chmod(0o755)
+    assert _asked(parsed("main", "--", "./train.py"))[0].workload.runner == "command"  # type: ignore[arg-type]
+
+
+GIVEN = [
+    ("--margin", "3%", "--merge-base", "--setup", "make all", "--setup=-x", "--accept", "pass,inconclusive", "--budget", "9m"),
+    ("--workers", "2", "--root", "r s"),
+    ("--shell", "--primary", "trial_cpu_time"),
+]
+
+
+@pytest.mark.parametrize("words", GIVEN, ids=" ".join)
+def test_the_words_of_the_same_gate_ask_the_same(words: tuple[str, ...]) -> None:
+    before = parsed("main", *words, "--pairs", "7")
+    words_again = _repeated(before)  # type: ignore[arg-type]
+    after = parsed("main", *words_again)
+    assert "--pairs" not in words_again
+    assert {**vars(before), "pairs": None} == vars(after)
+
+
+def test_of_a_full_disk_a_gate_does_not_say_that_it_can_be_resumed(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], repository: Path
+) -> None:
+    def full(_: Gate) -> None:
+        raise files.explain(OSError(errno.ENOSPC, "full"), Path("records"), "write")
+
+    monkeypatch.setattr(Gate, "run", full)
+    assert main(["gate", "main", "--quiet", "--", "true"]) == 6
+    said = " ".join(capsys.readouterr().err.split())
+    assert "Free some space and run the same command again" in said
+    assert "resume" not in said
 
 
 @pytest.fixture

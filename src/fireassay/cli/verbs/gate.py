@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import shlex
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -11,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fireassay.catalog import load
+from fireassay.cli.support.again import flags
 from fireassay.cli.support.bar import bar
 from fireassay.cli.support.output import STDOUT, WRITERS, Output, add_formats, emit, write
 from fireassay.cli.support.states import accepted_states, add_accept
@@ -31,6 +33,8 @@ MARGIN = 0.05
 BUDGET = "5m"
 MIN_PAIRS = 3
 SHELL = "/bin/sh"
+SAME = "both hold the same files: a difference is the machine's"
+MAX_NAMED = 3  # untracked files
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -56,7 +60,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _run(arguments: argparse.Namespace) -> int:
-    from fireassay.api.base_tree import base_of, trees_of
+    from fireassay.api.base_tree import base_of, only_in_change, trees_of
     from fireassay.api.gating import Gate, prepared
 
     accepted = accepted_states(arguments.accept)
@@ -73,6 +77,10 @@ def _run(arguments: argparse.Namespace) -> int:
 
     told(_plan(arguments))
     with trees_of(base, arguments.setup, experiment.workload.script, told) as trees, _progress(quiet=arguments.quiet) as show:
+        workload, outputs = experiment.workload, (arguments.root, arguments.junit, arguments.markdown, arguments.output)
+        untracked = only_in_change(base, trees, (workload.script, *workload.arguments), [path for path in outputs if path is not None])
+        if line := _untracked(untracked) or (SAME if base.same else ""):
+            told(line)
         gate = Gate(
             base=base,
             trees=trees,
@@ -86,7 +94,7 @@ def _run(arguments: argparse.Namespace) -> int:
         )
         found = gate.run()
     is_accepted = found.check.state in accepted
-    _show(arguments, found, accepted=is_accepted)
+    _show(arguments, found, untracked, accepted=is_accepted)
     return 0 if is_accepted else found.exit_code
 
 
@@ -112,18 +120,28 @@ def _default_margin(arguments: argparse.Namespace) -> None:
 
 def _asked(arguments: argparse.Namespace) -> tuple[Experiment, Path]:
     """The experiment, and the folder in which it runs. Raises SpecError: every problem of the flags at once."""
-    flags = of_verb.flags_of("gate")
-    given = of_verb.given(arguments, flags)
-    if arguments.experiment is not None or any(item.name == "--workers" for item in given):
+    known = of_verb.flags_of("gate")
+    given = of_verb.given(arguments, known)
+    command = arguments.after_dashes
+    workers = next(item for item in known if item.name == "--workers")
+    if arguments.experiment is None and workers not in given and _is_training(command):
+        setattr(arguments, workers.attribute, "1")
+        given[workers] = "1"
+        say(f"{command[0]} is taken as a training on 1 worker (--workers); as a command: python {command[0]}", file=sys.stderr)
+    if arguments.experiment is not None or workers in given:
         from fireassay.spec.flags.experiment import experiment_from
 
-        return experiment_from(arguments, flags)
-    command = arguments.after_dashes
+        return experiment_from(arguments, known)
     if not command or not command[0].strip():
         fix = "\n  assay gate origin/main -- python work.py"
         raise refuse("assay gate", "no command", "a command after --, or an experiment file", fix, source="the command line")
     words = [SHELL, "-c", " ".join(command)] if arguments.shell else command
-    return _timing(words, name_from(_subject(command, shell=arguments.shell)), flags, given), Path()
+    return _timing(words, name_from(_subject(command, shell=arguments.shell)), known, given), Path()
+
+
+def _is_training(command: Sequence[str]) -> bool:
+    """True for a Python script that no shell would run: without an interpreter before it, it is meant as `assay run` takes it."""
+    return bool(command) and Path(command[0]).suffix == ".py" and not os.access(command[0], os.X_OK)
 
 
 def _subject(command: Sequence[str], *, shell: bool) -> str:
@@ -133,17 +151,17 @@ def _subject(command: Sequence[str], *, shell: bool) -> str:
     return scripts[0] if scripts else words[0]
 
 
-def _timing(words: Sequence[str], name: str, flags: Sequence[Any], given: Any) -> Experiment:
+def _timing(words: Sequence[str], name: str, known: Sequence[Any], given: Any) -> Experiment:
     from fireassay.api.timing import experiment
 
     sections: dict[str, Any] = {}
-    of_verb.put_defaults(sections, flags)
+    of_verb.put_defaults(sections, known)
     refuse_any(of_verb.put_all(sections, given), "the flags")
     sections.pop("factor", None)
     try:
         return experiment(words[0], words[1:], runner="command", name=name, sections=sections)
     except SpecError as error:
-        raise SpecError(tuple(of_verb.as_flag(problem, flags) for problem in error.problems), "the flags") from None
+        raise SpecError(tuple(of_verb.as_flag(problem, known) for problem in error.problems), "the flags") from None
 
 
 def _checked(arguments: argparse.Namespace) -> float:
@@ -199,13 +217,13 @@ def _progress(*, quiet: bool) -> Iterator[Callable[[RunProgress], None] | None]:
     yield None if quiet else line
 
 
-def _show(arguments: argparse.Namespace, found: Gated, *, accepted: bool) -> None:
+def _show(arguments: argparse.Namespace, found: Gated, untracked: Sequence[str], *, accepted: bool) -> None:
     from fireassay.reports.documents.check import render
     from fireassay.reports.pages.gate import page
 
     if arguments.markdown == STDOUT:
         arguments.form = "markdown"
-    shown = _measured(arguments, found, accepted=accepted)
+    shown = _measured(arguments, found, untracked, accepted=accepted)
     fresh = [str(path) for one in found.rounds[1:] for path in one.records]
     emit(Output(name="gate", page=lambda: page(shown), document=lambda: render(found.check, accepted=accepted, fresh=fresh)), arguments)
     if arguments.junit:
@@ -214,7 +232,8 @@ def _show(arguments: argparse.Namespace, found: Gated, *, accepted: bool) -> Non
         write(arguments.markdown, load(WRITERS, "markdown").write(page(shown)), append=True)
 
 
-def _measured(arguments: argparse.Namespace, found: Gated, *, accepted: bool) -> Measured:
+def _measured(arguments: argparse.Namespace, found: Gated, untracked: Sequence[str], *, accepted: bool) -> Measured:
+    from fireassay.api.gating import VARYING
     from fireassay.reports.pages.gate import Measured
 
     last = found.rounds[-1]
@@ -225,36 +244,42 @@ def _measured(arguments: argparse.Namespace, found: Gated, *, accepted: bool) ->
         seconds=sum(one.seconds for one in found.rounds),
         margin=found.margin,
         accepted=accepted,
-        trees=_trees(found, merge_base=arguments.merge_base),
+        trees=_trees(found, untracked, merge_base=arguments.merge_base),
         warnings=[*last.disturbed],
         records=[str(path) for path in last.records],
         more=shlex.join(["assay", "gate", arguments.base, *_repeated(arguments)]),
+        compare=shlex.join(
+            ["assay", "compare", *map(str, last.records), *(word for name in VARYING for word in ("--varying", name)), "--full"]
+        ),
         command=f" -- {shlex.join(arguments.after_dashes)}" if arguments.after_dashes else "",
     )
 
 
-def _trees(found: Gated, *, merge_base: bool) -> str:
+def _trees(found: Gated, untracked: Sequence[str], *, merge_base: bool) -> str:
     base = found.base
     parts = [
         f"{'merge base ' if merge_base else ''}{base.commit[:10]} against the working tree"
         + (" with its uncommitted changes" if base.dirty else "")
     ]
-    if base.same:
-        parts.append("both hold the same files: a difference is the machine's")
+    if line := _untracked(untracked):
+        parts.append(line)
+    elif base.same:
+        parts.append(SAME)
     if found.copied:
         parts.append(f"{', '.join(found.copied)} is installed as a copy: both may run it (pip install -e)")
     return "; ".join(parts)
 
 
+def _untracked(names: Sequence[str]) -> str:
+    """Files that git does not know, which the base's tree lacks: the two sides may do different work."""
+    more = f" and {len(names) - MAX_NAMED} more" if len(names) > MAX_NAMED else ""
+    return f"untracked, only in the working tree: {', '.join(names[:MAX_NAMED])}{more} (for both: --setup)" if names else ""
+
+
 def _repeated(arguments: argparse.Namespace) -> list[str]:
-    """The flags that say what is measured, of a command for the same gate."""
-    words = [arguments.experiment] if arguments.experiment else []
-    words += ["--margin", f"{100 * arguments.margin:g}%"]
-    words += ["--merge-base"] if arguments.merge_base else []
-    words += ["--shell"] if arguments.shell else []
-    for line in arguments.setup:
-        words += ["--setup", line]
-    return words
+    """The words that ask the same, without the number of pairs and without a metric that decides anyway."""
+    decided = ("--primary",) if arguments.primary == "trial_time" else ()
+    return [*([arguments.experiment] if arguments.experiment else []), *flags(VERB, arguments, leave=("--pairs", *decided))]
 
 
 VERB = Verb(

@@ -23,6 +23,7 @@ CONFIRMED: Final = {
     "undecided": ", remeasured once, which decides nothing",
 }
 MAX_DISTURBANCES: Final = 2
+WIDEST: Final = 0.5  # a margin that is worth proposing
 MUCH: Final = 20  # times the pairs made: so many more help nobody
 
 
@@ -39,6 +40,7 @@ class Measured:
     trees: str = ""  # what of the two trees is worth knowing
     warnings: Sequence[str] = ()
     records: Sequence[str] = ()  # of the series that decided: base, change
+    compare: str = ""  # the command that shows every number of the records
     more: str = ""  # the command of the same gate, up to its budget
     command: str = ""  # the words that end it
 
@@ -153,9 +155,8 @@ def _processor(check: Check) -> CheckRow | None:
 
 def _next(gate: Measured, row: CheckRow | None) -> Iterator[Next]:
     """What would decide; what explains a slowdown."""
-    if gate.check.state == "regression" and gate.records:
-        words = " ".join(gate.records)
-        yield Next(reason="see every number", command=f"assay compare {words} --varying code --full")
+    if gate.check.state == "regression" and gate.compare:
+        yield Next(reason="see every number", command=gate.compare)
     if gate.check.state != "inconclusive" or row is None or row.difference is None or not gate.more:
         return
     made, needed, cpu = gate.pairs[-1], row.launches_needed, _processor(gate.check)
@@ -168,5 +169,6 @@ def _next(gate: Measured, row: CheckRow | None) -> Iterator[Next]:
         reason = f"{needed} pairs would decide in 4 of 5 cases, about {left}"
         yield Next(reason=reason, command=f"{gate.more} --pairs {needed}{gate.command}")
     else:
-        wider = percent(smallest(row.difference), way="up")
-        yield Next(reason=f"more pairs do not help on this machine as it is: quiet it, or take a margin above {wider}")
+        wider = smallest(row.difference)
+        margin = f", or take a margin above {percent(wider, way='up')}" if wider < WIDEST else ""
+        yield Next(reason=f"more pairs do not help on this machine as it is: quiet it{margin}")
