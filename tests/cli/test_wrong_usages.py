@@ -87,7 +87,7 @@ GATES = [
     ("gate main --margin=-5% -- python work.py", 2, "-5% is not a share", "for example 0.05 or 5%"),
     ("gate main --margin 0 -- python work.py", 2, "0 is not a share", "for example 0.05 or 5%"),
     ("gate main --quiet -- pithon work.py", 2, "'pithon', which is not on the PATH", "--shell"),
-    ("gate main --quiet -- ./wrok.sh", 2, "'./wrok.sh', which does not exist", "Did you mean work.sh?"),
+    ("gate main --quiet -- ./wrok.sh", 2, "'./wrok.sh', which does not exist", "Did you mean ./work.sh?"),
     ("gate main -- wrok.py", 2, '"wrok.py", which does not exist', "Did you mean work.py?"),
     ("gate main --pairs 2 -- python work.py", 2, "--pairs: found 2", "3 to 1000: fewer cannot decide"),
     ("gate main --budget soon -- python work.py", 2, "--budget: found soon", "a time such as"),

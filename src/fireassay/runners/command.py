@@ -74,7 +74,8 @@ def _program(experiment: Experiment, folder: Path) -> list[Problem]:
     elif "/" in program and path.is_dir():
         found, remedy = f"{program!r}, which is a folder", f"Name the program in it: {path}/..."
     elif "/" in program:
-        near = [str(Path(program).with_name(file.name)) for _, file in zip(range(MAX_COMPARED), _files(path.parent), strict=False)]
+        above = program.rpartition("/")[0]  # kept as written: ./ makes it a file of this folder
+        near = [f"{above}/{file.name}" for _, file in zip(range(MAX_COMPARED), _files(path.parent), strict=False)]
         found, remedy = f"{program!r}, which does not exist", did_you_mean(program, near) or f"The full path is {path}."
     else:
         found = f"{program!r}, which is not on the PATH"
