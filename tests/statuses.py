@@ -17,6 +17,7 @@ from fireassay.frames.record_data import RecordData
 from fireassay.reports.build_view import build
 from fireassay.reports.page import Answer
 from fireassay.reports.pages.record import page
+from fireassay.reports.view import Again
 from fireassay.spec.experiment import Gates, Quality
 from fireassay.verdict.judge import judge
 from tests.answered import rows, scored
@@ -29,6 +30,7 @@ from tests.verdict.making import good
 
 PAGE: Final = Path(__file__).parents[1] / "docs" / "what-a-result-is-worth.md"
 BEGIN, END = "<!-- made by python -m tests.statuses -->\n", "<!-- end -->\n"
+FILES: Final = (("a.jsonl", "b.jsonl"),)
 RECORD: Final = "handmade-20261129T000000Z-5c07aa"
 
 Record = Callable[[Path], RecordData]
@@ -90,7 +92,8 @@ RECORDS: Final[Mapping[tuple[str, str], Record]] = {
 
 def answered(measured: RecordData) -> tuple[str, Answer]:
     """The status of a record, and what it says first."""
-    view = replace(build(measured, judge(measured)), record=RECORD)
+    again = Again(score=FILES if measured.experiment.workload.runner == "answers" else ())
+    view = replace(build(measured, judge(measured)), record=RECORD, again=again)
     made = page(view).answer
     assert made is not None
     return view.status, made

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 import shutil
@@ -78,6 +79,43 @@ def test_the_advice_of_a_stored_record_can_be_followed_wherever_it_lies(
     record = shutil.copytree(stored, Path(root) / stored.name)
     for step in steps(record):
         can_be_run(step, capsys)
+
+
+ANSWERS = {"a.jsonl": (30, 40, "{}"), "b.jsonl": (20, 40, "{}"), "c.jsonl": (30, 40, "It is {}.")}
+SCORED = [
+    ("a.jsonl b.jsonl --id id --reference gold", ["--margin", "--cluster"]),
+    ("a.jsonl x=b.jsonl --id id --reference gold --margin 0.01 --metric exact_match,f1", ["--cluster"]),
+    ("a.jsonl --reference gold --cluster passage", []),
+    ("c.jsonl --reference gold --extract whole", ["--extract"]),
+]
+
+
+@pytest.mark.parametrize(("typed", "flags"), SCORED, ids=[typed for typed, _ in SCORED])
+def test_what_a_score_advises_is_a_whole_command_that_scores_the_same_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], typed: str, flags: list[str]
+) -> None:
+    """It is run, and then advises something else."""
+    monkeypatch.chdir(tmp_path)
+    for name, (right, items, text) in ANSWERS.items():
+        said = [4 if number < right else 5 for number in range(items)]
+        rows = [{"id": number, "passage": number // 4, "gold": "4", "answer": text.format(each)} for number, each in enumerate(said)]
+        Path(name).write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    main(["score", *shlex.split(typed), "--quiet"])
+    commands = advised(capsys.readouterr().out)
+    added = [next(flag for flag in ("--extract", "--margin", "--cluster") if flag in command[-2:]) for command in commands]
+    assert added == flags
+    for command in commands:
+        assert not PLACEHOLDER.search(" ".join(command))
+        assert main([*command[1:], "--quiet"]) in (0, 1, 4)
+        assert command not in advised(capsys.readouterr().out)
+    Path("a.jsonl").unlink()
+    Path("c.jsonl").unlink()
+    assert [step.command for step in steps(resolve("latest", Path("records")))] in ([], [""])
+
+
+def advised(screen: str) -> list[list[str]]:
+    """The commands under `next`."""
+    return [shlex.split(line) for line in screen.replace("\\\n", " ").splitlines() if line.startswith("  assay ")]
 
 
 def test_without_its_script_no_record_is_said_to_be_repeatable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -20,6 +20,7 @@ from fireassay.record.lookup import resolve
 from fireassay.reports.view import Again
 from fireassay.runners.experiment.script import script_path
 from fireassay.spec.experiment import Experiment
+from fireassay.spec.flags.evaluate import score_words
 from fireassay.spec.plan import targets_of
 
 ROOT: Final = Path("records")  # where verbs look for a name unless --root says otherwise
@@ -30,7 +31,9 @@ ANSWERS_S: Final = 0.2  # a port of this machine answers or refuses at once
 def again(path: Path, measured: RecordData) -> Again:
     """What commands about the record need."""
     experiment = measured.experiment
-    return Again(record=_named(path), gone=_gone(experiment, measured), silent=_silent(experiment))
+    gone = _gone(experiment, measured)
+    score = score_words(experiment, folder_of(measured.manifest)) if measured.foreign is None and not gone else ()
+    return Again(record=_named(path), gone=gone, silent=_silent(experiment), score=score)
 
 
 def _named(path: Path) -> str:
@@ -43,6 +46,9 @@ def _named(path: Path) -> str:
 
 
 def _gone(experiment: Experiment, measured: RecordData) -> str:
+    if experiment.workload.runner == "answers" and experiment.evaluation is not None and measured.foreign is None:
+        folder = folder_of(measured.manifest)
+        return next((f"{one.path} is no longer there" for one in experiment.evaluation.answers if not (folder / one.path).exists()), "")
     if experiment.workload.runner not in OF_A_FILE:
         return ""
     file = script_path(experiment, folder_of(measured.manifest))

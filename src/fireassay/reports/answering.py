@@ -193,6 +193,14 @@ def remedies(view: View, severities: Iterable[str]) -> tuple[Next, ...]:
     return (Next(reason=groups[0].remedy),)
 
 
+def scored(view: View, *flag: str) -> str:
+    """The command that scores the record's answers again with this flag; empty if there is none."""
+    if not view.again.score:
+        return ""
+    files, *given = view.again.score
+    return shlex.join(["assay", "score", *files, *(word for words in given if words[0] != flag[0] for word in words), *flag])
+
+
 def runnable(view: View, step: Next) -> Next:
     """The step with a command only if the record's work can be done again; of an engine that has ended, says so."""
     if step.command.split(" ")[1:2] and step.command.split(" ")[1] in MEASURING:

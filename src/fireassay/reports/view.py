@@ -203,6 +203,7 @@ class Again:
 
     record: str = ""  # the words by which a verb finds it; empty: the end of its id
     gone: str = ""  # why its work cannot be done again: "train.py is no longer there"
+    score: tuple[tuple[str, ...], ...] = ()  # of answers: their files, then each flag with its value, for `assay score`
     silent: str = ""  # "nothing answers at http://localhost:8000"
 
 
@@ -471,6 +472,7 @@ class EvaluationRows:
     extractor: str = ""  # how answers were found in texts; empty: no task has texts, or it is not known
     independence: str = ""  # that items are taken as independent, and which field groups them; empty: their clusters were named
     unused: str = ""  # fields of the files that look like a grade or another answer, and what they say
+    grouping: str = ""  # the field that groups items which were taken as independent
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -46,7 +46,7 @@ def grouped(folder: Path, *, declared: bool = False) -> RecordData:
 def test_items_without_clusters_are_said_to_be_taken_as_independent_with_the_field_that_groups_them(tmp_path: Path) -> None:
     measured = grouped(tmp_path)
     (result,) = check_held(measured, {})
-    assert "; items taken as independent, though the field 'passage' puts them into 30 groups: --cluster passage" in result.sentence
+    assert "; items taken as independent, though the field 'passage' puts them into 30 groups" in result.sentence
     (finding,) = examine_grouped(measured, {})
     assert (finding.severity, finding.rule) == ("warning", "grouped_items")
     assert "the field 'passage' puts 300 items into 30 groups" in finding.evidence

@@ -74,6 +74,7 @@ def rows(measured: RecordData, labels: Mapping[str, str]) -> EvaluationRows:
         extractor=_extractor(measured),
         independence=_independence(measured),
         unused="; ".join(unused_words(measured)),
+        grouping=(_grouped(measured) or ("", ("", 0)))[1][0],
     )
 
 
@@ -95,15 +96,22 @@ def _chosen(name: str, shares: Mapping[str, float]) -> str:
 
 
 def _independence(measured: RecordData) -> str:
-    """ "taken as independent; field passage groups them: --cluster passage", of the task that most speaks against it."""
-    alone = [task for task in tasks(measured) if (name := deciding(measured, task)) and _alone(measured, task, name)]
-    grouped = next(((task, found) for task in alone if (found := grouping_of(measured, task)) is not None), None)
-    if grouped is None:
-        return "taken as independent" if alone else ""
-    task, (field, groups) = grouped
+    """ "taken as independent; field passage puts them into 30 groups", of the task that most speaks against it."""
+    found = _grouped(measured)
+    if found is None:
+        return "taken as independent" if _taken_alone(measured) else ""
+    task, (field, groups) = found
     where = f" of {task}" if len(tasks(measured)) > 1 else ""
-    flag = f": --cluster {field}" if measured.foreign is None and measured.experiment.serving is None else ""
-    return f"taken as independent; field {field}{where} puts them into {groups:,} groups{flag}"
+    return f"taken as independent; field {field}{where} puts them into {groups:,} groups"
+
+
+def _grouped(measured: RecordData) -> tuple[str, tuple[str, int]] | None:
+    """The first task whose items a field groups, the field, and the number of groups."""
+    return next(((task, found) for task in _taken_alone(measured) if (found := grouping_of(measured, task)) is not None), None)
+
+
+def _taken_alone(measured: RecordData) -> list[str]:
+    return [task for task in tasks(measured) if (name := deciding(measured, task)) and _alone(measured, task, name)]
 
 
 def _alone(measured: RecordData, task: str, metric: str) -> bool:

@@ -179,7 +179,6 @@ def independence(measured: RecordData, task: str, scores: ItemScores) -> str:
         return ""
     found = grouping_of(measured, task)
     though = f", though the field {found[0]!r} puts them into {found[1]:,} groups" if found is not None else ""
-    though += f": --cluster {found[0]}" if found is not None and measured.foreign is None else ""
     return f"items taken as independent{though}"
 
 

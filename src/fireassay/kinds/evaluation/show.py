@@ -6,6 +6,7 @@ An HTML page asks: held or not, how good, for whom, which items, and at what cos
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
@@ -39,6 +40,7 @@ BESIDE: Final = (NO_ANSWER.name, OUTPUT_THROUGHPUT.name, REQUEST_THROUGHPUT.name
 MAX_SCORES: Final = 3  # scores beside them in a narrow table
 MAX_CHANGES: Final = 3  # in a headline
 POINTS: Final = Scale(factor=100.0, after=" points")
+AGAIN_WITH: Final = re.compile(r"(score again) with (--extract \S+)")  # a remedy that is a flag of `assay score`
 MAX_NAMED: Final = 2  # other sides with the same decision
 MAX_REPORTED: Final = 60  # reported numbers that are shown
 MAX_TASKS: Final = 3  # named with their conditions; the rest is a number
@@ -112,7 +114,7 @@ def _in_points(row: HeldRow) -> str:
 
 def _unasked(view: View) -> str:
     """Which flag asks whether the change is acceptable."""
-    if view.status != "MEASURED" or not of(view).held:
+    if view.status != "MEASURED" or not of(view).held or _with_margin(view):
         return ""
     return f"no margin was given: is that acceptable? --margin{' 0.02' if all(row.share for row in of(view).held) else ''}"
 
@@ -140,6 +142,25 @@ def _low(row: HeldRow) -> float:
 
 
 def _next(view: View) -> tuple[Next, ...]:
+    """What decides; then, of answers that can be scored again, the groups that were taken as items."""
+    steps, field = tuple(_as_command(view, step) for step in _decisive(view)), of(view).grouping
+    command = answering.scored(view, "--cluster", field) if field and view.status != "INVALID" else ""
+    if not command:
+        return steps
+    grouped = Next(reason=f"if the items of one {field} share anything, take it as the unit", command=command)
+    return (*(step for step in steps if "--cluster" not in step.reason), grouped)
+
+
+def _as_command(view: View, step: Next) -> Next:
+    """A remedy that names a flag of `assay score` as the whole command."""
+    found = AGAIN_WITH.fullmatch(step.reason)
+    command = answering.scored(view, *found[2].split()) if found else ""
+    if found and command:
+        return Next(reason=found[1], command=command)
+    return Next(reason=f"{step.reason}; not possible from here: {view.again.gone}") if found and view.again.gone else step
+
+
+def _decisive(view: View) -> tuple[Next, ...]:
     """INVALID or FAIL: what the finding asks for, else the items that got worse.  Undecided: how many items would decide."""
     if view.status in ("INVALID", "FAIL") and (remedies := answering.remedies(view, ("invalid", "fail"))):
         return remedies
@@ -149,7 +170,15 @@ def _next(view: View) -> tuple[Next, ...]:
         return (Next(reason=f"{count(worst.items, 'items')} now, about {_rough(more)} decide with 80 % probability if {truth}"),)
     if view.status == "FAIL" and worst is not None and worst.worse:
         return (Next(reason=f"look at the {count(worst.worse, 'items')} that got worse of {worst.items:,}; the HTML page lists them"),)
+    if command := _with_margin(view):
+        return (Next(reason="no margin was given; to ask whether that is acceptable", command=command),)
     return answering.remedies(view, ("invalid", "fail", "warning"))
+
+
+def _with_margin(view: View) -> str:
+    """The command that asks whether a change of a share is acceptable, where nobody asked; empty if there is none."""
+    rows = of(view).held
+    return answering.scored(view, "--margin", "0.02") if view.status == "MEASURED" and rows and all(row.share for row in rows) else ""
 
 
 def _rough(number: int) -> str:

@@ -13,12 +13,13 @@ Every flag sets one key; all errors are reported at once, under the flags' names
 
 from __future__ import annotations
 
+import argparse
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from fireassay.clock import SystemClock
-from fireassay.errors import Problem
+from fireassay.errors import Problem, SpecError
 from fireassay.spec.flags import of_verb
 from fireassay.spec.flags.experiment import NAME_LENGTH
 from fireassay.spec.model import PRICE_SOURCE
@@ -26,7 +27,6 @@ from fireassay.spec.rules.evaluation import LOAD
 from fireassay.spec.sections.evaluation import answer_file
 
 if TYPE_CHECKING:
-    import argparse
     from collections.abc import Iterator, Sequence
 
     from fireassay.spec.experiment import Experiment
@@ -124,7 +124,7 @@ def score_experiment(namespace: argparse.Namespace) -> Experiment:
     """The experiment that the flags describe. Raises SpecError: every problem of the flags at once."""
     files = [answer_file(text, index) for index, text in enumerate(namespace.files)]
     data: dict[str, Any] = {
-        "name": "-vs-".join(file["name"] for file in files)[:NAME_LENGTH],
+        "name": _name([file["name"] for file in files]),
         "workload": {"runner": "answers", "work": "items"},
         "launches": {"per_configuration": 1},
         "gates": {"efficiency": "none"},
@@ -134,3 +134,41 @@ def score_experiment(namespace: argparse.Namespace) -> Experiment:
     if "quality" in data:
         data["quality"]["metric"] = next(iter(data["evaluation"].get("metrics") or ("exact_match",)))
     return of_verb.experiment_of(data, problems, lambda problem: of_verb.as_flag(problem, of_verb.flags_of(SCORE)))
+
+
+def _name(files: Sequence[str]) -> str:
+    return "-vs-".join(files)[:NAME_LENGTH]
+
+
+def score_words(experiment: Experiment, folder: Path) -> tuple[tuple[str, ...], ...]:
+    """The files and the flags by which `assay score` scores the same answers again; nothing if its flags cannot say all of it.
+
+    `folder`: where the files are; those of the working folder are written as they were given.
+    """
+    evaluation = experiment.evaluation
+    if experiment.workload.runner != "answers" or evaluation is None:
+        return ()
+    here = folder.resolve() == Path.cwd()
+    paths = [one.path if here else str(folder / one.path) for one in evaluation.answers]
+    named = zip(evaluation.answers, paths, strict=True)
+    files = tuple(path if answer_file(path, 0)["name"] == one.name else f"{one.name}={path}" for one, path in named)
+    usual = ("--name", _name([one.name for one in evaluation.answers]))
+    words = (files, *(flag for flag in of_verb.words_of(experiment, SCORE) if flag != usual))
+    return words if _asks(words) == _comparable(experiment, files) else ()
+
+
+def _asks(words: Sequence[Sequence[str]]) -> dict[str, Any] | None:
+    """What the words of `assay score` ask; None if they are refused, as for a file that is gone."""
+    parser = argparse.ArgumentParser(exit_on_error=False)
+    add_score_flags(parser)
+    namespace = parser.parse_args([word for each in words for word in each])
+    try:
+        return _comparable(score_experiment(namespace), namespace.files)
+    except SpecError:
+        return None
+
+
+def _comparable(experiment: Experiment, files: Sequence[str]) -> dict[str, Any]:
+    """What is scored and how it is judged; the answers as words of a command."""
+    data = experiment.model_dump(mode="json", include={"evaluation", "quality"})
+    return {**data, "evaluation": {**data["evaluation"], "answers": list(files)}}

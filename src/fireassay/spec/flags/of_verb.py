@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import date
 from functools import cache
@@ -111,6 +111,37 @@ def put_all(data: dict[str, Any], texts: Mapping[KeyFlag, Text]) -> list[Problem
         else:
             put(data, item.path, dict(parts) if item.key.type.startswith("table of") else parts)
     return problems
+
+
+def words_of(experiment: Experiment, verb: str) -> tuple[tuple[str, ...], ...]:
+    """The flags of a verb that say what the experiment says, each with its value; defaults only in the section that a flag makes."""
+    data = experiment.model_dump(mode="json")
+    return tuple(words for item in flags_of(verb) for words in _written(item, _value(data, item.path)))
+
+
+def _value(data: Any, path: str) -> Any:
+    for part in path.split("."):
+        data = data.get(part) if isinstance(data, Mapping) else None
+    return data
+
+
+def _written(item: KeyFlag, value: Any) -> Iterator[tuple[str, ...]]:
+    default = item.key.default if item.flag.default is None else item.flag.default
+    default = None if item.path.startswith("quality.") else default  # without a flag there is no such section
+    if value is None or value == (list(default) if isinstance(default, tuple) else default):
+        return
+    if isinstance(value, Mapping):
+        yield from ((item.name, f"{name}={_plain(one)}") for name, one in value.items())
+    elif isinstance(value, list) and item.flag.many:
+        yield from ((item.name, _plain(one)) for one in value)
+    elif isinstance(value, bool):
+        yield from [(item.name,)] if value != item.name.startswith("--no-") else []
+    else:
+        yield (item.name, ",".join(map(_plain, value)) if isinstance(value, list) else _plain(value))
+
+
+def _plain(value: Any) -> str:
+    return f"{value:.12g}" if isinstance(value, float) else str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def put_models(serving: dict[str, Any]) -> None:

@@ -67,5 +67,5 @@ def test_a_field_that_groups_items_is_said_on_the_first_screen(tmp_path: Path) -
     answer = page(build(measured, judge(measured))).answer
     assert answer is not None
     texts = {line.label: line.text for line in answer.lines}
-    assert texts["items"] == "taken as independent; field passage puts them into 20 groups: --cluster passage"
+    assert texts["items"] == "taken as independent; field passage puts them into 20 groups"
     assert texts["warnings"] == "none but what is said above"
