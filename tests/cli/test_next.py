@@ -11,16 +11,25 @@ from pathlib import Path
 
 import pytest
 
-from fireassay import catalog
+from fireassay import catalog, cli
 from fireassay.cli import main
 from fireassay.cli.support.judged import judge_and_show, judged
 from fireassay.cli.support.verb import Parser, Verb, add_common
 from fireassay.record.lookup import resolve
 from fireassay.reports.page import Next
+from fireassay.reports.pages import doctor
+from fireassay.reports.pages import gate as gate_page
 from fireassay.reports.pages.record import page
+from fireassay.verdict import fitness as verdict_fitness
+from fireassay.verdict.checking.types import RowState
+from tests.cli.verbs.test_check import stored
+from tests.importers.samples import vllm, write
+from tests.records.make import HERE
+from tests.reports.pages.test_gate import gate, row
 from tests.serving_made import seal
 from tests.statuses import BEGIN, PAGE, RECORDS, answered, table
 from tests.tiers import some
+from tests.verdict.sides import made
 
 pytestmark = pytest.mark.slow
 
@@ -116,6 +125,125 @@ def test_what_a_score_advises_is_a_whole_command_that_scores_the_same_files(
 def advised(screen: str) -> list[list[str]]:
     """The commands under `next`."""
     return [shlex.split(line) for line in screen.replace("\\\n", " ").splitlines() if line.startswith("  assay ")]
+
+
+def whole(step: Next) -> list[str]:
+    """The words of its command, which its verb takes; none of a sentence. Nothing of it is left to be filled in."""
+    assert not PLACEHOLDER.search(f"{step.reason} {step.command}"), step
+    if not step.command:
+        return []
+    assay, name, *words = shlex.split(step.command)
+    assert assay == "assay"
+    cli.parser(catalog.load("cli.verbs", name)).parse_args(words)  # exits if refused
+    return [name, *words]
+
+
+COMPARED = [
+    ("compare good worse", 3),
+    ("compare before after --primary step_time --varying code", 3),
+    ("compare before after --varying arguments", 4),
+    ("compare before after --varying arguments --varying code --history records", 4),
+    ("compare good --at workers=1 --at workers=2 --primary step_time", 0),
+    ("compare good --at workers=1 --at workers=2 --primary cost", 4),
+    ("check after --against before --margin 3% --primary wall_time", 3),
+    ("check after --against before --varying arguments --varying code --accept pass --root records", 4),
+    ("check worse --against good --at workers=2", 1),
+    ("check worse --against good --varying script --primary step_time", 1),
+]
+
+
+@pytest.mark.parametrize(("typed", "code"), COMPARED, ids=[typed for typed, _ in COMPARED])
+def test_what_a_comparison_advises_changes_something(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], typed: str, code: int
+) -> None:
+    """A command that reads records is run: it is not refused, keeps what was asked, and does not end where this one did."""
+    at(monkeypatch, tmp_path)
+    for name in ("good", "before", "after"):
+        shutil.copytree(HERE / name, Path("records") / name)
+    shutil.copytree(HERE / "worse_accuracy", Path("records") / "worse")
+    given = shlex.split(typed)
+    assert main(given) == code
+    for command in advised(capsys.readouterr().out):
+        words = whole(Next(reason="", command=shlex.join(command)))
+        assert [word for word in given if word.startswith("--primary") and word not in words] == []
+        if "--confirm" not in words and words[0] in ("compare", "check"):
+            assert main(words) not in (2, 3)
+            assert command not in advised(capsys.readouterr().out)
+
+
+def test_codes_that_cannot_be_measured_again_from_here_are_said_to_be(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The script of records made by hand is not that of this folder."""
+    at(monkeypatch, tmp_path)
+    base, new = (stored(made(10.0 + day / 20, day=day), Path("records")) for day in (1, 2))
+    for typed in (["check", new.name, "--against", base.name], ["compare", base.name, new.name, "--varying", "code"]):
+        assert main(typed) == 4
+        said = " ".join(capsys.readouterr().out.split())
+        assert "in turn; not possible from here: " in said
+        assert "--confirm" not in said
+
+
+PAIRS = {"regression": 1.08, "inconclusive": 1.02, "pass": 1.001, "improvement": 0.9}
+
+
+@pytest.mark.parametrize("state", PAIRS)
+@pytest.mark.parametrize("metric", ["trial_time", "trial_cpu_time"])
+def test_what_a_gate_advises_is_taken_by_its_verb(state: RowState, metric: str) -> None:
+    rows = (
+        row(PAIRS[state], state, spread=20.0, metric=metric, primary=True, decides=True, launches_needed=30),
+        row(1.08, "listed", metric="trial_cpu_time"),
+    )
+    compare = "assay compare a b --varying code --full"
+    answer = gate_page.page(gate(*rows, compare=compare)).answer
+    assert answer is not None
+    words = [whole(step) for step in answer.next]
+    assert (state in ("pass", "improvement")) == (not words)
+
+
+@pytest.mark.parametrize("fitness", ["fit", "noisy", "unfit", "unknown"])
+def test_what_an_examination_advises_is_taken_by_its_verb(fitness: str) -> None:
+    """With every remedy that its checks have."""
+    remedies = [*SENTENCES, *re.findall(r"give it more time: assay [^\"]+", Path(verdict_fitness.__file__).read_text())]
+    assert len(remedies) > 2
+    for again in ("assay doctor", "assay doctor client"):
+        for remedy in remedies:
+            checks = [{"name": "steal", "fitness": fitness, "evidence": "some", "mend": "" if fitness == "fit" else remedy}]
+            answer = doctor.page("a machine", "this machine", fitness, checks, again).answer
+            assert answer is not None
+            assert [bool(whole(step)) for step in answer.next] == ([] if fitness == "fit" else [True])
+
+
+SENTENCES = (verdict_fitness.QUIET, verdict_fitness.WRONG)
+CLAIM = '[claim]\ntext = "twice as fast"\nsource = "a page"\n[[number]]\nmetric = "speedup"\nvalue = 2.0\n'
+SCREENS = [
+    "simulate --workers 1,2 --step-time 1.0 --launches 3 --steps 5",
+    "audit claim.toml",
+    "audit good",
+    "audit worse",
+    "audit table.csv",
+    "rubric table.csv --deadline 5",
+    "rubric table.csv --predict 1000",
+    "import answers.json",
+]
+
+
+@pytest.mark.parametrize("typed", SCREENS)
+def test_no_screen_of_another_verb_leaves_a_word_to_be_filled_in(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], typed: str
+) -> None:
+    at(monkeypatch, tmp_path)
+    shutil.copytree(HERE / "good", Path("records") / "good")
+    shutil.copytree(HERE / "worse_accuracy", Path("records") / "worse")
+    Path("claim.toml").write_text(CLAIM)
+    Path("table.csv").write_text("workers,seconds\n1,100\n2,60\n4,40\n")
+    write(Path("answers.json"), vllm(failed={1}))
+    assert main(shlex.split(typed)) != 2
+    screen = capsys.readouterr().out
+    for command in advised(screen):
+        whole(Next(reason="", command=shlex.join(command)))
+    after = re.split(r"^next +", screen, flags=re.MULTILINE)[1:]
+    assert [text for text in after if PLACEHOLDER.search(re.split(r"\n(?! )", text)[0])] == []
 
 
 def test_without_its_script_no_record_is_said_to_be_repeatable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from fireassay.api.checkout import CannotCheckOut, checked_out, top_of
+from fireassay.api.checkout import CannotCheckOut, checked_out, git, top_of
 from fireassay.api.lookup import find, folders_of, pasted
 from fireassay.api.sides import Watch, comparable, refuse_itself, side, sides, unwatched
 from fireassay.api.trust import refuse_foreign
@@ -66,6 +66,19 @@ def code_of(measured: RecordData, place: Place) -> Path:
         except CannotConfirm as error:
             why = why or str(error)
     raise CannotConfirm(why)
+
+
+def why_not(baseline: RecordData, record: RecordData, place: Place) -> str:
+    """Why both codes cannot be measured again from here; empty if they can, as far as is seen without a checkout."""
+    try:
+        folder = code_of(record, place)
+        if place.baseline is not None:
+            _same_script(baseline, place.baseline, "--baseline-folder")
+        else:
+            git(top_of(folder), "cat-file", "-e", f"{_clean_commit(baseline)}^{{commit}}")
+    except FAILURES as error:
+        return reason_of(error)
+    return ""
 
 
 @contextmanager
@@ -161,6 +174,7 @@ class Checked:
     check: Check
     record: Path
     fresh: Sequence[Path] = ()
+    cannot: str = ""  # why an open result cannot be measured again here
 
     @property
     def exit_code(self) -> int:
@@ -212,7 +226,9 @@ class Checking:
         else:
             result, baseline = self._along(past, record, left_out=len(earlier) - len(past))
         result, fresh = self._confirmed(result, baseline, record, path)
-        return Checked(check=result, record=path, fresh=fresh)
+        is_open = baseline is not None and result.state == "inconclusive" and not fresh
+        cannot = why_not(baseline.measured, record.measured, self.code) if baseline is not None and is_open else ""
+        return Checked(check=result, record=path, fresh=fresh, cannot=cannot)
 
     def _path(self, folders: Sequence[Path]) -> Path:
         if self.record is not None or self.against is not None:

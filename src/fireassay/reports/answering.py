@@ -6,7 +6,7 @@ import math
 import re
 import shlex
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Final
 
 from fireassay.estimates.estimate import Estimate
@@ -16,6 +16,17 @@ from fireassay.reports.page import Chart, Line, Mark, Next, Number, Section, Sum
 from fireassay.reports.view import Column, View
 from fireassay.reports.words import DIMENSION_TITLES, STATUS_WORDS, WHOLE
 from fireassay.verdict.types import WORST_FIRST, Status, rule_words
+
+
+@dataclass(frozen=True, kw_only=True)
+class Asked:
+    """How a comparison was asked on the command line, for commands that ask again."""
+
+    flags: tuple[str, ...] = ()  # those given, of the verb itself
+    compare: tuple[str, ...] = ()  # of these, those that `assay compare` has
+    cannot: str = ""  # why both codes cannot be measured again from here
+    more: str = ""  # the command that measures the only record again, up to a number of launches
+
 
 TONES: Final[dict[str, Tone]] = {
     "PASS": "good",

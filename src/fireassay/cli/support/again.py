@@ -9,6 +9,7 @@ from typing import Any, Final
 from fireassay.cli.support.output import add_formats
 from fireassay.cli.support.verb import Parser, Verb, add_common, share
 
+OF_COMPARE: Final = ("--varying", "--primary", "--at", "--root", "--history", "--day-to-day", "--force")  # `compare` and `check` have them
 OF_OUTPUT: Final = ("--junit", "--markdown", "--show", "--push", "--trust")  # what a command to be read and run need not repeat
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
 from fireassay.catalog import load
+from fireassay.cli.support.again import OF_COMPARE, flags
 from fireassay.cli.support.bar import bar
 from fireassay.cli.support.output import STDOUT, TERMINAL, WRITERS, Output, add_formats, emit, plain_stdout, shown, write
 from fireassay.cli.support.states import accepted_states, add_accept
@@ -132,6 +133,7 @@ def _checking(arguments: argparse.Namespace) -> Checking:
 
 
 def _show_result(arguments: argparse.Namespace, checked: Checked, named: Sequence[str], *, accepted: bool) -> None:
+    from fireassay.reports.answering import Asked
     from fireassay.reports.documents.check import render
     from fireassay.reports.pages.check import page
 
@@ -142,7 +144,12 @@ def _show_result(arguments: argparse.Namespace, checked: Checked, named: Sequenc
     if arguments.show:
         _show_history(arguments, check, where)
     fresh = [str(path) for path in checked.fresh]
-    emit(Output(name="check", page=lambda: page(check, named), document=lambda: render(check, accepted=accepted, fresh=fresh)), arguments)
+    given = flags(VERB, arguments, leave=("--against", "--confirm"))
+    asked = Asked(flags=tuple(given), compare=tuple(flags(VERB, arguments, only=OF_COMPARE)), cannot=checked.cannot)
+    emit(
+        Output(name="check", page=lambda: page(check, named, asked), document=lambda: render(check, accepted=accepted, fresh=fresh)),
+        arguments,
+    )
     for path in checked.fresh:
         say(f"record: {path}", file=where)
     if accepted and check.state != "pass":
@@ -150,7 +157,7 @@ def _show_result(arguments: argparse.Namespace, checked: Checked, named: Sequenc
     if arguments.junit:
         write(arguments.junit, load(WRITERS, "junit").write(page(check)))
     if arguments.markdown not in (None, STDOUT):
-        write(arguments.markdown, load(WRITERS, "markdown").write(page(check, named)), append=True)
+        write(arguments.markdown, load(WRITERS, "markdown").write(page(check, named, asked)), append=True)
 
 
 def _show_history(arguments: argparse.Namespace, result: Check, where: TextIO) -> None:

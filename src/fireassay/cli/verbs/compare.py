@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import argparse
 import sys
+from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+from fireassay.cli.support.again import OF_COMPARE, flags
 from fireassay.cli.support.bar import bar
 from fireassay.cli.support.output import Output, add_formats, emit
 from fireassay.cli.support.verb import A_RECORD, Verb, add_days, add_root
-from fireassay.printable import say
+from fireassay.printable import say, shell_word
 from fireassay.record.lookup import resolve
 
 if TYPE_CHECKING:
+    from fireassay.api.comparison import Compared
+    from fireassay.reports.answering import Asked
     from fireassay.verdict.comparison.types import Comparison
 
 
@@ -66,13 +71,34 @@ def _run(arguments: argparse.Namespace) -> int:
     comparison, by_quality = found.comparison, found.by_quality
     named = [lookup.pasted(text, arguments.root) for text in arguments.records]
     emit(
-        Output(name="comparison", page=lambda: page(found.view, named, by_quality=by_quality), document=lambda: render(comparison)),
+        Output(
+            name="comparison",
+            page=lambda: page(found.view, named, by_quality=by_quality, asked=_asked(arguments, found)),
+            document=lambda: render(comparison),
+        ),
         arguments,
     )
     if by_quality and comparison.quality:
         states = ", ".join(f"{label} {state.lower().replace('_', ' ')}" for label, state in comparison.quality.items())
         say(f"quality decides, not the speed: {states}", file=sys.stderr)
     return exit_code(comparison, by_quality=by_quality)
+
+
+def _asked(arguments: argparse.Namespace, found: Compared) -> Asked:
+    """The flags as given, and whether what they ask for more of can be measured from here."""
+    from fireassay.api.again import again
+    from fireassay.api.checking import Place, why_not
+    from fireassay.reports.answering import Asked
+
+    one_load = ("--at",) if len(arguments.at) > 1 else ()  # `check` takes one
+    asked = Asked(flags=tuple(flags(VERB, arguments)), compare=tuple(flags(VERB, arguments, leave=one_load, only=OF_COMPARE)))
+    first, *others = (side.measured for side in found.sides)
+    if len(arguments.records) == 2:
+        return replace(asked, cannot=why_not(first, others[0], Place(folder=None, baseline=None, here=Path.cwd())))
+    lacks = again(resolve(arguments.records[0], arguments.root), first)
+    if len(arguments.records) > 2 or lacks.gone or lacks.silent or first.foreign is not None or first.kind.judges_quality:
+        return asked
+    return replace(asked, more=f"assay {'load' if first.kind.sends_requests else 'run'} {shell_word(lacks.record)}")
 
 
 def exit_code(comparison: Comparison, *, by_quality: bool = False) -> int:

@@ -13,6 +13,7 @@ from typing import Final
 from fireassay.estimates.estimate import Estimate, Value
 from fireassay.estimates.format import count, limit_text, show
 from fireassay.reports.answering import (
+    Asked,
     brief_sections,
     change_estimate,
     change_tile,
@@ -42,6 +43,7 @@ from fireassay.reports.page import (
     heads,
     notes,
 )
+from fireassay.reports.pages.comparison_answer import in_turn
 from fireassay.reports.pages.comparison_view import effect
 from fireassay.stats.comparing.comparison import Difference
 from fireassay.units import FRACTION
@@ -58,6 +60,7 @@ TONES: Final[dict[str, Tone]] = {
     "nothing_measured": "bad",
     "not_comparable": "void",
 }
+ANYHOW: Final = Asked()
 CONFIRMATIONS: Final[dict[Confirmation, str]] = {
     "not needed": "",
     "unconfirmed": "Not confirmed by fresh launches in turn.",
@@ -79,7 +82,7 @@ OUTCOMES: Final[dict[str, Outcome]] = {
 }
 
 
-def answer(check: Check, records: Sequence[str] = ()) -> Answer:
+def answer(check: Check, records: Sequence[str] = (), asked: Asked = ANYHOW) -> Answer:
     """State, the row that decides it, and what follows; `records` name the baseline and the record in a command."""
     forced = f"{EXPLORATORY} " if check.exploratory else ""
     tone = TONES.get(check.state, "open")
@@ -89,7 +92,7 @@ def answer(check: Check, records: Sequence[str] = ()) -> Answer:
         evidence=" ".join(filter(None, (CONFIRMATIONS[check.confirmation], *_suspicion(check), *_others(check), *_days(check)))),
         tiles=tuple(map(_tile, _told(check)[:MAX_TILES])),
         lines=tuple(_lines(check)),
-        next=tuple(_next(check, records)),
+        next=tuple(_next(check, records, asked)),
         record="" if check.state == "pass" else f"{_basis(check)}; --full shows every metric",
     )
 
@@ -230,27 +233,28 @@ def _basis(check: Check) -> str:
     return f"{check.record}{f' against {check.baseline}' if check.baseline else ''}{based}"
 
 
-def _next(check: Check, records: Sequence[str]) -> Iterator[Next]:
+def _next(check: Check, records: Sequence[str], asked: Asked) -> Iterator[Next]:
     if len(records) != 2 or check.exploratory:
         return
     baseline, record = records
+    code = () if "--varying" in asked.flags else ("--varying", "code")  # as it is by default
     if check.refused:
         fields = [mismatch.field for mismatch in check.refused if mismatch.override]
         if 0 < len(fields) == len(check.refused) <= 4:
             flags = [word for field in fields for word in ("--varying", field)]
-            words = ("assay", "check", record, "--against", baseline, "--varying", "code", *flags)
+            words = ("assay", "check", record, "--against", baseline, *asked.flags, *code, *flags)
             yield Next(
                 reason="measure under the baseline's conditions; if the difference is intended, say so", command=shell_command(*words)
             )
     elif check.state == "regression":
-        words = ("assay", "compare", baseline, record, "--varying", "code", "--full")
+        words = ("assay", "compare", baseline, record, *asked.compare, *code, "--full")
         yield Next(reason="see what explains it", command=shell_command(*words))
     elif check.state == "inconclusive" and check.design in BETWEEN and check.confirmation == "not needed":
-        words = ("assay", "check", record, "--against", baseline, "--confirm", "always")
-        yield Next(reason="decide it here: both measured again, in turn", command=shell_command(*words))
+        words = ("assay", "check", record, "--against", baseline, *asked.flags, "--confirm", "always")
+        yield in_turn("decide it here: both measured again, in turn", words, asked)
 
 
-def page(check: Check, records: Sequence[str] = ()) -> Page:
+def page(check: Check, records: Sequence[str] = (), asked: Asked = ANYHOW) -> Page:
     """The page of a check; `records` name the baseline and the record in a command."""
     summary = {"state": check.state, "record": check.record, "baseline": check.baseline, "sentence": check.sentence}
     return Page(
@@ -258,7 +262,7 @@ def page(check: Check, records: Sequence[str] = ()) -> Page:
         mark=Mark(word=f"{mark_of(check)}{check.state.replace('_', ' ')}", tone=TONES.get(check.state, "open")),
         lead=check.sentence,
         sections=(*brief(check), *_sections(check)),
-        answer=answer(check, records),
+        answer=answer(check, records, asked),
         properties={"verb": "check", **summary},
         cases=tuple(_cases(check)),
     )

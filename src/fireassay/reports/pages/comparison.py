@@ -10,17 +10,19 @@ from typing import Final
 
 from fireassay.estimates.format import count
 from fireassay.metrics.serving.latency import TPOT_P50
+from fireassay.reports.answering import Asked
 from fireassay.reports.charts.comparison import forest, forest_in_cells
 from fireassay.reports.page import Blocks, Bullet, Bullets, Cell, Head, Mark, Number, Page, Section, Table, Tone, Words, heads, notes
 from fireassay.reports.pages import comparison_answer as answers
 from fireassay.reports.pages.comparison_view import ChangeRow, ComparisonView, MismatchRow
 from fireassay.reports.pages.comparison_view import flips_table as of_flips
 
+ANYHOW: Final = Asked()
 STATES: Final[dict[str, Tone]] = {"compared": "good", "exploratory": "open", "incomparable": "bad", "nothing_measured": "bad"}
 STANDINGS: Final[dict[str, Tone]] = {"refuses": "bad", "forced": "open", "studied": "good", "noted": "absent", "context": "plain"}
 
 
-def page(view: ComparisonView, records: Sequence[str] = (), *, by_quality: bool = False) -> Page:
+def page(view: ComparisonView, records: Sequence[str] = (), *, by_quality: bool = False, asked: Asked = ANYHOW) -> Page:
     """The page of a comparison; `records` name the records in a command, `by_quality`: only quality decides."""
     return Page(
         title=answers.title(view),
@@ -28,7 +30,7 @@ def page(view: ComparisonView, records: Sequence[str] = (), *, by_quality: bool 
         lead=view.sentence,
         about=(f"Studied: {', '.join(view.varying)}.",) if view.varying else (),
         sections=(*answers.brief(view, records), *sections(view)),
-        answer=answers.answer(view, records, by_quality=by_quality),
+        answer=answers.answer(view, records, by_quality=by_quality, asked=asked),
         footer=(*footer(view), "A comparison is made from the records alone and can be made again at any time."),
     )
 

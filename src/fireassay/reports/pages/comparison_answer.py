@@ -13,6 +13,7 @@ from typing import Final
 from fireassay.estimates.format import count, reading
 from fireassay.reports.answering import (
     DECIDES,
+    Asked,
     brief_sections,
     change_tile,
     in_percent,
@@ -31,6 +32,7 @@ from fireassay.units import FRACTION
 from fireassay.verdict.comparison.phrases import EXPLORATORY, UNKNOWN, apart_text, days_text
 from fireassay.verdict.comparison.phrases import shortened as middle_cut
 
+ANYHOW: Final = Asked()
 EXPLAINING: Final = 5  # metrics below the deciding one
 MAX_SIDES: Final = 12
 MAX_TILES: Final = 4
@@ -52,10 +54,10 @@ def title(view: ComparisonView) -> str:
     return f"{', '.join(others)} over {base}"
 
 
-def answer(view: ComparisonView, records: Sequence[str] = (), *, by_quality: bool = False) -> Answer:
+def answer(view: ComparisonView, records: Sequence[str] = (), *, by_quality: bool = False, asked: Asked = ANYHOW) -> Answer:
     """Status, change, evidence and next; `records` are the words that name the records in a command, `by_quality`: only quality decides."""
     if view.state == "incomparable":
-        return _refused(view, records)
+        return _refused(view, records, asked)
     rows = _decisive(view)
     return Answer(
         mark=_mark(view, rows, by_quality=by_quality),
@@ -63,7 +65,7 @@ def answer(view: ComparisonView, records: Sequence[str] = (), *, by_quality: boo
         evidence=_evidence(rows),
         tiles=tiles(view),
         lines=tuple(_lines(view)),
-        next=() if view.exploratory else tuple(_next(rows, records)),
+        next=() if view.exploratory else tuple(_next(rows, records, asked)),
         record=_record(view, rows, records),
     )
 
@@ -245,7 +247,7 @@ def _quality(view: ComparisonView) -> Iterator[Line]:
             )
 
 
-def _next(rows: Sequence[ChangeRow], records: Sequence[str]) -> Iterator[Next]:
+def _next(rows: Sequence[ChangeRow], records: Sequence[str], asked: Asked) -> Iterator[Next]:
     """How to decide: both again, interleaved; else more launches."""
     undecided = next((row for row in rows if row.change.outcome == "inconclusive"), None)
     if undecided is None:
@@ -253,12 +255,23 @@ def _next(rows: Sequence[ChangeRow], records: Sequence[str]) -> Iterator[Next]:
     occasion, needed = undecided.change.occasion, undecided.change.launches_needed
     if occasion is not None and occasion.way_on and len(records) == 2 and "(assay check " in occasion.way_on:
         blocks = ("--rounds", str(needed)) if needed and needed > 5 else ()
-        words = ("assay", "check", records[1], "--against", records[0], "--confirm", "always", *blocks)
-        yield Next(reason="measure both again, in turn", command=shell_command(*words))
+        words = ("assay", "check", records[1], "--against", records[0], *asked.compare, "--confirm", "always", *blocks)
+        yield in_turn("measure both again, in turn", words, asked)
     elif occasion is not None and occasion.way_on:
         yield Next(reason=occasion.way_on)
+    elif undecided.needed and asked.more:
+        yield Next(reason=f"measure again: {undecided.needed}", command=f"{asked.more} --launches {needed}")
     elif undecided.needed:
         yield Next(reason=f"measure again with more launches: {undecided.needed}")
+
+
+def in_turn(reason: str, words: Sequence[str], asked: Asked) -> Next:
+    """The step that measures both codes again; a sentence where that is not possible from here."""
+    return (
+        Next(reason=f"{reason}; not possible from here: {asked.cannot}")
+        if asked.cannot
+        else Next(reason=reason, command=shell_command(*words))
+    )
 
 
 def _record(view: ComparisonView, rows: Sequence[ChangeRow], records: Sequence[str]) -> str:
@@ -271,14 +284,14 @@ def _record(view: ComparisonView, rows: Sequence[ChangeRow], records: Sequence[s
 # ---- a refusal -------------------------------------------------------------------------------------------------------
 
 
-def _refused(view: ComparisonView, records: Sequence[str]) -> Answer:
+def _refused(view: ComparisonView, records: Sequence[str], asked: Asked) -> Answer:
     rows = _refusing(view)
     final = next((row for row in rows if not row.override), None)  # no flag overrides it
     told = _more_than(view, rows) if final is None else INADMISSIBLE if final.field == "verdict.status" else final.why
     return Answer(
         mark=Mark(word="not comparable", tone="void"),
         headline=told,
-        next=(_allow(rows, records or view.sides),) if final is None else (),
+        next=(_allow(rows, records or view.sides, asked),) if final is None else (),
         record=f"{', '.join(records or view.sides)}; nothing is compared; --full shows every difference",
     )
 
@@ -311,15 +324,15 @@ def _values(row: MismatchRow, names: Sequence[str]) -> str:
     return "; ".join(f"{name} {value}" for name, value in zip(names, values, strict=True))
 
 
-def _allow(rows: Sequence[MismatchRow], records: Sequence[str]) -> Next:
+def _allow(rows: Sequence[MismatchRow], records: Sequence[str], asked: Asked) -> Next:
     """The command that declares what differs as studied."""
     if len(rows) > MAX_FLAGS:
         return Next(
             reason="measure both under the same conditions; to compare anyway, marked EXPLORATORY",
-            command=shell_command("assay", "compare", *records, "--force"),
+            command=shell_command("assay", "compare", *records, *asked.flags, "--force"),
         )
     flags = [word for row in rows for word in ("--varying", row.field)]
     return Next(
         reason="measure both under the same conditions; if the difference is what is studied, say so",
-        command=shell_command("assay", "compare", *records, *flags),
+        command=shell_command("assay", "compare", *records, *asked.flags, *flags),
     )
