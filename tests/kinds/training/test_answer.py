@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import math
+import statistics
 from dataclasses import replace
 from functools import cache
 from typing import Any
 
+import numpy as np
 import pytest
+from scipy.stats import t
 
+from fireassay.estimates.format import duration
+from fireassay.kinds.training import deciding
 from fireassay.kinds.training.answer import answer, brief
 from fireassay.reports.answering import standing, timed
 from fireassay.reports.build_view import build
@@ -203,6 +209,43 @@ def test_the_name_of_a_score_stays_as_it_is_written() -> None:
     assert "Accuracy is held at every worker count." in answer(viewed(good(levels=(1, 2)))).evidence
     named = replace(view, quality_metric="val_Top1", vector=viewed(good(levels=(1, 2))).vector)
     assert "val_Top1 is held at every worker count." in answer(named).evidence
+
+
+def test_so_many_launches_decide_with_eighty_per_cent_and_take_as_long_as_those_of_the_record() -> None:
+    """Launches whose log speedup has the distance and the spread of the record, drawn 4,000 times; half as many decide less often."""
+    view = viewed(good(levels=(1, 2), efficiency={2: 0.7055}))
+    assert view.status == "INCONCLUSIVE"
+    speedup, column = view.estimate("speedup", "workers=2"), view.columns[1]
+    assert speedup is not None
+    launches = deciding.needed(view, column)
+    assert 5 < launches <= deciding.MAX_LAUNCHES
+    values = [math.log(value) for value in speedup.launch_values]
+    centre, spread = math.log(speedup.value), statistics.stdev(values)
+    drawn = np.random.default_rng(7).normal(centre, spread, size=(4_000, launches))
+    assert 0.77 < decide(drawn, math.log(1.4)) < 0.87
+    assert decide(drawn[:, : launches // 2], math.log(1.4)) < 0.6
+    (step,) = answer(view).next
+    seconds = launches * sum(statistics.median(row.wall_s for row in view.launches if row.workers == workers) for workers in (1, 2))
+    assert (
+        step.reason
+        == f"{launches} launches each decide on 2 workers with 80 %, if speed and spread are as here (about {duration(seconds)})"
+    )
+    assert step.command.endswith(f"--workers 1,2 --launches {launches}")
+
+
+def decide(drawn: Any, limit: float) -> float:
+    """The share of rows whose 95 % t interval excludes the limit."""
+    size = drawn.shape[1]
+    half = t.ppf(0.975, size - 1) * drawn.std(axis=1, ddof=1) / math.sqrt(size)
+    return float(np.mean(np.abs(drawn.mean(axis=1) - limit) > half))
+
+
+@pytest.mark.parametrize(("spread", "distance"), [(0.05, 0.05), (0.10, 0.05), (0.2, 0.08)])
+def test_the_chance_of_a_decision_holds_over_spreads(spread: float, distance: float) -> None:
+    launches = deciding.fewest(spread, distance, 0.95)
+    drawn = np.random.default_rng(11).normal(distance, spread, size=(4_000, launches))
+    assert 0.77 < decide(drawn, 0.0) < 0.9, "of few launches some more than it takes: the quantiles are those of Student t"
+    assert deciding.fewest(spread, 0.0, 0.95) == deciding.MAX_COUNTED + 1
 
 
 def test_noise_is_named_only_where_efficiency_is_undecided() -> None:

@@ -7,14 +7,13 @@ faster, and a line per other dimension that was asked for.  A wrong result shows
 from __future__ import annotations
 
 import math
-import statistics
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
 from fireassay.estimates.estimate import Estimate
 from fireassay.estimates.format import count, given, show, with_interval
-from fireassay.kinds.training import quick
+from fireassay.kinds.training import deciding, quick
 from fireassay.kinds.training.why import base_of, slow_rank, studied, why
 from fireassay.metrics.cost import COST, COST_PER_ITEM
 from fireassay.metrics.metric import ALL
@@ -33,9 +32,6 @@ from fireassay.verdict.types import HOLDS, WORST_FIRST, Status
 MARKS_PAGE: Final = "docs/how-to/mark-your-script.md"
 TIMES: Final = (STEP_TIME.name, WALL_TIME.name)
 PRICES: Final = (COST_PER_ITEM.name, COST.name)
-T_QUANTILE: Final = 2.1  # of Student t at 95 % with some twenty launches
-USUAL_LAUNCHES: Final = 10
-MAX_LAUNCHES: Final = 30  # that are advised to decide; with more noise than that, quieten the machine first
 LAYER_HEADS: Final = {"ledger": "samples", "gradient": "gradient, one step", "hashes": "replicas", "trajectory": "losses"}
 TITLES: Final = {
     SPEEDUP.name: "speedup",
@@ -125,20 +121,15 @@ def _times(view: View, column: Column) -> str:
     return f"{column.label} {'are' if column.workers > 1 else 'is'} {show(speedup).full} times as fast as {base_of(view).workers}"
 
 
-def _edges(view: View, column: Column) -> tuple[tuple[float, str], ...]:
-    """The speedups that decide, and what they are: the base's, and that of the efficiency gate."""
-    gate = view.efficiency_gate
-    of_gate = () if gate is None else ((gate * column.workers / base_of(view).workers, f"the gate of {given(100 * gate)} % efficiency"),)
-    return ((1.0, ""), *of_gate)
-
-
 def _limits(view: View, column: Column) -> str:
     """Which limits lie inside the interval of the speedup: what is undecided."""
     speedup = view.estimate(SPEEDUP.name, column.key)
     if speedup is None or not math.isfinite(speedup.low):
         return ""
     inside = [
-        f"{text} ({given(round(edge, 2))})" if text else "1" for edge, text in _edges(view, column) if speedup.low <= edge <= speedup.high
+        f"{text} ({given(round(edge, 2))})" if text else "1"
+        for edge, text in deciding.edges(view, column)
+        if speedup.low <= edge <= speedup.high
     ]
     return f"{' and '.join(inside)} {'lie' if len(inside) > 1 else 'lies'} inside" if inside else ""
 
@@ -405,54 +396,12 @@ def _next(view: View) -> tuple[Next, ...]:
         return (Next(reason=reason, command=f"assay run {record} --quality-metric {scores[0]}"),)
     if open_ := _others(view, "open"):
         levels = ",".join(str(column.workers) for column in (base_of(view), *open_))
-        if examples := _only_examples(view, open_):
+        if examples := deciding.only_examples(view, open_):
             reason = f"decide on {_numbers(open_)}: score about {examples:,} held-out examples; launches of the same ones cannot"
             return (Next(reason=reason),)
-        launches, why = _launches_to_decide(view, open_)
-        return (Next(reason=f"decide on {_numbers(open_)}{why}", command=f"assay run {record} --workers {levels} --launches {launches}"),)
+        launches, reason = deciding.launches(view, open_, _numbers(open_))
+        return (Next(reason=reason, command=f"assay run {record} --workers {levels} --launches {launches}"),)
     return _explain(view, record)
-
-
-def _only_examples(view: View, open_: Sequence[Column]) -> int:
-    """The held-out examples that decide, if nothing but quality is open and more launches cannot decide it; else 0."""
-    keys = {column.key for column in open_}
-    gates = [gate for gate in view.gates if gate.configuration in keys and gate.status == "INCONCLUSIVE"]
-    several = all(gate.examples_needed and not gate.launches_needed for gate in gates)
-    return max((gate.examples_needed or 0 for gate in gates), default=0) if several else 0
-
-
-def _launches_to_decide(view: View, open_: Sequence[Column]) -> tuple[int, str]:
-    """How many launches decide, and why: as many as quality takes, but no more than pay where the machine's noise is the cause."""
-    usual = max(2 * answering.timed(view), USUAL_LAUNCHES)
-    keys = {column.key for column in open_}
-    quality = max((gate.launches_needed or 0 for gate in view.gates if gate.configuration in keys), default=0)
-    noise = max((_needed(view, column) for column in open_), default=0)
-    if noise > max(MAX_LAUNCHES, quality):
-        first = f": quieten the machine first, then fewer decide than the {noise:,} launches that its noise seen here takes"
-        return max(quality, usual), first
-    if quality > max(usual, noise):
-        return quality, f": {view.quality_metric} takes {quality:,} launches, or more held-out examples"
-    return max(noise, usual), " with as many launches as the noise seen here needs" if noise else " with more launches"
-
-
-def _needed(view: View, column: Column) -> int:
-    """Launches after which an interval as wide as the spread seen here would leave the gate; 0 if that is not what is undecided.
-
-    The spread s of the log efficiency over blocks, and d, the distance of its logarithm from the gate: t s / sqrt(n) < d.
-    """
-    efficiency = view.estimate("efficiency", column.key)
-    open_ = any(row.gate == "efficiency" and row.configuration == column.key and row.status == "INCONCLUSIVE" for row in view.gates)
-    if (
-        not open_
-        or efficiency is None
-        or view.efficiency_gate is None
-        or len(efficiency.launch_values) < 2
-        or min(efficiency.launch_values) <= 0.0
-    ):
-        return 0
-    spread = statistics.stdev(map(math.log, efficiency.launch_values))
-    distance = abs(math.log(efficiency.value / view.efficiency_gate))
-    return math.ceil((T_QUANTILE * spread / distance) ** 2) if distance else MAX_LAUNCHES + 1
 
 
 def _explain(view: View, record: str) -> tuple[Next, ...]:
