@@ -98,6 +98,30 @@ def test_gradients_of_later_steps_are_kept_as_norms_and_a_few_elements() -> None
 
 
 @pytest.mark.torch
+@pytest.mark.parametrize(("order", "said_scale"), [("clip first", True), ("unscale first", False), ("no scaler", False)])
+def test_clipping_of_scaled_gradients_is_told_with_the_factor(order: str, said_scale: bool) -> None:
+    import torch
+
+    p, sink = recorder()
+    model, scaler = network(), torch.amp.GradScaler("cpu", init_scale=1024.0, enabled=order != "no scaler")
+    original = torch.amp.GradScaler.step
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.02)
+    p.watch(model)
+    for _ in p.steps(range(4)):
+        optimizer.zero_grad()
+        scaler.scale(model(torch.ones(4, 3)).square().mean()).backward()
+        if order == "unscale first":
+            scaler.unscale_(optimizer)
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 0.25)
+        scaler.step(optimizer)
+        scaler.update()
+    p.close()
+    assert {value for _, value in said(sink, "clip_scale")} == ({1024.0} if said_scale else set())
+    assert len(said(sink, "clip_norm")) == len([0, *chosen(3, 4)])
+    assert torch.amp.GradScaler.step is original
+
+
+@pytest.mark.torch
 def test_the_clipping_is_told_with_the_norm_that_it_found() -> None:
     p, sink = recorder()
     model, norms = network(), {}

@@ -48,6 +48,7 @@ FAULTS = {
     "stops": ("parameters_stop_changing", "warning", EVERY_LEVEL),
     "evaluation mode left on+dropout": ("evaluation_mode_left_on", "warning", EVERY_LEVEL),
     "evaluation mode left on+dropout+sliced+next": ("evaluation_mode_left_on", "warning", EVERY_LEVEL),
+    "clipped while scaled": ("clipped_while_scaled", "warning", EVERY_LEVEL),
     "reduced every pass": ("reduced_every_pass", "note", SEVERAL),
     "small buckets": ("small_buckets", "note", SEVERAL),
 }
@@ -63,11 +64,14 @@ RIGHT = (
     "local sgd",
     "averaged under no_sync",
     "validated+dropout",
+    "clipped after unscaling",
+    "clipped by a scaled limit",
 )
 KNOWN = ("parallelism_recognised", "nondeterministic_within_rounding")
 AUDITED = (
     "batch_statistics",
     "changing_batches",
+    "clipped_scaled",
     "distinct_work",
     "evaluation_mode",
     "fresh_gradients",

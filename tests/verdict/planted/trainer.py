@@ -114,11 +114,20 @@ def backward(called: Any, x: Any, y: Any) -> None:
     for some, right in zip(x.chunk(parts), y.chunk(parts), strict=True):
         scores = called(some) * OUTSIDE if "part outside" in WHAT else called(some)
         weights = (right == 0) + 0.1 if "weighed by each rank's mean" in WHAT else torch.ones(len(right))
-        ((cross_entropy(scores, right, reduction="none") * weights).sum() / weights.sum() / parts).backward()
+        SCALER.scale((cross_entropy(scores, right, reduction="none") * weights).sum() / weights.sum() / parts).backward()
     if "clipped on one rank" in WHAT and ODD:
         nn.utils.clip_grad_norm_(called.parameters(), 0.1)
 
 
+def clip(model: Any, optimizer: Any) -> None:
+    """Before or after a scaler has removed its factor."""
+    if "clipped after unscaling" in WHAT:
+        SCALER.unscale_(optimizer)
+    nn.utils.clip_grad_norm_(model.parameters(), 0.05 * (SCALER.get_scale() if "clipped by a scaled limit" in WHAT else 1.0))
+
+
+SCALED = {"clipped while scaled", "clipped after unscaling", "clipped by a scaled limit"}
+SCALER = torch.amp.GradScaler("cpu", enabled=bool(WHAT & SCALED))
 OUTSIDE = nn.Parameter(torch.ones(2))  # trained, and not wrapped
 
 
@@ -149,7 +158,10 @@ def main() -> None:
             if "stops" in WHAT and step >= 6:
                 optimizer.param_groups[0]["lr"] = 0.0
             if not ("skipped on one rank" in WHAT and ODD and step % 5 == 3):
-                optimizer.step()
+                if WHAT & SCALED:
+                    clip(model, optimizer)
+                SCALER.step(optimizer)
+                SCALER.update()
             step += 1
             if WHAT & {"local sgd", "averaged under no_sync"} and step % 5 == 0:
                 average(plain)

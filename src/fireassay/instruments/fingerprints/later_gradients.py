@@ -8,6 +8,7 @@ from the launch's seed, so they are equal on all ranks and in all launches of a 
 | `mode` | modules in training mode; text: train or eval, and the exceptions | fingerprints |
 | `optimizer_settings` | learning rate and other numbers of every parameter group | fingerprints |
 | `clip_norm`, `clip_limit` | of every call of torch's clipping since the last step: the norm before clipping and the limit | fingerprints |
+| `clip_scale` | of a GradScaler, where the gradients were clipped before it had divided them by its factor: that factor | fingerprints |
 | gradients | norm and up to 16 elements of each parameter, as the optimizer got them | gradients |
 
 `first_gradients` records the first step's gradients in full.
@@ -60,17 +61,19 @@ def _chosen(seed: int, step: int) -> int:
 class LaterSteps:
     """Waits, in chosen steps, for an optimizer that trains the model."""
 
-    def __init__(self, torch: Any, model: Any, seed: int, examine: Callable[[Any, list[Clip]], None]) -> None:
-        """`examine(optimizer, clips)` is called just before the optimizer steps."""
+    def __init__(self, torch: Any, model: Any, seed: int, examine: Callable[[Any, list[Clip], float | None], None]) -> None:
+        """`examine(optimizer, clips, scale)` is called just before the optimizer steps; `scale`: of gradients that were clipped while scaled."""
         self.next = NEVER  # the next chosen step
         self.gradients_since: int | None = None  # the step of the first gradients; later ones are recorded too
         self._seed, self._examine = seed, examine
         self.armed = True
         self._clips: list[Clip] = []
+        self._scale: float | None = None
         self._watch = OptimizerWatch(torch, model)
         self._compiling = getattr(torch.compiler, "is_dynamo_compiling", torch.compiler.is_compiling)  # saves a call
         self._watch.watch_steps(self._stepping)
         self._watch.watch_calls(torch.nn.utils.clip_grad, "_clip_grads_with_norm_", self._clipping)
+        self._watch.watch_calls(torch.amp.GradScaler, "step", self._unscaling)
 
     def leave(self) -> None:
         """Remove all hooks."""
@@ -80,7 +83,7 @@ class LaterSteps:
     def arm(self) -> None:
         """A chosen step begins."""
         self.armed, self.next = True, NEVER
-        self._clips = []
+        self._clips, self._scale = [], None
 
     def examined(self, step: int) -> None:
         """The current step was sampled."""
@@ -90,8 +93,16 @@ class LaterSteps:
     def _stepping(self, optimizer: Any, _: Any, __: Any) -> None:
         if self._compiling() or not self.armed or not self._watch.trained_by(optimizer):
             return
-        clips, self._clips = self._clips, []
-        self._examine(optimizer, clips)
+        clips, scale, self._clips, self._scale = self._clips, self._scale, [], None
+        self._examine(optimizer, clips, scale)
+
+    def _unscaling(self, scaler: Any, optimizer: Any, *_: Any, **__: Any) -> None:
+        """A scaler is about to step: gradients that it still has to divide were clipped by a limit for divided ones."""
+        if not self.armed or not self._clips or not scaler.is_enabled() or not self._watch.trained_by(optimizer):
+            return
+        state = getattr(scaler, "_per_optimizer_states", {}).get(id(optimizer)) or {}
+        divided = getattr(state.get("stage"), "name", "READY") != "READY"
+        self._scale = None if divided else float(scaler.get_scale())
 
     def _clipping(self, parameters: Any, max_norm: Any = None, total_norm: Any = None, *_: Any, **__: Any) -> None:
         if not self.armed or len(self._clips) >= CLIPS or hasattr(total_norm, "to_local"):
@@ -100,7 +111,7 @@ class LaterSteps:
             self._clips.append((float(total_norm), float(max_norm)))
 
 
-def wait_for(model: Any, seed: int, examine: Callable[[Any, list[Clip]], None]) -> LaterSteps | None:
+def wait_for(model: Any, seed: int, examine: Callable[[Any, list[Clip], float | None], None]) -> LaterSteps | None:
     """Start waiting; None without torch."""
     torch = sys.modules.get("torch")
     return None if torch is None or not hasattr(torch, "optim") else LaterSteps(torch, model, seed, examine)

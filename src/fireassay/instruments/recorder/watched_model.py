@@ -167,7 +167,7 @@ class WatchedModel:
         later.arm()
 
     @shielded
-    def _examine_step(self, optimizer: Any, clips: list[later_gradients.Clip]) -> None:
+    def _examine_step(self, optimizer: Any, clips: list[later_gradients.Clip], scale: float | None) -> None:
         """Record the current step's training inputs, just before the optimizer steps."""
         later, watch = self.later_steps, self.current
         if later is None or watch is None:
@@ -176,13 +176,18 @@ class WatchedModel:
         self._recorder.expect_work()
         with self._recorder.set_aside_hashing():
             try:
-                self._record_later(later, watch, optimizer, clips)
+                self._record_later(later, watch, optimizer, clips, scale)
             except Exception as error:
                 self._leave_later_steps()
                 say(f"later steps are not compared between ranks: {type(error).__name__}: {error}")
 
     def _record_later(
-        self, later: later_gradients.LaterSteps, watch: model_hash.Watch, optimizer: Any, clips: list[later_gradients.Clip]
+        self,
+        later: later_gradients.LaterSteps,
+        watch: model_hash.Watch,
+        optimizer: Any,
+        clips: list[later_gradients.Clip],
+        scale: float | None,
     ) -> None:
         training, mode = later_gradients.mode_of(watch.model)
         self._recorder.append("fingerprints", (*self._key, "mode", training, mode))
@@ -190,6 +195,8 @@ class WatchedModel:
         for norm, limit in clips:
             self._fingerprint("clip_norm", value=norm)
             self._fingerprint("clip_limit", value=limit)
+        if scale is not None:
+            self._fingerprint("clip_scale", value=scale)
         if self._asks_sending:
             self._asks_sending = False
             if (sent := batch_statistics.broadcast(watch.model)) is not None:

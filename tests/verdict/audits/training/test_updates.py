@@ -75,6 +75,21 @@ def test_old_gradients_in_every_step_are_told(old: list[float | str], right: lis
     assert rules(record(old_gradients=old), "fresh_gradients") == right
 
 
+@pytest.mark.parametrize(
+    ("norms", "limit", "right"),
+    [
+        ([6e4, 5e4, 5e4], 1.0, [("clipped_while_scaled", "warning")]),
+        ([0.6, 0.6, 5e4], 1.0, [("clipped_while_scaled", "warning")]),
+        ([0.6, 0.6, 0.6], 1.0, []),  # nothing was clipped
+        ([9e4, 9e4, 9e4], 65536.0, []),  # the limit is scaled as well
+    ],
+)
+def test_clipping_of_scaled_gradients_is_told(norms: list[float | str], limit: float, right: list[tuple[str, str]]) -> None:
+    made = record(clip_norm=norms, clip_limit=[limit] * 3, clip_scale=[65536.0] * 3)
+    assert rules(made, "clipped_scaled") == right
+    assert rules(record(clip_norm=norms, clip_limit=[limit] * 3), "clipped_scaled") == []
+
+
 @pytest.mark.parametrize(("size", "right"), [(4, []), (8, [("one_batch_again_and_again", "note")])])
 def test_one_batch_again_and_again_is_told_if_there_are_more(size: int, right: list[tuple[str, str]]) -> None:
     """Four rows of a data set of four are all of it, in every step."""

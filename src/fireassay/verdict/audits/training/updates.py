@@ -1,5 +1,7 @@
 """Does the training train: in training mode, every layer, from fresh gradients and changing batches, to its end?
 
+A GradScaler's factor is removed before gradients are clipped.
+
 These faults leave one worker's training and that of several alike, so no comparison shows them.
 """
 
@@ -25,6 +27,7 @@ MIN_STEPS: Final = 4
 EARLY: Final = 4  # the last of the steps whose batches are held against each other
 DIGITS: Final = 8  # of a parameter's hash
 MANY: Final = 3  # parameters named
+SCALED_LIMIT: Final = 100.0  # a limit of more than this part of a scaler's factor was multiplied by it
 
 
 def _of(measured: RecordData, name: str, what: str) -> list[pl.DataFrame]:
@@ -158,6 +161,45 @@ def examine_fresh(measured: RecordData, _: Results) -> Iterator[Finding]:
                 )
                 yield Finding("gradients_never_cleared", "warning", name, evidence, "call optimizer.zero_grad() once per step")
                 break
+
+
+@AUDITS.add(
+    "clipped_scaled", "Are gradients clipped after a GradScaler has divided them by its factor?", title="clipping of scaled gradients"
+)
+def examine_clipped_scaled(measured: RecordData, _: Results) -> Iterator[Finding]:
+    """A warning per configuration that clips gradients by `clip_grad_norm_` before `scaler.unscale_`, in the checked steps.
+
+    The scaler divides them later, so that an update is smaller by its factor than the limit says. A limit of at least a hundredth of the
+    factor was multiplied by it, and is no fault. Cannot tell: steps in which the norm stayed below the limit; clipping by value or by hand.
+    """
+    for name in measured.configurations:
+        for scales in _of(measured, name, "clip_scale"):
+            launch = scales["launch"][0]
+            for step, norm, limit, scale in _clipped(measured, launch, scales):
+                if norm > limit and limit * SCALED_LIMIT < scale:
+                    evidence = (
+                        f"in step {step} of launch {launch} clip_grad_norm_ clipped gradients to {limit:.4g} that a GradScaler had multiplied by "
+                        f"{scale:,.0f} and divides only afterwards: their norm was {norm / scale:.3g}, and {limit / scale:.1e} is left of it"
+                    )
+                    yield Finding(
+                        "clipped_while_scaled", "warning", name, evidence, "call scaler.unscale_(optimizer) before clip_grad_norm_"
+                    )
+                    break
+            else:
+                continue
+            break
+
+
+def _clipped(measured: RecordData, launch: int, scales: pl.DataFrame) -> Iterator[tuple[int, float, float, float]]:
+    """(step, norm, limit, scale) of the first clipping of each checked step."""
+    rows = measured.table("fingerprints").filter((pl.col("launch") == launch) & (pl.col("rank") == 0))
+    norms, limits = (
+        dict(rows.filter(pl.col("what") == what).unique("step", keep="first", maintain_order=True).select("step", "value").iter_rows())
+        for what in ("clip_norm", "clip_limit")
+    )
+    for step, scale in scales.select("step", "value").iter_rows():
+        if step in norms and step in limits:
+            yield step, norms[step], limits[step], scale
 
 
 @AUDITS.add("changing_batches", "Does every step train on another batch?", title="one batch again and again")
