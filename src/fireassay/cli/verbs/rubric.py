@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 from fireassay.cli.support.output import Output, add_formats, emit
 from fireassay.cli.support.verb import Verb
-from fireassay.errors import Problem, refuse_any
+from fireassay.errors import Problem, SpecError, refuse, refuse_any
 
 if TYPE_CHECKING:
-    from fireassay.spec.timings import Stated
+    from fireassay.spec.timings import Stated, Timings
     from fireassay.verdict.claims.rubric_types import Limits, Rubric
 
 DESCRIPTION = """\
@@ -88,15 +88,28 @@ def _run(arguments: argparse.Namespace) -> int:
 def judge_table(table: Path, arguments: argparse.Namespace) -> int:
     """Judge a table as its flags say, and show it; returns the exit code."""
     from fireassay.reports.pages.rubric import page
-    from fireassay.spec.timings import read_timings, with_tolerance
+    from fireassay.spec.timings import with_tolerance
     from fireassay.verdict.claims.rubric import rubric
 
     limits, requested, predict_at = _limits(arguments)
-    timings = with_tolerance(read_timings(table, asked=requested), arguments.tolerance)
+    timings = with_tolerance(_read(table, requested), arguments.tolerance)
     result = rubric(timings, limits, predict_at=predict_at)
     emit(Output(name="rubric", page=lambda: page(result, table.name), document=lambda: _json(result)), arguments)
     refused = result.predicted is not None and result.predicted.speedup is None
     return 1 if refused or result.recommended is None else 0
+
+
+def _read(table: Path, requested: Stated) -> Timings:
+    """The table. Raises SpecError: it is invalid, or another tool's output, which is then named."""
+    from fireassay.importers.support.printed import of_a_tool
+    from fireassay.spec.timings import read_timings
+
+    try:
+        return read_timings(table, asked=requested)
+    except SpecError:
+        if (told := of_a_tool(table)) is None:
+            raise
+        raise refuse(str(table), *told) from None
 
 
 def flag_of_a_table(arguments: argparse.Namespace) -> str:

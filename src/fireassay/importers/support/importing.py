@@ -22,6 +22,7 @@ from fireassay.errors import RecordError, SpecError, refuse
 from fireassay.importers import nccl_tests
 from fireassay.importers.support.base import UNSAID, Foreign, Imported, Load, RequestRow, discard, first, record_name
 from fireassay.importers.support.documents import Place, Words, head, opened, refuse_links
+from fireassay.importers.support.printed import printed
 from fireassay.record import files
 from fireassay.record import folder as record_folder
 from fireassay.record.batch_writer import BatchWriter
@@ -132,7 +133,7 @@ def _files_in(folder: Path) -> list[Path]:
 def _the_one(matching: Sequence[Foreign], tools: Mapping[str, Foreign], path: Path) -> Foreign:
     if len(matching) == 1:
         return matching[0]
-    if not matching and (told := _printed(path)):
+    if not matching and (told := printed(path)):
         raise refuse(str(path), *told, source="the imported file")
     known = [f"{candidate.title} ({candidate.files})" for candidate in tools.values()]
     harnesses: Mapping[str, Any] = catalog.load_all(HARNESSES)
@@ -143,24 +144,6 @@ def _the_one(matching: Sequence[Foreign], tools: Mapping[str, Foreign], path: Pa
     found = f"results of {titles}" if matching else "no results of a known load generator or harness"
     fix = f"Name the tool: --tool {' or --tool '.join(names)}."
     raise refuse(str(path), found, allowed, fix, source="the imported file")
-
-
-# What a tool prints -> what it is, and how that tool saves a file.
-PRINTED: Final = {
-    "Serving Benchmark Result =": (
-        "what vllm bench serve (or sglang.bench_serving) prints",
-        "the file that it saves",
-        "Run it again with --save-result --save-detailed, and import the JSON; sglang.bench_serving: --output-file FILE --output-details.",
-    ),
-    "LLM Metrics": ("what AIPerf prints", "profile_export.jsonl of its artifact folder", "Import the file from --artifact-dir."),
-    "Benchmarks Stats": ("what guidellm prints", "benchmarks.json", "Run it again with --output-path benchmarks.json."),
-}
-
-
-def _printed(path: Path) -> tuple[str, str, str] | None:
-    """(found, allowed, fix) of a tool's printed results, which are no file that it saves."""
-    beginning = "" if path.is_dir() else head(path)
-    return next((told for mark, told in PRINTED.items() if mark in beginning), None)
 
 
 def _digests(foreign: Foreign, chosen: Sequence[Path]) -> dict[str, str]:

@@ -1,0 +1,89 @@
+"""Is a file what a tool prints or exports for people, and which of its files should be given instead?
+
+Console output has rounded numbers and no requests, so it is refused by the tool's name. Cannot tell: output from which the titles were cut.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+from fireassay import catalog
+from fireassay.importers import nccl_tests
+from fireassay.importers.support.documents import head
+from fireassay.printable import shell_word
+
+Told = tuple[str, str, str]  # what was found, what is allowed, what to do
+LONGEST: Final = 1 << 20  # characters that are searched: logs may come first
+_COLOUR: Final = re.compile(r"\x1b\[[0-9;]*m")
+_CSV: Final = "Run it again with --export-csv FILE.csv, then: assay audit FILE.csv --use seconds=mean. Or measure with: assay time -- COMMAND."
+_GUIDELLM: Final = ("what guidellm prints", "benchmarks.json", "Run it again with --output-path benchmarks.json.")
+_GENAI_BENCH: Final = (
+    "what genai-bench shows",
+    "the folder of the experiment, or a run's JSON in it",
+    "Import the folder that it names at its end.",
+)
+_AIPERF: Final = (
+    "what AIPerf prints",
+    "profile_export.jsonl of its artifact folder, or profile_export_aiperf.json",
+    "Import the file from --artifact-dir.",
+)
+# All of these in the text -> what it is, and how that tool saves a file.
+PRINTED: Final[Mapping[tuple[str, ...], Told]] = {
+    ("Serving Benchmark Result =",): (
+        "what vllm bench serve (or sglang.bench_serving) prints",
+        "the file that it saves",
+        "Run it again with --save-result --save-detailed, and import the JSON; sglang.bench_serving: --output-file FILE --output-details.",
+    ),
+    ("NVIDIA GenAI-Perf", "LLM Metrics"): (
+        "what GenAI-Perf prints",
+        "a file of AIPerf, which replaces it",
+        "Run it again with aiperf profile, and import profile_export.jsonl from its artifact folder.",
+    ),
+    ("AIPerf", "LLM Metrics"): _AIPERF,
+    ("Metric,avg,min,max,p99", "Request Latency (ms)"): _AIPERF,
+    ("Metric,avg,min,max,p99", "Time to First Token (ms)"): _AIPERF,
+    ("Benchmarks Stats:",): _GUIDELLM,
+    ("Benchmarks Info:", "Requests Made"): _GUIDELLM,
+    ("Run Summary Info", "Benchmark"): _GUIDELLM,
+    ("Request Latency Statistics (Completed Requests)",): _GUIDELLM,
+    ("Server Throughput Statistics (",): _GUIDELLM,
+    ("Input Latency vs Input Throughput of Server",): _GENAI_BENCH,
+    ("Output Latency vs Output Throughput of Server",): _GENAI_BENCH,
+    ("Time (mean ± σ):", "Range (min … max):"): ("what hyperfine prints", "a table with a row for each command", _CSV),
+    ('"results"', '"command"', '"stddev"', '"times"'): ("what hyperfine saves as JSON", "a table with a row for each command", _CSV),
+    ("command,mean,stddev,median,user,system,min,max",): (
+        "what hyperfine saves as CSV",
+        "a table whose column of times is named",
+        "Say which it is: assay audit FILE --use seconds=mean, with the number of workers in each command (--workers 2).",
+    ),
+    ("|Tasks|Version|", "|n-shot|"): (
+        "what lm-evaluation-harness prints",
+        "the folder that it writes",
+        "Run it again with --output_path FOLDER --log_samples, and import the folder.",
+    ),
+}
+
+
+def printed(path: Path) -> Told | None:
+    """(found, allowed, fix) of a tool's printed results, which are no file that it saves for programs."""
+    text = "" if path.is_dir() else _COLOUR.sub("", head(path, LONGEST))
+    return next((told for marks, told in PRINTED.items() if all(mark in text for mark in marks)), None)
+
+
+def of_a_tool(path: Path) -> Told | None:
+    """The same for a file given where a table is wanted; also of one that can be imported."""
+    if (told := printed(path)) is not None or not path.is_file():
+        return told
+    beginning = head(path)
+    titles = [reader.title for reader in catalog.load_all("importers").values() if reader.recognises(path.name, beginning)]
+    titles += [harness.title for harness in catalog.load_all("importers.harnesses").values() if harness.recognises(path)]
+    if nccl_tests.recognises(path.name, beginning):
+        titles.append(nccl_tests.TITLE)
+    return (
+        (f"results of {titles[0]}", "a table of timings", f"Import them, then audit the record: assay import {shell_word(path)}")
+        if titles
+        else None
+    )
