@@ -18,8 +18,14 @@ from fireassay.printable import shell_word
 Told = tuple[str, str, str]  # what was found, what is allowed, what to do
 LONGEST: Final = 1 << 20  # characters that are searched: logs may come first
 _COLOUR: Final = re.compile(r"\x1b\[[0-9;]*m")
-_CSV: Final = "Run it again with --export-csv FILE.csv, then: assay audit FILE.csv --use seconds=mean. Or measure with: assay time -- COMMAND."
-_GUIDELLM: Final = ("what guidellm prints", "benchmarks.json", "Run it again with --output-path benchmarks.json.")
+_CSV: Final = (
+    "Run it again with --export-csv FILE.csv, then: assay audit FILE.csv --use seconds=mean. Or measure with: assay time -- COMMAND."
+)
+_GUIDELLM: Final = (
+    "what guidellm prints",
+    "benchmarks.json",
+    "Run it again with --outputs benchmarks.json (older versions: --output-path).",
+)
 _GENAI_BENCH: Final = (
     "what genai-bench shows",
     "the folder of the experiment, or a run's JSON in it",
