@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 import tomllib
 from datetime import date
 from pathlib import Path
@@ -105,6 +106,17 @@ def test_quick_is_one_short_launch_of_each_count_and_without_it_the_same_experim
     assert (again.launches.until_decided, again.every_step) == (True, None)
     assert asked("--quick", "--steps", "30", "--", "train.py").every_step == 50
     assert asked("--quick", "--runner", "command", "--", "true").factor.levels == (1,)
+
+
+def test_quick_times_the_starts_of_a_program(here: Path) -> None:
+    program = asked("--quick", "--", "python3", "work.py", "-v")
+    assert (program.workload.runner, program.workload.script, program.workload.arguments) == ("command", "python3", ("work.py", "-v"))
+    assert (program.factor.levels, program.launches.adaptive) == ((1,), False)
+    assert asked("--quick", "--", sys.executable, "-c", "pass").workload.runner == "command"
+    (here / "true").write_text("", encoding="utf-8")
+    assert asked("--quick", "--", "true").workload.runner == "training", "a file of this folder is a script"
+    (problem,) = problems("--quick", "--workers", "1,2", "--", "python3", "work.py")
+    assert problem.fix.startswith("Leave out python3"), "with worker counts a script is meant"
 
 
 def test_quick_makes_no_other_launch_of_a_file(here: Path) -> None:

@@ -13,6 +13,7 @@ from __future__ import annotations
 import copy
 import re
 import shlex
+import shutil
 import sys
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -96,7 +97,8 @@ def experiment_from(
     _refuse_not_quick(texts)
     from fireassay.spec.load import checked, parse
 
-    data, text = (stored.data, "") if stored else parse(Path(file)) if file else (until_decided(texts, flags), "")
+    default = {} if _is_program(command, texts) else until_decided(texts, flags)
+    data, text = (stored.data, "") if stored else parse(Path(file)) if file else (default, "")
     folder = Path() if command or not file else stored.folder if stored else Path(file).parent
     merged, problems = merge(data, texts, command, today or SystemClock().utc().date())
     source = " and ".join([*([str(file)] if file else []), *(["the flags"] if texts or not file else [])])
@@ -119,7 +121,9 @@ def merge(
     if isinstance(merged.get("launches"), dict):
         merged["launches"].pop("quick", None)  # a record's: run again without the flag, it is judged
     if "launches.quick" in paths and "factor.levels" not in paths and "factor" not in merged:
-        put(merged, "factor.levels", [1] if _commands(texts) else QUICK_LEVELS)
+        put(merged, "factor.levels", [1] if _commands(texts) or _is_program(command, texts) else QUICK_LEVELS)
+    if _is_program(command, texts):
+        put(merged, "workload.runner", "command")
     _fix_the_number(merged, paths)
     problems = put_all(merged, texts)
     if any(item.path == "prices.usd_per_worker_hour" for item in texts):
@@ -158,6 +162,15 @@ def until_decided(texts: Mapping[KeyFlag, Text], flags: Sequence[KeyFlag]) -> di
 def _commands(texts: Mapping[KeyFlag, Text]) -> bool:
     """True if the runner times a command or a function, which has no workers."""
     return any(item.path == "workload.runner" and text in ("command", "function") for item, text in texts.items())
+
+
+def _is_program(command: Sequence[str], texts: Mapping[KeyFlag, Text]) -> bool:
+    """True if --quick was given a program of the PATH, such as python: its starts are timed."""
+    paths = {item.path for item in texts}
+    if "launches.quick" not in paths or {"workload.runner", "factor.levels"} & paths or not command:
+        return False
+    script = command[0].endswith(".py") or ("/" not in command[0] and Path(command[0]).exists())
+    return not script and shutil.which(command[0]) is not None
 
 
 def _refuse_not_quick(texts: Mapping[KeyFlag, Text]) -> None:
