@@ -157,8 +157,7 @@ def test_a_folder_that_cannot_be_written_ends_the_worker_all_the_same(tmp_path: 
 def timed_worker(folder: Path, rank: int, *, seconds: float) -> Worker:
     """One of two ranks whose steps take a millisecond."""
     worker = Worker(folder, 500, rank=rank, workers=2)
-    now = lambda: worker.clock.now_ns() / 1e9  # noqa: E731
-    worker.p.limit = StepLimit(500, folder, worker.p, 0, exits=exits, patience_s=0.05, seconds=seconds, now=now)
+    worker.p.limit = StepLimit(500, folder, worker.p, 0, exits=exits, patience_s=0.05, seconds=seconds)
     return worker
 
 

@@ -25,6 +25,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final, Protocol
 
+from fireassay.units import NS_PER_S
+
 VARIABLE: Final = "FIREASSAY_STEPS"
 SECONDS: Final = "FIREASSAY_STEP_SECONDS"  # after which no further step is begun, from the beginning of the first
 KIND: Final = "steps_reached"  # the event: value = steps made
@@ -40,6 +42,7 @@ class EndedRecorder(Protocol):
 
     rank: int
     workers: int
+    now: Callable[[], int]  # ns
 
     def reached(self, step: int, made: int) -> None:
         """End this rank after the requested number of steps."""
@@ -62,7 +65,6 @@ class StepLimit:
         exits: Callable[[int], object] = lambda status: os._exit(status),
         patience_s: float = PATIENCE_S,
         seconds: float | None = None,
-        now: Callable[[], float] = time.monotonic,
     ) -> None:
         """`local`: the ranks of this machine; default: all. Others may write to a folder that is not visible here.
 
@@ -73,7 +75,7 @@ class StepLimit:
         self._every = range(recorder.workers)
         self.local = self._every if local is None else local
         self._first: int | None = 0 if incarnation else None  # a restarted job continues the first one's numbers
-        self._seconds, self._now, self._deadline = seconds, now, 0.0
+        self._seconds, self._deadline_ns = seconds, 0
         self._agreed = folder / f"last.incarnation={incarnation}"
 
     @property
@@ -96,9 +98,9 @@ class StepLimit:
 
     def _shorten(self, made: int, seconds: float) -> None:
         """Take over the number of steps that the first rank whose time was over wrote; write it if that is this one."""
-        now = self._now()
-        self._deadline = self._deadline or now + seconds
-        if now >= self._deadline and not self._agreed.exists():
+        now = self._recorder.now()
+        self._deadline_ns = self._deadline_ns or now + round(seconds * NS_PER_S)
+        if now >= self._deadline_ns and not self._agreed.exists():
             own = self._agreed.with_name(f"{self._agreed.name}.rank={self._recorder.rank}")
             own.write_text(str(made + MORE_STEPS))
             with suppress(FileExistsError):  # another rank was faster
