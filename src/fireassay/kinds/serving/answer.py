@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Final
 
 from fireassay.estimates.estimate import Absent, Estimate
-from fireassay.estimates.format import Scale, count, given, limit_text, percent, reading, show
+from fireassay.estimates.format import Scale, count, given, limit_text, percent, reading, show, with_interval
 from fireassay.kinds.serving.brief import PRICES, STREAMED, YIELDS, known, latencies, load_name, recommended, unit
 from fireassay.metrics.metric import ALL
 from fireassay.metrics.serving.answers import ANSWERS_IDENTICAL, CROSS_TALK
@@ -302,7 +302,7 @@ def _big(view: View, dimension: str) -> tuple[str, str]:
         for column in reversed(columns):
             shown = row.cells.get(column.key) if row else None
             if row is not None and shown is not None and shown.measured:
-                return shown.text, f"{shown.interval} {row.title.lower()}, {column.label}".strip()
+                return shown.text, with_interval(f"{row.title.lower()}, {column.label}", shown.interval)
     return "", ""
 
 

@@ -125,9 +125,7 @@ def verdict(view: View) -> Blocks:
 def findings(view: View, *, bottlenecks: bool) -> Blocks:
     """Findings about what limits the speed, or all others."""
     chosen = tuple(finding for finding in view.findings if finding.rule.startswith(LIMITS) == bottlenecks)
-    if not chosen:
-        return () if bottlenecks else (Prose(text="Every check passed."),)
-    return record.findings(replace(view, findings=chosen)).blocks
+    return record.findings(replace(view, findings=chosen)).blocks if chosen else ()
 
 
 def trust(view: View, columns: Sequence[tuple[str, Callable[[LaunchRow], Cell]]], *draws: Draw) -> Section:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fireassay.reports.writers.support.labels import WIDTHS, Box, placed
+from fireassay.reports.writers.support.labels import WIDTHS, Box, placed, spared
 
 
 def spot(x: float, y: float) -> Box:
@@ -32,3 +32,15 @@ def test_what_is_above_the_window_is_no_place() -> None:
     found = placed("16", spot(50.0, 8.0), [line], [], right_first=False, height=200.0)
     assert found.down > 0.0
     assert all(found.box.at(width)[2] >= 0.0 for width in WIDTHS)
+
+
+def test_a_label_stands_outside_of_a_ring_around_its_point() -> None:
+    ringed = Box(x=50.0, y=100.0, left=-11.0, right=11.0, top=-11.0, bottom=11.0)
+    for right_first in (True, False):
+        box = placed("16", ringed, [], [], right_first=right_first, height=200.0).box
+        assert box.right <= ringed.left or box.left >= ringed.right
+
+
+def test_an_upright_line_spares_the_name_that_it_would_cross_on_a_telephone() -> None:
+    assert spared("b: 0.550 [0.501, 0.599]", 40.0)
+    assert not spared("b: 0.550 [0.501, 0.599]", 60.0)

@@ -166,3 +166,14 @@ def test_the_words_beside_a_line_lie_on_its_longer_side(x: float, anchor: str) -
     panel = Panel(x=linear(0, 2), y=linear(0, 1), marks=(Rule(x=x, text=text),))
     drawing = Chart(title="t", panels=(panel,), caption="", description="d")
     assert re.search(f'text-anchor="{anchor}">{text}<', charts.picture(drawing).svg)
+
+
+def test_no_upright_line_crosses_the_name_of_a_row() -> None:
+    panel = Panel(x=linear(0.0, 1.0), y=rows_axis(("a: 0.750 [0.705, 0.790]", "b")), marks=(Rule(x=0.3, text="margin"),))
+    (svg,) = charts.picture(Chart(title="t", panels=(panel,), name="c", caption="c", description="d")).views[0].svg
+    lines = re.findall(r'<line class="(?:g|e)[^"]*" x1="([\d.]+)%" x2="[\d.]+%" y1="([\d.]+)" y2="([\d.]+)"', svg)
+    names = re.findall(r'<text class="row" y="([\d.]+)">([^<]+)<', svg)
+    assert len(names) == 2
+    for baseline, name in ((float(y), name) for y, name in names):
+        over = [(x, a, b) for x, a, b in (map(float, line) for line in lines) if x / 100.0 * 340.0 < 7.0 * len(name)]
+        assert not [(x, a, b) for x, a, b in over if a < baseline and b > baseline - 10.0], name

@@ -55,9 +55,15 @@ def placed(text: str, spot: Box, lines: Sequence[Segment], others: Iterable[Box]
     return min(places, key=lambda place: sum(_crossings(place.box, lines, others, width, height) for width in WIDTHS))
 
 
+def spared(name: str, x: float) -> bool:
+    """True if an upright line at `x` per cent passes the name of a row, which begins at the left, on a telephone or on a wide screen."""
+    return x * min(WIDTHS) / 100.0 < LETTER * len(name)
+
+
 def _places(text: str, spot: Box, *, right_first: bool) -> Iterator[Place]:
     wide = LETTER * len(text)
-    sides = [(-AWAY, "end", -AWAY - wide, -AWAY), (AWAY, "start", AWAY, AWAY + wide)]
+    away = max(AWAY, spot.right + 4.0)
+    sides = [(-away, "end", -away - wide, -away), (away, "start", away, away + wide)]
     first, last = reversed(sides) if right_first else sides
     yield _beside(spot, *first)
     for down in (spot.top - 4.0, spot.bottom + HEIGHT + 1.0):

@@ -25,6 +25,7 @@ TICKS: Final = 24  # below it, for tick labels
 TITLE: Final = 18  # and for the axis's title
 CAP: Final = 5
 LEFTMOST: Final = 16.0  # per cent; further left a point's label stands at its right
+RING: Final = 11  # radius of a ring around a point
 MAX_STOPS: Final = 40  # points of a panel that a keyboard stops at; more are read in the table
 MAX_SERIES: Final = 8  # that can be switched off
 MAX_NAME_LENGTH: Final = 44  # letters of a row's name; the table behind the chart has all of it
@@ -114,7 +115,9 @@ class _Frame:
         if isinstance(mark, Dot):
             return labels.Box(x=x, y=y, left=mark.shift - 4.0, right=mark.shift + 4.0, top=-4.0, bottom=4.0)
         low, high = (mark.y if end is None else end for end in (mark.low, mark.high))
-        return labels.Box(x=x, y=y, left=-6.0, right=6.0, top=min(-6.0, self.y(high) - y), bottom=max(6.0, self.y(low) - y))
+        ringed = any(isinstance(dot, Dot) and dot.large and (dot.x, dot.y) == (mark.x, mark.y) for dot in self.panel.marks)
+        half = RING if ringed else 6.0
+        return labels.Box(x=x, y=y, left=-half, right=half, top=min(-half, self.y(high) - y), bottom=max(half, self.y(low) - y))
 
     def drawn(self, words: str) -> str:
         """The panel as SVG."""
@@ -152,7 +155,7 @@ class _Frame:
         for index, (value, text) in enumerate(self.x_axis.ticks):
             x, odd = self.x(value), " odd" if index % 2 and len(self.x_axis.ticks) > 4 else ""
             if self.x_axis.grid:
-                yield f'<line class="g{odd}" x1="{x:.2f}%" x2="{x:.2f}%" y1="{self._top}" y2="{self._bottom}"/>'
+                yield self._upright_line(f"g{odd}", x)
             yield f'<text class="t{odd}" x="{x:.2f}%" y="{self._bottom + 17}" text-anchor="{_anchor(x)}">{escape(text)}</text>'
 
         for value, text, role in self.x_axis.under:
@@ -244,7 +247,7 @@ class _Frame:
         return inside, "cut" if beyond else "cap"
 
     def _dot(self, mark: Dot) -> str:
-        where, ring, radius = f'cx="{mark.shift:g}" cy="{mark.drop:g}"', " ring" * mark.hollow, 11 if mark.large else 3.4
+        where, ring, radius = f'cx="{mark.shift:g}" cy="{mark.drop:g}"', " ring" * mark.hollow, RING if mark.large else 3.4
         hit = f'<circle class="hit" {where} r="8"/>{_title(mark.tip)}' if mark.tip else ""
         here = f'x="{self.x(mark.x):.2f}%" y="{self.y(mark.y):.1f}"'
         return f'<svg {here} overflow="visible"><circle class="raw{ring}" {where} r="{radius}"/>{hit}</svg>'
@@ -319,12 +322,18 @@ class _Frame:
             x = self.x(mark.x)
             across, anchor = (-5, "end") if x > 50 else (5, "start")  # half of a phone's width has room for any text
             words = f'<text x="{x:.2f}%" dx="{across}" y="{11 if self._rows else self._top + 10}" text-anchor="{anchor}">{text}</text>'
-            return f'<line class="{look}" x1="{x:.2f}%" x2="{x:.2f}%" y1="{self._top}" y2="{self._bottom}"/>{words if text else ""}'
+            return f"{self._upright_line(look, x)}{words if text else ''}"
         assert mark.y is not None
         y = self.y(mark.y)
         left, right = self._sides(mark)
         words = f'<text x="{right:.2f}%" y="{y - 5:.1f}" text-anchor="end">{text}</text>' if text else ""
         return f'<line class="{look}" x1="{left:.2f}%" x2="{right:.2f}%" y1="{y:.1f}" y2="{y:.1f}"/>{words}'
+
+    def _upright_line(self, look: str, x: float) -> str:
+        """A line from top to bottom, which leaves out the names of rows that it would cross."""
+        named = [self.y(row) for row, name in enumerate(self._rows) if labels.spared(name, x)]
+        ends = zip([float(self._top), *(y - 9.0 for y in named)], [*(y - 26.0 for y in named), float(self._bottom)], strict=True)
+        return "".join(f'<line class="{look}" x1="{x:.2f}%" x2="{x:.2f}%" y1="{a:.1f}" y2="{b:.1f}"/>' for a, b in ends if a < b)
 
     def _label(self, mark: Label) -> str:
         where = f'x="{self.x(mark.x):.2f}%" dx="{mark.across:g}" y="{self.y(mark.y) + mark.down:.1f}"'
