@@ -7,7 +7,7 @@ import re
 import pytest
 
 from fireassay.estimates.estimate import Estimate
-from fireassay.kinds.serving.a_or_b import brief
+from fireassay.kinds.serving.a_or_b import brief, sections
 from fireassay.kinds.serving.show import answer
 from fireassay.reports.page import Chart, Table
 from fireassay.reports.view import View
@@ -58,7 +58,7 @@ def test_it_fits_a_screen_and_shows_both_at_every_load(decided: View) -> None:
     assert [row[0] for row in table.rows] == [4, 8, 16, 32]
     gap = decided.estimate("tpot_p50", "engine=b concurrency=16")
     assert gap is not None
-    user = table.rows[2][8]
+    user = table.rows[2][9]
     assert user.value.value == pytest.approx(1.0 / gap.value)  # type: ignore[union-attr]
 
 
@@ -69,7 +69,9 @@ def test_the_bound_holds_for_every_number_of_the_table(decided: View) -> None:
     bounds = re.search(r"speeds ±([\d.]+) % of each, SLO ±([\d.]+) points, prices ±([\d.]+) %", table.notes[0])
     assert bounds is not None
     speed, points, price = (float(bound) / 100 for bound in bounds.groups())
-    values = [cell.value for row in table.rows for cell in row[1:] if hasattr(cell, "value")]  # type: ignore[union-attr]
+    with_change = [place for place, head in enumerate(table.heads) if head.above == "b / a"]
+    cells = [cell for row in table.rows for place, cell in enumerate(row) if place and [place] != with_change]
+    values = [cell.value for cell in cells if hasattr(cell, "value")]  # type: ignore[union-attr]
     assert len(values) == 31, "8 of each but a price: no request of a is good at 32"
     for value in values:
         assert isinstance(value, Estimate)
@@ -87,19 +89,49 @@ def test_the_price_of_a_good_token_stands_beside_every_load_of_both_engines(deci
         costs = [decided.estimate("cost_per_good_token", f"engine={engine} concurrency={load}") for engine in "ab"]
         assert shown == ["-" if cost is None else f"{1e6 * cost.value:.2f}" for cost in costs]
     assert not any("$ / 1M" in line for line in screen(decided, 40)), "a pair that does not fit is left out whole"
-    assert "  (4 more columns in a wider window)" in screen(decided, 40)
+    assert "  (5 more columns in a wider window)" in screen(decided, 40)
 
 
-def test_an_interval_crosses_the_line_of_no_change_as_its_numbers_do() -> None:
+def test_the_table_has_b_over_a_at_every_load_with_its_interval(decided: View) -> None:
+    lines = screen(decided)
+    begin = next(index for index, line in enumerate(lines) if "b / a" in line)
+    assert not any("│" in line or "┊" in line for line in lines), "the table says it; no plot repeats it"
+    assert decided.load.rivals is not None
+    for line, same in zip(lines[begin + 2 :], decided.load.rivals.loads, strict=False):
+        found = re.search(r"([-+]?[\d.]+) % \[([-\d.]+), ([-\d.]+)\]", line)
+        assert found is not None, line
+        assert found[1][0] == ("+" if same.change.ratio > 1.0 else "-"), "else 51 % reads as half"  # type: ignore[operator]
+        value, low, high = (float(number) / 100.0 + 1.0 for number in found.groups())
+        assert same.change.ratio == pytest.approx(value, abs=0.01)
+        assert low <= same.change.low <= same.change.high <= high  # type: ignore[operator]
+
+
+def test_the_plot_of_a_page_crosses_the_line_of_no_change_as_its_numbers_do() -> None:
     view = judged(rivals({"a": {4: 0.01, 8: 0.02}, "b": {4: 0.01, 8: 0.03}}))
-    plot = next(block for section in brief(view, view.load.rivals) for block in section.blocks if isinstance(block, Chart))  # type: ignore[arg-type]
+    plots = [block for section in sections(view, view.load.rivals) for block in section.blocks if isinstance(block, Chart)]  # type: ignore[arg-type]
+    plot = next(block for block in plots if block.name == "equal-loads")
     assert [edge.value for edge in plot.edges] == [0.0]
+    assert [row.number.value.low < 0.0 < row.number.value.high for row in plot.rows] == [True, False]  # type: ignore[union-attr]
+
+
+def test_an_invalid_record_shows_the_same_table_marked_invalid() -> None:
+    made = rivals({"a": A, "b": B})
+    made.rows["requests"] = made.rows["requests"][1:]  # a request without an end: the record is inadmissible
+    view = judged(made)
+    said, lines = answer(view), screen(view)
+    assert (view.status, said.mark.word) == ("INVALID", "invalid")
+    assert not re.search(r"faster|more tokens/s|over a", " ".join((said.headline, said.evidence))), "nothing is chosen by it"
+    at = next(index for index, line in enumerate(lines) if line.startswith("all invalid: "))
+    assert "b / a" in lines[at + 1]
+    assert [line.split()[0] for line in lines[at + 3 : at + 7]] == ["4", "8", "16", "32"]
+    assert "over a" not in written(view, "html").partition("Which one at my objectives?")[2][:600]
+
+
+def test_long_names_of_engines_are_not_cut_but_explained() -> None:
+    view = judged(rivals({"vllm-0.9.1": {4: 0.01}, "sglang-0.4.2": {4: 0.02}}))
     lines = screen(view)
-    begin = next(index for index, line in enumerate(lines) if "per replica, b/a, %" in line)
-    at = lines[begin].index("┊0")
-    crossed = [line[at] == "┼" for line in lines[begin + 1 : begin + 3]]
-    values = [row.number.value for row in plot.rows]
-    assert crossed == [value.low < 0.0 < value.high for value in values]  # type: ignore[union-attr]
+    assert not any("…" in line for line in lines)
+    assert "  a is vllm-0.9.1, b is sglang-0.4.2." in lines
 
 
 def test_equal_engines_are_not_called_faster() -> None:

@@ -64,12 +64,18 @@ def test_an_engine_with_twice_the_replicas_shares_its_throughput_among_them() ->
     assert found.loads[0].change.ratio == pytest.approx(0.5, rel=0.01)
 
 
-def test_there_is_nothing_to_choose_without_two_engines_or_without_a_valid_record() -> None:
+def test_there_is_nothing_to_choose_without_two_engines() -> None:
     assert compared(simulated(concurrency=(4,), seconds=4.0))[0] is None
     assert compared(rivals({"a": {4: 0.01}, "b": {4: 0.01}, "c": {4: 0.01}}))[0] is None
-    made = rivals({"a": {4: 0.01}, "b": {4: 0.01}})
+
+
+def test_an_invalid_record_is_compared_for_its_table_and_recommends_nothing() -> None:
+    made = rivals({"a": {4: 0.01}, "b": {4: 0.02}})
     made.rows["requests"] = made.rows["requests"][1:]  # a request without an end: the record is inadmissible
-    assert compared(made)[0] is None
+    found, _ = compared(made)
+    assert found is not None
+    assert (found.best_a, found.best_b, found.change) == (None, None, None)
+    assert found.loads[0].change.ratio == pytest.approx(0.5, abs=0.03)
 
 
 def test_one_launch_gives_no_interval_and_no_outcome() -> None:

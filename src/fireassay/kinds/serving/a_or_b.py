@@ -14,7 +14,7 @@ from typing import Final
 from fireassay.estimates.estimate import Estimate
 from fireassay.estimates.format import Scale, bracketed, percent, show
 from fireassay.kinds.serving import answer as of_load
-from fireassay.kinds.serving.brief import GOOD_PRICE, PRICES, YIELDS, fitted, load_name, unit
+from fireassay.kinds.serving.brief import GOOD_PRICE, PRICES, YIELDS, caution, cautioned, load_name, unit
 from fireassay.metrics.serving.latency import TPOT_P50
 from fireassay.metrics.serving.objectives import SLO_ATTAINMENT
 from fireassay.reports import answering
@@ -28,7 +28,7 @@ from fireassay.verdict.comparison.types import Change
 from fireassay.verdict.types import HOLDS
 
 ROWS: Final = 5  # loads shown, so that table and plot fit a screen
-NAME: Final = 8  # characters of an engine's name in a head
+NAME: Final = 8  # characters of an engine's name in a head; a longer one stands below the table
 PERCENT: Final = Scale(factor=100.0, after=" %")
 DECIDED: Final = ("improved", "worse")
 ORDER: Final = ("only", "more", "equal", "neither")  # of what is said of the loads
@@ -38,6 +38,8 @@ REST: Final = {"equal": "no difference is shown", "neither": "neither meets the 
 def answer(view: View, rivals: AOrB) -> Answer:
     """The advice, the reason, and when to choose which."""
     load, outcome = of_load.answer(view), rivals.change.outcome if rivals.change else ""
+    if view.status == "INVALID":
+        return load
     passed = view.status in HOLDS
     at_each = by_load(view, rivals)
     overall, reach = (headline(view, rivals), _evidence(view, rivals)) if passed else (load.headline, load.evidence)
@@ -57,16 +59,15 @@ def answer(view: View, rivals: AOrB) -> Answer:
 
 
 def brief(view: View, rivals: AOrB) -> tuple[Section, ...]:
-    """Both engines at equal loads, and the difference."""
-    same = some(view, rivals)
-    blocks: tuple[Table | Chart, ...] = (*_table(view, rivals, same), *_plot(view, rivals, same))
-    return answering.brief_sections(*blocks)
+    """Both engines at equal loads, and the difference; marked where the numbers do not count, or not yet."""
+    return answering.brief_sections(*cautioned(view, *_table(view, rivals, some(view, rivals))))
 
 
 def sections(view: View, rivals: AOrB) -> Iterator[Section]:
     """The same with every load, for a page: the sentence, the frontier, and equal loads."""
     (chart,) = pareto(view)
-    sentence = Prose(text=f"{headline(view, rivals)}. {_evidence(view, rivals)}".strip(), weight="lead")
+    said = f"{headline(view, rivals)}. {_evidence(view, rivals)}" if view.status != "INVALID" else f"{caution(view).capitalize()}."
+    sentence = Prose(text=said.strip(), weight="lead")
     chosen = tuple(Prose(text=f"Choose {line.text}.") for line in _choose(view, rivals))
     apart: Blocks = (*chosen, _whole(view, rivals), *_plot(view, rivals, rivals.loads))
     title, question = f"{rivals.a} or {rivals.b}", "Which one at my objectives?"
@@ -250,20 +251,34 @@ def some(view: View, rivals: AOrB) -> tuple[SameLoad, ...]:
 
 
 def _table(view: View, rivals: AOrB, same: Sequence[SameLoad]) -> tuple[Table, ...]:
-    """What each engine gives at each load; one bound holds for all numbers, as there is no room for their intervals."""
-    a, b = _short(rivals)
+    """What each engine gives at each load, and b over a; one bound holds for the other numbers, as there is no room for their intervals."""
+    a, b, *named = _short(rivals)
     columns = [
         ("SLO met, %", _met),
-        (f"{_unit_of(rivals)} per replica", _per_replica),
+        (_unit_of(rivals) + " per replica" * any(column.workers > 1 for column in view.columns), _per_replica),
         (PRICES[GOOD_PRICE][0], _price),
         ("tokens/s, one user", _per_user),  # first to be left out in a narrow window
     ]
     shown = [(head, cell) for head, cell in columns if any(_is(cell(view, rivals, key)) for row in same for key in (row.a, row.b))]
     if not shown or not same:
         return ()
-    heads = (Head(text="load"), *(Head(text=engine, above=head) for head, _ in shown for engine in (a, b)))
-    rows = tuple((_load(view, row.a), *(_bare(cell(view, rivals, key)) for _, cell in shown for key in (row.a, row.b))) for row in same)
-    return (Table(name="a-or-b", heads=heads, rows=rows, notes=(_bound(view, rivals, same),)),)
+    change = (Head(text=_unit_of(rivals), above=f"{b} / {a}"),) if any(difference(row.change) for row in same) else ()
+    pairs = [(Head(text=engine, above=head), cell, engine == b) for head, cell in shown for engine in (a, b)]
+    # after the throughput, or before what stands there instead: columns that do not fit are left out from the right
+    at = 1 + 2 * next((index + 1 for index, (_, cell) in enumerate(shown) if cell is _per_replica), 0)
+    heads = [Head(text="load"), *(head for head, _, _ in pairs)]
+    rows = [[_load(view, row.a), *(_bare(cell(view, rivals, row.b if is_b else row.a)) for _, cell, is_b in pairs)] for row in same]
+    for row, load in zip(rows, same, strict=True):
+        row[at:at] = [_percent(load.change) for _ in change]
+    heads[at:at] = change
+    notes = (*named, _bound(view, rivals, same))
+    return (Table(name="a-or-b", heads=tuple(heads), rows=tuple(map(tuple, rows)), notes=notes),)
+
+
+def _percent(change: Change) -> Cell:
+    """ "+137 % [109, 169]"; a word where there is no ratio."""
+    number = difference(change)
+    return Words(text=change.word) if number is None else number
 
 
 def _is(number: Number | None) -> bool:
@@ -323,9 +338,11 @@ def _load(view: View, key: str) -> Cell:
     return int(column.load) if column.load is not None and column.load == int(column.load) else load_name(column)
 
 
-def _short(rivals: AOrB) -> tuple[str, str]:
-    a, b = fitted(rivals.a, NAME), fitted(rivals.b, NAME)
-    return (a, b) if a != b else ("first", "second")
+def _short(rivals: AOrB) -> tuple[str, ...]:
+    """Names for heads; letters for long ones, and then what they stand for."""
+    if max(len(rivals.a), len(rivals.b)) <= NAME:
+        return rivals.a, rivals.b
+    return "a", "b", f"a is {rivals.a}, b is {rivals.b}."
 
 
 def _plot(view: View, rivals: AOrB, same: Sequence[SameLoad]) -> tuple[Chart, ...]:
@@ -334,7 +351,7 @@ def _plot(view: View, rivals: AOrB, same: Sequence[SameLoad]) -> tuple[Chart, ..
         for row in same
         if (number := difference(row.change)) is not None
     )
-    a, b = _short(rivals)
+    a, b, *_ = _short(rivals)
     title = f"per replica, {b}/{a}, %"
     return (intervals(name="equal-loads", title=title, stub=unit(view), rows=rows, edges=(Edge(value=0.0, text="equal"),)),) if rows else ()
 
@@ -376,7 +393,7 @@ def _whole(view: View, rivals: AOrB) -> Table:
             _per_replica(view, rivals, row.a),
             _per_replica(view, rivals, row.b),
             difference(row.change),
-            Words(text=_word(better(view, rivals, row))),
+            Words(text="invalid" if view.status == "INVALID" else _word(better(view, rivals, row))),
         )
         for row in rivals.loads
     )

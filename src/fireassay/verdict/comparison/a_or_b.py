@@ -57,10 +57,10 @@ class AOrB:
 
 
 def a_or_b(measured: RecordData, judgement: Judgement) -> AOrB | None:
-    """The comparison of a record's two engines; None if it has not two, or if no number of it counts."""
+    """The comparison of a record's two engines; None if it has not two, or no throughput. Of an INVALID record no number counts."""
     engines = tuple(dict.fromkeys(configuration.target for configuration in measured.varied))
     metric = next((metric for metric in DECIDING if _numbers(judgement, metric)), None)
-    if len(engines) != 2 or metric is None or judgement.verdict.status == "INVALID":
+    if len(engines) != 2 or metric is None:
         return None
     a, b = engines
     per_replica = {name: _shared(value, _workers(measured, name)) for name, value in judgement.results[metric.name].items()}

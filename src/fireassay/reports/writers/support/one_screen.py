@@ -250,10 +250,11 @@ def _above(table: Table, columns: Sequence[Column], style: Style, first: int) ->
 
 
 def _briefer(cell: Cell) -> Cell:
-    """A number with a digit less."""
+    """A number with a digit less; a change keeps its sign."""
     if not isinstance(cell, Number) or not isinstance(cell.value, Estimate):
         return cell
-    return replace(cell, shown=show(cell.value, cell.shown.scale, brief=True))
+    shown = show(cell.value, cell.shown.scale, brief=True)
+    return replace(cell, shown=replace(shown, text=f"+{shown.text}") if cell.shown.text.startswith("+") else shown)
 
 
 def _joined(before: str, texts: Iterable[str]) -> str:

@@ -100,8 +100,10 @@ class _Frame:
 
     @cached_property
     def _lines(self) -> list[labels.Segment]:
-        """What may cross a label: the lines of the panel."""
+        """What may cross a label: the lines of the panel, and level intervals."""
         drawn = [mark.points for mark in self.panel.marks if isinstance(mark, Line)]
+        across = [mark for mark in self.panel.marks if isinstance(mark, Point)]
+        drawn += [((mark.left, mark.y), (mark.right, mark.y)) for mark in across if mark.left is not None and mark.right is not None]
         ends = [((x, y), (to_x, to_y)) for points in drawn for (x, y), (to_x, to_y) in pairwise(points)]
         return [(self.x(x), self.y(y), self.x(to_x), self.y(to_y)) for (x, y), (to_x, to_y) in ends if y is not None and to_y is not None]
 
