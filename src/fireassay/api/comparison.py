@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -16,14 +17,18 @@ import polars as pl
 
 from fireassay.api.record import ROOT, Record, open, remarks_as_warnings
 from fireassay.api.sides import Watch, days, labels_of, named_sides, refuse_itself, unwatched
-from fireassay.errors import refuse
+from fireassay.errors import RecordError, refuse
 from fireassay.estimates.estimate import Estimate, Value
 from fireassay.frames.evaluation.item_scores import requested
 from fireassay.frames.record_data import RecordData
 from fireassay.printable import printable
+from fireassay.record.lookup import LATEST, resolve
+from fireassay.record.reader import open_record
 from fireassay.reports import fragments as html
 from fireassay.reports.pages.comparison_view import ComparisonView, build
 from fireassay.spec.experiment import Quality
+from fireassay.spec.kind import kind_of
+from fireassay.spec.plan import targets_of
 from fireassay.verdict.comparison import compare as verdicts
 from fireassay.verdict.comparison import types
 from fireassay.verdict.comparison.types import Side
@@ -131,6 +136,18 @@ def _once_each(sides: tuple[Side, ...]) -> tuple[Side, ...]:
     names = labels_of([(side.measured.experiment.name, folder) for side, folder in zip(records.values(), folders, strict=True)])
     label = dict(zip(records, names, strict=True))
     return tuple(replace(side, label=label[side.measured.manifest.get("id")]) for side in sides)
+
+
+def newest_like(path: Path, root: Path) -> Path | None:
+    """The newest record of the same kind; None if that is this one, if there is none, or if this one has engines of its own to compare."""
+    record = open_record(path)
+    serving = record.experiment.serving
+    if serving is not None and len(targets_of(serving)) > 1:
+        return None
+    with suppress(RecordError):
+        found = resolve(f"{LATEST}:{kind_of(record.experiment).name}", root)
+        return None if found.resolve() == path.resolve() else found
+    return None
 
 
 def _engines(side: Side) -> int:

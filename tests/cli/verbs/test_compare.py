@@ -113,10 +113,10 @@ def test_every_end_has_its_code_and_its_word(
     ("words", "said"),
     some(
         [
-            (("before",), "two or more"),
             (("before", "after", "--at", "workers=1", "--at", "workers=2", "--at", "workers=1"), "give one record"),
             (("before", "after", "--varying", "engin"), "--varying engine"),
             (("before", "after", "--at", "workers=9"), "workers=1, workers=2"),
+            (("before", "--at", "workers=1"), "two or more"),
             (("before", "after", "--primary", "speed"), "Did you mean"),
         ],
         2,
@@ -182,6 +182,28 @@ def test_one_record_alone_is_told_what_else_to_name(capsys: pytest.CaptureFixtur
     assert code == 2
     assert "found one record, " in err
     assert "--at workers=1 --at workers=2" in err
+
+
+def test_without_a_record_the_latest_is_taken_and_named(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    place = write(complete(), tmp_path, "only")
+    code, out, err = say(capsys, tmp_path, "--at", "workers=1", "--at", "workers=2")
+    assert code == 0
+    assert "workers=2 against workers=1" in out
+    assert f"latest: {place}" in err.replace("\n", "")
+    code, _, err = say(capsys, tmp_path)
+    assert code == 2, "nothing to compare it with: both ways out are told"
+    assert "Add a record" in err
+    assert "--at workers=1 --at workers=2" in err
+
+
+def test_a_record_alone_is_compared_with_the_latest_of_its_kind(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    write(complete(), tmp_path, "first")
+    later = write(complete(), tmp_path, "later")
+    code, out, err = say(capsys, tmp_path, "first")
+    assert code in (0, 4)
+    assert "later against first" in out
+    assert f"latest: {later}" in err.replace("\n", "")
+    assert say(capsys, tmp_path, "later")[0] == 2, "the latest is not compared with itself"
 
 
 def test_a_record_that_was_changed_after_sealing_is_no_evidence(capsys: pytest.CaptureFixture[str], root: Path, tmp_path: Path) -> None:

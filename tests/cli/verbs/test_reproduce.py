@@ -125,3 +125,12 @@ def _on_another_machine(monkeypatch: pytest.MonkeyPatch) -> None:
         return {**seen, "cpu": {**seen["cpu"], "model": "Difference Engine"}}
 
     monkeypatch.setattr(environment, "capture", elsewhere)
+
+
+def test_without_a_record_the_latest_is_taken_and_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    stored(made(10.0, day=1), tmp_path)
+    assert main(["reproduce", "--dry-run", "--root", str(tmp_path)]) == 0
+    said = capsys.readouterr()
+    (path,) = tmp_path.iterdir()
+    assert f"latest: {path}" in said.err.replace("\n", "")
+    assert path.name in said.out

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from fireassay.cli.support.again import OF_COMPARE, flags
 from fireassay.cli.support.bar import bar
+from fireassay.cli.support.latest import announced
 from fireassay.cli.support.output import Output, add_formats, emit
 from fireassay.cli.support.verb import A_RECORD, Verb, add_days, add_root
 from fireassay.printable import say, shell_word
@@ -22,7 +23,8 @@ if TYPE_CHECKING:
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("records", nargs="+", metavar="RECORD", help=f"{A_RECORD}; the first is the baseline")
+    help = f"{A_RECORD}; the first is the baseline (default: latest, which is also compared with one record given alone)"
+    parser.add_argument("records", nargs="*", metavar="RECORD", help=help)
     parser.add_argument(
         "--varying",
         action="append",
@@ -67,6 +69,7 @@ def _run(arguments: argparse.Namespace) -> int:
         history=arguments.history,
         day_to_day=arguments.day_to_day,
     )
+    arguments.records = _names(arguments)
     found = compared([resolve(name, arguments.root) for name in arguments.records], question, bar)
     comparison, by_quality = found.comparison, found.by_quality
     named = [lookup.pasted(text, arguments.root) for text in arguments.records]
@@ -99,6 +102,19 @@ def _asked(arguments: argparse.Namespace, found: Compared) -> Asked:
     if len(arguments.records) > 2 or lacks.gone or lacks.silent or first.foreign is not None or first.kind.judges_quality:
         return asked
     return replace(asked, more=f"assay {'load' if first.kind.sends_requests else 'run'} {shell_word(lacks.record)}")
+
+
+def _names(arguments: argparse.Namespace) -> list[str]:
+    """The records to compare: `latest` if none is given, and beside one that gives nothing to compare within itself."""
+    names: list[str] = arguments.records
+    if not names:
+        return [announced(arguments)]
+    if len(names) > 1 or arguments.at:
+        return names
+    from fireassay.api.comparison import newest_like
+
+    other = newest_like(resolve(names[0], arguments.root), arguments.root)
+    return names if other is None else [names[0], announced(arguments, other)]
 
 
 def exit_code(comparison: Comparison, *, by_quality: bool = False) -> int:

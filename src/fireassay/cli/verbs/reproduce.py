@@ -10,11 +10,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fireassay.cli.support.bar import bar
+from fireassay.cli.support.latest import announced
 from fireassay.cli.support.output import JSON, Output, add_formats, emit, plain_stdout
 from fireassay.cli.support.trust import add_trust, allow, foreign_lines
 from fireassay.cli.support.verb import A_RECORD, Verb, add_days, add_root
 from fireassay.errors import Interrupted
 from fireassay.printable import say
+from fireassay.record.lookup import LATEST
 
 if TYPE_CHECKING:
     from fireassay.api.reproducing import Expected
@@ -23,7 +25,7 @@ if TYPE_CHECKING:
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add("record", metavar="RECORD", help=f"{A_RECORD}; or its address in a store")
+    add("record", nargs="?", metavar="RECORD", help=f"{A_RECORD}; or its address in a store (default: latest)")
     add("--against", metavar="OTHER", help="compare with this existing record instead of running anything")
     add("--folder", type=Path, metavar="DIR", help="folder of the script (default: as recorded)")
     add_root(parser, "where records are looked up and made (default: records)")
@@ -44,6 +46,8 @@ def _run(arguments: argparse.Namespace) -> int:
     from fireassay.reports.pages.reproduction import page
     from fireassay.verdict.reproduction import STATES
 
+    if arguments.record in (None, LATEST):  # a path, as the record that is made will be the latest
+        arguments.record = announced(arguments)
     path = lookup.find(arguments.record, arguments.root)
     if arguments.dry_run and arguments.against is None:
         return _dry_run(arguments, path)
