@@ -119,7 +119,7 @@ class Launches(Model):
         flag("--budget", "TIME", "add launches until the answer is decided, for at most this time, such as 10m", read=with_unit, run=45),
     ] = Field(
         None,
-        description="Trainings: instead of a fixed number of launches, run whole blocks until every worker count is decided (gain and "
+        description="Trainings: instead of a fixed number of launches, run whole rounds until every worker count is decided (gain and "
         "gates), or until this many seconds are spent. per_configuration is then the number of launches before the first look. "
         "`assay run -- SCRIPT` without a number of launches sets it to 600. With precision: only a limit of the time.",
     )

@@ -41,11 +41,11 @@ def examine_contention(measured: RecordData, _: Results) -> tuple[Finding, ...]:
     """One warning per kind of disturbance, with its launches; drift; repeated launches; unmonitored sources.
 
     Each timed launch is compared with the experiment's limits (`noise`, `fireassay.frames.noise`): other programs, hypervisor steal,
-    quotas, waiting for disk and memory, GPU throttling, a slow sentinel. The launch's own load is excluded: four workers on two cores are
+    quotas, waiting for disk and memory, GPU throttling, a slow speed probe. The launch's own load is excluded: four workers on two cores are
     expected to be slow. Randomised blocks spread a disturbance over all configurations; it widens intervals rather than biasing them, hence
     a warning. Launches repeated because of a disturbance are counted and stay in the record.
 
-    Drift: a trend of launch times, or of the sentinel, over the experiment. Mann-Kendall test on block means, each launch relative to the
+    Drift: a trend of launch times, or of the speed probe, over the experiment. Mann-Kendall test on means of rounds, each launch relative to the
     mean of its configuration; at p < 0.01, which needs six blocks, and a change above `comparison.smallest_effect`. Cannot tell: heat from
     another cause unless a temperature was recorded.
     """
