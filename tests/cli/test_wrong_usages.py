@@ -56,7 +56,7 @@ USAGES = [
     ("score a.jsonl --reference god", 2, "no field 'god'", 'the row has "id", "answer", "reference"'),
     ("score a.jsonl b.jsonl --margin 2", 2, "found 2", "A loss of two points is 0.02."),
     ("score broken.jsonl", 2, "line 1, column 11", "Look for a missing quote"),
-    ("compare", 2, "required: RECORD", "`assay compare before after`"),
+    ("compare", 2, "found one record", "--at workers=1 --at workers=2"),
     ("compare good godo", 6, "'godo'", "Did you mean good?"),
     ("compare good good", 2, "the same record", "another record"),
     ("compare good worse --varying cod", 2, "'cod'", "Did you mean --varying code?"),
