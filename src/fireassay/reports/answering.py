@@ -44,7 +44,6 @@ ASSUMED: Final = ("distinct_samples_unknown",)  # notes on what the numbers take
 MAX_ROWS: Final = 8  # configurations in a brief table
 MAX_DOUBT_LENGTH: Final = 115  # characters of one doubt
 PERCENT: Final = Scale(factor=100.0, after=" %")
-MAX_NAME_LENGTH: Final = 26  # characters of a name beside a plot
 DECIDES: Final = Mark(word="decides", tone="gain")
 MEASURING: Final = ("run", "load", "profile", "resume")  # verbs that do a record's work again
 WITH_COMMAND: Final = re.compile(r"(.+) with `(assay resume)`")  # a remedy that is a command on the record
@@ -252,11 +251,6 @@ def change_tile(title: str, mark: Mark, number: Number | None, text: str) -> Til
         text=text,
         target="changes",
     )
-
-
-def name_of(title: str) -> str:
-    """A title as the name of a row."""
-    return clipped(title, MAX_NAME_LENGTH)
 
 
 def brief_sections(*blocks: Table | Chart | Sum) -> tuple[Section, ...]:

@@ -39,7 +39,6 @@ COUNTERS: Final = (
     ("dropped", "dropped", 1.0),
 )
 MAX_HOSTS: Final = 12
-MAX_NAME_LENGTH: Final = 24
 
 
 def tables(network: Network, values: Mapping[str, Mapping[str, Value]]) -> tuple[Table, ...]:
@@ -113,11 +112,7 @@ def brief(view: View) -> tuple[Section, ...]:
         return ()
     hosts = view.network.hosts[:MAX_HOSTS]
     rows = tuple(
-        (
-            Words(text=answering.clipped(host, MAX_NAME_LENGTH)),
-            *(_cell(view.value(metric, f"{host}{end}"), scale) for _, metric, end, scale in COLUMNS),
-        )
-        for host in hosts
+        (Words(text=host), *(_cell(view.value(metric, f"{host}{end}"), scale) for _, metric, end, scale in COLUMNS)) for host in hosts
     )
     left = (f"{count(len(view.network.hosts) - len(hosts), 'more hosts')}: --full",) if len(view.network.hosts) > len(hosts) else ()
     heads = (Head(text="host"), *(Head(text=text) for text, *_ in COLUMNS))

@@ -41,7 +41,6 @@ REASONS: Final = {  # of a rule that voids a load
     "times_uncertain": "times are not known well",
     "littles_law": "times and rates disagree",
 }
-MAX_NAME_LENGTH: Final = 14  # of an engine and its scenario in a table
 
 
 def brief(view: View) -> tuple[Section, ...]:
@@ -109,14 +108,9 @@ def _group_head(view: View) -> str:
 
 
 def _names(view: View, column: Column) -> tuple[Cell, ...]:
-    group: tuple[Cell, ...] = () if len(view.groups) == 1 else (fitted(column.group),)
+    group: tuple[Cell, ...] = () if len(view.groups) == 1 else (column.group,)
     load = int(column.load) if column.load is not None and column.load == int(column.load) else load_name(column)
     return (standing(view, column.key), *group, load)
-
-
-def fitted(name: str, most: int = MAX_NAME_LENGTH) -> str:
-    """A name that fits a column; both ends of a long one tell engines and scenarios apart."""
-    return name if len(name) <= most else f"{name[: most // 2]}…{name[-(most - most // 2 - 1) :]}"
 
 
 # ---- tables ----------------------------------------------------------------------------------------------------------
@@ -195,5 +189,5 @@ def _share(view: View, column: Column, gate: float) -> Interval:
 
 def _plot_names(view: View, column: Column) -> Iterator[str]:
     if len(view.groups) > 1:
-        yield fitted(column.group)
+        yield column.group
     yield load_name(column)

@@ -12,7 +12,7 @@ import polars as pl
 
 from fireassay.estimates.format import duration
 from fireassay.kinds.serving import answer as of_load
-from fireassay.kinds.serving.brief import SHORT, STREAMED, WHOLE, YIELDS, cautioned, fitted, known
+from fireassay.kinds.serving.brief import SHORT, STREAMED, WHOLE, YIELDS, cautioned, known
 from fireassay.reports import answering
 from fireassay.reports.answering import mark
 from fireassay.reports.page import Answer, Cell, Head, Line, Section, Table
@@ -85,7 +85,7 @@ def _stub(view: View) -> tuple[tuple[Head, ...], dict[str, tuple[Cell, ...]]]:
         return (), {column.key: () for column in view.columns}
     named = len(view.groups) > 1
     heads = (*((Head(text="engine"),) if named else ()), Head(text="load"))
-    cells = {column.key: (*((fitted(column.group),) if named else ()), column.brief) for column in view.columns}
+    cells = {column.key: (*((column.group,) if named else ()), column.brief) for column in view.columns}
     return heads, cells
 
 

@@ -18,7 +18,6 @@ from fireassay.reports.answering import (
     change_estimate,
     change_tile,
     in_percent,
-    name_of,
     noted_doubts,
     shell_command,
     shortened,
@@ -109,7 +108,7 @@ def brief(check: Check) -> tuple[Section, ...]:
     rows = [row for row in check.rows if row.decides and row.state == check.state and _is_ratio(row)][:MAX_ROWS]
     if not rows:
         return ()
-    shown = tuple(Interval(name=name_of(row.title.lower()), number=_percent(row), mark=_mark(row), target="changes") for row in rows)
+    shown = tuple(Interval(name=row.title.lower(), number=_percent(row), mark=_mark(row), target="changes") for row in rows)
     edges = {Edge(value=0.0), *(Edge(value=edge, text="margin") for row in rows if (edge := _margin(row)))}
     ordered = tuple(sorted(edges, key=lambda edge: edge.value))
     return brief_sections(intervals(name="changes", title="change, %", stub="metric", rows=shown, edges=ordered))

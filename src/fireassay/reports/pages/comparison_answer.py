@@ -18,7 +18,6 @@ from fireassay.reports.answering import (
     change_tile,
     in_percent,
     launches_a_side,
-    name_of,
     noted_doubts,
     shell_command,
     shortened,
@@ -164,7 +163,7 @@ def _of_metrics(view: ComparisonView, rows: Sequence[ChangeRow]) -> Iterator[Int
     """The deciding metric, then those that explain it, the largest change first."""
     chosen = sorted(_explaining(view)[:EXPLAINING], key=lambda row: -abs(math.log(row.change.ratio or 1.0)))
     first = [row for row in rows if row.change.ratio is not None and not row.struck]
-    yield from (_interval(view, row, name_of(row.title.lower()), DECIDES if row.primary else None) for row in (*first, *chosen))
+    yield from (_interval(view, row, row.title.lower(), DECIDES if row.primary else None) for row in (*first, *chosen))
 
 
 def _explaining(view: ComparisonView) -> list[ChangeRow]:
@@ -204,7 +203,7 @@ def _ends(row: ChangeRow) -> str:
 
 def _of_sides(view: ComparisonView, rows: Sequence[ChangeRow]) -> Iterator[Interval]:
     for row in [row for row in rows if row.change.ratio is not None and not row.struck][:MAX_SIDES]:
-        yield _interval(view, row, name_of(row.side), Mark(word=row.word, tone=TONES.get(row.change.outcome, "open")))
+        yield _interval(view, row, row.side, Mark(word=row.word, tone=TONES.get(row.change.outcome, "open")))
 
 
 def _interval(view: ComparisonView, row: ChangeRow, name: str, mark: Mark | None) -> Interval:

@@ -13,7 +13,7 @@ from typing import Final
 
 from fireassay.estimates.format import count
 from fireassay.printable import one_line
-from fireassay.reports.answering import clipped, shortened
+from fireassay.reports.answering import shortened
 from fireassay.reports.page import (
     Answer,
     Block,
@@ -43,7 +43,6 @@ UNSEEN: Final = {"claim": "not said", "record": "not examined"}
 FALLEN: Final = Mark(word="fallen into", tone="bad")
 MAX_TOLD: Final = 7  # pitfalls with their evidence; others are named
 MAX_EVIDENCE_LENGTH: Final = 110  # characters: two lines
-MAX_TITLE_LENGTH: Final = 24
 MEASURE: Final = "To measure in the same launches"
 OTHERWISE: Final = "To settle pitfalls that could not be examined, state these; if they are unknown, measure them too"
 
@@ -128,7 +127,7 @@ def _in_state(sheet: Sheet, state: str) -> list[Pitfall]:
 def _pitfall(pitfall: Pitfall) -> Bullet:
     finding = next(iter(pitfall.findings), None)
     text = finding.evidence if finding is not None else pitfall.reason
-    return Bullet(mark=FALLEN, title=clipped(pitfall.title, MAX_TITLE_LENGTH), text=shortened(one_line(text), MAX_EVIDENCE_LENGTH))
+    return Bullet(mark=FALLEN, title=pitfall.title, text=shortened(one_line(text), MAX_EVIDENCE_LENGTH))
 
 
 def _next(sheet: Sheet) -> Iterator[Next]:

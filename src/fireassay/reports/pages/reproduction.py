@@ -10,7 +10,7 @@ from typing import Final
 
 from fireassay.estimates.format import count
 from fireassay.reports import answering
-from fireassay.reports.answering import name_of, shortened
+from fireassay.reports.answering import shortened
 from fireassay.reports.charts.model import Edge, Interval, intervals
 from fireassay.reports.page import (
     Answer,
@@ -89,14 +89,12 @@ def _brief(reproduction: Reproduction) -> tuple[Section, ...]:
     rows = [row for row in reproduction.rows if row.decides]
     drawn = [row for row in rows if row.difference is not None and row.difference.scale == "ratio"][:MAX_ROWS]
     told = tuple(
-        Bullet(mark=_agreement(row), title=name_of(row.title.lower()), text=shortened(row.sentence.partition(";")[0]))
+        Bullet(mark=_agreement(row), title=row.title.lower(), text=shortened(row.sentence.partition(";")[0]))
         for row in rows
         if row not in drawn
     )[:MAX_TOLD]
     words = (Section(key="brief-exact", title="", role="answer", content=(Bullets(items=told),)),) if told else ()
-    shown = tuple(
-        Interval(name=name_of(row.title.lower()), number=number, mark=_agreement(row)) for row in drawn if (number := _percent(row))
-    )
+    shown = tuple(Interval(name=row.title.lower(), number=number, mark=_agreement(row)) for row in drawn if (number := _percent(row)))
     plot = intervals(name="changes", title="change, %", stub="metric", rows=shown, edges=(Edge(value=0.0),))
     return (*(answering.brief_sections(plot) if shown else ()), *words)
 

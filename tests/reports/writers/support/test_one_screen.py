@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import pytest
+
 from fireassay.estimates.estimate import Estimate
 from fireassay.estimates.format import Scale, show
 from fireassay.reports.charts.model import Edge, Interval, intervals
 from fireassay.reports.page import Answer, Chart, Head, Line, Mark, Number, Page, Section, Table
-from fireassay.reports.writers.support.one_screen import Style, write
+from fireassay.reports.writers.support.one_screen import Style, folded, write
 
 
 def number(value: float, low: float, high: float) -> Number:
@@ -75,3 +77,25 @@ def test_labels_of_an_axis_end_within_the_window() -> None:
         rows = tuple(Interval(name=str(low), number=number(low + 0.5, low, 1.0 + low)) for low in (98, 99))
         plot = intervals(name="p", title="met objectives, %", rows=rows, edges=(Edge(value=99.0),))
         assert all(len(line) <= width for line in screen(plot, width=width))
+
+
+@pytest.mark.parametrize(
+    ("name", "most", "lines"),
+    [
+        ("short", 14, ["short"]),
+        ("vllm-0.9.1-fp8-h200", 14, ["vllm-0.9.1-", "fp8-h200"]),
+        ("a word and another", 10, ["a word and", "another"]),
+        ("x" * 30, 14, ["x" * 14, "x" * 14, "xx"]),
+    ],
+)
+def test_a_long_name_is_folded_and_nothing_of_it_is_lost(name: str, most: int, lines: list[str]) -> None:
+    assert folded(name, most) == lines
+
+
+def test_a_folded_name_of_a_row_has_its_numbers_in_its_first_line() -> None:
+    """A name of 30 letters in a window of 50 columns: the rest of it stands below, under the name alone."""
+    table = Table(name="t", heads=(Head(text="engine"), Head(text="load")), rows=(("engine-of-a-name-that-is-long", 8), ("b", 16)), stub=1)
+    lines = screen(table, width=50)
+    begin = next(index for index, line in enumerate(lines) if line.startswith("engine  "))
+    first, rest, other = lines[begin + 1 : begin + 4]
+    assert (first.split(), rest.split(), other.split()) == (["engine-of-a-name-that-is-", "8"], ["long"], ["b", "16"])

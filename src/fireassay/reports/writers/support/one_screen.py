@@ -11,7 +11,7 @@ import textwrap
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import groupby
+from itertools import groupby, zip_longest
 from typing import Final
 
 from fireassay.estimates.estimate import Estimate
@@ -26,6 +26,8 @@ INTERVAL: Final = re.compile(r"\S+ \[[^][]{1,40}\]")  # a number with its interv
 LABEL: Final = 13  # width of a line's label
 FILLS: Final = 100  # columns that text fills at most
 GAP: Final = "  "
+NAME: Final = 26  # characters of a row's name in a line; a longer one is folded
+NARROW: Final = 14  # where that leaves a column no room
 MAX_TITLE_LENGTH: Final = 24  # of bullets whose texts begin in one column
 MAX_BAR: Final = 22
 SIGNS: Final[dict[Tone, str]] = {"good": "✓", "gain": "▸", "bad": "✗", "void": "!", "open": "?", "absent": "-", "struck": "-", "plain": " "}
@@ -192,7 +194,7 @@ class Column:
     @property
     def width(self) -> int:
         """Characters."""
-        return max([wide(self.head), *map(wide, self.cells)])
+        return max([wide(self.head), *(wide(line) for cell in self.cells for line in cell.split("\n"))])
 
 
 def _table(table: Table, style: Style) -> Iterator[str]:
@@ -200,9 +202,11 @@ def _table(table: Table, style: Style) -> Iterator[str]:
     marks = tuple(row[0] if isinstance(row[0], Mark) else None for row in rows) if rows else ()
     signed = bool(rows) and not table.heads[0].full and any(mark is not None for mark in marks)
     room = style.width - (2 if signed else 0)
-    columns = _columns(table, rows, style, int(signed))
+    columns = _columns(table, rows, style, int(signed), NAME)
+    if len(_fitting(columns, room)) < len(columns):  # narrower names before fewer digits
+        columns = _columns(table, rows, style, int(signed), NARROW)
     if len(_fitting(columns, room)) < len(columns):  # fewer digits before fewer columns
-        columns = _columns(table, [tuple(map(_briefer, row)) for row in rows], style, int(signed))
+        columns = _columns(table, [tuple(map(_briefer, row)) for row in rows], style, int(signed), NARROW)
     kept = _whole(table, _fitting(columns, room), int(signed))
     if table.title:
         yield from _wrapped(clean(table.title, style), style, "")
@@ -211,9 +215,12 @@ def _table(table: Table, style: Style) -> Iterator[str]:
         yield _joined(before, _above(table, kept, style, int(signed)))
     yield _joined(before, [column.head.ljust(column.width) for column in kept])
     for index, mark in enumerate(marks):
-        line = GAP.join(_padded(column.cells[index], column.width) for column in kept)
+        first, *more = zip_longest(*(column.cells[index].split("\n") for column in kept), fillvalue="")
+        line = GAP.join(_padded(text, column.width) for text, column in zip(first, kept, strict=True))
         recommended = mark is not None and mark.tone == "gain"
         yield f"{style.sign(mark)} {style.paint(line, 'bold') if recommended else line}" if signed else line
+        for texts in more:  # of a name that is folded
+            yield _joined(before, [_padded(text, column.width) for text, column in zip(texts, kept, strict=True)])
     for row in table.rows:
         if table.whole(row):
             yield from _wrapped(clean(f"{said(row[0]).text}: {said(row[-1]).text}", style), style, "")
@@ -222,8 +229,11 @@ def _table(table: Table, style: Style) -> Iterator[str]:
     yield from (line for note in table.notes for line in _wrapped(clean(note, style), style, "  "))
 
 
-def _columns(table: Table, rows: Sequence[tuple[Cell, ...]], style: Style, first: int) -> list[Column]:
+def _columns(table: Table, rows: Sequence[tuple[Cell, ...]], style: Style, first: int, most: int) -> list[Column]:
+    """Ready to print; names of rows are folded to so many characters."""
     columns = [_column(table, index, [row[index] for row in rows], style) for index in range(first, len(table.heads))]
+    for at, column in enumerate(columns[: max(0, table.stub - first)]):
+        columns[at] = replace(column, cells=tuple("\n".join(folded(cell, most)) for cell in column.cells))
     for span in _spans(table, first):  # a head above others widens the last of them if it needs room
         missing = wide(clean(table.heads[first + span[0]].above, style)) - _width(columns[span[0] : span[-1] + 1])
         last = columns[span[-1]]
@@ -247,6 +257,20 @@ def _above(table: Table, columns: Sequence[Column], style: Style, first: int) ->
     for span in _spans(table, first):
         if members := columns[span[0] : span[-1] + 1]:
             yield _padded(clean(table.heads[first + span[0]].above, style), _width(members))
+
+
+def folded(name: str, most: int) -> list[str]:
+    """A name in lines of at most so many characters, which end behind a separator where there is one."""
+    lines = [""]
+    for part in (piece for word in re.findall(r"[^-_/.:,@ ]*[-_/.:,@ ]*", name) for piece in _pieces(word, most)):
+        if lines[-1] and wide((lines[-1] + part).rstrip()) > most:
+            lines.append("")
+        lines[-1] += part
+    return [line.rstrip() for line in lines] if wide(name) > most else [name]
+
+
+def _pieces(word: str, most: int) -> list[str]:
+    return [word[at : at + most] for at in range(0, len(word), most)]
 
 
 def _briefer(cell: Cell) -> Cell:
@@ -331,7 +355,8 @@ def _plot(plot: Chart, style: Style) -> Iterator[str]:
     percent = plot.title.endswith(", %")
     pairs = [(text.removesuffix(" %") if percent else text, interval) for text, interval in (_pair(row.number, style) for row, _ in known)]
     stub, title = clean(plot.stub, style), clean(plot.title, style)
-    named = max([wide(stub), *map(wide, names)])
+    lines = [folded(name, NAME) for name in names]
+    named = max([wide(stub), *(wide(line) for some in lines for line in some)])
     value = max(wide(text) for text, _ in pairs)
     numbers = [f"{' ' * (value - wide(text))}{text} {interval}".rstrip() for text, interval in pairs]
     told = max([wide(title), *map(wide, numbers)])
@@ -343,12 +368,13 @@ def _plot(plot: Chart, style: Style) -> Iterator[str]:
     above = character_plot.ticks(axis, words, style.marks, style.fills - left) if axis else ""
     counts = all(name.isdecimal() for name in names)
     yield f"  {stub.rjust(named) if counts else stub.ljust(named)}{GAP}{_padded(title, told)}{GAP}{above}".rstrip()
-    for (row, ends), name, text in zip(known, names, numbers, strict=True):
+    for (row, ends), (name, *more), text in zip(known, lines, numbers, strict=True):
         drawn = (
             style.paint(character_plot.draw(axis, *ends, style.marks), COLOURS.get(row.mark.tone, "") if row.mark else "") if axis else ""
         )
         blank = " " * (named - wide(name))
         yield f"{style.sign(row.mark)} {f'{blank}{name}' if counts else f'{name}{blank}'}{GAP}{_padded(text, told)}{GAP}{drawn}".rstrip()
+        yield from (f"  {line}" for line in more)
 
 
 def _ends(number: Number) -> tuple[float, float, float] | None:
