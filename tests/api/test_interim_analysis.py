@@ -138,7 +138,7 @@ def test_undecided_is_what_more_launches_may_decide(made: Handmade, open_: tuple
 
 @pytest.mark.deep
 def test_a_script_without_a_step_ends_after_its_first_launch_unless_it_is_to_go_on(tmp_path: Path) -> None:
-    (tmp_path / "hello.py").write_text('print("hello")\n', encoding="utf-8")
+    (tmp_path / "hello.py").write_text('"""Nothing."""\n', encoding="utf-8")
     asked = experiment(workload={"script": "hello.py"}, factor={"levels": [1, 2]}, launches={"per_configuration": 2})
     with pytest.raises(WorkloadError, match=r"hello\.py made no training step .*--time wall; .*--keep-going"):
         experiment_run.run(asked, folder=tmp_path, root=tmp_path / "early", stop_early=True)

@@ -75,13 +75,14 @@ def why_futile(measured: RecordData) -> str:
     if quality is not None and quality.metric not in scores:
         logged = f"it scores {', '.join(sorted(map(printable, scores)))}" if scores else "it scores no held-out examples"
         return f"{script} never scored {quality.metric}: {logged}. Name one that it scores, or mark them with probe.examples; {KEEP_GOING}"
+    if alone := next((found for found in examine(measured, "parallelism") if found.rule == "nothing_is_distributed"), None):
+        return f"{script}: nothing is distributed: {alone.evidence}. To do: {alone.remedy}; {KEEP_GOING}"
     if len(measured.levels) > 1 and experiment.scaling.time != "wall" and measured.table("steps").height == 0:
         remedy = "mark them (docs/how-to/mark-your-script.md), or compare whole runs: --time wall"
         return (
             f"{script} made no training step that was seen, so a speedup would compare start-ups. If it makes steps, {remedy}; {KEEP_GOING}"
         )
-    alone = next((found for found in examine(measured, "parallelism") if found.rule == "nothing_is_distributed"), None)
-    return f"{script}: nothing is distributed: {alone.evidence}. To do: {alone.remedy}; {KEEP_GOING}" if alone else ""
+    return ""
 
 
 def looks(experiment: Experiment) -> Iterator[int]:

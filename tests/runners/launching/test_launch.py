@@ -450,3 +450,16 @@ def test_a_fault_that_lasts_is_undone_in_time_or_at_the_end(
     assert end["rank"] == 1
     if not at_end:
         assert for_s <= (end["ns"] - begin["ns"]) / 1e9 <= for_s + 0.02  # of the fake clock
+
+
+@pytest.mark.parametrize(("workers", "steps", "noted"), [(2, 0, True), (1, 0, False), (2, 3, False)])
+def test_workers_that_print_the_same_without_a_step_are_noted(tmp_path: Path, workers: int, steps: int, noted: bool) -> None:
+    made = context(tmp_path, experiment(), FakeClock())
+    (tmp_path / "train.py").write_text("print('sum 17')\n", encoding="utf-8")
+    run, _ = launch(made, lambda _: OK, planned(workers=workers))
+    run.request.log.write_text("sum 17\nsum 17\n", encoding="utf-8")
+    for rank in range(workers if steps else 0):
+        worker(made.record.launch_folder(0), rank, pid=os.getpid()).step(steps, 1)
+    assert go(run)["status"] == "ok"
+    kinds = open_record(made.record.path).table("events")["kind"].to_list()
+    assert ("same_output" in kinds) is noted

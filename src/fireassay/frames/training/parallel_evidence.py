@@ -124,6 +124,16 @@ class Facts:
         return self.steps > 0 and 2 * steps >= self.steps
 
 
+SAME_OUTPUT: Final = "same_output"  # the event of a launch whose workers printed the same (`fireassay.runners.launching.copies`)
+
+
+def same_output(measured: RecordTables, name: str) -> int:
+    """The fewest lines that each worker of a launch printed alike, without a step; 0 if no launch did."""
+    launches = measured.timed.filter(pl.col("configuration") == name).select("launch")
+    events = measured.table("events").filter(pl.col("kind") == SAME_OUTPUT).join(launches, on="launch", how="semi")
+    return min((int(json.loads(text)["lines"]) for text in events["detail"]), default=0)
+
+
 def facts(measured: RecordTables, name: str) -> Facts | None:
     """Facts of a configuration of several workers; None if no rank reported any."""
     launches = measured.timed.filter(pl.col("configuration") == name)

@@ -14,6 +14,7 @@ Declared (`workload.parallelism`), otherwise recognised by the first rule with e
 | collectives as large as the gradients in most steps | data |
 | equal parameters at the start, different samples on every rank, and no gradients moved | data: intended, but not done |
 | no communication | nothing is distributed |
+| no step and no process group, and every worker printed the same | nothing is distributed |
 
 Otherwise it is unknown, and only what holds for every parallelism is judged. A record without evidence (an older one, or a
 script without hooks) counts as data-parallel, as documented for the calls of the probe.
@@ -31,8 +32,9 @@ from typing import Final, Literal
 import polars as pl
 
 from fireassay.estimates.estimate import Absent
+from fireassay.estimates.format import count
 from fireassay.frames.record_tables import RecordTables
-from fireassay.frames.training.parallel_evidence import Facts, Likeness, Work, facts, work_of
+from fireassay.frames.training.parallel_evidence import Facts, Likeness, Work, facts, same_output, work_of
 
 Kind = Literal["data", "sharded", "tensor", "pipeline", "local_sgd", "mixed", "none"]
 Claim = Literal["replicas", "gradients", "samples", "random numbers", "loss", "speedup"]
@@ -127,12 +129,21 @@ def parallelism(measured: RecordTables, name: str) -> Parallelism:
 
 
 def _all(measured: RecordTables) -> Mapping[str, Parallelism]:
-    levels = dict(zip(measured.configurations, measured.levels, strict=True))
+    levels = _levels(measured)
     return {name: ONE if level == 1 or not measured.kind.trains else _one(measured, name) for name, level in levels.items()}
+
+
+def _levels(measured: RecordTables) -> Mapping[str, int]:
+    return dict(zip(measured.configurations, measured.levels, strict=True))
 
 
 def _one(measured: RecordTables, name: str) -> Parallelism:
     declared, known = measured.experiment.workload.parallelism, facts(measured, name)
+    if declared == "auto" and (known is None or not (known.group or known.training)) and (lines := same_output(measured, name)):
+        alike = f"printed the same {count(lines, 'lines')}" if lines > 1 else "printed the same line"
+        return _is(
+            "none", f"each of {_levels(measured)[name]} copies {alike}, without a process group: each did the whole work", alone=True
+        )
     if known is None:
         result = ASSUMED if declared == "auto" else Parallelism(kind=declared, by="declared", evidence="declared")
         return _counted(result, None, work_of(measured, name))

@@ -23,7 +23,7 @@ from fireassay.record.secrets.redact import redact, secret_values
 from fireassay.runners.experiment.context import Job, Made, RunContext
 from fireassay.runners.experiment.launch_loop import middle_step as middle
 from fireassay.runners.experiment.progress import LaunchProgress
-from fireassay.runners.launching import fresh_folder, profiling, stuck, watch
+from fireassay.runners.launching import copies, fresh_folder, profiling, stuck, watch
 from fireassay.runners.launching.watch import Watch
 from fireassay.spec.experiment import QUICK_S, Experiment
 from fireassay.spec.plan import PlannedFault, PlannedLaunch
@@ -322,7 +322,16 @@ class LaunchRun:
             why = watch.why_failed(ending, output, f"logs/{self.request.log.name}")
             why += "" if self.strikes else stuck.left_behind(output, self.watch.ranks)
             return "failed", f"it did not recover from the fault: {why}" if self.strikes else why
+        self._note_copies()
         return "ok", self._missed_fault() or self._ended_early()
+
+    def _note_copies(self) -> None:
+        """That every worker printed the same without a step, as copies of one whole job do."""
+        settings = self.context.experiment.launcher
+        if self.planned.workers == 1 or self.watch.steps or settings.nodes > 1 or settings.hosts:
+            return
+        if lines := copies.same_output(self.request.log, self.request.script, self.planned.workers):
+            self._event(copies.EVENT, {"lines": lines})
 
     def _timeout_reason(self, output: str) -> str:
         limit = self.context.experiment.limits.launch_timeout_s

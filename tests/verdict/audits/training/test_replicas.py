@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from fireassay import catalog
+from fireassay.api.interim_analysis import why_futile
 from fireassay.spec.experiment import Scaling
 from fireassay.spec.sections.workload import Workload
 from fireassay.verdict.audits.training import replicas as audited
@@ -284,6 +285,24 @@ def parallelism_found(one: Handmade) -> list[tuple[str, str, str | None]]:
 def test_workers_without_a_group_are_named_in_every_configuration() -> None:
     findings = parallelism_found(made(levels=(1, 2, 4), group=0, looks=SAME))
     assert findings == [("nothing_is_distributed", "fail", f"workers={n}") for n in (2, 4)]
+
+
+@pytest.mark.parametrize(
+    ("argument", "remedy"), [("{workers}", "assay time -- python work.py 1 --- python work.py 2"), ("7", "init_process_group")]
+)
+def test_copies_of_a_whole_job_are_named_with_the_command_that_measures_it(argument: str, remedy: str) -> None:
+    """Even where no hook saw anything: whole runs of a plain script."""
+    one = Handmade(levels=(1, 2), blocks=1)
+    workload = Workload.model_validate({"script": "work.py", "arguments": [argument]})
+    one.experiment = one.experiment.model_copy(update={"workload": workload})
+    one.launch(workers=1)
+    one.event(one.launch(workers=2), "same_output", 1.0, detail={"lines": 1})
+    measured = one.measured()
+    (finding,) = PARALLELISM.examine(measured, {})
+    assert (finding.rule, finding.severity, finding.configuration) == ("nothing_is_distributed", "fail", "workers=2")
+    assert "each of 2 copies printed the same line" in finding.evidence
+    assert remedy in finding.remedy
+    assert remedy in why_futile(measured)
 
 
 def test_what_was_declared_is_said_beside_it() -> None:

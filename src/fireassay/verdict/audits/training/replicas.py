@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Final
@@ -311,11 +312,11 @@ def examine_parallelism(measured: RecordData, _: Results) -> tuple[Finding, ...]
     several = [
         (name, parallelism(measured, name)) for name, level in zip(measured.configurations, measured.levels, strict=True) if level > 1
     ]
-    faults = [finding for name, layout in several for finding in _faults(name, layout)]
+    faults = [finding for name, layout in several for finding in _faults(measured, name, layout)]
     return (*faults, *_notes([layout for _, layout in several]))
 
 
-def _faults(name: str, layout: Parallelism) -> Iterator[Finding]:
+def _faults(measured: RecordData, name: str, layout: Parallelism) -> Iterator[Finding]:
     if layout.alone and not (layout.by == "declared" and layout.kind == "none"):
         prefix = f"{WORDS[layout.kind]} is declared, but " if layout.by == "declared" else ""
         evidence = f"{prefix}{layout.evidence}"
@@ -323,11 +324,21 @@ def _faults(name: str, layout: Parallelism) -> Iterator[Finding]:
             "call torch.distributed.init_process_group and wrap the model (DistributedDataParallel, fully_shard); if every worker should train "
             'its own model, declare workload.parallelism = "none"'
         )
-        yield Finding("nothing_is_distributed", "fail", name, evidence, remedy)
+        yield Finding("nothing_is_distributed", "fail", name, evidence, _as_command(measured) or remedy)
     elif layout.contradicted:
         evidence = f"{WORDS[layout.kind]} is declared, but {WORDS[layout.seen]} was recognised: {layout.evidence}"
         remedy = "declare what the script does, or leave workload.parallelism at auto; the declaration is what is judged here"
         yield Finding("parallelism_contradicted", "warning", name, evidence, remedy)
+
+
+def _as_command(measured: RecordData) -> str:
+    """The remedy for a script that was told its number of workers as an argument and made no step: it starts its own processes."""
+    workload = measured.experiment.workload
+    if not any("{workers}" in word for word in workload.arguments) or measured.table("steps").height or not workload.script:
+        return ""
+    words = ("python", workload.script, *workload.arguments)
+    commands = [shlex.join(word.replace("{workers}", str(level)) for word in words) for level in measured.levels]
+    return f"the script is told its workers and starts them itself, so measure it as a command: assay time -- {' --- '.join(commands)}"
 
 
 def _notes(every: list[Parallelism]) -> Iterator[Finding]:
