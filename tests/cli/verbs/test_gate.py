@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import errno
+import json
+import shlex
 import subprocess
 from pathlib import Path
 from xml.etree import ElementTree
@@ -13,7 +15,7 @@ from fireassay import catalog, cli
 from fireassay.api.gating import Gate
 from fireassay.cli import main
 from fireassay.cli.support.verb import share
-from fireassay.cli.verbs.gate import MARGIN, _asked, _repeated, _take_margin
+from fireassay.cli.verbs.gate import MARGIN, _asked, _compare, _repeated, _take_margin
 from fireassay.errors import SpecError
 from fireassay.record import files
 
@@ -141,6 +143,29 @@ def test_a_change_that_waits_five_times_as_long_fails_and_nothing_is_left(reposi
     assert git(repository, "worktree", "list").count("\n") == 0
     assert len(list(Path("records/gates").iterdir())) == 4
     assert [path.name for path in Path("records").iterdir()] == ["gates"]
+
+
+@pytest.mark.deep
+@pytest.mark.slow
+def test_the_compare_that_a_failed_gate_offers_decides_as_the_gate_did(repository: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A change that waits less and computes five times as much: wall time would decide otherwise."""
+    script = "import time\n\nsum(range({n}))\ntime.sleep({s})\n"
+    (repository / "work.py").write_text(script.format(n=8_000_000, s=1.5))
+    git(repository, "commit", "-q", "-a", "-m", "slow")
+    (repository / "work.py").write_text(script.format(n=40_000_000, s=0))
+    assert main(["gate", "main", "--primary", "trial_cpu_time", "--pairs", "3", "--quiet", "--", "python", "work.py"]) == 1
+    shown = capsys.readouterr().out
+    command = shlex.split(shown[shown.index("assay compare") :].partition("\nrecord")[0].replace("\\\n", " "))
+    assert main([*command[1:-1], "--json", "--quiet"]) == 0
+    [decisive] = [change for change in json.loads(capsys.readouterr().out)["changes"] if change["primary"]]
+    assert (decisive["metric"], decisive["outcome"]) == ("trial_cpu_time", "worse")
+
+
+@pytest.mark.parametrize("words", [(), ("--primary", "trial_cpu_time")])
+def test_the_compare_that_a_gate_offers_is_decided_by_the_metric_of_the_gate(words: tuple[str, ...]) -> None:
+    offered = _compare(parsed("main", *words, "--", "true"), [Path("a"), Path("b")])  # type: ignore[arg-type]
+    arguments = cli.parser(catalog.load("cli.verbs", "compare")).parse_args(offered[2:])
+    assert (arguments.records, arguments.primary) == (["a", "b"], words[1] if words else None)
 
 
 @pytest.mark.deep

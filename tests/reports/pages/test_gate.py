@@ -102,6 +102,49 @@ def test_where_processor_time_is_sharper_it_is_shown_and_offered() -> None:
     assert "assay gate origin/main --margin 5% --primary trial_cpu_time -- python work.py" in shown
 
 
+def scaled(found: CheckRow, factor: float) -> CheckRow:
+    """The row of a metric whose values are so many times as large."""
+    assert isinstance(found.value, Estimate)
+    assert isinstance(found.baseline, Estimate)
+    return replace(found, value=replace(found.value, value=found.value.value * factor), baseline=replace(found.baseline, value=factor))
+
+
+@pytest.mark.parametrize("needed", [None, 30])
+@pytest.mark.parametrize(
+    ("cpu", "offered"),
+    [
+        (row(1.1, "listed", spread=5.0, metric="trial_cpu_time"), True),  # [2.8, 17.3] against [-8, 13]: it decides, and is narrower
+        (row(1.0, "listed", spread=5.5, metric="trial_cpu_time"), True),
+        (row(1.0, "listed", spread=8.0, metric="trial_cpu_time"), False),  # as noisy
+        (scaled(row(1.0, "listed", spread=1.0, metric="trial_cpu_time"), 0.2), False),  # it mostly waits
+    ],
+)
+def test_processor_time_is_offered_before_pairs_and_margins_if_the_command_computes(
+    cpu: CheckRow, offered: bool, needed: int | None
+) -> None:
+    shown = text(gate(row(1.02, "inconclusive", spread=8.0, launches_needed=needed), cpu))
+    assert ("--primary trial_cpu_time" in shown) is offered
+    assert ("--pairs 30" in shown) is (needed is not None and not offered)
+    assert ("margin above" in shown) is (needed is None and not offered)
+
+
+@pytest.mark.parametrize(("ratio", "better"), [(1.09, "lower"), (0.91, "higher")])
+def test_an_advised_margin_lies_beyond_what_the_interval_still_holds(ratio: float, better: str) -> None:
+    one = row(ratio, "inconclusive", spread=4.0, metric="trial_cpu_time", primary=True, decides=True, better=better)
+    assert one.difference is not None
+    worst = max(one.difference.high - 1.0, 1.0 - one.difference.low)
+    shown = " ".join(text(gate(one)).split())
+    assert float(shown.partition("a margin above ")[2].split()[0]) / 100.0 >= worst
+
+
+def test_hours_of_pairs_are_not_the_first_advice() -> None:
+    long = replace(gate(row(1.02, "inconclusive", spread=6.0, launches_needed=100)), seconds=600.0)
+    shown = " ".join(text(long).split())
+    assert "--pairs" not in shown
+    assert "quiet this machine, or take a margin above" in shown
+    assert "100 pairs would decide, about 2 h 46 min" in shown
+
+
 def test_where_nothing_helps_no_command_is_offered() -> None:
     shown = text(gate(row(1.02, "inconclusive", spread=30.0)))
     assert "more pairs do not help" in shown

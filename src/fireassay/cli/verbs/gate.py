@@ -233,7 +233,6 @@ def _show(arguments: argparse.Namespace, found: Gated, untracked: Sequence[str],
 
 
 def _measured(arguments: argparse.Namespace, found: Gated, untracked: Sequence[str], *, accepted: bool) -> Measured:
-    from fireassay.api.gating import VARYING
     from fireassay.reports.pages.gate import Measured
 
     last = found.rounds[-1]
@@ -248,11 +247,17 @@ def _measured(arguments: argparse.Namespace, found: Gated, untracked: Sequence[s
         warnings=[*last.disturbed],
         records=[str(path) for path in last.records],
         more=shlex.join(["assay", "gate", arguments.base, *_repeated(arguments)]),
-        compare=shlex.join(
-            ["assay", "compare", *map(str, last.records), *(word for name in VARYING for word in ("--varying", name)), "--full"]
-        ),
+        compare=shlex.join(_compare(arguments, last.records)),
         command=f" -- {shlex.join(arguments.after_dashes)}" if arguments.after_dashes else "",
     )
+
+
+def _compare(arguments: argparse.Namespace, records: Sequence[Path]) -> list[str]:
+    """The words that show every number of the records, decided by the same metric."""
+    from fireassay.api.gating import VARYING
+
+    varying = (word for name in VARYING for word in ("--varying", name))
+    return ["assay", "compare", *map(str, records), *varying, *flags(VERB, arguments, only=("--primary",)), "--full"]
 
 
 def _trees(found: Gated, untracked: Sequence[str], *, merge_base: bool) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
+from fireassay.estimates.estimate import Estimate
 from fireassay.estimates.format import count, duration, limit_text, percent, with_interval
 from fireassay.reports.answering import in_percent, shortened
 from fireassay.reports.page import Answer, Line, Mark, Next, Page
@@ -24,6 +25,9 @@ CONFIRMED: Final = {
 }
 MAX_DISTURBANCES: Final = 2
 WIDEST: Final = 0.5  # a margin that is worth proposing
+LONG_S: Final = 1800.0  # of pairs, beyond which another way is named first
+SHARPER: Final = 0.75  # of the change that wall time shows: a bit more than half the pairs
+COMPUTES: Final = 0.5  # of the wall time; on a busy machine a command that only computes waits for its processor too
 MUCH: Final = 20  # times the pairs made: so many more help nobody
 
 
@@ -119,9 +123,7 @@ def _turned(interval: str) -> str:
 
 def _passed(row: CheckRow) -> str:
     """The regression that an accepted gate does not exclude."""
-    difference = row.difference
-    assert difference is not None
-    end = difference.high - 1.0 if row.better == "lower" else 1.0 - difference.low
+    end = _worst(row)
     word = "a slowdown" if row.metric.endswith("time") else "a loss"
     return f"{word} of up to {percent(end, way='up')}" if math.isfinite(end) else f"{word} of any size"
 
@@ -159,16 +161,38 @@ def _next(gate: Measured, row: CheckRow | None) -> Iterator[Next]:
         yield Next(reason="see every number", command=gate.compare)
     if gate.check.state != "inconclusive" or row is None or row.difference is None or not gate.more:
         return
-    made, needed, cpu = gate.pairs[-1], row.launches_needed, _processor(gate.check)
-    sharper = cpu is not None and cpu.difference is not None and 2.0 * smallest(cpu.difference) < smallest(row.difference)
-    if row.metric == "trial_time" and sharper:
+    made, needed = gate.pairs[-1], row.launches_needed
+    left_s = math.inf if needed is None or needed > MUCH * made else needed / made * gate.seconds / len(gate.pairs)
+    wider = max(smallest(row.difference), _worst(row))
+    margin = f"take a margin above {percent(wider, way='up')}" if wider < WIDEST else ""
+    if _processor_decides(gate, row):
         reason = "this machine is too noisy for wall time; of a command that computes, processor time decides"
         yield Next(reason=reason, command=f"{gate.more} --primary trial_cpu_time{gate.command}")
-    elif needed is not None and needed <= MUCH * made:
-        left = duration(needed / made * gate.seconds / len(gate.pairs))
-        reason = f"{needed} pairs would decide in 4 of 5 cases, about {left}"
+    elif left_s <= (LONG_S if margin else math.inf) and math.isfinite(left_s):
+        reason = f"{needed} pairs would decide in 4 of 5 cases, about {duration(left_s)}"
         yield Next(reason=reason, command=f"{gate.more} --pairs {needed}{gate.command}")
+    elif math.isfinite(left_s):
+        yield Next(reason=f"quiet this machine, or {margin}: as it is, {needed} pairs would decide, about {duration(left_s)}")
     else:
-        wider = smallest(row.difference)
-        margin = f", or take a margin above {percent(wider, way='up')}" if wider < WIDEST else ""
-        yield Next(reason=f"more pairs do not help on this machine as it is: quiet it{margin}")
+        yield Next(reason=f"more pairs do not help on this machine as it is: quiet it{f', or {margin}' if margin else ''}")
+
+
+def _processor_decides(gate: Measured, row: CheckRow) -> bool:
+    """True if the processor time of the same pairs is to decide: the command computes most of the time, and it is decided or much sharper."""
+    cpu = _processor(gate.check)
+    if cpu is None or cpu.difference is None or row.difference is None or row.metric != "trial_time":
+        return False
+    sides = ((cpu.baseline, row.baseline), (cpu.value, row.value))
+    computes = all(
+        isinstance(used, Estimate) and isinstance(wall, Estimate) and used.value >= COMPUTES * wall.value for used, wall in sides
+    )
+    limit = 1.0 + gate.margin
+    decided = cpu.difference.high < limit or cpu.difference.low > limit
+    return computes and (decided or smallest(cpu.difference) < SHARPER * smallest(row.difference))
+
+
+def _worst(row: CheckRow) -> float:
+    """The largest worsening that the interval still holds, relative."""
+    difference = row.difference
+    assert difference is not None
+    return difference.high - 1.0 if row.better == "lower" else 1.0 - difference.low
