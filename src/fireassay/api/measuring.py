@@ -183,7 +183,7 @@ def score(
     ...     _ = pathlib.Path(f"{name}.jsonl").write_text("\\n".join(map(json.dumps, answers)))
     >>> record = fireassay.score("before.jsonl", "after.jsonl", id="id", metric="exact_match", margin=0.03)
     >>> print(record.judge())
-    PASS  before-vs-after: after: quality held: Exact match −0.0050 [−0.0157, 0.0025], one-sided bounds, margin 0.03; ...
+    PASS  before-vs-after: after: quality held: Exact match −0.50 points [−1.57, 0.25], one-sided bounds, margin 3 points; ...
     >>> print(record.metric("exact_match", configuration="answers=after"))
     0.895 [0.861, 0.922]
 

@@ -179,7 +179,7 @@ def bracketed(
 def dressed(text: str, scale: Scale) -> str:
     """A written number with its unit: "$1.04", "-$0.20", "12 ms"; "1 worker" rather than "1 workers"."""
     after = scale.after
-    if text == "1" and after in (" workers", " steps"):
+    if text == "1" and after in (" workers", " steps", " points"):
         after = after[:-1]
     minus = "−" if scale.before and text.startswith("−") else ""
     return f"{minus}{scale.before}{text.removeprefix(minus)}{after}"

@@ -203,7 +203,7 @@ def _difference_of(measured: RecordData, configuration: str) -> Value:
         low=decision.low,
         high=decision.high,
         unit=SCORE,
-        confidence=measured.confidence,
+        confidence=2.0 * measured.confidence - 1.0,  # of both one-sided bounds together
         n_launches=len(per_launch),
         n_trials=pairs.candidate.size,
         method=decision.method,

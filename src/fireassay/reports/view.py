@@ -380,13 +380,12 @@ class HeldRow:
     column: str  # the configuration's label
     metric: str  # its title
     status: Status
-    change: Value  # score minus that of the reference, better is positive; one-sided bounds
+    change: Value  # score minus that of the reference, better is positive; with a margin one-sided bounds
     worse: int
     better: int
     items: int
     sentence: str
-    needed: int | None = None  # items that would decide; None: it is decided, or more items would not help
-    as_seen: int | None = None  # the same if the true change is the one that was seen
+    more: str = ""  # how many items would show what of an open decision
     why: str = ""  # why it is undecided although its bounds alone would decide
     worse_within: bool = False  # significantly worse, but not by more than the margin as far as is shown
     control: str = ""  # in how many draws a loss would have been seen

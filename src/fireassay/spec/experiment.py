@@ -16,7 +16,19 @@ from pydantic import BeforeValidator, Field, ModelWrapValidatorHandler, Validati
 
 from fireassay.errors import Problem, SpecError
 from fireassay.spec.explain import explain
-from fireassay.spec.model import NAME_PATTERN, Fraction, Model, Positive, WorkerCounts, flag, listed, number_or_none, seconds, with_unit
+from fireassay.spec.model import (
+    NAME_PATTERN,
+    Fraction,
+    Model,
+    Positive,
+    WorkerCounts,
+    flag,
+    listed,
+    loss,
+    number_or_none,
+    seconds,
+    with_unit,
+)
 from fireassay.spec.rules.evaluation import uncomputable
 from fireassay.spec.rules.experiment import contradictions, missing_around
 from fireassay.spec.rules.partial import as_far_as_known, broken
@@ -171,10 +183,22 @@ class Quality(Model):
     )
     margin: Annotated[
         Positive,
-        flag("--margin", "M", "largest loss of mean score that still counts as preserved ({default:g})", run=200),
-        flag("--margin", "M", "largest loss of it that still counts as preserved ({default:g})", load=220),
-        flag("--margin", "M", "with two files or more: largest loss of the first score that still counts as held", score=100),
-        flag("--margin", "M", "with two targets or more: largest loss of the first score that still counts as held", evaluate=60),
+        flag("--margin", "M", "largest loss of mean score that still counts as preserved ({default:g})", read=loss, run=200),
+        flag("--margin", "M", "largest loss of it that still counts as preserved ({default:g})", read=loss, load=220),
+        flag(
+            "--margin",
+            "M",
+            "with two files or more: largest loss of the first score that still counts as held: 0.02 or 2 %%",
+            read=loss,
+            score=100,
+        ),
+        flag(
+            "--margin",
+            "M",
+            "with two targets or more: largest loss of the first score that still counts as held: 0.02 or 2 %%",
+            read=loss,
+            evaluate=60,
+        ),
     ] = Field(
         0.01,
         description="The largest loss of mean score that still counts as preserved, in the score's unit (0.01 of accuracy is one point).",

@@ -12,7 +12,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
+from math import isfinite
 from typing import Annotated, Any, Final, Self
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
@@ -106,6 +108,15 @@ def with_unit(text: str) -> float:
     if text.strip()[-1:].isdigit():
         raise Unreadable("a time with its unit, such as 10m or 90s", "Dollars of a run are --budget-usd.")
     return seconds(text)
+
+
+def loss(text: str) -> float:
+    """ "0.02" or "2%" of a score from 0 to 1."""
+    number, sign, rest = text.strip().partition("%")
+    with suppress(ValueError):
+        if not rest and (value := float(number)) > 0.0 and isfinite(value):
+            return value / 100.0 if sign else value
+    raise Unreadable("a number above 0 in the score's unit; of a score from 0 to 1 also per cent: 0.02 or 2%")
 
 
 def slo(text: str) -> dict[str, float]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -101,7 +102,7 @@ def test_without_a_margin_the_change_is_told_and_the_way_on(tmp_path: Path, caps
     before, after = (record(tmp_path / name, {"x": SIDES[name]}) for name in ("same", "worse"))
     code, document = compared(capsys, before, after)
     assert (code, document["state"], list(document["quality"].values())) == (0, "compared", ["MEASURED"])
-    assert "Exact match −0.1" in document["sentence"]
+    assert "Exact match −1" in document["sentence"]
     assert " worse and 0 better of 300" in document["sentence"]
     assert "--margin" in document["sentence"]
 
@@ -109,7 +110,8 @@ def test_without_a_margin_the_change_is_told_and_the_way_on(tmp_path: Path, caps
 @pytest.mark.parametrize("margin", some(["0", "-1", "inf", "nan"], 2))
 def test_a_margin_is_above_0(margin: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     before, after = (record(tmp_path / name, {"x": SIDES[name]}) for name in ("same", "worse"))
-    assert main(["compare", str(before), str(after), "--margin", margin]) == 2
+    with pytest.raises(SystemExit, match="2"):
+        main(["compare", str(before), str(after), "--margin", margin])
     assert "--margin" in capsys.readouterr().err
 
 
@@ -188,3 +190,20 @@ def test_a_heading_keeps_the_names_of_the_records(tmp_path: Path, capsys: pytest
     ]
     main(["compare", *map(str, paths), "--margin", "0.05", "--html", "--output", "-"])
     assert "Some answers=some" not in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("verb", ["score", "compare"])
+def test_a_margin_may_be_in_per_cent(verb: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """One point of 300 items is undecided whichever way the margin is written; what is neither names both ways."""
+    paths = [record(tmp_path / name, {"x": SIDES[name]}) for name in ("same", "one")]
+    words = [str(path) for path in paths] if verb == "compare" else [f"{name}={tmp_path / name / 'x.jsonl'}" for name in ("same", "one")]
+    root = ["--id", "id", "--root", str(tmp_path / "again")] if verb == "score" else []
+    told = []
+    for margin in ("1%", "0.01"):
+        capsys.readouterr()
+        assert main([verb, *words, "--margin", margin, *root, "--json"]) == 4
+        told.append("margin 1 point;" in capsys.readouterr().out)
+    assert told == [True, True]
+    with suppress(SystemExit):
+        assert main([verb, *words, "--margin", "x%", *root]) == 2
+    assert "0.02 or 2%" in " ".join(capsys.readouterr().err.split())

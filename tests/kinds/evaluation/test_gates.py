@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 from pathlib import Path
 
 import pytest
@@ -24,7 +25,22 @@ def test_the_sentence_says_what_would_decide(tmp_path: Path) -> None:
     assert result.configuration == "answers=b"
     assert result.status == "INCONCLUSIVE"
     assert "1 item worse and 0 better of 20" in result.sentence
-    assert "would decide" in result.sentence
+    assert "no number of items would decide if the true change is the one that was seen: it lies at the margin" in result.sentence
+
+
+def test_a_smaller_margin_never_needs_fewer_items_for_the_same_answer(tmp_path: Path) -> None:
+    """−1.3 points: beyond a margin of 1 more items show the loss, within 2 and 3 that it is held, and 3 needs fewer than 2."""
+    sides = {"a": rows(["yes"] * 939 + ["no"] * 380), "b": rows(["no"] * 46 + ["yes"] * 922 + ["no"] * 351)}
+    told = {}
+    for margin in (0.01, 0.02, 0.023):
+        (result,) = HELD.check(scored(tmp_path / str(margin), sides, margin=margin), {})
+        found = re.search(
+            r"about ([\d,]+) items would show it (held|degraded) with 80 % probability if the true change is the one", result.sentence
+        )
+        assert found is not None, result.sentence
+        told[margin] = (found[2], int(found[1].replace(",", "")))
+    assert [what for what, _ in told.values()] == ["degraded", "held", "held"]
+    assert told[0.01][1] > told[0.02][1] > told[0.023][1] > 1319
 
 
 def test_few_clusters_decide_nothing(tmp_path: Path) -> None:

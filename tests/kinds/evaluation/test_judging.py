@@ -8,6 +8,7 @@ import pytest
 
 from fireassay.estimates.estimate import Estimate
 from fireassay.exit_codes import EXIT_OF_STATUS
+from fireassay.kinds.evaluation.evaluation_rows import rows as evaluation_rows
 from fireassay.verdict.judge import judge
 from tests.answered import choices, rows, scored
 
@@ -54,10 +55,10 @@ def test_the_change_of_every_side_is_told_without_a_margin_too(tmp_path: Path) -
     verdict = judge(scored(tmp_path, answers)).verdict
     assert (verdict.status, verdict.gates) == ("MEASURED", ())
     for told in (
-        "int8 against bf16: Exact match −0.050 [−0.064, −0.037]",
-        "near against bf16: Exact match −0.013 [−0.025, −0.002]",
+        "int8 against bf16: Exact match −5.0 points [−6.7, −3.5]",
+        "near against bf16: Exact match −1.3 points [−2.7, −0.0020]",
         "88 items worse and 22 better of 1,319",
-        "equal against bf16: Exact match 0.0000 [−0.0082, 0.0082]",
+        "equal against bf16: Exact match 0.00 points [−0.99, 0.99]",
     ):
         assert told in verdict.sentence
     limited = judge(scored(tmp_path / "limited", answers, margin=0.02)).verdict
@@ -89,3 +90,15 @@ def test_calibration_and_pass_at_k_are_judged_of_our_own_records_too(tmp_path: P
     results = judge(choices(tmp_path, {"a": [(0.9, index < 60) for index in range(100)]})).results
     assert {"calibration_error", "brier_score"} <= set(results)
     assert isinstance(results["calibration_error"]["answers=a"], Estimate)
+
+
+def test_without_a_margin_the_change_has_a_two_sided_interval_and_with_one_its_bounds_are_named(tmp_path: Path) -> None:
+    """88 worse and 22 better of 1,319, d = −0.0500: Wald at z = 1.960 gives −0.0656 to −0.0345, at z = 1.645 −0.0631 to −0.0370; Tango's are 0.0006 lower."""
+    sides = {"a": rows(["yes"] * 939 + ["no"] * 380), "b": rows(["no"] * 88 + ["yes"] * 873 + ["no"] * 358)}
+    for margin, confidence, low, high in ((None, 0.95, -0.0656, -0.0345), (0.02, 0.90, -0.0631, -0.0370)):
+        measured = scored(tmp_path / str(margin), sides, margin=margin)
+        (row,) = evaluation_rows(measured, {name: name for name in measured.configurations}).held
+        assert isinstance(row.change, Estimate)
+        assert row.change.confidence == pytest.approx(confidence)
+        assert (row.change.low, row.change.high) == pytest.approx((low, high), abs=8e-4)
+        assert ("one-sided" in row.change.method, "one-sided bounds" in row.sentence) == (margin is not None,) * 2

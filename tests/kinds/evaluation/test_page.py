@@ -30,8 +30,8 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> object:
 
 
 def test_the_headline_says_held_and_the_margin(made: object) -> None:
-    assert made.answer.headline.startswith("b: quality held: Exact match −0.005")  # type: ignore[attr-defined]
-    assert made.answer.headline.endswith(", margin 0.05 over 200 items")  # type: ignore[attr-defined]
+    assert made.answer.headline.startswith("b: quality held: Exact match −0.50 points [−")  # type: ignore[attr-defined]
+    assert made.answer.headline.endswith("], one-sided bounds, margin 5 points over 200 items")  # type: ignore[attr-defined]
 
 
 def test_without_a_margin_the_first_screen_tells_the_change_and_asks_for_one(tmp_path: Path) -> None:
@@ -84,18 +84,18 @@ def test_worse_within_the_margin_is_said_first(tmp_path: Path) -> None:
     before, after = rows(["yes"] * 900 + ["no"] * 100), rows(["no"] * 10 + ["yes"] * 890 + ["no"] * 100)
     measured = scored(tmp_path, {"a": before, "b": after}, margin=0.05)
     shown = page(build(measured, judge(measured)))
-    assert shown.answer.headline.startswith("b: quality held (worse within the margin): Exact match −0.010")
+    assert shown.answer.headline.startswith("b: quality held (worse within the margin): Exact match −1.00 points")
     assert "held, worse within the margin" in catalog.load("reports.writers", "html").write(shown)
 
 
 def test_an_open_decision_says_how_many_items_would_decide_it_and_shows_its_numbers(tmp_path: Path) -> None:
-    """−1.3 points of 1,319 items against a margin of 2: (1.645 + 0.842)² · 0.0567 / 0.0071² = 6,900."""
+    """−1.3 points of 1,319 items against a margin of 2: (1.645 + 0.842)² · 0.0567 / 0.0071² = 6,900; Tango's bound lies further out."""
     before, after = ["yes"] * 939 + ["no"] * 380, ["no"] * 46 + ["yes"] * 922 + ["no"] * 351
     measured = scored(tmp_path, {"a": rows(before), "b": rows(after)}, margin=0.02)
     shown = page(build(measured, judge(measured)))
     assert shown.answer is not None
     assert shown.answer.next[0].reason == (
-        "1,319 items now, about 7,000 decide with 80 % probability if the true change is the one that was seen"
+        "1,319 items now; about 7,100 items would show it held with 80 % probability if the true change is the one that was seen"
     )
     for writer in ("terminal", "markdown", "html"):
         text = catalog.load("reports.writers", writer).write(shown)
@@ -111,14 +111,14 @@ def test_of_several_degraded_sides_the_worst_is_the_headline(tmp_path: Path) -> 
     measured = scored(tmp_path, lost, margin=0.05)
     judgement = judge(measured)
     headline = page(build(measured, judgement)).answer.headline
-    assert headline.startswith("c: quality degraded: Exact match −0.30")
+    assert headline.startswith("c: quality degraded: Exact match −30.0 points")
     assert headline.endswith("; b too")
     correctness = page(build(measured, judgement)).answer.tiles[0]
-    assert correctness.text.startswith("quality degraded: Exact match −0.30")
+    assert correctness.text.startswith("quality degraded: Exact match −30.0 points")
     assert "FAIL: c: quality degraded" in judgement.verdict.sentence
     close = scored(tmp_path / "held", {"a": lost["a"], "b": lost["d"], "c": rows(["no"] * 9 + ["yes"] * 891 + ["no"] * 100)}, margin=0.05)
     held = page(build(close, judge(close))).answer.headline
-    assert held.startswith("c: quality held (worse within the margin): Exact match −0.009")
+    assert held.startswith("c: quality held (worse within the margin): Exact match −0.90 points")
     assert held.endswith("; b too")
 
 

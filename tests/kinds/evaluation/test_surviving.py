@@ -49,7 +49,7 @@ def test_held_that_missing_items_could_undo_is_undecided(side: str, tmp_path: Pa
     assert found.decision.items_needed is None  # more items do not bring the missing ones back
     (result,) = HELD.check(measured, {})
     assert result.status == "INCONCLUSIVE"
-    assert "held only if the 20 missing items do not matter; with the 20 items missing against it −0.050" in result.sentence
+    assert "held only if the 20 missing items do not matter; with the 20 items missing against it −5.0 points" in result.sentence
 
 
 def test_degraded_that_missing_items_could_undo_is_undecided(tmp_path: Path) -> None:

@@ -87,6 +87,16 @@ def share(text: str) -> float:
     raise argparse.ArgumentTypeError(f"{text} is not a share between 0 and 1, for example 0.05 or 5%")
 
 
+def loss(text: str) -> float:
+    """Argument type: a loss of a score, as a flag of an experiment reads it."""
+    from fireassay.spec import model  # pydantic, which help does without
+
+    try:
+        return model.loss(text)
+    except model.Unreadable as error:
+        raise argparse.ArgumentTypeError(f"{text} is not {error.allowed}") from None
+
+
 def add_common(parser: argparse.ArgumentParser) -> None:
     """Add the flags of every verb that it has not declared itself."""
     if "--quiet" not in parser._option_string_actions:

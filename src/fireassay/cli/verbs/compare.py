@@ -12,7 +12,7 @@ from fireassay.cli.support.again import OF_COMPARE, flags
 from fireassay.cli.support.bar import bar
 from fireassay.cli.support.latest import announced
 from fireassay.cli.support.output import Output, add_formats, emit
-from fireassay.cli.support.verb import A_RECORD, Verb, add_days, add_root
+from fireassay.cli.support.verb import A_RECORD, Verb, add_days, add_root, loss
 from fireassay.printable import say, shell_word
 from fireassay.record.lookup import resolve
 
@@ -47,7 +47,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         "the one that decides (default: the largest common one), or one for each, in their order",
     )
     parser.add_argument(
-        "--margin", type=float, metavar="M", help="largest loss of the first score that still counts as held (default: the records' own)"
+        "--margin", type=loss, metavar="M", help="largest loss of the first score that still counts as held (default: the records' own)"
     )
     add_days(parser)
     add_formats(parser)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from fireassay import catalog
 from fireassay.cli.support.bar import bar
 from fireassay.cli.support.output import Output, add_formats, emit, plain_stdout
-from fireassay.cli.support.verb import Verb, add_root
+from fireassay.cli.support.verb import Verb, add_root, loss
 from fireassay.clock import SystemClock
 from fireassay.errors import refuse
 from fireassay.exit_codes import WITHOUT_NO_GAIN
@@ -58,7 +58,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     harness.add_argument(
         "--margin",
         metavar="M",
-        type=float,
+        type=loss,
         help="with two sides or more: largest loss of the first score that still counts as held; shows the verdict",
     )
     harness.add_argument("--metric", metavar="NAME", default="", help="the score that decides, by the harness's name (its first)")

@@ -34,7 +34,7 @@ from fireassay.frames.record_data import RecordData
 from fireassay.kinds.evaluation.audits.graded import unused_words
 from fireassay.kinds.evaluation.audits.reading import extractor_of
 from fireassay.kinds.evaluation.audits.scores import OF_REFERENCE, WORDS
-from fireassay.kinds.evaluation.gates import status_of, words
+from fireassay.kinds.evaluation.gates import more_items, status_of, words
 from fireassay.kinds.evaluation.held import Held, chance_of, held
 from fireassay.kinds.evaluation.metrics import of_task
 from fireassay.kinds.evaluation.recorded import calibrations
@@ -43,6 +43,7 @@ from fireassay.quality.scoring.reading import WHOLE
 from fireassay.reports.charts.evaluation import sure
 from fireassay.reports.view import CalibrationBin, CalibrationRow, DivergenceRow, EvaluationRows, HeldRow, OutcomeRow, PowerRow, ScoreRow
 from fireassay.reports.words import cut
+from fireassay.spec.experiment import Quality
 from fireassay.stats.calibration import Bin, reliability
 from fireassay.stats.comparing.item_power import supported_margin
 from fireassay.units import SCORE
@@ -169,13 +170,12 @@ def _held(measured: RecordData, labels: Mapping[str, str]) -> Iterator[HeldRow]:
                 column=labels[name],
                 metric=task.title,
                 status=status_of(task),
-                change=_change(task, measured.confidence),
+                change=_change(task, quality, measured.confidence),
                 worse=task.worse,
                 better=task.better,
                 items=task.items,
                 sentence=words(task, quality, 1),
-                needed=_needed(task),
-                as_seen=_as_seen(task),
+                more="" if quality is None else more_items(task, quality.margin),
                 why=task.overturned,
                 worse_within=not isinstance(task.decision, Absent) and task.decision.worse_within_margin,
                 control=task.control.words if task.control is not None and task.control.draws else "",
@@ -228,22 +228,8 @@ def _chances(measured: RecordData) -> Mapping[str, float]:
     return found
 
 
-def _needed(task: Held) -> int | None:
-    """More items than there are; None if more are not what is lacking."""
-    decision = task.decision
-    if isinstance(decision, Absent) or decision.verdict != "INCONCLUSIVE" or (decision.items_needed or 0) <= decision.items:
-        return None
-    return decision.items_needed
-
-
-def _as_seen(task: Held) -> int | None:
-    decision = task.decision
-    if isinstance(decision, Absent) or decision.verdict != "INCONCLUSIVE" or (decision.items_as_seen or 0) <= decision.items:
-        return None
-    return decision.items_as_seen
-
-
-def _change(task: Held, confidence: float) -> Value:
+def _change(task: Held, quality: Quality | None, confidence: float) -> Value:
+    """With one-sided bounds against a margin, else with an interval."""
     decision = task.decision
     if isinstance(decision, Absent):
         return decision
@@ -252,10 +238,10 @@ def _change(task: Held, confidence: float) -> Value:
         low=decision.low,
         high=decision.high,
         unit=SCORE,
-        confidence=2.0 * confidence - 1.0,  # of both one-sided bounds together
+        confidence=confidence if quality is None else 2.0 * confidence - 1.0,  # of both one-sided bounds together
         n_launches=1,
         n_trials=decision.items,
-        method=f"{decision.method}; one-sided bounds",
+        method=decision.method if quality is None else f"{decision.method}; one-sided bounds",
         signature=f"change of {task.metric}|paired:item|v:1",
     )
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import Final
 
 from fireassay.estimates.estimate import Absent, Estimate
-from fireassay.estimates.format import count, given, percent, show
+from fireassay.estimates.format import Scale, count, dressed, given, percent, show
 from fireassay.frames.evaluation.flipped import Flips, between
 from fireassay.frames.evaluation.item_scores import Answers, deciding, tasks
 from fireassay.frames.record_data import RecordData
@@ -19,6 +20,8 @@ from fireassay.verdict.gates.gate import Gate
 from fireassay.verdict.types import GateResult, Status
 
 # ---- held ----
+
+POINTS: Final = Scale(factor=100.0, after=" points")  # of a score from 0 to 1
 
 SAID: Final = {"HELD": "held", "DEGRADED": "degraded", "INCONCLUSIVE": "undecided"}
 WORSE: Final = {"HELD": " (worse, but within the margin)", "INCONCLUSIVE": " (worse; whether within the margin is open)", "DEGRADED": ""}
@@ -55,26 +58,43 @@ def words(task: Held | None, quality: Quality | None, tasks: int) -> str:
     where = f"{task.task}: " if tasks > 1 else ""
     if isinstance(task.decision, Absent):
         return f"{where}{task.title}: {task.decision.detail}"
-    decision, margin = task.decision, "no margin given (--margin)" if quality is None else f"margin {given(quality.margin)}"
-    change = shown(decision)
+    decision = task.decision
+    asked = "no margin given (--margin)" if quality is None else f"one-sided bounds, {margin_words(quality.margin, task.share)}"
+    change = shown(decision, task.share)
     own = ", against the reference side's own answers" if task.own else ""
     flips = f"{count(task.worse, 'items')} worse and {task.better:,} better of {task.items:,}"
     worse = WORSE[decision.verdict] if decision.worse_within_margin else ""
     said = f"quality {SAID[decision.verdict]}{worse}: " if quality is not None else ""
-    needed = _needed(decision)
-    numbers = f"{task.title} {change}, one-sided bounds, {margin}{own}; {flips}{needed}"
+    more = "" if quality is None else more_items(task, quality.margin)
+    needed = f"; {more}" if more else ""
+    numbers = f"{task.title} {change}, {asked}{own}; {flips}{needed}"
     alone = f"; {task.independence}" if task.independence else ""
     return f"{where}{said}{numbers}{alone}{_missing(task)}"
 
 
-def _needed(decision: Decision) -> str:
-    """How many items would decide; fewer than there are would have, had nothing changed."""
-    if decision.verdict != "INCONCLUSIVE" or not decision.items_needed:
+AS_SEEN: Final = "if the true change is the one that was seen"
+
+
+def more_items(task: Held, margin: float) -> str:
+    """How many items would show what of an undecided task, always for the change that was seen; empty where more of them do not help."""
+    decision = task.decision
+    if (
+        isinstance(decision, Absent)
+        or decision.verdict != "INCONCLUSIVE"
+        or task.overturned
+        or not math.isfinite(decision.high - decision.low)
+    ):
         return ""
-    wanted = f"about {count(decision.items_needed, 'items')}"
-    if decision.items_needed > decision.items:
-        return f"; {wanted} would decide"
-    return f"; without a true change {wanted} would have decided, so it may lie near the margin"
+    if decision.items_as_seen is None:
+        return f"no number of items would decide {AS_SEEN}: it lies at the margin"
+    what = "held" if decision.estimate > -margin else "degraded"
+    return f"about {_rough(decision.items_as_seen)} items would show it {what} with 80 % probability {AS_SEEN}"
+
+
+def _rough(number: int) -> str:
+    """Two digits, rounded up: a plan knows no more."""
+    unit = 10 ** max(0, len(str(number)) - 2)
+    return f"{-(-number // unit) * unit:,}"
 
 
 def _missing(task: Held) -> str:
@@ -87,11 +107,11 @@ def _missing(task: Held) -> str:
         return f"{why}; {items} missing"
     if isinstance(task.opposed, Absent):
         return f"{why}; {items} missing: {task.opposed.detail}"
-    return f"{why}; with the {items} missing against it {shown(task.opposed)}"
+    return f"{why}; with the {items} missing against it {shown(task.opposed, task.share)}"
 
 
-def shown(decision: Decision) -> str:
-    """A change with its sign and its one-sided bounds, rounded outwards."""
+def shown(decision: Decision, share: bool) -> str:
+    """A decision's change in words."""
     value = Estimate(
         value=decision.estimate,
         low=decision.low,
@@ -103,8 +123,18 @@ def shown(decision: Decision) -> str:
         method=decision.method,
         signature="",
     )
-    text = show(value).full
-    return f"+{text}" if decision.estimate > 0.0 else text
+    return change_words(value, share)
+
+
+def change_words(change: Estimate, share: bool) -> str:
+    """ "+2.4 points [1.2, 3.7]": with its sign, of a share in points; the bounds rounded outwards."""
+    text = show(change, POINTS if share else None).full
+    return f"+{text}" if change.value > 0.0 else text
+
+
+def margin_words(margin: float, share: bool) -> str:
+    """ "margin 2 points", in the unit of the change."""
+    return f"margin {dressed(given(POINTS.factor * margin), POINTS) if share else given(margin)}"
 
 
 # ---- flips ----

@@ -195,15 +195,18 @@ class Rule:
     """When quality counts as held."""
 
     margin: float | None  # None: nothing was asked, so only bounds are wanted
-    confidence: float  # one-sided
+    confidence: float  # of each bound
     largest_change: float | None = None  # of one item; None: the scale of the score
     seed: int = 0  # of negative controls
 
 
 def rule_of(measured: RecordData, quality: Quality | None, confidence: float) -> Rule:
-    """The rule that was fixed before anything was asked."""
-    margin, change = (None, None) if quality is None else (quality.margin, quality.largest_change)
-    return Rule(margin=margin, confidence=confidence, largest_change=change, seed=measured.experiment.launches.seed)
+    """The rule that was fixed before anything was asked: one-sided bounds against a margin; without one an interval, half of whose risk lies
+    at each end."""
+    seed = measured.experiment.launches.seed
+    if quality is None:
+        return Rule(margin=None, confidence=(1.0 + confidence) / 2.0, seed=seed)
+    return Rule(margin=quality.margin, confidence=confidence, largest_change=quality.largest_change, seed=seed)
 
 
 def changes(pairs: Paired) -> Array:

@@ -12,11 +12,12 @@ from dataclasses import replace
 from typing import Any, Final
 
 from fireassay.estimates.estimate import Estimate
-from fireassay.estimates.format import Scale, count, given, show
+from fireassay.estimates.format import count, given
 from fireassay.frames.evaluation.item_scores import identity, requested, tasks
 from fireassay.frames.record_data import RecordData
 from fireassay.kinds.evaluation import tables
 from fireassay.kinds.evaluation.evaluation_rows import rows
+from fireassay.kinds.evaluation.gates import change_words, margin_words
 from fireassay.kinds.evaluation.metrics import NO_ANSWER
 from fireassay.kinds.evaluation.recorded import reported
 from fireassay.kinds.evaluation.tables import SAID, WORSE, of
@@ -39,7 +40,6 @@ from fireassay.verdict.judge import Judgement
 BESIDE: Final = (NO_ANSWER.name, OUTPUT_THROUGHPUT.name, REQUEST_THROUGHPUT.name, COST.name)  # of the same requests
 MAX_SCORES: Final = 3  # scores beside them in a narrow table
 MAX_CHANGES: Final = 3  # in a headline
-POINTS: Final = Scale(factor=100.0, after=" points")
 AGAIN_WITH: Final = re.compile(r"(score again) with (--extract \S+)")  # a remedy that is a flag of `assay score`
 MAX_NAMED: Final = 2  # other sides with the same decision
 MAX_REPORTED: Final = 60  # reported numbers that are shown
@@ -83,7 +83,9 @@ def _headline(view: View) -> str:
     if worst is None or worst.status != view.status or not isinstance(worst.change, Estimate):  # something else decides
         return answering.verdict_words(view)
     several = f" in {worst.task}" if len({row.task for row in of(view).held}) > 1 else ""
-    told = f"{worst.metric} {signed(worst.change)}, margin {given(of(view).margin or 0.0)}"
+    told = (
+        f"{worst.metric} {change_words(worst.change, worst.share)}, one-sided bounds, {margin_words(of(view).margin or 0.0, worst.share)}"
+    )
     why = f"; {worst.why}" if worst.why else ""
     worse = f" ({WORSE[worst.status]})" if worst.worse_within else ""
     items = count(worst.items, "items")
@@ -106,10 +108,7 @@ def _changes(view: View) -> str:
 
 def _in_points(row: HeldRow) -> str:
     """A change of a share in points, of another score as it is."""
-    if not isinstance(row.change, Estimate):
-        return row.change.detail
-    text = show(row.change, POINTS if row.share else None).full
-    return f"+{text}" if row.change.value > 0.0 else text
+    return change_words(row.change, row.share) if isinstance(row.change, Estimate) else row.change.detail
 
 
 def _unasked(view: View) -> str:
@@ -123,12 +122,6 @@ def _too(view: View, worst: HeldRow) -> str:
     """The other sides with the same decision."""
     others = dict.fromkeys(row.column for row in of(view).held if row.status == worst.status and row.column != worst.column)
     return f"; {', '.join(others) if len(others) <= MAX_NAMED else count(len(others), 'other sides')} too" if others else ""
-
-
-def signed(change: Estimate) -> str:
-    """A change with its sign and its one-sided bounds."""
-    text = show(change).full
-    return f"+{text}" if change.value > 0.0 else text
 
 
 def _deciding(view: View) -> HeldRow | None:
@@ -165,9 +158,8 @@ def _decisive(view: View) -> tuple[Next, ...]:
     if view.status in ("INVALID", "FAIL") and (remedies := answering.remedies(view, ("invalid", "fail"))):
         return remedies
     worst = _deciding(view)
-    if worst is not None and worst.status == "INCONCLUSIVE" and (more := worst.needed or worst.as_seen):
-        truth = "nothing changed" if worst.needed else "the true change is the one that was seen"
-        return (Next(reason=f"{count(worst.items, 'items')} now, about {_rough(more)} decide with 80 % probability if {truth}"),)
+    if worst is not None and worst.status == "INCONCLUSIVE" and worst.more:
+        return (Next(reason=f"{count(worst.items, 'items')} now; {worst.more}"),)
     if view.status == "FAIL" and worst is not None and worst.worse:
         return (Next(reason=f"look at the {count(worst.worse, 'items')} that got worse of {worst.items:,}; the HTML page lists them"),)
     if command := _with_margin(view):
@@ -179,12 +171,6 @@ def _with_margin(view: View) -> str:
     """The command that asks whether a change of a share is acceptable, where nobody asked; empty if there is none."""
     rows = of(view).held
     return answering.scored(view, "--margin", "0.02") if view.status == "MEASURED" and rows and all(row.share for row in rows) else ""
-
-
-def _rough(number: int) -> str:
-    """Two digits, rounded up: a plan knows no more."""
-    unit = 10 ** max(0, len(str(number)) - 2)
-    return f"{-(-number // unit) * unit:,}"
 
 
 def _reliability(view: View) -> Line | None:

@@ -12,9 +12,10 @@ from typing import Final
 
 from fireassay.estimates.estimate import Estimate
 from fireassay.estimates.format import show
+from fireassay.kinds.evaluation.gates import POINTS
 from fireassay.reports import answering
 from fireassay.reports.answering import TONES
-from fireassay.reports.cell import ends
+from fireassay.reports.cell import Number, ends
 from fireassay.reports.charts.evaluation import reliability, sure
 from fireassay.reports.charts.model import Edge, Interval, intervals
 from fireassay.reports.page import Block, Blocks, Cell, Chart, Figure, Mark, Prose, Raw, Section, Table, Words, heads, number
@@ -111,12 +112,13 @@ def forest(view: View) -> Iterator[Block]:
     rows = of(view)
     shown = [row for row in rows.held if isinstance(row.change, Estimate)]
     if shown:
-        several = len({row.task for row in shown}) > 1
+        several, points = len({row.task for row in shown}) > 1, all(row.share for row in shown)
+        named = "the deciding score" if len({row.metric for row in shown}) > 1 else shown[0].metric
         yield intervals(
             name="change",
-            title=f"change of {'the deciding score' if len({row.metric for row in shown}) > 1 else shown[0].metric}",
+            title=f"change of {named}{', points' if points else ''}",
             rows=tuple(
-                Interval(name=f"{row.column}, {row.task}" if several else row.column, number=number(row.change, bare=True), mark=mark(row))
+                Interval(name=f"{row.column}, {row.task}" if several else row.column, number=_change(row, points), mark=mark(row))
                 for row in shown
             ),
             stub="against the reference",
@@ -128,17 +130,20 @@ def forest(view: View) -> Iterator[Block]:
 
 def _held(rows: Sequence[HeldRow]) -> Table:
     """The decisions, and in notes what their rule would have seen and how much changes by itself."""
-    several = len(rows) > 1
+    several, points = len(rows) > 1, all(row.share for row in rows)
     return Table(
         name="held",
-        heads=heads("Side", "Task", "Decision", "Change", "Items", "Worse", "Better"),
-        rows=tuple(
-            (Words(text=r.column), Words(text=r.task), mark(r), number(r.change, bare=True), r.items, r.worse, r.better) for r in rows
-        ),
+        heads=heads("Side", "Task", "Decision", "Change, points" if points else "Change", "Items", "Worse", "Better"),
+        rows=tuple((Words(text=r.column), Words(text=r.task), mark(r), _change(r, points), r.items, r.worse, r.better) for r in rows),
         stub=2,
         opens=True,
         notes=tuple(f"{f'{row.column}, {row.task}: ' if several else ''}{note}" for row in rows for note in _notes(row)),
     )
+
+
+def _change(row: HeldRow, points: bool) -> Number:
+    """In the unit that the head of its column names."""
+    return number(row.change, POINTS if points else None, bare=True)
 
 
 def _notes(row: HeldRow) -> Iterator[str]:

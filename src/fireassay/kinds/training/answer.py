@@ -299,7 +299,7 @@ def _quality(view: View) -> str:
     if difference is None or view.quality_margin is None or column.key == view.base:
         return ""
     shown = show(difference, beside=(-view.quality_margin,)).full
-    return f"{view.quality_metric} changed by {shown}, margin {given(view.quality_margin)}"
+    return f"{view.quality_metric} changed by {shown}, one-sided bounds, margin {given(view.quality_margin)}"
 
 
 def _tile(view: View, dimension: str) -> Tile:

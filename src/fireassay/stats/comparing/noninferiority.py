@@ -257,7 +257,7 @@ def decision(items: Items, launches: Launches, margin: float | None, confidence:
     low = items.mean - math.hypot(items.mean - items.low, launches.half)
     high = items.mean + math.hypot(items.high - items.mean, launches.half)
     verdict: Outcome = "MEASURED" if margin is None else _outcome(low, high, launches, _margin(margin))
-    more_items, more_launches = (None, None) if margin is None else _needed(items, launches, margin, confidence)
+    more_items, more_launches = (None, None) if margin is None else _needed(items, launches, margin, items.mean - items.low, confidence)
     return Decision(
         estimate=items.mean,
         low=low,
@@ -266,7 +266,7 @@ def decision(items: Items, launches: Launches, margin: float | None, confidence:
         worse_within_margin=high < 0.0 and verdict in ("HELD", "INCONCLUSIVE"),
         items_needed=more_items,
         launches_needed=more_launches,
-        items_as_seen=None if margin is None or launches.error else _as_seen(items, margin, confidence),
+        items_as_seen=None if margin is None or launches.error else _as_seen(items, launches, margin, confidence),
         smallest_supported_margin=items.mean - low + _z(POWER) * math.hypot(items.error, launches.error),
         method=_method(items, launches),
         items=items.count,
@@ -307,35 +307,36 @@ def launches_of(d: Array, clusters: Labels | None, confidence: float) -> Launche
     return Launches(count=k, half=math.sqrt(max(0.0, half)), error=math.sqrt(max(0.0, between - rest)), method=method)
 
 
-def _needed(items: Items, launches: Launches, margin: float, confidence: float) -> tuple[int | None, int | None]:
-    """Items, and launches, that would decide; the items' excess over a normal bound falls as 1/items."""
+def _needed(items: Items, launches: Launches, gap: float, half: float, confidence: float) -> tuple[int | None, int | None]:
+    """Items, and launches, whose bound would keep off a limit `gap` away; `half`: the items' now, whose excess over a normal one falls as
+    1/items."""
     if not math.isfinite(launches.half):
         return None, MIN_LAUNCHES
-    if not math.isfinite(items.low):
+    if not math.isfinite(half):
         return None, None
     z, k = _z(confidence), launches.count
-    added, single = max(0.0, items.mean - items.low - z * items.error), max(items.error, items.planned)
+    added, single = max(0.0, half - z * items.error), max(items.error, items.planned)
 
     def enough(more_items: float, more_launches: float) -> bool:
         """True if this many times as many of each would decide."""
         error, t = single / math.sqrt(more_items), t_quantile(confidence, k * more_launches - 1)
         scale = t / t_quantile(confidence, k - 1) / math.sqrt(more_launches)
         bound = math.hypot(z * error + added / more_items, launches.half * scale)
-        return bound + _z(POWER) * math.hypot(error, launches.error / math.sqrt(more_launches)) <= margin
+        return bound + _z(POWER) * math.hypot(error, launches.error / math.sqrt(more_launches)) <= gap
 
-    least = math.ceil(items_needed_without_flips(margin / items.reach, confidence) * items.uneven) if margin < items.reach else 2
+    least = math.ceil(items_needed_without_flips(gap / items.reach, confidence) * items.uneven) if gap < items.reach else 2
     units = _planned(2, lambda count: enough(count / items.units, 1.0))
     wanted = None if units is None else max(least, math.ceil(units * items.count / items.units))
     return wanted, _planned(MIN_LAUNCHES, lambda count: enough(1.0, count / k))
 
 
-def _as_seen(items: Items, margin: float, confidence: float) -> int | None:
+def _as_seen(items: Items, launches: Launches, margin: float, confidence: float) -> int | None:
     """Items that show on which side of the margin the difference that was seen lies; None at the margin itself."""
-    gap = abs(items.mean + margin)
-    if not (gap > 0.0 and 0.0 < items.error < math.inf):
+    gap = items.mean + margin
+    if abs(gap) <= 1e-9 * margin:
         return None
-    wanted = items.count * ((_z(confidence) + _z(POWER)) * items.error / gap) ** 2
-    return math.ceil(wanted) if wanted < MAX_REPETITIONS else None
+    half = items.mean - items.low if gap > 0.0 else items.high - items.mean
+    return _needed(items, launches, abs(gap), half, confidence)[0]
 
 
 def _planned(first: int, enough: Callable[[int], bool]) -> int | None:
