@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
-from fireassay.api.gating import MAX_PAIRS, PAIRS, Looks, prepared
+from fireassay.api.gating import MAX_PAIRS, PAIRS, Looks, _disturbed, prepared
 from fireassay.api.timing import experiment
 from fireassay.spec.experiment import Experiment
 
@@ -69,3 +71,17 @@ def test_the_margin_is_also_the_smallest_effect_of_interest() -> None:
     assert (found.comparison.equivalence, found.comparison.smallest_effect, found.blocks) == (0.05, 0.05, MAX_PAIRS)
     assert found.launches.per_configuration == PAIRS
     assert asked(9).blocks == 9
+
+
+def test_both_sides_disturbed_alike_are_one_warning_with_the_larger_share() -> None:
+    def side(*findings: tuple[str, str, str]) -> Any:
+        made = [SimpleNamespace(rule=rule, severity=severity, evidence=words) for rule, severity, words in findings]
+        return SimpleNamespace(judgement=SimpleNamespace(verdict=SimpleNamespace(findings=made)))
+
+    base = side(("foreign_load", "warning", "other programs used up to 90.5 % of the processors; 3 launches"))
+    change = side(
+        ("foreign_load", "warning", "other programs used up to 12 % of the processors; 1 launch"),
+        ("steal", "note", "taken"),
+        ("drift", "warning", "slower"),
+    )
+    assert _disturbed((base, change)) == ("other programs used up to 90.5 % of the processors", "slower")

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import re
 import secrets
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -152,8 +153,20 @@ DISTURBANCES: Final = ("foreign_load", "steal", "throttled", "slow_sentinel", "d
 
 
 def _disturbed(sides: Sequence[Side]) -> tuple[str, ...]:
+    """One sentence a kind of disturbance, of the side that it disturbed more."""
     found = [finding for one in sides for finding in one.judgement.verdict.findings if finding.rule in DISTURBANCES]
-    return tuple(dict.fromkeys(finding.evidence.partition(";")[0] for finding in found if finding.severity == "warning"))
+    worst: dict[str, str] = {}
+    for finding in found:
+        words = finding.evidence.partition(";")[0]
+        if finding.severity == "warning" and _figure(words) >= _figure(worst.get(finding.rule, "")):
+            worst[finding.rule] = words
+    return tuple(dict.fromkeys(worst.values()))
+
+
+def _figure(words: str) -> float:
+    """The share that a sentence names; 0 without one."""
+    found = re.search(r"([\d.]+) %", words)
+    return float(found[1]) if found else 0.0
 
 
 # ---- when to stop ----------------------------------------------------------------------------------------------------

@@ -278,3 +278,13 @@ def test_quiet_tells_nothing_and_a_pipe_gets_no_control_characters() -> None:
         assert tell is not None
         tell(progress(running=0))
     assert "\x1b" not in stream.getvalue()
+
+
+def test_the_last_launch_has_its_line_however_soon_it_ends() -> None:
+    """A count that begins with [1/3] ends with [3/3], though ten seconds have not passed."""
+    stream = io.StringIO()
+    tell = PlainLines(stream, now=lambda: 0.0)
+    ended = [row(slot=slot, workers=PLAN[slot].workers, end_ns=1_000_000_000) for slot in range(3)]
+    for count in range(4):
+        tell(progress(*ended[:count]))
+    assert [text[:5] for text in stream.getvalue().splitlines()[1:]] == ["[1/3]", "[3/3]"]

@@ -282,3 +282,13 @@ def test_a_store_is_listed_from_its_manifests(root: Path, tmp_path: Path, capsys
 def test_an_address_with_a_password_is_refused_and_not_repeated(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["list", "--store", "ftp://me:hunter22@host/records"]) == 2
     assert "hunter22" not in capsys.readouterr().err
+
+
+def test_a_folder_without_records_of_its_own_names_those_below_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A gate keeps its records in records/gates."""
+    sealed(tmp_path / "gates", launches=4, name="base")
+    sealed(tmp_path / "gates", launches=4, name="change")
+    assert main(["list", str(tmp_path)]) == 0
+    told = " ".join(capsys.readouterr().out.split())
+    assert "No records of its own. 2 records of gates:" in told
+    assert f"assay list {tmp_path}/gates" in told

@@ -165,7 +165,7 @@ def test_quality_that_nobody_asked_for_is_one_line_that_names_what_the_script_lo
     bare = good(levels=(1, 2), quality=None, leave_out=("scores",))
     without = {line.label: line.text for line in answer(viewed(bare)).lines}["quality"]
     assert "--quality-metric" not in without
-    assert without.endswith("how to mark them: docs/how-to/mark-your-script.md")
+    assert without.endswith("to score them: probe.examples(ids, scores) in it")
 
 
 def test_why_not_faster_is_a_sum_of_the_first_count_that_misses_its_gate() -> None:

@@ -258,6 +258,7 @@ def test_without_worker_counts_the_flag_to_add_is_told(here: Path) -> None:
     [
         ((), "assay run --workers 1,2,4 -- train.py"),
         (("train.py",), "assay run --workers 1,2,4 -- train.py"),
+        (("--workers", "1,2", "--seed", "3", "train.py"), "assay run --workers 1,2 --seed 3 -- train.py"),
         (("--workers", "1", "--", "trian.py"), "Did you mean train.py?"),
         (("--workers", "1", "--", "torchrun", "train.py"), "Leave out torchrun"),
         (("--workers", "1", "--env", "A", "--", "train.py"), "--env A=1"),

@@ -1,6 +1,6 @@
 """How far is the experiment?
 
-On a terminal one line that is written again and again; else a line now and then: of the first launch, of every one that fails, of every
+On a terminal one line that is written again and again; else a line now and then: of the first and the last launch, of every one that fails, of every
 interim analysis, and of the others at most each ten seconds.  What disturbed a launch is a warning of the report, and stands only there.
 
 How does a verb that measures run its experiment, and show progress and verdict?
@@ -94,8 +94,10 @@ class PlainLines:
         """Print what is new and worth a line."""
         shown = self.printed.get(progress.record) or self._first(progress)
         so_far = self.so_far.words(progress) if self.so_far is not None else ""
-        for row in progress.rows[shown.rows :]:
-            if row["status"] != "ok" or self.now() - shown.at >= OCCASION_S:
+        over = not remaining(progress.plan, progress.rows)
+        for number, row in enumerate(progress.rows[shown.rows :], start=shown.rows + 1):
+            last = over and number == len(progress.rows)  # else a count would end before its end
+            if last or row["status"] != "ok" or self.now() - shown.at >= OCCASION_S:
                 self._line(ended_line(row, progress, so_far))
                 shown.at = self.now()
         shown.rows = len(progress.rows)

@@ -113,7 +113,15 @@ def _page(root: str, found: Sequence[Entry], entries: Sequence[Entry]) -> Page:
     from fireassay.reports.pages.record_list import of_folder
 
     now = SystemClock().utc()
-    return of_folder(root, [listed(entry, now) for entry in entries], len(found), _kinds_of(found))
+    return of_folder(root, [listed(entry, now) for entry in entries], len(found), _kinds_of(found), {} if found else _inside(Path(root)))
+
+
+def _inside(root: Path) -> dict[str, int]:
+    """Folders below it that hold records, as gates' do, with how many."""
+    from fireassay.record.lookup import record_folders
+
+    folders = sorted(folder for folder in root.iterdir() if folder.is_dir()) if root.is_dir() else []
+    return {folder.name: found for folder in folders if (found := len(record_folders(folder)))}
 
 
 def _kinds_of(entries: Sequence[Entry]) -> str:

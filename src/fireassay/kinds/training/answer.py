@@ -29,7 +29,6 @@ from fireassay.reports.words import DIMENSION_TITLES
 from fireassay.verdict.phrases import decided_words
 from fireassay.verdict.types import HOLDS, WORST_FIRST, Status
 
-MARKS_PAGE: Final = "docs/how-to/mark-your-script.md"
 TIMES: Final = (STEP_TIME.name, WALL_TIME.name)
 PRICES: Final = (COST_PER_ITEM.name, COST.name)
 LAYER_HEADS: Final = {"ledger": "samples", "gradient": "gradient, one step", "hashes": "replicas", "trajectory": "losses"}
@@ -289,7 +288,7 @@ def _to_check(view: View) -> str:
     if scores := _scores(view):
         return f"to hold {scores[0]} too: --quality-metric {scores[0]} --margin 0.01 (the script logs: {', '.join(scores)})"
     logs = " (it logs: loss)" if "loss" in view.measured.table("fingerprints")["what"] else ""
-    return f"the script scores no held-out examples{logs}; how to mark them: {MARKS_PAGE}"
+    return f"the script scores no held-out examples{logs}; to score them: probe.examples(ids, scores) in it"
 
 
 def _quality(view: View) -> str:

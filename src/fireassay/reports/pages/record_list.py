@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any, Final
 
 from fireassay.estimates.format import count
-from fireassay.printable import one_line, some
+from fireassay.printable import one_line, shell_word, some
 from fireassay.reports.page import Block, Bullet, Bullets, Case, Cell, Figure, Mark, Outcome, Page, Prose, Section, Table, Tone, heads
 
 Entries = Sequence[Mapping[str, Any]]
@@ -36,8 +37,15 @@ class Listed:
     judged: bool = False
 
 
-def of_folder(folder: str, rows: Sequence[Listed], total: int, choices: str = "") -> Page:
-    """Some of the `total` records below a folder, the newest first; `choices` is shown if none fits."""
+def of_folder(folder: str, rows: Sequence[Listed], total: int, choices: str = "", inside: Mapping[str, int] = MappingProxyType({})) -> Page:
+    """Some of the `total` records below a folder, the newest first; `choices` is shown if none fits, `inside`, subfolders with their number of
+    records, if there is none."""
+    if not total and inside:
+        ways = "; ".join(
+            f"{count(found, 'records')} of {one_line(name)}: `assay list {shell_word(f'{folder}/{name}')}`"
+            for name, found in inside.items()
+        )
+        return _page(folder, Prose(text=f"No records of its own. {ways}."))
     if not total:
         return _page(folder, Prose(text="No records: `assay run` makes a record."))
     table = Table(name="records", heads=heads("AGE", "RECORD", "KIND", "VERDICT", "HEADLINE"), rows=tuple(map(_row, rows)), stub=2)

@@ -15,7 +15,7 @@ import re
 import shlex
 import shutil
 import sys
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import date
 from pathlib import Path
@@ -93,7 +93,7 @@ def experiment_from(
     command = tuple(getattr(namespace, "after_dashes", ()))
     texts = given(namespace, flags)
     file = getattr(namespace, "experiment", None)
-    _something_to_run(file, command)
+    _something_to_run(file, command, texts)
     _refuse_not_quick(texts)
     from fireassay.spec.load import checked, parse
 
@@ -189,14 +189,25 @@ def name_from(script: str) -> str:
     return name[:NAME_LENGTH] or "experiment"
 
 
-def _something_to_run(file: str | None, command: Sequence[str]) -> None:
+def _something_to_run(file: str | None, command: Sequence[str], texts: Mapping[KeyFlag, Text]) -> None:
     if file is None and not command:
         examples = "\n  assay run experiment.toml\n  assay run --workers 1,2,4 -- train.py --epochs 3"
         found = "no experiment file, and no script after --"
         raise refuse("nothing to run", found, fix=examples, source="the flags")
     if file is not None and file.endswith(".py"):
-        remedy = f"Put -- before the script:\n  assay run --workers 1,2,4 -- {shlex.quote(file)}"
+        words = shlex.join(_words(texts)) or "--workers 1,2,4"
+        remedy = f"Put -- before the script:\n  assay run {words} -- {shlex.quote(file)}"
         raise refuse(file, "a script", "an experiment's TOML file", remedy, source=file)
+
+
+def _words(texts: Mapping[KeyFlag, Text]) -> Iterator[str]:
+    """The given flags as words of a command line."""
+    for item, text in texts.items():
+        if isinstance(text, bool):
+            yield item.name if text else f"--no-{item.name.removeprefix('--')}"
+        else:
+            for part in text if isinstance(text, list) else [text]:
+                yield from (item.name, part)
 
 
 def _missing_unread(problem: Problem, unread: Container[str]) -> bool:

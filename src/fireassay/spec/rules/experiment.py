@@ -281,14 +281,10 @@ def _notes(experiment: Experiment, today: date) -> Iterator[str]:
         pass  # launches are added until there is an interval
     elif launches == 1:
         yield (
-            "launches.per_configuration is 1: one launch gives no interval, so no gate can pass or fail. "
-            f"Write at least {MIN_LAUNCHES}; 5 is the default."
+            f"launches.per_configuration is 1: one launch gives no interval, so no gate can pass or fail. Write at least {MIN_LAUNCHES}."
         )
     elif launches < MIN_LAUNCHES:
-        yield (
-            f"launches.per_configuration is {launches}: intervals from so few launches carry no verdict. "
-            f"Write at least {MIN_LAUNCHES}; 5 is the default."
-        )
+        yield (f"launches.per_configuration is {launches}: intervals from so few launches carry no verdict. Write at least {MIN_LAUNCHES}.")
     # A file written by assay (--toml, a record's) holds the default too, which its user did not choose.
     if not experiment.launches.adaptive and experiment.launches.at_most != type(experiment.launches).model_fields["at_most"].default:
         yield "launches.at_most is ignored without launches.precision or launches.budget_s: the number of launches is fixed."
