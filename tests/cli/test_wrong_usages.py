@@ -37,7 +37,7 @@ USAGES = [
     ("run --workers 1,two -- train.py", 2, "found 1,two", "whole numbers with commas"),
     ("run --workers 0,1 -- train.py", 2, "found 0", "a whole number from 1"),
     ("run --workers 2,2 -- train.py", 2, "2 occurs more than once", "write it once"),
-    ("run --workers 1,2 --margin 1% --quality-metric f1 -- train.py", 2, "found 1%", "a number above 0"),
+    ("run --workers 1,2 --margin x% --quality-metric f1 -- train.py", 2, "found x%", "0.02 or 2%"),
     ("run --workers 1,2 --launches 0 -- train.py", 2, "--launches: found 0", "a whole number from 1 to"),
     ("run --workers 1,2 --time -- train.py", 2, "--time: expected one argument", "Write --time WHICH: which time is compared"),
     ("load", 2, "required: URL", "`assay load URL"),

@@ -30,13 +30,13 @@ def test_two_sides_and_a_margin_make_one_record_with_a_decision(capsys: pytest.C
     assert main(["import", *sides, "--margin", "0.05", "--metric", "graded", "--json"]) == 0
     (record,) = json.loads(capsys.readouterr().out)["records"]
     assert main(["report", record["path"]]) == 4  # inconclusive
-    assert "quality undecided: graded -0.050" in capsys.readouterr().out
+    assert "quality undecided: graded -5.0 points" in capsys.readouterr().out
 
 
 def test_a_margin_gives_the_verdict_at_once(capsys: pytest.CaptureFixture[str]) -> None:
     sides = [str(LOGS / "inspect" / log) for log in ("good.eval", "worse.json")]
     assert main(["import", *sides, "--margin", "0.05", "--metric", "graded"]) == 4
-    assert "quality undecided: graded -0.050" in " ".join(capsys.readouterr().out.split())
+    assert "quality undecided: graded -5.0 points" in " ".join(capsys.readouterr().out.split())
 
 
 def test_flags_of_a_harness_are_refused_for_a_load_generator(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
