@@ -163,11 +163,14 @@ def record_line(view: View, how: str) -> str:
     unasked = [name for name in view.unasked if name in DIMENSION_TITLES or name == "energy"]
     asked = f"; not asked: {', '.join(unasked)}" if unasked else ""
     state = "" if view.state == "complete" else f", {view.state}"
-    return f"{short(view)}{state}, {how}, {sure(view.confidence, timed(view) if view.kind.unit == 'launch' else 0)}{asked}; all: --full"
+    intervals = sure(view.confidence, timed(view) if view.kind.unit == "launch" else 0)
+    return f"{', '.join(part for part in (short(view) + state, how, intervals) if part)}{asked}; all: --full"
 
 
 def sure(confidence: str, launches: int) -> str:
-    """ "95 % intervals"; provisional where so few launches can miss a second mode or a tail."""
+    """ "95 % intervals"; provisional where so few launches can miss a second mode or a tail; "" of one, which has none."""
+    if launches == 1:
+        return ""
     return f"{'provisional ' if 1 < launches < ENOUGH else ''}{confidence} intervals"
 
 

@@ -307,7 +307,7 @@ def _remedy(result: Mapping[str, Any], disturbed: bool) -> str:
         return CLIENT_QUIET
     if result["streams"] == 1:
         return "the processor sleeps between tokens and wakes up late: disable deep idle states, or load it with more streams"
-    return "distribute the streams over more client processes (serving.client.processes), on a machine with more processors"
+    return "distribute the streams over more client processes (--processes of assay load), on a machine with more processors"
 
 
 def _worst(shares: Iterator[float]) -> Fitness:

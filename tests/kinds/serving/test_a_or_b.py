@@ -121,10 +121,25 @@ def test_an_invalid_record_shows_the_same_table_marked_invalid() -> None:
     said, lines = answer(view), screen(view)
     assert (view.status, said.mark.word) == ("INVALID", "invalid")
     assert not re.search(r"faster|more tokens/s|over a", " ".join((said.headline, said.evidence))), "nothing is chosen by it"
-    at = next(index for index, line in enumerate(lines) if line.startswith("all invalid: "))
+    at = next(index for index, line in enumerate(lines) if line.startswith("invalid at a: 4 in flight: "))
     assert "b / a" in lines[at + 1]
     assert [line.split()[0] for line in lines[at + 3 : at + 7]] == ["4", "8", "16", "32"]
     assert "over a" not in written(view, "html").partition("Which one at my objectives?")[2][:600]
+
+
+def test_a_record_of_which_some_loads_are_void_says_which_and_shows_every_row() -> None:
+    made = rivals({"a": {4: 0.01, 8: 0.06}, "b": {4: 0.013, 8: 0.0125}})
+    requests = made.rows["requests"]
+    for place, row in enumerate(requests):
+        if row[0] % 4 == 1:  # the launches of a at 8
+            requests[place] = (*row[:-1], [50_000_000 for _ in row[-1]])
+    view = judged(made)
+    lines = screen(view)
+    assert view.status == "INVALID"
+    at = next(index for index, line in enumerate(lines) if line.startswith("invalid at a: 8 in flight: times are not known well"))
+    assert lines[at].endswith("; the others provisional")
+    assert [line.split()[0] for line in lines[at + 3 : at + 5]] == ["4", "8"]
+    assert "b / a" in lines[at + 1]
 
 
 def test_long_names_of_engines_are_not_cut_but_explained() -> None:
@@ -160,7 +175,27 @@ def test_an_open_verdict_still_says_what_each_does_at_each_load() -> None:
     view = judged(rivals({"a": A, "b": B}, blocks=2))
     said = answer(view)
     assert (view.status, said.mark.word) == ("INCONCLUSIVE", "inconclusive")
-    assert said.headline.startswith("b from 32 in flight on: there a meets 0 % of its requests, b 100 %")
+    assert said.headline == "a at 32 meets 0 % of its requests; a at 4, 8 and 16: undecided; b at 4, 8, 16 and 32: undecided"
+    assert fits(screen(view))
+
+
+def test_a_load_that_is_undecided_is_said_as_undecided_and_as_what_decides_it() -> None:
+    """Engine a at 8: one launch of five misses three; the required 99 % lie inside its interval."""
+    made = rivals({"a": {8: 0.01, 32: 0.06}, "b": {8: 0.012, 32: 0.03}})
+    for place in range(3):
+        made.request(0, 1.0 + place, ttft_s=0.7, gap_s=0.01, tokens_out=20)
+    view = judged(made)
+    said = answer(view)
+    share = view.estimate("slo_attainment", "engine=a concurrency=8")
+    assert share is not None
+    assert share.low < 0.99 < share.high
+    assert view.status == "PASS"
+    assert "only b" not in f"{said.headline} {said.evidence}"
+    assert re.search(r"a at 8: undecided, 9[\d.]+ % \[", said.headline)
+    assert "a undecided at 8" in said.evidence
+    assert "at no load" not in said.evidence
+    assert not any(line.label == "choose" for line in said.lines)
+    assert said.next[0].command.startswith("assay load abc123 --concurrency 8 --launches ")
     assert fits(screen(view))
 
 

@@ -32,6 +32,7 @@ from tests.importers.reading import one
 from tests.metrics.serving.test_objectives import partly_counted
 from tests.reports.conftest import judged
 from tests.reports.written import written
+from tests.rivals_made import rivals
 from tests.serving_made import ServingMade, simulated
 from tests.tiers import some
 
@@ -270,3 +271,30 @@ def test_a_percentile_of_the_client_s_uncertainty_is_not_called_its_largest() ->
     values = {"ttft_uncertainty_p99": 0.00012, "e2e_uncertainty_p99": 0.0001, "achieved_rate": 8.0, "offered_rate": 8.0}
     view = SimpleNamespace(columns=(column,), load_word="rate", estimate=lambda name, _: estimate(values[name], 0.0, "s"))
     assert list(_client(cast("View", view))) == ["client kept 100 % of the load", "99 % of its times are known to 120 µs"]
+
+
+def test_where_no_request_missed_next_sends_as_many_as_decide() -> None:
+    """0.025^(1/n) reaches 0.99 at n = 368, and not at 367."""
+    view = judged(rivals({"a": {1: 0.01}}))
+    (step,) = answer(view).next
+    assert view.status == "INCONCLUSIVE"
+    assert step.reason == "368 requests decide if again none misses"
+    share = view.estimate("slo_attainment", "concurrency=1")
+    assert share is not None
+    found = re.fullmatch(r"assay load abc123 --concurrency 1 --launches (\d+)", step.command)
+    assert found is not None, step.command
+    requests = share.n_trials * int(found[1]) / 5
+    assert 0.025 ** (1 / requests) >= 0.99 > 0.025 ** (5 / (share.n_trials * (int(found[1]) - 1)))
+
+
+def test_where_a_few_missed_next_counts_by_the_observed_share() -> None:
+    """One of each launch missed: the half-width falls with the root of the requests."""
+    made = rivals({"a": {8: 0.01}})
+    for launch in range(5):
+        made.request(launch, 1.0, ttft_s=0.7, gap_s=0.01, tokens_out=20)
+    view = judged(made)
+    share = view.estimate("slo_attainment", "concurrency=8")
+    assert share is not None
+    (step,) = answer(view).next
+    more = share.n_trials * ((share.value - share.low) / (share.value - 0.99)) ** 2
+    assert step.reason == f"about {round(more):,} requests decide at this share, on a quiet machine"

@@ -54,3 +54,23 @@ def test_a_percentile_that_no_request_lies_beyond_is_a_dash() -> None:
 )
 def test_a_raw_number_has_three_digits(value: float, shown: str) -> None:
     assert digits(value) == shown
+
+
+def test_times_known_badly_are_a_warning_beside_plain_numbers_and_void_none() -> None:
+    """A fixed 3 ms at a median of some 50 ms: INVALID for a verdict, said beside raw percentiles."""
+    made = simulated(concurrency=(8,), blocks=1, seconds=20.0, objectives=Objectives())
+    made.rows["requests"] = [(*row[:-1], [3_000_000 for _ in row[-1]]) for row in made.rows["requests"]]
+    assert judged(made).status == "INVALID"
+    launches = made.experiment.launches.model_copy(update={"quick": True})
+    made.experiment = made.experiment.model_copy(update={"launches": launches})
+    view = judged(made)
+    lines = screen(view)
+    assert view.status == "MEASURED"
+    assert any(line.startswith("precision") and "TTFT known to 3 ms only" in line for line in lines), "\n".join(lines)
+    assert not any("intervals" in line and "no interval" not in line for line in lines)
+
+
+def test_one_launch_that_is_void_has_no_intervals_in_its_footer() -> None:
+    made = simulated(concurrency=(8,), blocks=1, seconds=20.0, objectives=Objectives())
+    made.rows["requests"] = made.rows["requests"][1:]
+    assert not any("95 % intervals" in line for line in screen(judged(made)))

@@ -95,7 +95,7 @@ VERB = Verb(
     front=2,
     description="""Put a load on a serving engine, seal a record of every request, judge it and show the verdict.
 
-    assay load URL --quick                      plain numbers in half a minute, no verdict
+    assay load URL --quick                      plain numbers within a minute, no verdict
     assay load URL --model M --check            how the server answers, in ten requests
     assay load URL --model M --concurrency 1,8,16 --slo ttft=0.2,tpot=0.05
     assay load URL --model M --rate 5,10,20 --duration 120s --goodput

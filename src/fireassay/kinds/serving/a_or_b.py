@@ -15,6 +15,7 @@ from fireassay.estimates.estimate import Estimate
 from fireassay.estimates.format import Scale, bracketed, percent, show
 from fireassay.kinds.serving import answer as of_load
 from fireassay.kinds.serving.brief import GOOD_PRICE, PRICES, YIELDS, caution, cautioned, load_name, unit
+from fireassay.kinds.serving.deciding import decide, open_loads
 from fireassay.metrics.serving.latency import TPOT_P50
 from fireassay.metrics.serving.objectives import SLO_ATTAINMENT
 from fireassay.reports import answering
@@ -31,7 +32,8 @@ ROWS: Final = 5  # loads shown, so that table and plot fit a screen
 NAME: Final = 8  # characters of an engine's name in a head; a longer one stands below the table
 PERCENT: Final = Scale(factor=100.0, after=" %")
 DECIDED: Final = ("improved", "worse")
-ORDER: Final = ("only", "more", "equal", "neither")  # of what is said of the loads
+ORDER: Final = ("only", "misses", "undecided", "more", "equal", "neither")  # of what is said of the loads
+OPEN: Final = {"equal": "no difference is shown", "undecided": "undecided", "misses": "undecided"}
 REST: Final = {"equal": "no difference is shown", "neither": "neither meets the objectives"}
 
 
@@ -105,12 +107,15 @@ def by_load(view: View, rivals: AOrB) -> str:
     """ "b from 32 in flight on: there a meets 0 % of its requests, b 100 %; a gives more tokens/s at 8"; "" if all loads say the same."""
     standings = [(_standing(view, rivals, same), same) for same in rivals.loads]
     kinds = dict.fromkeys(standing for standing, _ in standings)
-    if len(kinds) < 2 and (view.status in HOLDS or not any(kind == "only" for kind, _ in kinds)):
+    told = ("misses", "undecided") if view.status in HOLDS else ("only", "misses")  # what no other sentence says
+    if len(kinds) < 2 and not any(kind in told for kind, _ in kinds):
         return ""
     grouped = {
         kind: [same for standing, same in standings if standing == kind] for kind in sorted(kinds, key=lambda kind: ORDER.index(kind[0]))
     }
     words = [_only(view, rivals, engine, loads) for (kind, engine), loads in grouped.items() if kind == "only"]
+    words += [_missed(view, rivals, engine, loads) for (kind, engine), loads in grouped.items() if kind == "misses"]
+    words += _undecided(view, rivals)
     more = [f"{engine} at {_loads(view, loads)}" for (kind, engine), loads in grouped.items() if kind == "more"]
     words += [f"more {_unit_of(rivals)}: {', '.join(more)}"] if more else []
     for (kind, _), loads in grouped.items():
@@ -119,16 +124,53 @@ def by_load(view: View, rivals: AOrB) -> str:
 
 
 def _standing(view: View, rivals: AOrB, same: SameLoad) -> tuple[str, str]:
-    """How both stand at a load, by what was measured there: (only, more, equal or neither; the engine)."""
-    least, shares = view.load.attainment, [view.estimate(SLO_ATTAINMENT.name, key) for key in (same.a, same.b)]
-    if least is not None and all(shares):
-        met = [engine for engine, share in zip((rivals.a, rivals.b), shares, strict=True) if share and share.value >= least]
-        if len(met) < 2:
-            return ("only", met[0]) if met else ("neither", "")
+    """How both stand at a load, by what was measured there: (only, misses, undecided, more, equal or neither; the engine)."""
+    met = {engine: _meets(view, key) for engine, key in ((rivals.a, same.a), (rivals.b, same.b))}
+    if view.load.attainment is not None and all(share is not None for share in met.values()):
+        if "open" in met.values():
+            missing = [engine for engine, share in met.items() if share == "no"]
+            return ("misses", missing[0]) if missing else ("undecided", "")
+        within = [engine for engine, share in met.items() if share == "yes"]
+        if len(within) < 2:
+            return ("only", within[0]) if within else ("neither", "")
     low, high = same.change.low, same.change.high
     if low is None or high is None or same.change.outcome == "struck_out":
         return "equal", ""
     return ("more", rivals.b) if low > 1.0 else ("more", rivals.a) if high < 1.0 else ("equal", "")
+
+
+def _meets(view: View, key: str) -> str | None:
+    """Whether enough requests meet the objectives: yes, no, or open where the interval holds the required share; None if unknown."""
+    share, least = view.estimate(SLO_ATTAINMENT.name, key), view.load.attainment
+    if share is None or least is None:
+        return None
+    if share.low < least <= share.high and key in {column.key for column in open_loads(view)}:
+        return "open"
+    return "yes" if share.high >= least else "no"  # below a load that passes, it is not open: more load does not help
+
+
+def _open(view: View, rivals: AOrB) -> dict[str, list[str]]:
+    """Engine -> the configurations at which it is undecided."""
+    pairs = [(rivals.a, same.a) for same in rivals.loads] + [(rivals.b, same.b) for same in rivals.loads]
+    open_ = [(engine, key) for engine, key in pairs if _meets(view, key) == "open"]
+    return {engine: [key for side, key in open_ if side == engine] for engine, _ in open_}
+
+
+def _missed(view: View, rivals: AOrB, engine: str, loads: Sequence[SameLoad]) -> str:
+    """ "a at 32 meets 0 % of its requests"; the share where there is one load."""
+    share = view.estimate(SLO_ATTAINMENT.name, loads[0].a if engine == rivals.a else loads[0].b)
+    where = f"{engine} at {_loads(view, loads)}"
+    return f"{where} meets {percent(share.value, 2, way='down')} of its requests" if share and len(loads) == 1 else f"{where} misses them"
+
+
+def _undecided(view: View, rivals: AOrB) -> list[str]:
+    """ "a at 8: undecided, 98.0 % [92.0, 100.0]"; the share where there is one load."""
+    words = []
+    for engine, keys in _open(view, rivals).items():
+        number = _met(view, rivals, keys[0]) if len(keys) == 1 else None
+        shown = f", {number.shown.text} % {number.shown.interval}" if number else ""
+        words.append(f"{engine} at {_listed([load_name(_column(view, key)) for key in keys])}: undecided{shown}")
+    return words
 
 
 def _only(view: View, rivals: AOrB, engine: str, loads: Sequence[SameLoad]) -> str:
@@ -163,6 +205,9 @@ def _one_alone(view: View, rivals: AOrB) -> str:
     if len(alone) != 1:
         return of_load.answer(view).headline
     engine, key = alone[0]
+    other = rivals.b if engine == rivals.a else rivals.a
+    if other in _open(view, rivals):
+        return f"{engine} is within {of_load.objectives_words(view)} up to {_column(view, key).brief}, {other} is undecided"
     return f"only {engine} is within {of_load.objectives_words(view)}: up to {_column(view, key).brief}"
 
 
@@ -177,10 +222,20 @@ def _evidence(view: View, rivals: AOrB) -> str:
     words = [f"Scenario {rivals.scenario}."] if len({column.scenario for column in view.columns}) > 1 else []
     if not rivals.at_objectives:
         return " ".join((*words, "No objective was asked for: compared at the largest common load."))
-    best = ((rivals.a, rivals.best_a), (rivals.b, rivals.best_b))
-    reach = ", ".join(f"{engine} {f'to {load_name(_column(view, key))}' if key else 'at no load'}" for engine, key in best)
+    reach = ", ".join(_reach(view, rivals, *best) for best in ((rivals.a, rivals.best_a), (rivals.b, rivals.best_b)))
     share = percent(view.load.attainment or 0.0, 6)
     return " ".join((*words, f"{of_load.objectives_words(view)} for {share}: {reach} {unit(view)}."))
+
+
+def _reach(view: View, rivals: AOrB, engine: str, key: str | None) -> str:
+    """ "a to 16", "a at no load"; with the larger loads at which it is undecided."""
+    best = _column(view, key).load if key else None
+    columns = [_column(view, name) for name in _open(view, rivals).get(engine, ())]
+    open_ = [load_name(column) for column in columns if best is None or (column.load or 0.0) > best]
+    undecided = f"undecided at {_listed(open_)}" if open_ else ""
+    if key is None:
+        return f"{engine} {undecided or 'at no load'}"
+    return f"{engine} to {load_name(_column(view, key))}{f' ({undecided})' if open_ else ''}"
 
 
 def _unit_of(rivals: AOrB) -> str:
@@ -193,30 +248,16 @@ def _column(view: View, key: str) -> Column:
 
 
 def _choose(view: View, rivals: AOrB) -> tuple[Line, ...]:
-    """Which engine at which load, where the record passes."""
+    """The only one within the objectives, else the one whose advantage the interval shows; where the record passes."""
     if view.status not in HOLDS or len(rivals.loads) < 2:
         return ()
-    sides: dict[str, list[str]] = {rivals.a: [], rivals.b: [], "": []}
+    sides: dict[tuple[str, str], list[str]] = {}
     for same in rivals.loads:
-        if (engine := better(view, rivals, same)) is not None:
-            sides[engine].append(load_name(_column(view, same.a)))
-    said = [f"{engine} at {_listed(loads)} {unit(view)}" for engine, loads in sides.items() if engine and loads]
-    undecided = [f"at {_listed(sides[''])} no difference is shown"] if sides[""] else []
-    return (Line(label="choose", text="; ".join((", ".join(said), *undecided))),) if said else ()
-
-
-def better(view: View, rivals: AOrB, same: SameLoad) -> str | None:
-    """The engine to choose at a load: the only one within the objectives, else the one whose advantage the interval shows.
-
-    Empty if the interval contains no change; None if both miss the objectives, so that neither is a choice.
-    """
-    missed = [gate.configuration for gate in view.gates if gate.gate == "objectives" and gate.status == "FAIL"]
-    if same.a in missed or same.b in missed:
-        return None if same.a in missed and same.b in missed else rivals.b if same.a in missed else rivals.a
-    change = same.change
-    if change.low is None or change.high is None or change.outcome == "struck_out":
-        return ""
-    return rivals.b if change.low > 1.0 else rivals.a if change.high < 1.0 else ""
+        kind, engine = _standing(view, rivals, same)
+        sides.setdefault(("", engine) if kind in ("only", "more") else (kind, ""), []).append(load_name(_column(view, same.a)))
+    said = [f"{engine} at {_listed(sides['', engine])} {unit(view)}" for engine in (rivals.a, rivals.b) if ("", engine) in sides]
+    rest = [f"at {_listed(loads)} {OPEN[kind]}" for (kind, _), loads in sides.items() if kind in OPEN]
+    return (Line(label="choose", text="; ".join((", ".join(said), *rest))),) if said else ()
 
 
 def _listed(loads: Sequence[str]) -> str:
@@ -232,7 +273,11 @@ def _quality(rivals: AOrB) -> Iterator[Line]:
 
 
 def _next(view: View, rivals: AOrB) -> tuple[Next, ...]:
-    if rivals.change is not None and rivals.change.outcome == "inconclusive" and not view.foreign:
+    if view.foreign:
+        return ()
+    if open_ := open_loads(view):
+        return (decide(view, open_),)
+    if rivals.change is not None and rivals.change.outcome == "inconclusive":
         launches = max(rivals.change.launches_needed or 0, 2 * answering.timed(view))
         return (Next(reason="decide with more launches", command=f"assay load {answering.named(view)} --launches {launches}"),)
     return ()
@@ -393,7 +438,7 @@ def _whole(view: View, rivals: AOrB) -> Table:
             _per_replica(view, rivals, row.a),
             _per_replica(view, rivals, row.b),
             difference(row.change),
-            Words(text="invalid" if view.status == "INVALID" else _word(better(view, rivals, row))),
+            Words(text="invalid" if view.status == "INVALID" else _word(*_standing(view, rivals, row))),
         )
         for row in rivals.loads
     )
@@ -401,5 +446,6 @@ def _whole(view: View, rivals: AOrB) -> Table:
     return Table(name="equal-loads", heads=tuple(Head(text=head) for head in heads), rows=rows, notes=notes)
 
 
-def _word(engine: str | None) -> str:
-    return "neither is within the objectives" if engine is None else engine or "not shown"
+def _word(kind: str, engine: str) -> str:
+    words = {"neither": "neither is within the objectives", "undecided": "undecided", "misses": "undecided"}
+    return words.get(kind) or engine or "not shown"

@@ -14,6 +14,7 @@ from typing import Final
 from fireassay.estimates.estimate import Absent, Estimate
 from fireassay.estimates.format import Scale, count, given, limit_text, percent, reading, show, with_interval
 from fireassay.kinds.serving.brief import PRICES, STREAMED, YIELDS, known, latencies, load_name, recommended, unit
+from fireassay.kinds.serving.deciding import decide, open_loads
 from fireassay.metrics.metric import ALL
 from fireassay.metrics.serving.answers import ANSWERS_IDENTICAL, CROSS_TALK
 from fireassay.metrics.serving.faults import ERROR_RATE
@@ -44,7 +45,6 @@ UNASKED: Final = {
     "reliability": "No fault was injected: [[faults]] in an experiment file.",
 }
 DO_NOT_QUOTE: Final = "The numbers are shown as they are; do not quote them."
-MIN_LAUNCHES: Final = 5
 STREAM_OBJECTIVES, WHOLE_OBJECTIVES = "ttft=0.5,tpot=0.05", "e2e=5"  # examples of limits that a user replaces
 
 
@@ -361,13 +361,8 @@ def _undecided(view: View) -> tuple[Next, ...]:
     """More launches for the loads that the intervals leave open, or the counts that are missing."""
     if view.load.open and view.recommended is None and view.status != "FAIL":  # however many launches, as many are unknown
         return (Next(reason='make every time per token known first: see "not measured" above'),)
-    open_ = {gate.configuration for gate in view.gates if gate.gate == "objectives" and gate.status == "INCONCLUSIVE"}
-    columns = [column for column in view.columns if column.key in open_]
-    if not columns or view.recommended is not None:
-        return ()
-    launches = 2 * max(answering.timed(view), MIN_LAUNCHES)
-    loads = _flag(view, sorted({column.load for column in columns if column.load is not None}))
-    return (_again(view, "decide with more launches on a quiet machine", f"{loads}--launches {launches}"),)
+    columns = open_loads(view)
+    return (decide(view, columns),) if columns and view.recommended is None else ()
 
 
 def _limit(view: View) -> tuple[Next, ...]:

@@ -15,7 +15,7 @@ from fireassay.estimates.format import Scale, given, show
 from fireassay.metrics.serving.cost import COST_PER_GOOD_TOKEN, COST_PER_REQUEST, COST_PER_TOKEN
 from fireassay.metrics.serving.objectives import GOODPUT, SLO_ATTAINMENT
 from fireassay.metrics.serving.throughput import INPUT_THROUGHPUT, OUTPUT_THROUGHPUT, REQUEST_THROUGHPUT
-from fireassay.reports import answering
+from fireassay.reports import answering, grouping
 from fireassay.reports.charts.model import Edge, Interval, intervals
 from fireassay.reports.page import Cell, Chart, Head, Mark, Number, Section, Table
 from fireassay.reports.view import Column, View
@@ -55,10 +55,18 @@ def cautioned(view: View, *blocks: Table | Chart) -> tuple[Table | Chart, ...]:
 
 
 def caution(view: View) -> str:
-    """ "all invalid: the client was measured"; "all provisional: 2 launches"; "" where the numbers stand."""
+    """ "all invalid: the client was measured"; "all provisional: 2 launches"; "" where the numbers stand.
+
+    Where the findings void only some loads, those: the others are provisional, as nothing of the record may be quoted.
+    """
     standing, why = answering.worth(view)
-    rule = next((row.rule for row in view.findings if row.severity == standing), "")
-    return f"all {standing}: {REASONS.get(rule, why)}" if standing else ""
+    found = [row for row in view.findings if row.severity == standing]
+    said = REASONS.get(found[0].rule, why) if found else why
+    void = {row.configuration for row in found}
+    keys = [column.key for column in view.columns if column.key in void]
+    if standing == "invalid" and void == set(keys) and 0 < len(keys) < len(view.columns):
+        return f"invalid at {grouping.places(view, keys)}: {said}; the others provisional"
+    return f"all {standing}: {said}" if standing else ""
 
 
 # ---- rows ------------------------------------------------------------------------------------------------------------

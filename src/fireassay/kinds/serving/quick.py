@@ -21,6 +21,7 @@ from fireassay.reports.view import Column, View
 from fireassay.units import NS_PER_S
 
 EXAMPLE: Final = {True: "ttft=500ms", False: "e2e=5s"}  # an objective that a user replaces; by whether answers are streamed
+IMPRECISE: Final = ("times_uncertain",)  # rules on how well a time is known
 
 
 def is_quick(view: View) -> bool:
@@ -39,10 +40,19 @@ def answer(view: View) -> Answer:
     return Answer(
         mark=mark(view.status),
         headline=_headline(view),
-        lines=(answering.doubts(view), *_uncounted(view)),
+        lines=(*_imprecise(view), answering.doubts(view, told=IMPRECISE if _imprecise(view) else ()), *_uncounted(view)),
         next=(for_both(again),),
         record=f"{answering.short(view)}, 1 launch{' per load' if len(view.columns) > 1 else ''}; all: --full",
     )
+
+
+def _imprecise(view: View) -> tuple[Line, ...]:
+    """ "TTFT known to 1.4 ms only": what a reader of the percentiles has to know first."""
+    told = [row for row in view.findings if row.rule in IMPRECISE]
+    where = {row.configuration for row in told}
+    texts = [f"{view.label(row.configuration)}: {row.evidence}" if len(where) > 1 and row.configuration else row.evidence for row in told]
+    text = answering.shortened("; ".join(texts), of_load.TWO_LINES)
+    return (Line(label="precision", text=text, mark=mark("INCONCLUSIVE", "warning"), target="findings"),) if told else ()
 
 
 def _uncounted(view: View) -> tuple[Line, ...]:

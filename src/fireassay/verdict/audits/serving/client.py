@@ -12,13 +12,23 @@ from fireassay.estimates.format import count, given, percent, reading
 from fireassay.frames.record_data import RecordData
 from fireassay.metrics.metric import Results
 from fireassay.printable import one_line
+from fireassay.spec.plan import targets_of
 from fireassay.units import NS_PER_S, SECONDS
 from fireassay.verdict.audits.audit import SERVING, Audits
 from fireassay.verdict.evidence.affected import by_configuration, in_launches, most
 from fireassay.verdict.evidence.sent_requests import main, number, planned, requests_of, serving_of
-from fireassay.verdict.types import Finding
+from fireassay.verdict.types import Finding, Severity
 
 AUDITS = Audits(about=SERVING)
+
+
+def is_raw(measured: RecordData) -> bool:
+    """True if plain numbers were asked for, of which nothing is judged: what spoils a verdict is then a warning beside them."""
+    return measured.experiment.launches.quick and not serving_of(measured).objectives.any
+
+
+def _gravity(measured: RecordData, *, voids: bool) -> Severity:
+    return "invalid" if voids and not is_raw(measured) else "warning"
 
 
 # ---- client ceiling ----
@@ -100,8 +110,8 @@ def _ceiling_near(measured: RecordData, name: str, rows: pl.DataFrame, known: Ma
             f"{given(rate, 3)} {what} per second are {percent(rate / most)} of what {count(processes, 'client processes') if processes > 1 else 'the client'} "
             f"can carry here ({given(most, 3)}, by assay doctor client)"
         )
-        remedy = "give the client more processes (serving.client.processes), or use a larger machine for it"
-        yield Finding("client_ceiling", "invalid" if above else "warning", name, evidence, remedy)
+        remedy = "give the client more processes (--processes N), or use a larger machine for it"
+        yield Finding("client_ceiling", _gravity(measured, voids=above), name, evidence, remedy)
 
 
 @AUDITS.blind("client_ceiling")
@@ -117,7 +127,7 @@ SEND_LAG_HELD: Final = ("unsent", "lost", "cancelled")  # without a sending time
 SEND_LAG_COLUMNS: Final = ("scheduled_ns", "sent_ns", "connect_ns", "last_token_ns", "done_ns", "status", "stream")
 SEND_LAG_CLOSED: Final = ("closed", "single_stream")
 SEND_LAG_REMEDY: Final = (
-    "give the client more processes (serving.client.processes) or more connections, or reduce the load; "
+    "give the client more processes (--processes N) or more connections, or reduce the load; "
     "`assay doctor client` measures the capacity of this machine's client"
 )
 
@@ -226,7 +236,7 @@ def _send_lag_late(measured: RecordData, name: str, launches: pl.DataFrame) -> I
         f"requests were sent late: p99 of the lag {reading(worst['lag_p99_s'], SECONDS)}, which is {_send_lag_share(share, limit)} of the median latency of "
         f"{reading(worst['latency_s'], SECONDS)}; at most {percent(limit, 12)} are allowed; {_send_lag_which(late, known)}"
     )
-    yield Finding("client_bound", "invalid" if most(late.height, known.height) else "warning", name, evidence, SEND_LAG_REMEDY)
+    yield Finding("client_bound", _gravity(measured, voids=most(late.height, known.height)), name, evidence, SEND_LAG_REMEDY)
 
 
 def _send_lag_short(measured: RecordData, name: str, launches: pl.DataFrame, *, closed: bool) -> Iterator[Finding]:
@@ -239,7 +249,7 @@ def _send_lag_short(measured: RecordData, name: str, launches: pl.DataFrame, *, 
     what = "requested concurrency was in flight" if closed else "requested load was sent"
     what += " outside of pauses" if closed and "pauses" in known.columns and known["pauses"].any() else ""
     evidence = f"only {percent(worst, 3, beside=(limit,))} of the {what}; at least {percent(limit, 12)} are needed; {_send_lag_which(short, known)}"
-    yield Finding("load_not_achieved", "invalid" if most(short.height, known.height) else "warning", name, evidence, SEND_LAG_REMEDY)
+    yield Finding("load_not_achieved", _gravity(measured, voids=most(short.height, known.height)), name, evidence, SEND_LAG_REMEDY)
 
 
 def _send_lag_share(share: float, limit: float) -> str:
@@ -288,9 +298,10 @@ def examine_transport(measured: RecordData, _: Results) -> tuple[Finding, ...]:
 STAMPS_QUANTILE: Final = 0.99
 TITLES: Final = {"ttft": "TTFT", "tpot": "TPOT", "e2e": "E2E", "ttft_visible": "visible TTFT", "itl": "ITL"}
 STAMPS_REMEDY: Final = (
-    "keep the client responsive: fewer streams, more client processes (serving.client.processes) or a quieter machine, and the "
-    "compiled client if it is not built; `assay doctor client` measures the capacity of this machine's client"
+    "keep the client responsive: fewer streams, more client processes (--processes N) or a quieter machine{more}; "
+    "`assay doctor client` measures the capacity of this machine's client"
 )
+NOT_COMPILED: Final = ", and the compiled client, which did not send these requests (it needs a C compiler at installation)"
 UNKNOWN_REMEDY: Final = 'set serving.client.transport = "auto", without a proxy or HTTP/2'
 NO_SOCKET: Final = ("process", "foreign")  # an in-process model, another tool's log
 NO_SOCKET_REMEDY: Final = (
@@ -360,17 +371,31 @@ def _too_unsure(measured: RecordData, latencies: pl.DataFrame) -> Iterator[Findi
             known = rows.filter(pl.col("latency") == latency)
             affected = known.filter(pl.col("unsure_s") > pl.col("allowed_s"))
             if affected.height:
-                yield _stamps_finding(name, title, affected, known, client.most_uncertainty)
+                yield _stamps_finding(name, title, affected, known, client.most_uncertainty, _stamps_remedy(measured), raw=is_raw(measured))
 
 
-def _stamps_finding(name: str, title: str, affected: pl.DataFrame, known: pl.DataFrame, share: float) -> Finding:
+def _stamps_finding(name: str, title: str, affected: pl.DataFrame, known: pl.DataFrame, share: float, remedy: str, *, raw: bool) -> Finding:
     worst = affected.sort(pl.col("unsure_s") / pl.col("allowed_s")).row(-1, named=True)
+    if raw:
+        evidence = (
+            f"{title} known to {reading(worst['unsure_s'], SECONDS, way='up')} only, at a median of {reading(worst['median_s'], SECONDS)}"
+        )
+        return Finding("times_uncertain", "warning", name, evidence, remedy)
     evidence = (
         f"{title} is too uncertain: p99 of its uncertainty {reading(worst['unsure_s'], SECONDS)}, at a median of "
         f"{reading(worst['median_s'], SECONDS)}; at most {reading(worst['allowed_s'], SECONDS)} ({percent(share, 12)}, or the fixed "
         f"allowance) is admissible; in {affected.height} of {count(known.height, 'launches')} ({in_launches(affected['launch'])})"
     )
-    return Finding("times_uncertain", "invalid" if most(affected.height, known.height) else "warning", name, evidence, STAMPS_REMEDY)
+    return Finding("times_uncertain", "invalid" if most(affected.height, known.height) else "warning", name, evidence, remedy)
+
+
+def _stamps_remedy(measured: RecordData) -> str:
+    """Names the compiled client only where it could have sent these requests and did not."""
+    paths = set(measured.table("requests")["transport"].unique())
+    could = bool(paths & {"kernel", "lean"}) and not any(
+        url.startswith("https:") for target in targets_of(serving_of(measured)) for url in target.urls
+    )
+    return STAMPS_REMEDY.format(more=NOT_COMPILED if could and "compiled" not in paths else "")
 
 
 def _unknown(measured: RecordData, latencies: pl.DataFrame) -> Iterator[Finding]:
