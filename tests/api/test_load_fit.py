@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from fireassay.api import load_fit
-from fireassay.api.load_fit import fitted, needed
+from fireassay.api.load_fit import fitted, may_change, needed
 from fireassay.spec.experiment import Experiment
 from fireassay.spec.load import from_mapping
 
@@ -38,6 +38,22 @@ def test_a_launch_lasts_ten_requests_with_fewer_launches(takes: Any) -> None:
     made, notes = fitted(asked(), fixed=False)
     assert lengths(made) == (50.0, 5)
     assert notes[0] == "one request takes 5 s, so a launch lasts 50 s instead of 10 s, 5 times."
+
+
+@pytest.mark.parametrize(("seconds", "length"), [(1.2, (12.0, 8)), (1.5, (15.0, 6)), (2.0, (20.0, 5)), (30.0, (300.0, 5))])
+def test_a_fit_never_measures_less_than_was_planned(takes: Any, seconds: float, length: tuple[float, int]) -> None:
+    """9 x 10 s were planned: 8 x 12 s, 6 x 15 s, 5 x 20 s; never fewer than 5."""
+    takes(seconds)
+    made, _ = fitted(asked(), fixed=False)
+    assert lengths(made) == length
+    assert length[0] * length[1] >= 90.0
+
+
+def test_a_plan_says_how_the_fit_may_change_it_and_nothing_else_does(takes: Any) -> None:
+    assert may_change(asked(), fixed=False) == "5 to 9, and longer ones, where a request takes over 1 s"
+    assert may_change(asked(), fixed=True) == ""
+    takes(0.9)
+    assert lengths(fitted(asked(), fixed=False)[0]) == (10.0, 9)
 
 
 def test_what_the_user_fixed_stays_and_the_smallest_change_is_named(takes: Any) -> None:

@@ -137,6 +137,18 @@ def test_a_key_that_is_missing_is_hinted_at(ask: Any) -> None:
     assert "--api-key-env" in lines["answers"]["text"]
 
 
+def test_a_path_that_no_request_finds_is_a_failure_with_the_address_to_write(ask: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    """The limit of a server that answered nothing is not called ok."""
+    with engine(saying("404 Not Found", b'{"error": "no such path"}')) as made:
+        code, lines = ask(f"{made.url}/api")
+        assert cli.main(["load", f"{made.url}/api", "--check", *TEN[:-1]]) == 5
+        assert f"write {made.url} if the server answers there" in lines["answers"]["text"]
+    assert code == 5
+    assert lines["answers"]["failed"]
+    assert "rate limit" not in lines
+    assert "no answer" in capsys.readouterr().out.lower()
+
+
 @pytest.mark.deep
 @pytest.mark.parametrize("key", ["violet harbour 1234567890", "violet harbour " + 40 * "0123456789"], ids=["short", "long"])
 def test_a_key_is_in_no_line(ask: Any, monkeypatch: pytest.MonkeyPatch, key: str) -> None:

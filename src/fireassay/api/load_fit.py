@@ -24,7 +24,7 @@ from fireassay.units import NS_PER_S, SECONDS
 
 REQUEST_TIMES: Final = 10  # that a launch lasts at least
 MAX_QUICK_S: Final = 40.0  # of a quick launch: its screen comes within a minute
-LONG_LAUNCHES: Final = 5  # where a launch had to become longer
+LONG_LAUNCHES: Final = 5  # the fewest where a launch had to become longer
 FITTING: Final = ("closed", "constant", "poisson", "gamma", "users")  # arrivals whose length is free
 SHARES: Final = (99, 95)  # percentiles that are quoted
 
@@ -52,12 +52,28 @@ def fitted(experiment: Experiment, *, fixed: bool) -> tuple[Experiment, tuple[st
                 f"{shown}: a launch of {length_s:g} s holds few of them in turn. --duration {least_s:g}s is {REQUEST_TIMES} of them."
             )
         else:
-            launches = min(experiment.launches.per_configuration, LONG_LAUNCHES)
+            launches = _fewer(experiment, least_s)
             notes.append(
                 f"{shown}, so a launch lasts {least_s:g} s instead of {length_s:g} s{f', {launches} times' if launches > 1 else ''}."
             )
             experiment = longer(experiment, least_s, launches)
     return experiment, (*notes, *unknowable(experiment, times))
+
+
+def may_change(experiment: Experiment, *, fixed: bool) -> str:
+    """What a plan has to say that `fitted` may change once it knows the requests: "5 to 9 where a request takes longer than 1 s"; else ""."""
+    serving, planned = experiment.serving, experiment.launches.per_configuration
+    if fixed or serving is None or serving.arrivals.process not in FITTING or planned <= LONG_LAUNCHES:
+        return ""
+    return f"{LONG_LAUNCHES} to {planned}, and longer ones, where a request takes over {reading(serving.arrivals.duration_s / REQUEST_TIMES, SECONDS)}"
+
+
+def _fewer(experiment: Experiment, least_s: float) -> int:
+    """So many that the load in all is not shorter: a percentile and a share need requests, an interval needs launches."""
+    planned = experiment.launches.per_configuration
+    assert experiment.serving is not None
+    whole_s = planned * experiment.serving.arrivals.duration_s
+    return min(planned, max(LONG_LAUNCHES, math.ceil(whole_s / least_s)))
 
 
 def says_how_long(arguments: argparse.Namespace) -> bool:

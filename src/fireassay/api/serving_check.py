@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
+from urllib.parse import urlsplit
 
 import polars as pl
 
@@ -25,6 +26,7 @@ from fireassay.record.lookup import record_folders
 from fireassay.record.reader import open_record
 from fireassay.reports.pages.serving_check import Line
 from fireassay.spec.experiment import Experiment
+from fireassay.spec.plan import targets_of
 from fireassay.spec.sections.serving import Arrivals, Correctness, Serving
 from fireassay.traffic.client.refusals import CURES
 from fireassay.units import NS_PER_S, SECONDS
@@ -141,7 +143,9 @@ def lines(seen: Seen) -> tuple[Line, ...]:
     if seen.answered.height:
         result += [_streams(seen), _model(seen), _usage(seen)]
         result += [_tokens_per_event(seen), _lengths(seen)] if seen.streamed else []
-    result += [_rate_limit(seen), *_compression(seen)]
+    limit = _rate_limit(seen)
+    result += [limit] if seen.answered.height or limit.warning or seen.limits else []  # without answers no limit shows
+    result += _compression(seen)
     if seen.answered.height:
         result += [_connections(seen), _cold(seen)]
     return tuple(result)
@@ -157,8 +161,19 @@ def _answers(seen: Seen) -> Line:
     text = f"{well} of {count(all_of, 'requests')} were answered: {kinds} failed"
     errors = failed["error"].drop_nulls()
     text += f"; the last error: {errors[-1]}" if errors.len() else ""
-    hints = [CURES[status] for status in failed["http_status"].drop_nulls().unique().sort() if status in CURES]
-    return Line(name="answers", text="; ".join([text, *dict.fromkeys(hints)]), warning=True, data=data)
+    hints = [_address(seen), *(CURES[status] for status in failed["http_status"].drop_nulls().unique().sort() if status in CURES)]
+    text = "; ".join([text, *dict.fromkeys(hint for hint in hints if hint)])
+    return Line(name="answers", text=text, warning=True, failed=well == 0, data=data)
+
+
+def _address(seen: Seen) -> str:
+    """The address to write where no path was found below the one given."""
+    refused = set(seen.requests["http_status"].drop_nulls())
+    found = [urlsplit(url) for target in targets_of(seen.serving) for url in target.urls]
+    below = [parts for parts in found if parts.path.rstrip("/") not in ("", "/v1")]
+    if seen.answered.height or not below or not refused or refused - {404, 405}:
+        return ""
+    return f"write {below[0].scheme}://{below[0].netloc} if the server answers there"
 
 
 def _streams(seen: Seen) -> Line:

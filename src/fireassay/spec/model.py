@@ -81,6 +81,7 @@ def flag(
 OBJECTIVES: Final = {"ttft": "ttft_s", "ttft_visible": "ttft_visible_s", "tpot": "tpot_s", "itl": "itl_s", "e2e": "e2e_s", "e2el": "e2e_s"}
 MAX_PLAIN_OBJECTIVE_S: Final = 30.0  # beyond it people mean milliseconds
 PRICE_SOURCE: Final = "given as --price"
+LONG: Final = ("m", "min", "h")  # units that a limit on a token has by mistake
 UNITS: Final = {"ms": 1e-3, "s": 1.0, "": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
 
 
@@ -101,6 +102,16 @@ def seconds(text: str, most: float = 3600.0, prefix: str = "") -> float:
         number = f"{prefix}{match[1]}"
         raise Unreadable(f"a time with its unit; without one, seconds up to {most:g}", f"Write {number}ms, or {number}s if that is meant.")
     return float(match[1]) * UNITS[match[2]]
+
+
+def _limit(name: str, text: str, prefix: str) -> float:
+    """A limit of an objective; minutes are asked back unless it is of a whole answer."""
+    value = seconds(text, MAX_PLAIN_OBJECTIVE_S, prefix)
+    plain = text.strip().rstrip("minh")
+    if OBJECTIVES[name] != "e2e_s" and value > MAX_PLAIN_OBJECTIVE_S and text.strip()[len(plain) :] in LONG:
+        fix = f"Write {prefix}{plain}ms, or {prefix}{value:g}s if that is meant."
+        raise Unreadable(f"a time with its unit; {text} is {value:,.0f} s", fix)
+    return value
 
 
 def with_unit(text: str) -> float:
@@ -127,7 +138,7 @@ def slo(text: str) -> dict[str, float]:
         if name not in OBJECTIVES or not sign:
             raise Unreadable(f"NAME=TIME with commas, NAME one of {', '.join(OBJECTIVES)}, as in ttft=0.2,tpot=50ms")
         milliseconds = sign == ":" and re.fullmatch(r"[0-9.]+", value) is not None
-        limits[OBJECTIVES[name]] = seconds(f"{value}ms" if milliseconds else value, MAX_PLAIN_OBJECTIVE_S, f"{name}{sign}")
+        limits[OBJECTIVES[name]] = _limit(name, f"{value}ms" if milliseconds else value, f"{name}{sign}")
     return limits
 
 

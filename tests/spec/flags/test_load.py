@@ -112,6 +112,20 @@ def test_an_objective_beyond_30_without_a_unit_asks_which_reading_is_meant(name:
     assert problems(URL, "--goodput", f"{name}=500").keys() == {"--goodput"}
 
 
+@pytest.mark.parametrize(("text", "asked"), [("ttft=500m", "ttft=500ms, or ttft=30000s"), ("tpot=1h", "tpot=1ms, or tpot=3600s")])
+def test_minutes_of_a_token_ask_which_reading_is_meant(text: str, asked: str) -> None:
+    with pytest.raises(SpecError, match=asked):
+        experiment_from(parsed(URL, "--slo", text), today=TODAY)
+    assert slo("e2e=2m,ttft=0.5m") == {"e2e_s": 120.0, "ttft_s": 30.0}
+
+
+@pytest.mark.parametrize("path", ["/v1/chat/completions", "/v1/completions", "/chat/completions/"])
+def test_the_path_of_a_request_is_no_address_of_a_server(path: str) -> None:
+    with pytest.raises(SpecError, match=r"Write http://localhost:8000/openai$"):
+        experiment_from(parsed(f"http://localhost:8000/openai{path}"), today=TODAY)
+    assert "URL" not in problems("http://localhost:8000/openai/v1", "--slo", "x")
+
+
 @pytest.mark.parametrize("flag", ["--request-timeout", "--duration", "--warm-up", "--think"])
 def test_a_time_beyond_an_hour_without_a_unit_asks_which_reading_is_meant(flag: str) -> None:
     with pytest.raises(SpecError, match="30000ms, or 30000s"):

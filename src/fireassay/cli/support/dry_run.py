@@ -64,8 +64,8 @@ def refuse_detect(arguments: argparse.Namespace) -> None:
         raise refuse("--detect", f"{arguments.detect:g}", "with --dry-run", fix, source="the command line")
 
 
-def show_dry_run(experiment: Experiment, arguments: argparse.Namespace, folder: Path = Path()) -> int:
-    """Print the plan in the requested form; returns the exit code.
+def show_dry_run(experiment: Experiment, arguments: argparse.Namespace, folder: Path = Path(), changes: str = "") -> int:
+    """Print the plan in the requested form; returns the exit code. `changes`: how the number of launches may yet change.
 
     Raises:
         SpecError: a file that a load will read, relative to `folder`, is missing or wrong.
@@ -80,7 +80,7 @@ def show_dry_run(experiment: Experiment, arguments: argparse.Namespace, folder: 
     if arguments.form == JSON:
         print(json_text(as_json(experiment, expected)))
     else:
-        say(text(experiment, expected, arguments.root, full=arguments.full))
+        say(text(experiment, expected, arguments.root, full=arguments.full, changes=changes))
     return 0
 
 
@@ -94,9 +94,9 @@ def as_json(experiment: Experiment, expected: Foreseen) -> str:
     )
 
 
-def text(experiment: Experiment, expected: Foreseen, root: Path, *, full: bool = False) -> str:
+def text(experiment: Experiment, expected: Foreseen, root: Path, *, full: bool = False, changes: str = "") -> str:
     """The whole dry run as plain text."""
-    facts = tuple(_facts(experiment))
+    facts = tuple(_facts(experiment, changes))
     width = max(len(name) for name, _ in facts)
     return "\n".join(
         [
@@ -143,7 +143,7 @@ def _wrapped(text: str, head: str) -> list[str]:
     return textwrap.wrap(text, COLUMNS, initial_indent=head, subsequent_indent=" " * len(head), break_on_hyphens=False) or [head.rstrip()]
 
 
-def _facts(experiment: Experiment) -> Iterator[tuple[str, str]]:
+def _facts(experiment: Experiment, changes: str) -> Iterator[tuple[str, str]]:
     """What is measured, how often, and against which limits."""
     serving = experiment.serving
     if serving is not None:
@@ -152,7 +152,7 @@ def _facts(experiment: Experiment) -> Iterator[tuple[str, str]]:
         collectives = ", ".join(experiment.collectives_requested.operations)
         yield ("script", experiment.workload.script) if experiment.workload.script else ("collectives", collectives)
         yield "workers", ", ".join(map(str, sorted(experiment.factor.levels)))
-    yield "launches", _launches(experiment)
+    yield "launches", f"{_launches(experiment)}{f'; {changes}' if changes else ''}"
     if serving is not None:
         yield "objectives", _objectives(serving)
     elif kind_of(experiment).name == "training":

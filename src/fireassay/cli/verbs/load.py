@@ -49,15 +49,18 @@ def _run(arguments: argparse.Namespace) -> int:
     for note in () if recorded or arguments.quiet or experiment.launches.quick else notes(arguments):
         say(f"note: {note}", file=sys.stderr)
     show_notes(experiment)
+    from fireassay.api.load_fit import fitted, may_change, says_how_long
+
+    fixed = says_how_long(arguments) or recorded is not None
     if arguments.dry_run:
-        return show_dry_run(experiment, arguments, recorded.folder if recorded else Path())
+        changes = may_change(experiment, fixed=fixed)
+        return show_dry_run(experiment, arguments, recorded.folder if recorded else Path(), changes)
     refuse_detect(arguments)
-    from fireassay.api.load_fit import fitted, says_how_long
     from fireassay.api.served_model import with_served_models
     from fireassay.cli.support.progress import run_and_judge
 
     experiment = with_served_models(experiment)
-    experiment, fit = fitted(experiment, fixed=says_how_long(arguments) or recorded is not None)
+    experiment, fit = fitted(experiment, fixed=fixed)
     for note in fit if not arguments.quiet else ():
         say(f"note: {note}", file=sys.stderr)
 

@@ -22,19 +22,18 @@ class Line:
     name: str
     text: str
     warning: bool = False
+    failed: bool = False  # a warning after which no load can be sent at all
     data: Mapping[str, Any] = field(default_factory=dict)
 
 
 def page(urls: Sequence[str], lines: Sequence[Line]) -> Page:
     """The page of a quick check."""
     warnings = sum(line.warning for line in lines)
-    rows = tuple(
-        (line.name, Mark(word="warning", tone="open", sign="!") if line.warning else Mark(word="ok", tone="good"), line.text)
-        for line in lines
-    )
+    rows = tuple((line.name, _mark(line), line.text) for line in lines)
+    whole = Mark(word=count(warnings, "warnings"), tone="open") if warnings else Mark(word="ready for a load", tone="good")
     return Page(
         title=" ".join(urls),
-        mark=Mark(word=count(warnings, "warnings"), tone="open") if warnings else Mark(word="ready for a load", tone="good"),
+        mark=Mark(word="no answer", tone="bad") if any(line.failed for line in lines) else whole,
         sections=(
             Section(
                 key="lines", title="Ten requests", content=(Table(name="lines", heads=heads("Question", "State", "Answer"), rows=rows),)
@@ -42,10 +41,22 @@ def page(urls: Sequence[str], lines: Sequence[Line]) -> Page:
         ),
         properties={"verb": "load"},
         cases=tuple(
-            Case(name=line.name, group="check", outcome="failure" if line.warning else "passed", kind="warning", text=line.text)
+            Case(
+                name=line.name,
+                group="check",
+                outcome="failure" if line.warning else "passed",
+                kind="fail" if line.failed else "warning",
+                text=line.text,
+            )
             for line in lines
         ),
     )
+
+
+def _mark(line: Line) -> Mark:
+    if line.failed:
+        return Mark(word="failed", tone="bad")
+    return Mark(word="warning", tone="open", sign="!") if line.warning else Mark(word="ok", tone="good")
 
 
 def render(urls: Sequence[str], lines: Sequence[Line]) -> str:

@@ -37,6 +37,8 @@ QUICK: Final = (  # of --quick, unless a flag says it: attribute, key, value
     ("key_warm_up", "serving.arrivals.warm_up_s", 1.0),
 )
 URLS: Final = re.compile(r"serving\.targets\[\d+\]\.urls")
+# Of a request, not of a server; Azure has servers at /models and /score.
+REQUEST_PATH: Final = re.compile(r"(?:(?:/v1)?/chat/completions|/v1/(?:completions|embeddings|rerank|score|responses|models))/?$")
 NAMED: Final = re.compile(r"([A-Za-z][A-Za-z0-9._-]*)=(.+)")
 
 
@@ -190,6 +192,9 @@ def _wrong_url(url: str) -> Problem | None:
         fine = parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port or 1) > 0
     except ValueError:
         fine = False
+    if fine and (server := REQUEST_PATH.sub("", parts.path)) != parts.path:
+        address = f"{parts.scheme}://{parts.netloc}{server}"
+        return Problem("URL", url, "the server's address without the path of a request", f"Write {address}")
     if fine:
         return None
     remedy = f"Write http://{url} if that is meant." if re.fullmatch(r"[\w.-]+(:\d+)?", url) else ""
