@@ -42,11 +42,12 @@ def test_a_dry_run_shows_engines_loads_objectives_and_price_first(capsys: pytest
     assert cli.main(["load", f"a={URL}", "b=http://127.0.0.1:9", *flags]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert re.match(r"54 launches; expected time: about 1[12] min", lines[0])
-    assert [line for line in lines[1:9] if "  time" not in line and "answers in each" not in line] == [
+    assert [line for line in lines[1:10] if "  time" not in line and "answers in each" not in line] == [
         "",
         "  engines     a, b",
         "  loads       concurrency 8, 16, 32",
-        "  launches    9 of each of 6 configurations, in rounds of random order",
+        "  launches    9 of each of 6 configurations, in rounds of random order; 5 to 9,",
+        "              and longer ones, where a request takes over 1 s",
         "  objectives  TTFT ≤ 500 ms, for 95 % of the requests (--attainment)",
         "  price       $2.5 per replica-hour",
     ]
