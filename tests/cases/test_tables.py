@@ -277,7 +277,7 @@ def test_scores_in_different_units_have_a_tolerance_each(tmp_path: Path, capsys:
     table = tmp_path / "units.csv"
     table.write_text("gpus,s,accuracy,loss\n1,100,0.80,2.31\n8,15,0.80,2.35\n", encoding="utf-8")
     code, text = asked(capsys, "rubric", table)
-    assert (code, "column loss: found 2.35" in text, '--tolerance "loss=0.5"' in text) == (2, True, True)
+    assert (code, "column loss: found 2.35" in text, '--tolerance "loss=0.02"' in text) == (2, True, True)
     for bare in ("0.05", "0.5%"):
         code, text = asked(capsys, "rubric", table, "--tolerance", bare)
         assert (code, "a tolerance for each score" in text) == (2, True)

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from fireassay.errors import Problem, SpecError
+from fireassay.reports.pages.rubric import page
 from fireassay.spec.timings import Stated, parse_timings, with_tolerance
 from fireassay.verdict.claims.rubric import rubric
 from fireassay.verdict.claims.rubric_types import Limits, Rubric
@@ -252,6 +253,21 @@ def test_a_quality_above_one_without_a_unit_is_asked_about() -> None:
     assert problem.fix.startswith('Points or percent? If it is percent, write "Top-1 (%)"')
     assert [bool(row.refused) for row in judged(text, "0.5%").rows] == [False] * 5 + [True]
     assert [bool(row.refused) for row in judged(text, "1.2").rows] == [False] * 6  # in its own unit
+
+
+@pytest.mark.parametrize("heading", ["val loss", "valLoss", "Perplexity", "FID"])
+@pytest.mark.parametrize("tolerance", [None, "0.5%"])
+def test_a_loss_is_neither_points_nor_percent(heading: str, tolerance: str | None) -> None:
+    problem = refused(f"GPUs,hours,{heading}\n1,8,2.45\n4,2.5,2.46\n", tolerance)
+    assert "percent" not in f"{problem.allowed}{problem.fix}"
+    assert problem.fix == "Say how much worse it may get: --tolerance 0.02."
+
+
+def test_what_is_not_held_is_told_as_quality_and_the_fastest_is_among_the_held() -> None:
+    result = judged("p,s,acc\n1,100,0.763\n8,13.2,0.741\n")
+    lines = {line.label: line.text for line in page(result).answer.lines}  # type: ignore[union-attr]
+    assert lines["quality"].startswith("not held in 1 of 2 rows (p = 8)")
+    assert "the largest speedup with quality held" in lines["fastest"]
 
 
 def test_points_on_a_scale_of_their_own_are_taken_with_a_tolerance() -> None:

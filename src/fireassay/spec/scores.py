@@ -38,6 +38,9 @@ UNBOUNDED: Final = words("psnr r2 mcc kappa elo cider spice bertscore reward pea
 WORSE_IF_HIGHER: Final = words(
     "perplexity ppl loss wer cer fid mse rmse mae bits_per_byte bits_per_token top_1_error top_5_error test_error validation_error"
 )
+OWN_SCALE: Final = words(
+    "perplexity ppl loss fid mse rmse mae bits_per_byte bits_per_token psnr elo cider reward"
+)  # neither shares nor points
 NO_SCORES: Final = ("packet", "work", "sample", "request", "weight", "data", "power")  # "packet loss" is no score
 NO_HEADINGS: Final = (
     "time",
@@ -78,6 +81,11 @@ def is_spread(name: str) -> bool:
 def lower_is_better(name: str) -> bool:
     """True if a lower score is better: a loss, a perplexity, an error."""
     return any(has_word(form, WORSE_IF_HIGHER, ("perplexit",)) or _is_error(form) for form in (name, _parted(name)))
+
+
+def has_own_scale(name: str) -> bool:
+    """True if a score is neither a share nor in points: a loss, a perplexity, a rating."""
+    return any(has_word(form, OWN_SCALE, ("perplexit",)) for form in (name, _parted(name)))
 
 
 def _parted(name: str) -> str:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Final
 
 from fireassay.errors import Problem, refuse, refuse_any
-from fireassay.spec.scores import lower_is_better
+from fireassay.spec.scores import has_own_scale, lower_is_better
 from fireassay.spec.tables.cells import read_table
 from fireassay.spec.tables.columns import Column, Scaling, columns_of, named, scores, unused
 from fireassay.spec.tables.columns import Stated as Stated
@@ -174,6 +174,10 @@ def _tolerating(timings: Timings, place: int, text: str | None) -> Timings:
         remedy = f"Write --tolerance {as_said}{text}% for {text} points of a hundred, or {as_said}{float(text) * 100:g}% for a fraction of {float(text):g}."
         raise refuse("--tolerance", text, f"percent, as {name} is", remedy, source="the flags")
     if largest > 1.0 and not score.percent:
+        if has_own_scale(name) and (text is None or percent):
+            some = f'"{as_said}{largest / 100.0:.1g}"' if as_said else f"{largest / 100.0:.1g}"
+            remedy = f"Say how much worse it may get: --tolerance {some}."
+            raise refuse(f"column {name}", f"{largest:g}", "a tolerance in the unit of the score", remedy, source=timings.source)
         if text is None:
             half, own = ("0.5%", "0.5") if not as_said else (f'"{as_said}0.5%"', f'"{as_said}0.5"')
             remedy = (

@@ -71,7 +71,7 @@ def page(result: Rubric, title: str = "rubric") -> Page:
 def _answer(result: Rubric) -> Answer:
     """The row to choose, or that none qualifies; the law of the rows."""
     chosen = result.recommended is not None
-    laws = [Line(label="law", text=text, target="laws") for text in _sentences(result)[:MAX_LAWS]]
+    laws = [_line(text) for text in sorted(_sentences(result), key=lambda text: ": not held in " not in text)[:MAX_LAWS]]
     picks = [Line(label=pick.goal, text=_pick(result, pick.workers, pick.sentence), target="picks") for pick in result.picks[1:]]
     asked = [Line(label="predicted", text=result.predicted.sentence, target="laws")] if result.predicted else []
     return Answer(
@@ -81,6 +81,12 @@ def _answer(result: Rubric) -> Answer:
         lines=(*asked, *picks, *laws, *_doubts(result)),
         record=f"{result.source}; --full shows every column, law and pick",
     )
+
+
+def _line(text: str) -> Line:
+    """A law, or whether a score was held, which is no law."""
+    label = "quality" if ": held (" in text or ": not held in " in text else "law"
+    return Line(label=label, text=text.removeprefix(f"{label}: "), target="laws")
 
 
 def _doubts(result: Rubric) -> Iterator[Line]:

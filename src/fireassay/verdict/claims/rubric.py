@@ -396,7 +396,7 @@ def picks(rows: Sequence[RubricRow], limits: Limits) -> tuple[Pick, ...]:
     chosen = [
         _pick("recommended", meets_all, lambda row: -row.workers, f"the most workers with {_conditions(rows, limits)}"),
         _pick("cheapest", [row for row in held if _priced(row)], _price, "the lowest cost of the same work"),
-        _pick("fastest", held, lambda row: -row.speedup, "the largest speedup"),
+        _pick("fastest", held, lambda row: -row.speedup, f"the largest speedup{' with quality held' if len(held) < len(rows) else ''}"),
     ]
     if limits.deadline_s is not None:
         goal = f"within {limits.deadline_s:g} s"

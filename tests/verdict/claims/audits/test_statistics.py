@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from fireassay.spec.experiment import Quality
+from fireassay.verdict.claims.audits.statistics import claim_quality_unmeasured
 from fireassay.verdict.types import QUALITY_AT_FLOOR
 from tests.verdict.claiming import LATENCY, NOTHING, NUMBER, QUALITY, claim, found, the_finding
 from tests.verdict.making import change, good, judged, wrong
@@ -234,6 +235,21 @@ def test_a_loss_needs_a_margin() -> None:
     assert quality(candidate=0.89, margin=NOTHING)["quality_lost_without_margin"] == "warning"
     assert "quality_lost_without_margin" not in quality(candidate=0.91, margin=NOTHING)
     assert quality(candidate=0.895) == {}
+
+
+@pytest.mark.parametrize(
+    ("metric", "base", "candidate", "said"),
+    [
+        ("accuracy", 0.763, 0.741, "worse by 2.2 points"),
+        ("accuracy", 76.3, 74.1, "worse by 2.2 points"),
+        ("loss", 2.45, 2.5, "worse by 0.05"),
+    ],
+)
+def test_a_loss_is_told_first_and_by_how_much(metric: str, base: float, candidate: float, said: str) -> None:
+    made = claim(quality={"metric": metric, "baseline": base, "candidate": candidate, "margin": NOTHING, "same_launches": NOTHING})
+    first, *_ = claim_quality_unmeasured(made)
+    assert first.rule == "quality_lost_without_margin"
+    assert first.evidence.partition(", and no")[0].endswith(said)
 
 
 def test_the_direction_follows_from_the_score_where_it_is_not_said() -> None:

@@ -290,7 +290,7 @@ def claim_quality_unmeasured(said: Claim) -> tuple[Finding, ...]:
         return ()
     in_numbers = tuple(_lost_in_numbers(said))
     if said.quality is not None:
-        return (*_elsewhere(said.quality), *_lost(said.quality), *_too_few(said.quality), *in_numbers)
+        return (*_lost(said.quality), *_elsewhere(said.quality), *_too_few(said.quality), *in_numbers)
     if in_numbers:
         return in_numbers
     if any(is_quality(number) for number in said.number):
@@ -340,7 +340,9 @@ def _lost(quality: ClaimedQuality) -> list[Finding]:
     if quality.baseline is None or quality.candidate is None or confusion(quality):
         return []  # `units` reports scores on two scales
     loss = quality.candidate - quality.baseline if lower_score_is_better(quality) else quality.baseline - quality.candidate
-    change = f"{quality.metric} went from {given(quality.baseline)} to {given(quality.candidate)}"
+    change = (
+        f"{quality.metric} went from {given(quality.baseline)} to {given(quality.candidate)}{_by(quality.metric, loss, quality.baseline)}"
+    )
     if loss > 0.0 and quality.margin is None:
         evidence = f"{change}, and no quality.margin allows such a loss"
         remedy = "state the margin that was written down beforehand, or fix the loss and time it again"
@@ -350,6 +352,14 @@ def _lost(quality: ClaimedQuality) -> list[Finding]:
     evidence = f"{change}; the margin is {given(quality.margin)}"
     remedy = "fix the loss first (learning rate, warm-up, batch), then time it again"
     return [found("quality_lost", "invalid", None, evidence, remedy, "quality")]
+
+
+def _by(metric: str, loss: float, base: float) -> str:
+    """ ", worse by 2.2 points": of a share in points, else in its unit."""
+    if loss <= 0.0:
+        return ""
+    in_points = is_proportion(metric)
+    return f", worse by {given(100.0 * loss if in_points and abs(base) <= 1.0 else loss, digits=3)}{' points' if in_points else ''}"
 
 
 def _lost_in_numbers(said: Claim) -> Iterator[Finding]:
