@@ -67,7 +67,7 @@ SURFACE = {
     ),
     "schema": "--keys --claim --document",
     "score": (
-        "FILES --metric --reference --answer --id --cluster --group --weight --extract --option --margin --own-references --majority "
+        "FILES --metric --reference --answer --id --common --cluster --group --weight --extract --option --margin --own-references --majority "
         f"--max-flip-rate --confidence --seed --name --root --toml {OUTPUT}"
     ),
     "serve": "--root --port --host --expose --title --no-judge",

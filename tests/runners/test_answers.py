@@ -10,6 +10,7 @@ import pytest
 
 from fireassay.errors import SpecError
 from fireassay.frames.evaluation.item_scores import item_scores
+from fireassay.kinds.evaluation.held import held
 from fireassay.quality.scoring import scoring
 from fireassay.quality.scoring.scoring import extractor
 from tests.answered import rows, scored
@@ -49,6 +50,15 @@ def test_sides_that_were_asked_different_things_are_refused(other: list[dict[str
         scored(tmp_path, {"a": rows(["yes"] * 2), "b": other})
     assert words in str(refused.value)
     assert not (tmp_path / "records").exists()
+
+
+def test_the_items_that_every_file_has_are_compared_on_request(tmp_path: Path) -> None:
+    """The second file has half of the items, in another order; its wrong answer is that to the item 0."""
+    whole, half = rows(["yes"] * 8), rows(["no", "yes", "yes", "yes"])[::-1]
+    with pytest.raises(SpecError, match="Add --common to compare the 4 items that every file has"):
+        scored(tmp_path / "refused", {"a": whole, "b": half})
+    (found,) = held(scored(tmp_path, {"a": whole, "b": half}, common=True), "answers=b")
+    assert (found.items, found.worse, found.better, found.missing) == (4, 1, 0, 0)
 
 
 @pytest.mark.parametrize(("field", "words"), [("cluster", "other clusters"), ("weight", "other weights"), ("group", "other groups")])

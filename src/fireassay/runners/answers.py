@@ -69,6 +69,8 @@ def _same_items(first: tuple[AnswerFile, Answers], other: tuple[AnswerFile, Answ
     unequal = {
         f"other {field}": [name for name in both if getattr(ours[name], one) != getattr(theirs[name], one)] for one, field in SAME.items()
     }
+    if evaluation.common and both:
+        theirs = ours = {name: ours[name] for name in both}
     unequal["items that the other file lacks"] = [name for name in (*ours, *theirs) if (name in ours) != (name in theirs)]
     what, which = next(((words, names) for words, names in unequal.items() if names), ("", []))
     if not which:
@@ -78,9 +80,24 @@ def _same_items(first: tuple[AnswerFile, Answers], other: tuple[AnswerFile, Answ
         f"{first[0].path} and {other[0].path}",
         f"{what}: {len(which):,} ({named})",
         "the same items with the same references, clusters, weights and groups in every file",
-        "Pair them by a field of both files with --id." if not evaluation.fields.id else "Score one file alone.",
+        _remedy(evaluation, len(both)) if what.startswith("items") else "Score one file alone.",
         source="the answers",
     )
+
+
+def _remedy(evaluation: Evaluation, common: int) -> str:
+    """How files with unequal items are compared all the same."""
+    if not evaluation.fields.id:
+        return "Pair them by a field of both files with --id."
+    return (
+        f"Add --common to compare the {common:,} items that every file has." if common else "They share no item: is --id the right field?"
+    )
+
+
+def _in_all(answers: Mapping[str, Answers]) -> dict[str, Answers]:
+    """The answers to items that every file has."""
+    kept = set[str].intersection(*({item.id for item in one.items} for one in answers.values()))
+    return {name: one.only(kept) for name, one in answers.items()}
 
 
 class Scorings:
@@ -91,6 +108,7 @@ class Scorings:
         with context.stop.at_once():
             self.scores = scoring.prepared(self.evaluation.metrics or METRICS, self.evaluation.options, encoder.load)
             self.answers = {file.name: _answers(file, self.evaluation, context.folder) for file in self.evaluation.answers}
+            self.answers = _in_all(self.answers) if self.evaluation.common else self.answers
             self.reading = self._reading()
             chosen = WHOLE if self.reading is None else self.reading.likely
             self.extractor = scoring.extractor(self.evaluation.extractor or chosen)

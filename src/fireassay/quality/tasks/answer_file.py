@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Container, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from fireassay.quality.scoring.items import Item
 from fireassay.quality.tasks.support import files
@@ -28,6 +28,8 @@ NO_FAILURE: Final = ("", "none", "null", "nan", "false", "no", "0")
 ENDS: Final = ("finish_reason", "stop_reason")
 CUT: Final = ("length", "max_tokens", "model_length", "MAX_TOKENS")
 
+T = TypeVar("T")
+
 
 @dataclass(frozen=True, kw_only=True)
 class Answers:
@@ -40,6 +42,23 @@ class Answers:
     ends: tuple[str | None, ...] = ()  # why each answer ended, as its line says
     grouping: tuple[str, int] | None = None  # a field that groups items though no cluster was named, and its number of groups
     unused: tuple[Unused, ...] = ()  # fields that look like a grade or another answer
+
+    def only(self, items: Container[str]) -> Answers:
+        """Those to some of the items."""
+        at = [index for index, item in enumerate(self.items) if item.id in items]
+        return replace(
+            self,
+            items=_at(self.items, at),
+            texts=_at(self.texts, at),
+            repetitions=_at(self.repetitions, at),
+            ends=_at(self.ends, at),
+            unused=tuple(replace(one, grades=_at(one.grades, at)) for one in self.unused),
+        )
+
+
+def _at(values: tuple[T, ...], at: Sequence[int]) -> tuple[T, ...]:
+    """Those at these positions; none of a column that is empty."""
+    return tuple(values[index] for index in at) if values else ()
 
 
 def read(path: Path, fields: Fields) -> Answers:

@@ -120,6 +120,9 @@ class Evaluation(Model):
         description="Whether the answer to an item is the one that most of its repetitions give (self-consistency), instead of the mean of their scores. "
         "Of equally frequent ones the first counts.",
     )
+    common: Annotated[bool, flag("--common", "", "compare the items that every file has; others are left out (no)", score=45)] = Field(
+        False, description="Files of answers: whether items that a file lacks are left out everywhere, instead of refused. Needs fields.id."
+    )
     own_references: Annotated[
         bool,
         flag(
