@@ -239,7 +239,9 @@ def test_every_verb_that_runs_what_a_record_says_asks() -> None:
     """A verb that gets an experiment from a record, by whatever of these ways, has the flag and the question."""
     ways = re.compile(r"\b(?:stored|recorded_load|resume|again|Checking)\(")
     asks = "compare"  # asks `again` only what is gone, to advise
-    verbs = [path for path in Path(origin.__file__).parents[1].glob("cli/verbs/*.py") if path.stem != asks and ways.search(path.read_text())]
+    verbs = [
+        path for path in Path(origin.__file__).parents[1].glob("cli/verbs/*.py") if path.stem != asks and ways.search(path.read_text())
+    ]
     assert {path.stem for path in verbs} == {"check", "load", "profile", "reproduce", "resume", "run"}
     for path in verbs:
         assert re.search(r"\badd_trust\(parser\)", path.read_text()), path
