@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from fireassay.reports.build_view import build
-from fireassay.reports.charts.launches import chosen_panels, launch_order, launch_timeline, timelines
+from fireassay.reports.charts.launches import _points, chosen_panels, launch_order, launch_timeline, timed_launches, timelines
 from fireassay.reports.charts.model import Chart, Dot, Point
 from fireassay.reports.charts.of_view import block_dots
 from fireassay.reports.charts.scaling import speedup
@@ -28,6 +28,16 @@ def disturbed(*numbers: int) -> View:
 def drawn(view: View) -> Chart:
     (chart,) = launch_order(view)
     return chart
+
+
+def test_a_launch_of_less_than_no_time_is_a_cross() -> None:
+    """Of a record whose clock went back: times of -1 and 1 s had a median of 0, by which all were divided."""
+    view = build(builders.measured(), builders.judgement())
+    rows = timed_launches(builders.measured())
+    first = rows[0]["configuration"]
+    same = [row for row in rows if row["configuration"] == first][:2]
+    points = _points(view, same, {row["launch"]: seconds for row, seconds in zip(same, (-1.0, 1.0), strict=True)}, by_step=False)
+    assert [(point.shape == "cross", point.y) for point in points] == [(True, 100.0), (False, 100.0)]
 
 
 def test_the_launch_is_hollow_in_the_order_of_launches_and_says_why() -> None:

@@ -70,9 +70,10 @@ def timed_launches(measured: RecordData) -> list[dict[str, Any]]:
 
 def _points(view: View, launches: list[dict[str, Any]], times: dict[int, float | None], *, by_step: bool) -> list[Point]:
     """Positions and percentages; a launch without time is a cross at 100 %."""
+    times = {number: time if time and time > 0.0 else None for number, time in times.items()}  # no step takes no time, or less
     known: dict[str, list[float]] = {}
     for row in launches:
-        if time := times[row["launch"]]:  # no step takes no time
+        if time := times[row["launch"]]:
             known.setdefault(row["configuration"], []).append(time)
     usual = {key: 100.0 / statistics.median(seconds) for key, seconds in known.items()}
     places = {column.key: index for index, column in enumerate(view.columns)}
