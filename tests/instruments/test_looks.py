@@ -163,7 +163,7 @@ def test_an_evaluation_of_batches_made_by_hand_is_none_of_the_forward_pass() -> 
 def test_hashing_a_batch_of_an_evaluation_is_set_aside_once() -> None:
     """The first batch of a due step is hashed, be it held out or not: 5 ms between two looks belong to the evaluation alone.
 
-    They were set aside beside it too, and the phases of such a step were longer than the step.
+    They were set aside a second time, and the phases of such a step were longer than the step.
     """
     script, loader, held_out = Script(), Loader(), Loader()
     for step in range(3):

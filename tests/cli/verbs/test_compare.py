@@ -191,7 +191,7 @@ def test_without_a_record_the_latest_is_taken_and_named(capsys: pytest.CaptureFi
     assert "workers=2 against workers=1" in out
     assert f"latest: {place}" in err.replace("\n", "")
     code, _, err = say(capsys, tmp_path)
-    assert code == 2, "nothing to compare it with: both ways out are told"
+    assert code == 2, "nothing to compare it with: both ways out are named"
     assert "Add a record" in err
     assert "--at workers=1 --at workers=2" in err
 
