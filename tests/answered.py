@@ -56,12 +56,12 @@ def scored(
     if margin is not None:
         limits = {"margin": margin, "chance": chance, "max_flip_rate": most_flips}
         data["quality"] = {"metric": "exact_match", **{name: value for name, value in limits.items() if value is not None}}
-    with patch.object(running, "capture", lambda *_, **__: _machine()):
+    with patch.object(running, "capture", lambda *_, **__: machine()):
         return from_record(open_record(running.run(from_mapping(data), folder=folder, root=folder / "records")))
 
 
 @cache
-def _machine() -> dict[str, Any]:
+def machine() -> dict[str, Any]:
     """This machine, looked at once, without its hundreds of packages."""
     seen = capture()
     del seen["software"]["packages"]

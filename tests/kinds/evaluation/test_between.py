@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -31,7 +32,26 @@ BEFORE = missing()
 SIDES = {"same": BEFORE, "worse": missing(*range(1, ITEMS, 5)), "one": missing(1)}
 
 
-def record(folder: Path, sides: dict[str, list[str]], *, margin: float | None = None, metric: str = "exact_match", **limits: float) -> Path:
+Record = Callable[..., Path]
+
+
+@pytest.fixture(scope="module")
+def record(tmp_path_factory: pytest.TempPathFactory) -> Record:
+    """Makes a record; of equal sides there is one record for all tests, which only read it."""
+    made: dict[str, Path] = {}
+
+    def make(name: str, sides: dict[str, list[str]], **how: Any) -> Path:
+        key = json.dumps([name, sides, how])
+        if key not in made:
+            made[key] = _record(tmp_path_factory.mktemp("between") / name, sides, **how)
+        return made[key]
+
+    return make
+
+
+def _record(
+    folder: Path, sides: dict[str, list[str]], *, margin: float | None = None, metric: str = "exact_match", **limits: float
+) -> Path:
     """A record of these answers."""
     folder.mkdir()
     for name, answers in sides.items():
@@ -69,11 +89,11 @@ def compared(capsys: pytest.CaptureFixture[str], *words: Path | str) -> tuple[in
     ),
 )
 def test_two_records_say_what_one_record_of_both_says(
-    side: str, margin: float, metric: str, code: int, state: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    side: str, margin: float, metric: str, code: int, state: str, record: Record, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    before = record(tmp_path / "a", {"before": BEFORE}, metric=metric)
-    after = record(tmp_path / "b", {"after": SIDES[side]}, metric=metric)
-    both = record(tmp_path / "both", {"before": BEFORE, "after": SIDES[side]}, margin=margin, metric=metric)
+    before = record("a", {"before": BEFORE}, metric=metric)
+    after = record("b", {"after": SIDES[side]}, metric=metric)
+    both = record("both", {"before": BEFORE, "after": SIDES[side]}, margin=margin, metric=metric)
     (gate,) = judge(from_record(open_record(both))).verdict.gates
     found, document = compared(capsys, before, after, "--margin", str(margin))
     assert (found, list(document["quality"].values())) == (code, [state])
@@ -84,22 +104,22 @@ def test_two_records_say_what_one_record_of_both_says(
     assert gate.sentence in inside[1]["sentence"]
 
 
-def test_the_margin_of_the_records_counts_without_a_flag(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    before, after = (record(tmp_path / name, {"x": SIDES[name]}, margin=0.05) for name in ("same", "worse"))
+def test_the_margin_of_the_records_counts_without_a_flag(record: Record, capsys: pytest.CaptureFixture[str]) -> None:
+    before, after = (record(name, {"x": SIDES[name]}, margin=0.05) for name in ("same", "worse"))
     assert compared(capsys, before, after)[0] == 1
     assert compared(capsys, before, after, "--margin", "0.25")[0] == 0  # its lead over nothing right, 0.86, holds 3 of them
 
 
-def test_another_margin_refuses_and_the_flag_decides_for_all(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    before = record(tmp_path / "a", {"x": BEFORE}, margin=0.05)
-    after = record(tmp_path / "b", {"x": SIDES["one"]}, margin=0.2)
+def test_another_margin_refuses_and_the_flag_decides_for_all(record: Record, capsys: pytest.CaptureFixture[str]) -> None:
+    before = record("a", {"x": BEFORE}, margin=0.05)
+    after = record("b", {"x": SIDES["one"]}, margin=0.2)
     code, document = compared(capsys, before, after)
     assert (code, [found["field"] for found in document["mismatches"] if found["refuses"]]) == (3, ["quality.margin"])
     assert compared(capsys, before, after, "--margin", "0.05")[0] == 0
 
 
-def test_without_a_margin_the_change_is_told_and_the_way_on(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    before, after = (record(tmp_path / name, {"x": SIDES[name]}) for name in ("same", "worse"))
+def test_without_a_margin_the_change_is_told_and_the_way_on(record: Record, capsys: pytest.CaptureFixture[str]) -> None:
+    before, after = (record(name, {"x": SIDES[name]}) for name in ("same", "worse"))
     code, document = compared(capsys, before, after)
     assert (code, document["state"], list(document["quality"].values())) == (0, "compared", ["MEASURED"])
     assert "Exact match −1" in document["sentence"]
@@ -108,30 +128,30 @@ def test_without_a_margin_the_change_is_told_and_the_way_on(tmp_path: Path, caps
 
 
 @pytest.mark.parametrize("margin", some(["0", "-1", "inf", "nan"], 2))
-def test_a_margin_is_above_0(margin: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    before, after = (record(tmp_path / name, {"x": SIDES[name]}) for name in ("same", "worse"))
+def test_a_margin_is_above_0(margin: str, record: Record, capsys: pytest.CaptureFixture[str]) -> None:
+    before, after = (record(name, {"x": SIDES[name]}) for name in ("same", "worse"))
     with pytest.raises(SystemExit, match="2"):
         main(["compare", str(before), str(after), "--margin", margin])
     assert "--margin" in capsys.readouterr().err
 
 
-def test_a_cap_on_flips_counts_between_records_too(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_cap_on_flips_counts_between_records_too(record: Record, capsys: pytest.CaptureFixture[str]) -> None:
     """As many items won as lost of each seventh: the mean is held."""
     swapped = missing(*range(1, ITEMS, 7))
     swapped[::7] = RIGHT[::7]
-    before = record(tmp_path / "a", {"x": BEFORE}, margin=0.25, max_flip_rate=0.1)
-    after = record(tmp_path / "b", {"x": swapped}, margin=0.25, max_flip_rate=0.1)
+    before = record("a", {"x": BEFORE}, margin=0.25, max_flip_rate=0.1)
+    after = record("b", {"x": swapped}, margin=0.25, max_flip_rate=0.1)
     code, document = compared(capsys, before, after)
     assert (code, list(document["quality"].values())) == (1, ["DEGRADED"])
     assert "quality held" in document["sentence"]
     assert "score otherwise, one-sided bounds, at most 10 % may" in document["sentence"]
-    other = record(tmp_path / "c", {"x": swapped}, margin=0.25, max_flip_rate=0.5)
+    other = record("c", {"x": swapped}, margin=0.25, max_flip_rate=0.5)
     code, document = compared(capsys, before, other)
     assert (code, [found["field"] for found in document["mismatches"] if found["refuses"]]) == (3, ["quality.max_flip_rate"])
 
 
-def test_the_items_that_changed_are_named_with_both_answers(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    before, after = record(tmp_path / "a", {"before": BEFORE}), record(tmp_path / "b", {"after": missing(1, 2)})
+def test_the_items_that_changed_are_named_with_both_answers(record: Record, capsys: pytest.CaptureFixture[str]) -> None:
+    before, after = record("a", {"before": BEFORE}), record("b", {"after": missing(1, 2)})
     _, document = compared(capsys, before, after, "--margin", "0.05")
     assert [(flip["item"], flip["score_before"], flip["score_after"], flip["better"]) for flip in document["flips"]] == [
         ("1", 1.0, 0.0, False),
@@ -147,9 +167,9 @@ def test_the_items_that_changed_are_named_with_both_answers(tmp_path: Path, caps
     assert "2 items changed" in shown
 
 
-def test_every_side_has_its_share_of_the_items_shown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_every_side_has_its_share_of_the_items_shown(record: Record, capsys: pytest.CaptureFixture[str]) -> None:
     sides = {"before": BEFORE, "some": missing(1, 2, 3, 4), "other": missing(5, 6)}
-    both = record(tmp_path / "all", sides, margin=0.05)
+    both = record("all", sides, margin=0.05)
     _, document = compared(capsys, both, *(word for name in sides for word in ("--at", f"answers={name}")))
     assert [(flip["side"], flip["item"]) for flip in document["flips"]][:4] == [
         ("answers=some", "1"),
@@ -159,17 +179,15 @@ def test_every_side_has_its_share_of_the_items_shown(tmp_path: Path, capsys: pyt
     ]
 
 
-def test_without_a_change_there_is_no_such_section(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    before, after = record(tmp_path / "a", {"before": BEFORE}), record(tmp_path / "b", {"after": BEFORE})
+def test_without_a_change_there_is_no_such_section(record: Record, capsys: pytest.CaptureFixture[str]) -> None:
+    before, after = record("a", {"before": BEFORE}), record("b", {"after": BEFORE})
     assert compared(capsys, before, after, "--margin", "0.05")[1]["flips"] == []
     main(["compare", str(before), str(after), "--margin", "0.05", "--full"])
     assert "Items that changed" not in capsys.readouterr().out
 
 
-def test_several_sides_are_told_with_their_scores_and_items(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    paths = [
-        record(tmp_path / name, {name: answers}) for name, answers in (("before", BEFORE), ("some", missing(1)), ("other", missing(5)))
-    ]
+def test_several_sides_are_told_with_their_scores_and_items(record: Record, capsys: pytest.CaptureFixture[str]) -> None:
+    paths = [record(name, {name: answers}) for name, answers in (("before", BEFORE), ("some", missing(1)), ("other", missing(5)))]
     for flags in ((), ("--full",), ("--html", "--output", "-")):
         capsys.readouterr()
         assert main(["compare", *map(str, paths), "--margin", "0.05", *flags]) == 0
@@ -178,25 +196,24 @@ def test_several_sides_are_told_with_their_scores_and_items(tmp_path: Path, caps
     assert "Exact match" in shown
 
 
-def test_the_headline_names_the_sides_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    before, after = record(tmp_path / "a", {"before": BEFORE}), record(tmp_path / "b", {"after": missing(1, 2)})
+def test_the_headline_names_the_sides_once(record: Record, capsys: pytest.CaptureFixture[str]) -> None:
+    before, after = record("a", {"before": BEFORE}), record("b", {"after": missing(1, 2)})
     main(["compare", str(before), str(after), "--margin", "0.05"])
     assert "b answers=after over a answers=before: quality held: Exact match" in " ".join(capsys.readouterr().out.split())
 
 
-def test_a_heading_keeps_the_names_of_the_records(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    paths = [
-        record(tmp_path / name, {name: answers}) for name, answers in (("before", BEFORE), ("some", missing(1)), ("other", missing(5)))
-    ]
+def test_a_heading_keeps_the_names_of_the_records(record: Record, capsys: pytest.CaptureFixture[str]) -> None:
+    paths = [record(name, {name: answers}) for name, answers in (("before", BEFORE), ("some", missing(1)), ("other", missing(5)))]
     main(["compare", *map(str, paths), "--margin", "0.05", "--html", "--output", "-"])
     assert "Some answers=some" not in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("verb", ["score", "compare"])
-def test_a_margin_may_be_in_per_cent(verb: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_margin_may_be_in_per_cent(verb: str, record: Record, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """One point of 300 items is undecided whichever way the margin is written; what is neither names both ways."""
-    paths = [record(tmp_path / name, {"x": SIDES[name]}) for name in ("same", "one")]
-    words = [str(path) for path in paths] if verb == "compare" else [f"{name}={tmp_path / name / 'x.jsonl'}" for name in ("same", "one")]
+    paths = [record(name, {"x": SIDES[name]}) for name in ("same", "one")]
+    files = [f"{name}={path.parents[1] / 'x.jsonl'}" for name, path in zip(("same", "one"), paths, strict=True)]
+    words = [str(path) for path in paths] if verb == "compare" else files
     root = ["--id", "id", "--root", str(tmp_path / "again")] if verb == "score" else []
     told = []
     for margin in ("1%", "0.01"):

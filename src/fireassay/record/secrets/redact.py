@@ -228,7 +228,10 @@ def redact_bytes(data: bytes, secrets: Iterable[str] = (), *, keys_only: bool = 
 
     Pass whole lines if possible; parts of a known secret cut off at either end are found too.
     """
-    known = known_spellings(secrets)
+    return _redacted(data, known_spellings(secrets), keys_only=keys_only)
+
+
+def _redacted(data: bytes, known: Sequence[bytes], *, keys_only: bool = False) -> bytes:
     for secret in known:
         data = data.replace(secret, _REDACTED_BYTES)
     if known:
@@ -287,20 +290,28 @@ def _without_broken(data: bytes, known: Sequence[bytes]) -> bytes:
 
 
 def redact(text: str, secrets: Iterable[str] = (), *, keys_only: bool = False) -> str:
+    return _redacted_text(text, known_spellings(secrets), keys_only=keys_only)
+
+
+def _redacted_text(text: str, known: Sequence[bytes], *, keys_only: bool = False) -> str:
     data, handler = encoded(text)
-    cleaned = redact_bytes(data, secrets, keys_only=keys_only)
+    cleaned = _redacted(data, known, keys_only=keys_only)
     return text if cleaned == data else cleaned.decode("utf-8", handler)
 
 
 def redact_all(value: Any, secrets: Iterable[str] = ()) -> Any:
     """A JSON or TOML value with every string redacted, keys included, at any depth."""
-    known = tuple(secrets)
+    return _all_redacted(value, known_spellings(secrets))
+
+
+def _all_redacted(value: Any, known: Sequence[bytes]) -> Any:
+    """The encodings are looked up once for the whole value: it may hold thousands of strings."""
     if isinstance(value, str):
-        return redact(value, known)
+        return _redacted_text(value, known)
     if isinstance(value, Mapping):
-        return {redact_all(key, known): redact_all(inner, known) for key, inner in value.items()}
+        return {_all_redacted(key, known): _all_redacted(inner, known) for key, inner in value.items()}
     if isinstance(value, list | tuple):
-        return [redact_all(inner, known) for inner in value]
+        return [_all_redacted(inner, known) for inner in value]
     return value
 
 

@@ -17,7 +17,8 @@ from __future__ import annotations
 
 import heapq
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import Final
 
 from fireassay.quality.scoring.items import Extraction, Extractor
@@ -194,8 +195,14 @@ def sentence_end(text: str, at: int, end: int) -> int:
     return end if found is None else found.start()
 
 
-def pattern_of(words: Mapping[str, str]) -> re.Pattern[str]:
+def pattern_of(words: Iterable[str]) -> re.Pattern[str]:
     """Finds any of the words; the longest first."""
+    return _pattern_of(tuple(words))
+
+
+@lru_cache(maxsize=32)
+def _pattern_of(words: tuple[str, ...]) -> re.Pattern[str]:
+    """Made once: the words are the same for every text where the choices are."""
     ordered = sorted((word for word in words if word), key=len, reverse=True)
     either = "|".join(_alone(word) for word in ordered) or "(?!)"
     return re.compile(f"(?:{either})", re.IGNORECASE)

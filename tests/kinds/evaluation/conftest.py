@@ -1,0 +1,18 @@
+"""What the records of evaluations have in common: the machine on which all of them are made."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from fireassay.runners.experiment import run as running
+from tests.answered import machine
+
+
+@pytest.fixture(scope="session", autouse=True)
+def one_machine() -> Iterator[None]:
+    """It is looked at once: twice a record, with hundreds of packages each time, took a third of these tests."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(running, "capture", lambda *_, **__: machine())
+        yield
