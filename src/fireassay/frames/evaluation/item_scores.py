@@ -22,6 +22,7 @@ import polars as pl
 
 from fireassay import catalog
 from fireassay.frames.record_data import RecordData
+from fireassay.frames.record_tables import once_per_record
 from fireassay.quality.scoring.likelihoods import METHOD, of_text
 from fireassay.quality.scoring.text_metric import Array, Options, Prepared, TextMetric, Whole
 
@@ -114,6 +115,7 @@ def grouping_of(measured: RecordData, task: str) -> tuple[str, int] | None:
     return (str(of_task[0]), int(of_task[1])) if isinstance(of_task, list) and len(of_task) == 2 else None
 
 
+@once_per_record
 def metrics_of(measured: RecordData, task: str) -> tuple[str, ...]:
     """The scores of a task, the deciding one first."""
     named = identity(measured).get(task, {}).get("metrics")
@@ -131,6 +133,7 @@ def requested(measured: RecordData) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for task in tasks(measured) for name in metrics_of(measured, task)))
 
 
+@once_per_record
 def tasks(measured: RecordData) -> tuple[str, ...]:
     """The tasks of a record, by name."""
     return tuple(measured.table("answers")["task"].unique().sort().to_list())
@@ -138,8 +141,12 @@ def tasks(measured: RecordData) -> tuple[str, ...]:
 
 def answers_of(measured: RecordData, configuration: str) -> pl.DataFrame:
     """The rows of `answers` of a configuration's timed launches."""
+    return measured.once(f"answers of {configuration}", lambda data: _answers_of(data, configuration))
+
+
+def _answers_of(measured: RecordData, configuration: str) -> pl.DataFrame:
     launches = measured.timed.filter(pl.col("configuration") == configuration).select("launch")
-    return measured.once(f"answers of {configuration}", lambda data: data.table("answers").join(launches, on="launch", how="semi"))
+    return measured.table("answers").join(launches, on="launch", how="semi")
 
 
 def item_scores(measured: RecordData, configuration: str, task: str, metric: str) -> ItemScores:

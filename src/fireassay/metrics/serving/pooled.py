@@ -26,6 +26,7 @@ from fireassay.estimates.estimate import Absent, Estimate, Value
 from fireassay.estimates.format import count
 from fireassay.estimates.over_launches import no_launch, of_interval, tail_value
 from fireassay.frames.record_data import RecordData
+from fireassay.frames.record_tables import once_per_record
 from fireassay.frames.serving.requests import WINDOW
 from fireassay.frames.serving.shown_tokens import unknown
 from fireassay.stats.intervals.intervals import Interval
@@ -46,7 +47,7 @@ def percentile(measured: RecordData, column: str, p: float, *, name: str, missin
     chosen = rows.filter(only & pl.col(column).is_not_null())
     series = in_series(measured, chosen.select("launch", "configuration", pl.col(column).alias("value")))
     return {
-        configuration: _of_requests(measured, rows, series[configuration], p, name, configuration, missing)
+        configuration: _of_requests(measured, series[configuration], p, name, configuration, missing)
         for configuration in measured.configurations
     }
 
@@ -66,6 +67,12 @@ def in_series(measured: RecordData, values: pl.DataFrame) -> dict[str, list[NDAr
 
 def nothing(measured: RecordData, configuration: str, missing: str) -> Absent:
     """Why a configuration has no value: no launch, no measured window, or `missing`."""
+    return _unmeasured(measured, configuration) or Absent("not_measured", missing)
+
+
+@once_per_record
+def _unmeasured(measured: RecordData, configuration: str) -> Absent | None:
+    """That it has no launch, or no measured window."""
     launches = measured.timed.filter(pl.col("configuration") == configuration)["launch"]
     if len(launches) == 0:
         return no_launch(configuration)
@@ -76,7 +83,7 @@ def nothing(measured: RecordData, configuration: str, missing: str) -> Absent:
             "no request became due after the warm-up (in a closed loop: after the first wave had ended); increase "
             "serving.arrivals.duration_s",
         )
-    return Absent("not_measured", missing)
+    return None
 
 
 def spread(evenly: int) -> str:
@@ -86,13 +93,11 @@ def spread(evenly: int) -> str:
     return f"the tokens of {count(evenly, 'answers')} were spread evenly over their chunks, because no count per chunk is known"
 
 
-def _of_requests(
-    measured: RecordData, rows: pl.DataFrame, series: list[NDArray[np.float64]], p: float, name: str, configuration: str, missing: str
-) -> Value:
+def _of_requests(measured: RecordData, series: list[NDArray[np.float64]], p: float, name: str, configuration: str, missing: str) -> Value:
     if not series:
         return nothing(measured, configuration, _why(measured, configuration) if missing == NO_COUNT else missing)
     value = tail_value(series, p, name, measured.confidence, "requests", few=True)
-    return _with_failures(value, rows, configuration)
+    return _with_failures(value, measured, configuration)
 
 
 def _of_gaps(measured: RecordData, p: float, name: str, configuration: str) -> Value:
@@ -102,7 +107,7 @@ def _of_gaps(measured: RecordData, p: float, name: str, configuration: str) -> V
     if not series:
         return nothing(measured, configuration, _why(measured, configuration))
     value = tail_value(series, p, name, measured.confidence, "gaps", few=True)
-    value = _with_failures(value, measured.counted_requests, configuration)
+    value = _with_failures(value, measured, configuration)
     if isinstance(value, Absent):
         return value
     evenly = int(measured.served.windows.filter(pl.col("launch").is_in(launches))["evenly"].sum())
@@ -115,18 +120,26 @@ def _why(measured: RecordData, configuration: str) -> str:
     return NO_COUNT if why is None else why.detail
 
 
-def _with_failures(value: Value, rows: pl.DataFrame, configuration: str) -> Value:
+def _with_failures(value: Value, measured: RecordData, configuration: str) -> Value:
     """Add the number of requests without a latency, and the window, to the estimate's method."""
     if not isinstance(value, Estimate):
         return value
-    due = rows.filter(pl.col("configuration") == configuration)
-    beside = f"{count(due.height - int(due['ok'].sum()), 'requests')} of {due.height:,} due failed and are excluded"
+    due, failed = _due_and_failed(measured).get(configuration, (0, 0))
+    beside = f"{count(failed, 'requests')} of {due:,} due failed and are excluded"
     return replace(value, method=f"{value.method}; {beside}; {WINDOW}")
+
+
+@once_per_record
+def _due_and_failed(measured: RecordData) -> Mapping[str, tuple[int, int]]:
+    """The counted requests of each configuration, and how many of them failed."""
+    tallied = measured.counted_requests.group_by("configuration").agg(pl.len(), pl.col("ok").sum().alias("good"))
+    return {name: (due, due - int(good)) for name, due, good in tallied.iter_rows()}
 
 
 # ---- rates and ratios ----
 
 
+@once_per_record
 def windows(measured: RecordData) -> pl.DataFrame:
     """The rows of `Served.windows` of the timed launches that have a window."""
     timed = measured.served.windows.join(measured.timed.select("launch"), on="launch", how="semi")

@@ -117,8 +117,14 @@ def secret_values(environ: Mapping[str, str]) -> tuple[str, ...]:
 
     Values of variables with a secret or declared name, and the secret part of any value shaped like a secret.
     """
+    return _values_of(tuple(environ.items()), declared())
+
+
+@lru_cache(maxsize=8)
+def _values_of(variables: tuple[tuple[str, str], ...], _declared: frozenset[str]) -> tuple[str, ...]:
+    """An environment is asked for whenever a manifest is written; the names that are declared decide too."""
     values: set[str] = set()
-    for name, value in environ.items():
+    for name, value in variables:
         if is_secret_name(name) and not (is_vague_name(name) and _is_ordinary(value)):
             values.update(value for inner in _parts(value) for value in spellings(inner))
         for inner in _shaped(value):
@@ -128,12 +134,7 @@ def secret_values(environ: Mapping[str, str]) -> tuple[str, ...]:
 
 def declared_values() -> tuple[str, ...]:
     """The values of the declared variables in this process's environment, in every encoding."""
-    return _values_of(tuple((name, os.environ[name]) for name in sorted(declared()) if name in os.environ))
-
-
-@lru_cache(maxsize=8)
-def _values_of(variables: tuple[tuple[str, str], ...]) -> tuple[str, ...]:
-    return secret_values(dict(variables))
+    return secret_values({name: os.environ[name] for name in sorted(_DECLARED) if name in os.environ})
 
 
 def longest_first(values: Iterable[str]) -> tuple[str, ...]:

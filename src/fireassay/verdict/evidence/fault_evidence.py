@@ -15,6 +15,7 @@ import polars as pl
 
 from fireassay.estimates.format import count, given
 from fireassay.frames.record_data import RecordData, effective_steps
+from fireassay.frames.record_tables import once_per_record
 from fireassay.frames.training.correctness.contents import Other, between_ranks, drawn_alike, others, parts, repeats, same_noise, words_of
 from fireassay.frames.training.correctness.first_gradients import Compared, First, compared, firsts, laters
 from fireassay.frames.training.correctness.later_gradients import clipped_apart
@@ -53,6 +54,7 @@ def collect(measured: RecordData) -> Evidence:
     )
 
 
+@once_per_record
 def fingerprints_of(measured: RecordData, name: str, what: str) -> pl.DataFrame:
     launches = measured.timed.filter(pl.col("configuration") == name).select("launch")
     return measured.table("fingerprints").filter(pl.col("what") == what).join(launches, on="launch", how="semi")

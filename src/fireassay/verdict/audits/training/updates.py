@@ -15,6 +15,7 @@ import polars as pl
 
 from fireassay.estimates.format import count
 from fireassay.frames.record_data import RecordData, effective_steps
+from fireassay.frames.record_tables import once_per_record
 from fireassay.frames.training.correctness.contents import told
 from fireassay.metrics.metric import Results
 from fireassay.verdict.audits.audit import TRAINING, Audits
@@ -30,6 +31,7 @@ MANY: Final = 3  # parameters named
 SCALED_LIMIT: Final = 100.0  # a limit of more than this part of a scaler's factor was multiplied by it
 
 
+@once_per_record
 def _of(measured: RecordData, name: str, what: str) -> list[pl.DataFrame]:
     """The first rank's fingerprints of a configuration, by launch, in the order of the steps."""
     launches = measured.timed.filter(pl.col("configuration") == name).select("launch")
