@@ -10,10 +10,12 @@ from functools import cached_property
 from hashlib import sha256
 from typing import Any
 
+from fireassay import catalog
 from fireassay.frames.record_data import RecordData
 from fireassay.metrics.results import LazyResults
-from fireassay.verdict.judge import Judgement, check, examine, judge
-from fireassay.verdict.types import Finding, GateResult
+from fireassay.verdict.judge import Judgement, check, conclude, examine, judge
+from fireassay.verdict.judging import Evidence, Judging, Layers
+from fireassay.verdict.types import Finding, GateResult, Verdict
 from tests.handmade import Handmade
 
 NAMES = {"id", "created_utc", "name"}
@@ -21,7 +23,7 @@ _KNOWN: dict[bytes, Asked] = {}
 
 
 class Asked:
-    """A judgement that is made as far as it is read; what reads its verdict as a whole makes it whole."""
+    """A judgement that is made as far as it is read: a metric that neither the test nor the verdict reads is not computed."""
 
     def __init__(self, measured: RecordData) -> None:
         self.measured = measured
@@ -36,7 +38,7 @@ class Asked:
 
 
 class AskedVerdict:
-    """A verdict whose findings and gates can be read without the rest."""
+    """A verdict whose findings, gates and layers can be read without the rest."""
 
     def __init__(self, judgement: Asked) -> None:
         self._judgement = judgement
@@ -49,8 +51,23 @@ class AskedVerdict:
     def gates(self) -> tuple[GateResult, ...]:
         return check(self._judgement.measured)
 
+    @cached_property
+    def layers(self) -> Layers:
+        judging: Judging = catalog.part("kinds", self._judgement.measured.kind.name, "judging", "JUDGING")
+        return judging.layers(self._evidence)
+
+    @cached_property
+    def concluded(self) -> Verdict:
+        """The verdict as a whole, drawn as `judge` draws it."""
+        return conclude(self._evidence)
+
+    @cached_property
+    def _evidence(self) -> Evidence:
+        asked = self._judgement
+        return Evidence(data=asked.measured, results=asked.results, findings=self.findings, gates=self.gates)
+
     def __getattr__(self, name: str) -> Any:
-        return getattr(self._judgement.whole.verdict, name)
+        return getattr(self.concluded, name)
 
 
 def ask(made: Handmade, measured: RecordData) -> Asked:

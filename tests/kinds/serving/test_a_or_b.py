@@ -107,7 +107,7 @@ def test_the_table_has_b_over_a_at_every_load_with_its_interval(decided: View) -
 
 
 def test_the_plot_of_a_page_crosses_the_line_of_no_change_as_its_numbers_do() -> None:
-    view = judged(rivals({"a": {4: 0.01, 8: 0.02}, "b": {4: 0.01, 8: 0.03}}))
+    view = judged(rivals({"a": {4: 0.01, 8: 0.02}, "b": {4: 0.01, 8: 0.03}}, blocks=3))
     plots = [block for section in sections(view, view.load.rivals) for block in section.blocks if isinstance(block, Chart)]  # type: ignore[arg-type]
     plot = next(block for block in plots if block.name == "equal-loads")
     assert [edge.value for edge in plot.edges] == [0.0]
@@ -115,7 +115,7 @@ def test_the_plot_of_a_page_crosses_the_line_of_no_change_as_its_numbers_do() ->
 
 
 def test_an_invalid_record_shows_the_same_table_marked_invalid() -> None:
-    made = rivals({"a": A, "b": B})
+    made = rivals({"a": A, "b": B}, blocks=2)
     made.rows["requests"] = made.rows["requests"][1:]  # a request without an end: the record is inadmissible
     view = judged(made)
     said, lines = answer(view), screen(view)
@@ -128,7 +128,7 @@ def test_an_invalid_record_shows_the_same_table_marked_invalid() -> None:
 
 
 def test_a_record_of_which_some_loads_are_void_says_which_and_shows_every_row() -> None:
-    made = rivals({"a": {4: 0.01, 8: 0.06}, "b": {4: 0.013, 8: 0.0125}})
+    made = rivals({"a": {4: 0.01, 8: 0.06}, "b": {4: 0.013, 8: 0.0125}}, blocks=2)
     requests = made.rows["requests"]
     for place, row in enumerate(requests):
         if row[0] % 4 == 1:  # the launches of a at 8
@@ -143,7 +143,7 @@ def test_a_record_of_which_some_loads_are_void_says_which_and_shows_every_row() 
 
 
 def test_long_names_of_engines_are_not_cut_but_explained() -> None:
-    view = judged(rivals({"vllm-0.9.1": {4: 0.01}, "sglang-0.4.2": {4: 0.02}}))
+    view = judged(rivals({"vllm-0.9.1": {4: 0.01}, "sglang-0.4.2": {4: 0.02}}, blocks=2))
     lines = screen(view)
     assert not any("…" in line for line in lines)
     assert "  a is vllm-0.9.1, b is sglang-0.4.2." in lines
@@ -164,7 +164,7 @@ def test_an_engine_alone_within_the_objectives_is_named() -> None:
 
 
 def test_a_record_that_fails_keeps_its_status_and_gives_no_choice() -> None:
-    view = judged(rivals({"a": {4: 0.05, 8: 0.06}, "b": {4: 0.05, 8: 0.07}}))
+    view = judged(rivals({"a": {4: 0.05, 8: 0.06}, "b": {4: 0.05, 8: 0.07}}, blocks=3))
     said = answer(view)
     assert (view.status, said.mark.word) == ("FAIL", "fail")
     assert not any(line.label == "choose" for line in said.lines)
@@ -200,7 +200,7 @@ def test_a_load_that_is_undecided_is_said_as_undecided_and_as_what_decides_it() 
 
 
 def test_without_objectives_the_largest_common_load_decides() -> None:
-    view = judged(rivals({"a": {4: 0.01, 8: 0.06}, "b": {4: 0.013, 8: 0.0125}}, objectives={}))
+    view = judged(rivals({"a": {4: 0.01, 8: 0.06}, "b": {4: 0.013, 8: 0.0125}}, blocks=3, objectives={}))
     said = answer(view)
     assert said.headline == "more tokens/s: a at 4, b at 8"
     assert re.match(r"b over a: 4\.\d+ \[.*\] times the tokens/s per replica at 8 in flight. No objective was asked for", said.evidence)

@@ -17,6 +17,7 @@ from fireassay.verdict.judge import Judgement, judge
 from fireassay.verdict.types import DIMENSIONS, Recommendation
 from tests.serving_made import ServingMade, simulated
 from tests.tiers import some
+from tests.verdict.judging import Asked
 
 pytestmark = pytest.mark.slow
 
@@ -39,11 +40,11 @@ def loads(
     return record
 
 
-def judged(made: ServingMade) -> Judgement:
-    return judge(made.measured())
+def judged(made: ServingMade) -> Asked:
+    return Asked(made.measured())
 
 
-def pick(judgement: Judgement, goal: str = "recommended") -> Recommendation:
+def pick(judgement: Asked | Judgement, goal: str = "recommended") -> Recommendation:
     return next(one for one in judgement.verdict.recommendations if one.goal == goal)
 
 
@@ -178,7 +179,7 @@ def test_each_engine_has_a_recommendation_of_its_own() -> None:
 
 
 def test_a_rival_whose_interval_overlaps_is_named() -> None:
-    judgement = judge(simulated(rate=(8.0,), engines=("a", "b"), seed=2).measured())
+    judgement = judged(simulated(rate=(8.0,), engines=("a", "b"), seed=2))
     assert "not separated from engine=" in pick(judgement, "fastest").sentence
 
 

@@ -12,6 +12,7 @@ from fireassay.spec.sections.serving import Objectives
 from tests.kinds.serving.test_answer import fits, screen
 from tests.reports.conftest import judged
 from tests.serving_made import simulated
+from tests.verdict.judging import Asked
 
 
 @pytest.fixture(scope="module")
@@ -58,9 +59,9 @@ def test_a_raw_number_has_three_digits(value: float, shown: str) -> None:
 
 def test_times_known_badly_are_a_warning_beside_plain_numbers_and_void_none() -> None:
     """A fixed 3 ms at a median of some 50 ms: INVALID for a verdict, said beside raw percentiles."""
-    made = simulated(concurrency=(8,), blocks=1, seconds=20.0, objectives=Objectives())
+    made = simulated(concurrency=(8,), blocks=1, seconds=10.0, objectives=Objectives())
     made.rows["requests"] = [(*row[:-1], [3_000_000 for _ in row[-1]]) for row in made.rows["requests"]]
-    assert judged(made).status == "INVALID"
+    assert Asked(made.measured()).verdict.status == "INVALID"
     launches = made.experiment.launches.model_copy(update={"quick": True})
     made.experiment = made.experiment.model_copy(update={"launches": launches})
     view = judged(made)
@@ -71,6 +72,6 @@ def test_times_known_badly_are_a_warning_beside_plain_numbers_and_void_none() ->
 
 
 def test_one_launch_that_is_void_has_no_intervals_in_its_footer() -> None:
-    made = simulated(concurrency=(8,), blocks=1, seconds=20.0, objectives=Objectives())
+    made = simulated(concurrency=(8,), blocks=1, seconds=10.0, objectives=Objectives())
     made.rows["requests"] = made.rows["requests"][1:]
     assert not any("95 % intervals" in line for line in screen(judged(made)))

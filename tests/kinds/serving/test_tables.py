@@ -11,8 +11,9 @@ from fireassay.estimates.format import scale_for, show
 from fireassay.kinds.serving.tables import capacity, cell, details, numbers
 from fireassay.reports.page import Table, said
 from fireassay.reports.view import View
+from tests.kinds.serving.test_answer import shown
 from tests.reports.conftest import judged
-from tests.serving_made import ServingMade, simulated
+from tests.serving_made import ServingMade
 
 
 def heads(table: Table) -> list[str]:
@@ -132,8 +133,7 @@ def test_the_grade_of_agreement_is_shown_where_prompts_were_repeated() -> None:
 
 @pytest.mark.slow
 def test_capacity_is_said_in_the_unit_of_the_load() -> None:
-    view = judged(simulated(concurrency=(1, 2, 16, 32), seconds=20.0, blocks=5, seed=1))
-    (sentence,) = capacity(view)
+    (sentence,) = capacity(shown("knee"))
     assert sentence.startswith("Capacity: ")
     assert "requests in flight [" in sentence
     assert "/s" not in sentence

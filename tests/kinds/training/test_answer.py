@@ -52,6 +52,12 @@ def shown(word: str) -> View:
     return viewed(MADE[word]())
 
 
+@cache
+def two() -> View:
+    """A good record of one worker and two."""
+    return viewed(good(levels=(1, 2)))
+
+
 @pytest.mark.parametrize("word", MADE)
 def test_every_status_fits_a_screen_and_says_itself_first(word: str) -> None:
     lines = screen(shown(word))
@@ -206,8 +212,8 @@ def test_more_than_eight_counts_keep_the_first_the_recommended_and_the_last() ->
 def test_the_name_of_a_score_stays_as_it_is_written() -> None:
     made = good(levels=(1, 2), quality=Quality(metric="val_Top1", margin=0.10))
     view = viewed(made)
-    assert "Accuracy is held at every worker count." in answer(viewed(good(levels=(1, 2)))).evidence
-    named = replace(view, quality_metric="val_Top1", vector=viewed(good(levels=(1, 2))).vector)
+    assert "Accuracy is held at every worker count." in answer(two()).evidence
+    named = replace(view, quality_metric="val_Top1", vector=two().vector)
     assert "val_Top1 is held at every worker count." in answer(named).evidence
 
 
@@ -249,28 +255,28 @@ def test_the_chance_of_a_decision_holds_over_spreads(spread: float, distance: fl
 
 
 def test_noise_is_named_only_where_efficiency_is_undecided() -> None:
-    view = viewed(MADE["INCONCLUSIVE"]())
+    view = shown("INCONCLUSIVE")
     assert "noise" in answer(view).next[0].reason
     decided = tuple(replace(gate, status="PASS") if gate.gate == "efficiency" else gate for gate in view.gates)
     assert answer(replace(view, gates=decided)).next[0].reason == "decide on 2 workers with more launches"
 
 
 def test_without_a_measured_transfer_computing_holds_the_communication() -> None:
-    view = viewed(MADE["NO GAIN"]())
+    view = shown("NO GAIN")
     assert view.estimate("lost_transfer", "workers=2") is None
     (why,) = [block for section in brief(view) for block in section.blocks if isinstance(block, Sum)]
     assert "computing and communication" in [part.text for part in why.parts]
 
 
 def test_launches_that_failed_are_not_behind_a_number() -> None:
-    view = viewed(good(levels=(1, 2)))
+    view = two()
     first = replace(view.launches[0], status="failed")
     assert timed(view) == 5
     assert timed(replace(view, launches=(first, *view.launches[1:]))) == 4
 
 
 def test_what_was_not_measured_does_not_hold() -> None:
-    view = viewed(good(levels=(1, 2)))
+    view = two()
     none = tuple(
         replace(row, cells={name: replace(cell, status="NOT_MEASURED") for name, cell in row.cells.items()}) for row in view.vector
     )

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from fireassay.verdict.judge import judge
+from fireassay.kinds.training.layers import layers
+from fireassay.metrics.results import LazyResults
+from fireassay.verdict.judge import examine, judge
+from fireassay.verdict.judging import Evidence
 from fireassay.verdict.types import LayerResult
 from tests.handmade import Handmade
 from tests.metrics.gradients_made import add
@@ -18,11 +21,18 @@ def of(made: Handmade, workers: int = 2) -> dict[str, LayerResult]:
     return {one.layer: one for one in judged(made).verdict.layers[f"workers={workers}"]}
 
 
-def with_gradients(two: dict[str, list[float]], *, precision: str = "float32", **words: object) -> dict[str, LayerResult]:
+def gradient(made: Handmade) -> LayerResult:
+    """The layer of the gradient alone: of the findings it reads those on gradients."""
+    measured = made.measured()
+    evidence = Evidence(data=measured, results=LazyResults(measured), findings=examine(measured, "gradients"), gates=())
+    return next(one for one in layers(evidence)["workers=2"] if one.layer == "gradient")
+
+
+def with_gradients(two: dict[str, list[float]], *, precision: str = "float32", **words: object) -> LayerResult:
     made = Handmade(levels=(1, 2), blocks=1)
     add(made, [{"w": [3.0, 4.0]}], precision=precision)
     add(made, [two, two], precision=precision, **words)  # type: ignore[arg-type]
-    return of(made)
+    return gradient(made)
 
 
 def test_a_good_record_passes_what_was_run_and_says_what_was_not() -> None:
@@ -63,7 +73,7 @@ def test_a_record_without_anything_has_four_reasons() -> None:
     ],
 )
 def test_the_gradient_is_judged_by_its_precision(two: list[float], precision: str, state: str, words: str) -> None:
-    found = with_gradients({"w": two}, precision=precision)["gradient"]
+    found = with_gradients({"w": two}, precision=precision)
     assert found.state == state, found
     assert words in found.sentence
 
@@ -74,7 +84,7 @@ def test_a_gradient_of_samples_that_nobody_knows_fails_by_a_factor_alone(two: li
     made = Handmade(levels=(1, 2), blocks=1)
     add(made, [{"w": [3.0, 4.0]}], ids=None, precision="float32")
     add(made, [{"w": two}, {"w": two}], ids=None, precision="float32")
-    found = of(made)["gradient"]
+    found = gradient(made)
     assert found.state == state, found
     assert ("the samples were the same is unknown" in found.sentence) == (state == "advice")
 
@@ -85,10 +95,10 @@ def test_ids_of_one_side_alone_do_not_say_that_the_samples_were_the_same(alone: 
     made = Handmade(levels=(1, 2), blocks=1)
     add(made, [{"w": [3.0, 4.0]}], ids=alone, precision="float32")
     add(made, [{"w": [3.0, 4.5]}] * 2, ids=several, precision="float32")
-    found = of(made)["gradient"]
+    found = gradient(made)
     assert found.state == "advice", found
     assert "whether the samples were the same is unknown" in found.sentence
-    (named,) = [one for one in judged(made).verdict.findings if one.rule == "gradient_differs"]
+    (named,) = [one for one in examine(made.measured(), "gradients") if one.rule == "gradient_differs"]
     assert named.severity == "note"
     assert "with the same samples" not in named.evidence
 
@@ -126,9 +136,9 @@ def test_a_model_with_dropout_is_not_judged_by_its_gradient() -> None:
     add(made, [{"w": [3.0, 4.0]}])
     number = add(made, [{"w": [3.0, 5.0]}] * 2)
     made.fingerprint(number, "random_layers", 2)
-    found = {one.layer: one for one in judge(made.measured()).verdict.layers["workers=2"]}
-    assert found["gradient"].state == "not run"
-    assert "2 layers draw random numbers" in found["gradient"].sentence
+    found = gradient(made)
+    assert found.state == "not run"
+    assert "2 layers draw random numbers" in found.sentence
 
 
 def test_an_optimizer_that_averages_by_itself_is_not_judged() -> None:
@@ -137,6 +147,6 @@ def test_an_optimizer_that_averages_by_itself_is_not_judged() -> None:
     number = add(made, [{"w": [3.0, 5.0]}, {"w": [3.0, 3.0]}])
     add_hashes(made, number, 2)
     made.rows["fingerprints"] = [row for row in made.rows["fingerprints"] if row[6] != "hash-0"]
-    found = of(made)["gradient"]
+    found = gradient(made)
     assert found.state == "not run"
     assert "the optimizer averages" in found.sentence
