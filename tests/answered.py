@@ -17,6 +17,7 @@ from fireassay.frames.record_data import RecordData, from_record
 from fireassay.record.environment import capture
 from fireassay.record.reader import open_record
 from fireassay.runners.experiment import run as running
+from fireassay.spec.experiment import Quality
 from fireassay.spec.load import from_mapping
 
 Row = Mapping[str, Any]
@@ -58,6 +59,12 @@ def scored(
         data["quality"] = {"metric": "exact_match", **{name: value for name, value in limits.items() if value is not None}}
     with patch.object(running, "capture", lambda *_, **__: machine()):
         return from_record(open_record(running.run(from_mapping(data), folder=folder, root=folder / "records")))
+
+
+def with_margin(measured: RecordData, margin: float) -> RecordData:
+    """The same answers under another margin, which is no condition of how they were scored."""
+    quality = Quality(metric="exact_match", margin=margin)
+    return replace(measured, experiment=measured.experiment.model_copy(update={"quality": quality}))
 
 
 @cache

@@ -7,7 +7,7 @@ from collections import Counter
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fireassay.spec.experiment import Experiment
@@ -23,7 +23,6 @@ def asked(levels: list[int], launches: int, seed: int = 1, **sections: Any) -> E
     return from_mapping(data)
 
 
-@settings(max_examples=50)
 @given(experiments())
 def test_each_block_holds_every_level_once(experiment: Experiment) -> None:
     timed = [launch for launch in plan(experiment) if launch.role == "timed"]
@@ -33,7 +32,6 @@ def test_each_block_holds_every_level_once(experiment: Experiment) -> None:
         assert [launch.order for launch in inside] == list(range(len(inside)))
 
 
-@settings(max_examples=50)
 @given(experiments())
 def test_slots_are_consecutive_and_faults_come_last(experiment: Experiment) -> None:
     launches = plan(experiment)
@@ -59,14 +57,12 @@ def test_launches_that_calibrate_communication_come_between_and_change_nothing_e
     assert [(one.configuration, one.seed, one.fault) for one in others] == [(one.configuration, one.seed, one.fault) for one in without]
 
 
-@settings(max_examples=50)
 @given(experiments())
 def test_equal_experiments_have_equal_plans(experiment: Experiment) -> None:
     again = from_mapping(experiment.model_dump(by_alias=True))
     assert plan(again) == plan(experiment)
 
 
-@settings(max_examples=50)
 @given(experiments())
 def test_a_block_shares_one_training_seed_that_every_library_takes(experiment: Experiment) -> None:
     launches = plan(experiment)
@@ -78,7 +74,6 @@ def test_a_block_shares_one_training_seed_that_every_library_takes(experiment: E
     assert all(len(inside) == 1 for inside in seeds.values())
 
 
-@settings(max_examples=50)
 @given(experiments())
 def test_a_fault_hits_a_rank_that_exists_within_the_steps_asked_for(experiment: Experiment) -> None:
     allowed = {fault.within_steps for fault in experiment.faults}

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from fireassay.spec.claim import claim_schema
 from fireassay.spec.experiment import Experiment
@@ -35,7 +35,6 @@ def test_the_schema_is_a_valid_schema() -> None:
 
 
 @pytest.mark.slow
-@settings(max_examples=50)
 @given(experiments())
 def test_the_schema_accepts_what_the_loader_accepts(experiment: Experiment) -> None:
     # Through JSON, as an editor's checker sees a date: as text.

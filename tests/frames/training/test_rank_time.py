@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fireassay.frames.training.rank_time import CATEGORIES, partition
@@ -320,7 +320,6 @@ def launches(draw: st.DrawFn) -> Handmade:
     return made
 
 
-@settings(deadline=None, max_examples=60)
 @given(launches())
 def test_the_categories_of_any_launch_sum_to_its_wall_time_and_none_is_negative(made: Handmade) -> None:
     measured = made.measured()

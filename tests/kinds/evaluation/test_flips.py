@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from fireassay.kinds.evaluation.gates import FLIPS
-from fireassay.verdict.judge import judge
 from tests.answered import rows, scored
+from tests.verdict.judging import Asked
 
 BEFORE = ["yes"] * 300 + ["no"] * 100
 
@@ -22,7 +22,7 @@ def swapped(count: int) -> list[str]:
 def test_an_equal_mean_hides_no_flips(each: int, status: str, tmp_path: Path) -> None:
     """8, 20 and 80 of 400 items against a cap of 5 %; the mean does not change."""
     measured = scored(tmp_path, {"a": rows(BEFORE), "b": rows(swapped(each))}, margin=0.1, most_flips=0.05)
-    verdict = judge(measured).verdict
+    verdict = Asked(measured).verdict
     gates = {gate.gate: gate for gate in verdict.gates}
     assert (gates["held"].status, gates["flips"].status, verdict.status) == ("PASS", status, status)
     assert verdict.dimensions["answers=b"]["correctness"].status == status

@@ -11,7 +11,7 @@ import pytest
 from fireassay.frames.record_data import RecordData
 from fireassay.kinds.evaluation.audits.answers import examine_grouped
 from fireassay.kinds.evaluation.gates import HELD, check_held
-from tests.answered import rows, scored
+from tests.answered import rows, scored, with_margin
 from tests.tiers import some
 
 
@@ -30,10 +30,10 @@ def test_the_sentence_says_what_would_decide(tmp_path: Path) -> None:
 
 def test_a_smaller_margin_never_needs_fewer_items_for_the_same_answer(tmp_path: Path) -> None:
     """−1.3 points: beyond a margin of 1 more items show the loss, within 2 and 3 that it is held, and 3 needs fewer than 2."""
-    sides = {"a": rows(["yes"] * 939 + ["no"] * 380), "b": rows(["no"] * 46 + ["yes"] * 922 + ["no"] * 351)}
+    measured = scored(tmp_path, {"a": rows(["yes"] * 939 + ["no"] * 380), "b": rows(["no"] * 46 + ["yes"] * 922 + ["no"] * 351)})
     told = {}
     for margin in (0.01, 0.02, 0.023):
-        (result,) = HELD.check(scored(tmp_path / str(margin), sides, margin=margin), {})
+        (result,) = HELD.check(with_margin(measured, margin), {})
         found = re.search(
             r"about ([\d,]+) items would show it (held|degraded) with 80 % probability if the true change is the one", result.sentence
         )

@@ -12,14 +12,14 @@ from tests.answered import rows, scored
 
 
 def side(lost: int) -> list[dict[str, object]]:
-    return rows(["no"] * lost + ["yes"] * (900 - lost) + ["no"] * 100)
+    return rows(["no"] * lost + ["yes"] * (270 - lost) + ["no"] * 30)
 
 
 @pytest.mark.parametrize(
     ("sides", "said"),
     [
-        ({"a": side(0), "b": side(100), "c": side(300), "d": side(5)}, "at answers=c, degraded"),  # the worst, and not the last
-        ({"a": side(0), "b": side(9), "c": side(5)}, "at answers=b, held"),
+        ({"a": side(0), "b": side(30), "c": side(90), "d": side(2)}, "at answers=c, degraded"),  # the worst, and not the last
+        ({"a": side(0), "b": side(3), "c": side(1)}, "at answers=b, held"),
         ({"a": side(0)}, "]"),
     ],
 )

@@ -10,7 +10,8 @@ from fireassay.estimates.estimate import Estimate
 from fireassay.exit_codes import EXIT_OF_STATUS
 from fireassay.kinds.evaluation.evaluation_rows import rows as evaluation_rows
 from fireassay.verdict.judge import judge
-from tests.answered import choices, rows, scored
+from tests.answered import choices, rows, scored, with_margin
+from tests.verdict.judging import Asked
 
 
 def sides(right: int, of: int, lost: int, won: int = 0) -> dict[str, list[dict[str, object]]]:
@@ -32,13 +33,13 @@ def sides(right: int, of: int, lost: int, won: int = 0) -> dict[str, list[dict[s
 def test_quality_is_held_only_if_the_items_show_it(
     right: int, of: int, lost: int, won: int, margin: float, status: str, tmp_path: Path
 ) -> None:
-    judgement = judge(scored(tmp_path, sides(right, of, lost, won), margin=margin))
+    judgement = Asked(scored(tmp_path, sides(right, of, lost, won), margin=margin))
     assert judgement.verdict.status == status
     assert f"{lost} items worse and {won} better of {of}" in judgement.verdict.gates[0].sentence
 
 
 def test_a_score_without_a_margin_is_measured_with_its_interval(tmp_path: Path) -> None:
-    judgement = judge(scored(tmp_path, {"a": rows(["yes"] * 80 + ["no"] * 20)}))
+    judgement = Asked(scored(tmp_path, {"a": rows(["yes"] * 80 + ["no"] * 20)}))
     assert judgement.verdict.status == "MEASURED"
     assert judgement.verdict.gates == ()
     assert judgement.verdict.sentence == "answers: Exact match 0.800 [0.711, 0.867] over 100 items."
@@ -52,7 +53,8 @@ def test_the_change_of_every_side_is_told_without_a_margin_too(tmp_path: Path) -
         return rows(["no"] * worse + ["yes"] * (939 - worse + better) + ["no"] * (380 - better))
 
     answers = {"bf16": rows(reference), "equal": flipped(20, 20), "near": flipped(46, 29), "int8": flipped(88, 22)}
-    verdict = judge(scored(tmp_path, answers)).verdict
+    measured = scored(tmp_path, answers)
+    verdict = Asked(measured).verdict
     assert (verdict.status, verdict.gates) == ("MEASURED", ())
     for told in (
         "int8 against bf16: Exact match −5.0 points [−6.7, −3.5]",
@@ -61,7 +63,7 @@ def test_the_change_of_every_side_is_told_without_a_margin_too(tmp_path: Path) -
         "equal against bf16: Exact match 0.00 points [−0.99, 0.99]",
     ):
         assert told in verdict.sentence
-    limited = judge(scored(tmp_path / "limited", answers, margin=0.02)).verdict
+    limited = Asked(with_margin(measured, 0.02)).verdict
     assert EXIT_OF_STATUS[limited.status] == 1  # one side is degraded, though another is held
     assert {gate.configuration: gate.status for gate in limited.gates} == {
         "answers=equal": "PASS",
@@ -73,7 +75,7 @@ def test_the_change_of_every_side_is_told_without_a_margin_too(tmp_path: Path) -
 def test_missing_answers_are_no_wrong_answers_and_too_many_are_invalid(tmp_path: Path) -> None:
     """lm-eval calls 23 empty replies of 40 a score of .425, with exit code 0."""
     answers = [None] * 23 + ["yes"] * 17
-    judgement = judge(scored(tmp_path, {"a": rows(answers)}))
+    judgement = Asked(scored(tmp_path, {"a": rows(answers)}))
     assert judgement.verdict.status == "INVALID"
     (finding,) = [found for found in judgement.verdict.findings if found.severity == "invalid"]
     assert finding.rule == "unanswered_items"
@@ -82,7 +84,7 @@ def test_missing_answers_are_no_wrong_answers_and_too_many_are_invalid(tmp_path:
 
 
 def test_times_that_nobody_took_are_not_measured(tmp_path: Path) -> None:
-    vector = judge(scored(tmp_path, {"a": rows(["yes", "no"])})).verdict.dimensions["answers=a"]
+    vector = Asked(scored(tmp_path, {"a": rows(["yes", "no"])})).verdict.dimensions["answers=a"]
     assert vector["performance"].status == vector["cost"].status == "NOT_MEASURED"
 
 
@@ -95,8 +97,9 @@ def test_calibration_and_pass_at_k_are_judged_of_our_own_records_too(tmp_path: P
 def test_without_a_margin_the_change_has_a_two_sided_interval_and_with_one_its_bounds_are_named(tmp_path: Path) -> None:
     """88 worse and 22 better of 1,319, d = −0.0500: Wald at z = 1.960 gives −0.0656 to −0.0345, at z = 1.645 −0.0631 to −0.0370; Tango's are 0.0006 lower."""
     sides = {"a": rows(["yes"] * 939 + ["no"] * 380), "b": rows(["no"] * 88 + ["yes"] * 873 + ["no"] * 358)}
+    alone = scored(tmp_path, sides)
     for margin, confidence, low, high in ((None, 0.95, -0.0656, -0.0345), (0.02, 0.90, -0.0631, -0.0370)):
-        measured = scored(tmp_path / str(margin), sides, margin=margin)
+        measured = alone if margin is None else with_margin(alone, margin)
         (row,) = evaluation_rows(measured, {name: name for name in measured.configurations}).held
         assert isinstance(row.change, Estimate)
         assert row.change.confidence == pytest.approx(confidence)
