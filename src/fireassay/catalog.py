@@ -203,6 +203,7 @@ def _defines(path: str, constants: tuple[str, ...]) -> bool:
     return any(f"\n{name} = ".encode() in text or f"\n{name}: ".encode() in text for name in constants)
 
 
+@cache
 def _entry_points(package: str) -> tuple[EntryPoint, ...]:
     return tuple(_every_entry_point().select(group=f"fireassay.{package}"))
 

@@ -20,7 +20,7 @@ import polars as pl
 from fireassay.estimates.estimate import Absent, Estimate, Value
 from fireassay.estimates.format import count, given
 from fireassay.spec.experiment import Quality
-from fireassay.stats.comparing.noninferiority import Labels
+from fireassay.stats.intervals.item_means import Labels
 
 
 def clusters_of(scores: pl.DataFrame, examples: Sequence[str]) -> list[str | None] | Absent:

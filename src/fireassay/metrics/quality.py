@@ -25,9 +25,10 @@ from fireassay.frames.scores import clusters_of, labels_words, undeclared
 from fireassay.metrics.metric import WORKLOADS, Metric, Results, each
 from fireassay.spec.experiment import Quality
 from fireassay.spec.rules.evaluation import scores_of_a_load
-from fireassay.stats.comparing.noninferiority import Decision, Labels, crossed, largest_change, launches_of, units_of
+from fireassay.stats.comparing.noninferiority import Decision, crossed, largest_change, launches_of, units_of
 from fireassay.stats.intervals.bounded_mean import lower, upper
 from fireassay.stats.intervals.intervals import Interval, t_quantile
+from fireassay.stats.intervals.item_means import Labels
 from fireassay.units import SCORE
 
 NOT_ASKED = Absent("not_measured", "the experiment names no quality metric; add [quality] metric and margin")

@@ -37,6 +37,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final, Literal
 
 import numpy as np
@@ -171,8 +172,16 @@ def _error_at(bins: _Bins, pattern: Array, plain: float, level: float) -> float:
 
 def _plain_errors(bins: _Bins, gaps: Array) -> Array:
     """As outcomes would give them, drawn, if the bins were off by `gaps`."""
-    off, rng = _off(bins, gaps), np.random.default_rng(0)  # the same draws for all gaps
-    return np.asarray(np.abs(off + bins.error(bins.stated + off) * rng.normal(size=(DRAWS, len(off)))) @ bins.counts / bins.counts.sum())
+    off = _off(bins, gaps)
+    return np.asarray(np.abs(off + bins.error(bins.stated + off) * _chance(len(off))) @ bins.counts / bins.counts.sum())
+
+
+@lru_cache(maxsize=8)
+def _chance(bins: int) -> Array:
+    """Normal numbers, shape [draws, bins]; the same for all gaps."""
+    chance = np.random.default_rng(0).normal(size=(DRAWS, bins))
+    chance.setflags(write=False)
+    return chance
 
 
 def _off(bins: _Bins, gaps: Array) -> Array:

@@ -37,7 +37,7 @@ Cannot tell: dependence between items, or differences between launches.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
@@ -47,6 +47,7 @@ from numpy.typing import NDArray
 from fireassay.stats.intervals import bounded_mean
 from fireassay.stats.intervals.bounded_mean import Units
 from fireassay.stats.intervals.intervals import MAX_REPETITIONS, smallest, t_quantile
+from fireassay.stats.intervals.item_means import Labels, members
 from fireassay.stats.solvers import root
 
 
@@ -95,7 +96,6 @@ def zero_flip_bound(n: int, confidence: float) -> float:
 
 Outcome = Literal["HELD", "DEGRADED", "INCONCLUSIVE", "MEASURED"]  # MEASURED: no margin was given
 Array = NDArray[np.float64]
-Labels = Sequence[Hashable | None]  # the cluster of each item; None: a separate unit
 
 CONTROL: Final = 3.0  # margins that a negative control loses: held counts only where the rule would have seen it
 MIN_LAUNCHES: Final = 3  # fewer say nothing useful about launch-to-launch variation
@@ -247,7 +247,7 @@ def largest_change(reference: Array, candidate: Array, clusters: Labels | None =
 
 def units_of(means: Array, clusters: Labels | None, weights: Array | None = None) -> Units:
     """Items grouped by cluster; an item without a label is its own unit.  An item of weight w counts as w items."""
-    member, counted = _members(len(means), clusters), np.ones(len(means)) if weights is None else weights
+    member, counted = members(len(means), clusters), np.ones(len(means)) if weights is None else weights
     totals = np.asarray(np.bincount(member, weights=means * counted), dtype=np.float64)
     return Units(totals=totals, sizes=np.asarray(np.bincount(member, weights=counted), dtype=np.float64))
 
@@ -296,7 +296,7 @@ def launches_of(d: Array, clusters: Labels | None, confidence: float) -> Launche
     method = f"{k} launches, paired"
     if k == 1:
         return Launches(count=1, half=math.inf, error=math.inf, method="one launch, which says nothing about others")
-    member = _members(n, clusters)
+    member = members(n, clusters)
     totals, sizes = np.array([np.bincount(member, weights=row) for row in d]), np.bincount(member)
     count = len(sizes)
     u = (totals - d.mean() * sizes) * count / n  # its mean over units is the launch mean less the grand mean
@@ -347,17 +347,6 @@ def _planned(first: int, enough: Callable[[int], bool]) -> int | None:
 def _method(items: Items, launches: Launches) -> str:
     of = f"{items.count} independent items" if items.clusters is None else f"{items.count} items in {items.units} independent units"
     return f"{items.method} on {of}, Student t on {launches.method}"
-
-
-def _members(n: int, clusters: Labels | None) -> NDArray[np.intp]:
-    """The unit index of each item."""
-    if clusters is None:
-        return np.arange(n)
-    if len(clusters) != n:
-        raise ValueError(f"each of the {n} items needs the label of its cluster, or None, not {len(clusters)} labels")
-    known: dict[tuple[bool, Hashable], int] = {}
-    keys = ((label is None, i if label is None else label) for i, label in enumerate(clusters))
-    return np.array([known.setdefault(key, len(known)) for key in keys])
 
 
 def _rectangle(differences: NDArray[np.float64] | Sequence[Sequence[float]]) -> Array:

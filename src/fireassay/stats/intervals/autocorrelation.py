@@ -59,10 +59,12 @@ def integrated_time(series: Sequence[Floats]) -> float:
 def lag_one(values: Floats) -> float:
     """Lag-1 autocorrelation: sum of (x_t - mean)(x_{t+1} - mean) over the sum of squares; 0 if nothing varies."""
     data = finite_vector(values, "a series")
-    if _equal([data]):
+    away = data - data[0]
+    widest = float(np.abs(away).max())
+    if widest == 0.0:
         return 0.0
-    [data] = _scaled([data])
-    centred = data - data.mean()
+    away /= widest  # as in `_scaled`
+    centred = away - away.mean()
     return float(centred[1:] @ centred[:-1]) / float(centred @ centred)
 
 

@@ -140,13 +140,22 @@ def _score(weights: Array, counts: Array) -> float:
 
 
 def _saddle(weights: Array, counts: Array) -> float:
-    """Minimum of the cumulant function -sum log(1 - s w_i), by damped Newton steps (it is self-concordant)."""
+    """Minimum of the cumulant function -sum log(1 - s w_i), which lies between the poles of its slope.
+
+    Newton steps to the zero of the slope times its distances from both poles, which is a straight line for two weights; a step out of
+    the bracket becomes a bisection.
+    """
+    low = left = 1.0 / float(weights.min())
+    high = right = 1.0 / float(weights.max())
     s = 0.0
     for _ in range(MAX_STEPS):
         parts = weights / (1.0 - s * weights)
         slope, curve = float(counts @ parts), float(counts @ parts**2)
-        decrement = abs(slope) / math.sqrt(curve)
-        s -= slope / curve / (1.0 + decrement if decrement > 0.25 else 1.0)
-        if decrement < 1e-7:
-            break
+        if abs(slope) < 1e-7 * math.sqrt(curve):
+            return s - slope / curve
+        low, high = (low, s) if slope > 0.0 else (s, high)
+        room = (s - left) * (right - s)
+        s -= slope * room / (curve * room + slope * (left + right - 2.0 * s) or math.inf)
+        if not low < s < high:
+            s = 0.5 * (low + high)
     return s

@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final
 
 import numpy as np
@@ -31,6 +32,7 @@ class Interval:
     high: float
 
 
+@lru_cache(maxsize=1024)
 def t_quantile(q: float, df: float) -> float:
     """Quantile `q` (0..1) of Student's t with `df` degrees of freedom (any positive number, inf for the normal)."""
     from scipy.special import ndtri, stdtrit

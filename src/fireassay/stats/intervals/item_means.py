@@ -36,7 +36,7 @@ from fireassay.stats.intervals.bounded_mean import Units, lower, upper
 from fireassay.stats.intervals.intervals import Interval, t_quantile
 
 Array = NDArray[np.float64]
-Labels = Sequence[Hashable | None]
+Labels = Sequence[Hashable | None]  # the cluster of each item; None: a separate unit
 FEW: Final = 5  # units that differ from the most common value; 10 made intervals of 50 items cover 99 %
 METHOD: Final = "Student t, skewness-corrected"
 
@@ -113,7 +113,9 @@ def members(items: int, clusters: Labels | None) -> NDArray[np.intp]:
         return np.arange(items)
     if len(clusters) != items:
         raise ValueError(f"each of the {items} items needs the label of its cluster, or None, not {len(clusters)} labels")
-    known: dict[tuple[bool, Hashable], int] = {}
+    known: dict[Hashable, int] = {}
+    if None not in clusters:
+        return np.array([known.setdefault(label, len(known)) for label in clusters])
     keys = ((label is None, index if label is None else label) for index, label in enumerate(clusters))
     return np.array([known.setdefault(key, len(known)) for key in keys])
 

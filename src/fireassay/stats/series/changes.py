@@ -47,6 +47,7 @@ MEMORY_OF_STEPS: Final = 0.45  # of r
 MAX_MEMORY: Final = 0.8
 OUTLIER: Final = 5.0  # robust deviations
 SAME: Final = 1e-12  # rounding between summation orders
+NO_STEP: Final = math.sqrt(3.0)  # z below which p is 1
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -131,7 +132,7 @@ def chance_once(z: float, n: float) -> float:
 
 def _chance(z: float, bound: float) -> float:
     """0.01 at the bound; 1 below z = sqrt(3), where the form would rise with z and no longer holds."""
-    if z <= math.sqrt(3.0):
+    if z <= NO_STEP:
         return 1.0
     return min(1.0, LEVEL * (z / bound) ** 3 * math.exp((bound**2 - z**2) / 2.0)) if z < 1e3 else 0.0
 
@@ -251,6 +252,8 @@ def _read(replay: _Replay) -> _Replay:
 
 def _ever(seen: Strongest, stretch: Array, worth: float) -> float:
     """`chance_ever`, with the step weakened by memory that its two levels do not explain."""
+    if seen.z <= NO_STEP:
+        return 1.0
     around_two = max(0.0, seen.phi - (9.0 + math.sqrt(worth)) / (worth + 15.0))
     memory = MEMORY[0] * around_two + MEMORY[1] * max(0.0, lag_one(stretch) - MEMORY_OF_STEPS)
     return chance_ever(seen.z - min(memory, MAX_MEMORY), worth)

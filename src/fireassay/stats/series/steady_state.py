@@ -102,11 +102,11 @@ def _partition(y: Array, least: int, penalty: float) -> tuple[int, ...]:
     sums, squares = np.append(0.0, y.cumsum()), np.append(0.0, (y * y).cumsum())
     best, back = np.full(n + 1, math.inf), np.zeros(n + 1, dtype=np.int64)
     best[0] = -penalty
+    lengths = np.arange(n, 0, -1, dtype=np.float64)
     for t in range(least, n + 1):
-        s = np.arange(0, t - least + 1)
-        cost = squares[t] - squares[s] - (sums[t] - sums[s]) ** 2 / (t - s)
-        total = best[s] + cost
-        back[t] = int(np.argmin(total))
+        k = t - least + 1  # s = 0 ... t - least
+        total = best[:k] + (squares[t] - squares[:k] - (sums[t] - sums[:k]) ** 2 / lengths[n - t : n - t + k])
+        back[t] = int(total.argmin())
         best[t] = total[back[t]] + penalty
     starts, t = [], int(back[n])
     while t > 0:

@@ -87,15 +87,15 @@ def strongest(values: Array, noise: Noise = Noise()) -> Strongest:
     """The strongest step in `values` (shape [L], L >= 6, finite)."""
     n = len(values)
     cut, scale = _cut(values)
-    cut = cut - cut.mean()
-    if float(np.abs(cut).max()) == 0.0:
+    cut = cut - _mean(cut)
+    if not cut.any():
         return Strongest(z=0.0, place=n // 2, phi=0.0)
     t = np.arange(SUPPORT, n - SUPPORT + 1)
-    sums = np.abs(cut.cumsum()[SUPPORT - 1 : n - SUPPORT])
-    split = int(t[int(np.argmax(sums * np.sqrt(n / (t * (n - t)))))])
+    sums, weights = np.abs(cut.cumsum()[SUPPORT - 1 : n - SUPPORT]), n / (t * (n - t))
+    split = SUPPORT + int((sums * np.sqrt(weights)).argmax())
     rest = cut.copy()
-    rest[:split] -= cut[:split].mean()
-    rest[split:] -= cut[split:].mean()
+    rest[:split] -= _mean(cut[:split])
+    rest[split:] -= _mean(cut[split:])
     total = float(rest @ rest)
     phi = _phi(rest, total, noise)
     variance, degrees = _variance(total, n, phi, scale, noise)
@@ -104,9 +104,9 @@ def strongest(values: Array, noise: Noise = Noise()) -> Strongest:
     squares, freed = rest * rest, variance * n / total
     old = np.maximum(variance, _local(squares, t, freed))
     new = np.maximum(variance, _local(squares[::-1], n - t, freed))
-    strength = sums * (n / (t * (n - t))) / np.sqrt(variance_of_difference(phi, t, n, old, new))
-    best = int(np.argmax(strength))
-    return Strongest(z=_deviate(float(strength[best]), degrees), place=int(t[best]), phi=phi)
+    strength = sums * weights / np.sqrt(variance_of_difference(phi, t, n, old, new))
+    best = int(strength.argmax())
+    return Strongest(z=_deviate(float(strength[best]), degrees), place=SUPPORT + best, phi=phi)
 
 
 def variance_of_difference(phi: float, before: NDArray[np.int64], n: int, old: Array | float = 1.0, new: Array | float = 1.0) -> Array:
@@ -183,8 +183,13 @@ def _reached(rest: Array) -> Array:
     return reached
 
 
+def _mean(values: Array) -> float:
+    """np.mean without its checks; a history needs thousands."""
+    return float(np.add.reduce(values)) / len(values)
+
+
 def _median(values: Array) -> float:
-    """np.median without its checks; a history needs thousands."""
+    """np.median without its checks."""
     n = len(values)
     middle = np.partition(values, (n // 2 - 1, n // 2) if n % 2 == 0 else n // 2)
     return float(middle[n // 2]) if n % 2 else 0.5 * float(middle[n // 2 - 1] + middle[n // 2])

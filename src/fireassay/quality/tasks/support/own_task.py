@@ -84,8 +84,8 @@ def weight_of(row: SourceRow, name: str = "weight") -> float:
 def known(row: SourceRow, names: tuple[str, ...]) -> None:
     """Refuse a field that looks like a misspelt one; other fields are the user's."""
     for name in row.values:
-        match = closest(name, names)
-        if name not in names and match is not None and match not in row.values and len(name) > 3:
+        match = None if name in names or len(name) <= 3 else closest(name, names)
+        if match is not None and match not in row.values:
             raise files.wrong(
                 row.where, f"the field {files.shown(name)}", f"fields with these names: {', '.join(names)}", f"Did you mean {match}?"
             )
