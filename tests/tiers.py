@@ -7,11 +7,17 @@ from typing import Any
 
 import pytest
 from _pytest.mark import ParameterSet
+from hypothesis import settings
 
 
 def some(cases: Iterable[Any], first: int = 1, *, rows: bool = False) -> list[Any]:
     """All cases as parameters, of which only the first so many are not deep; `rows`: each is a row of several parameters."""
     return [case if number < first else _deep(case, rows) for number, case in enumerate(cases)]
+
+
+def examples(most: int) -> settings:
+    """As many examples of a costly property as are drawn of any other one, but at most so many."""
+    return settings(max_examples=min(most, settings().max_examples))
 
 
 def _deep(case: Any, rows: bool) -> Any:

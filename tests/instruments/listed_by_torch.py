@@ -1,13 +1,11 @@
 """A training of two ranks that communicates in every way gloo has, and what torch's flight recorder lists of it.
 
-python -m tests.instruments.listed_by_torch FOLDER RANK, once for each rank: it leaves what was recorded.
+`two_ranks` runs `main` of each rank, which leaves what was recorded.
 """
 
 from __future__ import annotations
 
 import json
-import os
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -61,9 +59,3 @@ def main(folder: Path, rank: int) -> None:
     recorder.close()
     (folder / f"{rank}").write_text(json.dumps(sink.rows, default=list))
     dist.barrier()
-    sys.stdout.flush()
-    os._exit(0)
-
-
-if __name__ == "__main__":
-    main(Path(sys.argv[1]), int(sys.argv[2]))

@@ -1,4 +1,4 @@
-"""Trainings of two ranks whose synchronising takes turns: python -m tests.instruments.taking_turns FOLDER RANK, once for each
+"""Trainings of two ranks whose synchronising takes turns; `two_ranks` runs `main` of each rank.
 
 plain    as every tutorial has it
 flags    gradient accumulation that sets DDP's flag itself, before every forward pass, as nanoGPT does
@@ -8,8 +8,6 @@ Of each a rank leaves what was recorded, its weights before and after, and DDP's
 from __future__ import annotations
 
 import json
-import os
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -50,8 +48,6 @@ def main(folder: Path, rank: int) -> None:
         left = trained(kind, rank)
         (folder / f"{kind.__name__}.{rank}").write_text(json.dumps(left, default=list))
     torch.distributed.barrier()
-    sys.stdout.flush()
-    os._exit(0)
 
 
 def trained(kind: Any, rank: int) -> dict[str, Any]:
@@ -79,7 +75,3 @@ def trained(kind: Any, rank: int) -> dict[str, Any]:
         "flag": model.require_backward_grad_sync,
         "taken_out": torch.nn.parallel.DistributedDataParallel.forward is not forward,
     }
-
-
-if __name__ == "__main__":
-    main(Path(sys.argv[1]), int(sys.argv[2]))

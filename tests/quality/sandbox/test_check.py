@@ -253,9 +253,7 @@ def test_the_164_problems_load_and_only_right_solutions_pass() -> None:
     assert wrong == []
 
 
-@pytest.mark.parametrize("length", [1 << 22, 1 << 23])
-def test_what_the_writing_of_a_value_costs_says_nothing_of_the_program(length: int) -> None:
-    """HumanEval+/130 has an answer of 118 MB; a program that has not returned is still held to the limit."""
-    outcome, _ = verdict(f"def add(a, b):\n    return [12.345678] * {length}\n", limits=Limits(cpu_s=1, wall_s=20))
+def test_what_the_writing_of_a_value_costs_says_nothing_of_the_program() -> None:
+    """HumanEval+/130 has an answer of 118 MB.  Of a program that has not returned processor time decides, as above."""
+    outcome, _ = verdict(f"def add(a, b):\n    return [12.345678] * {1 << 23}\n", limits=Limits(cpu_s=1, wall_s=20))
     assert outcome == "no_verdict"
-    assert verdict("def add(a, b):\n    while True: pass\n", limits=Limits(cpu_s=1, wall_s=20))[0] == "cpu_limit"

@@ -7,13 +7,14 @@ from collections.abc import Sequence
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fireassay import catalog
 from fireassay.quality.scoring.text_metric import TextMetric
 from tests.quality.scoring.letter_encoder import LetterEncoder
 from tests.quality.scoring.scored import labels, score, words
+from tests.tiers import examples
 
 LABELS = ("mcc", "f1_binary", "f1_macro", "accuracy")
 NUMBERS = ("pearson", "spearman")
@@ -34,7 +35,7 @@ def rows_of(name: str, drawn: Sequence[tuple[str, str, str, str, int, int, int]]
 
 
 @pytest.mark.parametrize("name", NAMES)
-@settings(max_examples=40)
+@examples(40)
 @given(drawn=cases)
 def test_weights_are_repetitions(name: str, drawn: list[tuple[str, str, str, str, int, int, int]]) -> None:
     declared, rows = rows_of(name, drawn)

@@ -7,13 +7,13 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from numpy.typing import NDArray
 
 from fireassay.stats.series.steady_state import Kind, _noise, change_points, mser5, steady_state
-from tests.tiers import some
+from tests.tiers import examples, some
 
 pytestmark = pytest.mark.slow
 
@@ -165,7 +165,7 @@ def test_a_million_points_need_no_more_than_a_thousand_bins() -> None:
     assert got.warmup == pytest.approx(150_000, abs=2_000)
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(arrays(np.float64, st.integers(1, 120), elements=st.floats(0, 1e9)))
 def test_at_least_half_of_any_series_is_left(series: Array) -> None:
     got = steady_state(series)
@@ -173,7 +173,7 @@ def test_at_least_half_of_any_series_is_left(series: Array) -> None:
     assert len(series) < 10 or len(series) - got.warmup >= 5
 
 
-@settings(max_examples=50, deadline=None)
+@examples(50)
 @given(st.floats(1e-9, 1e9), st.integers(0, 10_000))
 def test_the_unit_of_time_does_not_matter(unit: float, seed: int) -> None:
     series = np.where(np.arange(80) < 16, 1.5, 1.0) * (1 + np.random.default_rng(seed).normal(0, 0.02, 80))
@@ -215,7 +215,7 @@ def test_ruptures_finds_the_same_optimum(series: str) -> None:
     assert change_points(data) == pelt(data)
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(data=arrays(np.float64, st.integers(10, 60), elements=st.integers(-5, 5).map(float)))
 def test_pelt_of_ruptures_costs_what_our_optimum_costs(data: Array) -> None:
     # ties may be broken differently, so the costs are compared, not the places

@@ -5,10 +5,11 @@ from __future__ import annotations
 from time import process_time
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from rouge_score.rouge_scorer import RougeScorer
 
 from tests.quality.scoring.scored import pairs, score, value
+from tests.tiers import examples
 
 TARGET, PREDICTION = "police killed the gunman.\nthe mayor spoke.", "the mayor spoke.\npolice kill the gunman."
 THEIRS = {"rouge_1": "rouge1", "rouge_2": "rouge2", "rouge_l": "rougeL", "rouge_lsum": "rougeLsum"}
@@ -23,7 +24,7 @@ def test_the_published_values(name: str) -> None:
 
 @pytest.mark.parametrize("stem", [False, True])
 @pytest.mark.parametrize("name", THEIRS)
-@settings(max_examples=80)
+@examples(80)
 @given(items=pairs)
 def test_it_is_that_of_rouge_score(name: str, stem: bool, items: list[tuple[str, list[str]]]) -> None:
     theirs = RougeScorer([THEIRS[name]], use_stemmer=stem)
