@@ -217,11 +217,23 @@ def by_launch(frame: pl.DataFrame) -> Iterator[pl.DataFrame]:
 
 def fold_steps(steps: pl.DataFrame) -> pl.DataFrame:
     """Ranks -> one row per (launch, step). See `RecordData.global_steps`."""
-    folded = [_fold_launch(launch) for launch in by_launch(steps)]
-    return pl.concat(folded) if folded else _fold_launch(steps)
+    folded = [_fold(launches) for launches in _bounded(by_launch(steps))]
+    return pl.concat(folded) if folded else _fold(steps)
 
 
-def _fold_launch(steps: pl.DataFrame) -> pl.DataFrame:
+def _bounded(launches: Iterator[pl.DataFrame]) -> Iterator[pl.DataFrame]:
+    """Small launches together, up to `PORTION` rows: a query costs milliseconds, however few rows it reads."""
+    held: list[pl.DataFrame] = []
+    for launch in launches:
+        if held and sum(frame.height for frame in held) + launch.height > PORTION:
+            yield pl.concat(held)
+            held = []
+        held.append(launch)
+    if held:
+        yield pl.concat(held)
+
+
+def _fold(steps: pl.DataFrame) -> pl.DataFrame:
     duration = pl.col("end_ns") - pl.col("begin_ns") - pl.col("checkpoint_ns").fill_null(0)
     phases = ("data", "forward", "backward", "optimizer")
     known = pl.sum_horizontal(*(pl.col(f"{phase}_ns").fill_null(0) for phase in phases))
