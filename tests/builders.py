@@ -15,6 +15,8 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import date
+from functools import cache
+from itertools import chain, islice, repeat, zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -132,10 +134,21 @@ def measured(
 
 def frame(table: str, rows: Sequence[tuple[Any, ...]]) -> pl.DataFrame:
     """Rows in the column order of `fireassay.record.tables` as a frame in exactly the record's types."""
+    return _frame(table, rows) if rows else _empty(table)
+
+
+@cache
+def _empty(table: str) -> pl.DataFrame:
+    return _frame(table, ())
+
+
+def _frame(table: str, rows: Sequence[tuple[Any, ...]]) -> pl.DataFrame:
     import pyarrow as pa
 
     schema = arrow_schema(table)
-    columns = [[row[i] if i < len(row) else None for row in rows] for i in range(len(schema))]
+    columns = [
+        *islice(chain(zip_longest(*rows), repeat((None,) * len(rows))), len(schema))
+    ]  # rows turned; a short one lacks its last columns
     arrays = [pa.array(column, type=field.type) for column, field in zip(columns, schema, strict=True)]
     made = pl.from_arrow(pa.Table.from_arrays(arrays, schema=schema))
     assert isinstance(made, pl.DataFrame)
