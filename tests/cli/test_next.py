@@ -206,7 +206,7 @@ def test_what_a_gate_advises_is_taken_by_its_verb(state: RowState, metric: str) 
 @pytest.mark.parametrize("fitness", ["fit", "noisy", "unfit", "unknown"])
 def test_what_an_examination_advises_is_taken_by_its_verb(fitness: str) -> None:
     """With every remedy that its checks have."""
-    remedies = [*SENTENCES, *re.findall(r"give it more time: assay [^\"]+", Path(verdict_fitness.__file__).read_text())]
+    remedies = [*SENTENCES, verdict_fitness.more_time(10, 60.0), verdict_fitness.CLIENT_TIME]
     assert len(remedies) > 2
     for again in ("assay doctor", "assay doctor client"):
         for remedy in remedies:

@@ -33,7 +33,16 @@ SHARES = dict.fromkeys(("foreign", "steal", "pressure_cpu", "pressure_io", "pres
 
 
 def checks(**changes: Any) -> dict[str, Check]:
-    given = {"found": GOOD, "trend": None, "memory": 0.0, "launches": 60, "clock": CLOCK, "context": CONTEXT, "shares": SHARES}
+    given = {
+        "found": GOOD,
+        "trend": None,
+        "memory": 0.0,
+        "launches": 60,
+        "clock": CLOCK,
+        "context": CONTEXT,
+        "shares": SHARES,
+        "seconds": 60.0,
+    }
     return {check.name: check for check in examine(**{**given, **changes})}
 
 
@@ -79,7 +88,16 @@ def test_false_alarms_count_only_where_chance_does_not_explain_them() -> None:
     assert checks(found=bad)["false alarms"].fitness == "noisy"
 
 
+@pytest.mark.parametrize(
+    ("launches", "seconds", "advice"),
+    [(10, 60.0, "assay doctor --seconds"), (2, 180.0, "end other programs"), (0, 300.0, "end other programs")],
+)
+def test_more_time_is_advised_only_where_it_would_do(launches: int, seconds: float, advice: str) -> None:
+    """A machine that made two launches in three minutes needs another remedy than three minutes."""
+    assert advice in checks(found=None, memory=None, launches=launches, seconds=seconds)["A/A test"].mend
+
+
 def test_a_machine_that_says_nothing_is_unknown_and_not_unfit() -> None:
-    found = examine(None, None, None, 0, {}, {}, {})
+    found = examine(None, None, None, 0, {}, {}, {}, 60.0)
     assert {check.fitness for check in found} == {"unknown"}
     assert whole(found) == "unknown"

@@ -57,7 +57,7 @@ def _launch_values(record: Path | None) -> tuple[list[float], list[float]]:
 def of_machine(seen: MachineExamination, begins: Sequence[float], values: Sequence[float]) -> Result:
     """The result of an examination of the machine."""
     comparison, trend, resembles = alike(values), drift(begins, values), memory(values)
-    checks = examine(comparison, trend, resembles, len(values), seen.clock, seen.context, seen.shares)
+    checks = examine(comparison, trend, resembles, len(values), seen.clock, seen.context, seen.shares, seen.seconds)
     aa = (
         {}
         if comparison is None

@@ -18,6 +18,7 @@ Cannot tell: encrypted connections, answers other than short words, and a machin
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal
@@ -71,9 +72,10 @@ def examine(
     clock: Mapping[str, Any],
     context: Mapping[str, Any],
     shares: Mapping[str, Any],
+    seconds: float,
 ) -> tuple[Check, ...]:
-    """All checks, the A/A test first."""
-    return (*_alike(found, launches), *_series(trend, memory, launches), *_clock(clock), *_shares(shares), *_settings(context))
+    """All checks, the A/A test first; `seconds`: what the examination took."""
+    return (*_alike(found, launches, seconds), *_series(trend, memory, launches), *_clock(clock), *_shares(shares), *_settings(context))
 
 
 def _against(value: float, name: str) -> Fitness:
@@ -90,13 +92,23 @@ def _check(name: str, fitness: Fitness, evidence: str, remedy: str) -> Check:
 QUIET = "end other programs, measure at a quieter time or on a dedicated machine, and make launches longer"
 
 
-def _alike(result: Alike | None, launches: int) -> Iterator[Check]:
+CLIENT_TIME: Final = "give it more time: assay doctor client --seconds 120"
+MAX_SECONDS: Final = 300  # that an examination may take
+
+
+def more_time(launches: int, seconds: float) -> str:
+    """The time in which enough launches fit at the pace that was seen; without one it is the machine that is too slow or too busy."""
+    needed = 10 * math.ceil(1.2 * seconds * MIN_LAUNCHES / max(1, launches) / 10)
+    return f"give it more time: assay doctor --seconds {max(60, needed)}" if needed <= MAX_SECONDS else QUIET
+
+
+def _alike(result: Alike | None, launches: int, seconds: float) -> Iterator[Check]:
     if result is None:
         yield Check(
             name="A/A test",
             fitness="unknown",
             evidence=f"{count(launches, 'launches')}; {MIN_LAUNCHES} or more are needed",
-            mend="give it more time: assay doctor --seconds 180",
+            mend=more_time(launches, seconds),
         )
         return
     floor, effect = result.noise_floor, result.minimum_detectable_effect
@@ -268,7 +280,7 @@ def _uncertainty(result: Mapping[str, Any]) -> Iterator[Check]:
     within, unsure = result.get("within"), result.get("unsure_ms")
     if within is None or not unsure:
         words = "the uncertainty of its times is unknown: no answer came in time, or its kernel does not stamp"
-        yield Check(name=name, fitness="unknown", evidence=words, mend="give it more time: assay doctor client --seconds 120")
+        yield Check(name=name, fitness="unknown", evidence=words, mend=CLIENT_TIME)
         return
     evidence = (
         f"a first token came within its own uncertainty in {percent(float(within), 3, way='down')} of "
@@ -290,9 +302,7 @@ def _errors(result: Mapping[str, Any]) -> Iterator[Check]:
 
 def _error(name: str, words: str, spread: Mapping[str, float], result: Mapping[str, Any]) -> Check:
     if not spread:
-        return Check(
-            name=name, fitness="unknown", evidence="no answer came in time", mend="give it more time: assay doctor client --seconds 120"
-        )
+        return Check(name=name, fitness="unknown", evidence="no answer came in time", mend=CLIENT_TIME)
     fitness = _worst(spread[key] / limit for key, limit in LIMITS_MS.items())
     evidence = f"a {words} is off by {number(spread['p50'], 2)} ms at the median, by at most {number(spread['p99'], 2)} ms in 99 of 100"
     foreign = result.get("foreign_cores")

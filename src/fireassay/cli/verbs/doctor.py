@@ -16,7 +16,6 @@ from fireassay.errors import RecordError, refuse
 from fireassay.printable import say
 
 SECONDS: Final = {"machine": 180.0, "client": 60.0}
-MAX_SECONDS: Final = 300.0
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -59,10 +58,12 @@ def _run(arguments: argparse.Namespace) -> int:
 def _examined(arguments: argparse.Namespace) -> tuple[dict[str, Any] | None, str]:
     """The result, if enough was measured; and why it ended early, empty if it did not."""
     seconds = SECONDS[arguments.subject] if arguments.seconds is None else arguments.seconds
-    if not 0.0 < seconds <= MAX_SECONDS:
-        raise refuse("--seconds", f"{seconds:g}", f"above 0 and at most {MAX_SECONDS:g}", "Write --seconds 180.", source="the flags")
     from fireassay.api import fitness
     from fireassay.cli.support.progress import display
+    from fireassay.verdict.fitness import MAX_SECONDS
+
+    if not 0.0 < seconds <= MAX_SECONDS:
+        raise refuse("--seconds", f"{seconds:g}", f"above 0 and at most {MAX_SECONDS}", "Write --seconds 180.", source="the flags")
 
     if arguments.subject == "client":
         return fitness.client_examined(

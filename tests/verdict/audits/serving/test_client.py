@@ -299,6 +299,20 @@ def test_the_limit_is_a_share_of_the_median_of_each_latency() -> None:
     )
 
 
+def test_the_remedy_names_other_programs_where_they_took_the_processors() -> None:
+    """Busy 10 of 20 processor seconds, 1 of them the launch's own: 45 % belong to others."""
+    record = stamps_made(unsure_s=0.0021)
+    for launch in record.t0:
+        for at, busy, idle, own in ((0.0, 0.0, 0.0, 0.0), (5.0, 10.0, 10.0, 1.0)):
+            record.reading(launch, "cpu", "busy", busy, at_s=at)
+            record.reading(launch, "cpu", "idle", idle, at_s=at)
+            record.reading(launch, "cpu", "steal", 0.0, at_s=at)
+            record.reading(launch, "launch", "cpu_time", own, at_s=at)
+    (finding,) = found("stamp_uncertainty", record.measured())
+    assert "other programs used 45 % of the processors" in finding.remedy
+    assert "fewer streams" not in finding.remedy
+
+
 @pytest.mark.slow
 def test_a_millisecond_is_allowed_however_short_the_latency_is() -> None:
     """Of a TTFT of 10 ms a fiftieth is 0.2 ms."""

@@ -9,6 +9,7 @@ import numpy as np
 import polars as pl
 
 from fireassay.estimates.format import count, given, percent, reading
+from fireassay.frames.noise import disturbances
 from fireassay.frames.record_data import RecordData
 from fireassay.metrics.metric import Results
 from fireassay.printable import one_line
@@ -301,6 +302,10 @@ STAMPS_REMEDY: Final = (
     "keep the client responsive: fewer streams, more client processes (--processes N) or a quieter machine{more}; "
     "`assay doctor client` measures the capacity of this machine's client"
 )
+# Where other programs took the processors, fewer streams would measure less and help nothing.
+BUSY_REMEDY: Final = (
+    "end the other programs, or measure when the machine is quiet: {why}; `assay doctor client` says what a quiet one can do"
+)
 NOT_COMPILED: Final = ", and the compiled client, which did not send these requests (it needs a C compiler at installation)"
 UNKNOWN_REMEDY: Final = 'set serving.client.transport = "auto", without a proxy or HTTP/2'
 NO_SOCKET: Final = ("process", "foreign")  # an in-process model, another tool's log
@@ -390,7 +395,10 @@ def _stamps_finding(name: str, title: str, affected: pl.DataFrame, known: pl.Dat
 
 
 def _stamps_remedy(measured: RecordData) -> str:
-    """Names the compiled client only where it could have sent these requests and did not."""
+    """Names other programs where they were seen, the compiled client only where it could have sent these requests and did not."""
+    busy = next((reasons["foreign_load"] for reasons in disturbances(measured).values() if "foreign_load" in reasons), "")
+    if busy:
+        return BUSY_REMEDY.format(why=busy)
     paths = set(measured.table("requests")["transport"].unique())
     could = bool(paths & {"kernel", "lean"}) and not any(
         url.startswith("https:") for target in targets_of(serving_of(measured)) for url in target.urls
