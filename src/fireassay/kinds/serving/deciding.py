@@ -1,21 +1,24 @@
 """How many requests decide a load whose objectives are undecided?
 
 Where no request missed, the exact interval of n requests reaches up to the required share once (1 - confidence) / 2 = share^n; else its
-length falls with the root of the requests, as far as the observed share stays as it is.
+length falls with the root of the requests, as far as the observed share stays as it is. It then lies beyond the required share in 80 % of
+loads (`POWER`, as for trainings) once the gap is (1 + z_power / z_confidence) of its length.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from statistics import NormalDist
 from typing import Final
 
-from fireassay.estimates.format import count
+from fireassay.estimates.format import count, given
 from fireassay.kinds.serving.brief import load_name
 from fireassay.metrics.serving.objectives import SLO_ATTAINMENT
 from fireassay.reports import answering
 from fireassay.reports.page import Next
 from fireassay.reports.view import Column, View
+from fireassay.stats.comparing.comparison import POWER
 from fireassay.stats.comparing.noninferiority import items_needed_without_flips
 
 MIN_LAUNCHES: Final = 5
@@ -53,7 +56,7 @@ def _reason(view: View, wanted: Mapping[Column, float | None]) -> str:
     shares = [view.estimate(SLO_ATTAINMENT.name, column.key) for column in wanted]
     what = f"{count(round(max(needed)), 'requests')}{' a load' * (len(wanted) > 1)} decide"
     missed = any(share and share.value < 1.0 for share in shares)
-    return f"about {what} at this share, on a quiet machine" if missed else f"{what} if again none misses"
+    return f"about {what} with {given(100 * POWER)} % at this share, on a quiet machine" if missed else f"{what} if again none misses"
 
 
 def _requests(view: View, column: Column) -> float | None:
@@ -66,7 +69,9 @@ def _requests(view: View, column: Column) -> float | None:
     half, gap = max(value.high - value.value, value.value - value.low), abs(value.value - least)
     if value.n_launches < MIN_LAUNCHES or not math.isfinite(half):
         return None
-    return value.n_trials * (half / gap) ** 2 if gap else math.inf
+    z = NormalDist().inv_cdf
+    sure = 1.0 + z(POWER) / z(1.0 - (1.0 - value.confidence) / 2.0)
+    return value.n_trials * (sure * half / gap) ** 2 if gap else math.inf
 
 
 def _too_many(view: View, column: Column, needed: float | None) -> bool:
