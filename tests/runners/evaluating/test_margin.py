@@ -24,6 +24,14 @@ def test_a_margin_as_wide_as_the_scale_is_refused(metric: TextMetric, wide: floa
     likelihood.check_margin(experiment(quality={"metric": metric.name, "margin": wide * 0.99}), metric)
 
 
+def test_a_margin_in_the_unit_of_another_scale_is_refused() -> None:
+    """Two per cent of BLEU, whose scale has 100 points: 0.02 was read, 2 was meant. Of a score from 0 to 1 it stays."""
+    with pytest.raises(SpecError, match=r"found 0.02; allowed: 0.1 or more: .* goes from 0 to 100. .* A loss of two points is 2"):
+        likelihood.check_margin(experiment(quality={"metric": "bleu", "margin": 0.02}), METRICS["bleu"])
+    likelihood.check_margin(experiment(quality={"metric": "bleu", "margin": 0.1}), METRICS["bleu"])
+    likelihood.check_margin(experiment(quality={"metric": "f1", "margin": 0.0005}), METRICS["f1"])
+
+
 def test_a_score_without_bounds_and_an_experiment_without_a_margin_are_not_held_to_it() -> None:
     likelihood.check_margin(experiment(quality={"metric": "perplexity", "margin": 1e6}), METRICS["perplexity"])
     likelihood.check_margin(experiment(), METRICS["exact_match"])

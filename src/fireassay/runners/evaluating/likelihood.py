@@ -23,6 +23,7 @@ from __future__ import annotations
 
 import http.client
 import json
+import math
 import os
 import urllib.error
 import urllib.request
@@ -265,14 +266,26 @@ def _reply(status: int, body: bytes) -> Reply:
 # ---- before an item is asked -----------------------------------------------------------------------------------------
 
 
+MIN_MARGIN: Final = 0.001  # of a scale wider than 1: "2%" of BLEU is 0.02 of 100 points, and 2 was meant
+
+
 def check_margin(experiment: Experiment, metric: TextMetric) -> None:
-    """Check the margin against the score that decides. Raises SpecError: the margin is as wide as the score's whole scale."""
+    """Check the margin against the score that decides. Raises SpecError: it is as wide as the whole scale, or meant for a scale from 0 to 1."""
     lowest, highest = metric.scale
-    if experiment.quality is None or experiment.quality.margin < highest - lowest:
+    width = highest - lowest
+    least = width * MIN_MARGIN if 1.0 < width < math.inf else 0.0
+    if experiment.quality is None or least <= experiment.quality.margin < width:
         return
-    allowed = f"less than {highest - lowest:g}: {metric.title} goes from {lowest:g} to {highest:g}"
-    fix = f"Quality would be held whatever is answered. A loss of two points is {(highest - lowest) / 50:g}."
-    raise refuse("quality.margin", f"{experiment.quality.margin:g}", allowed, fix, source="the evaluation")
+    narrow = experiment.quality.margin < least
+    allowed = f"{f'{least:g} or more' if narrow else f'less than {width:g}'}: {metric.title} goes from {lowest:g} to {highest:g}"
+    result = "No answers could show that it is held" if narrow else "Quality would be held whatever is answered"
+    raise refuse(
+        "quality.margin",
+        f"{experiment.quality.margin:g}",
+        allowed,
+        f"{result}. A loss of two points is {width / 50:g}.",
+        source="the evaluation",
+    )
 
 
 MAX_STOPS: Final = 4
