@@ -236,6 +236,7 @@ class Answer:
     lines: tuple[Line, ...] = ()
     next: tuple[Next, ...] = ()
     record: str = ""  # which record, how many launches, what was not asked for
+    source: str = "record"  # what that is: a record, or a table
     about: str = ""  # the subject in one line, for a page: "Training, strong scaling, ... "
 
 

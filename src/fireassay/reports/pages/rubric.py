@@ -80,6 +80,7 @@ def _answer(result: Rubric) -> Answer:
         tiles=tuple(_tiles(result)),
         lines=(*asked, *picks, *laws, *_doubts(result)),
         record=f"{result.source}; --full shows every column, law and pick",
+        source="table",
     )
 
 

@@ -75,7 +75,7 @@ def _answer(page: Page, answer: Answer) -> tuple[str, Table]:
     rows += [("Evidence", None, answer.evidence)] if answer.evidence else []
     rows += [(line.label.capitalize(), line.mark, line.text) for line in answer.lines]
     rows += [("Next", None, ": ".join(part for part in (step.reason.rstrip(".:"), step.command) if part)) for step in answer.next]
-    rows += [("Record", None, answer.record)] if answer.record else []
+    rows += [(answer.source.capitalize(), None, answer.record)] if answer.record else []
     return "Answer", Table(name="answer", heads=heads("What", "Status", "Sentence"), rows=tuple(rows))
 
 

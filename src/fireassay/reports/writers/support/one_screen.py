@@ -123,7 +123,7 @@ def _foot(answer: Answer, style: Style) -> Iterator[str]:
     for step in answer.next:
         yield from _next(step, style)
     if answer.record:
-        yield from (style.paint(text, "dim") for text in _labelled("record", clean(answer.record, style), style))
+        yield from (style.paint(text, "dim") for text in _labelled(answer.source, clean(answer.record, style), style))
 
 
 def _line(line: Line, style: Style) -> Iterator[str]:
