@@ -24,7 +24,7 @@ MAX_NAMED = 8  # launches named in a finding
 
 def by_configuration(measured: RecordData, frame: pl.DataFrame) -> Iterator[tuple[str, pl.DataFrame]]:
     """The rows of each configuration that has any, in report order."""
-    for name in measured.configurations:
+    for name in measured.configurations if frame.height else ():
         group = frame.filter(pl.col("configuration") == name)
         if group.height:
             yield name, group

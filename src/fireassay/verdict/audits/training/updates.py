@@ -121,12 +121,15 @@ def _names(measured: RecordData, launch: int) -> list[str]:
 
 
 def _left_out(measured: RecordData, name: str, launch: int) -> Finding | None:
-    names, outside = _names(measured, launch), set(_outside(measured, launch))
+    outside = set(_outside(measured, launch))
+    if not outside:
+        return None
+    names = _names(measured, launch)
     rows = measured.table("fingerprints").filter(
         (pl.col("launch") == launch) & (pl.col("rank") == 0) & (pl.col("what") == "parameter_hashes")
     )
     texts = rows.sort("step")["text"].to_list()
-    if not outside or len(texts) < MIN_CHECKS or any(len(text) != DIGITS * len(names) for text in texts):
+    if len(texts) < MIN_CHECKS or any(len(text) != DIGITS * len(names) for text in texts):
         return None
     gradients = measured.table("gradients").filter((pl.col("launch") == launch) & (pl.col("rank") == 0) & (pl.col("norm") > 0.0))
     at = {parameter: index * DIGITS for index, parameter in enumerate(names)}
