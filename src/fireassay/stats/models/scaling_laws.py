@@ -16,8 +16,9 @@ Cannot tell: the cause, or effects that set in beyond the data (`scaling_predict
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
 from itertools import combinations
 from typing import Final, Literal
 
@@ -77,13 +78,30 @@ class Points:
 
 @dataclass(frozen=True, kw_only=True)
 class Parameter:
-    """A fitted parameter; `standard_error` is None if the value lies on its bound."""
+    """A fitted parameter; `standard_error` is None if the value lies on its bound.
+
+    The interval is computed when it is read: a profile takes a hundred fits, and few fits are asked for theirs.
+    """
 
     name: str
     value: float
     standard_error: float | None
-    low: float
-    high: float
+    ends: Callable[[], tuple[float, float]] = field(repr=False, compare=False)
+
+    @cached_property
+    def interval(self) -> tuple[float, float]:
+        """The lowest and the highest value of the interval."""
+        return self.ends()
+
+    @property
+    def low(self) -> float:
+        """The lowest value of the interval."""
+        return self.interval[0]
+
+    @property
+    def high(self) -> float:
+        """The highest value of the interval."""
+        return self.interval[1]
 
     @property
     def on_bound(self) -> bool:
@@ -182,15 +200,16 @@ def fit(law: Law, data: Points, confidence: float = 0.95) -> Fit:
     covariance[np.ix_(free, free)] = _inverse_square(jacobian) * variance
     t = t_quantile((1.0 + confidence) / 2.0, df)
     limit = rss + variance * t**2 + NO_RESIDUAL
-    parameters = []
-    for i, name in enumerate(names):
-        if i in free:
-            error = math.sqrt(float(covariance[i, i]))
-            low, high = max(values[i] - t * error, 0.0), values[i] + t * error
-            parameters.append(Parameter(name=name, value=values[i], standard_error=error, low=low, high=high if i == 0 else min(high, 1.0)))
-        else:
-            low, high = _profile(law, data, i, values[i], limit)
-            parameters.append(Parameter(name=name, value=values[i], standard_error=None, low=low, high=high))
+    errors = {i: math.sqrt(float(covariance[i, i])) for i in free}
+    parameters = (
+        Parameter(
+            name=name,
+            value=values[i],
+            standard_error=errors.get(i),
+            ends=partial(_student, i, values[i], t * errors[i]) if i in errors else partial(_profile, law, data, i, values[i], limit),
+        )
+        for i, name in enumerate(names)
+    )
     return Fit(
         law=law,
         parameters=tuple(parameters),
@@ -203,6 +222,11 @@ def fit(law: Law, data: Points, confidence: float = 0.95) -> Fit:
         errors=data.errors,
         confidence=confidence,
     )
+
+
+def _student(index: int, value: float, margin: float) -> tuple[float, float]:
+    """A t interval, cut to the parameter's range: gamma, the first, has no upper bound."""
+    return max(value - margin, 0.0), value + margin if index == 0 else min(value + margin, 1.0)
 
 
 def choose(data: Points, laws: Sequence[Law] = STRONG, confidence: float = 0.95) -> Choice | Refused:
@@ -378,7 +402,7 @@ def _profile(law: Law, data: Points, index: int, value: float, limit: float) -> 
         return _best_rss(law, data, {index: other}) - limit
 
     far = 1.0 - value
-    if excess(far) <= 0.0:
+    if excess(far) <= 0.0 or excess(value) > 0.0:  # nothing is excluded, or no search converges
         return 0.0, 1.0
     end = root(excess, value, far, tolerance=PROFILE)
     return min(value, end), max(value, end)
