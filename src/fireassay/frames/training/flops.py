@@ -159,9 +159,10 @@ def of_steps(measured: RecordData, *, with_recomputed: bool = False) -> dict[int
         return {}
     if measured.experiment.flops.convention != "counter":
         return _by_formula(measured)
+    counted = reports(measured)
     workers = dict(measured.timed.select("launch", "workers").iter_rows())
-    items = measured.once("items of steady steps", _items)
-    return {launch: _sum(ranks, workers[launch], items, again=with_recomputed) for launch, ranks in reports(measured).items()}
+    items = measured.once("items of steady steps", _items) if counted else {}
+    return {launch: _sum(ranks, workers[launch], items, again=with_recomputed) for launch, ranks in counted.items()}
 
 
 def _sum(ranks: tuple[Report, ...], workers: int, items: Mapping[tuple[int, int], float], *, again: bool) -> Amount:

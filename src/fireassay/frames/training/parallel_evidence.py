@@ -24,12 +24,27 @@ from fireassay.frames.record_tables import RecordTables, effective_steps, once_p
 from fireassay.frames.training.communication.watched_steps import all_watched
 from fireassay.frames.training.correctness.contents import likeness
 
+HASHES: Final = {
+    "launch": pl.Int32,
+    "step": pl.Int64,
+    "incarnation": pl.Int32,
+    "ranks": pl.UInt32,
+    "agree": pl.Boolean,
+    "different": pl.UInt32,
+    "text": pl.String,
+    "configuration": pl.String,
+    "workers": pl.Int32,
+}
+
 
 @once_per_record
 def hashes(measured: RecordTables, *, role: str = "timed", what: str = "parameter_hash") -> pl.DataFrame:
     """(launch, configuration, workers, step, incarnation, ranks, agree, different, text) of every hashed step reported by all
     ranks: whether their hashes are equal, the number of different ones, and the first rank's."""
-    rows = _comparable(measured, effective_steps(measured.table("fingerprints").filter(pl.col("what") == what)), what)
+    reported = measured.table("fingerprints").filter(pl.col("what") == what)
+    if not reported.height:
+        return pl.DataFrame(schema=HASHES)
+    rows = _comparable(measured, effective_steps(reported), what)
     launches = measured.table("launches").filter((pl.col("role") == role) & (pl.col("status") == "ok"))
     # A rank with several models has several hashes per step: their set is compared.
     of_rank = rows.lazy().group_by("launch", "step", "rank").agg(pl.col("incarnation").max(), pl.col("text").unique().sort())

@@ -80,13 +80,16 @@ def examine_order_of_times(measured: RecordData, _: Results) -> tuple[Finding, .
 
 
 def _negative(measured: RecordData, table: str, column: str) -> tuple[Finding, ...]:
-    bad = measured.table(table).filter(pl.col(column) < 0)
+    rows = measured.table(table)
+    bad = rows.filter(pl.col(column) < 0) if rows.height else rows
     return impossible(f"{column}_negative", table, bad, f"{column} is {{{column}}}, less than 0")
 
 
 def _phases(measured: RecordData) -> tuple[Finding, ...]:
     """Phases timed by the step's own clock; device events use another."""
     steps = measured.table("steps").filter(pl.col("method") == "monotonic")
+    if not steps.height:
+        return ()
     summed = steps.with_columns(
         _length=pl.col("end_ns") - pl.col("begin_ns"),
         _sum=pl.sum_horizontal(*(pl.col(name).fill_null(0) for name in ORDER_OF_TIMES_PHASES)),
@@ -144,6 +147,8 @@ def _outside(measured: RecordData) -> tuple[Finding, ...]:
 def _first_step(measured: RecordData) -> tuple[Finding, ...]:
     """A worker's first-step event agrees with the step's own row."""
     first_steps = measured.table("events").filter((pl.col("kind") == "first_step") & pl.col("step").is_not_null())
+    if not first_steps.height:
+        return ()
     first_steps = first_steps.select(*WORKER, "step", _ns="ns", _reported="duration_ns")
     both = measured.table("steps").join(first_steps, on=[*WORKER, "step"]).with_columns(_length=pl.col("end_ns") - pl.col("begin_ns"))
     bad = both.filter((pl.col("_ns") != pl.col("begin_ns")) | (pl.col("_reported") != pl.col("_length")))
@@ -157,10 +162,12 @@ def _first_step(measured: RecordData) -> tuple[Finding, ...]:
 
 def _too_early(measured: RecordData) -> tuple[Finding, ...]:
     """A collective that ended on one rank before another entered it."""
-    near = beside_the_coordinator(measured)
     calls = measured.table("collectives").filter(
         pl.col("op").is_in(WAIT_FOR_ALL) & (pl.col("method") == "host") & pl.col("end_ns").is_not_null() & (pl.col("size") > 1)
     )
+    if not calls.height:
+        return ()
+    near = beside_the_coordinator(measured)
     keys = ["launch", "incarnation", "group", "call", "op", "bytes"]
     last = (
         calls.join(near, on=WORKER, how="semi")

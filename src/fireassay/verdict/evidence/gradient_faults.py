@@ -334,11 +334,14 @@ TESTS: Final[tuple[tuple[Callable[[Evidence, str], Diagnosis | None], Claim], ..
     (later_gradient, "gradients"),
     (rounding, "gradients"),
 )
+EVIDENCE: Final = ("fingerprints", "gradients", "samples")  # the tables that tell of faults: without rows no test finds one
 
 
 @once_per_record
 def diagnose(measured: RecordData) -> Mapping[str, Diagnosis | None]:
     """configuration -> its first fault, or None."""
+    if not any(measured.table(name).height for name in EVIDENCE):
+        return dict.fromkeys(measured.configurations)
     evidence = collect(measured)
     return {name: next(_faults(evidence, name), None) for name in measured.configurations}
 

@@ -52,15 +52,16 @@ def row_name(table: str, row: Mapping[str, Any]) -> str:
 
 def backwards(rule: str, table: str, frame: pl.DataFrame, earlier: str, later: str, slack_ns: int = 0) -> tuple[Finding, ...]:
     """Rows whose later time precedes their earlier one."""
-    return impossible(
-        rule, table, frame.filter(pl.col(later) < pl.col(earlier) - slack_ns), f"{later} {{{later}}} is before {earlier} {{{earlier}}}"
-    )
+    bad = frame.filter(pl.col(later) < pl.col(earlier) - slack_ns) if frame.height else frame
+    return impossible(rule, table, bad, f"{later} {{{later}}} is before {earlier} {{{earlier}}}")
 
 
 def overlapping(
     rule: str, table: str, ordered: pl.DataFrame, within: list[str], begin: str, end: str, slack_ns: int = 0
 ) -> tuple[Finding, ...]:
     """Rows that begin before the previous row of their series ends; `ordered` is sorted by series and begin."""
+    if ordered.height < 2:
+        return ()
     bad = ordered.with_columns(_before=earlier(end, within)).filter(pl.col(begin) < pl.col("_before") - slack_ns)
     return impossible(rule, table, bad, f"{begin} {{{begin}}} is before {{_before}}, {end} of the row before it")
 
@@ -74,6 +75,8 @@ def in_launch(
     rule: str, table: str, frame: pl.DataFrame, launches: pl.DataFrame, begin: str, end: str, slack_ns: int = 0
 ) -> tuple[Finding, ...]:
     """Rows outside their launch; `launches` has launch, begin_ns and end_ns."""
+    if not frame.height:
+        return ()
     spans = launches.select("launch", _from=pl.col("begin_ns"), _to=pl.col("end_ns"))
     inside = frame.join(spans, on="launch")
     early = inside.filter(pl.col(begin) < pl.col("_from") - slack_ns)

@@ -227,12 +227,24 @@ def _epoch(row: dict[str, object], size: int, *, cut_short: bool, left_out: int)
 
 
 ROUNDING = 1e-15  # of all items / workers, which need not be a whole number
+WEIGHTS: Final = {
+    "launch": pl.Int32,
+    "rank": pl.Int32,
+    "step": pl.Int64,
+    "denominator": pl.Float64,
+    "total": pl.Float64,
+    "configuration": pl.String,
+    "workers": pl.Int32,
+    "off": pl.Float64,
+}
 
 
 @once_per_record
 def weights(measured: RecordData) -> pl.DataFrame:
     """(launch, configuration, workers, step, rank, total, denominator, off) of the reported denominators."""
     reported = measured.table("fingerprints").filter(pl.col("what") == "denominator")
+    if not reported.height:
+        return pl.DataFrame(schema=WEIGHTS)
     rows = effective_steps(reported).select("launch", "rank", "step", pl.col("value").alias("denominator"))
     totals = shares(measured, rows.select("launch").unique()).group_by("launch", "step").agg(pl.col("items").sum().alias("total"))
     joined = rows.join(totals, on=["launch", "step"]).join(measured.timed.select("launch", "configuration", "workers"), on="launch")
