@@ -20,6 +20,11 @@ def examples(most: int) -> settings:
     return settings(max_examples=min(most, settings().max_examples))
 
 
+def drawn(few: int, every: int) -> int:
+    """How many examples of a costly property are drawn: so few in `make test`, all of them in `make test-all` and by any other call."""
+    return few if settings.default.max_examples == settings.get_profile("few").max_examples else every
+
+
 def _deep(case: Any, rows: bool) -> Any:
     """A case, which may be a parameter with an id of its own, as a deep one."""
     if isinstance(case, ParameterSet):

@@ -13,7 +13,7 @@ from typing import Any
 from fireassay import catalog
 from fireassay.frames.record_data import RecordData
 from fireassay.metrics.results import LazyResults
-from fireassay.verdict.judge import Judgement, check, conclude, examine, judge
+from fireassay.verdict.judge import Judgement, check, conclude, examine
 from fireassay.verdict.judging import Evidence, Judging, Layers
 from fireassay.verdict.types import Finding, GateResult, Verdict
 from tests.handmade import Handmade
@@ -33,8 +33,13 @@ class Asked:
 
     @cached_property
     def whole(self) -> Judgement:
-        """What `judge` says, computed once per record in any case."""
-        return judge(self.measured)
+        """What `judge` says."""
+        return Judgement(results=self.results, verdict=self.verdict.concluded, metrics=self.metrics)
+
+    @cached_property
+    def lazy(self) -> Judgement:
+        """The same, whose verdict is drawn when it is read."""
+        return Judgement(results=self.results, verdict=self.verdict, metrics=self.metrics)  # type: ignore[arg-type]
 
 
 class AskedVerdict:
@@ -81,5 +86,15 @@ def ask(made: Handmade, measured: RecordData) -> Asked:
 
 
 def judge_once(made: Handmade, measured: RecordData) -> Judgement:
-    """The same as a whole."""
-    return ask(made, measured).whole
+    """The same as a judgement, for a side of a comparison: that reads a status at most, and a history not even that."""
+    return ask(made, measured).lazy
+
+
+def verdict_of(judgement: Judgement) -> Verdict:
+    """The whole verdict of a judgement, to be replaced in part."""
+    return judgement.verdict.concluded if isinstance(judgement.verdict, AskedVerdict) else judgement.verdict
+
+
+def concluded(measured: RecordData) -> Judgement:
+    """What `judge` says: it computes every metric first, this what is read; `test_judge` holds both to be equal."""
+    return Asked(measured).whole

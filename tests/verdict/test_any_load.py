@@ -15,6 +15,7 @@ from fireassay.verdict.judge import judge
 from fireassay.verdict.pitfalls import of_record
 from fireassay.verdict.types import DIMENSIONS
 from tests.serving_made import ServingMade
+from tests.tiers import drawn
 
 pytestmark = pytest.mark.slow
 
@@ -82,7 +83,7 @@ def request(draw: st.DrawFn, made: ServingMade, launch: int, place: int, closed:
     )
 
 
-@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@settings(max_examples=drawn(6, 12), deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 @given(records(), st.sampled_from(["complete", "interrupted"]), st.booleans())
 def test_any_load_is_judged(made: ServingMade, state: str, sealed: bool) -> None:
     measured = made.measured(state=state, sealed=sealed)

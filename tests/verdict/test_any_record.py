@@ -16,6 +16,7 @@ from fireassay.verdict.pitfalls import of_record
 from fireassay.verdict.types import DIMENSIONS
 from tests.handmade import Handmade
 from tests.reports.written import content
+from tests.tiers import drawn
 from tests.verdict.making import MARGIN
 
 pytestmark = pytest.mark.slow
@@ -117,7 +118,7 @@ def launch_rows(draw: st.DrawFn, made: Handmade, number: int, workers: int) -> N
             made.reading(number, *counter.split("/"), draw(SECONDS), at_s=at_s)
 
 
-@settings(max_examples=16, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@settings(max_examples=drawn(6, 16), suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 @given(records(), st.sampled_from(["complete", "failed", "interrupted", "running"]), st.booleans())
 def test_any_record_is_judged_and_shown(made: Handmade, state: str, sealed: bool) -> None:
     measured = made.measured(state=state, sealed=sealed)

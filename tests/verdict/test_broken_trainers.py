@@ -7,6 +7,7 @@ assay; the broken ones are in tests/examples/test_broken.py.
 from __future__ import annotations
 
 import random
+from functools import cache
 from pathlib import Path
 
 import polars as pl
@@ -21,6 +22,7 @@ from tests.builders import replayed
 from tests.launchers.helpers import recorded
 from tests.records.make import HERE, REPOSITORY, TRAINERS, experiment
 from tests.tiers import some
+from tests.verdict.judging import concluded
 from tests.verdict.making import gate, wrong
 
 # What must be found in workers=2, and nothing else of severity fail or invalid.
@@ -33,8 +35,9 @@ FAULTS = {
 }
 
 
+@cache
 def stored(name: str) -> Judgement:
-    return judge(from_record(open_record(HERE / name)))
+    return concluded(from_record(open_record(HERE / name)))
 
 
 def check(name: str, judgement: Judgement) -> None:
@@ -93,7 +96,7 @@ def test_the_good_trainer_gets_no_finding_in_a_replay(again: RecordData) -> None
 @pytest.mark.parametrize("seed", some(range(20), 2))
 def test_the_good_trainer_gets_no_finding_in_20_orders(seed: int, again: RecordData) -> None:
     """Launches have other numbers and blocks each time, and ranks other numbers."""
-    judgement = judge(relabelled(again, random.Random(seed)))
+    judgement = concluded(relabelled(again, random.Random(seed)))
     assert wrong(judgement) == []
     assert gate(judgement, "quality", 2).status == "PASS"
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from fireassay.verdict.judge import judge
 from tests.verdict.forging import GOOD, forged, implausible, put, read, row, rules
+from tests.verdict.judging import concluded
 
 pytestmark = pytest.mark.slow
 
@@ -28,7 +28,7 @@ def test_a_training_that_is_wrong_was_measured_all_the_same(name: str) -> None:
 def test_a_forged_training_is_invalid_and_its_sentence_says_why(tmp_path: Path) -> None:
     path = forged(GOOD, tmp_path / "forged", steps=put("end_ns", pl.col("begin_ns") - 1, launch=0, rank=1, step=3))
     begin = read(GOOD).table("steps").filter(row(launch=0, rank=1, step=3))["begin_ns"][0]
-    verdict = judge(read(path)).verdict
+    verdict = concluded(read(path)).verdict
     assert verdict.status == "INVALID"
     (finding,) = [one for one in verdict.findings if one.rule == "steps_run_backwards"]
     assert finding.evidence == (

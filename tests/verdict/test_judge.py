@@ -21,6 +21,7 @@ from fireassay.spec.experiment import Verdict as Requested
 from fireassay.verdict.judge import Judgement, check, examine, examined, judge
 from tests.handmade import Handmade
 from tests.struck import struck
+from tests.tiers import drawn
 from tests.verdict.making import change, estimate, gate, good, judged, pick, rules, wrong
 
 pytestmark = pytest.mark.slow
@@ -168,6 +169,12 @@ def test_one_audit_finds_what_the_verdict_lists() -> None:
     )
 
 
+def test_a_judgement_of_which_only_the_verdict_is_read_is_the_same() -> None:
+    """What most tests look at (`tests/verdict/judging.py`) is what `judge` says."""
+    made = seed_mismatch(good(prices=1.0))
+    assert same(judged(made).whole, judge(made.measured()))
+
+
 def test_an_audit_runs_once_per_record() -> None:
     measured, runs = good().measured(), []
     audit = replace(catalog.load("verdict.audits", "samples"), examine=lambda *_: runs.append(1) or ())
@@ -256,7 +263,7 @@ def test_a_stricter_gate_never_recommends_more(efficiencies: list[float], one: f
     assert names.index(picks[0]) >= names.index(picks[1])
 
 
-@settings(max_examples=6, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=drawn(3, 6), suppress_health_check=[HealthCheck.too_slow])
 @given(st.integers(0, 40), st.integers(0, 40), st.floats(0.5, 20.0))
 def test_what_is_not_held_is_never_picked_whatever_its_speedup(two: int, four: int, speed: float) -> None:
     made = good(levels=(1, 2, 4), right={2: two, 4: four}, efficiency={2: speed, 4: speed}, prices=0.5)

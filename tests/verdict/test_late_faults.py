@@ -10,6 +10,7 @@ import math
 import random
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import cache
 
 import pytest
 
@@ -132,12 +133,18 @@ SILENT = {
 }
 
 
+@cache
 def recorded(trainer: Trainer, workers: int, *, base: Trainer | None = None) -> RecordData:
-    """One worker, right, and so many, as the trainer does it."""
+    """One worker, right, and so many, as the trainer does it; the same record for the same training."""
     made = Ranks(levels=(1, workers))
     made.launch(base or trainer, workers=1)
     made.launch(trainer, workers=workers)
     return made.measured()
+
+
+def right_beside(trainer: Trainer) -> Trainer:
+    """The one worker of a record: its losses and its gradients are right."""
+    return replace(trainer, scale=RIGHT.scale, clip_locally=None, loss=RIGHT.loss)
 
 
 def found(measured: RecordData) -> list[Finding]:
@@ -150,7 +157,7 @@ def found(measured: RecordData) -> list[Finding]:
 @pytest.mark.parametrize("fault", PARTED)
 def test_what_parted_the_replicas_is_named(fault: str, workers: int) -> None:
     trainer, name = PARTED[fault]
-    measured = recorded(trainer, workers)
+    measured = recorded(trainer, workers, base=right_beside(trainer))
     (finding,) = found(measured)
     assert (finding.rule, finding.severity, finding.configuration) == (name, "fail", f"workers={workers}"), finding
     assert ("DDP" in finding.remedy) == (name == "gradients_not_synchronised")
@@ -163,16 +170,14 @@ def test_what_parted_the_replicas_is_named(fault: str, workers: int) -> None:
 @pytest.mark.parametrize("fault", SILENT)
 def test_what_passed_in_silence_is_named(fault: str, workers: int) -> None:
     trainer, name, severity = SILENT[fault]
-    right = replace(trainer, scale=RIGHT.scale, clip_locally=None, clip=trainer.clip, loss=RIGHT.loss)
-    measured = recorded(trainer, workers, base=right)
+    measured = recorded(trainer, workers, base=right_beside(trainer))
     (finding,) = found(measured)
     assert (finding.rule, finding.severity, finding.configuration) == (name, severity, f"workers={workers}"), finding
 
 
 def evidence(fault: str, workers: int) -> str:
     trainer = (PARTED | {name: (one, rule) for name, (one, rule, _) in SILENT.items()})[fault][0]
-    right = replace(trainer, scale=RIGHT.scale, clip_locally=None, loss=RIGHT.loss)
-    return found(recorded(trainer, workers, base=right))[0].evidence
+    return found(recorded(trainer, workers, base=right_beside(trainer)))[0].evidence
 
 
 def test_the_evidence_says_which_rank_which_step_and_which_values() -> None:
@@ -262,7 +267,7 @@ def test_rounding_that_has_grown_is_no_factor(
     monkeypatch: pytest.MonkeyPatch, scale: float, unclipped: float, spread: float, turn: float, name: str | None
 ) -> None:
     """Two sound trainings part by rounding: their gradients turn, and grow or shrink about as much as they turn."""
-    measured = recorded(RIGHT, 4)
+    measured = replace(recorded(RIGHT, 4))  # a copy: a record keeps what was found in it
     later = next(one for one in compared_later(measured) if one.later.workers == 4 and one.later.step > 4)
     made = replace(later, scale=scale, unclipped=unclipped, spread=spread, turn=turn)
     monkeypatch.setattr(gradient_faults, "compared_later", lambda _: (made,))

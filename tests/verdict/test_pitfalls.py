@@ -9,14 +9,13 @@ from fireassay.frames.record_data import from_record
 from fireassay.kinds.training import KIND as TRAINING
 from fireassay.record.reader import open_record
 from fireassay.spec.experiment import Scaling
-from fireassay.verdict.judge import judge
 from fireassay.verdict.pitfalls import OF_TIMINGS, Pitfall, of_record
 from tests.handmade import Handmade
 from tests.metrics.trials_made import timing
 from tests.records.make import HERE, TRAINERS
 from tests.tiers import some
 from tests.verdict.making import good
-from tests.verdict.test_broken_trainers import FAULTS
+from tests.verdict.test_broken_trainers import FAULTS, stored
 
 pytestmark = pytest.mark.slow
 
@@ -61,7 +60,7 @@ def test_what_could_not_be_examined_has_its_reason_and_the_others_have_none() ->
 @pytest.mark.parametrize("name", some(sorted(TRAINERS), 2))
 def test_the_stored_records_collect_no_further_alarms(name: str) -> None:
     """Three launches of 15 steps on a busy machine: few launches and foreign load are true; the fault is named; nothing else."""
-    judgement = judge(from_record(open_record(HERE / name)))
+    judgement = stored(name)
     expected = {*FAULTS.get(name, []), "few_launches", "quality_degraded"}
     warned = {f.rule for f in judgement.verdict.findings if f.severity != "note"}
     machine = {

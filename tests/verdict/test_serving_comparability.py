@@ -17,10 +17,10 @@ from fireassay.verdict.comparison.compare import compare
 from fireassay.verdict.comparison.types import Side
 from fireassay.verdict.conditions.catalogue import CONDITIONS
 from fireassay.verdict.conditions.facts import OURS
-from fireassay.verdict.judge import judge
 from tests.serving_made import simulated
 from tests.tiers import some
 from tests.verdict.comparing import BEFORE, relabelled, with_manifest, with_tables
+from tests.verdict.judging import concluded
 
 pytestmark = pytest.mark.slow
 
@@ -35,7 +35,7 @@ def base() -> Side:
     made = simulated(rate=(4.0, 8.0), blocks=3, seconds=5.0, seed=1)
     made.manifest["environment"] = {"before": {**copy.deepcopy(dict(BEFORE)), "engines": ENGINES, "files": FILES}, "after": {}}
     measured = made.measured()
-    return Side(label="A", measured=measured, judgement=judge(measured))
+    return Side(label="A", measured=measured, judgement=concluded(measured))
 
 
 def asked(path: str, value: Any) -> Mutate:

@@ -10,8 +10,8 @@ import pytest
 from fireassay.frames.record_data import RecordData
 from fireassay.verdict.artifact import artifact
 from fireassay.verdict.hoefler_belli import Rule, checklist
-from fireassay.verdict.judge import judge
 from tests.serving_made import ServingMade, simulated
+from tests.verdict.judging import concluded
 
 pytestmark = pytest.mark.slow
 
@@ -24,7 +24,7 @@ def load() -> RecordData:
 
 
 def rules(measured: RecordData) -> dict[int, Rule]:
-    return {rule.number: rule for rule in checklist(measured, judge(measured))}
+    return {rule.number: rule for rule in checklist(measured, concluded(measured))}
 
 
 def test_all_twelve_are_answered_and_what_is_not_kept_says_what_to_do(load: RecordData) -> None:

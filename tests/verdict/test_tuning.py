@@ -22,11 +22,12 @@ from fireassay.spec.load import from_mapping
 from fireassay.spec.sections.tune import Choice, Tune, choices
 from fireassay.units import PER_SECOND
 from fireassay.verdict.comparison.types import Change, Comparison, Side
-from fireassay.verdict.judge import Judgement, judge
+from fireassay.verdict.judge import Judgement
 from fireassay.verdict.tuning import Made, Round, Standing, Tuned, finalists, gain_of, other_work, survivors, tuned, verdict
 from tests.builders import estimate
 from tests.handmade import Handmade
 from tests.tiers import some
+from tests.verdict.judging import concluded
 
 pytestmark = pytest.mark.slow
 
@@ -55,7 +56,9 @@ class Machine:
 
     def side(self, number: int, one: Choice, luck: list[float]) -> Side:
         wrong, less, dead = (one.label in self.lacks.get(name, set()) for name in ("wrong", "less", "dead"))
-        measured, judged = _base(0 if dead else len(luck), wrong, less, number)
+        judged_once, judged = _base(0 if dead else len(luck), wrong, less)
+        session = {"session": {"id": "one", "arm": number}}
+        measured = replace(judged_once, manifest={**judged_once.manifest, **session})
         speeds = [self.truth(one) * exp(own + self.random.gauss(0.0, 0.02)) for own in luck]
         frame = pl.DataFrame({"launch": range(len(luck)), "value": speeds}, schema={"launch": pl.Int32, "value": pl.Float64})
         found = from_frame(measured, frame, unit=PER_SECOND, name="throughput", trials="", missing="", aggregate="")
@@ -68,16 +71,15 @@ class Machine:
 
 
 @cache
-def _base(blocks: int, wrong: bool, less: bool, number: int) -> tuple[RecordData, Judgement]:
-    """A record of so many launches whose work and scores are as asked, one arm of a session; judged once."""
+def _base(blocks: int, wrong: bool, less: bool) -> tuple[RecordData, Judgement]:
+    """A record of so many launches whose work and scores are as asked; judged once."""
     made = Handmade(levels=(1,), blocks=max(1, blocks), quality=Quality(metric="accuracy", margin=0.05))
     for block in range(max(1, blocks)):
         launch = made.launch(workers=1, block=block, status="ok" if blocks else "failed")
         made.steps(launch, seconds=[0.1] * (6 if less else 12), items=4)
         made.scores(launch, [0.0 if wrong and index < 20 else 1.0 for index in range(100)])
-    made.manifest["session"] = {"id": "one", "arm": number}
     measured = made.measured()
-    return measured, judge(measured)
+    return measured, concluded(measured)
 
 
 def asked(**tune: Any) -> Any:
@@ -253,6 +255,15 @@ def test_a_time_that_falls_is_a_gain_that_rises() -> None:
     assert gain_of(change(0.5, "worse"), higher=True)[0] == 0.5
 
 
+@cache
+def judged_side() -> Side:
+    made = Handmade(levels=(1,), blocks=3)
+    for block in range(3):
+        made.steps(made.launch(workers=1, block=block), seconds=[0.1] * 30, items=4)
+    measured = made.measured()
+    return Side(label="", measured=measured, judgement=concluded(measured))
+
+
 @pytest.mark.parametrize(
     ("outcome", "quality", "adopts", "words", "code"),
     [
@@ -265,17 +276,7 @@ def test_a_time_that_falls_is_a_gain_that_rises() -> None:
     ],
 )
 def test_nothing_is_adopted_without_quality(outcome: str, quality: str, adopts: bool, words: str, code: int) -> None:
-    from fireassay.verdict.comparison.types import Side
-    from fireassay.verdict.judge import judge
-    from tests.handmade import Handmade
-
-    sides = []
-    for label in ("today", "b"):
-        made = Handmade(levels=(1,), blocks=3)
-        for block in range(3):
-            made.steps(made.launch(workers=1, block=block), seconds=[0.1] * 30, items=4)
-        measured = made.measured()
-        sides.append(Side(label=label, measured=measured, judgement=judge(measured)))
+    sides = [replace(judged_side(), label=label) for label in ("today", "b")]
     final = Comparison(
         state="compared",
         sides=("today", "b"),

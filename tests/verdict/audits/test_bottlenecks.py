@@ -16,11 +16,11 @@ from fireassay.metrics.training.lost_time import METRICS
 from fireassay.metrics.training.time import STEP_TIME_MEAN
 from fireassay.spec.sections.workload import Launcher
 from fireassay.verdict.audits.bottlenecks import knob
-from fireassay.verdict.judge import judge
 from fireassay.verdict.types import Finding
 from tests.builders import estimate
 from tests.handmade import Handmade
 from tests.metrics.straggling import Training, record
+from tests.verdict.judging import concluded
 
 # ---- bottleneck communication ----
 # Exposed communication is told with what would be gained without it.
@@ -105,7 +105,7 @@ def test_waiting_that_computing_hides_is_not_taken_off() -> None:
 def test_what_is_waiting_for_a_slow_rank_is_told_once_and_not_as_communication(leave_out: tuple[str, ...]) -> None:
     """All wait for rank 1, 120 ms late in its backward pass of a step of 190 ms: a faster network would gain next to nothing."""
     late = record(Training(ranks=3, seed=3, late={(1, "backward"): 120.0}), launches=3, leave_out=leave_out)
-    judged = judge(late.measured())
+    judged = concluded(late.measured())
     rules = [found.rule for found in judged.verdict.findings if found.rule.startswith(("straggler", "bottleneck"))]
     assert rules == ["straggler"]
     assert judged.results["comm_exposed"]["workers=3"].value > 0.1 * judged.results["step_time"]["workers=3"].value  # type: ignore[union-attr]
@@ -116,7 +116,7 @@ def test_communication_is_still_told_beside_a_slow_rank() -> None:
     """Short work between four transfers of 5 ms, and rank 0 late in loading: both are so."""
     work = {"data": 1.0, "forward": 5.0, "backward": 5.0, "optimizer": 1.0, "between": 0.5}
     made = record(Training(ranks=2, seed=3, late={(0, "data"): 20.0}, usual_ms=work), launches=3)
-    rules = [found.rule for found in judge(made.measured()).verdict.findings if found.rule.startswith(("straggler", "bottleneck"))]
+    rules = [found.rule for found in concluded(made.measured()).verdict.findings if found.rule.startswith(("straggler", "bottleneck"))]
     assert sorted(set(rules) - {"bottleneck_data"}) == ["bottleneck_communication", "straggler"]
 
 

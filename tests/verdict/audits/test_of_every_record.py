@@ -15,9 +15,10 @@ from fireassay.kinds.serving import KIND as SERVING
 from fireassay.metrics.results import LazyResults
 from fireassay.spec.experiment import Quality
 from fireassay.spec.sections.serving import Objectives
-from fireassay.verdict.judge import judge
+from fireassay.verdict.judge import examine
 from fireassay.verdict.pitfalls import of_record
 from tests.serving_made import ServingMade, simulated
+from tests.verdict.judging import concluded
 from tests.verdict.served import clean, found, rules
 
 pytestmark = pytest.mark.slow
@@ -161,8 +162,8 @@ def test_no_percentile_of_our_own_stands_on_too_few_requests() -> None:
 
 
 def test_a_throughput_that_broke_the_objectives_is_said_with_its_goodput() -> None:
-    judgement = judge(simulated(rate=(60.0,), blocks=3, seconds=10.0).measured())
-    (finding,) = [one for one in judgement.verdict.findings if one.rule == "objectives_broken"]
+    findings = examine(simulated(rate=(60.0,), blocks=3, seconds=10.0).measured(), "silent_slo")
+    (finding,) = [one for one in findings if one.rule == "objectives_broken"]
     assert finding.severity == "note"
     assert "while the objectives were broken" in finding.evidence
     assert "of which goodput is" in finding.evidence
@@ -183,7 +184,7 @@ def test_a_load_at_which_answers_are_worse_is_named_with_what_to_look_at() -> No
             for place in range(100):
                 wrong = name == "rate=2" and place % 3 == 0
                 made.request(launch, float(place), text="41" if wrong else "42", expected="42", example=str(place), replica=place % 2)
-    judgement = judge(made.measured())
+    judgement = concluded(made.measured())
     (finding,) = [one for one in judgement.verdict.findings if one.rule == "quality_degraded"]
     assert finding.configuration == "rate=2"
     assert finding.remedy.startswith("examine the answers at this load")

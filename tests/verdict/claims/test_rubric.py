@@ -12,6 +12,7 @@ from fireassay.errors import SpecError
 from fireassay.spec.timings import Timing, Timings, parse_timings, read_timings
 from fireassay.verdict.claims.rubric import rubric
 from fireassay.verdict.claims.rubric_types import Limits, Rubric
+from tests.tiers import drawn
 
 
 @pytest.fixture
@@ -204,7 +205,7 @@ def test_the_recommended_row_is_efficient_and_no_larger_one_is(times: dict[int, 
 
 
 @pytest.mark.slow
-@settings(max_examples=40)
+@settings(max_examples=drawn(20, 40))
 @given(st.floats(0.001, 1.0), st.lists(st.integers(2, 1000), min_size=1, max_size=6, unique=True))
 def test_a_table_made_by_amdahl_s_law_gives_its_serial_fraction_back(s: float, workers: list[int]) -> None:
     rows = tuple(Timing(row=1, workers=p, seconds=100 * (s + (1 - s) / p)) for p in sorted([1, *workers]))

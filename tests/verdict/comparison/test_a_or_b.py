@@ -9,9 +9,10 @@ import pytest
 from fireassay.estimates.estimate import Estimate
 from fireassay.stats.comparing.comparison import compare_paired
 from fireassay.verdict.comparison.a_or_b import AOrB, a_or_b
-from fireassay.verdict.judge import Judgement, judge
+from fireassay.verdict.judge import Judgement
 from tests.rivals_made import rivals
 from tests.serving_made import ServingMade, simulated
+from tests.verdict.judging import concluded
 
 pytestmark = pytest.mark.slow
 
@@ -20,7 +21,7 @@ A, B = {4: 0.01, 8: 0.012, 16: 0.03}, {4: 0.013, 8: 0.0125, 16: 0.02}
 
 def compared(made: ServingMade) -> tuple[AOrB | None, Judgement]:
     measured = made.measured()
-    judgement = judge(measured)
+    judgement = concluded(measured)
     return a_or_b(measured, judgement), judgement
 
 
@@ -65,8 +66,8 @@ def test_an_engine_with_twice_the_replicas_shares_its_throughput_among_them() ->
 
 
 def test_there_is_nothing_to_choose_without_two_engines() -> None:
-    assert compared(simulated(concurrency=(4,), seconds=4.0))[0] is None
-    assert compared(rivals({"a": {4: 0.01}, "b": {4: 0.01}, "c": {4: 0.01}}))[0] is None
+    assert compared(simulated(concurrency=(4,), seconds=4.0, blocks=1))[0] is None
+    assert compared(rivals({"a": {4: 0.01}, "b": {4: 0.01}, "c": {4: 0.01}}, blocks=1))[0] is None
 
 
 def test_an_invalid_record_is_compared_for_its_table_and_recommends_nothing() -> None:

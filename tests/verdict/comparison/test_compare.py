@@ -24,7 +24,9 @@ from fireassay.verdict.comparison import compare as tested
 from fireassay.verdict.comparison.compare import compare_configurations
 from fireassay.verdict.comparison.sessions import Days
 from fireassay.verdict.comparison.types import Change, Comparison, Side
+from tests.tiers import drawn
 from tests.verdict.comparing import complete, relabelled, side, with_experiment, with_manifest
+from tests.verdict.judging import verdict_of
 from tests.verdict.making import EXAMPLES, RIGHT
 
 pytestmark = pytest.mark.slow
@@ -204,7 +206,7 @@ def test_nothing_measured_on_a_side_is_no_pass(plain: Side) -> None:
     failed = complete()
     failed.rows["launches"] = [(*row[:12], "failed", *row[13:]) for row in failed.rows["launches"]]
     none = side("B", failed)
-    none = replace(none, judgement=replace(none.judgement, verdict=replace(none.judgement.verdict, status="INCONCLUSIVE")))
+    none = replace(none, judgement=replace(none.judgement, verdict=replace(verdict_of(none.judgement), status="INCONCLUSIVE")))
     made = compare([plain, none], force=True)
     assert made.state == "nothing_measured"
     assert only(made).outcome == "not_measured"
@@ -290,7 +292,7 @@ def test_force_without_a_mismatch_is_an_ordinary_comparison(plain: Side, better:
 
 
 def test_an_inadmissible_record_is_not_comparable_even_by_force(plain: Side, better: Side) -> None:
-    verdict = replace(better.judgement.verdict, status="INVALID")
+    verdict = replace(verdict_of(better.judgement), status="INVALID")
     bad = replace(better, judgement=replace(better.judgement, verdict=verdict))
     made = compare([plain, bad], force=True)
     assert (made.state, made.refused[0].field, made.refused[0].override) == ("incomparable", "verdict.status", "")
@@ -351,7 +353,7 @@ def test_one_side_or_two_of_one_name_is_an_error(plain: Side) -> None:
 EFFICIENCIES = st.floats(0.5, 0.99)
 
 
-@settings(max_examples=4, deadline=None)
+@settings(max_examples=drawn(2, 4), deadline=None)
 @given(blocks=st.integers(1, 6), efficiency=EFFICIENCIES, paired=st.booleans())
 def test_a_record_against_itself_is_never_better_or_worse(blocks: int, efficiency: float, paired: bool) -> None:
     one = side("A", complete(blocks=blocks, efficiency={2: efficiency}))
@@ -360,7 +362,7 @@ def test_a_record_against_itself_is_never_better_or_worse(blocks: int, efficienc
     assert outcomes <= {"equivalent", "inconclusive", "struck_out"}
 
 
-@settings(max_examples=4, deadline=None)
+@settings(max_examples=drawn(2, 4), deadline=None)
 @given(blocks=st.integers(3, 6), first=EFFICIENCIES, second=EFFICIENCIES)
 def test_exchanging_the_sides_exchanges_the_words_and_inverts_the_ratios(blocks: int, first: float, second: float) -> None:
     a, b = (side(label, complete(blocks=blocks, efficiency={2: e})) for label, e in (("A", first), ("B", second)))

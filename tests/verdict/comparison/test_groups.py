@@ -45,12 +45,12 @@ def test_a_record_and_itself_other_sessions_and_no_session_were_not(plain: Side)
 @pytest.mark.slow
 def test_a_block_that_one_side_lacks_is_left_out_of_the_pairs(plain: Side) -> None:
     """Block 2 of B failed: 4 pairs of equal numbers are left, where pairing by number would have shifted two of them."""
-    from fireassay.verdict.judge import judge
+    from tests.verdict.judging import concluded
 
     other = complete()
     other.rows["launches"] = [(*row[:12], "failed", *row[13:]) if row[5] == 2 and row[4] == 2 else row for row in other.rows["launches"]]
     measured = other.measured()
-    b = of_session(Side(label="B", measured=measured, judgement=judge(measured)), "B", "s")
+    b = of_session(Side(label="B", measured=measured, judgement=concluded(measured)), "B", "s")
     found = difference(group(of_session(plain, "A", "s")), group(b), "step_time", 0.95, 0.01)
     assert found is not None
     assert (found.k_a, found.value, found.high - found.low < 1e-9) == (4, pytest.approx(1.0), True)

@@ -6,9 +6,9 @@ import pytest
 
 from fireassay.estimates.estimate import Estimate
 from fireassay.verdict.evidence.affected import gain_words, share
-from fireassay.verdict.judge import judge
 from tests.builders import estimate
 from tests.handmade import Handmade
+from tests.verdict.judging import concluded
 
 pytestmark = pytest.mark.slow
 
@@ -37,7 +37,7 @@ def bottlenecks(phases: dict[str, float], workers: int = 2) -> list[tuple[str, s
             number = made.launch(workers=level, block=block, wall_s=6.2)
             for rank in range(level):
                 made.steps(number, rank=rank, seconds=[0.1] * 60, items=4, phases_s=phases, start_s=0.1)
-    found = judge(made.measured()).verdict.findings
+    found = concluded(made.measured()).verdict.findings
     return [(one.rule, one.configuration or "") for one in found if one.rule.startswith("bottleneck")]
 
 

@@ -96,7 +96,7 @@ def test_a_fault_launch_that_failed_before_the_fault_says_why() -> None:
 
 def load_struck(*, status: str = "ok", back: bool = True, reason: str = "") -> list[tuple[str, str]]:
     """50 requests/s over 20 s; every second one fails from 5 s to 8 s, or to the end; 5 s before it all is well."""
-    from fireassay.verdict.judge import judge
+    from fireassay.verdict.judge import check
     from tests.serving_made import ServingMade
 
     made = ServingMade(rate=(50.0,), blocks=1, seconds=20.0, objectives={"ttft_s": 0.5})
@@ -109,7 +109,7 @@ def load_struck(*, status: str = "ok", back: bool = True, reason: str = "") -> l
     made.event(launch, "fault", 5.0, value=1)
     if back:
         made.event(launch, "replica_up", 8.0, value=1)
-    gates = judge(made.measured()).verdict.gates
+    gates = check(made.measured())
     return [(one.status, one.sentence) for one in gates if one.gate == "recovery"]
 
 
@@ -135,10 +135,10 @@ def test_a_fault_launch_of_a_load_that_failed_did_not_survive() -> None:
 
 def test_too_few_requests_time_no_recovery_and_a_load_that_is_served_again_survived() -> None:
     """The simulated record: 4 requests a second, of which half fail for 5 s."""
-    from fireassay.verdict.judge import judge
+    from fireassay.verdict.judge import check
     from tests.serving_made import simulated
 
-    gates = judge(simulated(outage=(5.0, 10.0), blocks=3).measured()).verdict.gates
+    gates = check(simulated(outage=(5.0, 10.0), blocks=3).measured())
     ((status, sentence),) = [(one.status, one.sentence) for one in gates if one.gate == "recovery"]
     assert status == "PASS"
     assert sentence.startswith("survived the fault: served well after it as before, with too few requests to time the recovery; ")

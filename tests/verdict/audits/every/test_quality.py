@@ -9,6 +9,7 @@ from fireassay.spec.experiment import Quality
 from fireassay.verdict.pitfalls import of_record
 from fireassay.verdict.types import QUALITY_AT_FLOOR
 from tests.serving_made import simulated
+from tests.verdict.judging import concluded
 from tests.verdict.making import change, gate, good, judged, pick, wrong
 
 # ---- quality unmeasured ----
@@ -100,9 +101,7 @@ def test_predictions_without_any_text_are_no_reference_whatever_their_score() ->
 
 @pytest.mark.slow
 def test_a_load_whose_answers_are_all_wrong_recommends_no_load() -> None:
-    from fireassay.verdict.judge import judge
-
-    judgement = judge(simulated(concurrency=(1, 2), scored=0.0, seconds=5.0).measured())
+    judgement = concluded(simulated(concurrency=(1, 2), scored=0.0, seconds=5.0).measured())
     assert judgement.verdict.status == "INVALID"
     assert judgement.verdict.recommendations[0].configuration is None
     assert "nothing is right: exact_match is 0" in evidence(judgement)

@@ -9,9 +9,9 @@ import pytest
 from fireassay import catalog
 from fireassay.verdict.audits.every import record as audited
 from fireassay.verdict.audits.every.record import is_simulated
-from fireassay.verdict.judge import judge
 from tests.handmade import Handmade
 from tests.simulated_made import record
+from tests.verdict.judging import concluded
 from tests.verdict.making import good, judged, rules_of
 
 rules = rules_of(audited.AUDITS)
@@ -60,7 +60,7 @@ SIMULATED = catalog.load("verdict.audits", "simulated")
 
 @pytest.mark.slow
 def test_a_simulated_record_is_invalid() -> None:
-    judgement = judge(record(levels=(1, 2), launches=1, steps=3))
+    judgement = concluded(record(levels=(1, 2), launches=1, steps=3))
     assert judgement.verdict.status == "INVALID"
     assert judgement.verdict.findings[0].rule == "simulated"
     assert "INVALID, no number of this record may be quoted: simulated, not measured" in judgement.verdict.sentence

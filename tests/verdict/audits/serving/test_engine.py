@@ -11,10 +11,10 @@ import pytest
 from fireassay.reports.build_view import build
 from fireassay.verdict.comparison.compare import compare
 from fireassay.verdict.comparison.types import Side
-from fireassay.verdict.judge import judge
 from tests.reports.written import content
 from tests.serving_made import ServingMade
 from tests.tiers import some
+from tests.verdict.judging import concluded
 from tests.verdict.served import blind, clean, found, steady
 
 # ---- replica imbalance ----
@@ -279,7 +279,7 @@ def test_unchecked_certificates_are_a_warning_and_checked_ones_are_nothing() -> 
 def test_every_report_shows_it(name: str) -> None:
     for verified in (True, False):
         measured = made(verified=verified).measured()
-        shown = content(build(measured, judge(measured)), name)
+        shown = content(build(measured, concluded(measured)), name)
         assert ("no-verify-tls" in _text(shown)) is not verified
 
 
@@ -295,6 +295,6 @@ def test_a_comparison_names_it_as_a_condition_that_differs() -> None:
     sides = []
     for verified in (True, False):
         measured = made(verified=verified).measured()
-        sides.append(Side(label=str(verified), measured=measured, judgement=judge(measured)))
+        sides.append(Side(label=str(verified), measured=measured, judgement=concluded(measured)))
     mismatches = {one.field: one.kind for one in compare(tuple(sides)).mismatches}
     assert mismatches["serving.client.verify_tls"] == "condition"
