@@ -236,8 +236,9 @@ class ServingMade:
             good = status == "ok" and ttft_s is not None and count
             times = [(ttft_s or 0.0) + place * gap_s for place in range(count)] if good else []
         marks = list(kinds) if kinds is not None else [int(Kind.CONTENT)] * len(times)
-        bearing = [ns(t) for t, mark in zip(times, marks, strict=True) if mark in (1, 2, 3)]
-        seen = [ns(t) for t, mark in zip(times, marks, strict=True) if mark in (1, 3)]
+        stamps = [round(t * S) for t in times]
+        bearing = [t for t, mark in zip(stamps, marks, strict=True) if mark in (1, 2, 3)]
+        seen = [t for t, mark in zip(stamps, marks, strict=True) if mark in (1, 3)]
         visible = ns(visible_s) if visible_s is not None else (seen[0] if seen else None)
         if done_s is None:
             done_s = max(times) if times else (1.0 if lag_s is not None or status != "unsent" else None)
@@ -271,7 +272,7 @@ class ServingMade:
                 tokens_out if well else None,
                 reasoning_tokens,
                 cached,
-                [due + ns(t) - sent for t in times] if sent is not None else [],
+                [due - sent + t for t in stamps] if sent is not None else [],
                 marks if sent is not None else [],
                 (list(chars) if chars is not None else [4 if mark in (1, 2, 3) else 0 for mark in marks]) if sent is not None else [],
                 400,

@@ -67,7 +67,7 @@ def whole_answers() -> ServingMade:
 
 
 MADE: dict[str, Callable[[], ServingMade]] = {
-    "knee": lambda: simulated(concurrency=(1, 4, 16, 32), seconds=12.0, blocks=5, seed=1, canaries=0.05),
+    "knee": lambda: simulated(concurrency=(1, 4, 16, 32), seconds=8.0, blocks=5, seed=1, canaries=0.05),
     "many loads": lambda: simulated(concurrency=(1, 2, 4, 8, 16, 32), seconds=6.0, seed=1),
     "rates with a fault": lambda: simulated(rate=(6.0, 12.0), outage=(4.0, 7.0), failing=0.02, seconds=12.0, seed=3),
     "no objectives": lambda: simulated(concurrency=(1, 4, 16, 32), seconds=5.0, seed=1, objectives={}),
