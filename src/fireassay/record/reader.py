@@ -82,9 +82,9 @@ def read_frame(path: Path, parts: list[str], name: str) -> pl.DataFrame:
     """All parts in one read, a third of the time; on failure one by one, to name the bad part."""
     import polars as pl
 
-    schema = _polars_schema(name)
     if not parts:
-        return pl.DataFrame(schema=schema)
+        return _without_rows(name).clone()
+    schema = _polars_schema(name)
     memory_bound.check_parts(path, parts, name)
     frame = _read_at_once([path / part for part in parts])
     if frame is None or frame.schema != schema:
@@ -123,6 +123,14 @@ def refuse_gaps(path: Path, name: str, gaps: Mapping[str, int]) -> None:
             raise RecordError(
                 f"{path} is damaged: the column {column.name} of its table {name} has no value in {count} rows. Restore it from a copy."
             )
+
+
+@cache
+def _without_rows(name: str) -> pl.DataFrame:
+    """Made once: most tables of most records are empty."""
+    import polars as pl
+
+    return pl.DataFrame(schema=_polars_schema(name))
 
 
 @cache

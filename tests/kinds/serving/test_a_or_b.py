@@ -158,7 +158,7 @@ def test_equal_engines_are_not_called_faster() -> None:
 
 
 def test_an_engine_alone_within_the_objectives_is_named() -> None:
-    view = judged(rivals({"a": {4: 0.05, 8: 0.06}, "b": {4: 0.013, 8: 0.0125}}))
+    view = judged(rivals({"a": {4: 0.05, 8: 0.06}, "b": {4: 0.013, 8: 0.0125}}, blocks=4))
     said = answer(view)
     assert (said.mark.word, said.headline) == ("pass", "only b is within TTFT ≤ 400 ms and TPOT ≤ 40 ms: up to 8 in flight")
 
@@ -181,7 +181,7 @@ def test_an_open_verdict_still_says_what_each_does_at_each_load() -> None:
 
 def test_a_load_that_is_undecided_is_said_as_undecided_and_as_what_decides_it() -> None:
     """Engine a at 8: one launch of five misses three; the required 99 % lie inside its interval."""
-    made = rivals({"a": {8: 0.01, 32: 0.06}, "b": {8: 0.012, 32: 0.03}})
+    made = rivals({"a": {8: 0.01, 32: 0.06}, "b": {8: 0.012, 32: 0.03}}, blocks=3)
     for place in range(3):
         made.request(0, 1.0 + place, ttft_s=0.7, gap_s=0.01, tokens_out=20)
     view = judged(made)
