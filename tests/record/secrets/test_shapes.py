@@ -5,14 +5,18 @@ from __future__ import annotations
 import hashlib
 import json
 import random
+import re
 import string
 import uuid
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from fireassay.record.secrets.redact import REDACTED, redact
-from fireassay.record.secrets.shapes import PLACES, key_heads, keys, spans
+from fireassay.record.secrets.shapes import PLACES, SEPARATOR, key_heads, keys, spans
 
+ALONE = re.compile(r"\(\?:(?:\(\?<=\w+\)\|?)+\)")  # what a place requires to stand before it
 ALNUM = string.ascii_letters + string.digits
 
 
@@ -134,6 +138,12 @@ def test_every_rule_compiles_and_begins_with_its_heads() -> None:
         assert all(head == head.lower() and len(head) >= 3 for head in key.heads)
     assert all(place.compiled.groupindex.get("secret") for place in PLACES)
     assert not any(a != b and b.startswith(a) for a in key_heads() for b in key_heads())
+
+
+@given(st.sampled_from(PLACES).flatmap(lambda place: st.from_regex(ALONE.sub("", place.regex).encode(), fullmatch=True)))
+def test_every_place_needs_a_sign_that_names_of_packages_lack(match: bytes) -> None:
+    """A text without any is not searched for places."""
+    assert SEPARATOR.search(match)
 
 
 def test_in_a_models_words_only_keys_are_secrets() -> None:

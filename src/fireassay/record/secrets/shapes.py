@@ -38,7 +38,7 @@ def spans(data: bytes, *, keys_only: bool = False) -> list[Span]:
     `keys_only`: for model outputs, which are measurement results; `password = word` in generated code is not a secret.
     """
     merged: list[Span] = []
-    places = () if keys_only or _SEPARATOR.search(data) is None else _places(data, data.lower())
+    places = () if keys_only or SEPARATOR.search(data) is None else _places(data, data.lower())
     for span in sorted((*_keys(data), *places)):
         if not merged or span.begin >= merged[-1].end:
             merged.append(span)
@@ -262,7 +262,7 @@ _ASSIGNED: Final = (  # without a bare `token=`, which is language-model vocabul
 
 PLACES: Final = (*_CREDENTIALS, *_ASSIGNED)
 # Every place needs one of these; the names and versions of packages, most of what a record redacts, have none.
-_SEPARATOR: Final = re.compile(rb"[\s:=/]")
+SEPARATOR: Final = re.compile(rb"[\s:=/]")
 
 
 def _places(data: bytes, folded: bytes) -> Iterator[Span]:
