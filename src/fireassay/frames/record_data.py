@@ -217,20 +217,10 @@ def by_launch(frame: pl.DataFrame) -> Iterator[pl.DataFrame]:
 
 def fold_steps(steps: pl.DataFrame) -> pl.DataFrame:
     """Ranks -> one row per (launch, step). See `RecordData.global_steps`."""
-    folded = [_fold(launches) for launches in _bounded(by_launch(steps))]
+    # Each launch alone: Polars divides by 1e9 exactly or by the reciprocal, as the rows of a query are, so a launch's numbers would
+    # differ in the last digit with what else is in the record.
+    folded = [_fold(launch) for launch in by_launch(steps)]
     return pl.concat(folded) if folded else _fold(steps)
-
-
-def _bounded(launches: Iterator[pl.DataFrame]) -> Iterator[pl.DataFrame]:
-    """Small launches together, up to `PORTION` rows: a query costs milliseconds, however few rows it reads."""
-    held: list[pl.DataFrame] = []
-    for launch in launches:
-        if held and sum(frame.height for frame in held) + launch.height > PORTION:
-            yield pl.concat(held)
-            held = []
-        held.append(launch)
-    if held:
-        yield pl.concat(held)
 
 
 def _fold(steps: pl.DataFrame) -> pl.DataFrame:
