@@ -53,8 +53,7 @@ class Group:
 
     def blocks(self) -> list[int]:
         """The block of every timed launch, ascending, in the order of launch values."""
-        timed = self.measured.timed.filter(pl.col("configuration") == launched(self.measured, self.configuration))
-        return sorted(timed["block"].to_list())
+        return [block for _, block in self.measured.timed_by_block.get(launched(self.measured, self.configuration), ())]
 
 
 def compared(measured: RecordData) -> tuple[str, ...]:

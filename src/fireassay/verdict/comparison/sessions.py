@@ -27,6 +27,8 @@ from typing import Final, Literal
 import polars as pl
 
 from fireassay.estimates.estimate import Estimate, Value
+from fireassay.frames.record_data import RecordData
+from fireassay.frames.record_tables import once_per_record
 from fireassay.metrics.metric import Better
 from fireassay.stats.comparing.between_records import (
     MIN_SITTINGS,
@@ -205,14 +207,20 @@ def _host(group: Group) -> str | None:
 def _made(group: Group, side: int, value: Value) -> list[_Made]:
     """A side's launches with their values; empty if values cannot be matched to launches."""
     values = by_block(group.blocks(), launch_values(value))
-    timed = group.measured.timed.filter(pl.col("configuration") == launched(group.measured, group.configuration))
-    launches = []
+    moments = _moments(group.measured, launched(group.measured, group.configuration))
+    return [_Made(begin_s=begin_s, end_s=end_s, side=side, value=values[block]) for block, begin_s, end_s in moments if block in values]
+
+
+@once_per_record
+def _moments(measured: RecordData, configuration: str) -> tuple[tuple[int, float, float], ...]:
+    """The block, begin and end of every timed launch that ended; none if a begin is no time of day."""
+    timed = measured.timed.filter(pl.col("configuration") == configuration)
+    moments = []
     for block, begin, begin_ns, end_ns in timed.select("block", "begin_utc", "begin_ns", "end_ns").iter_rows():
         try:
             begin_s = datetime.fromisoformat(str(begin)).timestamp()
         except ValueError:
-            return []
-        if block in values and end_ns is not None:
-            end_s = begin_s + (end_ns - begin_ns) / 1e9
-            launches.append(_Made(begin_s=begin_s, end_s=end_s, side=side, value=values[block]))
-    return launches
+            return ()
+        if end_ns is not None:
+            moments.append((block, begin_s, begin_s + (end_ns - begin_ns) / 1e9))
+    return tuple(moments)
