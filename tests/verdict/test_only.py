@@ -45,7 +45,7 @@ def test_by_default_all_four_dimensions_are_asked_about() -> None:
 
 
 def test_performance_alone_needs_no_quality_for_its_verdict() -> None:
-    _, judgement = shown(asked("performance"))
+    judgement = judged(asked("performance"))
     assert judgement.verdict.status == "GAIN"
     sentence = judgement.verdict.sentence
     assert sentence.startswith("handmade: 2 workers are the largest admissible worker count; speedup 1.8")
@@ -56,7 +56,7 @@ def test_performance_alone_needs_no_quality_for_its_verdict() -> None:
 
 
 def test_an_efficiency_below_the_gate_is_a_reason_to_recommend_fewer_workers() -> None:
-    _, judgement = shown(asked("performance", efficiency={2: 0.5}))
+    judgement = judged(asked("performance", efficiency={2: 0.5}))
     assert judgement.verdict.recommendations[0].configuration == "workers=1"
 
 
@@ -106,14 +106,14 @@ def test_what_makes_the_record_inadmissible_counts_whatever_was_asked_about() ->
 
 def test_a_dimension_that_was_asked_about_and_not_measured_gives_no_pass() -> None:
     for only, why in (("cost", "cost was requested and not measured"), ("reliability", "reliability was requested and not")):
-        _, judgement = shown(asked("performance", only))
+        judgement = judged(asked("performance", only))
         assert judgement.verdict.status == "INCONCLUSIVE"
         assert why in judgement.verdict.sentence
         assert judgement.verdict.sentence.endswith(f"Requested: performance and {only} only.")
 
 
 def test_cost_alone_asks_for_no_efficiency() -> None:
-    _, judgement = shown(asked("cost", prices=1.0, efficiency={2: 0.3}))
+    judgement = judged(asked("cost", prices=1.0, efficiency={2: 0.3}))
     assert judgement.verdict.gates == ()
     assert judgement.verdict.status == "MEASURED"
     assert "a run" in judgement.verdict.sentence
@@ -121,22 +121,22 @@ def test_cost_alone_asks_for_no_efficiency() -> None:
 
 
 def test_correctness_alone_needs_a_measured_quality() -> None:
-    assert shown(asked("correctness"))[1].verdict.status == "INCONCLUSIVE"
+    assert judged(asked("correctness")).verdict.status == "INCONCLUSIVE"
     made = good()
     made.experiment = made.experiment.model_copy(update={"verdict": Verdict(only=("correctness",))})
-    assert shown(made)[1].verdict.status == "PASS"
+    assert judged(made).verdict.status == "PASS"
 
 
 def test_a_named_score_is_judged_although_only_performance_was_asked_about() -> None:
     made = good(right={2: 20})
     made.experiment = made.experiment.model_copy(update={"verdict": Verdict(only=("performance",))})
-    judgement = shown(made)[1]
+    judgement = judged(made)
     assert judgement.verdict.recommendations[0].configuration == "workers=1"
 
 
 def test_a_required_worker_count_is_judged_by_what_was_asked_about() -> None:
-    assert shown(asked("performance", gates=Gates(required_workers=2)))[1].verdict.status == "PASS"
-    assert shown(asked("performance", gates=Gates(required_workers=2), efficiency={2: 0.5}))[1].verdict.status == "FAIL"
+    assert judged(asked("performance", gates=Gates(required_workers=2))).verdict.status == "PASS"
+    assert judged(asked("performance", gates=Gates(required_workers=2), efficiency={2: 0.5})).verdict.status == "FAIL"
 
 
 def test_json_keeps_everything_and_says_what_was_asked_about() -> None:

@@ -26,7 +26,7 @@ def compared(made: ServingMade) -> tuple[AOrB | None, Judgement]:
 
 
 def test_the_difference_is_that_of_the_launches_paired_by_block() -> None:
-    found, judgement = compared(rivals({"a": A, "b": B}))
+    found, judgement = compared(rivals({"a": A, "b": B}, seconds=3.0))
     assert found is not None
     for same in found.loads:
         ours, theirs = (judgement.results["output_throughput"][name] for name in (same.a, same.b))
