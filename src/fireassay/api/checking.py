@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -216,8 +216,8 @@ class Checking:
         folders = list(folders_of(self.history)) if self.history else []
         path = self._path(folders)
         record = side(path, watch=self.watch)
-        others = sides((folder for folder in folders if folder.resolve() != path.resolve()), self.watch)
-        earlier = [other for other in others if _is_earlier(other, record)]
+        others = (folder for folder in folders if folder.resolve() != path.resolve())
+        earlier = sides(others, self.watch, lambda other: _is_earlier(other, record.measured))
         past = comparable(record, earlier, self.varying)
         baseline: Side | None
         if self.against is not None:
@@ -241,7 +241,7 @@ class Checking:
         path = find(name, self.root)
         baseline = side(path, watch=self.watch)
         refuse_itself((baseline, record), "--against")
-        return baseline if baseline.label != record.label else side(path, f"{baseline.label} (baseline)", self.watch)
+        return baseline if baseline.label != record.label else replace(baseline, label=f"{baseline.label} (baseline)")
 
     def _comparison(self, baseline: Side, record: Side) -> Comparison:
         return compare((baseline, record), varying=self.varying, force=self.force, primary=self.primary, at=self.at)
@@ -285,7 +285,7 @@ class Checking:
         return confirm(result, self._against(first, second), everything_in_doubt=self.confirm == "always"), records
 
 
-def _is_earlier(other: Side, record: Side) -> bool:
+def _is_earlier(other: RecordData, record: RecordData) -> bool:
     """Made before the record, and not a copy of it."""
-    manifest, other_manifest = record.measured.manifest, other.measured.manifest
+    manifest, other_manifest = record.manifest, other.manifest
     return other_manifest.get("id") != manifest.get("id") and str(other_manifest.get("created_utc")) <= str(manifest.get("created_utc"))

@@ -10,7 +10,7 @@ from typing import Final
 
 from fireassay.api.lookup import folders_of
 from fireassay.errors import RecordError, refuse
-from fireassay.frames.record_data import from_record
+from fireassay.frames.record_data import RecordData, from_record
 from fireassay.printable import remark
 from fireassay.record.reader import Record, judged_from, open_record
 from fireassay.record.seal import verify
@@ -57,17 +57,23 @@ def _damaged(path: Path, problems: Sequence[str]) -> str:
 
 def side(path: Path, label: str = "", watch: Watch = unwatched) -> Side:
     """Open, verify and judge one record."""
-    with judged_from(path), watch(f"judging {path.name}") as advance:
-        measured = from_record(whole(path))
+    with judged_from(path):
+        return _judged(path, from_record(whole(path)), label, watch)
+
+
+def _judged(path: Path, measured: RecordData, label: str, watch: Watch) -> Side:
+    with watch(f"judging {path.name}") as advance:
         return Side(label=label or path.resolve().name, measured=measured, judgement=judge(measured, advance))
 
 
-def sides(paths: Iterable[Path], watch: Watch = unwatched) -> list[Side]:
-    """Open and judge several records; those that fail are skipped with a remark."""
+def sides(paths: Iterable[Path], watch: Watch = unwatched, wanted: Callable[[RecordData], bool] = lambda _: True) -> list[Side]:
+    """Open several records, and judge those that are wanted; those that fail are skipped with a remark."""
     result = []
     for path in paths:
         try:
-            result.append(side(path, watch=watch))
+            with judged_from(path):
+                if wanted(measured := from_record(whole(path))):
+                    result.append(_judged(path, measured, "", watch))
         except RecordError as error:
             remark(f"skipped: {error}")
     return result
@@ -111,7 +117,9 @@ def refuse_itself(sides: Sequence[Side], where: str) -> None:
 
 def days(history: str | None, day_to_day: float | None, compared: Sequence[Side], varying: Sequence[str], watch: Watch = unwatched) -> Days:
     """Day-to-day variation: from a history, or as assumed."""
-    past = comparable(compared[0], sides(folders_of(history), watch), varying) if history else []
+    ids = {side.measured.manifest.get("id") for side in compared}  # `days_of` leaves them out: they are not judged again
+    others = sides(folders_of(history), watch, lambda measured: measured.manifest.get("id") not in ids) if history else []
+    past = comparable(compared[0], others, varying)
     return days_of(past, compared, DAYS if day_to_day is None else day_to_day)
 
 
