@@ -31,7 +31,7 @@ from tests.statuses import BEGIN, PAGE, RECORDS, answered, table
 from tests.tiers import some
 from tests.verdict.sides import made
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("judged_once")]
 
 STORED = sorted(path.parent for path in (Path(__file__).parents[1] / "records").glob("*/SEAL"))
 PLACEHOLDER = re.compile(r"\b(RECORD|NAME|URL|BASELINE|FIRST|SECOND|THIS|FILE|--html)\b")

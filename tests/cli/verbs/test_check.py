@@ -16,7 +16,7 @@ from fireassay.record import folder as record_folder
 from tests.handmade import Handmade
 from tests.verdict.sides import made
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("judged_once")]
 
 
 DAY_NS = 86_400 * 10**9

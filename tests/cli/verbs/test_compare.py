@@ -19,7 +19,7 @@ from tests.tiers import some
 from tests.verdict.comparing import complete
 from tests.verdict.making import good
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("judged_once")]
 
 
 def write(made: Handmade, root: Path, name: str) -> Path:
