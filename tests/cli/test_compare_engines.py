@@ -10,7 +10,7 @@ from fireassay.cli import main
 from tests.serving_made import seal, simulated
 from tests.tiers import some
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("judged_once")]
 
 
 @pytest.fixture(scope="module")

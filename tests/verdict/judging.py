@@ -20,7 +20,7 @@ from fireassay.verdict.judging import Evidence, Judging, Layers
 from fireassay.verdict.types import Finding, GateResult, Verdict
 from tests.handmade import Handmade
 
-NAMES = {"id", "created_utc", "name"}
+NAMES = {"id", "created_utc", "name", "origin"}
 _KNOWN: dict[bytes, Asked] = {}
 _READ: dict[bytes, Judgement] = {}
 

@@ -23,7 +23,7 @@ from tests.importers.samples import (
 from tests.serving_made import seal, simulated
 from tests.tiers import some
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("judged_once")]
 
 
 HOSTILE = "<script>alert(1)</script>\x1b[31m\u202eevil"

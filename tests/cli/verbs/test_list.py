@@ -17,7 +17,7 @@ from tests.limits import PROCESS_S
 from tests.record.making import experiment, launch_row, sealed
 from tests.tiers import some
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("judged_once")]
 
 
 @pytest.fixture
@@ -73,7 +73,7 @@ def test_every_record_is_judged_once(root: Path, capsys: pytest.CaptureFixture[s
     assert main(["list", str(root)]) == 0
     first = capsys.readouterr()
     assert first.err == "judging 1 record for the first time (--no-judge skips it)\n"
-    monkeypatch.setattr("fireassay.verdict.judge.judge", lambda measured: pytest.fail("judged again"))
+    monkeypatch.setattr("fireassay.api.sides.judge", lambda *_: pytest.fail("judged again"))
     assert main(["list", str(root)]) == 0
     assert capsys.readouterr() == (first.out, "")
     assert len(list(cache.iterdir())) == 1

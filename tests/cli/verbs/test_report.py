@@ -28,7 +28,7 @@ from tests.serving_made import seal, simulated
 from tests.tiers import some
 from tests.verdict.making import good
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("judged_once")]
 
 
 @pytest.fixture
@@ -101,7 +101,8 @@ def test_what_was_written_to_the_disk_is_judged_as_what_is_in_memory(tmp_path: P
                 assert (found.value, found.low, found.high) == pytest.approx((value.value, value.low, value.high), rel=1e-12)
 
 
-def test_a_record_is_judged_alike_every_time(record: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_record_is_judged_alike_every_time(record: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("fireassay.cli.support.judged.judge", judge)  # not what another test was told
     said = []
     for _ in range(2):
         main(["report", str(record), "--json"])

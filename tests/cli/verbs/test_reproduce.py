@@ -15,7 +15,7 @@ from tests.api.test_remeasure import TURNS, experiment, write
 from tests.cli.verbs.test_check import stored
 from tests.verdict.sides import made
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("judged_once")]
 
 
 def reproduced(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, dict[str, object]]:

@@ -14,7 +14,7 @@ from fireassay.api.records.site import SitePage, opened
 from fireassay.cli import main
 from tests.api.records.several import again, broken
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("judged_once")]
 EVIL = "<script>alert(1)</script>"
 
 

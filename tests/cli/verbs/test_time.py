@@ -56,18 +56,16 @@ def test_a_label_is_one_line_that_steers_no_terminal() -> None:
     assert labels([["echo", "\x1b[31mred\nü\u202e"]], shell=False) == [r"echo '\x1b[31mred\nü\u202e'"]
 
 
-def test_a_command_of_bytes_that_are_no_text_is_refused(tmp_path: Path) -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", "fireassay", "time", *QUICK, "--", sys.executable, b"\xff"],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        timeout=PROCESS_S,
-        check=False,
-    )
-    assert done.returncode == 2
-    assert r"workload.arguments[0]: found '\udcff'; allowed: UTF-8 text" in done.stderr
-    assert not (tmp_path / "records").exists()
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_a_command_of_bytes_that_are_no_text_is_refused(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["time", *QUICK, "--", sys.executable, os.fsdecode(b"\xff")]) == 2  # as the interpreter decodes the command line
+    assert r"workload.arguments[0]: found '\udcff'; allowed: UTF-8 text" in capsys.readouterr().err
+    assert not (here / "records").exists()
 
 
 def test_one_command_is_timed_and_the_record_named(tmp_path: Path) -> None:
@@ -93,10 +91,10 @@ def test_two_commands_are_made_in_turn_and_compared(tmp_path: Path) -> None:
     assert manifests[0]["session"]["id"] == manifests[1]["session"]["id"]
 
 
-def test_a_failing_command_is_exit_5_with_its_last_words(tmp_path: Path) -> None:
-    done = assay(tmp_path, *QUICK, "--", *PYTHON, "import sys; sys.exit('no such model')")
-    assert done.returncode == 5
-    assert "its last output: no such model" in done.stderr
+def test_a_failing_command_is_exit_5_with_its_last_words(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["time", *QUICK, "--", *PYTHON, "import sys; sys.exit('no such model')"]) == 5
+    assert "its last output: no such model" in capsys.readouterr().err
+    assert len(list((here / "records").iterdir())) == 1
 
 
 def test_a_command_before_the_dashes_is_told_where_it_belongs(capsys: pytest.CaptureFixture[str]) -> None:
@@ -105,10 +103,10 @@ def test_a_command_before_the_dashes_is_told_where_it_belongs(capsys: pytest.Cap
     assert "A command follows --, as in: assay time -- sort data.txt." in capsys.readouterr().err
 
 
-def test_a_command_that_is_not_there_is_exit_2(tmp_path: Path) -> None:
-    done = assay(tmp_path, *QUICK, "--", "no-such-program-anywhere")
-    assert done.returncode == 2
-    assert "which is not on the PATH" in done.stderr
+@pytest.mark.usefixtures("here")
+def test_a_command_that_is_not_there_is_exit_2(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["time", *QUICK, "--", "no-such-program-anywhere"]) == 2
+    assert "which is not on the PATH" in capsys.readouterr().err
 
 
 @pytest.mark.deep
