@@ -128,6 +128,7 @@ def score_experiment(namespace: argparse.Namespace) -> Experiment:
         "workload": {"runner": "answers", "work": "items"},
         "launches": {"per_configuration": 1},
         "gates": {"efficiency": "none"},
+        "noise": {"sentinel_s": 0.0},  # nothing is timed
         "evaluation": {"answers": files},
     }
     _, problems = of_verb.put_flags(data, SCORE, namespace)
