@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import pty
@@ -17,6 +18,7 @@ import pytest
 
 from fireassay.api import checking, experiment_run
 from fireassay.cli import main
+from fireassay.cli.support import trust
 from fireassay.clock import FakeClock
 from fireassay.errors import SpecError
 from fireassay.record import folder as record_folder
@@ -51,13 +53,13 @@ SERVING = {
 }
 
 
-def trap(tmp_path: Path, *, state: Any = "interrupted", serving: bool = False) -> tuple[Path, Path]:
+def trap(tmp_path: Path, *, state: Any = "interrupted", serving: bool = False, launches: int = 0) -> tuple[Path, Path]:
     """A record that somebody else made, as it arrives here, and the file that shows that its command ran."""
     shown, home = tmp_path / "it-ran", tmp_path / "theirs"
     home.mkdir()
     (home / "trap.py").write_text(TRAP)
     workload = {"script": "trap.py", "arguments": [str(shown)], "environment": {"PYTHONSTARTUP": "theirs.py"}}
-    theirs = interrupted(home, from_mapping(SERVING) if serving else experiment(workload=workload))
+    theirs = interrupted(home, from_mapping(SERVING) if serving else experiment(workload=workload), launches=launches)
     if state != "interrupted":
         record_folder.reopen(theirs).finish(state)
     (tmp_path / "records").mkdir()
@@ -200,9 +202,9 @@ def test_a_load_that_assay_made_is_repeated_without_a_question(tmp_path: Path) -
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("answer", "code", "ran"), [("n\n", 130, False), ("\n", 130, False), ("y\n", None, True)])
+@pytest.mark.parametrize(("answer", "code", "ran"), [("\n", 130, False), ("y\n", None, True)])
 def test_at_a_terminal_the_user_decides(answer: str, code: int | None, ran: bool, tmp_path: Path) -> None:
-    record, shown = trap(tmp_path)
+    record, shown = trap(tmp_path, launches=3)
     ours, theirs = pty.openpty()
     os.write(ours, answer.encode())
     command = [sys.executable, "-m", "fireassay", "resume", str(record), "--quiet"]
@@ -223,6 +225,19 @@ def test_at_a_terminal_the_user_decides(answer: str, code: int | None, ran: bool
     assert f"run trap.py {shown} (training)".encode() in told
     assert shown.exists() is ran, told
     assert ended == code or code is None
+
+
+@pytest.mark.parametrize("answer", ["n", "no", "", "yep", "ja"])
+def test_whatever_is_no_yes_is_a_no(
+    answer: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(trust, "can_ask", lambda: True)
+    monkeypatch.setattr("sys.stdin", io.StringIO(f"{answer}\n"))
+    record, shown = trap(tmp_path)
+    assert main(["resume", str(record), "--quiet"]) == 130
+    assert "Run it? [y/N]" in capsys.readouterr().err
+    assert not shown.exists()
 
 
 @pytest.mark.slow

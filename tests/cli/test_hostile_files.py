@@ -1,6 +1,6 @@
 """Files that are made to hang their reader, or to fill its memory, end in one sentence: in bounded time, below 1 GB, and never as a defect.
 
-Each attack runs in a process of its own, whose largest memory is measured.
+Each attack of `make test-all` runs in a process of its own, whose largest memory is measured; those of `make test` share one.
 """
 
 from __future__ import annotations
@@ -26,13 +26,17 @@ from tests.limits import PROCESS_S
 
 MAX_MIB: Final = 1000
 MEASURED: Final = """
-import resource, sys, time
+import json, os, resource, sys, time
 resource.setrlimit(resource.RLIMIT_AS, (6 << 30, 6 << 30))  # the machine outlives what is not bounded
 from fireassay.cli import main
-begin = time.process_time()
-code = main(sys.argv[1:])
-peak = next(int(line.split()[1]) >> 10 for line in open("/proc/self/status") if line.startswith("VmHWM"))
-print(f"\\nmeasured {code} {peak} {time.process_time() - begin:.1f}")
+for folder, config, words in json.load(sys.stdin):
+    os.chdir(folder)
+    os.environ["FIREASSAY_CONFIG"] = config
+    begin = time.process_time()
+    code = main(words)
+    peak = next(int(line.split()[1]) >> 10 for line in open("/proc/self/status") if line.startswith("VmHWM"))
+    print(f"\\nmeasured {code} {peak} {time.process_time() - begin:.1f}")
+    print("\\nended", file=sys.stderr, flush=True)
 """
 NAMED: Final = 'name = "x"\n'
 LEVELS: Final = 200_000
@@ -225,20 +229,34 @@ def engine() -> Iterator[int]:
         thread.join()
 
 
-@pytest.mark.parametrize("name", [pytest.param(name, marks=pytest.mark.deep if attack.deep else ()) for name, attack in ATTACKS.items()])
-def test_a_hostile_file_ends_in_a_sentence_and_bounded_memory(name: str, tmp_path: Path, engine: int) -> None:
+TOGETHER: Final = [name for name, attack in ATTACKS.items() if not attack.deep]
+ALONE: Final = [pytest.param([name], id=name, marks=pytest.mark.deep) for name, attack in ATTACKS.items() if attack.deep]
+
+
+@pytest.mark.parametrize("names", [pytest.param(TOGETHER, id="the cheap ones together"), *ALONE])
+def test_a_hostile_file_ends_in_a_sentence_and_bounded_memory(names: list[str], tmp_path: Path, engine: int) -> None:
+    asked = []
+    for name in names:
+        attack, folder = ATTACKS[name], tmp_path / name
+        folder.mkdir()
+        attack.make(folder)
+        config = str(folder / attack.config) if attack.config else ""
+        asked.append((str(folder), config, attack.words.replace("PORT", str(engine)).split()))
+    command = [sys.executable, "-c", MEASURED]
+    done = subprocess.run(command, input=json.dumps(asked), cwd=tmp_path, capture_output=True, text=True, timeout=PROCESS_S, check=False)
+    measured = re.findall(r"measured (\d+) (\d+) ([\d.]+)\n", done.stdout)
+    assert len(measured) == len(names), done.stderr[-2000:]
+    for name, (code, mib, seconds), said in zip(names, measured, done.stderr.split("\nended\n"), strict=False):
+        ended_as_it_should(name, int(code), int(mib), seconds, said)
+
+
+def ended_as_it_should(name: str, code: int, mib: int, seconds: str, said: str) -> None:
+    """Fails unless this attack ended with its code and its sentence, and memory stayed below the bound."""
     attack = ATTACKS[name]
-    attack.make(tmp_path)
-    environment = os.environ | {"FIREASSAY_CONFIG": str(tmp_path / attack.config) if attack.config else ""}
-    command = [sys.executable, "-c", MEASURED, *attack.words.replace("PORT", str(engine)).split()]
-    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=PROCESS_S, check=False)
-    measured = re.search(r"measured (\d+) (\d+) ([\d.]+)\n", done.stdout)
-    assert measured, done.stderr[-2000:]
-    code, mib = int(measured[1]), int(measured[2])
-    print(f"ATTACK {name}: exit {code}, {mib} MiB, {measured[3]} s; {done.stderr.strip()[:160]}")
-    assert "Traceback" not in done.stderr, done.stderr[-2000:]
-    assert code == attack.code or (attack.code == -1 and code in (0, 1, 4)), done.stderr
-    assert attack.sentence in " ".join(done.stderr.split())
+    print(f"ATTACK {name}: exit {code}, {mib} MiB, {seconds} s; {said.strip()[:160]}")
+    assert "Traceback" not in said, said[-2000:]
+    assert code == attack.code or (attack.code == -1 and code in (0, 1, 4)), said
+    assert attack.sentence in " ".join(said.split())
     assert mib < MAX_MIB
 
 

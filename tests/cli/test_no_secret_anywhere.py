@@ -13,6 +13,7 @@ from urllib.parse import quote
 
 import pytest
 
+from fireassay.cli import main
 from fireassay.record.lookup import record_folders
 from fireassay.record.reader import open_record
 from tests.canary import ENVIRONMENT, GATE, HOUSE, found_in
@@ -128,19 +129,22 @@ raise ValueError(f"cannot reach {secret} at https://user:{secret}@host/")
 
 
 @pytest.mark.slow
-def test_a_script_that_prints_its_key_and_dies_of_it_leaves_it_nowhere(tmp_path: Path) -> None:
+def test_a_script_that_prints_its_key_and_dies_of_it_leaves_it_nowhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfdbinary: pytest.CaptureFixture[bytes]
+) -> None:
     (tmp_path / "train.py").write_text(SCRIPT)
-    os.environ["DEPLOY_KEY"] = HOUSE
-    try:
+    with monkeypatch.context() as planted:
+        planted.setenv("DEPLOY_KEY", HOUSE)
         ran = assay(tmp_path, "run", "--workers", "1", "--launches", "1", "--launcher", "plain", "--", "train.py")
-    finally:
-        del os.environ["DEPLOY_KEY"]
     (path,) = record_folders(tmp_path / "records")
-    shown = assay(tmp_path, "report", str(path), *REPORTS, "--terminal")
+    monkeypatch.chdir(tmp_path)
+    main(["report", str(path), *REPORTS, "--terminal"])
+    shown = b"".join(capfdbinary.readouterr())
+    assert shown
     assert ran.returncode == 5
     log = next((path / "logs").glob("*.log")).read_text(errors="replace")
     assert log.count("[redacted]") >= 7
-    assert found_in(tmp_path, ran.stdout + ran.stderr + shown.stdout + shown.stderr, secrets=(HOUSE,)) == []
+    assert found_in(tmp_path, ran.stdout + ran.stderr + shown, secrets=(HOUSE,)) == []
 
 
 @pytest.mark.deep

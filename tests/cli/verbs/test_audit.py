@@ -31,6 +31,7 @@ def test_a_claim_that_leaves_something_open_is_exit_code_4(tmp_path: Path, repos
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("judged_once")
 @pytest.mark.parametrize(
     ("name", "code", "words"), [("good", 4, "Clear ("), ("dropped_shard", 1, "samples_lost"), ("unsynced", 1, "gradients_not_synchronised")]
 )
@@ -39,6 +40,7 @@ def test_a_record_has_the_exit_code_of_its_verdict(capsys: pytest.CaptureFixture
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("judged_once")
 def test_json_is_one_document_of_either(repository: Path, capsys: pytest.CaptureFixture[str]) -> None:
     record = json.loads(audit(capsys, str(HERE / "good"), "--json", code=4))
     claim = json.loads(audit(capsys, str(repository / "examples" / "claims" / "sound.toml"), "--json", code=0))

@@ -164,7 +164,7 @@ def test_the_check_of_two_engines_is_refused(capsys: pytest.CaptureFixture[str])
 @pytest.mark.slow
 def test_a_load_that_is_refused_ends_after_some_ten_requests_for_both_engines(capsys: pytest.CaptureFixture[str]) -> None:
     with serving(Settings()) as good, serving(Settings(fault=("status:code=401,share=1.0",))) as bad:
-        flags = ["--concurrency", "4", "--duration", "300ms", "--warm-up", "0s", "--launches", "3", "--quiet"]
+        flags = ["--concurrency", "4", "--duration", "300ms", "--warm-up", "0s", "--launches", "2", "--quiet"]
         assert cli.main(["load", f"a={good.url}", f"b={bad.url}", *flags]) == 5
     err = capsys.readouterr().err
     assert f'{bad.url} answers 401 Unauthorized: "injected fault 401"' in err

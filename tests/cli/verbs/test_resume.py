@@ -12,6 +12,7 @@ from fireassay.cli.support import judged
 from fireassay.cli.support.judged import NOTHING_KEPT
 from fireassay.errors import WorkloadError
 from fireassay.exit_codes import EXIT_OF_STATUS
+from fireassay.record import folder as record_folder
 from fireassay.record.reader import open_record
 from tests.runners.experiment.test_run import interrupted
 from tests.runners.making import experiment
@@ -75,8 +76,7 @@ def test_what_was_profiled_before_a_resumed_script_failed_is_told_whatever_the_r
 
 
 def test_a_complete_record_is_refused_with_what_can_be_done_with_it(record: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    main(["resume", str(record), "--quiet"])
-    capsys.readouterr()
+    record_folder.reopen(record).finish("complete")
     assert main(["resume", str(record)]) == 6
     assert capsys.readouterr().err == (
         f"error: {record} is complete; no launch is left to run. Show it: assay report {record}. Measure again: assay run\n"

@@ -76,15 +76,11 @@ def test_a_quick_run_of_an_endless_script_shows_raw_numbers_and_its_command_is_t
         assert "5 launches" in capsys.readouterr().out
 
 
-def test_quiet_shows_the_result_alone(capsys: pytest.CaptureFixture[str]) -> None:
-    main([*WORDS, "--quiet", "--", "train.py"])
+def test_quiet_shows_the_result_alone_and_the_record_is_made_where_it_is_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
+    main([*WORDS, "--quiet", "--root", "some where/else", "--", "train.py"])
     told = capsys.readouterr()
     assert "block 0" not in told.out + told.err
     assert "report: " in told.out
-
-
-def test_the_record_is_made_where_it_is_asked_for() -> None:
-    main([*WORDS, "--quiet", "--root", "some where/else", "--", "train.py"])
     assert len(list(Path("some where/else").iterdir())) == 1
 
 

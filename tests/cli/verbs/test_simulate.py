@@ -59,12 +59,16 @@ def test_json_is_json_and_the_answer_goes_to_stderr(here: Path, capsys: pytest.C
 
 def test_weak_scaling_loses_what_is_serial(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Gustafson: 8 - s 7 on 8 workers, so 7.3 for a tenth and 4.5 for a half, in the answer as in the record."""
-    free = ("--gradient", "1", "--alpha", "1ns", "--jitter", "0", "--noise", "0", "--launches", "2", "--weak", "--full")
+    free = ("--gradient", "1", "--alpha", "1ns", "--jitter", "0", "--noise", "0", "--launches", "2", "--steps", "5", "--weak", "--json")
     for serial, speedup in (("0", "8"), ("0.1", "7.3"), ("0.5", "4.5")):
         assert main(["simulate", "--workers", "1,8", "--step-time", "1", "--serial", serial, *free]) == 0
-        lines = [line.split() for line in capsys.readouterr().out.splitlines()]
+        told = capsys.readouterr()
+        lines = [line.split() for line in told.err.splitlines()]
         assert [line[-2] for line in lines if line[:2] == ["8", "1"]] == [speedup]
-        assert next(line[-1] for line in lines if line[:1] == ["Speedup"]) == speedup
+        (recorded,) = [
+            row["value"] for row in json.loads(told.out)["metrics"] if row["metric"] == "speedup" and "8" in row["configuration"]
+        ]
+        assert f"{recorded:.3g}" == speedup
 
 
 def test_wrong_flags_are_told_together(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
