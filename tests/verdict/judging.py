@@ -15,7 +15,7 @@ from typing import Any
 from fireassay import catalog
 from fireassay.frames.record_data import RecordData
 from fireassay.metrics.results import LazyResults
-from fireassay.verdict.judge import Judgement, check, conclude, examine
+from fireassay.verdict.judge import Judgement, check, conclude, examine, judge
 from fireassay.verdict.judging import Evidence, Judging, Layers
 from fireassay.verdict.types import Finding, GateResult, Verdict
 from tests.handmade import Handmade
