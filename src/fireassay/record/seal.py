@@ -39,10 +39,11 @@ from fireassay.record.secrets.redact import redact, redact_all, redact_environme
 from fireassay.record.tables import TABLES
 from fireassay.record.unsealed import cut_off, launch_folders, launch_name, other_columns, read_launch, stream_files
 from fireassay.record.untrusted import paths
-from fireassay.spec.experiment import Experiment
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+    from fireassay.spec.experiment import Experiment
 
 
 def plan_signature(experiment: Experiment) -> str:

@@ -17,13 +17,15 @@ import itertools
 import random
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from fireassay.errors import refuse
-from fireassay.spec.experiment import Experiment
 from fireassay.spec.sections.faults import Fault
 from fireassay.spec.sections.scenario import DATASET
 from fireassay.spec.sections.serving import Serving, Target
+
+if TYPE_CHECKING:
+    from fireassay.spec.experiment import Experiment
 
 Role = Literal["timed", "communication", "sweep", "profile", "fault"]
 MAX_LAUNCHES = 100_000

@@ -87,7 +87,8 @@ def is_vague_name(name: str) -> bool:
     return words[-1] in _VARIABLE_ENDINGS and words[-2] not in _ORDINARY_KEYS
 
 
-def _is_plain(words: Sequence[str]) -> bool:
+@lru_cache(maxsize=4096)
+def _is_plain(words: tuple[str, ...]) -> bool:
     """True if the name contains an unambiguous word for a secret."""
     if not words or "_".join(words) in _HARMLESS_NAMES or words[-1] in _HARMLESS_ENDINGS:
         return False
@@ -96,8 +97,9 @@ def _is_plain(words: Sequence[str]) -> bool:
     return any(_secret_word(word, words[:at]) for at, word in enumerate(words))
 
 
-def _words(name: str) -> list[str]:
-    return [word for word in re.split(r"[^A-Z0-9]+", _CAMEL.sub("_", name).upper()) if word]
+@lru_cache(maxsize=4096)
+def _words(name: str) -> tuple[str, ...]:
+    return tuple(word for word in re.split(r"[^A-Z0-9]+", _CAMEL.sub("_", name).upper()) if word)
 
 
 def _secret_word(word: str, before: Sequence[str]) -> bool:

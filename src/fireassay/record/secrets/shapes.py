@@ -19,9 +19,11 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cache, cached_property, lru_cache
 from pathlib import Path
 from typing import Final, NamedTuple
+
+SHORT: Final = 256  # bytes of a text whose secrets are remembered
 
 
 class Span(NamedTuple):
@@ -37,6 +39,10 @@ def spans(data: bytes, *, keys_only: bool = False) -> list[Span]:
 
     `keys_only`: for model outputs, which are measurement results; `password = word` in generated code is not a secret.
     """
+    return list(_known_spans(data, keys_only) if len(data) <= SHORT else _spans(data, keys_only))
+
+
+def _spans(data: bytes, keys_only: bool) -> list[Span]:
     merged: list[Span] = []
     places = () if keys_only or SEPARATOR.search(data) is None else _places(data, data.lower())
     for span in sorted((*_keys(data), *places)):
@@ -45,6 +51,12 @@ def spans(data: bytes, *, keys_only: bool = False) -> list[Span]:
         elif span.end > merged[-1].end:
             merged[-1] = merged[-1]._replace(end=span.end)
     return merged
+
+
+@lru_cache(maxsize=8192)
+def _known_spans(data: bytes, keys_only: bool) -> tuple[Span, ...]:
+    """A manifest is written again and again, with the same short texts."""
+    return tuple(_spans(data, keys_only))
 
 
 # ---- keys with a prefix ------------------------------------------------------------------------------------------
