@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fireassay.instruments.collectives.corruption import check
 from fireassay.instruments.collectives.data import PERIOD, RankCall, expected, numbers, poison, right, sent, sums, whole
 from fireassay.spec.sections.collectives import DTYPES, OPERATIONS, PLACEMENTS
 from tests.lazy import torch
+from tests.tiers import examples
 
 COUNT = 60
 
@@ -78,7 +79,7 @@ def test_numbers_are_whole_exact_in_sum_and_never_the_poison() -> None:
 
 
 @given(st.integers(1, 3 * PERIOD), st.integers(0, 10_000), st.integers(0, 10_000))
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @pytest.mark.slow
 def test_no_element_of_a_long_result_may_be_wrong_unseen(count: int, call: int, place: int) -> None:
     one = asked("all_reduce", 2, 0, count=count, call=call)

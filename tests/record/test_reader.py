@@ -42,7 +42,8 @@ def test_every_table_has_the_schema_of_the_tables_page_even_without_rows(tmp_pat
 @pytest.mark.slow
 def test_sealing_changes_no_row(tmp_path: Path) -> None:
     folder = unfinished(tmp_path, launches=3)
-    before = {name: open_record(folder.path).table(name) for name in TABLES}
+    unsealed = open_record(folder.path)
+    before = {name: unsealed.table(name) for name in TABLES}
     folder.finish("complete")
     for name, frame in before.items():
         assert open_record(folder.path).table(name).equals(frame)

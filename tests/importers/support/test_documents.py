@@ -10,12 +10,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fireassay.errors import SpecError
 from fireassay.importers.support import documents
 from fireassay.importers.support.documents import EVERY, Place, Spool, head, lines
+from tests.tiers import examples
 
 SCALARS = st.none() | st.booleans() | st.integers(-(10**6), 10**6) | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=8)
 VALUES = st.recursive(
@@ -44,7 +45,7 @@ def told(path: Path, *spooled: tuple[str, ...]) -> str:
 
 
 @pytest.mark.slow
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(
     value=st.dictionaries(st.sampled_from(["rows", "more", "x"]), VALUES),
     indent=st.sampled_from([None, 1]),

@@ -8,13 +8,14 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fireassay.errors import RecordError
 from fireassay.record.folder import reopen
 from fireassay.record.seal import seal_line, verify
 from tests.record.making import sealed, unfinished
+from tests.tiers import examples
 
 pytestmark = pytest.mark.slow
 
@@ -46,7 +47,7 @@ def test_an_untouched_record_is_intact(record: Path) -> None:
 
 
 @pytest.mark.slow
-@settings(max_examples=200)
+@examples(200)
 @given(data=st.data())
 def test_any_single_flipped_bit_is_found_and_its_file_named(record: Path, data: st.DataObject) -> None:
     name = data.draw(st.sampled_from(all_files(record)))

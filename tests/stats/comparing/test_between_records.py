@@ -9,6 +9,7 @@ import pytest
 
 from fireassay.stats.comparing.between_records import Level, against_history, assumed, between, level, widened
 from fireassay.stats.comparing.comparison import compare_welch, decide
+from tests.tiers import some
 
 
 def test_a_record_s_level_is_the_mean_of_logs_with_its_variance() -> None:
@@ -90,7 +91,7 @@ def test_a_single_launch_is_not_judged_by_records_of_several() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("records", [0, 5, 10])
+@pytest.mark.parametrize("records", some([0, 5, 10], 2))
 def test_equal_code_on_days_that_differ_is_seldom_called_a_change(records: int) -> None:
     """15 % between days, 3 % between launches; the larger simulation is benchmarks/check.py."""
     rng, false, n = np.random.default_rng(records), 0, 300

@@ -11,6 +11,7 @@ from scipy import stats
 from statsmodels.stats.proportion import proportion_confint
 
 from fireassay.stats.intervals.item_means import of_items, of_units, wilson
+from tests.tiers import some
 
 
 @pytest.mark.parametrize(("right", "total"), [(0, 3), (1, 20), (82, 100), (999, 1000), (7, 7)])
@@ -52,7 +53,7 @@ def clustered(rng: np.random.Generator, n: int) -> np.ndarray:
 
 
 @pytest.mark.parametrize(("draw", "truth"), [(skewed, 0.1), (all_or_part, 0.725), (clustered, 0.3)])
-@pytest.mark.parametrize("n", [20, 50, 1000])
+@pytest.mark.parametrize("n", some([20, 50, 1000], 2))
 def test_intervals_of_skewed_means_cover_the_truth(draw: Callable[..., np.ndarray], truth: float, n: int) -> None:
     """95 % within 1.5 points and three errors of 1,000 draws; the clustered ones have five times the items."""
     rng, covered = np.random.default_rng([n, round(1000 * truth)]), 0

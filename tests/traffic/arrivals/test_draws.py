@@ -61,7 +61,7 @@ def test_exponential_numbers_are_exponential() -> None:
 @pytest.mark.slow
 def test_gamma_numbers_have_the_mean_and_the_variation_asked_for() -> None:
     for cv in (0.25, 0.5, 1.0, 2.0):
-        drawn = gamma(source(6, "gaps"), 400_000, cv)
+        drawn = gamma(source(6, "gaps"), 100_000, cv)
         assert abs(drawn.mean() - 1.0) < 0.02
         assert abs(drawn.std() / drawn.mean() / cv - 1.0) < 0.02
         assert stats.kstest(drawn, "gamma", args=(cv**-2, 0.0, cv**2)).pvalue > 0.01

@@ -10,13 +10,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fireassay.spec.plan import Configuration
 from fireassay.spec.sections.serving import Arrivals, Correctness, Prompts, Serving
 from fireassay.traffic.arrivals import make
 from fireassay.traffic.arrivals.schedule import CANARY, COLD, MAIN, NORMAL, WARM_UP, Schedule
+from tests.tiers import examples
 from tests.traffic.planned import S, equal, planned
 
 EVERY: dict[str, dict[str, Any]] = {
@@ -66,7 +67,7 @@ def test_a_number_of_requests_is_kept_exactly(process: str) -> None:
 
 
 @pytest.mark.slow
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(
     st.sampled_from(sorted(EVERY)),
     st.integers(0, 2**31),

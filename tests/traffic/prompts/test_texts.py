@@ -5,12 +5,12 @@ from __future__ import annotations
 from functools import cache
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fireassay.traffic.prompts.texts import MASK, Frame, Texts, chat_frame, mix
 from fireassay.traffic.prompts.tokens import Tokenizer, Words
-from tests.tiers import some
+from tests.tiers import examples, some
 from tests.traffic import made
 
 pytestmark = pytest.mark.slow
@@ -46,7 +46,7 @@ def test_every_text_has_as_many_tokens_as_asked_for(name: str, frame: str, corpu
     one = texts(name, frame, corpus)
     assert one.exact
 
-    @settings(max_examples=40, deadline=None)
+    @examples(40)
     @given(st.integers(1, 2000), st.integers(0, MASK), st.integers(0, 300), st.integers(0, 5), st.booleans())
     def exact(n: int, number: int, shared: int, group: int, unique: bool) -> None:
         text = one.make(n, number, shared=shared, group=group, unique=unique)
@@ -63,8 +63,8 @@ def test_texts_go_round_the_pool_when_they_are_longer() -> None:
 def test_lengths_that_cannot_be_added_up_are_counted_and_mended() -> None:
     one = Texts(made.model("merging", None), Frame())
     assert not one.exact
-    right = sum(one.count(one.make(n, n)) == n for n in range(20, 220))
-    assert right >= 195
+    right = sum(one.count(one.make(n, n)) == n for n in range(20, 220, 2))
+    assert right >= 98
 
 
 def test_the_frame_of_a_chat_is_what_its_template_adds() -> None:

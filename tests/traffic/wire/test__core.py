@@ -16,13 +16,14 @@ from typing import Any
 
 import pytest
 import uvloop
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fireassay.traffic.parts import Wire
 from fireassay.traffic.wire.compiled import DONE, Core, CorePool, built
 from fireassay.traffic.wire.connection import Pool
 from fireassay.traffic.wire.response import Exchange, Payloads, address_of
+from tests.tiers import examples
 from tests.traffic.engine import Engine, Heard, engine, well
 
 pytestmark = pytest.mark.skipif(not built(), reason="the core is not built here")
@@ -143,7 +144,7 @@ def in_pieces(answer: tuple[bytes, list[bytes], list[int]]) -> list[bytes]:
 
 
 @pytest.mark.slow
-@settings(deadline=None, max_examples=150)
+@examples(150)
 @given(st.lists(ANSWERS, min_size=4, max_size=4))
 def test_every_answer_means_the_same_to_both_clients(drawn: list[tuple[bytes, list[bytes], list[int]]]) -> None:
     answers = [in_pieces(one) for one in drawn]

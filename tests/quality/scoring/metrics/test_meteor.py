@@ -9,12 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from nltk.stem.porter import PorterStemmer
 from nltk.translate.meteor_score import meteor_score
 
 from fireassay.errors import SpecError
 from tests.quality.scoring.scored import items, metric, pairs
+from tests.tiers import examples
 
 
 class Nothing:
@@ -27,7 +28,7 @@ def test_the_published_value_of_a_wordnet_that_knows_nothing() -> None:
     assert items("meteor", ["the cat sat on the mat"], [["the cat is on the mat"]]) == [pytest.approx(0.806667, abs=5e-7)]
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(pairs)
 def test_it_is_nltks_with_exact_words_and_stems(drawn: list[tuple[str, list[str]]]) -> None:
     found = items("meteor", [answer for answer, _ in drawn], [references for _, references in drawn], tokenize="split")
