@@ -7,6 +7,7 @@ certain metric imports it.  A list of names kept by hand in a second place rots.
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -45,10 +46,13 @@ def literals(tree: ast.AST) -> Iterator[ast.expr]:
 
 
 def listed(path: Path) -> set[str]:
-    """The metrics' names in the literal that holds most of them."""
+    """The metrics' names in the literal that holds most of them; a file with few of them anywhere is not parsed."""
+    text = path.read_text()
+    if len((NAMES - WORDS).intersection(re.findall(r"\w+", text))) <= FEW:
+        return set()
     held = (
         {node.value for node in ast.walk(literal) if isinstance(node, ast.Constant) and isinstance(node.value, str)} & (NAMES - WORDS)
-        for literal in literals(ast.parse(path.read_text()))
+        for literal in literals(ast.parse(text))
     )
     return max(held, key=len, default=set())
 

@@ -12,7 +12,12 @@ import pytest
 from tests.limits import PROCESS_S
 from tests.tiers import some
 
-COLLECT = (sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-p", "tests.conftest", "--collect-only", "-q")
+COLLECT = """
+import sys, pytest
+for expression in ("not deep", "deep"):
+    print("----", flush=True)
+    pytest.main(["-p", "no:cacheprovider", "-p", "tests.conftest", "--collect-only", "-q", *sys.argv[1:], "-m", expression])
+"""
 MARKED = """
 import hypothesis, hypothesis.strategies, pytest
 def test_plain(): pass
@@ -34,15 +39,11 @@ def test_of_a_property(_): pass
 def test_what_is_costly_is_deep_unless_it_is_core(repository: Path, tmp_path: Path, kind: str) -> None:
     (tmp_path / "test_one.py").write_text(MARKED.format(kind=kind))
     words = ("--rootdir", str(repository), "-c", str(repository / "pyproject.toml"), str(tmp_path / "test_one.py"))
-
-    def selected(expression: str) -> set[str]:
-        done = subprocess.run(
-            [*COLLECT, *words, "-m", expression], cwd=repository, capture_output=True, text=True, timeout=PROCESS_S, check=False
-        )
-        return set(re.findall(r"::test_(\w+)", done.stdout))
-
-    assert selected("not deep") == {"plain", "of_torch", "of_the_core", "of_a_property"}
-    assert selected("deep") == {"of_one_file", "of_a_costly_kind", "of_a_property"}, "a property is drawn once more, with all its examples"
+    command = [sys.executable, "-c", COLLECT, *words]
+    done = subprocess.run(command, cwd=repository, capture_output=True, text=True, timeout=PROCESS_S, check=False)
+    _, first, rest = (set(re.findall(r"::test_(\w+)", part)) for part in done.stdout.split("----\n"))
+    assert first == {"plain", "of_torch", "of_the_core", "of_a_property"}
+    assert rest == {"of_one_file", "of_a_costly_kind", "of_a_property"}, "a property is drawn once more, with all its examples"
 
 
 def test_the_gate_runs_what_make_runs_in_two_tiers(repository: Path) -> None:

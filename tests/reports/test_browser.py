@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,6 @@ import pytest
 from fireassay.reports.build_view import build
 from fireassay.reports.pages import comparison as comparison_page
 from fireassay.reports.pages import comparison_view
-from fireassay.reports.view import View
 from fireassay.reports.writers import html
 from fireassay.verdict.comparison.compare import compare
 from fireassay.verdict.judge import judge
@@ -94,27 +94,45 @@ def browser() -> Iterator[Any]:
 
 
 @pytest.fixture(scope="module")
-def pages(tmp_path_factory: pytest.TempPathFactory, page: str, load: View, scenarios: View, hostile: View) -> dict[str, Path]:
-    """The pages that are looked at: the synthetic record, one with many configurations, loads, comparisons, one of everything."""
+def pages(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Callable[[str], Path]:
+    """The pages that are looked at: the synthetic record, one with many configurations, loads, comparisons, one of everything.
+
+    Each is made where it is first looked at.
+    """
+    folder = tmp_path_factory.mktemp("pages")
+
+    def of(view: str, **words: str) -> str:
+        return written(request.getfixturevalue(view), "html", **words)
+
+    texts: dict[str, Callable[[], str]] = {
+        "synthetic": lambda: str(request.getfixturevalue("page")),
+        "wide": _wide,
+        "load": lambda: of("load"),
+        "scenarios": lambda: of("scenarios"),
+        "hostile": lambda: of("hostile"),
+        "panel": lambda: of("load", page="panel"),
+        "comparison": _comparison,
+        "answered": lambda: html.write(ANSWERED),
+        "small": lambda: html.write(PAGE),
+    }
+
+    @cache
+    def path(name: str) -> Path:
+        (folder / f"{name}.html").write_text(texts[name](), encoding="utf-8")
+        return folder / f"{name}.html"
+
+    return path
+
+
+def _wide() -> str:
     measured = builders.measured(levels=(1, 2, 4, 8, 16, 32), launches=3, steps=12, failed=True)
+    return written(build(measured, judge(measured)), "html")
+
+
+def _comparison() -> str:
     first, other = side("A", complete()), side("B", complete(efficiency={2: 0.99}))
     forced = compare([first, with_experiment(other, "B", "workload.arguments", ("--lr", "1"))], force=True)
-    texts = {
-        "synthetic": page,
-        "wide": written(build(measured, judge(measured)), "html"),
-        "load": written(load, "html"),
-        "scenarios": written(scenarios, "html"),
-        "hostile": written(hostile, "html"),
-        "panel": written(load, "html", page="panel"),
-        "comparison": html.write(comparison_page.page(comparison_view.build(forced, first.judgement.metrics))),
-        "answered": html.write(ANSWERED),
-        "small": html.write(PAGE),
-    }
-    folder = tmp_path_factory.mktemp("pages")
-    made = {name: folder / f"{name}.html" for name in texts}
-    for name, text in texts.items():
-        made[name].write_text(text, encoding="utf-8")
-    return made
+    return html.write(comparison_page.page(comparison_view.build(forced, first.judgement.metrics)))
 
 
 @dataclass
@@ -127,7 +145,7 @@ class Opened:
 
 
 @pytest.fixture
-def opened(browser: Any, pages: dict[str, Path]) -> Iterator[Any]:
+def opened(browser: Any, pages: Callable[[str], Path]) -> Iterator[Any]:
     """Opens a page by name; its windows are closed afterwards."""
     contexts = []
 
@@ -139,7 +157,7 @@ def opened(browser: Any, pages: dict[str, Path]) -> Iterator[Any]:
         found.page.on("pageerror", lambda error: found.said.append(str(error)))
         found.page.on("dialog", lambda dialog: found.said.append(dialog.message))
         found.page.on("request", lambda request: found.fetched.append(request.url))
-        found.page.goto(pages[name].as_uri())
+        found.page.goto(pages(name).as_uri())
         return found
 
     yield open_page

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from pathlib import Path
+from collections.abc import Callable, Iterable, Iterator
+from functools import cache
 
 import pytest
 
@@ -21,6 +21,8 @@ from tests.tiers import some
 
 pytestmark = pytest.mark.slow
 
+Viewed = Callable[[tuple[str, str]], View]
+
 KEYS = [
     ("training", ""),
     ("load", "PASS"),
@@ -31,9 +33,16 @@ KEYS = [
 ]
 
 
-def viewed(key: tuple[str, str], folder: Path) -> View:
-    made = RECORDS[key](folder) if key in RECORDS else measured()  # the latter with a fault
-    return build(made, judge(made))
+@pytest.fixture(scope="module")
+def viewed(tmp_path_factory: pytest.TempPathFactory) -> Viewed:
+    """The view of a record of `KEYS`, made once."""
+
+    @cache
+    def made_once(key: tuple[str, str]) -> View:
+        made = RECORDS[key](tmp_path_factory.mktemp("record")) if key in RECORDS else measured()  # the latter with a fault
+        return build(made, judge(made))
+
+    return made_once
 
 
 def numbers(sections: Iterable[Section]) -> Iterator[str]:
@@ -55,8 +64,8 @@ def flat(text: str) -> str:
 
 @pytest.mark.parametrize("writer", ["terminal", "markdown"])
 @pytest.mark.parametrize("key", some(KEYS, 2), ids=lambda key: key[0])
-def test_every_number_of_the_html_page_is_in_the_full_text(key: tuple[str, str], writer: str, tmp_path: Path) -> None:
-    view = viewed(key, tmp_path)
+def test_every_number_of_the_html_page_is_in_the_full_text(key: tuple[str, str], writer: str, viewed: Viewed) -> None:
+    view = viewed(key)
     made = page(view)
     shown = {flat(number) for number in numbers((*html._first(made), *html._sections(made)))}
     text = flat(written(view, writer, **({"width": 200} if writer == "terminal" else {})))
@@ -66,20 +75,20 @@ def test_every_number_of_the_html_page_is_in_the_full_text(key: tuple[str, str],
 
 @pytest.mark.parametrize("key", some(KEYS, 2), ids=lambda key: key[0])
 @pytest.mark.deep
-def test_every_number_of_the_full_text_is_on_the_html_page(key: tuple[str, str], tmp_path: Path) -> None:
-    made = page(viewed(key, tmp_path))
+def test_every_number_of_the_full_text_is_on_the_html_page(key: tuple[str, str], viewed: Viewed) -> None:
+    made = page(viewed(key))
     there = set(numbers((*html._first(made), *html._sections(made))))
     assert sorted(set(numbers(made.whole)) - there) == []
 
 
 @pytest.mark.parametrize("key", some(KEYS, 2), ids=lambda key: key[0])
-def test_the_full_text_keeps_to_eighty_columns(key: tuple[str, str], tmp_path: Path) -> None:
-    lines = written(viewed(key, tmp_path), "terminal", width=80).splitlines()
+def test_the_full_text_keeps_to_eighty_columns(key: tuple[str, str], viewed: Viewed) -> None:
+    lines = written(viewed(key), "terminal", width=80).splitlines()
     assert [line for line in lines if len(line) > 80] == []
 
 
-def test_the_phases_of_each_rank_have_their_moments_and_only_percentiles_that_the_steps_carry(tmp_path: Path) -> None:
-    view = viewed(("training", ""), tmp_path)
+def test_the_phases_of_each_rank_have_their_moments_and_only_percentiles_that_the_steps_carry(viewed: Viewed) -> None:
+    view = viewed(("training", ""))
     (table,) = [
         block for section in page(view).whole for block in section.blocks if isinstance(block, Table) and block.name == "rank-phases"
     ]

@@ -7,7 +7,10 @@ import runpy
 import subprocess
 import sys
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
+from typing import Any
+from unittest.mock import patch
 
 import pytest
 
@@ -100,15 +103,20 @@ def test_what_fails_alone_too_is_red(tmp_path: Path, source: str, last: str) -> 
 Run = tuple[int, dict[str, str]]
 
 
+@cache
+def loaded() -> dict[str, Any]:
+    """What tools/suite.py defines: it holds no state."""
+    return runpy.run_path(str(SUITE))
+
+
 @pytest.fixture
 def twice() -> Callable[..., tuple[int, dict[str, str], list[str]]]:
     """`twice`, whose two runs of pytest end as they are given."""
-    made = runpy.run_path(str(SUITE))
 
     def ran(*ends: Run) -> tuple[int, dict[str, str], list[str]]:
         left = list(ends)
-        made["twice"].__globals__["pytest"] = lambda *_: left.pop(0)
-        found: tuple[int, dict[str, str], list[str]] = made["twice"](Path(), [])
+        with patch.dict(made := loaded()["twice"].__globals__, pytest=lambda *_: left.pop(0), workers=lambda: 3):  # it computes for a while
+            found: tuple[int, dict[str, str], list[str]] = made["twice"](Path(), [])
         assert left == []
         return found
 

@@ -78,7 +78,7 @@ LOGS = st.tuples(
 
 
 @pytest.mark.slow
-@settings(max_examples=int(os.environ.get("FIREASSAY_EXAMPLES", "60")), deadline=None)
+@settings(max_examples=int(os.environ.get("FIREASSAY_EXAMPLES", settings().max_examples)), deadline=None)
 @given(LOGS)
 def test_goodput_is_never_above_throughput(log: tuple[str, float, list[tuple[int, float, float, str]]]) -> None:
     """`FIREASSAY_EXAMPLES=10000` for as many logs."""

@@ -11,9 +11,10 @@ from functools import cache
 
 import pytest
 
+from fireassay.frames.record_data import RecordData
 from fireassay.reports.build_view import build
 from fireassay.reports.view import View
-from fireassay.verdict.judge import judge
+from fireassay.verdict.judge import Judgement, judge
 from tests import builders
 from tests.reports.written import content
 from tests.serving_made import simulated
@@ -42,9 +43,16 @@ def test_json_names_it_by_its_key_and_an_unknown_one_is_null() -> None:
 
 @cache
 def view(kind: str, seal: str) -> View:
-    """Judged once: the writers only read it."""
-    measured = replace(MEASURED[kind](), seal=seal)
-    return build(measured, judge(measured))
+    """The writers only read it."""
+    measured, judgement = judged(kind)
+    return build(replace(measured, seal=seal), judgement)
+
+
+@cache
+def judged(kind: str) -> tuple[RecordData, Judgement]:
+    """No judgement depends on the seal."""
+    measured = MEASURED[kind]()
+    return measured, judge(measured)
 
 
 def _text(content: str | bytes) -> str:
