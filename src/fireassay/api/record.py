@@ -33,7 +33,7 @@ from fireassay.estimates import estimate
 from fireassay.estimates.estimate import Value
 from fireassay.metrics.metric import ALL
 from fireassay.printable import REMARKS
-from fireassay.record.reader import open_record
+from fireassay.record.reader import judged_from, open_record
 from fireassay.record.tables import TABLES
 from fireassay.reports import fragments as html
 from fireassay.spec.explain import closest
@@ -41,6 +41,7 @@ from fireassay.spec.plan import configurations
 
 if TYPE_CHECKING:
     from fireassay.api.chart import Chart
+    from fireassay.frames.record_data import RecordData
     from fireassay.metrics.metric import Metric, Results
     from fireassay.record.reader import Record as Opened
     from fireassay.reports.charts.model import Chart as Drawn
@@ -225,8 +226,9 @@ class Record:
             RecordError: it is damaged.
             SpecError: nothing in it was done in steps; the message names the tables that it has.
         """
-        measured = self._side.measured
-        steps = measured.timed_steps if warm_up else measured.steady_steps
+        measured = self._measured
+        with judged_from(self.path):
+            steps = measured.timed_steps if warm_up else measured.steady_steps
         if steps.is_empty() and "steps" not in self.tables:
             raise refuse(
                 "steps()", "a record without steps", f"record.table(NAME), NAME one of {', '.join(self.tables)}", source="the record"
@@ -315,10 +317,16 @@ class Record:
         return open_record(self.path)
 
     @cached_property
-    def _side(self) -> Side:
-        from fireassay.api.sides import side  # deferred, as is the page: to read a table needs no judge, which takes longer to load
+    def _measured(self) -> RecordData:
+        from fireassay.api.sides import opened  # deferred, as is the page: to read a table needs no judge, which takes longer to load
 
-        return side(self.path)
+        return opened(self.path)
+
+    @cached_property
+    def _side(self) -> Side:
+        from fireassay.api.sides import judged
+
+        return judged(self.path, self._measured)
 
     @property
     def _judgement(self) -> Judgement:
@@ -328,7 +336,7 @@ class Record:
     def _view(self) -> View:
         from fireassay.reports.build_view import build
 
-        return build(self._side.measured, self._judgement)
+        return build(self._measured, self._judgement)
 
     @cached_property
     def _drawings(self) -> dict[str, Drawn]:

@@ -55,14 +55,20 @@ def _damaged(path: Path, problems: Sequence[str]) -> str:
     )
 
 
+def opened(path: Path) -> RecordData:
+    """Open and verify one record."""
+    with judged_from(path):
+        return from_record(whole(path))
+
+
 def side(path: Path, label: str = "", watch: Watch = unwatched) -> Side:
     """Open, verify and judge one record."""
-    with judged_from(path):
-        return _judged(path, from_record(whole(path)), label, watch)
+    return judged(path, opened(path), label, watch)
 
 
-def _judged(path: Path, measured: RecordData, label: str, watch: Watch) -> Side:
-    with watch(f"judging {path.name}") as advance:
+def judged(path: Path, measured: RecordData, label: str = "", watch: Watch = unwatched) -> Side:
+    """Judge a record that was opened and verified."""
+    with judged_from(path), watch(f"judging {path.name}") as advance:
         return Side(label=label or path.resolve().name, measured=measured, judgement=judge(measured, advance))
 
 
@@ -73,7 +79,7 @@ def sides(paths: Iterable[Path], watch: Watch = unwatched, wanted: Callable[[Rec
         try:
             with judged_from(path):
                 if wanted(measured := from_record(whole(path))):
-                    result.append(_judged(path, measured, "", watch))
+                    result.append(judged(path, measured, "", watch))
         except RecordError as error:
             remark(f"skipped: {error}")
     return result

@@ -71,8 +71,8 @@ def test_no_region_is_drawn_that_the_key_does_not_name() -> None:
 
 
 def test_what_hides_is_drawn_with_its_bound() -> None:
-    assert marks(drawn(overlap=0.2), Line, series="exposed")
-    assert not marks(drawn(), Line, series="exposed")
+    assert marks(drawn(levels=(1, 2), overlap=0.2), Line, series="exposed")
+    assert not marks(drawn(levels=(1, 2)), Line, series="exposed")
 
 
 def test_its_numbers_are_in_words() -> None:

@@ -87,7 +87,7 @@ GAPS = ({4: 0.01, 8: 0.012, 16: 0.03}, {4: 0.013, 8: 0.0125, 16: 0.02})
 @pytest.fixture(scope="module")
 def two() -> ComparisonView:
     """Two records of one server under the same loads, before and after a change."""
-    measured = [rivals({"server": gaps}).measured() for gaps in GAPS]
+    measured = [rivals({"server": gaps}, blocks=3).measured() for gaps in GAPS]
     sides = [Side(label=label, measured=one, judgement=judge(one)) for label, one in zip(("old", "new"), measured, strict=True)]
     return build(compare(sides, varying=("code",), days=Days(assumed=1e-6)), sides[0].judgement.metrics)
 
