@@ -14,7 +14,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import ClassVar
+from itertools import islice
+from typing import ClassVar, Final
 
 from fireassay.exit_codes import EXIT_CODES as EXIT_CODES
 
@@ -88,11 +89,14 @@ def refuse_any(problems: Iterable[Problem], source: str = "") -> None:
         raise SpecError(every, source)
 
 
+MAX_CANDIDATES: Final = 2_000  # words compared with one: a hostile file has a hundred thousand columns
+
+
 def closest(word: str, among: Iterable[str]) -> str | None:
     """The most similar word, or None if none is similar."""
     from difflib import get_close_matches  # deferred: most input is right
 
-    folded = {candidate.lower(): candidate for candidate in among}
+    folded = {candidate.lower(): candidate for candidate in islice(among, MAX_CANDIDATES)}
     matches = get_close_matches(word.lower(), folded, n=1, cutoff=0.6)
     return folded[matches[0]] if matches else None
 

@@ -205,6 +205,9 @@ ATTACKS: Final = {
 }
 
 
+MAX_SAID = 4_000  # characters: who reads it looks for what to do, not for a hundred thousand names
+
+
 class Nothing(BaseHTTPRequestHandler):
     """An engine that answers everything with an empty object."""
 
@@ -257,6 +260,7 @@ def ended_as_it_should(name: str, code: int, mib: int, seconds: str, said: str) 
     assert "Traceback" not in said, said[-2000:]
     assert code == attack.code or (attack.code == -1 and code in (0, 1, 4)), said
     assert attack.sentence in " ".join(said.split())
+    assert len(said) < MAX_SAID
     assert mib < MAX_MIB
 
 

@@ -6,22 +6,26 @@ By the words of a name, in a table's heading as in a claim's metric.  Cannot tel
 from __future__ import annotations
 
 import re
-from functools import cache
+from functools import cache, lru_cache
 from typing import Final
 
 
-@cache
+@lru_cache(4096)  # names come from files, and a hostile one has many
 def folded_name(text: str) -> str:
     """ "TTFT (ms)" -> "ttft_ms"."""
     return re.sub(r"[^0-9a-zµ@]+", "_", text.casefold()).strip("_")
 
 
-@cache
+@lru_cache(4096)
 def has_word(text: str, words: tuple[str, ...], beginnings: tuple[str, ...] = ()) -> bool:
     """True if a name contains one of the words, or a word with one of the prefixes."""
-    name = folded_name(text)
-    whole = any(re.search(rf"(^|_){re.escape(word)}s?(_|$)", name) for word in words)
-    return whole or any(re.search(rf"(^|_){re.escape(word)}", name) for word in beginnings)
+    return _pattern(words, beginnings).search(folded_name(text)) is not None
+
+
+@cache
+def _pattern(words: tuple[str, ...], beginnings: tuple[str, ...]) -> re.Pattern[str]:
+    whole, begun = ("|".join(map(re.escape, some)) or "(?!)" for some in (words, beginnings))
+    return re.compile(rf"(?:^|_)(?:(?:{whole})s?(?:_|$)|(?:{begun}))")
 
 
 def words(text: str) -> tuple[str, ...]:

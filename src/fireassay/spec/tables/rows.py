@@ -13,10 +13,13 @@ from statistics import median
 from typing import Final
 
 from fireassay.errors import Problem
+from fireassay.printable import some
 from fireassay.spec.explain import shown
 from fireassay.spec.tables.cells import Marks, Number, Table, count_in, is_short, is_wordy, lengthened, marks, missing, number
 from fireassay.spec.tables.columns import ENERGIES, FILLED, MEASURED, OWN, PRICES, Column, Scaling, Stated, named, scores
 from fireassay.spec.tables.headings import UNITS, Heading, heading
+
+MAX_NAMED: Final = 30  # headings or cells in a message
 
 
 def unit_notes(columns: Mapping[str, Column]) -> Iterator[str]:
@@ -86,12 +89,12 @@ def chosen(table: Table, asked: Stated, problems: list[Problem]) -> list[Row]:
     for name, text in asked.where:
         index = next((index for index, head in enumerate(table.header) if named(head, name)), None)
         if index is None:
-            problems.append(Problem("--where", name, ", ".join(h.strip() for h in table.header), "Write COLUMN=CELL."))
+            problems.append(Problem("--where", name, some((h.strip() for h in table.header), MAX_NAMED), "Write COLUMN=CELL."))
             continue
         values = list(dict.fromkeys(cells[index].strip() for _, cells in rows if index < len(cells)))
         rows = [row for row in rows if index < len(row[1]) and named(row[1][index], text)]
         if not rows:
-            problems.append(Problem("--where", f"{name}={text}", ", ".join(values), "Write a cell as it stands in the table."))
+            problems.append(Problem("--where", f"{name}={text}", some(values, MAX_NAMED), "Write a cell as it stands in the table."))
     return rows
 
 

@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from fireassay.errors import Problem, SpecError, refuse, refuse_any
+from fireassay.printable import some
 from fireassay.spec import user_file
 from fireassay.spec.explain import closest
 from fireassay.spec.explain import did_you_mean as did_you_mean
@@ -255,7 +256,7 @@ def value(row: SourceRow, name: str) -> Any:
     if row.values.get(name) is None:
         if name in row.values:
             raise wrong(row.where, f"null in {name!r}", "a value")
-        fields = ", ".join(map(shown, row.values)) or "no fields"
+        fields = some(map(shown, row.values), MAX_NAMED) or "no fields"
         raise wrong(row.where, f"no field {name!r}", f"a value; the row has {fields}", did_you_mean(name, row.values))
     return row.values[name]
 
