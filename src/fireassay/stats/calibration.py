@@ -179,7 +179,8 @@ def _plain_errors(bins: _Bins, gaps: Array) -> Array:
 @lru_cache(maxsize=8)
 def _chance(bins: int) -> Array:
     """Normal numbers, shape [draws, bins]; the same for all gaps."""
-    chance = np.random.default_rng(0).normal(size=(DRAWS, bins))
+    random = np.random.default_rng(0)
+    chance = random.normal(size=(DRAWS, bins))
     chance.setflags(write=False)
     return chance
 
