@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import re
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
@@ -66,6 +67,16 @@ def test_items_without_clusters_are_said_to_be_taken_as_independent_with_the_fie
     (finding,) = examine_grouped(measured, {})
     assert (finding.severity, finding.rule) == ("warning", "grouped_items")
     assert "the field 'passage' puts 300 items into 30 groups" in finding.evidence
+
+
+@pytest.mark.parametrize("fields", [{}, {"row": range(300)}])
+def test_items_that_no_field_groups_are_still_said_to_be_taken_as_independent(fields: Mapping[str, Sequence[int]], tmp_path: Path) -> None:
+    """Without a field, and with one that is another for each item."""
+    sides = {"a": rows(["yes"] * 300, **fields), "b": rows(["no"] * 3 + ["yes"] * 297, **fields)}
+    measured = scored(tmp_path, sides, margin=0.05)
+    (result,) = check_held(measured, {})
+    assert [clause for clause in result.sentence.split("; ") if "independent" in clause] == ["items taken as independent"]
+    assert list(examine_grouped(measured, {})) == []
 
 
 def test_declared_clusters_are_units_and_nothing_is_said(tmp_path: Path) -> None:
