@@ -11,7 +11,10 @@ from typing import Any
 import pytest
 
 from fireassay.errors import SpecError
+from fireassay.quality.sandbox.check import check_program, program
+from fireassay.quality.sandbox.tiers import Limits
 from fireassay.quality.tasks.programs import HUMANEVAL
+from tests.quality.sandbox.available import tier
 
 ROW = {
     "task_id": "T/0",
@@ -46,6 +49,34 @@ def test_the_packaged_file_is_read_as_by_its_own_reader() -> None:
     rows = data.read_problems()
     assert [item.id for item in task.items] == list(rows)
     assert [item.test for item in task.items] == [row["test"] for row in rows.values()]
+
+
+# By hand in the form of HumanEval+, whose own file could not be had.
+PLUS = """import numpy as np
+
+def is_floats(x) -> bool:
+    return isinstance(x, float) or isinstance(x, np.ndarray) and x.dtype in (np.float64, np.float32)
+
+def assertion(out, exp, atol):
+    if atol == 0 and is_floats(exp):
+        atol = 1e-6
+    if out != exp and atol != 0:
+        assert np.allclose(out, exp, rtol=1e-07, atol=atol)
+    else:
+        assert out == exp
+
+def check(candidate):
+    inputs, results = [[1.0, 3], [6.0, 2]], [0.3333333333333333, 3.0]
+    for i, (inp, exp) in enumerate(zip(inputs, results)):
+        assertion(candidate(*inp), exp, 0)
+"""
+
+
+@pytest.mark.parametrize(("body", "outcome"), [("a / b + 1e-9", "passed"), ("a / b + 1e-3", "failed")])
+def test_a_test_of_the_form_of_humaneval_plus_compares_by_its_numpy(body: str, outcome: str, tmp_path: Path) -> None:
+    row = {**ROW, "prompt": "def f(a, b):\n", "canonical_solution": f"    return {body}\n", "test": PLUS}
+    ((item,),) = (task.items for task in HUMANEVAL.read(written(tmp_path, row), HUMANEVAL.options))
+    assert check_program(program(item, item.references[0]), Limits(), tier("unshare")).outcome == outcome
 
 
 @pytest.mark.parametrize(

@@ -2,8 +2,8 @@
 
 One JSON object a line, also compressed (.gz), some fields of which are Python; an invalid line is named.
 
-HumanEval: task_id, prompt, entry_point, canonical_solution, test, of which the test defines check(candidate). HumanEval+ has the same
-layout. The canonical solution is the item's reference.
+HumanEval: task_id, prompt, entry_point, canonical_solution, test, of which the test defines check(candidate), and may import numpy as that of
+HumanEval+ does, whose own file was never run. The canonical solution is the item's reference.
 
 MBPP: task_id, text or prompt, code, test_list, and test_setup_code or test_imports. The asserts become a check(candidate); the function is
 the one that `code` defines and every assert calls. The prompt is the paper's, without examples (Austin et al., arXiv:2108.07732, figure 1).
