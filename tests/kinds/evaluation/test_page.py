@@ -18,6 +18,7 @@ from fireassay.reports.pages.record import page
 from fireassay.reports.view import HeldRow
 from fireassay.verdict.judge import judge
 from tests.answered import rows, scored
+from tests.reports.pages.screens import flat
 
 HOSTILE = '<script>alert("x")</script>'
 
@@ -46,6 +47,16 @@ def test_without_a_margin_the_first_screen_tells_the_change_and_asks_for_one(tmp
     told = page(build(several, judge(several))).answer
     assert told is not None
     assert [part[:11] for part in told.headline.split("; ")] == ["c against a", "b against a", "e against a", "1 more chan"]
+
+
+def test_the_screen_of_a_macro_f1_says_over_which_labels_it_is_the_mean(tmp_path: Path) -> None:
+    """.667 over "yes" and "no"; scikit-learn's default, which counts "?" too, gives .444."""
+    rights = ["yes"] * 20 + ["no"] * 20
+    made = [{**row, "reference": right} for row, right in zip(rows([*["yes", "?"] * 10, *["no", "?"] * 10]), rights, strict=True)]
+    one = scored(tmp_path / "one", {"a": made}, metrics=["f1_macro"])
+    assert "Macro F1 over the labels 0.67 [" in flat(page(build(one, judge(one))))
+    two = scored(tmp_path / "two", {"a": made, "b": made}, metrics=["f1_macro"])
+    assert "Macro F1 over the labels" in flat(page(build(two, judge(two))))
 
 
 @pytest.mark.parametrize("writer", ["html", "markdown", "terminal"])
