@@ -137,6 +137,21 @@ def test_values_beyond_use_are_no_scores_and_named(number: str, tmp_path: Path) 
     assert any("1 values of exact_match are NaN, infinite or beyond use" in words for words in (measured.foreign or {})["doubts"])
 
 
+@pytest.mark.parametrize("number", [None, "NaN"])
+def test_a_scenario_without_a_usable_score_loses_no_other(number: str | None, tmp_path: Path) -> None:
+    def spoilt(text: str) -> str:
+        entries = json.loads(text)
+        for entry in entries:
+            entry["stats"] = [] if number is None else [{**stat, "mean": "HERE", "sum": "HERE"} for stat in entry["stats"]]
+        return json.dumps(entries).replace('"HERE"', str(number))
+
+    edited(tmp_path / "runs" / "a", "per_instance_stats.json", spoilt)
+    edited(tmp_path / "runs" / "b", "run_spec.json", lambda text: text.replace("small", "large"))
+    measured = imported(tmp_path, tmp_path / "runs")
+    assert {task for task, _, _ in scores(measured)} == {"sums:subject=large"}
+    assert "the instances of a: none has a statistic" in (measured.foreign or {})["missing"]
+
+
 def test_a_key_that_stands_twice_is_named(tmp_path: Path) -> None:
     folder = edited(tmp_path / "run", "per_instance_stats.json", lambda text: text.replace('"mean":', '"mean": 0.5, "mean":', 1))
     with pytest.raises(SpecError, match='the key "?.?mean.? twice in one object'):
