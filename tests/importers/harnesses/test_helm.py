@@ -119,6 +119,19 @@ def test_an_instance_twice_is_refused(tmp_path: Path) -> None:
         imported(tmp_path, run)
 
 
+@pytest.mark.parametrize("again", ["exact_match", "f1_score"])
+def test_an_id_as_a_number_and_as_a_text_is_named(again: str, tmp_path: Path) -> None:
+    """Two instances, which are never one: not even where the second has another statistic."""
+    run = helm_run(tmp_path / "run", RIGHT[:3])
+    one, two, *others = json.loads((run / "per_instance_stats.json").read_text())
+    two |= {"instance_id": 1, "stats": [stat for stat in two["stats"] if stat["name"]["name"] == again]}
+    one |= {"instance_id": "1", "stats": [stat for stat in one["stats"] if stat["name"]["name"] == "exact_match"]}
+    (run / "per_instance_stats.json").write_text(json.dumps([one, two, *others]))
+    with pytest.raises(SpecError, match="found 1, as a text and as a number"):
+        imported(tmp_path, run)
+    assert nothing_left(tmp_path)
+
+
 def edited(folder: Path, file: str, change: Callable[[str], str]) -> Path:
     helm_run(folder, RIGHT)
     (folder / file).write_text(change((folder / file).read_text()))

@@ -171,6 +171,18 @@ def test_a_sample_twice_is_refused(tmp_path: Path) -> None:
         imported(tmp_path, as_zip(tmp_path, lambda log: log["samples"].append(log["samples"][0])))
 
 
+def test_an_id_as_a_number_and_as_a_text_is_named(tmp_path: Path) -> None:
+    """Two samples, which are never one: not even in two epochs."""
+
+    def mixed(log: dict[str, Any]) -> None:
+        log["samples"][0]["id"], log["samples"][1]["id"] = 1, "1"
+        log["samples"][1]["epoch"] = 2
+
+    with pytest.raises(SpecError, match="found 1, as a text and as a number"):
+        imported(tmp_path, as_zip(tmp_path, mixed))
+    assert nothing_left(tmp_path)
+
+
 def test_a_number_that_inspect_folds_otherwise_stands_beside_the_mean(tmp_path: Path) -> None:
     """As of epochs that are reduced by their mode: .933 beside .867."""
 

@@ -373,6 +373,19 @@ def test_values_beyond_use_are_no_scores_and_named(number: float, tmp_path: Path
     assert any(found.rule == "unscored_items" and "of 1 answer," in found.evidence for found in judge(measured).verdict.findings)
 
 
+@pytest.mark.parametrize("kept", [{}, {"doc_hash": "h", "prompt_hash": "h", "target_hash": "h", "acc": 1.0, "acc_norm": 1.0}])
+def test_an_id_as_a_number_and_as_a_text_is_named(kept: dict[str, Any], tmp_path: Path) -> None:
+    """Two documents, which are never one: not even where all that is known of them is equal."""
+
+    def mixed(row: dict[str, Any]) -> None:
+        if row["doc_id"] in (1, 2):
+            row.update(kept, doc_id=1 if row["doc_id"] == 1 else "1")
+
+    with pytest.raises(SpecError, match="found 1, as a text and as a number"):
+        imported(tmp_path, copied(tmp_path, "tiny", mixed))
+    assert nothing_left(tmp_path)
+
+
 def test_a_key_that_stands_twice_is_named(tmp_path: Path) -> None:
     folder = copied(tmp_path, "tiny")
     file = next(folder.glob("samples_*.jsonl"))

@@ -49,6 +49,7 @@ class Collected(base.Digests):
     """The statistics of every instance."""
 
     items: dict[str, None] = field(default_factory=dict)
+    kinds: dict[str, type] = field(default_factory=dict)  # of the ids of instances
     instances: dict[Key, Instance] = field(default_factory=dict)
     scores: dict[str, None] = field(default_factory=dict)  # in the order in which they occur
     several: set[str] = field(default_factory=set)  # scores with more than one value in an instance
@@ -100,7 +101,9 @@ def collect(path: Path, asked: Spool | None, stack: ExitStack) -> Collected:
     for place, entry in entries(path, stack):
         _take(seen, entry, place)
     failed: dict[Key, bool] = {}
+    sent: dict[str, type] = {}
     for place, state, key in _each(asked):
+        base.one_kind(sent, inner(state, "instance").get("id"), place.at("instance.id"))
         failed[key] = failed.get(key, False) or _failed(state)
         _digests(seen, key[0], state, place)
         seen.empty += not _failed(state) and state.get("reference_index") is None and not _reply(state).strip()
@@ -110,6 +113,7 @@ def collect(path: Path, asked: Spool | None, stack: ExitStack) -> Collected:
 
 def _take(seen: Collected, entry: Mapping[str, Any], place: Place) -> None:
     original, perturbation = base.named(entry.get("instance_id"), place.at("instance_id")), disturbed(entry.get("perturbation"))
+    base.one_kind(seen.kinds, entry.get("instance_id"), place.at("instance_id"))
     key = _key(original, perturbation, entry, place)
     scores: dict[str, float] = {}
     split = ""

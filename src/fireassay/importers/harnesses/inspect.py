@@ -91,8 +91,10 @@ def in_zip(path: Path, stack: ExitStack) -> Samples:
 def collect(source: Samples) -> Collected:
     """The names of all scores, and digests of what was asked. Raises SpecError: a sample is invalid, or occurs twice in one epoch."""
     seen = Collected()
+    kinds: dict[str, type] = {}
     for place, sample in source.each():
         item, epoch = _key(sample, place)
+        base.one_kind(kinds, sample.get("id"), place.at("id"))
         if (item, epoch) in seen.seen:
             raise place.wrong(Words(f"sample {item} twice in epoch {epoch}"), "each sample once in every epoch")
         seen.seen.add((item, epoch))

@@ -140,8 +140,10 @@ class Collected(base.Digests):
 def collect(path: Path, columns: Mapping[tuple[str, str], str]) -> Collected:
     """The scores of every document. Raises SpecError: a line is no sample, or a document occurs twice with different contents."""
     seen = Collected()
+    kinds: dict[str, type] = {}
     for place, row in _rows(path):
         item, by = _item(row, place), _filter(row, columns)
+        base.one_kind(kinds, row.get("doc_id"), place.at("doc_id"))
         filters = seen.filters.setdefault(item, [])
         if by in filters:
             seen.repeat(item, by, row, columns, place)

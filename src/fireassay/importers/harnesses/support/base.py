@@ -166,6 +166,12 @@ def named(value: object, place: Place, what: str = "a name") -> str:
     return plain(value)
 
 
+def one_kind(kinds: dict[str, type], value: object, place: Place) -> None:
+    """Take note of an id. Raises SpecError: 1 and "1" both occur, which would become one item."""
+    if kinds.setdefault(str(value), type(value)) is not type(value):
+        raise place.wrong(Words(f"{clean(str(value), 80)}, as a text and as a number"), "ids of one kind", "Give one of them another id.")
+
+
 def score_of(value: object) -> float | None:
     """A score in a log: true, false or a number whose square can be summed; None for everything else, NaN included."""
     if isinstance(value, bool):
