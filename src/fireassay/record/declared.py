@@ -147,8 +147,8 @@ FINGERPRINTS = _table(
         **WORKER,
         "step int64": "steps finished when it was taken: 0 is before the first step",
         "what string": "loss, denominator, grad_norm, parameter_hash, parameter_hashes, buffer_hash, optimizer_hash, random_hash, "
-        "learning_rate, dataset_size, mode, optimizer_settings, clip_norm, clip_limit, clip_scale, batch_statistics, buffers_broadcast, "
-        "batch_contents, input_contents, input_change, without_optimizer, old_gradients, backward_passes ...",
+        "learning_rate, dataset_size, mode, optimizer_settings, clip_norm, clip_limit, clip_largest, clip_value, clip_scale, "
+        "batch_statistics, buffers_broadcast, batch_contents, input_contents, input_change, without_optimizer, old_gradients, backward_passes ...",
         "value float64?": "the value, where it is a number",
         "text string?": "the value, where it is a hash or JSON",
     },

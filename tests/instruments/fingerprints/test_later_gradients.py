@@ -122,6 +122,40 @@ def test_clipping_of_scaled_gradients_is_told_with_the_factor(order: str, said_s
 
 
 @pytest.mark.torch
+@pytest.mark.parametrize("foreach", [None, False])
+@pytest.mark.parametrize(("order", "said_scale"), [("clip first", True), ("unscale first", False), ("no scaler", False)])
+def test_clipping_by_value_is_told_with_the_largest_element_and_the_factor(order: str, said_scale: bool, foreach: bool | None) -> None:
+    import torch
+    from torch.nn.utils import clip_grad_value_  # bound before the model is watched
+
+    p, sink = recorder()
+    model, other = network(), network()
+    scaler = torch.amp.GradScaler("cpu", init_scale=1024.0, enabled=order != "no scaler")
+    original = torch.nn.utils.clip_grad._group_tensors_by_device_and_dtype
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.02)
+    right = []
+    p.watch(model)
+    for _ in p.steps(range(4)):
+        optimizer.zero_grad()
+        other(torch.ones(4, 3)).square().mean().backward()
+        clip_grad_value_(other.parameters(), 1e-6)  # not the watched model's
+        scaler.scale(model(torch.ones(4, 3)).square().mean()).backward()
+        if order == "unscale first":
+            scaler.unscale_(optimizer)
+        right.append(max(float(one.grad.abs().max()) for one in model.parameters()))
+        clip_grad_value_(model.parameters(), 0.125, foreach=foreach)
+        assert max(float(one.grad.abs().max()) for one in model.parameters()) == min(right[-1], 0.125)
+        scaler.step(optimizer)
+        scaler.update()
+    p.close()
+    assert said(sink, "clip_largest") == [(step, right[step]) for step in [0, *chosen(3, 4)]]
+    assert {value for _, value in said(sink, "clip_value")} == {0.125}
+    assert {value for _, value in said(sink, "clip_scale")} == ({1024.0} if said_scale else set())
+    assert said(sink, "clip_norm") == []
+    assert torch.nn.utils.clip_grad._group_tensors_by_device_and_dtype is original
+
+
+@pytest.mark.torch
 def test_the_clipping_is_told_with_the_norm_that_it_found() -> None:
     p, sink = recorder()
     model, norms = network(), {}

@@ -49,6 +49,7 @@ FAULTS = {
     "evaluation mode left on+dropout": ("evaluation_mode_left_on", "warning", EVERY_LEVEL),
     "evaluation mode left on+dropout+sliced+next": ("evaluation_mode_left_on", "warning", EVERY_LEVEL),
     "clipped while scaled": ("clipped_while_scaled", "warning", EVERY_LEVEL),
+    "clipped while scaled+by value": ("clipped_while_scaled", "warning", EVERY_LEVEL),
     "reduced every pass": ("reduced_every_pass", "note", SEVERAL),
     "small buckets": ("small_buckets", "note", SEVERAL),
 }
@@ -65,6 +66,7 @@ RIGHT = (
     "averaged under no_sync",
     "validated+dropout",
     "clipped after unscaling",
+    "clipped after unscaling+by value",
     "clipped by a scaled limit",
 )
 KNOWN = ("parallelism_recognised", "nondeterministic_within_rounding")

@@ -123,7 +123,8 @@ def clip(model: Any, optimizer: Any) -> None:
     """Before or after a scaler has removed its factor."""
     if "clipped after unscaling" in WHAT:
         SCALER.unscale_(optimizer)
-    nn.utils.clip_grad_norm_(model.parameters(), 0.05 * (SCALER.get_scale() if "clipped by a scaled limit" in WHAT else 1.0))
+    how = nn.utils.clip_grad_value_ if "by value" in WHAT else nn.utils.clip_grad_norm_
+    how(model.parameters(), 0.05 * (SCALER.get_scale() if "clipped by a scaled limit" in WHAT else 1.0))
 
 
 SCALED = {"clipped while scaled", "clipped after unscaling", "clipped by a scaled limit"}

@@ -7,12 +7,13 @@ from the launch's seed, so they are equal on all ranks and in all launches of a 
 |---|---|---|
 | `mode` | modules in training mode; text: train or eval, and the exceptions | fingerprints |
 | `optimizer_settings` | learning rate and other numbers of every parameter group | fingerprints |
-| `clip_norm`, `clip_limit` | of every call of torch's clipping since the last step: the norm before clipping and the limit | fingerprints |
+| `clip_norm`, `clip_limit` | of every call of `clip_grad_norm_` since the last step: the norm before clipping and the limit | fingerprints |
+| `clip_largest`, `clip_value` | of every call of `clip_grad_value_`: the largest element before clipping and the limit | fingerprints |
 | `clip_scale` | of a GradScaler, where the gradients were clipped before it had divided them by its factor: that factor | fingerprints |
 | gradients | norm and up to 16 elements of each parameter, as the optimizer got them | gradients |
 
 `first_gradients` records the first step's gradients in full.
-Cannot see: clipping other than `clip_grad_norm_` (by value, by hand); the norm of sharded gradients, which no single rank has;
+Cannot see: clipping by hand; the norm and the largest element of sharded gradients, which no single rank has;
 gradients that are never in `.grad`; optimizers stepped under torch.compile.
 """
 
@@ -33,7 +34,9 @@ CLIPS: Final = 8  # calls per step
 GROUPS: Final = 16  # an optimizer's parameter groups
 MODULES: Final = 3  # listed by name
 NEVER: Final = sys.maxsize
-Clip = tuple[float, float]  # norm, limit
+NORM: Final = ("clip_norm", "clip_limit")  # what is recorded of a clipping
+VALUE: Final = ("clip_largest", "clip_value")
+Clip = tuple[tuple[str, str], float, float]  # NORM or VALUE, what it found, limit
 
 
 def following(seed: int, step: int) -> int:
@@ -65,7 +68,7 @@ class LaterSteps:
         """`examine(optimizer, clips, scale)` is called just before the optimizer steps; `scale`: of gradients that were clipped while scaled."""
         self.next = NEVER  # the next chosen step
         self.gradients_since: int | None = None  # the step of the first gradients; later ones are recorded too
-        self._seed, self._examine = seed, examine
+        self._seed, self._examine, self._model = seed, examine, model
         self.armed = True
         self._clips: list[Clip] = []
         self._scale: float | None = None
@@ -73,6 +76,7 @@ class LaterSteps:
         self._compiling = getattr(torch.compiler, "is_dynamo_compiling", torch.compiler.is_compiling)  # saves a call
         self._watch.watch_steps(self._stepping)
         self._watch.watch_calls(torch.nn.utils.clip_grad, "_clip_grads_with_norm_", self._clipping)
+        self._watch.watch_calls(torch.nn.utils.clip_grad, "_group_tensors_by_device_and_dtype", self._clipping_values)
         self._watch.watch_calls(torch.amp.GradScaler, "step", self._unscaling)
 
     def leave(self) -> None:
@@ -108,7 +112,18 @@ class LaterSteps:
         if not self.armed or len(self._clips) >= CLIPS or hasattr(total_norm, "to_local"):
             return
         if self._watch.trains([parameters] if hasattr(parameters, "grad") else parameters):
-            self._clips.append((float(total_norm), float(max_norm)))
+            self._clips.append((NORM, float(total_norm), float(max_norm)))
+
+    def _clipping_values(self, lists: Any, *_: Any, **__: Any) -> None:
+        """torch groups gradients; if `clip_grad_value_` asked, which a script may hold under any name, its frame knows the limit."""
+        caller = sys._getframe(2)  # behind the observed function
+        if caller.f_code.co_name != "clip_grad_value_" or not self.armed or len(self._clips) >= CLIPS:
+            return
+        own = {id(parameter.grad) for parameter in self._model.parameters() if parameter.grad is not None}
+        found = [one for one in lists[0] if id(one) in own and one.numel()]
+        if found and not any(hasattr(one, "to_local") for one in found):
+            largest = max(float(one.detach().abs().max()) for one in found)
+            self._clips.append((VALUE, largest, float(caller.f_locals["clip_value"])))
 
 
 def wait_for(model: Any, seed: int, examine: Callable[[Any, list[Clip], float | None], None]) -> LaterSteps | None:

@@ -192,9 +192,9 @@ class WatchedModel:
         training, mode = later_gradients.mode_of(watch.model)
         self._recorder.append("fingerprints", (*self._key, "mode", training, mode))
         self._fingerprint("optimizer_settings", text=later_gradients.settings_of(optimizer))
-        for norm, limit in clips:
-            self._fingerprint("clip_norm", value=norm)
-            self._fingerprint("clip_limit", value=limit)
+        for names, *values in clips:
+            for what, value in zip(names, values, strict=True):
+                self._fingerprint(what, value=value)
         if scale is not None:
             self._fingerprint("clip_scale", value=scale)
         if self._asks_sending:

@@ -90,6 +90,27 @@ def test_clipping_of_scaled_gradients_is_told(norms: list[float | str], limit: f
     assert rules(record(clip_norm=norms, clip_limit=[limit] * 3), "clipped_scaled") == []
 
 
+@pytest.mark.parametrize(
+    ("largest", "limit", "right"),
+    [
+        ([0.01, 0.01, 3e4], 0.5, [("clipped_while_scaled", "warning")]),
+        ([0.4, 0.4, 0.4], 0.5, []),  # nothing was clipped
+        ([9e4, 9e4, 9e4], 32768.0, []),  # the limit is scaled as well
+    ],
+)
+def test_clipping_of_scaled_gradients_by_value_is_told_as_that_by_norm_is(
+    largest: list[float | str], limit: float, right: list[tuple[str, str]]
+) -> None:
+    made = record(clip_largest=largest, clip_value=[limit] * 3, clip_scale=[65536.0] * 3)
+    found = list(examine(made.measured(), "clipped_scaled"))
+    assert [(one.rule, one.severity) for one in found] == right
+    for one in found:
+        assert "clip_grad_value_ clipped gradients to 0.5 that a GradScaler had multiplied by 65,536" in one.evidence
+        assert "their largest element was 0.458," in one.evidence  # 30,000 / 65,536
+        assert one.remedy == "call scaler.unscale_(optimizer) before clip_grad_value_"
+    assert rules(record(clip_largest=largest, clip_value=[limit] * 3), "clipped_scaled") == []
+
+
 @pytest.mark.parametrize(("size", "right"), [(4, []), (8, [("one_batch_again_and_again", "note")])])
 def test_one_batch_again_and_again_is_told_if_there_are_more(size: int, right: list[tuple[str, str]]) -> None:
     """Four rows of a data set of four are all of it, in every step."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from typing import Final
+from typing import Final, NamedTuple
 
 import polars as pl
 
@@ -172,22 +172,22 @@ def examine_fresh(measured: RecordData, _: Results) -> Iterator[Finding]:
     "clipped_scaled", "Are gradients clipped after a GradScaler has divided them by its factor?", title="clipping of scaled gradients"
 )
 def examine_clipped_scaled(measured: RecordData, _: Results) -> Iterator[Finding]:
-    """A warning per configuration that clips gradients by `clip_grad_norm_` before `scaler.unscale_`, in the checked steps.
+    """A warning per configuration that clips gradients by torch's functions before `scaler.unscale_`, in the checked steps.
 
     The scaler divides them later, so that an update is smaller by its factor than the limit says. A limit of at least a hundredth of the
-    factor was multiplied by it, and is no fault. Cannot tell: steps in which the norm stayed below the limit; clipping by value or by hand.
+    factor was multiplied by it, and is no fault. Cannot tell: steps in which the norm, or every element, stayed below the limit; clipping by hand.
     """
     for name in measured.configurations:
         for scales in _of(measured, name, "clip_scale"):
             launch = scales["launch"][0]
-            for step, norm, limit, scale in _clipped(measured, launch, scales):
-                if norm > limit and limit * SCALED_LIMIT < scale:
+            for how, step, size, limit, scale in _clipped(measured, launch, scales):
+                if size > limit and limit * SCALED_LIMIT < scale:
                     evidence = (
-                        f"in step {step} of launch {launch} clip_grad_norm_ clipped gradients to {limit:.4g} that a GradScaler had multiplied by "
-                        f"{scale:,.0f} and divides only afterwards: their norm was {norm / scale:.3g}, and {limit / scale:.1e} is left of it"
+                        f"in step {step} of launch {launch} {how.function} clipped gradients to {limit:.4g} that a GradScaler had multiplied by "
+                        f"{scale:,.0f} and divides only afterwards: their {how.size} was {size / scale:.3g}, and {limit / scale:.1e} is left of it"
                     )
                     yield Finding(
-                        "clipped_while_scaled", "warning", name, evidence, "call scaler.unscale_(optimizer) before clip_grad_norm_"
+                        "clipped_while_scaled", "warning", name, evidence, f"call scaler.unscale_(optimizer) before {how.function}"
                     )
                     break
             else:
@@ -195,16 +195,29 @@ def examine_clipped_scaled(measured: RecordData, _: Results) -> Iterator[Finding
             break
 
 
-def _clipped(measured: RecordData, launch: int, scales: pl.DataFrame) -> Iterator[tuple[int, float, float, float]]:
-    """(step, norm, limit, scale) of the first clipping of each checked step."""
+class _Clipping(NamedTuple):
+    function: str
+    size: str  # what of the gradients it limits, in words
+    recorded: tuple[str, str]  # as what its size and its limit are
+
+
+CLIPPINGS: Final = (
+    _Clipping("clip_grad_norm_", "norm", ("clip_norm", "clip_limit")),
+    _Clipping("clip_grad_value_", "largest element", ("clip_largest", "clip_value")),
+)
+
+
+def _clipped(measured: RecordData, launch: int, scales: pl.DataFrame) -> Iterator[tuple[_Clipping, int, float, float, float]]:
+    """(how, step, size, limit, scale) of the first clipping of each kind and checked step."""
     rows = measured.table("fingerprints").filter((pl.col("launch") == launch) & (pl.col("rank") == 0))
-    norms, limits = (
-        dict(rows.filter(pl.col("what") == what).unique("step", keep="first", maintain_order=True).select("step", "value").iter_rows())
-        for what in ("clip_norm", "clip_limit")
-    )
-    for step, scale in scales.select("step", "value").iter_rows():
-        if step in norms and step in limits:
-            yield step, norms[step], limits[step], scale
+    for how in CLIPPINGS:
+        sizes, limits = (
+            dict(rows.filter(pl.col("what") == what).unique("step", keep="first", maintain_order=True).select("step", "value").iter_rows())
+            for what in how.recorded
+        )
+        for step, scale in scales.select("step", "value").iter_rows():
+            if step in sizes and step in limits:
+                yield how, step, sizes[step], limits[step], scale
 
 
 @AUDITS.add("changing_batches", "Does every step train on another batch?", title="one batch again and again")
