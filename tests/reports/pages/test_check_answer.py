@@ -12,7 +12,7 @@ from fireassay.reports.page import Page, Section
 from fireassay.reports.pages.check import page
 from fireassay.reports.writers import markdown
 from fireassay.verdict.checking.check import check
-from fireassay.verdict.checking.types import Check
+from fireassay.verdict.checking.types import Check, CheckRow
 from fireassay.verdict.comparison.compare import compare
 from tests.reports.pages.screens import EVIL, flat, harmless, parsed, plots, screen
 from tests.verdict.sides import made, side
@@ -78,6 +78,37 @@ def test_two_days_that_decide_nothing_are_told_how_to_decide() -> None:
     assert "The records are from different sessions" in flat(found)
     assert parsed(found) == [["assay", "check", "my record", "--against", "44a5ef", "--confirm", "always"]]
     assert parsed(page(checked(10.5, session="t"))) == []  # without names that a command could use
+
+
+APART = "wo estimators disagree on the sign, so it is not known: 10.00 s to 9.90 s over all launches together, +10 % "
+
+
+def opposite(found: Check) -> Check:
+    """The primary row's change of +10 %, beside values that fell."""
+
+    def turned(row: CheckRow) -> CheckRow:
+        if not row.primary:
+            return row
+        assert isinstance(row.baseline, Estimate)
+        return replace(row, value=replace(row.baseline, value=9.9))
+
+    return replace(found, rows=tuple(map(turned, found.rows)))
+
+
+def test_estimators_that_point_opposite_ways_are_named_on_the_screen_and_beside_the_table_that_prints_both() -> None:
+    agreeing = checked(11.0)
+    found = page(opposite(agreeing))
+    assert f"T{APART}" in flat(found)
+    text = markdown.write(replace(found, full=True))
+    assert f"Wall time of a run at workers=1: t{APART}" in text
+    assert APART not in markdown.write(replace(page(agreeing), full=True))
+
+
+def test_a_pass_leaves_estimators_that_point_opposite_ways_to_the_whole_page() -> None:
+    """What it excludes does not depend on the sign."""
+    found = page(replace(opposite(checked(11.0)), state="pass"))
+    assert APART not in flat(found)
+    assert f"Wall time of a run at workers=1: t{APART}" in markdown.write(replace(found, full=True))
 
 
 def test_the_margin_of_a_rate_is_below_zero() -> None:

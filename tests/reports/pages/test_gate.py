@@ -90,6 +90,17 @@ def test_an_accepted_open_result_says_which_slowdown_would_have_passed() -> None
     assert "would have passed" in " ".join(shown.split())
 
 
+def test_estimators_that_point_opposite_ways_are_named_on_the_screen_and_beside_the_table_that_prints_both() -> None:
+    """+8.0 % from pair to pair, and 1 s to 0.99 s over all of them."""
+    slower = row(1.08, "regression")
+    assert isinstance(slower.value, Estimate)
+    told = gate(replace(slower, baseline=replace(slower.value, value=1.0), value=replace(slower.value, value=0.99)))
+    apart = "two estimators disagree on the sign, so it is not known: "
+    assert apart in " ".join(text(told).split())
+    assert f"Time of a call at workers=1: {apart}" in markdown.write(replace(page(told), full=True))
+    assert apart not in text(gate(replace(slower, baseline=replace(slower.value, value=1.0))))
+
+
 def test_an_open_result_names_the_pairs_that_would_decide() -> None:
     shown = text(gate(row(1.02, "inconclusive", spread=6.0, launches_needed=30)))
     assert "the margin of 5 % lies inside" in " ".join(shown.split())

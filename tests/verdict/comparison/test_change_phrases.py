@@ -10,6 +10,7 @@ import pytest
 from fireassay import catalog
 from fireassay.estimates.estimate import Estimate
 from fireassay.metrics.metric import Metric
+from fireassay.stats.comparing.comparison import compare_paired
 from fireassay.verdict.comparison.phrases import (
     apart_text,
     change_column,
@@ -19,6 +20,7 @@ from fireassay.verdict.comparison.phrases import (
     needed_text,
     probability_text,
     shortened,
+    values_apart,
 )
 from fireassay.verdict.comparison.types import Change
 from tests.verdict.comparing import complete, side
@@ -131,3 +133,17 @@ def test_two_estimators_that_point_opposite_ways_are_named(change: Change) -> No
     assert apart_text(up).endswith("launch by launch")
     assert apart_text(replace(up, ratio=0.98)) == ""
     assert apart_text(replace(up, value=a)) == ""
+    assert apart_text(replace(up, value=replace(a, value=120.0 * (1.0 - 1e-12)))) == ""  # a residue of rounding is no change
+
+
+@pytest.mark.parametrize(
+    ("b", "ratio", "named"), [(119.0, 1.02, True), (121.0, 0.98, True), (121.0, 1.02, False), (119.0, math.nan, False)]
+)
+def test_estimators_of_a_difference_are_held_against_each_other_as_those_of_a_change(
+    change: Change, b: float, ratio: float, named: bool
+) -> None:
+    assert isinstance(change.value, Estimate)
+    first, second = (replace(change.value, value=value, low=100.0, high=140.0) for value in (120.0, b))
+    found = replace(compare_paired([1.0] * 3, [1.0, 1.01, 0.99], 0.95), value=ratio)
+    assert values_apart(first, second, found).startswith("two estimators disagree on the sign") is named
+    assert values_apart(first, second, None) == values_apart(None, second, found) == ""

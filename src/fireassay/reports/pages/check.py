@@ -48,7 +48,7 @@ from fireassay.stats.comparing.comparison import Difference
 from fireassay.units import FRACTION
 from fireassay.verdict.checking.rows import SESSIONS
 from fireassay.verdict.checking.types import SURE, Check, CheckRow, Confirmation
-from fireassay.verdict.comparison.phrases import EXPLORATORY, UNKNOWN, difference_parts, difference_text
+from fireassay.verdict.comparison.phrases import EXPLORATORY, UNKNOWN, difference_parts, difference_text, values_apart
 from fireassay.verdict.comparison.phrases import shortened as middle_cut
 from fireassay.verdict.comparison.types import Mismatch
 
@@ -84,11 +84,12 @@ OUTCOMES: Final[dict[str, Outcome]] = {
 def answer(check: Check, records: Sequence[str] = (), asked: Asked = ANYHOW) -> Answer:
     """State, the row that decides it, and what follows; `records` name the baseline and the record in a command."""
     forced = f"{EXPLORATORY} " if check.exploratory else ""
+    opposite = f"{text[0].upper()}{text[1:]}." if (text := apart(check)) else ""
     tone = TONES.get(check.state, "open")
     return Answer(
         mark=Mark(word=f"{forced}{check.state.replace('_', ' ')}{_unsure(check)}", tone=tone),
         headline=_headline(check),
-        evidence=" ".join(filter(None, (CONFIRMATIONS[check.confirmation], *_suspicion(check), *_others(check), *_days(check)))),
+        evidence=" ".join(filter(None, (CONFIRMATIONS[check.confirmation], *_suspicion(check), *_others(check), opposite, *_days(check)))),
         tiles=tuple(map(_tile, _told(check)[:MAX_TILES])),
         lines=tuple(_lines(check)),
         next=tuple(_next(check, records, asked)),
@@ -167,6 +168,15 @@ def _others(check: Check) -> Iterator[str]:
         if row.decides and row.difference is None and row is not _deciding(check)[0]:
             text = shortened(row.sentence.partition(";")[0])
             yield f"{text[:1].upper()}{text[1:]}{')' if text.count('(') > text.count(')') else ''}."
+
+
+def apart(check: Check) -> str:
+    """That two estimators of the first row that decides point opposite ways; what a pass excludes does not depend on it."""
+    return "" if check.state == "pass" else next((_apart(row) for row in _deciding(check)), "")
+
+
+def _apart(row: CheckRow) -> str:
+    return values_apart(row.baseline, row.value, row.difference)
 
 
 def _is_ratio(row: CheckRow) -> bool:
@@ -287,7 +297,8 @@ def _sections(check: Check) -> Iterator[Section]:
             rows=tuple(_row(row, check) for row in check.rows),
         )
         yield Section(key="changes", title="Changes", content=(table,))
-    if remarks := (*_legend(check), *check.gaps, *check.notes):
+    opposite = [f"{row.title} at {row.configuration}: {text}" for row in check.rows if (text := _apart(row))]  # the table prints both
+    if remarks := (*_legend(check), *opposite, *check.gaps, *check.notes):
         yield Section(key="notes", title="Notes", content=(notes(remarks),))
 
 

@@ -57,7 +57,7 @@ def page(gate: Measured) -> Page:
     answer = Answer(
         mark=replace(_mark(gate), tone=check_page.TONES.get(gate.check.state, "open")),
         headline=_headline(gate, row),
-        evidence=_evidence(gate, row),
+        evidence="; ".join(filter(None, (_evidence(gate, row), check_page.apart(gate.check)))),
         lines=tuple(_lines(gate, row)),
         next=tuple(_next(gate, row)),
         record=f"{', '.join(gate.records)}; --full shows every metric" if gate.records else "",

@@ -279,10 +279,22 @@ def sessions_text(allowance: str, alone: str) -> str:
 
 def apart_text(change: Change) -> str:
     """Why the two values point one way and the change another; empty if they do not."""
-    a, b, ratio = change.baseline, change.value, change.ratio
-    if ratio is None or not (isinstance(a, Estimate) and isinstance(b, Estimate)) or (b.value - a.value) * (ratio - 1.0) >= 0.0:
+    return _apart(change.baseline, change.value, change.ratio, change_text(change))
+
+
+def values_apart(baseline: Value | None, value: Value | None, found: Difference | None) -> str:
+    """The same of a difference outside of a comparison."""
+    if found is None or found.scale != "ratio":
         return ""
-    return f"{APART}: {reading(a.value, a.unit)} to {reading(b.value, b.unit)} over all launches together, {change_text(change)} launch by launch"
+    return _apart(baseline, value, found.value, difference_text(found))
+
+
+def _apart(a: Value | None, b: Value | None, ratio: float | None, shown: str) -> str:
+    if ratio is None or not (isinstance(a, Estimate) and isinstance(b, Estimate)):
+        return ""
+    if math.isclose(a.value, b.value) or math.isclose(ratio, 1.0) or not (b.value - a.value) * (ratio - 1.0) < 0.0:
+        return ""
+    return f"{APART}: {reading(a.value, a.unit)} to {reading(b.value, b.unit)} over all launches together, {shown} launch by launch"
 
 
 def way_on_text(change: Change) -> str:
