@@ -40,6 +40,7 @@ for folder, config, words in json.load(sys.stdin):
 """
 NAMED: Final = 'name = "x"\n'
 LEVELS: Final = 200_000
+RESULTS: Final = "results_2026-01-01T00-00-00.json"  # lm-eval's name: a file of another one is not read
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,9 +75,9 @@ def packed(folder: Path) -> None:
 
 def linked(folder: Path) -> None:
     (folder / "outside").mkdir()
-    (folder / "outside" / "results_2026-01-01T00-00-00.json").write_text('{"results": {}}')
+    (folder / "outside" / RESULTS).write_text('{"results": {}}')
     (folder / "inside").mkdir()
-    (folder / "inside" / "results_2026-01-01T00-00-00.json").symlink_to(folder / "outside" / "results_2026-01-01T00-00-00.json")
+    (folder / "inside" / RESULTS).symlink_to(folder / "outside" / RESULTS)
 
 
 def long_answer(folder: Path) -> None:
@@ -175,12 +176,17 @@ ATTACKS: Final = {
         words="score a.jsonl --metric f1", make=text("a.jsonl", "[" * LEVELS + "]" * LEVELS), sentence="nested too deep"
     ),
     "a ROUGE score of an answer of ten megabytes": Attack(
-        words="score answers.jsonl --id id --metric rouge_l --metric rouge_lsum --quiet", make=long_answer, sentence="", code=3
+        words="score answers.jsonl --id id --metric rouge_l --metric rouge_lsum --quiet",
+        make=long_answer,
+        sentence="1 of 12 items has no score (item 0: 9,244,799 characters, at most 100,000 (ROUGE-Lsum))",
+        code=3,
     ),
     "a folder of results with a link out of it": Attack(
         words="import inside", make=linked, sentence="a link that leads out of the folder", deep=False
     ),
-    "a result of millions of lists": Attack(words="import r.json --from lm-eval", make=big("r.json", "[],", '{"results": ['), sentence=""),
+    "a result of millions of lists": Attack(
+        words=f"import {RESULTS} --from lm-eval", make=big(RESULTS, "[],", '{"results": ['), sentence="more than 1,500,000 lists and objects"
+    ),
     "a benchmark of millions of tables": Attack(
         words="import r.json --tool guidellm", make=big("r.json", '{"a":1},', '{"benchmarks": [], "x": ['), sentence="lists and objects"
     ),
@@ -249,8 +255,9 @@ def test_a_hostile_file_ends_in_a_sentence_and_bounded_memory(names: list[str], 
     done = subprocess.run(command, input=json.dumps(asked), cwd=tmp_path, capture_output=True, text=True, timeout=PROCESS_S, check=False)
     measured = re.findall(r"measured (\d+) (\d+) ([\d.]+)\n", done.stdout)
     assert len(measured) == len(names), done.stderr[-2000:]
-    for name, (code, mib, seconds), said in zip(names, measured, done.stderr.split("\nended\n"), strict=False):
-        ended_as_it_should(name, int(code), int(mib), seconds, said)
+    shown = re.split(r"\nmeasured .+\n", done.stdout)
+    for name, (code, mib, seconds), screen, said in zip(names, measured, shown, done.stderr.split("\nended\n"), strict=False):
+        ended_as_it_should(name, int(code), int(mib), seconds, screen + said)
 
 
 def ended_as_it_should(name: str, code: int, mib: int, seconds: str, said: str) -> None:
