@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
+from fireassay import catalog
 from fireassay.estimates.estimate import Estimate
 from fireassay.frames.record_data import RecordData
 from fireassay.metrics.metric import Results
@@ -19,6 +20,7 @@ from tests.handmade import Handmade
 
 MS = 1_000_000
 STEPS, WORK = 50, 40.0
+SAVING_ALONE = catalog.load("verdict.audits", "saving_alone")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,6 +36,7 @@ class Planted:
     saves: float = 0.0  # rank 0 alone; so does it evaluate
     evaluates: float = 0.0
     every: int = 4
+    steps: int = STEPS
     sleeps: float = 0.0  # all ranks, in no phase
     sleeps_alone: float = 0.0  # rank 0, where there are several
     all_save: float = 0.0
@@ -72,7 +75,7 @@ def meet(made: Handmade, launch: int, step: int, call: int, ranks: list[Rank], p
 def train(made: Handmade, planted: Planted, workers: int, block: int) -> None:
     launch = made.launch(workers=workers, block=block, wall_s=60.0)
     ranks, call = [Rank() for _ in range(workers)], 0
-    for step in range(STEPS):
+    for step in range(planted.steps):
         event = step % planted.every == planted.every - 1
         for number, rank in enumerate(ranks):
             rank.begin, rank.phases, rank.waits, rank.pause = rank.now, {}, {}, 0.0
@@ -94,6 +97,8 @@ def train(made: Handmade, planted: Planted, workers: int, block: int) -> None:
             slept = planted.sleeps + (planted.sleeps_alone if workers > 1 and number == 0 else 0.0)
             rank.spend("between", rank.pause + (slept if event else 0.0))
             write(made, launch, step, number, rank, 8.0 / workers, several=workers > 1)
+            if event and number == 0 and planted.saves:
+                made.event(launch, "checkpoint_save", rank.now / 1e3, rank=0, incarnation=0, duration_s=planted.saves / 1e3, step=step)
 
 
 def write(made: Handmade, launch: int, step: int, number: int, rank: Rank, items: float, *, several: bool) -> None:
@@ -177,6 +182,22 @@ def test_planted_milliseconds_come_back_in_their_rows(case: str, workers: int) -
     for name, value in {**right, **expected(workers)}.items():
         assert found[name] == pytest.approx(value, rel=0.1, abs=0.6), (name, found)  # the first step waits for no pause
     assert sum(found.values()) == pytest.approx(mean - base_mean(planted) / workers)
+
+
+@pytest.mark.parametrize(
+    ("every", "saves", "share"), [(1, "90 per launch of 72 ms each", "58 %"), (2, "45 per launch of 72 ms each", "40 %")]
+)
+def test_saves_are_as_much_of_the_steps_as_they_take(every: int, saves: str, share: str) -> None:
+    """Two workers, 90 steps of 52 ms each: (40 + 1) / 2 and 31.5 undivided.
+
+    All saves but the last are waited for: 89 of 72 ms are 57.8 % of 11,088 ms, 44 are 40.4 % of 7,848 ms.
+    """
+    planted = Planted(serial=31.5, saves=72.0, every=every, steps=90)
+    (found,) = SAVING_ALONE.examine(measured(planted, 2), {})
+    assert found.evidence == f"rank 0 alone saves the checkpoints, {saves}, and the other ranks wait for it: {share} of their steps"
+    lost = rows(planted, 2)
+    assert lost["pauses"] == pytest.approx(72.0 / every, abs=0.9)
+    assert lost["waiting"] == pytest.approx(0.0, abs=0.9)  # no ranks that take turns
 
 
 def base_mean(planted: Planted) -> float:
