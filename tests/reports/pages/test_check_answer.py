@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -14,6 +16,7 @@ from fireassay.reports.writers import markdown
 from fireassay.verdict.checking.check import check
 from fireassay.verdict.checking.types import Check, CheckRow
 from fireassay.verdict.comparison.compare import compare
+from fireassay.verdict.comparison.types import Side
 from tests.reports.pages.screens import EVIL, flat, harmless, parsed, plots, screen
 from tests.verdict.sides import made, side
 
@@ -22,10 +25,10 @@ pytestmark = pytest.mark.slow
 RECORDS = ("44a5ef", "my record")
 
 
-def checked(seconds: float, *, session: str = "s", right: int | None = None) -> Check:
+def checked(seconds: float, *, session: str = "s", right: int | None = None, past: Sequence[Side] = (), **how: Any) -> Check:
     base = side("base", made(10.0, day=1, session="s", right=right))
     new = side("new", made(seconds, day=2, session=session, right=right))
-    return check(compare((base, new), varying=("code",)), base, new)
+    return check(compare((base, new), varying=("code",)), base, new, past=past, **how)
 
 
 def shown(found: Check) -> Page:
@@ -109,6 +112,34 @@ def test_a_pass_leaves_estimators_that_point_opposite_ways_to_the_whole_page() -
     found = page(replace(opposite(checked(11.0)), state="pass"))
     assert APART not in flat(found)
     assert f"Wall time of a run at workers=1: t{APART}" in markdown.write(replace(found, full=True))
+
+
+ASSUMED = (
+    "The records are from different sessions; without 5 comparable records in a history, a day-to-day deviation of {} is assumed; "
+    "interleave both (--baseline-folder), or give --history."
+)
+
+
+@pytest.mark.parametrize(("seconds", "word"), [(10.5, "INCONCLUSIVE"), (20.0, "REGRESSION"), (5.0, "IMPROVEMENT")])
+def test_two_days_say_what_was_assumed_of_them_and_what_shows_it(seconds: float, word: str) -> None:
+    text = flat(shown(checked(seconds, session="t")))
+    assert text.startswith(word)
+    assert ASSUMED.format("15 %") in text
+
+
+def test_a_pass_of_two_days_says_what_it_assumes_of_them() -> None:
+    text = flat(shown(checked(10.0, session="t", days=0.005)))
+    assert text.startswith("PASS new against base")
+    assert ASSUMED.format("0.5 %") in text
+
+
+def test_nothing_is_assumed_of_days_that_were_seen_or_of_launches_in_turn() -> None:
+    assert "day-to-day" not in flat(shown(checked(11.0)))
+    factors = (1.0, 1.01, 0.99, 1.02, 0.985)
+    text = flat(shown(checked(10.2, session="t", past=[side(f"p{n}", made(10.0 * f, day=3 + n)) for n, f in enumerate(factors)])))
+    assert "the intervals include the day-to-day deviation, " in text
+    assert " over 5 records of the history." in text
+    assert "is assumed" not in text
 
 
 def test_the_margin_of_a_rate_is_below_zero() -> None:

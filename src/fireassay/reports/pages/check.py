@@ -232,9 +232,8 @@ def _lines(check: Check) -> Iterator[Line]:
 
 
 def _days(check: Check) -> Iterator[str]:
-    """What was assumed of the days, where two sessions decide nothing."""
-    if check.state != "pass":
-        yield from (f"{note[0].upper()}{note[1:]}." for note in check.notes if note.startswith(SESSIONS))
+    """What was seen or assumed of the days, where two sessions are compared: a pass rests on it too."""
+    yield from (f"{note[0].upper()}{note[1:]}." for note in check.notes if note.startswith(SESSIONS))
 
 
 def _basis(check: Check) -> str:
