@@ -34,6 +34,7 @@ from tests.answered import scored
 from tests.limits import PROCESS_S
 from tests.oracle import oracle
 from tests.quality.sandbox.available import tier
+from tests.quality.sandbox.test_decoding import ATTACKS, CATCHES, SENDS
 from tests.quality.sandbox.test_hostile import left_over
 from tests.quality.sandbox.test_process import wait_for
 
@@ -45,6 +46,8 @@ PROGRAM = {
     "test": "def check(candidate):\n    assert candidate() == 1\n",
     "entry_point": "one",
 }
+ADDS = "def add(a, b):\n"
+UNDECODED = ("a nonce that is a lone surrogate", "forged bytes of a date")
 ENDLESS = "    import time\n    time.sleep(3000)\n"
 
 
@@ -78,8 +81,10 @@ def right(prompt: str) -> str:
 class Stops:
     """An engine during whose answer number `at` the signal comes."""
 
-    def __init__(self, at: int, stop: Callable[[], None] = lambda: os.kill(os.getpid(), signal.SIGINT)) -> None:
-        self.at, self.stop, self.lock = at, stop, threading.Lock()
+    def __init__(
+        self, at: int, stop: Callable[[], None] = lambda: os.kill(os.getpid(), signal.SIGINT), answers: Mapping[str, str] = SUMS
+    ) -> None:
+        self.at, self.stop, self.answers, self.lock = at, stop, answers, threading.Lock()
 
     def __call__(self, prompt: str) -> str:
         with self.lock:
@@ -87,7 +92,7 @@ class Stops:
             if self.at == 0:
                 self.stop()
                 time.sleep(1)  # nobody gets an answer before the signal has been taken, on a busy machine too
-        return SUMS[prompt]
+        return self.answers[prompt]
 
 
 def interrupted(folder: Path, content: dict[str, Any]) -> Path:
@@ -211,6 +216,29 @@ def test_an_evaluation_that_is_stopped_while_programs_are_judged_leaves_no_sandb
     assert open_record(path).table("launches").sort("launch")["status"].to_list() == ["aborted", "ok"]
     assert from_record(open_record(path)).table("scores")["score"].to_list() == [1.0]
     assert left_over() == []
+
+
+@pytest.mark.deep
+def test_an_answer_that_cannot_be_decoded_is_one_items_outcome_and_the_evaluation_is_continued(tmp_path: Path) -> None:
+    """In the pass that was made before the stop, and in the one that `resume` makes with the same answers."""
+    tier("unshare")
+    hostile = {f"def add(a, b):  # {name}\n": f"```python{SENDS.format(ATTACKS[name])}```" for name in UNDECODED}
+    answers = {**hostile, ADDS: "    return a + b\n"}
+    items = [{**PROGRAM, "task_id": f"T/{n}", "prompt": prompt, "test": CATCHES, "entry_point": "add"} for n, prompt in enumerate(answers)]
+    (tmp_path / "items.jsonl").write_text("\n".join(map(json.dumps, items)))
+    asked = {**experiment({}, "humaneval"), "launches": {"per_configuration": 2}}
+    with oracle(Stops(len(items) + 1, answers=answers)) as engine:
+        asked["serving"]["targets"] = [{"name": "a", "urls": [engine.url]}]
+        path = interrupted(tmp_path, asked)
+        assert open_record(path).table("launches").sort("launch")["status"].to_list() == ["ok", "aborted"]
+        resume(path)
+    record = open_record(path)
+    assert (record.state, verify(path)) == ("complete", ())
+    assert record.table("launches").sort("launch")["status"].to_list() == ["ok", "aborted", "ok"]
+    data = from_record(record)
+    assert data.table("scores").sort("launch", "item")["score"].to_list() == [*[0.0] * len(hostile), 1.0] * 2
+    judged = data.table("answers").sort("launch", "item")["judged"].to_list()
+    assert [words.partition(":")[0] for words in judged] == [*["crash"] * len(hostile), "passed"] * 2
 
 
 def test_scoring_of_files_is_left_at_the_first_signal_and_made_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
