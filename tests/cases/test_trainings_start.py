@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 from argparse import ArgumentParser, Namespace
 from dataclasses import replace
@@ -11,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from fireassay.errors import SpecError
+from fireassay.errors import SpecError, WorkloadError
 from fireassay.instruments.hooks.stuck_ranks import STUCK_NS, StuckRank
 from fireassay.launchers import local, nodes
 from fireassay.launchers.support import fork_client
@@ -24,6 +25,8 @@ from fireassay.runners.launching.watch import why_failed
 from fireassay.spec.flags.experiment import add_flags, experiment_from
 from fireassay.spec.flags.of_verb import flags_of
 from fireassay.spec.sections.workload import Host, Launcher, file_of
+from tests.cases.asked import HERE
+from tests.cases.asked import asked as asked_of
 from tests.launchers.helpers import request, run
 
 PACKAGE = {
@@ -219,3 +222,39 @@ def test_a_package_with_relative_imports_trains(tmp_path: Path, start: str) -> N
     asked = request(tmp_path, "", workers=2, arguments=("--log", "x"), environment=worker_environment(os.environ, Launcher(), {}))
     asked = replace(asked, module="pkg.train", script=tmp_path / "pkg/train.py", settings=Launcher(start=start))  # type: ignore[arg-type]
     assert run(local, asked).exit_code == 0, asked.log.read_text()
+
+
+def failed(capsys: pytest.CaptureFixture[str], script: str, *arguments: str) -> str:
+    """What `assay run` says of a script that two workers cannot run; the limit is for a machine that is busy."""
+    shutil.copy(HERE / "trainings" / script, script)
+    code, said = asked_of(capsys, "run", "--workers", "2", "--launches", "1", "--timeout", "60", "--quiet", "--", script, *arguments)
+    assert code == WorkloadError.exit_code
+    assert f"{script} failed in launch 1 of 1 (workers=2)" in said
+    return said
+
+
+@pytest.mark.deep
+@pytest.mark.torch
+def test_a_script_that_spawns_its_ranks_fails_with_what_to_do(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    said = failed(capsys, "spawned.py", "2")
+    assert (
+        "the script starts ranks of its own (torch.multiprocessing) inside each of assay's workers. Let assay start them: where RANK"
+        in said
+    )
+    assert 'int(os.environ["RANK"]) and int(os.environ["WORLD_SIZE"]) instead of spawning. Or time it as a command: assay time --' in said
+
+
+@pytest.mark.deep
+@pytest.mark.torch
+def test_a_stream_that_ends_early_on_one_rank_fails_with_where_each_rank_waits_and_what_to_do(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Rank 0 has 6 batches of 16 for 8: its barrier meets the all-reduce of 4 weights and a bias, 20 bytes."""
+    monkeypatch.chdir(tmp_path)
+    said = failed(capsys, "uneven_stream.py")
+    assert "rank 0 in barrier after 6 steps, rank 1 in all_reduce of 20 bytes of its backward pass after 6 steps" in said
+    assert "Uneven batches do this. Give every rank equally many batches: " in said
+    assert "Raise the limit" not in said
