@@ -1,6 +1,6 @@
 """What is shown of a check?  The sentence, refusals, a line per metric, and the limits.
 
-The answer is made for logs: the first line is enough, and nothing else is shown where nothing is wrong.  A regression says how it was
+The answer is made for logs: the first line is enough, and where nothing is wrong only what a pass assumes is added.  A regression says how it was
 confirmed, with its interval against the margin; an undecided one, how to decide it.
 """
 
