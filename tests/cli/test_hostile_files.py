@@ -185,7 +185,9 @@ ATTACKS: Final = {
         words="import inside", make=linked, sentence="a link that leads out of the folder", deep=False
     ),
     "a result of millions of lists": Attack(
-        words=f"import {RESULTS} --from lm-eval", make=big(RESULTS, "[],", '{"results": ['), sentence="more than 1,500,000 lists and objects"
+        words=f"import {RESULTS} --from lm-eval",
+        make=big(RESULTS, "[],", '{"results": ['),
+        sentence="more than 1,500,000 lists and objects",
     ),
     "a benchmark of millions of tables": Attack(
         words="import r.json --tool guidellm", make=big("r.json", '{"a":1},', '{"benchmarks": [], "x": ['), sentence="lists and objects"
