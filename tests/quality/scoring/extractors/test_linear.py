@@ -11,7 +11,7 @@ from fireassay.quality.scoring.items import Extractor
 from fireassay.quality.scoring.scoring import extractor
 from tests.quality.scoring.extractors.golden import ABCD, TONE
 
-SMALL, TIMES = 2_500, 8  # a quadratic pattern takes 64 times as long
+SMALL, TIMES = 1_500, 8  # a quadratic pattern takes 64 times as long
 REPEATED = (
     "1", "1,", "1,111,", "1 ", "1/", "-", "$", "9th ", ".", "\\frac{1}{", "1e", "<think>", "</think>", "<think></think>", "\\boxed{", "{", "}",
     "\\boxed{}", "####", "#### ", "Answer: ", "answer ", "The answer is ", "answer\n", "A. x\n", "(A", "**", "*", " ", "\n", "\t", "A or ",
@@ -56,7 +56,7 @@ def test_eight_times_the_text_takes_about_eight_times_as_long(name: str) -> None
 
 @pytest.mark.deep
 @pytest.mark.parametrize("name", catalog.names("quality.scoring.extractors"))
-def test_a_megabyte_without_an_answer_is_read(name: str) -> None:
+def test_a_long_text_without_an_answer_is_read(name: str) -> None:
     for piece in ("-", "1,", "(", "\\boxed{", "A.", "####", " ", "```", "answer: "):
-        one = extractor(name).extract(piece * (1_000_000 // len(piece)), TONE if name == "choice_text" else ABCD)
+        one = extractor(name).extract(piece * (250_000 // len(piece)), TONE if name == "choice_text" else ABCD)
         assert (one.answer is None) == (one.rule == "none")
