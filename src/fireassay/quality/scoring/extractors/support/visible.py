@@ -205,7 +205,8 @@ def _pattern_of(words: tuple[str, ...]) -> re.Pattern[str]:
     """Made once: the words are the same for every text where the choices are."""
     ordered = sorted((word for word in words if word), key=len, reverse=True)
     either = "|".join(_alone(word) for word in ordered) or "(?!)"
-    return re.compile(f"(?:{either})", re.IGNORECASE)
+    first = "".join(sorted({re.escape(word[0]) for word in ordered}))  # most characters begin no word, and are seen at once
+    return re.compile(f"(?=[{first}])(?:{either})" if first else either, re.IGNORECASE)
 
 
 def _alone(word: str) -> str:
