@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ipaddress
 import socket
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
@@ -17,10 +18,13 @@ from fireassay.api.experiment_run import folder_of
 from fireassay.errors import RecordError
 from fireassay.frames.record_data import RecordData
 from fireassay.record.lookup import resolve
+from fireassay.record.secrets.redact import REDACTED
+from fireassay.reports.answering import shell_command
 from fireassay.reports.view import Again
 from fireassay.runners.experiment.script import script_path
 from fireassay.spec.experiment import Experiment
 from fireassay.spec.flags.evaluate import score_words
+from fireassay.spec.flags.experiment import BETWEEN
 from fireassay.spec.plan import targets_of
 
 ROOT: Final = Path("records")  # where verbs look for a name unless --root says otherwise
@@ -34,6 +38,24 @@ def again(path: Path, measured: RecordData) -> Again:
     gone = _gone(experiment, measured)
     score = score_words(experiment, folder_of(measured.manifest)) if measured.foreign is None and not gone else ()
     return Again(record=_named(path), gone=gone, silent=_silent(experiment), score=score)
+
+
+def timed_again(paths: Sequence[Path], records: Sequence[RecordData], here: Path) -> str:
+    """The command that times both commands in turn; "" if one of them is no longer there, or was run elsewhere or with other variables."""
+    words: list[str] = []
+    for path, measured in zip(paths, records, strict=True):
+        workload = measured.experiment.workload
+        own = workload.runner == "command" and measured.foreign is None and not workload.environment
+        command = (workload.script, *workload.arguments)
+        if not own or folder_of(measured.manifest).resolve() != here.resolve() or again(path, measured).gone or unready(command):
+            return ""
+        words += [BETWEEN, *command] if words else command
+    return shell_command("assay", "time", "--", *words)
+
+
+def unready(command: Sequence[str]) -> bool:
+    """True if a word stands for what the record does not hold, or would be taken for the mark between two commands."""
+    return any(word == BETWEEN or REDACTED in word for word in command)
 
 
 def _named(path: Path) -> str:

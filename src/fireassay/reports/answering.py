@@ -25,6 +25,7 @@ class Asked:
     flags: tuple[str, ...] = ()  # those given, of the verb itself
     compare: tuple[str, ...] = ()  # of these, those that `assay compare` has
     cannot: str = ""  # why both codes cannot be measured again from here
+    both: str = ""  # the command that measures both records in turn, where no check does
     more: str = ""  # the command that measures the only record again, up to a number of launches
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -12,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from fireassay import cli
+from fireassay.api.again import unready
 from fireassay.cli.verbs.time import commands, labels, named
 from fireassay.errors import SpecError
 from tests.limits import PROCESS_S
@@ -89,6 +91,26 @@ def test_two_commands_are_made_in_turn_and_compared(tmp_path: Path) -> None:
     assert pair["ratio"] > 1.0  # one of them sleeps for 0.2 s at each start
     manifests = [json.loads((tmp_path / one["record"] / "manifest.json").read_text()) for one in found["commands"]]
     assert manifests[0]["session"]["id"] == manifests[1]["session"]["id"]
+
+
+@pytest.mark.deep
+def test_two_commands_that_were_timed_apart_are_measured_in_turn_by_one_command(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for text in ("x = 'a b'", "x = 'c'"):
+        assert cli.main(["time", *QUICK, "--", *PYTHON, text]) == 0
+    asked = ["compare", *sorted(str(path) for path in (here / "records").iterdir()), "--varying", "workload.arguments"]
+    capsys.readouterr()
+    assert cli.main(asked) == 4
+    shown = capsys.readouterr().out.partition("next ")[2].replace("\\\n", "").split("record ")[0]
+    words = shlex.split(shown.partition("assay ")[2])
+    assert words[:2] == ["time", "--"]
+    ours, theirs = commands(words[2:], shell=False)
+    assert {tuple(ours), tuple(theirs)} == {(*PYTHON, "x = 'a b'"), (*PYTHON, "x = 'c'")}
+
+
+def test_a_word_that_the_record_does_not_hold_makes_no_command() -> None:
+    assert unready(["curl", "-H", "key: [redacted]"])
+    assert unready(["a", "---"])
+    assert not unready(["a", "--", "b c"])
 
 
 def test_a_failing_command_is_exit_5_with_its_last_words(here: Path, capsys: pytest.CaptureFixture[str]) -> None:

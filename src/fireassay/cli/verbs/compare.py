@@ -89,7 +89,7 @@ def _run(arguments: argparse.Namespace) -> int:
 
 def _asked(arguments: argparse.Namespace, found: Compared) -> Asked:
     """The flags as given, and whether what they ask for more of can be measured from here."""
-    from fireassay.api.again import again
+    from fireassay.api.again import again, timed_again
     from fireassay.api.checking import Place, why_not
     from fireassay.reports.answering import Asked
 
@@ -97,7 +97,9 @@ def _asked(arguments: argparse.Namespace, found: Compared) -> Asked:
     asked = Asked(flags=tuple(flags(VERB, arguments)), compare=tuple(flags(VERB, arguments, leave=one_load, only=OF_COMPARE)))
     first, *others = (side.measured for side in found.sides)
     if len(arguments.records) == 2:
-        return replace(asked, cannot=why_not(first, others[0], Place(folder=None, baseline=None, here=Path.cwd())))
+        paths = [resolve(name, arguments.root) for name in arguments.records]
+        cannot = why_not(first, others[0], Place(folder=None, baseline=None, here=Path.cwd()))
+        return replace(asked, cannot=cannot, both=timed_again(paths, (first, others[0]), Path.cwd()))
     lacks = again(resolve(arguments.records[0], arguments.root), first)
     if len(arguments.records) > 2 or lacks.gone or lacks.silent or first.foreign is not None or first.kind.judges_quality:
         return asked

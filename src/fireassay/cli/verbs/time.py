@@ -17,9 +17,8 @@ from fireassay.errors import SpecError, refuse, refuse_any
 from fireassay.printable import say
 from fireassay.spec.experiment import Experiment
 from fireassay.spec.flags import of_verb
-from fireassay.spec.flags.experiment import keep_command, name_from
+from fireassay.spec.flags.experiment import BETWEEN, keep_command, name_from
 
-BETWEEN = "---"  # between two commands; no program has an option of this name
 INTERPRETER = re.compile(r"(?:python|pypy|ruby|perl|node|bash|zsh|sh|julia|Rscript)[\d.]*")
 SHELL = "/bin/sh"
 SHELL_PLACE = 80  # position of --shell among the flags of keys

@@ -256,6 +256,8 @@ def _next(rows: Sequence[ChangeRow], records: Sequence[str], asked: Asked) -> It
         blocks = ("--rounds", str(needed)) if needed and needed > 5 else ()
         words = ("assay", "check", records[1], "--against", records[0], *asked.compare, "--confirm", "always", *blocks)
         yield in_turn("measure both again, in turn", words, asked)
+    elif occasion is not None and occasion.way_on and asked.both:
+        yield Next(reason="measure both again, in turn", command=asked.both)
     elif occasion is not None and occasion.way_on:
         yield Next(reason=occasion.way_on)
     elif undecided.needed and asked.more:

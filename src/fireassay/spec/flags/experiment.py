@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
     from fireassay.spec.experiment import Experiment
 
+BETWEEN = "---"  # between two commands to be timed; no program has an option of this name
 NAME_LENGTH = 80
 # Of a script without a file: launches are added until the answer is decided.
 BUDGET_S, FIRST_LAUNCHES, MOST_LAUNCHES = 600.0, 3, 20
