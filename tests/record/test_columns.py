@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from fireassay.record.columns import Column, lay_out
@@ -52,9 +52,13 @@ def outcome(make: Any, values: Sequence[Any], kind: pa.DataType) -> Any:
 
 
 @pytest.mark.slow
+@example((pa.int32(), [np.float32(0.1)]))
 @given(COLUMNS | MIXED)
 def test_a_column_is_what_pyarrow_makes_of_it(column: tuple[pa.DataType, list[Any]]) -> None:
     kind, values = column
+    if "int" in NAMES[kind] and any(isinstance(value, np.floating) for value in values):  # which pyarrow cuts to 0 without a word
+        assert outcome(to_array, values, kind) == "refused"
+        return
     assert outcome(to_array, values, kind) == outcome(pa.array, values, kind)
 
 

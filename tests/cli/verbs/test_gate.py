@@ -148,12 +148,12 @@ def test_a_change_that_waits_five_times_as_long_fails_and_nothing_is_left(reposi
 @pytest.mark.deep
 @pytest.mark.slow
 def test_the_compare_that_a_failed_gate_offers_decides_as_the_gate_did(repository: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A change that waits less and computes five times as much: wall time would decide otherwise."""
+    """A change that waits less and computes six times as much: wall time would decide otherwise."""
     script = "import time\n\nsum(range({n}))\ntime.sleep({s})\n"
-    (repository / "work.py").write_text(script.format(n=8_000_000, s=1.5))
+    (repository / "work.py").write_text(script.format(n=4_000_000, s=0.8))
     git(repository, "commit", "-q", "-a", "-m", "slow")
-    (repository / "work.py").write_text(script.format(n=40_000_000, s=0))
-    assert main(["gate", "main", "--primary", "trial_cpu_time", "--pairs", "3", "--quiet", "--", "python", "work.py"]) == 1
+    (repository / "work.py").write_text(script.format(n=24_000_000, s=0))
+    assert main(["gate", "main", "--primary", "trial_cpu_time", "--pairs", "6", "--quiet", "--", "python", "work.py"]) == 1
     shown = capsys.readouterr().out
     command = shlex.split(shown[shown.index("assay compare") :].partition("\nrecord")[0].replace("\\\n", " "))
     assert main([*command[1:-1], "--json", "--quiet"]) == 0
