@@ -22,6 +22,7 @@ from __future__ import annotations
 import hashlib
 import json
 import sys
+import weakref
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
@@ -68,7 +69,7 @@ class LaterSteps:
         """`examine(optimizer, clips, scale)` is called just before the optimizer steps; `scale`: of gradients that were clipped while scaled."""
         self.next = NEVER  # the next chosen step
         self.gradients_since: int | None = None  # the step of the first gradients; later ones are recorded too
-        self._seed, self._examine, self._model = seed, examine, model
+        self._seed, self._examine, self._model = seed, examine, weakref.ref(model)  # a script may drop it
         self.armed = True
         self._clips: list[Clip] = []
         self._scale: float | None = None
@@ -119,7 +120,8 @@ class LaterSteps:
         caller = sys._getframe(2)  # behind the observed function
         if caller.f_code.co_name != "clip_grad_value_" or not self.armed or len(self._clips) >= CLIPS:
             return
-        own = {id(parameter.grad) for parameter in self._model.parameters() if parameter.grad is not None}
+        model = self._model()
+        own = {id(parameter.grad) for parameter in model.parameters() if parameter.grad is not None} if model is not None else {}
         found = [one for one in lists[0] if id(one) in own and one.numel()]
         if found and not any(hasattr(one, "to_local") for one in found):
             largest = max(float(one.detach().abs().max()) for one in found)
