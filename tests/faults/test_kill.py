@@ -45,16 +45,11 @@ def test_a_replica_is_killed_with_its_family_and_comes_back(tmp_path: Path) -> N
         until(lambda: one.state(0) == "ready", "the replica")
         assert one.pids(0)
         assert not set(one.pids(0)) & set(family)
-    assert [row[0] for row in sorted(heard.rows, key=lambda row: row[1])] == [
-        "server_start",
-        "server_ready",
-        "fault",
-        "server_exit",
-        "fault_end",
-        "server_start",
-        "server_ready",
-        "server_exit",
-    ]
+    order = [row[0] for row in sorted(heard.rows, key=lambda row: row[1])]
+    begun, ended, again = order[:3], order[3:5], order[5:]
+    assert begun == ["server_start", "server_ready", "fault"]
+    assert sorted(ended) == ["fault_end", "server_exit"]  # a thread for each: the machine decides which is first
+    assert again == ["server_start", "server_ready", "server_exit"]
     assert row(heard, "fault")[3]["signal"] == "KILL"
 
 
