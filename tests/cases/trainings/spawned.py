@@ -1,4 +1,4 @@
-"""A script that starts its ranks itself, as many as it is told, whoever has started it."""
+"""A script that starts its own ranks, even where a launcher has started it as one of several."""
 
 from __future__ import annotations
 

@@ -102,7 +102,7 @@ def test_what_was_written_to_the_disk_is_judged_as_what_is_in_memory(tmp_path: P
 
 
 def test_a_record_is_judged_alike_every_time(record: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("fireassay.cli.support.judged.judge", judge)  # not what another test was told
+    monkeypatch.setattr("fireassay.cli.support.judged.judge", judge)  # another test may have judged an equal record
     said = []
     for _ in range(2):
         main(["report", str(record), "--json"])

@@ -12,7 +12,7 @@ from tests.answered import machine
 
 @pytest.fixture(scope="session", autouse=True)
 def one_machine() -> Iterator[None]:
-    """It is looked at once: twice a record, with hundreds of packages each time, took a third of these tests."""
+    """Captured once: to capture it twice for each record, with hundreds of packages, took a third of these tests' time."""
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(running, "capture", lambda *_, **__: machine())
         yield

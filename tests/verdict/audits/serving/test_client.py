@@ -303,14 +303,32 @@ def test_the_remedy_names_other_programs_where_they_took_the_processors() -> Non
     """Busy 10 of 20 processor seconds, 1 of them the launch's own: 45 % belong to others."""
     record = stamps_made(unsure_s=0.0021)
     for launch in record.t0:
-        for at, busy, idle, own in ((0.0, 0.0, 0.0, 0.0), (5.0, 10.0, 10.0, 1.0)):
-            record.reading(launch, "cpu", "busy", busy, at_s=at)
-            record.reading(launch, "cpu", "idle", idle, at_s=at)
-            record.reading(launch, "cpu", "steal", 0.0, at_s=at)
-            record.reading(launch, "launch", "cpu_time", own, at_s=at)
+        shared_with_others(record, launch)
     (finding,) = found("stamp_uncertainty", record.measured())
     assert "other programs used 45 % of the processors" in finding.remedy
     assert "fewer streams" not in finding.remedy
+
+
+def test_the_remedy_names_no_programs_that_ran_beside_another_launch() -> None:
+    record = ServingMade(rate=(20.0, 40.0), blocks=3, seconds=5.0)
+    for configuration, row in (("rate=20", {"unsure_s": 0.0021}), ("rate=40", {})):
+        for block in range(3):
+            launch = record.launch(configuration, block=block)
+            for at in range(60):
+                record.request(launch, 0.5 + at * 0.05, ttft_s=0.1, gap_s=0.1, tokens_out=10, **row)
+            if configuration == "rate=40":
+                shared_with_others(record, launch)
+    (finding,) = found("stamp_uncertainty", record.measured())
+    assert finding.configuration == "rate=20"
+    assert "fewer streams" in finding.remedy
+
+
+def shared_with_others(record: ServingMade, launch: int) -> None:
+    for at, busy, idle, own in ((0.0, 0.0, 0.0, 0.0), (5.0, 10.0, 10.0, 1.0)):
+        record.reading(launch, "cpu", "busy", busy, at_s=at)
+        record.reading(launch, "cpu", "idle", idle, at_s=at)
+        record.reading(launch, "cpu", "steal", 0.0, at_s=at)
+        record.reading(launch, "launch", "cpu_time", own, at_s=at)
 
 
 @pytest.mark.slow

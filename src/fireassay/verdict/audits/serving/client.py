@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -376,7 +376,8 @@ def _too_unsure(measured: RecordData, latencies: pl.DataFrame) -> Iterator[Findi
             known = rows.filter(pl.col("latency") == latency)
             affected = known.filter(pl.col("unsure_s") > pl.col("allowed_s"))
             if affected.height:
-                yield _stamps_finding(name, title, affected, known, client.most_uncertainty, _stamps_remedy(measured), raw=is_raw(measured))
+                remedy = _stamps_remedy(measured, affected["launch"].to_list())
+                yield _stamps_finding(name, title, affected, known, client.most_uncertainty, remedy, raw=is_raw(measured))
 
 
 def _stamps_finding(name: str, title: str, affected: pl.DataFrame, known: pl.DataFrame, share: float, remedy: str, *, raw: bool) -> Finding:
@@ -394,9 +395,10 @@ def _stamps_finding(name: str, title: str, affected: pl.DataFrame, known: pl.Dat
     return Finding("times_uncertain", "invalid" if most(affected.height, known.height) else "warning", name, evidence, remedy)
 
 
-def _stamps_remedy(measured: RecordData) -> str:
-    """Names other programs where they were seen, the compiled client only where it could have sent these requests and did not."""
-    busy = next((reasons["foreign_load"] for reasons in disturbances(measured).values() if "foreign_load" in reasons), "")
+def _stamps_remedy(measured: RecordData, launches: Sequence[int]) -> str:
+    """Names other programs where they disturbed one of these launches, the compiled client only where it could have sent these requests and did not."""
+    disturbed = disturbances(measured)
+    busy = next((disturbed[launch]["foreign_load"] for launch in launches if "foreign_load" in disturbed.get(launch, {})), "")
     if busy:
         return BUSY_REMEDY.format(why=busy)
     paths = set(measured.table("requests")["transport"].unique())
