@@ -43,6 +43,8 @@ def examine_launches(measured: RecordData, _: Results) -> tuple[Finding, ...]:
 def _few(measured: RecordData) -> Iterator[Finding]:
     if measured.experiment.profile is not None and measured.experiment.profile.only:
         return  # no timed launches planned: `assay profile`
+    if measured.experiment.launches.quick:
+        return  # one launch was asked for, and the screen says what it is worth
     if measured.kind.unit != "launch":
         return
     for name in measured.configurations:
