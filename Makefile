@@ -19,7 +19,7 @@ BUILT_FROM := pyproject.toml constraints.txt setup.py src/fireassay/traffic/wire
 ANY_VERDICT = case $$? in 1|4|9) ;; *) exit 1;; esac
 
 demo: .venv/examples.stamp
-	@echo "a first verdict: 1 and 2 workers, launches until it is decided: 101 to 161 s on two overloaded cores; make demo-full takes minutes"
+	@echo "a first verdict: 1 and 2 workers, launches until it is decided: 26 to 98 s on two overloaded cores; make demo-full takes minutes"
 	@$(BIN)/assay run examples/demo.toml || $(ANY_VERDICT)
 
 demo-full: .venv/examples.stamp

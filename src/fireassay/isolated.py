@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 PATH = "PYTHONPATH"
 
 
-def python(*words: str) -> list[str]:
-    """The command line of an isolated Python process; also start it with `environment`."""
-    return [sys.executable, "-P", *words]
+def python(*words: str, python: str = "") -> list[str]:
+    """The command line of an isolated Python process; also start it with `environment`. `python`: another interpreter than this one."""
+    return [python or sys.executable, "-P", *words]
 
 
 def environment(variables: "Mapping[str, str]") -> dict[str, str]:

@@ -48,7 +48,7 @@ SURFACE = {
         f"{OUTPUT}"
     ),
     "profile": (
-        "EXPERIMENT --workers --seed --name --env --launcher --threads --pin --nodes --node-rank --rendezvous-endpoint "
+        "EXPERIMENT --workers --seed --name --env --launcher --python --threads --pin --nodes --node-rank --rendezvous-endpoint "
         "--rendezvous-id --timeout --wait --warm-up --active --no-memory --tool --root --trust "
         f"{OUTPUT}"
     ),
@@ -61,7 +61,7 @@ SURFACE = {
         "--runner --work --parallelism --env --steps --fresh-folder --scaling --base --time "
         "--quality-metric --quality-direction --margin --chance --efficiency --deadline --budget-usd --only "
         "--required-workers --price --price-date --price-source --energy --watts "
-        "--fault --launcher --max-restarts --threads --pin --start --nodes --node-rank "
+        "--fault --launcher --python --max-restarts --threads --pin --start --nodes --node-rank "
         "--rendezvous-endpoint --rendezvous-id --timeout --total-timeout --root --dry-run --detect --keep-going --trust "
         f"{OUTPUT}"
     ),

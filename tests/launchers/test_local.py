@@ -14,6 +14,7 @@ import pytest
 from fireassay.errors import EnvironmentLacks, SpecError
 from fireassay.instruments import injected
 from fireassay.launchers import local
+from fireassay.launchers.support import interpreter
 from fireassay.launchers.support.base import loopback, worker_environment
 from fireassay.spec.experiment import Experiment, Factor
 from fireassay.spec.sections.workload import Launcher, Workload
@@ -57,7 +58,7 @@ def test_several_nodes_meet_at_the_endpoint_of_which_node_0_is_the_host(tmp_path
 
 
 def test_without_torch_one_worker_is_started_directly(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(local, "torch_is_installed", lambda: False)
+    monkeypatch.setattr(interpreter, "has_torch", lambda settings: False)
     local.check(experiment((1,)))
     asked = request(tmp_path, "print('no torch needed')")
     assert run(local, asked).exit_code == 0
@@ -65,7 +66,7 @@ def test_without_torch_one_worker_is_started_directly(tmp_path: Path, monkeypatc
 
 
 def test_without_torch_several_workers_are_refused_with_the_line_that_installs_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(local, "torch_is_installed", lambda: False)
+    monkeypatch.setattr(interpreter, "has_torch", lambda settings: False)
     with pytest.raises(EnvironmentLacks, match="pip install torch"):
         local.check(experiment((1, 2)))
 

@@ -10,6 +10,7 @@ from fireassay.api.sides import Watch, days, unwatched, whole
 from fireassay.clock import SystemClock
 from fireassay.errors import RecordError, refuse
 from fireassay.frames.record_data import RecordData, from_record
+from fireassay.launchers.support import interpreter
 from fireassay.record import environment
 from fireassay.record.secrets.redact import secret_values
 from fireassay.runners.experiment.script import script_identity, with_secrets
@@ -132,6 +133,7 @@ def expected(path: Path, name: str, folder: Path | None, *, force: bool) -> Expe
 
 def _differing_now(measured: RecordData, folder: Path) -> tuple[Mismatch, ...]:
     """The conditions of machine, software and script that differ from the recorded ones."""
-    seen = environment.capture(secret_values(measured.experiment.workload.environment), folder=folder)
+    secrets, python = secret_values(measured.experiment.workload.environment), interpreter.other(measured.experiment.launcher)
+    seen = environment.capture(secrets, folder=folder, python=python)
     doctor = environment.carried_fitness(SystemClock().utc())
     return differences_now(measured, {"doctor": doctor, **seen, "script": script_identity(fixed(measured), folder)})

@@ -16,7 +16,7 @@ from fireassay import __version__, catalog, isolated
 from fireassay.cli.support import process
 from fireassay.exit_codes import BROKEN_PIPE, DEFECT, EXIT_CODES
 
-DEMO_TOOK = "101 to 161 s on two overloaded cores"  # measured; README, Makefile and tutorial say the same (tests/docs/test_front_page.py)
+DEMO_TOOK = "26 to 98 s on two overloaded cores"  # measured; README, Makefile and tutorial say the same (tests/docs/test_front_page.py)
 
 TYPE_CHECKING = False  # read by type checkers as true; see fireassay/__init__.py
 if TYPE_CHECKING:

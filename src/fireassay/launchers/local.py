@@ -12,7 +12,6 @@ Source: https://docs.pytorch.org/docs/stable/elastic/run.html
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import platform
 import shutil
@@ -21,17 +20,12 @@ import tempfile
 from functools import partial
 from pathlib import Path
 
-from fireassay import isolated
 from fireassay.errors import EnvironmentLacks, refuse
-from fireassay.launchers.support import base, fork_client, processors
+from fireassay.launchers.support import base, fork_client, interpreter, processors
 from fireassay.launchers.support.base import Handle, Launcher, Request
 from fireassay.launchers.support.ports import HOST
 from fireassay.spec.experiment import Experiment
-
-
-def torch_is_installed() -> bool:
-    """True if the workers' Python has torch; imports nothing."""
-    return importlib.util.find_spec("torch") is not None
+from fireassay.spec.sections.workload import Launcher as Settings
 
 
 def check(experiment: Experiment) -> None:
@@ -47,10 +41,10 @@ def check(experiment: Experiment) -> None:
         raise refuse(
             "factor.levels", str(uneven), f"multiples of launcher.nodes = {nodes}", "Every node starts the same number of workers."
         )
-    if max(experiment.factor.levels) > 1 and not torch_is_installed():
+    if not interpreter.has_torch(experiment.launcher) and max(experiment.factor.levels) > 1:
         raise EnvironmentLacks(
-            f'torch is not installed for {sys.executable}, and launcher.kind = "local" starts several workers with torchrun. '
-            'Install it: pip install torch. For a script that needs no torch, set launcher.kind = "plain".'
+            f'{interpreter.no_torch(experiment.launcher)}. launcher.kind = "local" starts several workers with torchrun; '
+            'for a script that needs no torch, set launcher.kind = "plain".'
         )
     if experiment.launcher.start == "fork" and (reason := no_fork()):
         raise EnvironmentLacks(f'launcher.start = "fork" is not possible here: {reason}. Set launcher.start = "exec".')
@@ -59,7 +53,7 @@ def check(experiment: Experiment) -> None:
 
 def no_fork(devices: Path = Path("/dev")) -> str:
     """Why workers cannot be forks on this machine; "" if they can."""
-    if not torch_is_installed():
+    if not interpreter.has_torch(Settings()):
         return f"torch is not installed for {sys.executable}"
     if sys.platform != "linux" or not hasattr(os, "pidfd_open"):
         return f"it needs Linux 5.3 or newer, and this is {platform.system()} {platform.release()}"
@@ -72,8 +66,8 @@ def command(request: Request, *, with_torch: bool, meeting: str = "") -> list[st
     entry = processors.entry(request)
     if not with_torch:
         binding = [sys.executable, "-I", "-S", *entry] if entry else []
-        return [*binding, sys.executable, "-u", *request.words]
-    return [*isolated.python("-m", "torch.distributed.run"), *_torchrun(request, meeting), *base.torchrun_script(request, entry)]
+        return [*binding, interpreter.path(request.settings), "-u", *request.words]
+    return [*base.torchrun(request), *_torchrun(request, meeting), *base.torchrun_script(request, entry)]
 
 
 def _torchrun(request: Request, meeting: str) -> list[str]:
@@ -125,8 +119,9 @@ def _rendezvous(request: Request, meeting: str) -> list[str]:
 
 def start(request: Request) -> Handle:
     """Start torchrun, or the script itself without torch."""
-    if not torch_is_installed() or request.settings.nodes > 1:
-        return base.start(request, command(request, with_torch=torch_is_installed()))
+    with_torch = interpreter.has_torch(request.settings)
+    if not with_torch or request.settings.nodes > 1:
+        return base.start(request, command(request, with_torch=with_torch))
     folder = Path(tempfile.mkdtemp(prefix="assay-"))  # on a local disk: file locks fail on some network file systems
     meeting, after = str(folder / "rendezvous"), partial(shutil.rmtree, folder, ignore_errors=True)
     if request.settings.start == "fork":
@@ -144,7 +139,7 @@ def describe(request: Request) -> dict[str, object]:
     """The launch's placement."""
     return {
         "launcher": "local",
-        "engine": "torchrun" if torch_is_installed() else "python",
+        "engine": "torchrun" if interpreter.has_torch(request.settings) else "python",
         "host": platform.node(),
         "nodes": request.settings.nodes,
         "node_rank": request.settings.node_rank,

@@ -28,10 +28,8 @@ from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
-from fireassay import isolated
 from fireassay.errors import EnvironmentLacks, Problem, refuse_any
-from fireassay.launchers.local import torch_is_installed
-from fireassay.launchers.support import base, node_group, processors, supervisor
+from fireassay.launchers.support import base, interpreter, node_group, processors, supervisor
 from fireassay.launchers.support.base import Handle, Launcher, Request
 from fireassay.spec.experiment import Experiment
 from fireassay.spec.sections.workload import Host
@@ -75,8 +73,8 @@ def check(experiment: Experiment) -> None:
             )
         )
     refuse_any(problems)
-    if not torch_is_installed():
-        raise EnvironmentLacks(f"torch is not installed for {sys.executable}, and several nodes are started with torchrun.")
+    if not interpreter.has_torch(experiment.launcher):
+        raise EnvironmentLacks(f"{interpreter.no_torch(experiment.launcher)}. Several nodes are started with torchrun.")
 
 
 def _hosts(hosts: tuple[Host, ...]) -> list[Problem]:
@@ -108,7 +106,7 @@ def engine(request: Request, host: Host, endpoint: str, run_id: str) -> list[str
     hosts = request.settings.hosts
     first = host.name == hosts[0].name
     return [
-        *isolated.python("-m", "torch.distributed.run"),
+        *base.torchrun(request),
         "--nnodes",
         str(len(hosts)),
         "--nproc-per-node",

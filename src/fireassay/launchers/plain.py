@@ -11,7 +11,7 @@ import platform
 import sys
 
 from fireassay.errors import refuse
-from fireassay.launchers.support import base, process_group, processors
+from fireassay.launchers.support import base, interpreter, process_group, processors
 from fireassay.launchers.support.base import Handle, Launcher, Request
 from fireassay.spec.experiment import Experiment
 
@@ -21,7 +21,7 @@ def check(experiment: Experiment) -> None:
 
     Raises:
         SpecError: several nodes, or the workers cannot be pinned.
-        EnvironmentLacks: CPU pinning is unavailable.
+        EnvironmentLacks: CPU pinning is unavailable, or there is no such Python.
     """
     if experiment.launcher.nodes > 1:
         raise refuse(
@@ -30,6 +30,7 @@ def check(experiment: Experiment) -> None:
             '1 with launcher.kind = "plain"',
             'Use launcher.kind = "local" (torchrun) for several nodes.',
         )
+    interpreter.has_torch(experiment.launcher)  # refuses what does not start
     processors.check(experiment)
 
 
@@ -37,7 +38,7 @@ def start(request: Request) -> Handle:
     words = [str(request.workers), str(request.max_restarts), str(request.grace_s)]
     entry = processors.entry(request)
     binding = [sys.executable, "-I", "-S", *entry] if entry else []
-    command = [*binding, sys.executable, "-u", *request.words]
+    command = [*binding, interpreter.path(request.settings), "-u", *request.words]
     return base.start(request, [sys.executable, "-I", "-S", process_group.__file__, *words, *command])
 
 

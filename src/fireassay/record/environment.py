@@ -67,6 +67,7 @@ def without_filters(ask: Callable[..., str]) -> tuple[str, ...]:
 
 
 GIT_TIMEOUT_S: Final = 2.0
+PYTHON_TIMEOUT_S: Final = 60.0  # an environment on a network's file system may take seconds to list
 
 
 def _os_name(machine: Machine) -> str:
@@ -299,19 +300,42 @@ VARIABLES: Final = "workload.variables"
 VARIABLES_MEANING: Final = "environment variables that can change a measurement; secrets are removed"
 
 
-def capture(secrets: Iterable[str] = (), *, folder: Path | None = None, machine: Machine | None = None) -> dict[str, Any]:
+OF_WORKERS: Final = ("software.python", "software.packages", "software.torch")
+_HOME: Final = str(Path(__file__).resolve().parents[1])
+# In the workers' Python, which may have no Fireassay, or another: this one is read from its folder, and nothing comes on the path.
+_ASK: Final = f"""
+import json, sys, importlib.util as u
+spec = u.spec_from_file_location("fireassay", {_HOME + "/__init__.py"!r}, submodule_search_locations=[{_HOME!r}])
+sys.modules["fireassay"] = package = u.module_from_spec(spec)
+spec.loader.exec_module(package)
+from fireassay.record.environment import OF_WORKERS, capture_keys
+print(json.dumps(list(capture_keys(OF_WORKERS).values())))
+"""
+
+
+def _of_workers(python: str) -> dict[str, Any]:
+    """The software of another Python: key -> value, or why it is absent."""
+    try:
+        return dict(zip(OF_WORKERS, json.loads(tool_output([python, "-P", "-c", _ASK], PYTHON_TIMEOUT_S)), strict=True))
+    except (Unread, ValueError, TypeError) as error:
+        return {key: absent(f"{Path(python).name} does not tell: {error}") for key in OF_WORKERS}
+
+
+def capture(secrets: Iterable[str] = (), *, folder: Path | None = None, machine: Machine | None = None, python: str = "") -> dict[str, Any]:
     """The environment now, JSON-able: group -> name -> value or `{"absent": reason}`. Never raises.
 
     Args:
         secrets: values to remove wherever they occur, besides those found in the environment itself.
         folder: the workload's folder, whose git commit is recorded; default: the current folder.
         machine: where to read; default: this machine.
+        python: the workers' Python, if it is another than this one: `OF_WORKERS` are then its own.
     """
     machine = machine or Machine(folder=folder or Path("."))
     known = (*secret_values(machine.environ), *secrets)
     captured: dict[str, Any] = {}
-    for item in FIELDS:
-        _put(captured, item.key, _cleaned(or_absent(partial(item.read, machine)), known))
+    found = {item.key: or_absent(partial(item.read, machine)) for item in FIELDS} | (_of_workers(python) if python else {})
+    for key, value in found.items():
+        _put(captured, key, _cleaned(value, known))
     _put(captured, VARIABLES, or_absent(partial(_variables, machine, known)))
     return captured
 

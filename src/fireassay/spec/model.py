@@ -10,6 +10,7 @@ derive from here (`fireassay.spec.flags.of_verb`).
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -184,6 +185,11 @@ def _typed(value: str) -> str | int | float | bool:
         except ValueError:
             continue
     return value
+
+
+def in_this_folder(text: str) -> str:
+    """A path, absolute from now on; a name without a slash is searched on the PATH."""
+    return os.path.abspath(os.path.expanduser(text)) if os.sep in text else text
 
 
 def number_or_none(text: str) -> float | str:

@@ -286,3 +286,10 @@ def test_the_record_is_named_after_the_script(script: str, name: str) -> None:
 def test_only_the_first_dashes_separate() -> None:
     assert split_at_dashes(["a", "--", "b", "--"]) == (["a"], ("b", "--"))
     assert split_at_dashes(["a"]) == (["a"], ())
+
+
+def test_a_path_to_a_python_is_no_script(here: Path) -> None:
+    (problem,) = problems("--workers", "1,2", "--", sys.executable, "train.py")
+    assert problem.fix.endswith(f"To run it with that Python: --python {sys.executable} -- SCRIPT")
+    assert asked("--workers", "1,2", "--python", "env/bin/python", "--", "train.py").launcher.python == str(here / "env/bin/python")
+    assert asked("--workers", "1,2", "--python", "python3.12", "--", "train.py").launcher.python == "python3.12"

@@ -414,6 +414,6 @@ def _explain(view: View, record: str) -> tuple[Next, ...]:
             Next(reason=f"{slow.remedy.partition(':')[0].replace('that rank', rank)}; then measure again", command=f"assay run {record}"),
         )
     largest = max(sums[0].parts, key=lambda part: part.number.value.value if isinstance(part.number.value, Estimate) else 0.0)
-    if largest.role in ("transfer", "waiting"):
+    if largest.role in ("transfer", "waiting") and not view.measured.experiment.launcher.python:  # `comm` is of assay's own torch
         return (Next(reason="see how much of it the links explain", command=f"assay comm --workers {column.workers} --ops all_reduce"),)
     return (Next(reason="find what takes the time inside a step", command=f"assay profile {record} --workers {column.workers}"),)

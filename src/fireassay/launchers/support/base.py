@@ -23,7 +23,8 @@ from functools import cache
 from pathlib import Path
 from typing import IO, Any, Protocol
 
-from fireassay.launchers.support import launch_log, supervisor
+from fireassay import isolated
+from fireassay.launchers.support import interpreter, launch_log, supervisor
 from fireassay.spec.experiment import Experiment
 from fireassay.spec.sections.workload import Launcher as Settings
 
@@ -83,10 +84,15 @@ class Ending:
     left: tuple[int, ...] = ()  # processes that could not be killed
 
 
+def torchrun(request: Request) -> list[str]:
+    """torchrun of the workers' Python, before its arguments."""
+    return isolated.python("-m", "torch.distributed.run", python=interpreter.path(request.settings))
+
+
 def torchrun_script(request: Request, entry: Sequence[str] = ()) -> list[str]:
     """torchrun's words for the script; without `--` it takes the script's options for abbreviations of its own. `entry`: a program before it."""
     if entry:
-        return ["--", *entry, sys.executable, "-u", *request.words]
+        return ["--", *entry, interpreter.path(request.settings), "-u", *request.words]
     return ["--module", "--", *request.words[1:]] if request.module else ["--", *request.words]
 
 

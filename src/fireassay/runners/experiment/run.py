@@ -25,6 +25,7 @@ from typing import Any
 from fireassay import catalog
 from fireassay.clock import Clock, SystemClock
 from fireassay.errors import Interrupted, Problem, RecordError, WorkloadError, refuse, refuse_any
+from fireassay.launchers.support import interpreter
 from fireassay.printable import shell_word
 from fireassay.record import environment
 from fireassay.record import folder as record_folder
@@ -72,7 +73,7 @@ def run(
     runner = runner_for(experiment, folder, advice)
     with listening() as stop:
         context = new_context(experiment, folder, root, clock=clock, stop=stop, on_progress=on_progress, advice=advice)
-        return _carry_out(runner, context, capture(_secrets(context), folder=folder))
+        return _carry_out(runner, context, _captured(context))
 
 
 def runner_for(experiment: Experiment, folder: Path, advice: Advice | None) -> Runner:
@@ -173,7 +174,7 @@ def resume(
             next_number=1 + max((row["launch"] for row in rows), default=-1),
         )
         _note_alone(context)
-        now = capture(_secrets(context), folder=folder)
+        now = _captured(context)
         return _carry_out(runner, context, {**before, "resumed": [*before.get("resumed", []), now]} if before else now)
 
 
@@ -209,10 +210,14 @@ def _carry_out(runner: Runner, context: RunContext, before: Mapping[str, Any]) -
 
 def begin(context: RunContext, before: Mapping[str, Any] | None = None) -> None:
     """Record the environment before the first launch."""
-    seen = capture(_secrets(context), folder=context.folder) if before is None else before
+    seen = _captured(context) if before is None else before
     script = {"script": script_identity(context.experiment, context.folder)}
     machine = {"doctor": environment.carried_fitness(context.clock.utc())}
     context.record.set_environment("before", {**script, **machine, **seen})
+
+
+def _captured(context: RunContext) -> dict[str, Any]:
+    return capture(_secrets(context), folder=context.folder, python=interpreter.other(context.experiment.launcher))
 
 
 def settle(context: RunContext, outcome: Outcome) -> None:
@@ -222,7 +227,7 @@ def settle(context: RunContext, outcome: Outcome) -> None:
         RecordError: it cannot be sealed now; it stays unsealed, and `resume` seals it.
     """
     if outcome.state != "interrupted":
-        after = capture(_secrets(context), folder=context.folder)
+        after = _captured(context)
         context.record.set_environment("after", {**after, "not_metered": dict(outcome.not_metered)})
     context.record.finish(outcome.state, outcome.reason)
 

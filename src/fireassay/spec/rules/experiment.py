@@ -148,6 +148,7 @@ def _fork_is_no_other_measurement(experiment: Experiment) -> Iterator[Problem]:
     keys = {
         "launcher.kind": (launcher.kind, ("local",), '"local"'),
         "launcher.nodes": (launcher.nodes, (1,), "1"),
+        "launcher.python": (launcher.python, ("",), "none: workers are forks of assay's own Python,"),
         "launcher.threads_per_worker": (launcher.threads_per_worker, (1,), "1: a pool of threads does not survive a fork"),
         "launcher.pin": (launcher.pin, ("none",), '"none"'),
         "scaling.time": (experiment.scaling.time, ("auto", "step"), '"auto" or "step": whole launches include start-up'),
@@ -220,6 +221,12 @@ RULES = (
         lambda e: e.workload.fresh_folder is True and e.workload.runner == "training" and (e.launcher.nodes > 1 or e.launcher.hosts),
         "false, since the workers are on several machines",
         "Name the folder by {launch} in workload.arguments or workload.environment instead.",
+    ),
+    Demand(
+        "launcher.python",
+        lambda e: e.launcher.python != "" and e.workload.runner != "training",
+        "no value, since no training script is launched",
+        "Remove it; a command names its own Python.",
     ),
     Demand(
         "workload.steps",
@@ -339,7 +346,7 @@ MAX_FILES_COMPARED = 5000
 SCORES = "quality.scoring.metrics"
 # runners of a program on the PATH, a module, an address, or nothing: checked by the runner
 WITHOUT_SCRIPT = ("command", "function", "serving", "collectives", "simulated", "network", "answers", "evaluation")
-_ENGINES = ("python", "python3", "torchrun", "accelerate", "deepspeed", "srun", "mpirun")
+_ENGINE = re.compile(r"python[0-9.]*|torchrun|accelerate|deepspeed|srun|mpirun")
 
 
 def missing_around(experiment: Experiment, folder: Path) -> Iterator[Problem]:
@@ -390,6 +397,9 @@ def _missing_script(experiment: Experiment, folder: Path) -> Iterator[Problem]:
     if not script or "\0" in script or runner in WITHOUT_SCRIPT:
         return
     path = file_of(script, folder) if script.startswith(MODULE) else folder / _at_home(script)
+    if _ENGINE.fullmatch(Path(script).name):
+        yield _script_problem(f"{shown(script)}, which starts scripts", folder, _without(script))
+        return
     if path.is_file() or (path.is_dir() and runner == "replay"):  # a replay reads a folder
         return
     if path.is_dir():
@@ -415,9 +425,12 @@ def _a_file_inside(path: Path, script: str) -> str:
     return f"Did you mean {Path(script) / inside[0]}?" if inside else ""
 
 
+def _without(engine: str) -> str:
+    other = f" To run it with that Python: --python {engine} -- SCRIPT" if "/" in engine and "python" in Path(engine).name else ""
+    return f"Leave out {engine}: assay starts the script itself, with the requested number of workers.{other}"
+
+
 def _similar(path: Path, folder: Path, script: str) -> str:
-    if Path(script).name in _ENGINES:
-        return f"Leave out {script}: assay starts the script itself, with the requested number of workers."
     if not path.parent.is_dir():
         return f"There is no folder {shown(str(path.parent))}."
     names = [file.name for _, file in zip(range(MAX_FILES_COMPARED), path.parent.iterdir(), strict=False)]

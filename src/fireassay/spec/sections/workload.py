@@ -15,7 +15,7 @@ from typing import Annotated, Final, Literal
 
 from pydantic import BeforeValidator, Field
 
-from fireassay.spec.model import NAME_PATTERN, Model, PositiveSeconds, Share, Words, flag, listed, seconds, variable
+from fireassay.spec.model import NAME_PATTERN, Model, PositiveSeconds, Share, Words, flag, in_this_folder, listed, seconds, variable
 
 MODULE: Final = "-m "  # before the name of a module, as Python takes it
 
@@ -204,6 +204,13 @@ class Launcher(Model):
 
     kind: Annotated[str, flag("--launcher", "NAME", "where the workers run ({default})", run=330, profile=50, comm=190)] = Field(
         "local", description="The launcher: the name of a file in fireassay/launchers."
+    )
+    python: Annotated[
+        str, flag("--python", "FILE", "Python that runs the script, of another environment", read=in_this_folder, run=335, profile=55)
+    ] = Field(
+        "",
+        description="Python that runs the script: a path, absolute in a record, or a name on the PATH. Empty: assay's own. Its environment "
+        "needs torch and the script's libraries, and no Fireassay; Python 3.11 or newer.",
     )
     max_restarts: Annotated[int, flag("--max-restarts", "N", "restarts allowed in a fault launch ({default})", run=340)] = Field(
         3, ge=0, le=1000, description="Maximum number of restarts of the workers in a fault launch. Timed launches: none."
