@@ -1,8 +1,9 @@
 """How many requests decide a load whose objectives are undecided?
 
 Where no request missed, the exact interval of n requests reaches up to the required share once (1 - confidence) / 2 = share^n; else its
-length falls with the root of the requests, as far as the observed share stays as it is. It then lies beyond the required share in 80 % of
-loads (`POWER`, as for trainings) once the gap is (1 + z_power / z_confidence) of its length.
+length falls with the root of the requests, as far as the observed share stays as it is. It then lies beyond the required share in at least 80 %
+of loads (`POWER`, as for trainings) once the gap is (1 + z_power / z_confidence) of its length: 86 to 96 % where launches do not differ, as the
+interval of five launches is longer than that of more.
 """
 
 from __future__ import annotations
@@ -69,9 +70,14 @@ def _requests(view: View, column: Column) -> float | None:
     half, gap = max(value.high - value.value, value.value - value.low), abs(value.value - least)
     if value.n_launches < MIN_LAUNCHES or not math.isfinite(half):
         return None
+    return trials_beyond(half, gap, value.n_trials, value.confidence)
+
+
+def trials_beyond(half: float, gap: float, trials: int, confidence: float) -> float:
+    """The trials whose interval lies beyond a limit: from `trials` it reaches `half` to a side, and the limit is `gap` away."""
     z = NormalDist().inv_cdf
-    sure = 1.0 + z(POWER) / z(1.0 - (1.0 - value.confidence) / 2.0)
-    return value.n_trials * (sure * half / gap) ** 2 if gap else math.inf
+    sure = 1.0 + z(POWER) / z(1.0 - (1.0 - confidence) / 2.0)
+    return trials * (sure * half / gap) ** 2 if gap else math.inf
 
 
 def _too_many(view: View, column: Column, needed: float | None) -> bool:
