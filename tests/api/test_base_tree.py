@@ -74,6 +74,11 @@ def test_a_commit_that_is_not_here_comes_with_the_command_that_fetches_it(reposi
     assert base_of("origin/main", shallow).commit == git(repository, "rev-parse", "main")
     with pytest.raises(SpecError, match="git fetch --unshallow origin"):
         base_of("origin/main", shallow, merge_base=True)
+    for unknown in ("topic~1", "origin/main~1", "25ca3675"):  # a remote knows none of them
+        with pytest.raises(SpecError, match=r"git fetch --unshallow origin$"):
+            base_of(unknown, shallow)
+    with pytest.raises(SpecError, match=f"git fetch --depth=1 origin {'0' * 40}"):
+        base_of("0" * 40, shallow)
 
 
 def test_without_a_repository_or_with_another_name_the_message_helps(repository: Path, tmp_path: Path) -> None:

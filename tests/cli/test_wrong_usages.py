@@ -94,7 +94,13 @@ GATES = [
     ("gate main --primary speed -- python work.py", 2, "--primary: found speed", "trial_time, trial_cpu_time"),
     ("gate main --accept perhaps -- python work.py", 2, "--accept: found perhaps", "states: pass"),
     ("gate main --merge -- python work.py", 2, "--merge", "Did you mean --merge-base?"),
-    ("gate main python work.py", 2, "unrecognized arguments: work.py", "A command follows --"),
+    (
+        "gate main python work.py",
+        2,
+        "unrecognized arguments: work.py",
+        "A command follows --, as in: assay gate origin/main -- python work.py.",
+    ),
+    ("report latest --html page.html", 2, "unrecognized arguments: page.html", "To write to that file: --output page.html."),
     ("gate main gate.toml", 2, "gate.toml: found no such file", "a TOML file"),
 ]
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 import difflib
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -27,6 +28,7 @@ from fireassay.errors import EnvironmentLacks, WorkloadError, refuse
 MAX_LINES: Final = 15  # of what a failed setup printed
 MAX_SCRIPT: Final = 1_000_000  # bytes of a script that is searched
 ASK_S: Final = 30.0  # a Python for its packages
+FETCHED: Final = re.compile(r"[0-9a-f]{40}|(?![0-9a-f]{4,39}$)[\w./-]+")  # a remote knows refs and whole hashes, no v1~2 or 25ca367
 VARIABLE: Final = "PYTHONPATH"
 # Prints the folders from which this Python imports, and the folders of which it holds a copy.
 ASK: Final = """
@@ -110,6 +112,8 @@ def _fetching(top: Path, name: str) -> str:
     remote, _, branch = name.partition("/")
     remotes = git(top, "remote").splitlines()
     depth = "--depth=1 " if git(top, "rev-parse", "--is-shallow-repository") == "true" else ""
+    if depth and remotes and not FETCHED.fullmatch(name):
+        return f"Fetch the history: git fetch --unshallow {remotes[0]}"
     if branch and remote in remotes:
         return f"Fetch it: git fetch {depth}{remote} +{branch}:refs/remotes/{name}"
     known = git(top, "for-each-ref", "--format=%(refname:short)").splitlines()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from typing import Final
 
 import pytest
 
@@ -137,6 +138,25 @@ def test_processor_time_is_offered_before_pairs_and_margins_if_the_command_compu
     assert ("--primary trial_cpu_time" in shown) is offered
     assert ("--pairs 30" in shown) is (needed is not None and not offered)
     assert ("margin above" in shown) is (needed is None and not offered)
+
+
+BUSY: Final = "other programs used up to 90 % of the processors"
+
+
+@pytest.mark.parametrize(("share", "warnings", "offered"), [(0.33, [BUSY], True), (0.33, [], False), (0.1, [BUSY], False)])
+def test_on_a_busy_machine_a_command_computes_that_had_a_third_of_its_time_on_a_processor(
+    share: float, warnings: list[str], offered: bool
+) -> None:
+    cpu = scaled(row(1.01, "listed", spread=2.0, metric="trial_cpu_time"), share)
+    shown = text(gate(row(1.03, "inconclusive", spread=8.0, launches_needed=877), cpu, warnings=warnings))
+    assert ("--primary trial_cpu_time" in shown) is offered
+
+
+def test_after_fewer_pairs_than_a_gate_makes_the_gate_is_offered_and_nothing_said_of_the_machine() -> None:
+    shown = text(gate(row(1.02, "inconclusive", spread=30.0), pairs=[3]))
+    assert "3 pairs are too few to say how many would decide" in " ".join(shown.split())
+    assert "assay gate origin/main --margin 5% -- python work.py" in shown
+    assert "quiet" not in shown
 
 
 @pytest.mark.parametrize(("ratio", "better"), [(1.09, "lower"), (0.91, "higher")])

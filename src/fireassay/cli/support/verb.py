@@ -124,7 +124,10 @@ class Parser(argparse.ArgumentParser):
     def _closest(self, message: str) -> str:
         flags = [flag for flag in self._option_string_actions if flag.startswith("--")]
         if "-- COMMAND" in (self.usage or "") and (match := re.match(r"unrecognized arguments: (?:--- )?(?!-)(.+)", message)):
-            return f" A command follows --, as in: {self.prog} -- {match[1]}."
+            example = [] if not self._get_positional_actions() else _examples(self.description or "")
+            return f" A command follows --, as in: {_split(example[0].strip())[0] if example else f'{self.prog} -- {match[1]}'}."
+        if "--output" in flags and (match := re.fullmatch(r"unrecognized arguments: ([^\s-]\S*\.\w+)", message)):
+            return f" To write to that file: --output {match[1]}."
         for word in re.findall(r"unrecognized arguments: (--[\w-]+)", message):
             close = difflib.get_close_matches(word, flags, n=1)
             return f" Did you mean {close[0]}?" if close else ""

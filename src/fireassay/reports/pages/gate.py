@@ -27,7 +27,9 @@ MAX_DISTURBANCES: Final = 2
 WIDEST: Final = 0.5  # a margin that is worth proposing
 LONG_S: Final = 1800.0  # of pairs, beyond which another way is named first
 SHARPER: Final = 0.75  # of the change that wall time shows: a bit more than half the pairs
-COMPUTES: Final = 0.5  # of the wall time; on a busy machine a command that only computes waits for its processor too
+COMPUTES: Final = 0.5  # of the wall time
+CONTENDED: Final = 0.2  # the same where the machine was disturbed: a command that only computes waits for its processor
+FEW: Final = 6  # pairs: a scatter of fewer says too little about how many would decide
 MUCH: Final = 20  # times the pairs made: so many more help nobody
 
 
@@ -173,6 +175,8 @@ def _next(gate: Measured, row: CheckRow | None) -> Iterator[Next]:
         yield Next(reason=reason, command=f"{gate.more} --pairs {needed}{gate.command}")
     elif math.isfinite(left_s):
         yield Next(reason=f"quiet this machine, or {margin}: as it is, {needed} pairs would decide, about {duration(left_s)}")
+    elif made < FEW:
+        yield Next(reason=f"{count(made, 'pairs')} are too few to say how many would decide", command=f"{gate.more}{gate.command}")
     else:
         yield Next(reason=f"more pairs do not help on this machine as it is: quiet it{f', or {margin}' if margin else ''}")
 
@@ -183,9 +187,8 @@ def _processor_decides(gate: Measured, row: CheckRow) -> bool:
     if cpu is None or cpu.difference is None or row.difference is None or row.metric != "trial_time":
         return False
     sides = ((cpu.baseline, row.baseline), (cpu.value, row.value))
-    computes = all(
-        isinstance(used, Estimate) and isinstance(wall, Estimate) and used.value >= COMPUTES * wall.value for used, wall in sides
-    )
+    least = CONTENDED if gate.warnings else COMPUTES
+    computes = all(isinstance(used, Estimate) and isinstance(wall, Estimate) and used.value >= least * wall.value for used, wall in sides)
     limit = 1.0 + gate.margin
     decided = cpu.difference.high < limit or cpu.difference.low > limit
     return computes and (decided or smallest(cpu.difference) < SHARPER * smallest(row.difference))
