@@ -60,6 +60,7 @@ def test_a_key_of_another_section_is_sent_home() -> None:
         ({"launches": 10**400}, "number[0].launches", "a whole number from 1"),
         ({"interval": {}}, "number[0].interval", "low, high or both"),
         ({"value": "85 %"}, "number[0].value", 'Write 85, without the unit, and unit = "%".'),
+        ({"value": "7,6"}, "number[0].value", "Write 7.6, with a point."),
         ({"interval": {"low": "8 %", "high": 9}}, "number[0].interval.low", "Write 8, without the unit."),
         ({"value": float("nan")}, "number[0].value", "a number"),
     ],

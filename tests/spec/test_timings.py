@@ -53,6 +53,30 @@ def test_columns_may_stand_between_commas_tabs_semicolons_or_bars(text: str) -> 
     assert (row.workers, row.seconds) == (1, 2.0)
 
 
+def test_a_row_with_an_empty_time_is_left_out_like_one_that_says_n_a() -> None:
+    timings = parse_timings("p,s\n1,10\n2,\n4,n/a\n8,2\n", "t.csv")
+    assert [row.workers for row in timings.rows] == [1, 8]
+    assert timings.doubts[:2] == ("Row 3 is left out: its s is empty.", 'Row 4 is left out: its s is "n/a".')
+
+
+@pytest.mark.parametrize("text", ["p,speedup\n8,7.6\n", "p,efficiency\n8,95%\n", "p,speedup,acc\n8,7.6,0.9\n"])
+def test_a_speedup_whose_base_is_not_in_the_table_is_that_over_one_worker(text: str) -> None:
+    """7.6 on 8 is 0.95 of 8."""
+    timings = parse_timings(text, "t.csv")
+    assert [(row.workers, row.work) for row in timings.rows] == [(1, 1.0), (8, pytest.approx(7.6))]
+    assert timings.doubts[0].startswith("The base of the speedups is not in the table: taken as 1 of the workers")
+    assert timings.scores == ()
+
+
+@pytest.mark.parametrize(
+    "text", ["p,speedup\n2,1\n8,3.8\n", "p,efficiency\n2,100%\n8,95%\n", "p,speedup\n1,1\n8,7.6\n", "p,samples/s\n8,7.6\n"]
+)
+def test_a_table_with_its_own_base_keeps_it(text: str) -> None:
+    timings = parse_timings(text, "t.csv")
+    assert [row.row for row in timings.rows] == list(range(2, 2 + text.count("\n") - 1))
+    assert not timings.doubts
+
+
 def test_rows_with_equal_counts_are_repetitions_and_their_medians_are_taken() -> None:
     timings = parse_timings("p,s\n1,2\n4,1\n1,3\n1,2.5\n", "t.csv")
     assert [(row.workers, row.seconds) for row in timings.rows] == [(1, 2.5), (4, 1.0)]

@@ -220,7 +220,9 @@ def _worded(problem: Problem) -> Problem:
     """The same problem, worded for a claim; splits text that holds a number and its unit."""
     if problem.where == "the experiment":
         return replace(problem, where="the claim")
-    quantity = re.fullmatch(r'"\s*(?:USD|[$€])?\s*([-+]?[\d.,]+)\s*([^\d\s"][^"]*?)\s*"', problem.found)
+    quantity = re.fullmatch(r'"\s*(?:USD|[$€])?\s*([-+]?[\d.,]+)\s*([^\d\s",.][^"]*?)\s*"', problem.found)
+    if "number" in problem.allowed and (comma := re.fullmatch(r'"(\d+),(\d{1,2}|\d{4,})"', problem.found)):
+        return replace(problem, fix=f"Write {comma[1]}.{comma[2]}, with a point.")
     if quantity is None or "number" not in problem.allowed or problem.fix:
         return problem
     unit = f', and unit = "{quantity[2]}"' if re.fullmatch(r"number\[\d+\](\.baseline)?\.value|slo\.limit", problem.where) else ""

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Final
 
 from fireassay.errors import Problem, refuse, refuse_any
+from fireassay.printable import some
 from fireassay.spec.scores import has_own_scale, lower_is_better
 from fireassay.spec.tables.cells import read_table
 from fireassay.spec.tables.columns import Column, Scaling, columns_of, named, scores, unused
@@ -98,7 +99,7 @@ def parse_timings(text: str, source: str, *, work: float | None = None, asked: S
     doubts += _either_batch([row_values for _, row_values in once], columns, problems)
     _stop(problems, source)
     word = columns["workers"].name.strip().lower()
-    return Timings(
+    found = Timings(
         source=source,
         rows=tuple(sorted(timings, key=lambda row: row.workers)),
         worker_word=word if word in ("workers", "nodes") else "workers",
@@ -108,12 +109,28 @@ def parse_timings(text: str, source: str, *, work: float | None = None, asked: S
         doubts=tuple(doubts),
         notes=(*notes, *unit_notes(columns)),
     )
+    return _with_base(found, by_efficiency="speedup" not in columns)
+
+
+def _with_base(timings: Timings, *, by_efficiency: bool) -> Timings:
+    """Speedups or efficiencies alone, relative to a row that is not shown: beside it, as one worker with a speedup of 1."""
+    first = timings.rows[0]
+    own = (first.work or 1.0) / (first.workers if by_efficiency else 1)
+    if timings.rate != OF_BASE or first.workers == 1 or math.isclose(own, 1.0, rel_tol=OWN_BASE):
+        return timings
+    rows = (Timing(row=0, workers=1, seconds=1.0, work=1.0), *timings.rows)
+    doubts = [f"The base of the speedups is not in the table: taken as 1 of the {timings.worker_word}, of which no time is given."]
+    if timings.scores:
+        doubts.append(f"{some(score.heading for score in timings.scores)}: not judged, as the base is not in the table.")
+    return replace(timings, rows=tuple(replace(row, scores=()) for row in rows), scores=(), doubts=(*doubts, *timings.doubts))
 
 
 def _stop(problems: list[Problem], source: str) -> None:
     refuse_any(problems, source)
 
 
+OF_BASE: Final = "of the base"  # a table of speedups or efficiencies alone
+OWN_BASE: Final = 0.02  # of a speedup or an efficiency of 1: the row is the base of its own table
 _NEEDED = "a header with the columns workers and seconds, and perhaps price_per_hour, quality, work, steps"
 _EXAMPLE = "For example: workers,seconds,price_per_hour,quality,work"
 
@@ -286,7 +303,7 @@ def rate_word(columns: Mapping[str, Column], asked: Stated) -> str:
     """The unit counted per second by a table without times."""
     if any(name in columns for name in ("seconds", "step_seconds", "work")) or asked.work is not None:
         return ""
-    return columns["rate"].heading.word if "rate" in columns else "of the base"
+    return columns["rate"].heading.word if "rate" in columns else OF_BASE
 
 
 def _usd(values: Values, workers: float, seconds: float, columns: Mapping[str, Column]) -> float | None:

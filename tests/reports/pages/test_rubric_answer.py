@@ -53,6 +53,27 @@ def test_the_speedups_are_those_of_the_rows(scaling: Rubric) -> None:
     assert [cell.value for cell in shown if isinstance(cell, Figure)] == [row.speedup for row in scaling.rows]
 
 
+def test_a_published_ratio_alone_is_the_one_on_the_screen() -> None:
+    shown = flat(page(judged("workers,speedup\n8,7.6\n")))
+    assert "8 workers: 7.60 times as fast as 1, efficiency 0.95" in shown
+    assert "not in the table" in shown
+
+
+def test_a_single_row_of_times_is_not_recommended() -> None:
+    shown = flat(page(judged("workers,seconds\n8,474\n")))
+    assert shown.startswith("NOTHING COMPARED ")
+    assert "8 workers alone: a single row has nothing to compare with" in shown
+
+
+def test_two_worker_counts_foretell_no_ceiling_and_no_price_is_no_pick() -> None:
+    """7.6 on 8 would be a ceiling of 133, without any row that could contradict it."""
+    made = judged("workers,seconds\n1,3600\n8,473.7\n")
+    assert made.fit is not None
+    assert (made.fit.ceiling, made.fit.half_efficiency_workers) == (None, None)
+    assert "which check no law" in flat(page(made))
+    assert "cheapest" not in flat(page(made))
+
+
 def test_many_rows_keep_the_first_the_recommended_and_the_last() -> None:
     made = judged("workers,seconds\n" + "".join(f"{n},{100.0 / n}\n" for n in range(1, 21)))
     rows = table(made).rows

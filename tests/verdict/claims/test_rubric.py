@@ -145,10 +145,10 @@ def test_without_prices_the_deadline_is_met_with_the_fewest_workers_and_no_budge
 def test_a_base_of_more_than_one_is_said_and_everything_is_relative_to_it() -> None:
     # S(8) = 100/30 = 3.333 with 4 times the workers: E = .8333, Karp-Flatt (.3 - .25)/.75 = .0667 = s; (1+s)/s = 16
     # times the base: 32 workers.
-    result = judged("p,s\n2,100\n8,30\n")
+    result = judged("p,s\n2,100\n4,53.33333333\n8,30\n")
     assert result.base_workers == 2
-    assert result.rows[1].efficiency == pytest.approx(0.83333, abs=1e-5)
-    assert result.rows[1].karp_flatt == pytest.approx(0.0666667, abs=1e-6)
+    assert result.rows[2].efficiency == pytest.approx(0.83333, abs=1e-5)
+    assert result.rows[2].karp_flatt == pytest.approx(0.0666667, abs=1e-6)
     assert result.fit is not None
     assert result.fit.half_efficiency_workers == pytest.approx(32.0)
     assert any("base row has 2 workers, not 1" in note for note in result.notes)

@@ -30,9 +30,10 @@ from fireassay.reports.page import (
 )
 from fireassay.stats.models.scaling_predictions import slower_than_base
 from fireassay.verdict.claims.own_numbers import beside, limit_text
+from fireassay.verdict.claims.rubric_types import CHECKED
 
 if TYPE_CHECKING:
-    from fireassay.verdict.claims.rubric_types import Fit, Gustafson, JudgedScore, Rubric, RubricRow, Scaling
+    from fireassay.verdict.claims.rubric_types import Fit, Gustafson, JudgedScore, Pick, Rubric, RubricRow, Scaling
 
 EFFECTIVE = ("$/effective item", "$/effective step")  # cost divided by efficiency
 BEFORE, AFTER = ("seconds", "S", "E %"), ("$", "$/item")  # of the scores, on the first screen
@@ -49,7 +50,7 @@ STYLES: Final = {".2f": "0.00", ".3f": "0.000", ".0f": "0", ".4f": "0.0000", ".3
 def page(result: Rubric, title: str = "rubric") -> Page:
     """The page of a table."""
     chosen = next((row for row in result.rows if row.workers == result.recommended), None)
-    picks = tuple(Bullet(title=pick.goal, text=_pick(result, pick.workers, pick.sentence)) for pick in result.picks)
+    picks = tuple(Bullet(title=pick.goal, text=_pick(result, pick.workers, pick.sentence)) for pick in _asked(result))
     return Page(
         title=title,
         mark=Mark(word="no row qualifies", tone="bad")
@@ -72,16 +73,22 @@ def _answer(result: Rubric) -> Answer:
     """The row to choose, or that none qualifies; the law of the rows."""
     chosen = result.recommended is not None
     laws = [_line(text) for text in sorted(_sentences(result), key=lambda text: ": not held in " not in text)[:MAX_LAWS]]
-    picks = [Line(label=pick.goal, text=_pick(result, pick.workers, pick.sentence), target="picks") for pick in result.picks[1:]]
+    picks = [Line(label=pick.goal, text=_pick(result, pick.workers, pick.sentence), target="picks") for pick in _asked(result)[1:]]
     asked = [Line(label="predicted", text=result.predicted.sentence, target="laws")] if result.predicted else []
+    word = Mark(word="recommended", tone="good") if len(result.rows) > 1 else Mark(word="nothing compared", tone="open")
     return Answer(
-        mark=Mark(word="recommended", tone="good") if chosen else Mark(word="no row qualifies", tone="bad"),
+        mark=word if chosen else Mark(word="no row qualifies", tone="bad"),
         headline=_verdict(result).removeprefix("Verdict: ").rstrip(".") if chosen else f"wanted: {result.picks[0].sentence}",
         tiles=tuple(_tiles(result)),
         lines=(*asked, *picks, *laws, *_doubts(result)),
         record=f"{result.source}; --full shows every column, law and pick",
         source="table",
     )
+
+
+def _asked(result: Rubric) -> list[Pick]:
+    """Every pick, except the cheapest row of a table without prices."""
+    return [pick for pick in result.picks if pick.goal != "cheapest" or pick.workers is not None]
 
 
 def _line(text: str) -> Line:
@@ -260,6 +267,8 @@ def _fit_lines(result: Rubric, fit: Fit) -> list[str]:
     if slower := slower_than_base(fit.serial_fraction):
         return [slower]
     lines = [f"Amdahl serial fraction: s = {fit.serial_fraction:.4f}{relative}"]
+    if sum(not row.refused for row in result.rows) < CHECKED:
+        return [f"{lines[0]}, by two worker counts, which check no law: no ceiling, no prediction"]
     if fit.ceiling is not None:
         lines.append(f"speedup ceiling 1/s: {fit.ceiling:.1f}")
     if fit.half_efficiency_workers is not None:
@@ -306,6 +315,8 @@ def _verdict(result: Rubric) -> str:
         return f"Verdict: no row qualifies ({wanted})."
     held = _held(result)
     counted = f"{row.workers} {_workers(result, row)}"
+    if len(result.rows) == 1:
+        return f"Verdict: {counted} alone: a single row has nothing to compare with."
     if row.workers == result.base_workers:
         return f"Verdict: stay at {counted}: no larger row qualifies ({wanted}); from single timings, without intervals."
     speedup = f"{row.speedup:.2f} times as fast as {result.base_workers}" + (" (superlinear)" if row.workers in result.superlinear else "")

@@ -144,8 +144,9 @@ def values(
     needed = ["workers", *[meaning for meaning in MEASURED if meaning in columns]]
     for meaning in needed:
         index = columns[meaning].place
-        if index < len(cells) and missing(cells[index]):
-            notes.append(f"Row {at} is left out: its {columns[meaning].name.strip()} is {shown(cells[index].strip())}.")
+        text = cells[index].strip() if index < len(cells) else "absent"
+        if missing(text) or (not text and meaning != "workers"):
+            notes.append(f"Row {at} is left out: its {columns[meaning].name.strip()} is {shown(text) if text else 'empty'}.")
             return None
     before = len(problems)
     if _uncounted(at, cells, columns["workers"], notes):

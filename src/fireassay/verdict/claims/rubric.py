@@ -47,6 +47,7 @@ from fireassay.stats.models.scaling_predictions import (
 )
 from fireassay.verdict.claims.own_numbers import CLOSE, at_most, beside, better, limit_text, own_numbers, tolerance_of
 from fireassay.verdict.claims.rubric_types import (
+    CHECKED,
     Fit,
     Gustafson,
     JudgedScore,
@@ -72,10 +73,11 @@ def fitted(base: Timing, rows: Sequence[Timing], speedups: Sequence[float], kept
     s = amdahl_fit([p for p, _ in pairs], [speedup for _, speedup in pairs])
     p, measured = pairs[-1]
     half = half_efficiency_workers(s)
+    foretells = s <= 1.0 and len(pairs) >= CHECKED  # above 1 it would be below the base
     return Fit(
         serial_fraction=s,
-        ceiling=_finite(ceiling(s)) if s <= 1.0 else None,  # above 1 it would be below the base
-        half_efficiency_workers=_finite(half * base.workers) if s <= 1.0 else None,
+        ceiling=_finite(ceiling(s)) if foretells else None,
+        half_efficiency_workers=_finite(half * base.workers) if foretells else None,
         at_workers=round(p * base.workers),
         measured_there=measured,
         expected_there=amdahl_speedup(s, p),

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Final, Literal
 
+CHECKED: Final = 3  # worker counts; through two of them every law fits
 Mode = Literal["strong", "assumed strong", "weak", "mixed", "throughput"]
 
 
@@ -59,7 +60,7 @@ class Fit:
     """Amdahl's law fitted to the rows that were not refused. Worker counts are absolute, not relative to the base."""
 
     serial_fraction: float
-    ceiling: float | None  # largest speedup; None: unbounded by the fit
+    ceiling: float | None  # largest speedup; None: unbounded by the fit, or by two rows, which check no law
     half_efficiency_workers: float | None  # workers at which the fit predicts E = 0.5
     at_workers: int  # largest row of the fit, with its measured and predicted speedup
     measured_there: float
