@@ -80,15 +80,17 @@ def _same_items(first: tuple[AnswerFile, Answers], other: tuple[AnswerFile, Answ
         f"{first[0].path} and {other[0].path}",
         f"{what}: {len(which):,} ({named})",
         "the same items with the same references, clusters, weights and groups in every file",
-        _remedy(evaluation, len(both)) if what.startswith("items") else "Score one file alone.",
+        _remedy(evaluation, len(both), what),
         source="the answers",
     )
 
 
-def _remedy(evaluation: Evaluation, common: int) -> str:
+def _remedy(evaluation: Evaluation, common: int, what: str) -> str:
     """How files with unequal items are compared all the same."""
     if not evaluation.fields.id:
-        return "Pair them by a field of both files with --id."
+        return "Their lines are paired by number: pair them by a field of both files with --id."
+    if not what.startswith("items"):
+        return "Score one file alone."
     return (
         f"Add --common to compare the {common:,} items that every file has." if common else "They share no item: is --id the right field?"
     )

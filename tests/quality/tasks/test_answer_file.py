@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -145,3 +146,36 @@ def test_an_id_as_a_number_and_as_a_text_is_named(tmp_path: Path) -> None:
     text = '{"k": 1, "answer": "a", "reference": "b"}\n{"k": "1", "answer": "a", "reference": "b"}'
     with pytest.raises(SpecError, match='line 2: found the k "1", as a text and as a number'):
         of(text, tmp_path, id="k")
+
+
+def test_a_list_of_one_answer_is_that_answer(tmp_path: Path) -> None:
+    """As lm-evaluation-harness writes `resps` and `filtered_resps`."""
+    lines = '{"answer": [["a"]], "reference": "x"}\n{"answer": [7], "reference": "x"}\n'
+    assert of(lines, tmp_path).texts == ("a", "7")
+    with pytest.raises(SpecError, match="line 1: found"):
+        of('{"answer": ["a", "b"], "reference": "x"}\n', tmp_path)
+
+
+def test_of_references_that_are_solutions_the_final_answer_counts(tmp_path: Path) -> None:
+    def line(reference: str) -> str:
+        return json.dumps({"answer": "So 42", "reference": reference}) + "\n"
+
+    solution = "6 * 7 = <<6*7=42>>42\n#### "
+    both = line(solution + "1,042") + line(solution + "x = 3")
+    assert [item.references for item in of(both, tmp_path).items] == [("1042",), ("x = 3",)]
+    for other in ("no solution", "#### 42\nand more", "##### 42"):
+        mixed = of(line(solution + "42") + line(other), tmp_path)
+        assert mixed.items[0].references == (solution + "42",), other
+
+
+@pytest.mark.parametrize(
+    ("line", "fields", "flags"),
+    [
+        ('{"qid": 1, "pred": "a", "label": "b"}', {}, "--answer pred --reference label"),
+        ('{"qid": 1, "pred": "a", "label": "b"}', {"id": "id"}, "--answer pred --reference label --id qid"),
+        ('{"doc_id": 1, "resps": [["a"]], "target": "b"}', {"reference": "target"}, "--answer resps"),
+    ],
+)
+def test_a_missing_field_names_the_flags_that_are_likely_meant(line: str, fields: dict[str, str], flags: str, tmp_path: Path) -> None:
+    with pytest.raises(SpecError, match=f"Likely: {flags}\\."):
+        of(line, tmp_path, **fields)

@@ -1,20 +1,27 @@
 """Which answers does a file hold?  JSONL or CSV, one answer per line, with its reference.
 
-Lines with one id are repetitions: several answers to one item.  A line without the answer's field, with null in it, or with an error beside it, holds no
-answer: that item is missing, and never wrong.  An invalid line stops reading and is named: a score of half a file would be another score.
+A list of one answer is that answer, as other programs write it.  References that all end in GSM8K's "#### 42" are what stands behind it: nobody
+repeats a whole solution word for word.  Lines with one id are repetitions: several answers to one item.  A line without the answer's field, with
+null in it, or with an error beside it, holds no answer: that item is missing, and never wrong.  An invalid line stops reading and is named: a
+score of half a file would be another score.
 """
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Container, Iterator, Mapping, Sequence
+import re
+from collections.abc import Collection, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
+from fireassay.errors import SpecError
+from fireassay.printable import some
+from fireassay.quality.scoring.extractors.support.numerals import normalised
 from fireassay.quality.scoring.items import Item
 from fireassay.quality.tasks.support import files
+from fireassay.quality.tasks.support.field_names import likely
 from fireassay.quality.tasks.support.grouping import grouping
 from fireassay.quality.tasks.support.own_task import weight_of
 from fireassay.quality.tasks.support.unused import Fields as UnusedFields
@@ -27,6 +34,8 @@ FAILURES: Final = ("error", "error_message", "exception")  # fields of a line wh
 NO_FAILURE: Final = ("", "none", "null", "nan", "false", "no", "0")
 ENDS: Final = ("finish_reason", "stop_reason")
 CUT: Final = ("length", "max_tokens", "model_length", "MAX_TOKENS")
+
+SOLUTION: Final = re.compile(r"(?:\A|\n)[ \t]*####(?!#)[ \t]*(\S[^\n]*?)\s*\Z")  # with its final answer in the last line
 
 T = TypeVar("T")
 
@@ -70,14 +79,16 @@ def read(path: Path, fields: Fields) -> Answers:
     file = files.read(path)
     delimiter = TABLES.get(path.suffix.lower())
     rows = files.table(file, delimiter) if delimiter else files.json_lines(file)
-    known: set[str] = set()
+    known: dict[str, None] = {}  # every field, in order
     kinds: dict[str, type] = {}
     pairs, ends, firsts = [], list[str | None](), dict[str, Mapping[str, Any]]()
     used = (fields.answer, fields.reference, fields.prompt, fields.id, fields.weight)
     unused = UnusedFields((*used, fields.cluster, *fields.groups, *FAILURES, *ENDS))
     for row in rows:
         unused.add(row.values)
-        known.update(row.values)
+        if not known and fields.reference not in row.values:
+            raise _no_field(row.where, fields.reference, "references (--reference)", fields, row.values)
+        known.update(dict.fromkeys(row.values))
         pairs.append(_pair(row, fields))
         ends.append(_end(row.values))
         _one_kind(row, fields.id, kinds)
@@ -85,13 +96,29 @@ def read(path: Path, fields: Fields) -> Answers:
     if not pairs:
         raise files.wrong(path.name, "no line with an answer", "at least one line")
     if fields.answer not in known:
-        fix = files.did_you_mean(fields.answer, sorted(known))
-        raise files.wrong(path.name, f"no field {fields.answer!r} in any line", "the field with the answers (--answer)", fix)
-    items, texts = zip(*pairs, strict=True)
+        raise _no_field(path.name, fields.answer, "answers (--answer)", fields, known)
+    items, texts = _final([item for item, _ in pairs]), tuple(text for _, text in pairs)
     repetitions = tuple(_repetitions(path.name, items, fields))
     found = None if fields.cluster else grouping(firsts.values(), used)
     return Answers(
         items=items, texts=texts, repetitions=repetitions, sha256=file.sha256, ends=tuple(ends), grouping=found, unused=unused.found()
+    )
+
+
+def _no_field(where: str, name: str, what: str, fields: Fields, there: Collection[str]) -> SpecError:
+    named = some(map(files.shown, there), files.MAX_NAMED) or "no fields"
+    fix = likely(fields, there) or files.did_you_mean(name, sorted(there))
+    return files.wrong(where, f"no field {name!r}", f"the field with the {what}; the row has {named}", fix)
+
+
+def _final(items: Sequence[Item]) -> tuple[Item, ...]:
+    """The items with the final answers of their references, if all of these are solutions that end in one."""
+    ends = [[SOLUTION.search(one) for one in item.references] for item in items]
+    if not all(end is not None for found in ends for end in found):
+        return tuple(items)
+    finals = [[end[1] for end in found if end is not None] for found in ends]
+    return tuple(
+        replace(item, references=tuple(normalised(one) or one for one in found)) for item, found in zip(items, finals, strict=True)
     )
 
 
@@ -100,7 +127,7 @@ def _pair(row: files.SourceRow, fields: Fields) -> tuple[Item, str | None]:
     references = tuple(_text(row, fields.reference, value) for value in (wanted if isinstance(wanted, list) else [wanted]))
     if not references:
         raise files.wrong(row.where, f"an empty list in {fields.reference!r}", "at least one reference")
-    answer, prompt = row.values.get(fields.answer), row.values.get(fields.prompt)
+    answer, prompt = _only(row.values.get(fields.answer)), row.values.get(fields.prompt)
     item = Item(
         id=files.text_of(row, fields.id) if fields.id else str(row.number),
         prompt=prompt if isinstance(prompt, str) else "",
@@ -110,6 +137,13 @@ def _pair(row: files.SourceRow, fields: Fields) -> tuple[Item, str | None]:
         weight=_weight(row, fields.weight) if fields.weight else 1.0,
     )
     return item, None if answer is None or _failed(row.values, fields) else _text(row, fields.answer, answer)
+
+
+def _only(value: object) -> object:
+    """The one answer of a list of one, and of one within it."""
+    while isinstance(value, list) and len(value) == 1:
+        (value,) = value
+    return value
 
 
 def _listed(wanted: object, answer: object) -> object:

@@ -51,6 +51,19 @@ def test_wrong_answers_that_are_read_are_wrong(tmp_path: Path) -> None:
     assert not found(made(tmp_path / "some", {"a": ["2"] * 4 + ["none"] * 36}, extractor="last_number"))
 
 
+def test_sides_of_which_no_answer_fits_its_reference_are_not_equally_good(tmp_path: Path) -> None:
+    prose = {name: rows(["It is a long way to the sea."] * 40, reference="The sea is far away.") for name in "ab"}
+    (finding,) = found(scored(tmp_path / "two", prose, margin=0.02))
+    assert finding.severity == "invalid"
+    assert finding.evidence == "no answer of any side agrees with its reference, in 40 items"
+    (finding,) = found(scored(tmp_path / "one", {"a": prose["a"]}))
+    assert (finding.severity, finding.evidence) == ("warning", "no answer agrees with its reference, in 40 items")
+    few = {name: lines[:9] for name, lines in prose.items()}
+    assert not found(scored(tmp_path / "few", few))
+    right = {**prose, "b": rows(["It is a long way to the sea."] * 39 + ["The sea is far away."], reference="The sea is far away.")}
+    assert not found(scored(tmp_path / "right", right))
+
+
 def test_without_an_extractor_the_one_that_reads_is_taken_and_said(tmp_path: Path) -> None:
     measured = made(tmp_path, {"a": TEXTS, "b": TEXTS})
     judgement = judge(measured)

@@ -20,6 +20,8 @@ from fireassay.verdict.types import Finding
 
 AUDITS: Final = Audits(about=("evaluation",))
 MOST: Final = 0.5  # of the answers may be unread where every score is the lowest
+FEWEST: Final = 10  # items; of fewer, a model may fail at each
+UNFIT: Final = "read some beside their references: another --extract or --metric fits them, or --reference names another field"
 NONE_READS: Final = "read some of the answers: no extractor that was tried finds one in them, so the prompt or the model is at fault"
 
 
@@ -33,15 +35,32 @@ def examine_unread(measured: RecordData, _: Results) -> Iterator[Finding]:
 
     Such a score is the extractor's, not the model's.  Unread are NO_ANSWER, and of the whole text what has not the form that all references
     have (a number, a letter, yes or no).  The extractors of that form are tried on the texts, and the one that reads them is named.
+    Where every item of every side has the lowest score and the references have no form, answers and references do not fit: sides that are all 0
+    are not equally good.  Invalid with several sides, else a warning.
     Cannot tell: whether what it reads is right.
     """
     if measured.foreign is not None:  # another program extracted, and what it saw is not known
         return
     for task in (task for task in tasks(measured) if identity(measured).get(task, {}).get("method") != METHOD):
-        for name in measured.configurations:
-            if _is_lowest(measured, name, task) and (found := _unread(measured, name, task)) is not None:
-                where = f"{task}: " if len(tasks(measured)) > 1 else ""
-                yield Finding("unread_answers", "invalid", name, f"{where}{found[0]}", found[1])
+        yield from list(_of_sides(measured, task)) or _at_the_floor(measured, task)
+
+
+def _of_sides(measured: RecordData, task: str) -> Iterator[Finding]:
+    for name in measured.configurations:
+        if _is_lowest(measured, name, task) and (found := _unread(measured, name, task)) is not None:
+            where = f"{task}: " if len(tasks(measured)) > 1 else ""
+            yield Finding("unread_answers", "invalid", name, f"{where}{found[0]}", found[1])
+
+
+def _at_the_floor(measured: RecordData, task: str) -> Iterator[Finding]:
+    names = measured.configurations
+    asked = answers_of(measured, names[0]).filter(pl.col("task") == task).unique("item")
+    if asked.height < FEWEST or not all(_is_lowest(measured, name, task) for name in names):
+        return
+    if form_of([json.loads(one) for one in asked["references"]]) is not None:  # answers of that form were read, and are wrong
+        return
+    evidence = f"no answer{' of any side' if len(names) > 1 else ''} agrees with its reference, in {count(asked.height, 'items')}"
+    yield Finding("unread_answers", "invalid" if len(names) > 1 else "warning", names[0], evidence, UNFIT)
 
 
 def _is_lowest(measured: RecordData, configuration: str, task: str) -> bool:
