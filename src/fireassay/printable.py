@@ -161,7 +161,7 @@ def some(words: Iterable[object], most: int = 3) -> str:
     """ "a, b, c and 4 more"."""
     every = [str(word) for word in words]
     more = len(every) - most
-    return ", ".join(every[:most]) + (f" and {more} more" if more > 0 else "")
+    return ", ".join(every[:most]) + (f" and {more:,} more" if more > 0 else "")
 
 
 def one_line(text: str) -> str:

@@ -196,6 +196,26 @@ def test_several_sides_are_told_with_their_scores_and_items(record: Record, caps
     assert "Exact match" in shown
 
 
+def test_records_that_share_their_reference_alone_are_asked_for_the_sides(record: Record, capsys: pytest.CaptureFixture[str]) -> None:
+    """The reference is held against itself, whatever the candidates lost."""
+    paths = [record(name, {"before": BEFORE, name: SIDES[name]}, margin=0.05) for name in ("same", "worse")]
+    assert main(["compare", *map(str, paths)]) == 2
+    assert "Name one of each record: --at answers=same --at answers=worse." in " ".join(capsys.readouterr().err.split())
+    assert compared(capsys, *paths, "--at", "answers=same", "--at", "answers=worse")[0] == 1
+    assert compared(capsys, *paths, "--at", "answers=before")[0] == 0
+
+
+@pytest.mark.parametrize("form", ["--json", "--full"])
+def test_answers_that_exist_have_no_sessions_and_no_noise_floor(form: str, record: Record, capsys: pytest.CaptureFixture[str]) -> None:
+    before, after = record("a", {"before": BEFORE}), record("b", {"after": missing(1, 2)})
+    capsys.readouterr()
+    main(["compare", str(before), str(after), "--margin", "0.05", form])
+    shown = capsys.readouterr().out
+    assert "interleaved" not in shown
+    assert "assay doctor" not in shown
+    assert "day" not in shown
+
+
 def test_the_headline_names_the_sides_once(record: Record, capsys: pytest.CaptureFixture[str]) -> None:
     before, after = record("a", {"before": BEFORE}), record("b", {"after": missing(1, 2)})
     main(["compare", str(before), str(after), "--margin", "0.05"])

@@ -68,6 +68,8 @@ def compare(
     _check_labels([side.label for side in sides])
     mismatches = differences(sides, varying)
     common = _common(sides)
+    if at is None:
+        _check_candidates(sides, common)
     configuration = _decisive(at, common) if common else ""
     inadmissible = _inadmissible(sides)
     apart = () if common or inadmissible or refusing(mismatches) else (_nothing_in_common(sides),)
@@ -194,6 +196,15 @@ def _check_labels(labels: Sequence[str]) -> None:
 def _common(sides: Sequence[Side]) -> tuple[str, ...]:
     """Configurations common to all sides, by ascending worker count."""
     return tuple(name for name in compared(sides[0].measured) if all(name in compared(s.measured) for s in sides))
+
+
+def _check_candidates(sides: Sequence[Side], common: Sequence[str]) -> None:
+    """Refuse evaluations that share their reference alone: it would be compared with itself, and be held."""
+    others = [[name for name in compared(side.measured) if name not in common] for side in sides]
+    if len(common) != 1 or not all(others) or not sides[0].measured.kind.judges_quality:
+        return
+    fix = f"Name one of each record: {' '.join(f'--at {names[0]}' for names in others)}."
+    raise refuse("--at", f"nothing, and {common[0]} alone in every record", "the answers to compare", fix, source="the comparison")
 
 
 def _nothing_in_common(sides: Sequence[Side]) -> Mismatch:
