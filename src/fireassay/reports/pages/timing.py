@@ -29,7 +29,7 @@ from fireassay.verdict.judge import Judgement
 
 SHORT: Final = 10.0  # a command shorter than this many empty starts is mostly start-up
 CERTAIN: Final = 0.01  # p of a drift worth naming
-MAX_LABEL_LENGTH: Final = 26  # characters of a command in the table
+MAX_LABEL_LENGTH: Final = 26  # characters of a command in the table of a terminal
 MAX_ROWS: Final = 12
 MAX_TILES: Final = 4
 TONES: Final[dict[str, Tone]] = {"improved": "good", "equivalent": "good", "worse": "good"}  # an answer, not a judgement
@@ -217,7 +217,7 @@ def brief(summaries: Sequence[Summary]) -> tuple[Section, ...]:
 def _named(summaries: Sequence[Summary]) -> list[tuple[str, Summary]]:
     """Several commands by their numbers in the headline."""
     several = len(summaries) > 1
-    return [(f"{i} {clipped(s.label, MAX_LABEL_LENGTH)}" if several else s.label, s) for i, s in enumerate(summaries, 1)]
+    return [(f"{i} {s.label}" if several else s.label, s) for i, s in enumerate(summaries, 1)]
 
 
 def _tiles(summaries: Sequence[Summary]) -> Iterator[Tile]:

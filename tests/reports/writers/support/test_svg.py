@@ -12,7 +12,7 @@ from fireassay.estimates.estimate import Estimate
 from fireassay.estimates.format import Scale
 from fireassay.reports.build_view import build
 from fireassay.reports.charts.axes import linear, rows_axis
-from fireassay.reports.charts.model import Bar, Chart, Label, Panel, Reading, Rule
+from fireassay.reports.charts.model import Bar, Chart, Label, Panel, Point, Reading, Rule
 from fireassay.reports.charts.of_view import charts_of
 from fireassay.reports.charts.points import has_interval, point
 from fireassay.reports.writers.support import svg as charts
@@ -166,6 +166,20 @@ def test_the_words_beside_a_line_lie_on_its_longer_side(x: float, anchor: str) -
     panel = Panel(x=linear(0, 2), y=linear(0, 1), marks=(Rule(x=x, text=text),))
     drawing = Chart(title="t", panels=(panel,), caption="", description="d")
     assert re.search(f'text-anchor="{anchor}">{text}<', charts.picture(drawing).svg)
+
+
+def test_a_long_name_of_a_row_stands_in_lines_and_its_number_in_one() -> None:
+    name = "answers-llama-3.1-8b-int8-smoothquant-w8a8-calibrated_on_wikitext: −0.75 points [−1.31, −0.43]"
+    panel = Panel(x=linear(0.0, 1.0), y=rows_axis((name, "b")), marks=(Point(x=0.5, y=1.0),))
+    (svg,) = charts.picture(Chart(title="t", panels=(panel,), caption="c", description="d")).views[0].svg
+    first, *more = (
+        re.findall(r'<text class="row" y="([\d.]+)">(.*?)</text>', svg)[0][1].replace("</tspan>", "").split('<tspan x="0" dy="15">')
+    )
+    assert "".join(first.split()) + "".join("".join(line.split()) for line in more) == "".join(name.split())
+    assert all(len(line) <= 44 for line in (first, *more))
+    assert more[-1].endswith("−0.75\N{NO-BREAK SPACE}points\N{NO-BREAK SPACE}[−1.31,\N{NO-BREAK SPACE}−0.43]")
+    (height,) = re.findall(r'class="ch" height="(\d+)"', svg)
+    assert int(height) >= 2 * (44 + 15 * len(more))
 
 
 def test_no_upright_line_crosses_the_name_of_a_row() -> None:

@@ -9,12 +9,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from math import ceil, hypot
+from textwrap import wrap
 from typing import Final
 
 WIDTHS: Final = (340.0, 530.0)  # pixels of a picture in windows of 400 and 1440
 LETTER: Final = 7.5
 HEIGHT: Final = 13.0
+MAX_NAME_LENGTH: Final = 44  # letters of a line of a row's name, on a telephone
 AWAY: Final = 10.0  # from the point to its label
+NBSP: Final = "\N{NO-BREAK SPACE}"
 STEP: Final = 3.0  # pixels between two places of a line that are examined
 
 
@@ -53,6 +56,12 @@ def placed(text: str, spot: Box, lines: Sequence[Segment], others: Iterable[Box]
     others = [other for other in others if other != spot]
     places = list(_places(text, spot, right_first=right_first))
     return min(places, key=lambda place: sum(_crossings(place.box, lines, others, width, height) for width in WIDTHS))
+
+
+def folded(name: str) -> list[str]:
+    """The name of a row in lines that fit a telephone; the number after it stands in one line."""
+    head, colon, figure = name.rpartition(": ")
+    return wrap(f"{head}{colon}{figure.replace(' ', NBSP)}", MAX_NAME_LENGTH) or [""]
 
 
 def spared(name: str, x: float) -> bool:

@@ -22,8 +22,6 @@ from fireassay.reports.page import Number, Part, Sum, Tone
 ROLES: dict[Tone, Role] = {"good": "pass", "gain": "gold", "bad": "fail", "void": "fail", "open": "open"}
 ROOM = 0.08  # of the range, on both sides
 CLOSE = 0.2  # of the range: texts of two edges would overlap on a phone
-MAX_NAME_LENGTH = 44  # letters of a row's name with its number, on a phone
-MIN_NAME_LENGTH = 12  # of the name alone
 
 
 def in_rows(chart: Chart) -> Chart:
@@ -40,7 +38,7 @@ def in_rows(chart: Chart) -> Chart:
         level_point(row.name, index, value, scale, role=ROLES.get(row.mark.tone, "blue") if row.mark else "blue", target=row.target)
         for index, (row, value) in enumerate(known)
     ]
-    names = (_name(f"{row.name}{_noun(row.name, chart.stub)}", row.number.shown.full) for row, _ in known)
+    names = (f"{row.name}{_noun(row.name, chart.stub)}: {row.number.shown.full}" for row, _ in known)
     level = next((value.confidence for _, value in known if has_width(value)), 0.95)
     return replace(
         chart,
@@ -59,13 +57,6 @@ def _edges(edges: Sequence[Edge], factor: float, close: float) -> Iterator[Rule]
             texts[index - 1], texts[index] = f"{texts[index - 1]}, {texts[index]}", ""
     for edge, text in zip(edges, texts, strict=True):
         yield Rule(x=edge.value * factor, dashed=True, text=text)
-
-
-def _name(name: str, number: str) -> str:
-    """A row's name and number; a name that leaves no room for the number is cut in its middle, the number never."""
-    room = max(MAX_NAME_LENGTH - len(f": {number}"), MIN_NAME_LENGTH)
-    end = room // 2
-    return f"{name if len(name) <= room else f'{name[: room - end - 1]}…{name[-end:]}'}: {number}"
 
 
 def _noun(name: str, stub: str) -> str:

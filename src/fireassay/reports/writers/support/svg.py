@@ -28,7 +28,7 @@ LEFTMOST: Final = 16.0  # per cent; further left a point's label stands at its r
 RING: Final = 11  # radius of a ring around a point
 MAX_STOPS: Final = 40  # points of a panel that a keyboard stops at; more are read in the table
 MAX_SERIES: Final = 8  # that can be switched off
-MAX_NAME_LENGTH: Final = 44  # letters of a row's name; the table behind the chart has all of it
+NAME_LINE: Final = 15  # pixels of each further line of a row's name
 MAX_RULE: Final = 28  # letters beside a line
 LETTER: Final = 1.9  # per cent of a narrow chart's width
 SHAPES: Final = {
@@ -90,7 +90,9 @@ class _Frame:
         self._rows = self.y_axis.names
         labelled = any(isinstance(mark, Rule) and mark.x is not None and mark.text for mark in panel.marks)
         self._top = TOP if panel.title or labelled or not self._rows else 6
-        self._plot = len(self._rows) * self.y_axis.row if self._rows else panel.height
+        self._names_in_lines = [labels.folded(name) for name in self._rows]
+        self._row = self.y_axis.row + NAME_LINE * (max(map(len, self._names_in_lines), default=1) - 1)
+        self._plot = len(self._rows) * self._row if self._rows else panel.height
         self._bottom = self._top + self._plot
         self._left, self._right = _insets(panel)
         self.cut = False
@@ -140,7 +142,7 @@ class _Frame:
     def y(self, value: float) -> float:
         """The position of a y, in pixels."""
         if self._rows:
-            return self._top + value * self.y_axis.row + self.y_axis.row - 16.0
+            return self._top + (value + 1) * self._row - 16.0
         return self._bottom - self._plot * min(max(_share(value, self.y_axis), 0.0), 1.0)
 
     # ---- axes ----
@@ -165,9 +167,10 @@ class _Frame:
             yield f'<text class="under tx-{role}" x="{x:.2f}%" y="{self._bottom + 33}" text-anchor="{_anchor(x)}">{escape(text)}</text>'
 
     def _names(self) -> Iterator[str]:
-        for index, name in enumerate(self._rows):
-            whole = f"<title>{escape(name)}</title>" if len(name) > MAX_NAME_LENGTH else ""
-            yield f'<text class="row" y="{self.y(index) - 13:.1f}">{escape(_shortened(name, MAX_NAME_LENGTH))}{whole}</text>'
+        for index, lines in enumerate(self._names_in_lines):
+            first, *more = map(escape, lines)
+            below = "".join(f'<tspan x="0" dy="{NAME_LINE}">{line}</tspan>' for line in more)
+            yield f'<text class="row" y="{self.y(index) - 13 - NAME_LINE * len(more):.1f}">{first}{below}</text>'
 
     def _titles(self, height: int) -> Iterator[str]:
         if self.panel.title:
@@ -333,8 +336,9 @@ class _Frame:
 
     def _upright_line(self, look: str, x: float) -> str:
         """A line from top to bottom, which leaves out the names of rows that it would cross."""
-        named = [self.y(row) for row, name in enumerate(self._rows) if labels.spared(name, x)]
-        ends = zip([float(self._top), *(y - 9.0 for y in named)], [*(y - 26.0 for y in named), float(self._bottom)], strict=True)
+        named = [(self.y(row), len(lines)) for row, lines in enumerate(self._names_in_lines) if labels.spared(max(lines, key=len), x)]
+        above = (y - 11.0 - NAME_LINE * lines for y, lines in named)
+        ends = zip([float(self._top), *(y - 9.0 for y, _ in named)], [*above, float(self._bottom)], strict=True)
         return "".join(f'<line class="{look}" x1="{x:.2f}%" x2="{x:.2f}%" y1="{a:.1f}" y2="{b:.1f}"/>' for a, b in ends if a < b)
 
     def _label(self, mark: Label) -> str:
