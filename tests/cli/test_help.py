@@ -54,6 +54,13 @@ def test_the_summaries_in_help_are_the_verbs_own() -> None:
     assert [verb for verb, made in own.items() if f"{verb} {made.summary} " not in text] == []
 
 
+@pytest.mark.parametrize("verb", VERBS)
+def test_no_group_stands_twice_in_the_help_of_a_verb(verb: str) -> None:
+    lines = brief(catalog.load("cli.verbs", verb), parser(verb)).splitlines()
+    groups = [line.split()[0] for line in lines if re.match(r"[a-z]+ +(-|[0-9])", line)]
+    assert sorted(set(groups)) == sorted(groups)
+
+
 def test_help_begins_with_the_verbs_that_most_people_need() -> None:
     lines = assay("--help").stdout.splitlines()
     own = {verb: catalog.load("cli.verbs", verb) for verb in VERBS}

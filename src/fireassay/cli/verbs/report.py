@@ -89,7 +89,7 @@ VERB = Verb(
 The exit code is the verdict's: 0 PASS, 9 NO GAIN, 1 FAIL, 3 INVALID, 4 INCONCLUSIVE.""",
     add_arguments=_add_arguments,
     run=_run,
-    usual={"formats": ("--html", "--markdown", "--excel", "--json"), "output": ("--page", "--output")},
+    usual={"formats": ("--html", "--markdown", "--excel", "--json"), "page": ("--page", "--output")},
     exits=VERDICTS,
     tables=True,
 )
