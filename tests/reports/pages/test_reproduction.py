@@ -11,6 +11,7 @@ from fireassay.reports.page import Mark
 from fireassay.reports.pages.reproduction import page
 from fireassay.reports.writers import terminal
 from fireassay.verdict.comparison.compare import compare
+from fireassay.verdict.comparison.phrases import APART
 from fireassay.verdict.reproduction import Reproduction, reproduction
 from tests.reports.documents.conforming import conforming
 from tests.verdict.sides import made, side
@@ -37,6 +38,15 @@ def test_the_first_screen_says_what_was_assumed_of_the_days(found: Reproduction)
     """As that of `compare` does; the interval stood there as if the launches had shown it."""
     text = " ".join(terminal.write(page(found), width=140).split())
     assert "The interval is with 15 % assumed between sessions; the launches alone give" in text
+
+
+def test_the_notes_say_where_two_estimators_point_opposite_ways(found: Reproduction) -> None:
+    """As those of `check` and `gate` do: the table prints both values beside the difference."""
+    row = next(row for row in found.rows if row.difference is not None and row.difference.scale == "ratio")
+    opposite = replace(row, first=row.second, second=row.first)
+    text = " ".join(terminal.write(replace(page(replace(found, rows=(opposite,))), full=True), width=140).split())
+    assert f"{row.title} at {row.configuration}: {APART}: " in text
+    assert APART not in " ".join(terminal.write(replace(page(found), full=True), width=140).split())
 
 
 def test_the_json_is_strict_and_holds_the_exit_code_and_every_row(found: Reproduction) -> None:

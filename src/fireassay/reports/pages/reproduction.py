@@ -32,7 +32,7 @@ from fireassay.reports.page import (
     number,
 )
 from fireassay.reports.pages.check import difference_number
-from fireassay.verdict.comparison.phrases import UNKNOWN, difference_text
+from fireassay.verdict.comparison.phrases import UNKNOWN, difference_text, values_apart
 from fireassay.verdict.comparison.types import Mismatch
 from fireassay.verdict.reproduction import AgreementRow, Reproduction
 
@@ -141,8 +141,15 @@ def _sections(reproduction: Reproduction) -> Iterator[Section]:
         yield Section(key="metrics", title="Metrics", content=(table,))
     tables = tuple(_class(kind, rows) for kind in CLASSES if (rows := [m for m in reproduction.mismatches if m.kind == kind]))
     yield Section(key="differs", title="Differences", content=tables or (Bullets(items=(), empty="No recorded condition differs."),))
-    if reproduction.notes:
-        yield Section(key="notes", title="Notes", content=(notes(reproduction.notes),))
+    if remarks := (*_apart(reproduction), *reproduction.notes):
+        yield Section(key="notes", title="Notes", content=(notes(remarks),))
+
+
+def _apart(reproduction: Reproduction) -> Iterator[str]:
+    """Rows whose two numbers in the table point one way and the difference another."""
+    for row in reproduction.rows:
+        if text := values_apart(row.first, row.second, row.difference):
+            yield f"{row.title} at {row.configuration}: {text}"
 
 
 def _row(row: AgreementRow) -> tuple[Cell, ...]:
