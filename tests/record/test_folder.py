@@ -98,8 +98,9 @@ def test_a_root_that_cannot_be_written_says_why_and_what_to_do(
         raise OSError(number, os.strerror(number))
 
     monkeypatch.setattr(files, "replace", fail)
-    with pytest.raises(RecordError, match=sentence):
+    with pytest.raises(RecordError, match=sentence) as told:
         create(tmp_path, experiment(), "", clock=FakeClock())
+    assert "assay resume" not in str(told.value)  # there is no record yet
 
 
 def everything_asked() -> Experiment:

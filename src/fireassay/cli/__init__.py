@@ -209,9 +209,9 @@ RESUMABLE = ("resume", "reproduce")  # besides the verbs that measure: `assay re
 def _explain(error: Exception, words: list[str]) -> int:
     code, text = _explained(error)
     if "`assay resume`" in text and _group(words) != "measure" and words[0] not in RESUMABLE:
-        from fireassay.record.files import RESUME
+        from fireassay.record.files import AGAIN, RESUME
 
-        text = text.replace(RESUME, "run the same command again")
+        text = text.replace(RESUME, AGAIN)
     return (_say if code == 130 else _fail)(text, code)
 
 

@@ -143,21 +143,22 @@ def free_bytes(path: Path) -> int:
     return state.f_bavail * state.f_frsize
 
 
-RESUME: Final = "run `assay resume` on the record"  # what a verb without such a record says otherwise
+RESUME: Final = "run `assay resume` on the record"
+AGAIN: Final = "run the same command again"  # where no record can be resumed
 
 
-def explain(error: OSError, path: Path, doing: str) -> RecordError:
+def explain(error: OSError, path: Path, doing: str, remedy: str = RESUME) -> RecordError:
     """The error for a failed file operation, in one sentence: what failed, where, why, and what to do."""
-    return RecordError(f"cannot {doing} {path}: {reason(error, path)}")
+    return RecordError(f"cannot {doing} {path}: {reason(error, path, remedy)}")
 
 
-def reason(error: OSError, path: Path) -> str:
+def reason(error: OSError, path: Path, remedy: str = RESUME) -> str:
     """Why a file operation failed and what to do about it, in one sentence."""
     number = error.errno
     if number in (errno.ENOSPC, errno.EDQUOT):
         what = "the disk is full" if number == errno.ENOSPC else "the disk quota is used up"
         return (
-            f"{what} ({free_bytes(path)} bytes free). Free some space and {RESUME}, "
+            f"{what} ({free_bytes(path)} bytes free). Free some space and {remedy}, "
             "or choose another folder; what was already written stays readable."
         )
     if number in (errno.EACCES, errno.EPERM, errno.EROFS):

@@ -164,7 +164,7 @@ def create(root: Path, experiment: Experiment, plan_signature: str, *, clock: Cl
         root.mkdir(parents=True, exist_ok=True)
         identifier, path = _new_folder(root, f"{experiment.name}-{now:%Y%m%dT%H%M%SZ}")
     except OSError as error:
-        raise files.explain(error, root, "create a record in") from error
+        raise files.explain(error, root, "create a record in", files.AGAIN) from error
     content, nulls = experiment_toml(experiment)
     manifest = {
         "format_version": FORMAT_VERSION,
@@ -187,7 +187,7 @@ def create(root: Path, experiment: Experiment, plan_signature: str, *, clock: Cl
         files.replace(path / "experiment.toml", content)
         folder._store(manifest)
     except OSError as error:
-        raise files.explain(error, path, "create the record") from error
+        raise files.explain(error, path, "create the record", files.AGAIN) from error
     return folder
 
 
