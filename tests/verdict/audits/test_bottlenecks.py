@@ -305,11 +305,14 @@ def test_ranks_of_two_hosts_do_not_share_the_memory_of_one() -> None:
 BOTTLENECK_PROCESSORS = catalog.load("verdict.audits", "bottleneck_processors")
 
 
-def processors_found(processors: int | None, *, device: bool = False, threads: int = 1, transfer: bool = True) -> list[Finding]:
+def processors_found(
+    processors: int | None, *, device: bool = False, threads: int = 1, transfer: bool = True, simulated: bool = False
+) -> list[Finding]:
     """A base that computes 80 ms of 100; four workers that compute 45 ms each."""
     made = Handmade(levels=(1, 4), blocks=3)
     made.experiment = made.experiment.model_copy(update={"launcher": Launcher(threads_per_worker=threads)})
     made.manifest["environment"] = {"before": {"cpu": {"usable": {"count": processors} if processors else {"absent": "no affinity"}}}}
+    made.manifest |= {"simulated": {}} if simulated else {}
     for block in range(3):
         for workers, each, computing in ((1, 0.1, 0.08), (4, 0.05, 0.045)):
             number = made.launch(workers=workers, block=block)
@@ -341,6 +344,10 @@ def test_four_workers_on_two_processors_compute_at_least_half_of_the_base() -> N
 @pytest.mark.parametrize(("processors", "device"), [(4, False), (8, False), (None, False), (2, True)])
 def test_enough_processors_unknown_ones_or_a_device_say_nothing(processors: int | None, device: bool) -> None:
     assert processors_found(processors, device=device) == []
+
+
+def test_the_processors_of_a_simulating_machine_explain_nothing() -> None:
+    assert processors_found(2, simulated=True) == []
 
 
 def test_threads_count_too() -> None:

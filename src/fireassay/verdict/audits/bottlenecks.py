@@ -23,6 +23,7 @@ from fireassay.metrics.training.ranks import STRAGGLER_WAIT
 from fireassay.stats.intervals.means import quotient
 from fireassay.units import FRACTION, SECONDS
 from fireassay.verdict.audits.audit import TRAINING, Audits
+from fireassay.verdict.audits.every.record import is_simulated
 from fireassay.verdict.audits.training.timing import slow_ranks
 from fireassay.verdict.conditions.environment import usable
 from fireassay.verdict.evidence.affected import MIN_SHARE, gain_words, share
@@ -305,10 +306,11 @@ def examine_processors(measured: RecordData, results: Results) -> Iterator[Findi
 
     Workers x threads against the processors that this process may use. With fewer, the computing of a step takes at least computing(base)
     base / processors, however good the program: that floor beyond a perfect split is compared with `lost_computing`. Nothing is said of
-    launches that compute on a device, or that ran on several hosts.
+    launches that compute on a device, that ran on several hosts, or that were simulated: this machine computed none of their steps.
     """
     processors, computing = usable(measured, results), _computing(measured)
-    if not isinstance(processors, int) or computing is None or measured.experiment.launcher.nodes > 1:
+    elsewhere = measured.experiment.launcher.nodes > 1 or is_simulated(measured)
+    if not isinstance(processors, int) or computing is None or elsewhere:
         return
     threads = measured.experiment.launcher.threads_per_worker
     for level, name in zip(measured.levels, measured.configurations, strict=True):
