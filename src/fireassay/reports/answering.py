@@ -266,7 +266,7 @@ def noted_doubts(notes: Sequence[str], most: int = MAX_DOUBTS) -> Line:
     """What weakens an answer: the first sentences, and how many more there are."""
     if not notes:
         return Line(label="warnings", text="none", target="notes")
-    told = " ".join(shortened(note) for note in notes[:most])
+    told = " ".join(f"{shortened(note).rstrip('.')}." for note in notes[:most])
     more = f" {len(notes) - most} more: --full" if len(notes) > most else ""
     return Line(label="warnings", text=f"{told}{more}", mark=Mark(word="warning", tone="open", sign="~"), target="notes")
 

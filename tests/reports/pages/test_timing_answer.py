@@ -45,6 +45,17 @@ def test_one_command_has_its_time_in_the_first_line() -> None:
     assert "record       1a, 5 rounds, 10 starts" in lines[-1]
 
 
+def test_two_warnings_are_two_sentences() -> None:
+    (found, _), _ = timed(1.0, 1.0)
+    made, path = found
+    notes = (
+        "other programs used up to 85.8 % of the processors; at most 10 % are allowed; it affected 5 of 5 timed launches (launches 0-4)",
+        "3 successful launches; a reliable interval needs 5",
+    )
+    text = " ".join(" ".join(screen(page([(replace(made, notes=notes), path)], None))).split())
+    assert "are allowed. 3 successful launches" in text
+
+
 @pytest.mark.parametrize(
     ("factor", "line"),
     [(0.5, "FASTER  2 commands: 2 is 2 [2, 2] times as fast as 1"), (2.0, "SLOWER  2 commands: 2 takes 2 [2, 2] times as long as 1")],
