@@ -139,7 +139,9 @@ def test_help_all_has_every_flag_with_its_key() -> None:
     short, long = assay("run", "--help").stdout, assay("run", "--help-all").stdout
     assert "--rendezvous-id" not in short
     assert re.search(r"--rendezvous-id ID\s+the job's id, shared by all nodes\s+\[launcher.rendezvous_id\]", long)
-    assert re.search(r"--launches N\s+launches of each worker count \(5\)\s+\[launches.per_configuration\]", long)
+    assert re.search(
+        r"--launches N\s+launches of each worker count, instead of\s+until it is decided\s+\[launches.per_configuration\]", long
+    )
 
 
 def test_help_is_given_whatever_else_is_missing() -> None:

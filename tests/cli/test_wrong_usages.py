@@ -49,6 +49,8 @@ USAGES = [
     (f"load {NOWHERE} --trace nothing.csv", 2, "'nothing.csv', which does not exist", "relative to"),
     ("load http://localhost:1 --modle m --check", 2, "--modle m", "Did you mean --model?"),
     (f"load {NOWHERE} --check", 7, "connection refused", "Start the server"),
+    ("run train.py --epochs 3", 2, "--epochs 3", "stand after --, as in: assay run -- train.py --epochs 3."),
+    ("run --workers 1, 2 -- train.py", 2, "a number by itself", "A list has no spaces"),
     ("score", 2, "required: [NAME=]FILE", "`assay score answers.jsonl"),
     ("score c.jsonl", 2, "c.jsonl: found no such file", "Did you mean"),
     ("score a.jsonl --metric exact_mtach", 2, "exact_mtach", "Did you mean exact_match?"),

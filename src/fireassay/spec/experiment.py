@@ -91,7 +91,8 @@ class Launches(Model):
 
     per_configuration: Annotated[
         int,
-        flag("--launches", "N", "launches of each worker count ({default})", run=20, comm=140),
+        flag("--launches", "N", "launches of each worker count, instead of until it is decided", run=20),
+        flag("--launches", "N", "launches of each worker count ({default})", comm=140),
         flag("--launches", "N", "launches of each load ({default}; 5 if flags say how long one is)", default=9, load=360),
         flag("--launches", "N", "rounds of each command ({default})", default=ROUNDS, time=10),
         flag("--repetitions", "N", "answers to each item ({default}); more for sampled answers", default=1, evaluate=70),

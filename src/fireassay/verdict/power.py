@@ -267,7 +267,7 @@ def _wall_seconds(earlier: RecordData) -> float:
 def _quality(experiment: Experiment, earlier: RecordData | None) -> Iterator[Expectation]:
     quality, confidence = (experiment.quality, _confidence(experiment))  # the test uses the confidence of all intervals
     if quality is None:
-        yield Expectation(subject="quality", possible=False, sentence="[quality] is not set, so nothing can be recommended")
+        yield Expectation(subject="quality", possible=False, sentence="not checked, as no metric of it is named")
         return
     if quality.margin >= 1.0:
         return

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from fireassay.api.experiment_run import stored
+from fireassay.api.experiment_run import Foreseen, stored
 from fireassay.cli import main
 from fireassay.cli.support.judged import judged
 from fireassay.exit_codes import EXIT_OF_STATUS
@@ -171,6 +171,24 @@ def test_a_dry_run_of_adaptive_launches_gives_a_bound(capsys: pytest.CaptureFixt
     words = ["run", "--workers", "1", "--precision", "0.02", "--at-most", "7", "--dry-run", "--", "train.py"]
     assert main(words) == 0
     assert capsys.readouterr().out.startswith("at most 7 launches; expected time: unknown")
+
+
+def test_a_dry_run_until_decided_is_bounded_by_its_budget(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["run", "--workers", "1,2", "--budget", "1m", "--dry-run", "--", "train.py"]) == 0
+    out = " ".join(capsys.readouterr().out.split())
+    assert out.startswith("at most 40 launches; expected time: until it is decided, at most about 1 min, or as long as 3 rounds take")
+    assert "launches 3 to 20 of each of 2 configurations" in out
+
+
+@pytest.mark.parametrize(("known_s", "bound"), [(60.0, "1 min"), (400.0, "1 min"), (4000.0, "10 min")])
+def test_the_first_rounds_are_made_whatever_they_take(
+    known_s: float, bound: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """20 rounds of an earlier record took so long; 3 of them come before the first look."""
+    known = lambda *_: Foreseen(seconds=known_s, differences=())  # noqa: E731
+    monkeypatch.setattr("fireassay.api.experiment_run.foreseen", known)
+    main(["run", "--workers", "1,2", "--budget", "1m", "--dry-run", "--", "train.py"])
+    assert f"until it is decided, at most about {bound} " in f"{' '.join(capsys.readouterr().out.split())} "
 
 
 def test_detect_asks_a_dry_run_for_the_number_of_launches(capsys: pytest.CaptureFixture[str]) -> None:

@@ -117,7 +117,12 @@ def _headline(experiment: Experiment, expected_s: float | None, root: Path) -> s
     """ "54 launches; expected time: about 13 min"."""
     launches, seconds = len(plan(experiment)), planned_seconds(experiment)
     most = "at most " if experiment.launches.adaptive else ""
-    if expected_s is not None:
+    budget_s = experiment.launches.budget_s
+    if budget_s is not None and experiment.launches.until_decided:
+        first_s = (expected_s or 0.0) * experiment.launches.per_configuration / experiment.blocks  # made whatever they take
+        estimate = f"until it is decided, at most about {duration(max(first_s, min(expected_s or budget_s, budget_s)))}"
+        estimate += "" if expected_s else f", or as long as {experiment.launches.per_configuration} rounds take"
+    elif expected_s is not None:
         own_s = OWN_STARTS * client_start_s() if experiment.serving else 0.0
         estimate = f"{most}about {duration(expected_s + own_s)}, as in an earlier record"
     elif seconds is not None:
@@ -184,6 +189,8 @@ def _launches(experiment: Experiment) -> str:
     roles.pop("timed", None)
     most = "at most " if experiment.launches.precision is not None else ""
     several = len(configurations(experiment))
+    if experiment.launches.until_decided:
+        most = f"{experiment.launches.per_configuration} to "
     each = f" of each of {several} configurations, in rounds of random order" if several > 1 else ""
     return "; ".join([f"{most}{experiment.blocks}{each}", *(f"{number} {role}" for role, number in roles.items())])
 

@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final, Literal, NoReturn
+from typing import Any, Final, Literal, NoReturn
 
 from fireassay.cli.support.settings import COLOURS
 from fireassay.printable import say, window
@@ -113,8 +113,14 @@ class Parser(argparse.ArgumentParser):
     def __init__(self, *, prog: str, description: str, verb: Verb | None = None) -> None:
         super().__init__(prog=prog, description=description, formatter_class=_Formatter, allow_abbrev=False, add_help=False)
         self.verb = verb
+        self.words: list[str] = []  # that are parsed
         self.add_argument("-h", "--help", action=_Help, nargs=0, dest=argparse.SUPPRESS, help="the flags that most people use")
         self.add_argument("--help-all", action=_Help, nargs=0, dest=argparse.SUPPRESS, help="every flag, with the key that it sets")
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """As argparse does; an error may need the words."""
+        self.words = list(sys.argv[1:] if args is None else args)
+        return super().parse_known_args(self.words, namespace)
 
     def error(self, message: str) -> NoReturn:
         """Report the error, name the closest flag or what is missing, exit with 2."""
@@ -128,6 +134,9 @@ class Parser(argparse.ArgumentParser):
             return f" A command follows --, as in: {_split(example[0].strip())[0] if example else f'{self.prog} -- {match[1]}'}."
         if "--output" in flags and (match := re.fullmatch(r"unrecognized arguments: ([^\s-]\S*\.\w+)", message)):
             return f" To write to that file: --output {match[1]}."
+        script = next((word for word in self.words if word.endswith(".py")), "")
+        if script and "-- SCRIPT" in (self.usage or "") and (match := re.match(r"unrecognized arguments: (.+)", message)):
+            return f" A script and its own options stand after --, as in: {self.prog} -- {script} {match[1]}."
         for word in re.findall(r"unrecognized arguments: (--[\w-]+)", message):
             close = difflib.get_close_matches(word, flags, n=1)
             return f" Did you mean {close[0]}?" if close else ""

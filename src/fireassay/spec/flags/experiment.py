@@ -94,7 +94,7 @@ def experiment_from(
     command = tuple(getattr(namespace, "after_dashes", ()))
     texts = given(namespace, flags)
     file = getattr(namespace, "experiment", None)
-    _something_to_run(file, command, texts)
+    _something_to_run(file, command, texts, stored)
     _refuse_not_quick(texts)
     from fireassay.spec.load import checked, parse
 
@@ -190,11 +190,13 @@ def name_from(script: str) -> str:
     return name[:NAME_LENGTH] or "experiment"
 
 
-def _something_to_run(file: str | None, command: Sequence[str], texts: Mapping[KeyFlag, Text]) -> None:
+def _something_to_run(file: str | None, command: Sequence[str], texts: Mapping[KeyFlag, Text], stored: Stored | None) -> None:
     if file is None and not command:
         examples = "\n  assay run experiment.toml\n  assay run --workers 1,2,4 -- train.py --epochs 3"
         found = "no experiment file, and no script after --"
         raise refuse("nothing to run", found, fix=examples, source="the flags")
+    if file is not None and stored is None and re.fullmatch(r"[0-9,]+", file) and not Path(file).exists():
+        raise refuse(file, "a number by itself", "an experiment's TOML file", "A list has no spaces, as in --workers 1,2,4.", source=file)
     if file is not None and file.endswith(".py"):
         words = shlex.join(_words(texts)) or "--workers 1,2,4"
         remedy = f"Put -- before the script:\n  assay run {words} -- {shlex.quote(file)}"
