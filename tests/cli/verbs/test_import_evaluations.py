@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -37,6 +38,19 @@ def test_a_margin_gives_the_verdict_at_once(capsys: pytest.CaptureFixture[str]) 
     sides = [str(LOGS / "inspect" / log) for log in ("good.eval", "worse.json")]
     assert main(["import", *sides, "--margin", "0.05", "--metric", "graded"]) == 4
     assert "quality undecided: graded -5.0 points" in " ".join(capsys.readouterr().out.split())
+
+
+def test_without_a_margin_the_next_command_asks_for_one_and_runs(capsys: pytest.CaptureFixture[str]) -> None:
+    """The answers of another program are scored by it, so `assay score` cannot ask again; the record's sides can be compared."""
+    sides = [str(LOGS / "inspect" / log) for log in ("good.eval", "worse.json")]
+    assert main(["import", *sides, "--metric", "graded"]) == 0
+    capsys.readouterr()
+    assert main(["report", "latest"]) == 0
+    shown = capsys.readouterr().out
+    assert "inspect-good-vs-worse" in shown
+    (command,) = re.findall(r"(?m)^  assay (compare .* --margin 0\.02)$", shown.replace(" \\\n    ", " "))
+    assert main(command.split()) == 4
+    assert "graded -5.0 points" in " ".join(capsys.readouterr().out.split())
 
 
 def test_flags_of_a_harness_are_refused_for_a_load_generator(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

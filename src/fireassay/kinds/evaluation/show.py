@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import re
+import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
@@ -170,7 +171,12 @@ def _decisive(view: View) -> tuple[Next, ...]:
 def _with_margin(view: View) -> str:
     """The command that asks whether a change of a share is acceptable, where nobody asked; empty if there is none."""
     rows = of(view).held
-    return answering.scored(view, "--margin", "0.02") if view.status == "MEASURED" and rows and all(row.share for row in rows) else ""
+    if view.status != "MEASURED" or not rows or not all(row.share for row in rows):
+        return ""
+    if view.again.record and view.foreign:  # of another program's scores: the record's sides, which are all there is
+        sides = sorted((column.key for column in view.columns), key=lambda key: key != view.base)
+        return shlex.join(["assay", "compare", view.again.record, *(word for side in sides for word in ("--at", side)), "--margin", "0.02"])
+    return answering.scored(view, "--margin", "0.02")
 
 
 def _reliability(view: View) -> Line | None:

@@ -21,6 +21,22 @@ from fireassay.verdict.judge import judge
 from tests.answered import rows, scored
 from tests.importers.harnesses.read_back import LOGS, imported
 
+# ---- uneven answers ----
+
+UNEVEN_ANSWERS = catalog.load("verdict.audits", "uneven_answers")
+
+
+@pytest.mark.parametrize(
+    ("again", "evidence"), [([0, 3], ["2 of 4 items have more answers than the others"]), ([0, 1, 2, 3], []), ([], [])]
+)
+def test_items_that_are_in_a_file_twice_are_counted(again: list[int], evidence: list[str], tmp_path: Path) -> None:
+    lines = rows(["yes", "no", "yes", "yes"])
+    measured = scored(tmp_path, {"a": lines, "b": [*lines, *(lines[index] for index in again)]})
+    assert [(found.configuration, found.evidence) for found in UNEVEN_ANSWERS.examine(measured, {})] == [
+        ("answers=b", words) for words in evidence
+    ]
+
+
 # ---- degenerate answers ----
 # Are answers that repeat themselves, each other, or stop at the token limit named, and healthy ones left alone?
 
@@ -168,6 +184,11 @@ def test_the_limit_is_the_experiments(tmp_path: Path) -> None:
     measured = scored(tmp_path, {"a": rows([None] * 40 + ["yes"] * 60)}, most_failed=0.5)
     (finding,) = UNANSWERED_ITEMS.examine(measured, {})
     assert finding.severity == "warning"
+
+
+def test_lines_of_a_file_without_an_answer_are_scored_again_and_no_engine_is_asked(tmp_path: Path) -> None:
+    (finding,) = UNANSWERED_ITEMS.examine(scored(tmp_path, {"a": rows(["yes", None])}), {})
+    assert (finding.severity, finding.remedy) == ("invalid", "find out why these lines have no answer, then score again")
 
 
 def test_without_failures_there_is_nothing_to_say(tmp_path: Path) -> None:

@@ -178,8 +178,8 @@ class _Counts:
 
 
 def _record(harness: Harness, sides: Sequence[Side], tasks: Mapping[str, TaskRun], root: Path, clock: Clock, wanted: Wanted) -> Imported:
-    first_path = sides[0].path
-    name = record_name(wanted.name or f"{harness.name}-{first_path.stem if first_path.is_file() else first_path.name}", harness.name, 0, 1)
+    named = dict.fromkeys(side.path.stem if side.path.is_file() else side.path.name for side in sides)
+    name = record_name(wanted.name or f"{harness.name}-{'-vs-'.join([*named][:2])}", harness.name, 0, 1)
     experiment = _experiment(sides, tasks, name, wanted)
     digests = _digests(sides)
     record = record_folder.create(root, experiment, plan_signature(experiment), clock=clock)

@@ -270,9 +270,30 @@ def examine_unscored(measured: RecordData, _: Results) -> Iterator[Finding]:
             yield Finding("unscored_items", "warning", configuration, evidence, UNSCORED_REMEDY)
 
 
+# ---- uneven answers ----
+
+UNEVEN_REMEDY: Final = "look for lines that are there twice; an item counts once, by the mean of its answers"
+
+
+@AUDITS.add("uneven_answers", "Were some items answered more often than others?", title="items answered more often than others")
+def examine_uneven(measured: RecordData, _: Results) -> Iterator[Finding]:
+    """One finding for each configuration in which some items of a task have more answers than others.
+
+    Repetitions are planned for every item alike; a file that was joined from parts holds some items again.
+    Cannot tell: whether they were meant.
+    """
+    for configuration in measured.configurations:
+        numbers = answers_of(measured, configuration).group_by("task", "item").len()
+        least = pl.col("len").min().over("task")
+        if more := numbers.filter(pl.col("len") > least).height:
+            evidence = f"{more:,} of {count(numbers.height, 'items')} have more answers than the others"
+            yield Finding("uneven_answers", "warning", configuration, evidence, UNEVEN_REMEDY)
+
+
 # ---- unanswered items ----
 
 UNANSWERED_REMEDY = "find out why they failed, then evaluate again"
+UNFILLED_REMEDY: Final = "find out why these lines have no answer, then score again"
 TOO_LONG_REMEDY: Final = "score without the metric that cannot compare such texts, or split the texts"
 
 
@@ -285,6 +306,7 @@ def examine_unanswered(measured: RecordData, _: Results) -> Iterator[Finding]:
     """
     evaluation = measured.experiment.evaluation
     assert evaluation is not None
+    of_file = measured.experiment.workload.runner == "answers" and measured.foreign is None
     for configuration in measured.configurations:
         answers = answers_of(measured, configuration)
         failed = answers.filter(pl.col("outcome") != "ok")
@@ -297,7 +319,7 @@ def examine_unanswered(measured: RecordData, _: Results) -> Iterator[Finding]:
             configuration=configuration,
             evidence=f"{_failures(failed, answers.height)}"
             f"{_allowed(evaluation.most_failed) if too_many else ''}{_bounds(measured, configuration, answers.height)}",
-            remedy=UNANSWERED_REMEDY if _long(failed).height < failed.height else TOO_LONG_REMEDY,
+            remedy=TOO_LONG_REMEDY if _long(failed).height == failed.height else UNFILLED_REMEDY if of_file else UNANSWERED_REMEDY,
         )
 
 
