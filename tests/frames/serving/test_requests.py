@@ -54,6 +54,16 @@ def test_a_launch_without_room_has_no_window() -> None:
     assert not folded(made)["counted"].any()
 
 
+@pytest.mark.parametrize("kept", [0, 1])
+def test_requests_of_a_launch_that_was_killed_have_no_window_and_count_nothing(kept: int) -> None:
+    """`assay load` was killed amid a launch: its requests are in the streams, its row is not."""
+    made = ServingMade(rate=(1.0,), blocks=2)
+    for _ in range(2):
+        made.request(made.launch(), 1.0)
+    made.rows["launches"] = made.rows["launches"][:kept]
+    assert folded(made)["launch"].to_list() == [0] * kept
+
+
 def test_offline_ends_with_the_last_answer() -> None:
     made = ServingMade(process="offline", blocks=1, arrivals={"requests": 1000})
     number = made.launch()

@@ -140,7 +140,8 @@ def serve(experiment: Experiment, tables: Mapping[str, pl.DataFrame], *, timeles
         "launch", "request", pl.col("tokens_in").alias("_counted_in"), pl.col("tokens_out").alias("_counted"), "chunk_tokens"
     )
     folded, totals, gaps, unsure = [], [], {}, {}
-    for launch, rows in _by_launch(tables["requests"]):
+    known = tables["requests"].join(windows, on="launch", how="semi", maintain_order="left")  # killed amid a launch: rows without one
+    for launch, rows in _by_launch(known):
         window = windows.row(by_predicate=pl.col("launch") == launch, named=True)
         own_counts = counts.filter(pl.col("launch") == launch)
         requests, total, spans = _fold(rows, own_counts, window, serving, timeless=timeless)
@@ -149,7 +150,7 @@ def serve(experiment: Experiment, tables: Mapping[str, pl.DataFrame], *, timeles
         gaps[launch], unsure[launch] = (np.concatenate(parts) for parts in spans)
     if not folded:
         nothing = windows.row(0, named=True) if windows.height else dict.fromkeys(windows.columns)
-        requests, total, _ = _fold(tables["requests"], counts, nothing, serving)
+        requests, total, _ = _fold(known, counts, nothing, serving)
         folded, totals = [requests], [total.clear()]
     launches = windows.select("launch", "configuration", "block", "role")
     return Served(
