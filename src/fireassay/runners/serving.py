@@ -19,8 +19,9 @@ from fireassay.runners.load.load import LoadRun, check_plug_ins
 from fireassay.spec.experiment import Experiment
 from fireassay.spec.plan import configurations, targets_of
 from fireassay.spec.sections.serving import Serving
-from fireassay.traffic.arrivals import make
+from fireassay.traffic.arrivals import make, schedule
 from fireassay.traffic.prompts.make import prompts_of
+from fireassay.units import NS_PER_S
 
 
 def check(experiment: Experiment, folder: Path) -> None:
@@ -61,6 +62,21 @@ def check_files(experiment: Experiment, folder: Path) -> None:
     for configuration in scenarios.values():
         make.build(serving, configuration, experiment.launches.seed, 1, folder)
         prompts_of(serving, configuration, folder, experiment.launches.seed, cluster=cluster)
+
+
+def as_replayed(experiment: Experiment, folder: Path) -> Experiment:
+    """The experiment with the length of its trace, for a plan's time, where that ends before the load."""
+    serving = experiment.serving
+    if serving is None or serving.arrivals.process != "trace":
+        return experiment
+    arrivals = serving.arrivals
+    load = make.build(serving, configurations(experiment)[0], experiment.launches.seed, 1, folder)
+    due_ns = load.due_ns[load.phase != schedule.COLD]
+    if (due_ns < 0).any():  # due after an answer
+        return experiment
+    seconds = max(0.0, float(due_ns.max()) / NS_PER_S - arrivals.warm_up_s)
+    shorter = arrivals.model_copy(update={"duration_s": min(arrivals.duration_s, seconds)})
+    return experiment.model_copy(update={"serving": serving.model_copy(update={"arrivals": shorter})})
 
 
 def _named(serving: Serving) -> dict[str, str]:

@@ -57,7 +57,7 @@ def test_a_dry_run_shows_engines_loads_objectives_and_price_first(capsys: pytest
 
 @pytest.mark.parametrize(
     ("flags", "found"),
-    [(["--trace", "none.jsonl"], "none.jsonl"), (["--trace", "wrong.jsonl"], "no at_s"), (["--prompts", "none.txt"], "none.txt")],
+    [(["--trace", "none.jsonl"], "none.jsonl"), (["--trace", "wrong.jsonl"], "the key x"), (["--prompts", "none.txt"], "none.txt")],
 )
 def test_a_dry_run_reads_every_file_that_the_run_will_read(flags: list[str], found: str, capsys: pytest.CaptureFixture[str]) -> None:
     Path("wrong.jsonl").write_text('{"x": 1}\n')

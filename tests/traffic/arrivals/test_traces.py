@@ -177,7 +177,13 @@ def test_a_schedule_of_a_trace_survives_its_file(tmp_path: Path) -> None:
         ("[" * 100_000, "jsonl", "line 1: "),
         ('{"at_s": 1, "turn": -2}\n', "auto", "line 1: turn is not a whole number"),
         ('{"at_s": 1, "pause": "nap"}\n', "auto", "line 1: pause is not one of none, think, tool, retrieval"),
-        ('{"tokens_in": 1}\n', "auto", "line 1: no at_s"),
+        (
+            '{"tokens_in": 1}\n',
+            "auto",
+            "line 1: no at_s; allowed: one request per line, of Mooncake with timestamp, input_length, output_length",
+        ),
+        ('{"at_s": 1, "output_length": 20}\n', "auto", "line 1: the key output_length; allowed: one request per line, of Mooncake with "),
+        ('{"timestamp": 1, "prompt_tokens": 20}\n', "auto", "line 1: no input_length; allowed: one request per line, of Mooncake with "),
         ('{"session": "a"}\n', "auto", "line 1: no at_s"),
         ('{"at_s": 2}\n{"at_s": 1}\n', "auto", "line 2: an earlier time than the previous row's; allowed: rows in time order"),
         ("Timestamp,Request tokens,Response tokens\nsoon,1,1\n", "auto", "line 2: a number that cannot be read"),
@@ -190,6 +196,14 @@ def test_a_wrong_file_is_refused_with_its_line(tmp_path: Path, text: str, form: 
         replayed(tmp_path, text, form)
     assert why in str(told.value)
     assert told.value.problems[0].where == "serving.arrivals.trace"
+
+
+def test_a_trace_that_ends_within_the_warm_up_is_refused(tmp_path: Path) -> None:
+    """Nothing of it would be measured: 0.75 s of trace, 2 s of warm-up."""
+    (tmp_path / "trace").write_text('{"at_s": 1}\n{"at_s": 1.75}\n')
+    with pytest.raises(SpecError, match="ends after 0.75 s, within the warm-up of 2 s.*--warm-up 0s"):
+        planned("trace", trace="trace", warm_up_s=2.0, base=tmp_path)
+    assert len(planned("trace", trace="trace", warm_up_s=0.0, base=tmp_path)) == 2
 
 
 def test_a_file_that_is_not_there_or_no_text_is_told(tmp_path: Path) -> None:

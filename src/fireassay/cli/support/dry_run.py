@@ -71,9 +71,10 @@ def show_dry_run(experiment: Experiment, arguments: argparse.Namespace, folder: 
         SpecError: a file that a load will read, relative to `folder`, is missing or wrong.
     """
     if experiment.serving is not None:
-        from fireassay.runners.serving import check_files
+        from fireassay.runners.serving import as_replayed, check_files
 
         check_files(experiment, folder)
+        experiment = as_replayed(experiment, folder)
     from fireassay.api.experiment_run import foreseen  # deferred, as it loads Polars and the judge: most callers run the experiment instead
 
     expected = foreseen(experiment, arguments.root, arguments.detect)

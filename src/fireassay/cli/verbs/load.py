@@ -14,7 +14,7 @@ from fireassay.exit_codes import WITHOUT_NO_GAIN
 from fireassay.printable import say
 from fireassay.runners.experiment.script import refuse_secrets, with_secrets
 from fireassay.spec.experiment import Experiment
-from fireassay.spec.flags.load import add_flags, experiment_from, notes
+from fireassay.spec.flags.load import add_flags, as_flags, experiment_from, notes
 from fireassay.spec.plan import targets_of
 
 
@@ -32,6 +32,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _run(arguments: argparse.Namespace) -> int:
+    with as_flags():
+        return _load(arguments)
+
+
+def _load(arguments: argparse.Namespace) -> int:
     from fireassay.api.experiment_run import recorded_load
 
     recorded = recorded_load(arguments.urls, arguments.root)

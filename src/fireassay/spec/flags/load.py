@@ -9,20 +9,21 @@ at once, under the flags' names.  A record instead of an address gives every key
 from __future__ import annotations
 
 import re
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import date
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
 from fireassay.clock import SystemClock
-from fireassay.errors import Problem
+from fireassay.errors import Problem, SpecError
 from fireassay.spec.flags import of_verb
 from fireassay.spec.flags.of_verb import Stored
 from fireassay.spec.model import PRICE_SOURCE, Unreadable, slo
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from fireassay.spec.experiment import Experiment
 
@@ -199,6 +200,15 @@ def _wrong_url(url: str) -> Problem | None:
         return None
     remedy = f"Write http://{url} if that is meant." if re.fullmatch(r"[\w.-]+(:\d+)?", url) else ""
     return Problem("URL", url, "http://HOST:PORT or https://HOST:PORT", remedy)
+
+
+@contextmanager
+def as_flags() -> Iterator[None]:
+    """Name the problems of the load's files by their flags."""
+    try:
+        yield
+    except SpecError as error:
+        raise SpecError(map(_as_flag, error.problems), "" if error.source == "the load" else error.source) from error
 
 
 def _as_flag(problem: Problem) -> Problem:

@@ -189,7 +189,8 @@ def put(data: dict[str, Any], path: str, value: Any) -> None:
 def as_flag(problem: Problem, flags: Iterable[KeyFlag]) -> Problem:
     """The problem under the name of the flag that sets its key."""
     path = problem.where
-    name = next((item.name for item in flags if path == item.path or path.startswith(f"{item.path}[")), None)
+    near = [item for item in flags if path == item.path or path.startswith((f"{item.path}[", f"{item.path}."))]
+    name = max(near, key=lambda item: len(item.path)).name if near else None
     return problem if name is None else replace(problem, where=name)
 
 

@@ -50,6 +50,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import numpy.typing as npt
 
+from fireassay.errors import refuse
 from fireassay.spec.sections.scenario import DATASET, MAX_TOKENS, Scenario, parse, requirements, validity
 from fireassay.spec.sections.serving import Prompts
 from fireassay.traffic.arrivals import draws, schedule, traces
@@ -339,7 +340,7 @@ def _timed(serving: Serving, configuration: Configuration, seed: int, base: Path
             n = arrivals.requests or 1
             return _phased(schedule.rows(n, due_ns=_warm_up_ns(serving)), serving)
         case "trace":
-            return _phased(_first(_replayed(serving, base), serving), serving)
+            return _measured(_phased(_first(_replayed(serving, base), serving), serving), serving)
         case _:
             return _phased(_first(_open(serving, load, seed), serving), serving)
 
@@ -359,6 +360,15 @@ def _replayed(serving: Serving, base: Path) -> schedule.Schedule:
     too_late = load.due_ns >= end_ns
     unreachable = np.isin(load.session, load.session[too_late & (load.turn == 0)]) & (load.due_ns == schedule.NONE)
     return schedule.chosen(load, np.flatnonzero(~too_late & ~unreachable)) if too_late.any() else load
+
+
+def _measured(load: schedule.Schedule, serving: Serving) -> schedule.Schedule:
+    """The load. Raises SpecError: its trace ends within the warm-up, so that nothing would be measured."""
+    if (load.phase == schedule.WARM_UP).all():
+        found = f"a trace that ends after {load.due_ns.max() / draws.NS:g} s, within the warm-up of {serving.arrivals.warm_up_s:g} s"
+        fix = "Write --warm-up 0s (serving.arrivals.warm_up_s = 0)."
+        raise refuse("serving.arrivals.trace", found, "requests after the warm-up", fix, source="the load")
+    return load
 
 
 def _first(load: schedule.Schedule, serving: Serving) -> schedule.Schedule:

@@ -41,6 +41,9 @@ MAX_VALUE: Final = 2**62  # larger ns or token values are certainly mistakes
 LINE: Final = 16 * 2**20  # characters per line; a prompt of 10 million tokens has 20,000 blocks
 MAX_DUE: Final = 1_000_000  # requests that are due, each with up to ten blocks: in memory they take half a gigabyte
 BLOCKS: Final = 10
+MOONCAKE: Final = ("timestamp", "input_length", "output_length")
+OWN: Final = ("at_s", "tokens_in", "tokens_out", "session", "turn", "pause_s", "pause")
+JSON_KEYS: Final = f"one request per line, of Mooncake with {', '.join(MOONCAKE)}, or our own of {', '.join(OWN)}"
 EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -204,7 +207,7 @@ def _json_rows(lines: Iterable[tuple[int, str]], read: Callable[[Mapping[str, An
                 raise TypeError("not an object")
             yield number, read(data)
         except (ValueError, TypeError, KeyError, RecursionError, DecimalException) as error:
-            raise _row_problem(number, error) from None
+            raise _row_problem(number, error, JSON_KEYS) from None
 
 
 def _mooncake(data: Mapping[str, Any]) -> TraceRow:
@@ -220,6 +223,8 @@ def _mooncake(data: Mapping[str, Any]) -> TraceRow:
 
 
 def _own(data: Mapping[str, Any]) -> TraceRow:
+    if other := sorted(set(data) - set(OWN)):  # ignored, a length would silently come from the scenario
+        raise ValueError(f"the key {other[0]}")
     pause = data.get("pause", "think" if "pause_s" in data else "none")
     if pause not in PAUSES:
         raise ValueError(f"pause is not one of {', '.join(PAUSES)}")
@@ -311,13 +316,13 @@ def _tokens(value: object, least: int) -> int:
     return max(int(number), least)
 
 
-def _row_problem(line: int, error: Exception) -> SpecError:
+def _row_problem(line: int, error: Exception, allowed: str = "one request per line, in the file's format") -> SpecError:
     description = f"no {error.args[0]}" if isinstance(error, KeyError) else str(error) or "a number that cannot be read"
     if isinstance(error, json.JSONDecodeError):
         description = "it is not JSON"
     elif isinstance(error, DecimalException):
         description = "a number that cannot be read"
-    return _problem(f"line {line}: {description}", "one request per line, in the file's format", "")
+    return _problem(f"line {line}: {description}", allowed, "")
 
 
 def _shown(text: str) -> str:

@@ -169,7 +169,7 @@ def _sharegpt(text: str, spec: Prompts, cluster: str) -> Iterator[DatasetRow]:
                 number,
                 f"an object with {_listed(item)}",
                 f"one with a list called {' or '.join(TALKS)}",
-                'Other objects: one per line, with prompts.format = "jsonl" and prompts.field.',
+                'Other objects: one per line in a file named .jsonl, with --prompt-field (prompts.format = "jsonl" and prompts.field).',
             )
         before, turns = _parted([_message(message, number) for message in conversation])
         if turns:
@@ -260,9 +260,8 @@ def _field(item: Mapping[str, Any], name: str, number: int) -> Any:
 
 def _lacks(number: int, name: str, names: Iterable[str], kind: str) -> _Broken:
     present = [str(key) for key in names]
-    return _Broken(
-        number, f"no {name!r} among the {kind} {', '.join(present[:12])}", "the name of one of them", did_you_mean(name, present)
-    )
+    fix = did_you_mean(name, present) or "Name it: --prompt-field, --answer-field or --cluster-field."
+    return _Broken(number, f"no {name!r} among the {kind} {', '.join(present[:12])}", "the name of one of them", fix)
 
 
 def _word(value: object, name: str, number: int) -> str:
