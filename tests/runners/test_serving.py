@@ -7,6 +7,7 @@ import os
 import signal
 import socket
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ from fireassay.record.seal import verify
 from fireassay.runners.experiment.context import StopRequest
 from fireassay.runners.experiment.progress import RunProgress
 from fireassay.runners.experiment.run import resume, run
+from fireassay.runners.serving import as_replayed
 from fireassay.spec.experiment import Experiment
 from fireassay.spec.load import from_mapping
 from fireassay.verdict.judge import judge
@@ -196,6 +198,25 @@ def test_where_nothing_listens_no_record_is_made(tmp_path: Path) -> None:
         url = f"http://127.0.0.1:{free.getsockname()[1]}"
     with pytest.raises(EnvironmentLacks, match="no server at .*: connection refused\nNothing was sent or recorded. Start the server"):
         run(asked(serving={"targets": [{"urls": [url]}]}), root=tmp_path / "records", folder=tmp_path)
+    assert not (tmp_path / "records").exists()
+
+
+@pytest.mark.parametrize(("rows", "seconds"), [('{"at_s": 0}\n{"at_s": 7.5}\n', 5.5), ('{"at_s": 0}\n{"at_s": 31}\n{"at_s": 99}\n', 29.0)])
+def test_a_plan_lasts_as_long_as_its_trace_but_no_longer_than_the_load(tmp_path: Path, rows: str, seconds: float) -> None:
+    """2 s of the trace are the warm-up."""
+    (tmp_path / "trace").write_text(rows)
+    arrivals = {"process": "trace", "trace": "trace", "warm_up_s": 2.0, "duration_s": 30.0}
+    made = as_replayed(asked(serving={"rate": [], "arrivals": arrivals}), tmp_path)
+    assert made.serving is not None
+    assert made.serving.arrivals.duration_s == seconds
+
+
+def test_https_to_a_server_without_tls_is_told_before_a_record_is_made(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server, ThreadPoolExecutor(1) as pool:
+        url = f"https://127.0.0.1:{server.getsockname()[1]}"
+        pool.submit(lambda: server.accept()[0].close())
+        with pytest.raises(EnvironmentLacks, match="(?s)no TLS at https.*If it speaks plain HTTP.*assay load http://127"):
+            run(asked(serving={"targets": [{"urls": [url]}]}), root=tmp_path / "records", folder=tmp_path)
     assert not (tmp_path / "records").exists()
 
 

@@ -9,7 +9,6 @@ import http.client
 import json
 import shlex
 from typing import Final
-from urllib.parse import urlsplit
 
 from fireassay.errors import refuse
 from fireassay.instruments.engines.prometheus import fetch
@@ -18,6 +17,7 @@ from fireassay.spec.experiment import Experiment
 from fireassay.spec.plan import targets_of
 from fireassay.spec.sections.serving import Target
 from fireassay.traffic.backends.support.bodies import headers_of
+from fireassay.traffic.wire.response import below
 from fireassay.units import MIB
 
 ASK_S: Final = 3.0
@@ -58,10 +58,9 @@ def _named(target: Target) -> Target:
 def listed(target: Target) -> tuple[str, ...]:
     """The models that the first replica lists; empty if it lists none."""
     url = target.urls[0].rstrip("/")
-    path = "/models" if urlsplit(url).path.endswith("/v1") else "/v1/models"
     headers = {"accept": "application/json", **dict(headers_of(target))}
     try:
-        content = json.loads(fetch(url + path, headers, timeout_s=ASK_S, most=MIB))
+        content = json.loads(fetch(below(url, "/v1/models"), headers, timeout_s=ASK_S, most=MIB))
         return tuple(dict.fromkeys(one_line(str(item["id"])) for item in content["data"]))
     except (OSError, ValueError, RecursionError, KeyError, TypeError, http.client.HTTPException):
         return ()

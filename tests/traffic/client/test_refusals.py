@@ -12,7 +12,7 @@ def taken(*statuses: int | None, after: int | None = 3) -> list[bool]:
     return [refusals.refused(status, "no") is not None for status in statuses]
 
 
-@pytest.mark.parametrize("status", [400, 401, 404, 422, NO_SERVER])
+@pytest.mark.parametrize("status", [400, 401, 404, 422, 500, 200, NO_SERVER])
 def test_the_same_refusal_in_a_row_ends_a_load(status: int) -> None:
     assert taken(status, status, status) == [False, False, True]
 
@@ -21,7 +21,7 @@ def test_another_status_between_begins_the_count_again() -> None:
     assert taken(401, 401, 404, 401, 401, 401) == [False] * 5 + [True]
 
 
-@pytest.mark.parametrize("status", [408, 425, 429, 500, 503, None])
+@pytest.mark.parametrize("status", [408, 425, 429, 502, 503, 504, None])
 def test_what_asks_for_patience_or_is_no_refusal_ends_nothing(status: int | None) -> None:
     assert taken(*[status] * 9) == [False] * 9
 
@@ -43,5 +43,11 @@ def test_the_sentence_has_the_servers_words_the_number_sent_and_the_flag() -> No
         "10 requests were sent, none counted (--keep-going sends them all).",
         "Give the key's variable: --api-key-env OPENAI_API_KEY",
     ]
+    unreadable = sentence("http://h:1", {"status": 200, "words": "the answer (text/html) is not JSON"}, 10).splitlines()
+    assert unreadable[0] == 'http://h:1 answers 200 OK: "the answer (text/html) is not JSON"'
+    assert "the URL is the engine's API" in unreadable[2]
+    page = sentence("http://h:1", {"status": 501, "words": "HTTP 501: <html>\n <h1>No\n POST</h1></html>"}, 10).splitlines()
+    assert page[0] == 'http://h:1 answers 501 Not Implemented: "No POST"'
+    assert "log" in sentence("http://h:1", {"status": 500, "words": "HTTP 500: CUDA out of memory"}, 10)
     assert "--model" in sentence("http://h:1", {"status": 404, "words": "HTTP 404"}, 10)
     assert sentence("http://h:1", {"status": NO_SERVER, "words": "refused"}, 10).startswith('no server at http://h:1: "refused"')

@@ -51,6 +51,7 @@ from fireassay.spec.rules.evaluation import unfit
 from fireassay.spec.sections.serving import Serving, Target
 from fireassay.traffic.backends.support.openai_dialect import Echoed, echoed
 from fireassay.traffic.parts import Answer, Ask, Backend, Reply, Wire
+from fireassay.traffic.wire.response import below
 from fireassay.units import MIB
 
 REQUEST: Final = "loglikelihood"  # the task of the load
@@ -236,7 +237,7 @@ def _replied(backend: Backend, target: Target, url: str, model: str, texts: tupl
 
 
 def _sent(wire: Wire, url: str) -> Reply:
-    request = urllib.request.Request(url.rstrip("/") + wire.path, data=wire.body, headers=dict(wire.headers), method=wire.method)
+    request = urllib.request.Request(below(url.rstrip("/"), wire.path), data=wire.body, headers=dict(wire.headers), method=wire.method)
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     try:
         with opener.open(request, timeout=TIMEOUT_S) as answered:

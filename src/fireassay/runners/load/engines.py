@@ -19,6 +19,7 @@ import http.client
 import json
 import shlex
 import socket
+import ssl
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -40,6 +41,8 @@ from fireassay.runners.launching.launch import mark_of
 from fireassay.spec.experiment import Experiment
 from fireassay.spec.plan import PlannedLaunch, targets_of
 from fireassay.spec.sections.serving import Serving, Target
+from fireassay.traffic.wire.response import below, plain_reason
+from fireassay.traffic.wire.transports import tls_context
 from fireassay.units import MIB, NS_PER_S
 
 Emit = Callable[[str, int, int | None, Mapping[str, Any]], None]  # kind, ns, replica, detail
@@ -77,25 +80,35 @@ def check_reachable(experiment: Experiment) -> None:
         f"{f'{target.name}: ' if several else ''}{why}"
         for target in targets
         for url in urls_of(experiment, target)
-        if (why := _unreachable(url, target.model or experiment.serving.model))
+        if (why := _unreachable(url, target.model or experiment.serving.model, verify=experiment.serving.client.verify_tls))
     ]
     if lacking:
         raise EnvironmentLacks("\n".join(lacking))
 
 
-def _unreachable(url: str, model: str) -> str:
-    """Why nothing accepts connections there; empty if something does."""
+def _unreachable(url: str, model: str, *, verify: bool) -> str:
+    """Why nothing accepts connections there, or no TLS behind https; empty if something does."""
     parts = urlsplit(url)
+    shown, tls = redact(url), parts.scheme == "https"
+    unsafe = " --no-verify-tls" if not verify else ""
+    again = f"  assay load {shlex.quote(shown)}{f' --model {shlex.quote(model)}' if model else ''}{unsafe} --check"
     try:
-        port = parts.port or (443 if parts.scheme == "https" else 80)
-        socket.create_connection((parts.hostname or "", port), timeout=CONNECT_S).close()
+        opened = socket.create_connection((parts.hostname or "", parts.port or (443 if tls else 80)), timeout=CONNECT_S)
     except (OSError, ValueError) as error:
         why = (getattr(error, "strerror", None) or str(error) or type(error).__name__).lower()
-        shown = redact(url)
+        return f"no server at {shown}: {why}\nNothing was sent or recorded. Start the server, then see how it answers:\n{again}"
+    try:
+        with opened:
+            if tls:
+                tls_context(verify=verify).wrap_socket(opened, server_hostname=parts.hostname).close()
+    except ssl.SSLCertVerificationError as error:
+        cure = "Name its authority in SSL_CERT_FILE, or do not verify it"
         return (
-            f"no server at {shown}: {why}\nNothing was sent or recorded. Start the server, then see how it answers:\n"
-            f"  assay load {shlex.quote(shown)}{f' --model {shlex.quote(model)}' if model else ''} --check"
+            f"{shown}: {plain_reason(error)}\nNothing was sent or recorded. {cure}:\n{again.removesuffix('--check')}--no-verify-tls --check"
         )
+    except OSError as error:
+        cure = "If it speaks plain HTTP, see how it answers"
+        return f"no TLS at {shown}: {plain_reason(error)}\nNothing was sent or recorded. {cure}:\n{again.replace('https', 'http', 1)}"
     return ""
 
 
@@ -193,7 +206,7 @@ def self_description(urls: Sequence[str]) -> dict[str, Any]:
     """The first replica's self-description, by path; {} if there is none. Secrets are neither requested nor kept."""
     for path in DESCRIBED_AT if urls else ():
         try:
-            answer = _fetch_json(urls[0].rstrip("/") + path)
+            answer = _fetch_json(below(urls[0].rstrip("/"), path))
         except TimeoutError:  # it would time out on the other paths too
             return {}
         if answer is not None:

@@ -14,13 +14,14 @@ from __future__ import annotations
 from array import array
 from collections import Counter, deque
 from collections.abc import Sequence
+from http import HTTPStatus
 from time import monotonic_ns
 from typing import Any, Final
 
 from fireassay.traffic.client.due import NEVER
 from fireassay.traffic.client.log import LogRow, RequestLog, Times, times_of
 from fireassay.traffic.client.plan import NS, Made, Plan, Request
-from fireassay.traffic.client.refusals import NO_SERVER, Refusals, Refused
+from fireassay.traffic.client.refusals import NO_SERVER, UNREADABLE, Refusals, Refused
 from fireassay.traffic.parts import Answer, Ended, Json, Prompt
 from fireassay.traffic.replies.openai_json import model_named, rate_limits, status_of
 from fireassay.traffic.wire.response import Exchange
@@ -92,6 +93,14 @@ def _percentiles(values: deque[int]) -> dict[str, float]:
 
 MODEL_WITHIN: Final = 1024  # first bytes of an answer searched for the model's name
 COLD, WARM_UP, MAIN = range(3)
+
+
+def _refusal(exchange: Exchange, answer: Answer) -> int | None:
+    """The status with which a failed request was refused; None: by none, such as one that was cancelled."""
+    status = None if exchange.head is None else exchange.head.status
+    if exchange.ended == "refused" or (exchange.ended == "closed" and status is None):
+        return NO_SERVER
+    return status if status is not None and (status >= HTTPStatus.BAD_REQUEST or answer.status in UNREADABLE) else None
 
 
 class Accounting:
@@ -204,8 +213,7 @@ class Accounting:
         if answer.status != "ok":
             window.failed[answer.status] += 1
             window.error = answer.error
-            status = NO_SERVER if exchange.ended == "refused" else None if exchange.head is None else exchange.head.status
-            self.gave_up = self.gave_up or self._refusals.refused(status, answer.error or "")
+            self.gave_up = self.gave_up or self._refusals.refused(_refusal(exchange, answer), answer.error or "")
             return
         window.ok += 1
         self._refusals.answered()

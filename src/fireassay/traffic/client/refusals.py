@@ -1,31 +1,37 @@
 """When do refusals end a load, and what cures them?
 
-A load whose first answers are all the same 4xx, or that no server accepted, measures nothing: ten say what a thousand would.  Once anything
-was answered well the load goes on, since a refusal is then a result.  408, 425 and 429 ask for patience and end nothing.
+A load whose first answers are all the same error, all unreadable, or that no server accepted, measures nothing: ten say what a thousand
+would.  Once anything was answered well the load goes on, since a refusal is then a result.  `PATIENCE` ask for it and end nothing.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from http import HTTPStatus
 from typing import Any, Final
 
 GIVE_UP_AFTER: Final = 10  # refusals in a row, per client
-PATIENCE: Final = (408, 425, 429)
-NO_SERVER: Final = 0  # in place of a status: the connection was refused
+PATIENCE: Final = (408, 425, 429, 502, 503, 504, 529)
+MAX_WORDS: Final = 200  # characters of the server's
+UNREADABLE: Final = ("malformed", "truncated")  # statuses of an answer that came, with an HTTP status below 400
+NO_SERVER: Final = 0  # in place of a status: the connection was refused, or closed before an answer
 KEEP_GOING: Final = "--keep-going sends them all"
 CHECK: Final = "Check the flags that make the requests"
 KEY: Final = "Give the key's variable: --api-key-env OPENAI_API_KEY"
+LOG: Final = "Read the server's log"
+API: Final = "Check that the URL is the engine's API: its port, its path, --task and --backend"
 BODY: Final = "Check --model, --task and the lengths (--scenario)"
 CURES: Final[Mapping[int, str]] = {
-    NO_SERVER: "Start the server, or check its address",
+    NO_SERVER: "Start the server, or check its address: host, port, http or https",
     400: BODY,
     401: KEY,
     403: KEY,
     404: "Check the URL's path and --model",
     405: "Check the URL's path and --task",
     422: BODY,
+    500: LOG,
 }
 
 
@@ -52,10 +58,10 @@ class Refusals:
         self._after = None
 
     def refused(self, status: int | None, words: str) -> Refused | None:
-        """Count a failed request; not None: the load is over."""
+        """Count a failed request, of a `status` that is no success or came with an unreadable answer; not None: the load is over."""
         if self._after is None:
             return None
-        counts = status is not None and (status == NO_SERVER or 400 <= status < 500) and status not in PATIENCE
+        counts = status is not None and status not in PATIENCE
         self._count = self._count + 1 if counts and status == self._status else int(counts)
         self._status = -1 if status is None else status
         return Refused(status=self._status, words=words) if self._count >= self._after else None
@@ -64,10 +70,12 @@ class Refusals:
 def sentence(url: str, refused: Mapping[str, Any], sent: int) -> str:
     """Three lines: the server's words, how many requests were sent, and the cure."""
     status, words = int(refused["status"]), str(refused["words"])
-    words = words.removeprefix(f"HTTP {status}").removeprefix(":").strip()
+    words = " ".join(re.sub(r"<[^<>]*>", " ", words.removeprefix(f"HTTP {status}").removeprefix(":")).split())[
+        :MAX_WORDS
+    ]  # of a page, its text
     said = f': "{words}"' if words else ""
     what = f"{url} answers {f'{status} {_phrase(status)}'.strip()}{said}" if status else f"no server at {url}{said}"
-    return f"{what}\n{sent:,} requests were sent, none counted ({KEEP_GOING}).\n{CURES.get(status, CHECK)}"
+    return f"{what}\n{sent:,} requests were sent, none counted ({KEEP_GOING}).\n{CURES.get(status, CHECK if status // 100 == 4 else API)}"
 
 
 def _phrase(status: int) -> str:

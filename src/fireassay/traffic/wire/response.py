@@ -321,7 +321,7 @@ def plain_reason(error: OSError) -> str:
         return f"TLS: {str(reason).replace('_', ' ').lower()}{': ' if detail else ''}{detail}"
     if error.errno is not None and error.errno > 0:
         return os.strerror(error.errno)
-    return (error.strerror or str(error))[:200]
+    return (error.strerror or str(error))[:200] or "the connection was closed before it was set up"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -343,6 +343,11 @@ def address_of(url: str) -> Address:
     tls = parts.scheme == "https"
     authority = parts.netloc.rpartition("@")[2]
     return Address(host=parts.hostname, port=parts.port or (443 if tls else 80), tls=tls, path=parts.path.rstrip("/"), authority=authority)
+
+
+def below(base: str, path: str) -> str:
+    """A request's path below a server's; the /v1 with which many write the server's is not doubled."""
+    return base + (path.removeprefix("/v1") if base.endswith("/v1") and path.startswith("/v1/") else path)
 
 
 class Payloads:
@@ -369,7 +374,10 @@ class Payloads:
             headers.pop(names.get(name.lower(), ""), None)
             names[name.lower()] = name
             headers[name] = value
-        lines = [f"{wire.method} {self._address.path}{wire.path} HTTP/1.1", *(f"{key}: {content}" for key, content in headers.items())]
+        lines = [
+            f"{wire.method} {below(self._address.path, wire.path)} HTTP/1.1",
+            *(f"{key}: {content}" for key, content in headers.items()),
+        ]
         if any("\r" in line or "\n" in line or "\0" in line for line in lines):
             raise ValueError("a header or the path of a request contains a line break")
         return "\r\n".join([*lines, "Content-Length: "]).encode("latin-1", "replace")

@@ -24,7 +24,7 @@ from fireassay.traffic.client.plan import Made, Transport
 from fireassay.traffic.parts import Answer, Ask, Backend, Ended, Sign, Wire
 from fireassay.traffic.wire.compiled import Core, CorePool, built
 from fireassay.traffic.wire.connection import READ_COST, Pool
-from fireassay.traffic.wire.response import Address, Exchange, Head, Payloads, address_of
+from fireassay.traffic.wire.response import Address, Exchange, Head, Payloads, address_of, below
 
 _SENDS = ("http11.send_request_headers.started", "http2.send_request_headers.started")
 _CONNECTS = ("connection.connect_tcp.started", "connection.start_tls.complete", "connection.connect_tcp.complete")
@@ -110,7 +110,7 @@ class LibraryTransport:
         exchange.sent_ns = monotonic_ns()
         trace = _Trace(exchange)
         request = self._client.build_request(
-            wire.method, self._url + wire.path, headers=list(wire.headers), content=wire.body, extensions={"trace": trace.note}
+            wire.method, below(self._url, wire.path), headers=list(wire.headers), content=wire.body, extensions={"trace": trace.note}
         )
         request.headers["accept-encoding"] = "identity"
         response = await self._client.send(request, stream=True)
