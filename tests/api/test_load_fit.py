@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import socket
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from fireassay.api import load_fit
 from fireassay.api.load_fit import fitted, may_change, needed
+from fireassay.errors import WorkloadError
 from fireassay.spec.experiment import Experiment
 from fireassay.spec.load import from_mapping
 
@@ -52,6 +55,9 @@ def test_a_fit_never_measures_less_than_was_planned(takes: Any, seconds: float, 
 def test_a_plan_says_how_the_fit_may_change_it_and_nothing_else_does(takes: Any) -> None:
     assert may_change(asked(), fixed=False) == "5 to 9, and longer ones, where a request takes over 1 s"
     assert may_change(asked(), fixed=True) == ""
+    quick = asked()
+    quick = quick.model_copy(update={"launches": quick.launches.model_copy(update={"quick": True, "per_configuration": 1})})
+    assert may_change(quick, fixed=False) == "up to 40 s long where a request takes over 1 s"
     takes(0.9)
     assert lengths(fitted(asked(), fixed=False)[0]) == (10.0, 9)
 
@@ -80,21 +86,40 @@ def test_short_requests_change_nothing(takes: Any) -> None:
 
 
 def test_percentiles_that_the_requests_cannot_carry_are_named_with_what_does(takes: Any) -> None:
-    """1 in flight: 9 launches x 10 s / 1 s = 90 requests; 1,000 take 112 s a launch, 200 take 23 s."""
+    """1 in flight: 9 launches x 10 s / 1 s = 90 requests; --duration has 5 launches: 1,000 take 200 s in each, 200 take 40 s."""
     takes(1.0)
     _, notes = fitted(asked(), fixed=False)
-    assert notes == ("concurrency=1 sends about 90 requests in all; p99 needs 1,000: --duration 112s; p95 needs 200: --duration 23s.",)
+    assert notes == ("concurrency=1 sends about 90 requests in all; p99 needs 1,000: --duration 200s; p95 needs 200: --duration 40s.",)
+
+
+def test_objectives_that_the_requests_cannot_show_are_named_before_the_load(takes: Any) -> None:
+    """99 % needs 368 requests of which none misses: 0.99^368 < 0.025. 9 x 10 s / 0.45 s = 200."""
+    takes(0.45)
+    _, notes = fitted(asked(concurrency=[1], objectives={"ttft_s": 0.5}), fixed=False)
+    assert notes[0].endswith("p99 needs 1,000: --duration 90s; 99 % within the objectives needs 368: --duration 34s.")
+    _, notes = fitted(asked(concurrency=[1], objectives={"ttft_s": 0.5}), fixed=True)
+    assert notes[0].endswith("p99 needs 1,000: --duration 50s; 99 % within the objectives needs 368: --duration 19s.")
 
 
 def test_an_open_loop_sends_its_rate_whatever_a_request_takes(takes: Any) -> None:
     takes(0.5)
     _, notes = fitted(asked(concurrency=[], rate=[5.0], arrivals={"process": "poisson", "duration_s": 10.0}), fixed=False)
-    assert notes == ("rate=5 sends about 450 requests in all; p99 needs 1,000: --duration 23s.",)
+    assert notes == ("rate=5 sends about 450 requests in all; p99 needs 1,000: --duration 40s.",)
 
 
 def test_an_engine_that_did_not_answer_leaves_the_plan_alone(takes: Any) -> None:
     takes(None)
     assert fitted(asked(), fixed=False)[1] == ()
+
+
+def test_an_engine_that_stays_silent_is_not_loaded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It accepts the connection and never answers: the load would wait far longer, without a word."""
+    monkeypatch.chdir(tmp_path)
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        url = f"http://127.0.0.1:{server.getsockname()[1]}"
+        silent = asked(targets=[{"urls": [url]}], client={"timeout_s": 0.3})
+        with pytest.raises(WorkloadError, match=rf"{url} did not answer one request in 300 ms\n.*--request-timeout 2s"):
+            fitted(silent, fixed=False)
 
 
 def test_a_percentile_needs_ten_requests_beyond_it() -> None:

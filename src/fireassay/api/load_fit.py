@@ -8,17 +8,20 @@ from __future__ import annotations
 
 import argparse
 import math
+import shlex
 from collections.abc import Iterator, Mapping
 from typing import Final
 
 import polars as pl
 
 from fireassay.api.serving_check import check, of_ten
-from fireassay.errors import AssayError, Interrupted
-from fireassay.estimates.format import reading
+from fireassay.errors import AssayError, Interrupted, WorkloadError
+from fireassay.estimates.format import given, reading
+from fireassay.record.secrets.redact import redact
 from fireassay.spec.experiment import Experiment
 from fireassay.spec.plan import Configuration, configurations, targets_of
 from fireassay.spec.sections.serving import Target
+from fireassay.stats.comparing.noninferiority import items_needed_without_flips
 from fireassay.stats.intervals.quantiles import BEYOND
 from fireassay.units import NS_PER_S, SECONDS
 
@@ -37,6 +40,7 @@ def fitted(experiment: Experiment, *, fixed: bool) -> tuple[Experiment, tuple[st
 
     Raises:
         Interrupted: stopped by a signal.
+        WorkloadError: an engine left a request alone unanswered.
     """
     serving = experiment.serving
     times = {target.name: time_s for target in targets_of(serving) if (time_s := one_request(experiment, target))} if serving else {}
@@ -57,12 +61,14 @@ def fitted(experiment: Experiment, *, fixed: bool) -> tuple[Experiment, tuple[st
                 f"{shown}, so a launch lasts {least_s:g} s instead of {length_s:g} s{f', {launches} times' if launches > 1 else ''}."
             )
             experiment = longer(experiment, least_s, launches)
-    return experiment, (*notes, *unknowable(experiment, times))
+    return experiment, (*notes, *unknowable(experiment, times, fixed=fixed))
 
 
 def may_change(experiment: Experiment, *, fixed: bool) -> str:
     """What a plan has to say that `fitted` may change once it knows the requests: "5 to 9 where a request takes longer than 1 s"; else ""."""
     serving, planned = experiment.serving, experiment.launches.per_configuration
+    if serving is not None and experiment.launches.quick and not fixed:
+        return f"up to {MAX_QUICK_S:g} s long where a request takes over {reading(serving.arrivals.duration_s / REQUEST_TIMES, SECONDS)}"
     if fixed or serving is None or serving.arrivals.process not in FITTING or planned <= LONG_LAUNCHES:
         return ""
     return f"{LONG_LAUNCHES} to {planned}, and longer ones, where a request takes over {reading(serving.arrivals.duration_s / REQUEST_TIMES, SECONDS)}"
@@ -91,8 +97,11 @@ def longer(experiment: Experiment, duration_s: float, launches: int) -> Experime
     return experiment.model_copy(update={"serving": serving.model_copy(update={"arrivals": arrivals}), "launches": counts})
 
 
-def unknowable(experiment: Experiment, times: Mapping[str, float]) -> Iterator[str]:
-    """The percentiles that this plan's requests cannot carry, and the shortest launch that does."""
+def unknowable(experiment: Experiment, times: Mapping[str, float], *, fixed: bool) -> Iterator[str]:
+    """What this plan's requests cannot carry, percentiles and the objectives, and the shortest launch that does.
+
+    `fixed`: --duration leaves the number of launches as it is.
+    """
     serving = experiment.serving
     assert serving is not None
     expected = {configuration.name: _requests(experiment, configuration, times) for configuration in configurations(experiment)}
@@ -100,14 +109,27 @@ def unknowable(experiment: Experiment, times: Mapping[str, float]) -> Iterator[s
         return
     known = {name: number for name, number in expected.items() if number is not None}
     fewest = min(known.values(), default=math.inf)
-    missing = [share for share in SHARES if fewest < needed(share)]
+    missing = {what: number for what, number in _needs(experiment).items() if fewest < number}
     if missing:
         first = min(known, key=lambda name: known[name])
-        length_s = serving.arrivals.duration_s
+        planned = experiment.launches.per_configuration
+        whole_s = serving.arrivals.duration_s * planned / (planned if fixed else min(planned, LONG_LAUNCHES))
         ways = (
-            f"p{share} needs {needed(share):,}: --duration {math.ceil(length_s * needed(share) / max(fewest, 1.0))}s" for share in missing
+            f"{what} needs {number:,}: --duration {math.ceil(whole_s * number / max(fewest, 1.0))}s" for what, number in missing.items()
         )
         yield f"{first} sends about {fewest:,.0f} requests in all; {'; '.join(ways)}."
+
+
+def _needs(experiment: Experiment) -> dict[str, int]:
+    """Requests of a load by what they have to show."""
+    serving = experiment.serving
+    assert serving is not None
+    needs = {f"p{share}": needed(share) for share in SHARES}
+    missed = 1.0 - serving.objectives.attainment
+    if serving.objectives.any and missed > 0.0:
+        name = f"{given(100.0 * serving.objectives.attainment)} % within the objectives"
+        needs[name] = items_needed_without_flips(missed, 1.0 - (1.0 - experiment.launches.confidence) / 2.0)
+    return needs
 
 
 def needed(share: int) -> int:
@@ -135,11 +157,23 @@ def one_request(experiment: Experiment, target: Target) -> float | None:
     alone = serving.model_copy(
         update={"targets": (target,), "concurrency": (1,), "arrivals": serving.arrivals.model_copy(update={"requests": 1, "cold": 0})}
     )
+    small = of_ten(experiment).model_copy(update={"serving": alone})
     try:
-        answered = check(of_ten(experiment).model_copy(update={"serving": alone})).answered
+        seen = check(small)
     except Interrupted:
         raise
     except AssayError:  # the run itself will say it
         return None
-    seconds = answered.select((pl.col("done_ns") - pl.col("sent_ns")) / NS_PER_S).to_series().median()
+    if "timeout" in seen.requests["status"] and not experiment.limits.keep_going:
+        raise _silent(target.urls[0], alone.client.timeout_s)
+    seconds = seen.answered.select((pl.col("done_ns") - pl.col("sent_ns")) / NS_PER_S).to_series().median()
     return float(seconds) if isinstance(seconds, float) else None
+
+
+def _silent(url: str, waited_s: float) -> WorkloadError:
+    """That a load would be silent too, for longer."""
+    shown = redact(url)
+    fix = f"Nothing was recorded. --request-timeout {math.ceil(5 * waited_s)}s waits longer; see how the server answers:"
+    return WorkloadError(
+        f"{shown} did not answer one request in {reading(waited_s, SECONDS)}\n{fix}\n  assay load {shlex.quote(shown)} --check"
+    )

@@ -176,7 +176,7 @@ def test_a_skipped_launch_does_not_count_as_done(tmp_path: Path, capsys: pytest.
     record = create(tmp_path, experiment("stopped"), "", clock=FakeClock())
     for number, status in enumerate(("failed", "timeout", "skipped", "skipped")):
         record.writer(number).append("launches", launch_row(number, status=status))
-    record.finish("failed", "no launch succeeded")
+    record.finish("failed", "no launch succeeded\nCheck the URL")
     found = json.loads(shown(tmp_path, capsys, "--json"))
     assert (found[0]["launches_done"], found[0]["launches_planned"]) == (2, 4)
     assert table(shown(tmp_path, capsys))[1].split()[4:] == ["failed", "no", "launch", "succeeded"]

@@ -340,7 +340,7 @@ def _headline(entry: Entry) -> tuple[Tone, str]:
         case "interrupted":
             return "open", f"{launches}: assay resume {shell_word(entry.id or entry.record)}"
         case "failed":
-            return "bad", entry.reason or f"{launches} launches"
+            return "bad", entry.reason.partition("\n")[0] or f"{launches} launches"
         case "damaged":
             return "bad", f"assay verify {shell_word(entry.record)}"
         case _:
