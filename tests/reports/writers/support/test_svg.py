@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import xml.etree.ElementTree as ElementTree
 from dataclasses import replace
@@ -11,8 +12,8 @@ import pytest
 from fireassay.estimates.estimate import Estimate
 from fireassay.estimates.format import Scale
 from fireassay.reports.build_view import build
-from fireassay.reports.charts.axes import linear, rows_axis
-from fireassay.reports.charts.model import Bar, Chart, Label, Panel, Point, Reading, Rule
+from fireassay.reports.charts.axes import linear, logarithmic, rows_axis
+from fireassay.reports.charts.model import Bar, Chart, Label, Line, Panel, Point, Reading, Rule
 from fireassay.reports.charts.of_view import charts_of
 from fireassay.reports.charts.points import has_interval, point
 from fireassay.reports.writers.support import svg as charts
@@ -166,6 +167,19 @@ def test_the_words_beside_a_line_lie_on_its_longer_side(x: float, anchor: str) -
     panel = Panel(x=linear(0, 2), y=linear(0, 1), marks=(Rule(x=x, text=text),))
     drawing = Chart(title="t", panels=(panel,), caption="", description="d")
     assert re.search(f'text-anchor="{anchor}">{text}<', charts.picture(drawing).svg)
+
+
+def test_a_line_that_leaves_the_top_of_a_logarithmic_chart_is_drawn_up_to_it() -> None:
+    """The ideal speedup of 32 workers whose chart ends at 6.6: it was not drawn at all."""
+    ideal = Line(points=((0.8, 0.8), (40.0, 40.0)))
+    panel = Panel(x=logarithmic(0.8, 40.0), y=logarithmic(0.8, 8.0), marks=(ideal,))
+    (svg,) = charts.picture(Chart(title="t", panels=(panel,), caption="c", description="d")).views[0].svg
+    (points,) = re.findall(r'<polyline class="[^"]*" points="([^"]*)"', svg)
+    assert len(points.split()) == 2
+    x, y = map(float, points.split()[1].split(","))
+    first = float(points.split()[0].split(",")[0])
+    assert (x - first) / (1000.0 - 2 * first) == pytest.approx(math.log(8.0 / 0.8) / math.log(40.0 / 0.8), abs=0.02)
+    assert y == pytest.approx(26.0, abs=21.0)
 
 
 def test_a_long_name_of_a_row_stands_in_lines_and_its_number_in_one() -> None:

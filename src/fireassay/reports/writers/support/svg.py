@@ -278,10 +278,13 @@ class _Frame:
     def _inside(self, listed: Sequence[tuple[float, float]]) -> Iterator[tuple[float, float]]:
         """The part of a line up to where it leaves the plot; `y` holds what lies beyond at the edge."""
         top = self.y_axis.high
+        across, back = (math.log, math.exp) if self.x_axis.log else (float, float)
+        upwards = math.log if self.y_axis.log else float
         before: tuple[float, float] | None = None
         for x, y in listed:
-            if before is not None and (before[1] > top) != (y > top) and not self.y_axis.log and not self.x_axis.log:
-                yield before[0] + (x - before[0]) * (top - before[1]) / (y - before[1]), top
+            if before is not None and (before[1] > top) != (y > top):
+                share = (upwards(top) - upwards(before[1])) / (upwards(y) - upwards(before[1]))
+                yield back(across(before[0]) + (across(x) - across(before[0])) * share), top
             if y <= top:
                 yield x, y
             before = (x, y)
