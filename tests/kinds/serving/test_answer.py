@@ -258,6 +258,16 @@ def test_a_tile_is_about_the_recommended_load_and_marks_every_load(knee: View) -
     assert tile.big == goodput.cells["concurrency=16"].text
 
 
+def test_the_number_and_the_words_of_a_tile_are_of_one_load(knee: View) -> None:
+    """Without a recommended load the goodput was of the largest, and the words of the one that failed."""
+    (row,) = [row for row in knee.vector if row.column.key == "concurrency=16"]
+    doubtful = replace(row, cells={**row.cells, "performance": replace(row.cells["performance"], status="INCONCLUSIVE", sentence="unsure")})
+    vector = tuple(doubtful if other is row else other for other in knee.vector)
+    tile = next(tile for tile in answer(replace(knee, vector=vector, recommendations=())).tiles if tile.title == "Performance")
+    assert (tile.mark.word, tile.text) == ("inconclusive", "unsure")  # as the headline, though 32 in flight fails
+    assert "16 in flight" in tile.small
+
+
 @pytest.mark.parametrize("name", some(["knee", "many loads", "rates with a fault", "no objectives", "whole answers", "one launch"]))
 def test_every_command_that_is_printed_can_be_run(name: str) -> None:
     made = made_of(name)

@@ -7,7 +7,7 @@ next: the command keeps every condition but the one that it changes.  The status
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -27,6 +27,7 @@ from fireassay.reports.view import Column, View
 from fireassay.reports.words import DIMENSION_TITLES
 from fireassay.stats.intervals.quantiles import BEYOND
 from fireassay.units import SECONDS
+from fireassay.verdict.types import WORST_FIRST, Status
 
 ONE_LINE, TWO_LINES = 62, 128  # characters beside a label in a window of 80 columns
 NOT_MEASURED: Final = "not measured"  # label of a line
@@ -281,10 +282,24 @@ def _tile(view: View, dimension: str) -> Tile:
     marks = tuple(
         mark(cells[column.key].status, word, cells[column.key].sentence) for column, word in zip(view.columns, short, strict=True)
     )
-    big, small = _big(view, dimension)
-    picked = cells.get(view.recommended or "")  # a load beyond the recommended one may fail
-    status, text = (mark(picked.status), shortened(picked.sentence)) if picked else (line.mark, line.text)
-    return Tile(title=title, mark=status, text=text, big=big, small=small, marks=marks, target=target)
+    key = _told(view, dimension, {key: cell.status for key, cell in cells.items()})
+    big, small = _big(view, dimension, key)
+    text = shortened(cells[key].sentence if key == view.recommended else cells[key].sentence.partition(";")[0])
+    return Tile(title=title, mark=mark(cells[key].status), text=text, big=big, small=small, marks=marks, target=target)
+
+
+def _told(view: View, dimension: str, statuses: Mapping[str, Status]) -> str:
+    """The load that a tile is about: the recommended one, beyond which others may fail; else of the worst the largest that has a number.
+
+    While a load is undecided, the performance is undecided, as the headline says.
+    """
+    if view.recommended is not None and view.recommended in statuses:
+        return view.recommended
+    found = set(statuses.values())
+    first = ("INVALID", "INCONCLUSIVE") if dimension == "performance" else ()
+    worst = next(status for status in (*first, *WORST_FIRST) if status in found)
+    keys = [key for key, status in reversed([*statuses.items()]) if status == worst]
+    return next((key for key in keys if _big(view, dimension, key)[0]), keys[0])
 
 
 def _without_common(labels: Sequence[str]) -> list[str]:
@@ -294,15 +309,13 @@ def _without_common(labels: Sequence[str]) -> list[str]:
     return [" ".join(word for word in several if word not in common) or label for several, label in zip(words, labels, strict=True)]
 
 
-def _big(view: View, dimension: str) -> tuple[str, str]:
-    """The number of the recommended load, else of the largest that has one."""
-    columns = sorted(view.columns, key=lambda column: column.key == view.recommended)
+def _big(view: View, dimension: str, key: str) -> tuple[str, str]:
+    """The number of a load."""
     for name in BIG[dimension]:
         row = view.metric(name)
-        for column in reversed(columns):
-            shown = row.cells.get(column.key) if row else None
-            if row is not None and shown is not None and shown.measured:
-                return shown.text, with_interval(f"{row.title.lower()}, {column.label}", shown.interval)
+        shown = row.cells.get(key) if row else None
+        if row is not None and shown is not None and shown.measured:
+            return shown.text, with_interval(f"{row.title.lower()}, {view.label(key)}", shown.interval)
     return "", ""
 
 
