@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import argparse
 import re
+from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -138,7 +139,13 @@ def score_experiment(namespace: argparse.Namespace) -> Experiment:
 
 
 def _name(files: Sequence[str]) -> str:
-    return "-vs-".join(files)[:NAME_LENGTH]
+    """All names; where they are too long the first, and of the others what differs, or how many there are."""
+    words = [file.split("-") for file in files]
+    common = sum(1 for _ in takewhile(lambda same: len(set(same)) == 1, zip(*words, strict=False)))
+    others = ["-".join(several[common:] or several) for several in words[1:]]
+    name = next((name for name in ("-vs-".join(files), "-vs-".join([*files[:1], *others])) if len(name) <= NAME_LENGTH), "")
+    more = f"-vs-{len(files) - 1}-more"
+    return name or f"{files[0][: NAME_LENGTH - len(more)]}{more}"
 
 
 def score_words(experiment: Experiment, folder: Path) -> tuple[tuple[str, ...], ...]:

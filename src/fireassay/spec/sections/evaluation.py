@@ -7,7 +7,7 @@ scores it gets.  Everything here is a condition: records that differ in it are n
 from __future__ import annotations
 
 import re
-from typing import Annotated
+from typing import Annotated, Final
 
 from pydantic import BeforeValidator, Field
 
@@ -15,13 +15,16 @@ from fireassay.spec.model import NAME_PATTERN, Model, Words, flag, listed, optio
 
 Option = str | int | float | bool
 SampleCount = Annotated[int, Field(ge=1, le=1000)]
+MAX_NAME_LENGTH: Final = 80  # of a file's answers: names of models and their quantization are long
 NAMED_FILE = re.compile(r"(?:([A-Za-z0-9][A-Za-z0-9._-]*)=)?(.*)", re.DOTALL)
 
 
 class AnswerFile(Model):
     """A file of answers; its answers are one configuration."""
 
-    name: str = Field(min_length=1, max_length=40, pattern=NAME_PATTERN, description="Name of these answers in configurations and reports.")
+    name: str = Field(
+        min_length=1, max_length=MAX_NAME_LENGTH, pattern=NAME_PATTERN, description="Name of these answers in configurations and reports."
+    )
     path: str = Field(min_length=1, description="JSONL or CSV, one answer per line, relative to the experiment's file.")
 
 
@@ -178,5 +181,5 @@ class Evaluation(Model):
 def answer_file(text: str, index: int) -> dict[str, str]:
     """NAME=PATH or PATH as a table of `answers`; the name defaults to the file's, made plain."""
     name, path = NAMED_FILE.fullmatch(text).groups()  # type: ignore[union-attr]
-    stem = re.sub(r"[^A-Za-z0-9._-]+", "-", path.rstrip("/").rpartition("/")[2]).rsplit(".", 1)[0].strip("-._")[:40]
+    stem = re.sub(r"[^A-Za-z0-9._-]+", "-", path.rstrip("/").rpartition("/")[2]).rsplit(".", 1)[0].strip("-._")[:MAX_NAME_LENGTH]
     return {"name": name or stem or f"answers{index + 1}", "path": path}
