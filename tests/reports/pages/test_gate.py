@@ -8,6 +8,7 @@ from typing import Final
 
 import pytest
 
+from fireassay import catalog
 from fireassay.estimates.estimate import Estimate
 from fireassay.reports.pages.gate import Measured, page
 from fireassay.reports.writers import junit, markdown, terminal
@@ -76,6 +77,12 @@ def test_a_slowdown_is_one_line_with_its_interval_and_the_margin() -> None:
     assert lines[0].startswith("FAIL  8.0 % [")
     assert lines[0].endswith("] slower than origin/main, margin 5 %")
     assert lines[1].strip().startswith("in turn, 6 pairs, remeasured once, 1 min 1 s; smallest change these pairs")
+
+
+def test_a_page_names_the_command() -> None:
+    html = str(catalog.load("reports.writers", "html").write(page(gate(row(1.001, "pass")))))
+    assert '<p class="eyebrow">python work.py</p>' in html
+    assert "<title>python work.py" in html
 
 
 def test_no_shown_change_is_no_slowdown() -> None:

@@ -10,7 +10,7 @@ from html.parser import HTMLParser
 
 import pytest
 
-from fireassay.reports.page import Facts, Line, Mark, Page, Section
+from fireassay.reports.page import Chart, Facts, Line, Mark, Next, Page, Prose, Section, Sum
 from fireassay.reports.writers.html import SIGNS, write
 from fireassay.reports.writers.support import grids
 from tests.reports.writers.small import ABSENT, ANSWERED, DATA, PAGE, WHY
@@ -116,6 +116,22 @@ def test_an_answer_comes_first_with_its_tiles_evidence_and_next_command() -> Non
     assert places == sorted(places)
     assert 'href="#levels"' in text
     assert 'id="level-2"' in text
+
+
+def test_every_next_step_stands_on_the_page() -> None:
+    """As in a terminal: the second of a failed score is the command for dependent items."""
+    assert ANSWERED.answer is not None
+    steps = (Next(reason="look at the items"), Next(reason="take the topic as the unit", command="assay score a b --cluster topic"))
+    text = write(replace(ANSWERED, answer=replace(ANSWERED.answer, next=steps)))
+    assert "<p>Look at the items.</p><p>Take the topic as the unit:</p>" in text
+    assert "<span>--cluster</span> <span>topic</span>" in text
+
+
+def test_the_sentence_instead_of_a_chart_takes_no_column() -> None:
+    chart = next(block for section in ANSWERED.sections for block in section.blocks if isinstance(block, (Chart, Sum)))
+    drawn = Section(key="drawn", title="", role="exhibit", content=(chart,))
+    instead = Section(key="instead", title="", role="exhibit", content=(Prose(text="No load has both."),))
+    assert 'class="two first n1"' in write(replace(ANSWERED, sections=(instead, drawn)))
 
 
 def test_a_headline_begins_like_a_sentence_unless_it_begins_with_a_name() -> None:

@@ -42,6 +42,7 @@ BESIDE: Final = (NO_ANSWER.name, OUTPUT_THROUGHPUT.name, REQUEST_THROUGHPUT.name
 MAX_SCORES: Final = 3  # scores beside them in a narrow table
 MAX_CHANGES: Final = 3  # in a headline
 AGAIN_WITH: Final = re.compile(r"(score again) with (--extract \S+)")  # a remedy that is a flag of `assay score`
+CHANGED: Final = "Which items changed?"  # a section
 MAX_NAMED: Final = 2  # other sides with the same decision
 MAX_REPORTED: Final = 60  # reported numbers that are shown
 MAX_TASKS: Final = 3  # named with their conditions; the rest is a number
@@ -162,7 +163,11 @@ def _decisive(view: View) -> tuple[Next, ...]:
     if worst is not None and worst.status == "INCONCLUSIVE" and worst.more:
         return (Next(reason=f"{count(worst.items, 'items')} now; {worst.more}"),)
     if view.status == "FAIL" and worst is not None and worst.worse:
-        return (Next(reason=f"look at the {count(worst.worse, 'items')} that got worse of {worst.items:,}; the HTML page lists them"),)
+        return (
+            Next(
+                reason=f"look at the {count(worst.worse, 'items')} that got worse of {worst.items:,}; the HTML page lists them under “{CHANGED}”"
+            ),
+        )
     if command := _with_margin(view):
         return (Next(reason="no margin was given; to ask whether that is acceptable", command=command),)
     return answering.remedies(view, ("invalid", "fail", "warning"))
@@ -298,7 +303,7 @@ def question_sections(view: View, columns: Sequence[tuple[str, Callable[[LaunchR
         yield questions.section("groups", "Subgroups", "Are they as good for every subgroup?", lambda: shown)
     yield tables.calibration_question(view)
     if len(view.columns) > 1:
-        yield questions.section("flips", "Flips", "Which items changed?", lambda: tables.flips(view))
+        yield questions.section("flips", "Flips", CHANGED, lambda: tables.flips(view))
     yield questions.section(
         "outcomes", "Outcomes", "Was every item answered?", lambda: tables.outcomes(view), questions.dimension_words(view, "reliability")
     )

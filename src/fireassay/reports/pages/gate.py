@@ -63,6 +63,7 @@ def page(gate: Measured) -> Page:
         lines=tuple(_lines(gate, row)),
         next=tuple(_next(gate, row)),
         record=f"{', '.join(gate.records)}; --full shows every metric" if gate.records else "",
+        about=gate.command.removeprefix(" -- "),
     )
     properties = {**found.properties, "verb": "gate", "smallest_change": missed}
     return replace(found, title="", answer=answer, sections=check_page.without_answer(found.sections), properties=properties)

@@ -89,6 +89,11 @@ def _groups(section: Section) -> Iterator[tuple[str, tuple[Block, ...]]]:
         yield kind, tuple(some)
 
 
+def _columns(sections: Sequence[Section]) -> int:
+    """How many columns the first screen has: the sentence instead of a chart takes the whole width, and none."""
+    return sum(any(not isinstance(block, Prose) for block in _shown(section)) for section in sections)
+
+
 def _cards(blocks: Sequence[Block]) -> list[Block | tuple[Sum, ...]]:
     """Drawn blocks as cards: every chart has its own, all sums share one as its views."""
     sums = tuple(block for block in blocks if isinstance(block, Sum))
@@ -180,6 +185,7 @@ def _template() -> jinja2.Template:
     tools: dict[str, Callable[..., object]] = {
         "groups_of": _groups,
         "cards": _cards,
+        "columns_of": _columns,
         "sign": _sign,
         "said": said,
         "large": _large,
