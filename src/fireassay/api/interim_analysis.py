@@ -74,7 +74,8 @@ def why_futile(measured: RecordData) -> str:
     scores = measured.table("examples")["metric"].unique().to_list()
     if quality is not None and quality.metric not in scores:
         logged = f"it scores {', '.join(sorted(map(printable, scores)))}" if scores else "it scores no held-out examples"
-        return f"{script} never scored {quality.metric}: {logged}. Name one that it scores, or mark them with probe.examples; {KEEP_GOING}"
+        mark = "Name one that it scores, or mark them: from fireassay import probe; probe.examples(ids, scores)"
+        return f"{script} never scored {quality.metric}: {logged}. {mark}; {KEEP_GOING}"
     if alone := next((found for found in examine(measured, "parallelism") if found.rule == "nothing_is_distributed"), None):
         return f"{script}: nothing is distributed: {alone.evidence}. To do: {alone.remedy}; {KEEP_GOING}"
     if len(measured.levels) > 1 and experiment.scaling.time != "wall" and measured.table("steps").height == 0:
