@@ -98,6 +98,18 @@ def test_a_loss_of_quality_is_named_as_such() -> None:
     assert said.mark.word == "fail"
 
 
+def test_after_a_loss_of_quality_its_cause_is_next_and_not_the_lost_time() -> None:
+    view = replace(viewed(good(levels=(1, 2), right={2: 10}, efficiency={2: 0.4})), record="handmade-20261126T000000Z-77ab01")
+    (step,) = answer(view).next
+    assert (
+        step.reason == "keep the global batch, seed and learning rate of the base, or tune this worker count separately; then measure again"
+    )
+    assert step.command == "assay run 77ab01"
+    rate = FindingRow("learning_rate_differs", "warning", "workers=2", "it is 0.1", "leave the rate alone", where="2 workers")
+    (step,) = answer(replace(view, findings=(*view.findings, rate))).next
+    assert step.reason == "leave the rate alone; then measure again"
+
+
 def test_a_loss_of_quality_comes_before_the_count_that_pays() -> None:
     said = answer(viewed(good(levels=(1, 2, 4), right={4: 10})))
     assert said.headline.startswith("accuracy degraded with 4 workers; 2 workers are ")
@@ -171,7 +183,7 @@ def test_quality_that_nobody_asked_for_is_one_line_that_names_what_the_script_lo
     bare = good(levels=(1, 2), quality=None, leave_out=("scores",))
     without = {line.label: line.text for line in answer(viewed(bare)).lines}["quality"]
     assert "--quality-metric" not in without
-    assert without.endswith("to score them: probe.examples(ids, scores) in it")
+    assert without.endswith("to score them: from fireassay import probe; probe.examples(ids, scores)")
 
 
 def test_why_not_faster_is_a_sum_of_the_first_count_that_misses_its_gate() -> None:
@@ -281,3 +293,36 @@ def test_what_was_not_measured_does_not_hold() -> None:
         replace(row, cells={name: replace(cell, status="NOT_MEASURED") for name, cell in row.cells.items()}) for row in view.vector
     )
     assert standing(replace(view, vector=none, recommendations=()), "workers=2").tone == "absent"
+
+
+SAVES = "rank 0 alone saves the checkpoints, 60 per launch of 23.5 ms each, and the other ranks wait for it: 15 % of their steps"
+MEETS = "every step makes a blocking call (all_reduce of at most 8 B), which takes 4.50 ms, 13 % of a step, and makes every rank wait there"
+
+
+@pytest.mark.parametrize(("rule", "evidence"), [("saving_alone", SAVES), ("small_collectives", MEETS)])
+def test_a_cause_that_an_audit_names_stands_on_the_first_screen_with_its_remedy_as_the_next_step(rule: str, evidence: str) -> None:
+    view = shown("NO GAIN")
+    missing = next(column.key for column in view.columns if standing(view, column.key).tone == "bad")
+    finding = FindingRow(rule, "warning", missing, evidence, "do it less often: it costs", where="2 workers")
+    named = replace(view, findings=(finding, *view.findings), record="handmade-20261126T000000Z-77ab01")
+    assert f"cause: {evidence}" in next(block for section in brief(named) for block in section.blocks if isinstance(block, Sum)).notes
+    again, compared = answer(named).next
+    assert (again.reason, again.command) == ("do it less often; then measure again", "assay run 77ab01")
+    assert compared.command == "assay compare 77ab01 latest --varying code"
+    slight = replace(named, findings=(replace(finding, severity="note"), *view.findings))
+    assert "cause" not in answer(slight).next[0].reason
+    assert len(answer(slight).next) == 1
+
+
+@pytest.mark.parametrize("factor", [0.5, 2.0])
+def test_few_steps_cost_much_only_where_the_mean_is_above_the_median(factor: float) -> None:
+    view = shown("NO GAIN")
+    missing = next(column.key for column in view.columns if standing(view, column.key).tone == "bad")
+    row, median = view.metric("step_time"), view.estimate("step_time", missing)
+    assert row is not None
+    assert median is not None
+    values = {**row.values(), missing: replace(median, value=factor * median.value)}
+    other = replace(row, values=lambda: values)
+    moved = replace(view, metrics=tuple(other if metric is row else metric for metric in view.metrics))
+    notes = next(block for section in brief(moved) for block in section.blocks if isinstance(block, Sum)).notes
+    assert any(note.startswith("few steps cost much") for note in notes) == (factor < 1.0)

@@ -14,7 +14,7 @@ from typing import Final
 from fireassay.estimates.estimate import Estimate
 from fireassay.estimates.format import count, given, show, with_interval
 from fireassay.kinds.training import deciding, quick
-from fireassay.kinds.training.why import base_of, slow_rank, studied, why
+from fireassay.kinds.training.why import base_of, cause_of, studied, why
 from fireassay.metrics.cost import COST, COST_PER_ITEM
 from fireassay.metrics.metric import ALL
 from fireassay.metrics.quality import QUALITY, QUALITY_DIFFERENCE
@@ -40,6 +40,10 @@ TITLES: Final = {
     COST_PER_ITEM.name: "",
     COST.name: "a run",
 }
+DEGRADED_BY: Final = (
+    "learning_rate_differs",
+    "quality_degraded",
+)  # audits that say what to change where quality was lost, the closest first
 GATE_WORDS: Final = {"PASS": "good", "FAIL": "low", "INCONCLUSIVE": "open"}  # of the efficiency
 STATES: Final = {"pass": mark("PASS", "right"), "fail": mark("FAIL", "wrong"), "not run": mark("NOT_MEASURED", "not run")}
 
@@ -96,9 +100,14 @@ def _headline(view: View) -> str:
 
 def _degraded(view: View) -> str:
     """The counts that lose quality, told before the count that pays."""
-    lost = {gate.configuration for gate in view.gates if gate.gate == "quality" and gate.status == "FAIL"}
+    lost = _losing(view)
     columns = [column for column in view.columns if column.key in lost]
     return f"{view.quality_metric} degraded with {_numbers(columns)}; " if columns else ""
+
+
+def _losing(view: View) -> set[str]:
+    """The configurations that lose quality."""
+    return {gate.configuration for gate in view.gates if gate.gate == "quality" and gate.status == "FAIL"}
 
 
 def _best(view: View) -> Column:
@@ -288,7 +297,7 @@ def _to_check(view: View) -> str:
     if scores := _scores(view):
         return f"to hold {scores[0]} too: --quality-metric {scores[0]} --margin 0.01 (the script logs: {', '.join(scores)})"
     logs = " (it logs: loss)" if "loss" in view.measured.table("fingerprints")["what"] else ""
-    return f"the script scores no held-out examples{logs}; to score them: probe.examples(ids, scores) in it"
+    return f"the script scores no held-out examples{logs}; to score them: from fireassay import probe; probe.examples(ids, scores)"
 
 
 def _quality(view: View) -> str:
@@ -393,6 +402,10 @@ def _next(view: View) -> tuple[Next, ...]:
     if view.recommended is None and view.quality_metric is None and "correctness" not in view.unasked and (scores := _scores(view)):
         reason = "name the score that decides, so that quality can be judged"
         return (Next(reason=reason, command=f"assay run {record} --quality-metric {scores[0]}"),)
+    lost = [row for row in view.findings if row.rule in DEGRADED_BY and row.configuration in _losing(view)]
+    if lost:
+        remedy = min(lost, key=lambda row: DEGRADED_BY.index(row.rule)).remedy
+        return (Next(reason=f"{remedy}; then measure again", command=f"assay run {record}"),)
     if open_ := _others(view, "open"):
         levels = ",".join(str(column.workers) for column in (base_of(view), *open_))
         if examples := deciding.only_examples(view, open_):
@@ -408,10 +421,12 @@ def _explain(view: View, record: str) -> tuple[Next, ...]:
     column, sums = studied(view), why(view)
     if column is None or not sums:
         return ()
-    if slow := slow_rank(view, column):
-        rank = " ".join(slow.evidence.split()[:2])  # "rank 1"
+    if cause := cause_of(view, column):
+        rank = " ".join(cause.evidence.split()[:2])  # "rank 1"
+        change = cause.remedy.partition(":")[0].replace("that rank", rank)
         return (
-            Next(reason=f"{slow.remedy.partition(':')[0].replace('that rank', rank)}; then measure again", command=f"assay run {record}"),
+            Next(reason=f"{change}; then measure again", command=f"assay run {record}"),
+            Next(reason="and compare the two", command=f"assay compare {record} latest --varying code"),
         )
     largest = max(sums[0].parts, key=lambda part: part.number.value.value if isinstance(part.number.value, Estimate) else 0.0)
     if largest.role in ("transfer", "waiting") and not view.measured.experiment.launcher.python:  # `comm` is of assay's own torch

@@ -17,6 +17,13 @@ from fireassay.reports.page import Number, Part, Sum
 from fireassay.reports.view import Column, FindingRow, View
 
 PROCESSORS: Final = "bottleneck_processors"  # the audit that explains computing which cannot shrink
+CAUSES: Final = (
+    "straggler",
+    "saving_alone",
+    "evaluating_alone",
+    "late_in_few_steps",
+    "small_collectives",
+)  # audits that name what to change
 ENTANGLED: Final = "computing and communication"
 BURSTS: Final = 0.05  # of the mean step: how far the median is from it where few steps cost much
 
@@ -69,17 +76,19 @@ def decomposition(view: View, column: Column) -> tuple[Sum, ...]:
     title = f"why not faster: {column.label} take {show(whole, scale).text} a step{average}, {more} more than {split}"
     measured = (Part(text=base_of(view).label, number=Number(shown=show(base, scale)), role="base"),)
     shared = (row.evidence for row in view.findings if row.rule == PROCESSORS and row.configuration == column.key)
-    few = (f"few steps cost much: the median step, of which the speedup is, takes {show(usual).text}",) if usual and bursts else ()
-    late = slow_rank(view, column)
-    cause = (f"cause: {late.evidence.partition(' than the other ranks')[0]}",) if late else ()
+    rare = usual is not None and bursts and usual.value < whole.value
+    few = (f"few steps cost much: the median step, of which the speedup is, takes {show(usual).text}",) if usual and rare else ()
+    found = cause_of(view, column)
+    cause = (f"cause: {found.evidence.partition(' than the other ranks')[0]}",) if found else ()
     return (
         Sum(name="why", title=title, unit=unit, start=start, parts=parts, total=total, measured=measured, notes=(*cause, *few, *shared)),
     )
 
 
-def slow_rank(view: View, column: Column) -> FindingRow | None:
-    """The rank that the others wait for, if one was found to be slow."""
-    return next((row for row in view.findings if row.rule == "straggler" and row.configuration == column.key), None)
+def cause_of(view: View, column: Column) -> FindingRow | None:
+    """What in the script makes its ranks wait, if an audit found it: the first of `CAUSES`."""
+    found = [row for row in view.findings if row.configuration == column.key and row.severity == "warning" and row.rule in CAUSES]
+    return min(found, key=lambda row: CAUSES.index(row.rule), default=None)
 
 
 def _bare(like: Estimate, value: float) -> Estimate:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
+import polars as pl
 import pytest
 
 from fireassay import catalog
@@ -155,7 +157,21 @@ def test_a_collective_for_logging_in_each_step_is_named_with_its_cost(workers: i
     assert found.evidence == (
         "every step makes a blocking call (all_reduce of at most 4 B), which take 4 ms, 20 % of a step, and make every rank wait there"
     )
-    assert (found.severity, "every 50 steps" in found.remedy) == ("note", True)
+    assert (found.severity, "every 50 steps" in found.remedy) == ("warning", True)
+    (slight,) = said("small_collectives", calling(workers, blocked_ms=1.0))
+    assert slight.severity == "note"  # a twentieth
+
+
+def test_calls_of_several_kinds_are_all_named() -> None:
+    """Of a reduction and a barrier in each step, to leave the barrier out would be half of it."""
+    made = calling(2, calls=2)
+    calls = made.table("collectives")
+    halves = calls.with_columns(
+        op=pl.when((pl.col("bytes") <= 4) & (pl.col("call") % 2 == 1)).then(pl.lit("barrier")).otherwise(pl.col("op"))
+    )
+    (found,) = said("small_collectives", replace(made, tables={**made.tables, "collectives": halves}))
+    assert "2 blocking calls (all_reduce, barrier of at most 4 B)" in found.evidence
+    assert "barrier" not in found.remedy
 
 
 @WORKERS

@@ -138,7 +138,8 @@ CALLS_WORTH_SAYING: Final = 0.02  # of a step
 
 @AUDITS.add("small_collectives", "Do ranks meet in every step for a few bytes?", title="a collective for few bytes")
 def examine_small_collectives(measured: RecordData, _: Results) -> Iterator[Finding]:
-    """A note per configuration whose steps nearly all hold blocking calls of at most 1 KiB, a barrier included, that take a fiftieth of a step.
+    """A note per configuration whose steps nearly all hold blocking calls of at most 1 KiB, a barrier included, that take a fiftieth of a step; a
+    warning from a tenth on.
 
     Counted is what a call takes on the rank that waits least: its latency, not the wait for a late rank. Not where these few calls are all that a
     step communicates, since they average its gradients then.
@@ -152,7 +153,7 @@ def examine_small_collectives(measured: RecordData, _: Results) -> Iterator[Find
     steps = of_call.group_by("configuration", "launch", "step").agg(
         pl.col("blocked_ns").filter(small).sum(),
         small.sum().alias("calls"),
-        pl.col("op").filter(small).first(),
+        pl.col("op").filter(small).unique().sort().str.join(", "),
         pl.col("bytes").filter(small).max(),
         (~small).any().alias("others"),
     )
@@ -187,7 +188,7 @@ def _small(name: str, rows: pl.DataFrame, share: float) -> Finding:
         if op == "barrier"
         else "add up what is logged on the rank and reduce it every 50 steps or once an epoch"
     )
-    return Finding("small_collectives", "note", name, evidence, remedy)
+    return Finding("small_collectives", "warning" if share >= MIN_SHARE else "note", name, evidence, remedy)
 
 
 # ---- evaluations ----
