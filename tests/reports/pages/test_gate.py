@@ -159,6 +159,13 @@ def test_on_a_busy_machine_a_command_computes_that_had_a_third_of_its_time_on_a_
     assert ("--primary trial_cpu_time" in shown) is offered
 
 
+def test_pairs_that_would_miss_a_doubling_are_given_no_digits() -> None:
+    """They printed 155,211 %."""
+    shown = " ".join(text(gate(row(1.02, "inconclusive", spread=300.0), pairs=[3])).split())
+    assert "too few pairs to show even a doubling" in shown
+    assert "smallest change" not in shown
+
+
 def test_after_fewer_pairs_than_a_gate_makes_the_gate_is_offered_and_nothing_said_of_the_machine() -> None:
     shown = text(gate(row(1.02, "inconclusive", spread=30.0), pairs=[3]))
     assert "3 pairs are too few to say how many would decide" in " ".join(shown.split())

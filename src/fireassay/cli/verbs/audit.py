@@ -72,6 +72,6 @@ VERB = Verb(
     add_arguments=_add_arguments,
     run=_run,
     usual=rubric.USUAL,
-    exits={0: "sound", 1: "a pitfall", 3: "INVALID", 4: "not stated"},
+    exits={0: "sound; of a table: a row qualifies", 1: "a pitfall", 3: "INVALID", 4: "not stated"},
     tables=True,
 )

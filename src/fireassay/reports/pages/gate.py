@@ -25,6 +25,7 @@ CONFIRMED: Final = {
 }
 MAX_DISTURBANCES: Final = 2
 WIDEST: Final = 0.5  # a margin that is worth proposing
+DOUBLED: Final = 1.0  # relative; the size of a larger change has no digit that means anything
 LONG_S: Final = 1800.0  # of pairs, beyond which another way is named first
 SHARPER: Final = 0.75  # of the change that wall time shows: a bit more than half the pairs
 COMPUTES: Final = 0.5  # of the wall time
@@ -137,6 +138,8 @@ def _evidence(gate: Measured, row: CheckRow | None) -> str:
     made = f"{metric}in turn, {pairs}{CONFIRMED.get(gate.check.confirmation, '')}, {duration(gate.seconds)}"
     if row is None or row.difference is None or not math.isfinite(found := smallest(row.difference)):
         return f"{made}; too few pairs to show any change"
+    if found > DOUBLED:
+        return f"{made}; too few pairs to show even a doubling"
     return f"{made}; smallest change these pairs could show: {percent(found, way='up')}"
 
 
