@@ -106,6 +106,7 @@ def parse_timings(text: str, source: str, *, work: float | None = None, asked: S
         rate=rate_word(columns, asked),
         scores=tuple(_score(key, column, percent=is_percent(kept, column)) for key, column in scores(columns)),
         scaling=scaling,
+        repeated=len(once) < len(kept),
         doubts=tuple(doubts),
         notes=(*notes, *unit_notes(columns)),
     )

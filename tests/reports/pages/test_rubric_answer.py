@@ -74,6 +74,13 @@ def test_two_worker_counts_foretell_no_ceiling_and_no_price_is_no_pick() -> None
     assert "cheapest" not in flat(page(made))
 
 
+def test_medians_of_repeated_rows_are_no_single_timings() -> None:
+    shown = flat(page(judged("workers,seconds\n1,1000\n1,1040\n1,990\n8,131\n8,133\n")))
+    assert "7.58 times as fast as 1" in shown  # 1000 / 132
+    assert "from medians of repeated timings, without intervals" in shown
+    assert "one number per row" not in shown
+
+
 def test_many_rows_keep_the_first_the_recommended_and_the_last() -> None:
     made = judged("workers,seconds\n" + "".join(f"{n},{100.0 / n}\n" for n in range(1, 21)))
     rows = table(made).rows

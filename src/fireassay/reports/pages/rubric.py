@@ -109,7 +109,7 @@ def _tiles(result: Rubric) -> Iterator[Tile]:
     row = next((row for row in result.rows if row.workers == result.recommended), None)
     if row is None:
         return
-    where, single = f"{row.workers} {_workers(result, row)}", "single timings: no interval"
+    where, single = f"{row.workers} {_workers(result, row)}", f"{_source(result)}: no interval"
     met = Mark(word="holds", tone="good")
     plain = Mark(word="no gate", tone="absent")
     yield Tile(title="Speedup", mark=plain, big=f"{row.speedup:.2f}×", small=where, text=single, target="rows")
@@ -318,11 +318,15 @@ def _verdict(result: Rubric) -> str:
     if len(result.rows) == 1:
         return f"Verdict: {counted} alone: a single row has nothing to compare with."
     if row.workers == result.base_workers:
-        return f"Verdict: stay at {counted}: no larger row qualifies ({wanted}); from single timings, without intervals."
+        return f"Verdict: stay at {counted}: no larger row qualifies ({wanted}); from {_source(result)}, without intervals."
     speedup = f"{row.speedup:.2f} times as fast as {result.base_workers}" + (" (superlinear)" if row.workers in result.superlinear else "")
     least = result.limits.efficiency
     efficiency = f"efficiency {beside(row.efficiency, least, 2)} (at least {limit_text(least)})"
-    return f"Verdict: {counted}: {speedup}, {efficiency}, {held}{_cost(result, row)}; from single timings, without intervals."
+    return f"Verdict: {counted}: {speedup}, {efficiency}, {held}{_cost(result, row)}; from {_source(result)}, without intervals."
+
+
+def _source(result: Rubric) -> str:
+    return "medians of repeated timings" if result.repeated else "single timings"
 
 
 def _held(result: Rubric) -> str:

@@ -72,6 +72,7 @@ class Timings:
     rate: str = ""  # unit counted per second, if the table has no times
     scores: tuple[Score, ...] = ()
     scaling: Scaling = ""  # as stated by the user, if the table does not
+    repeated: bool = False  # some rows are medians of several
     doubts: tuple[str, ...] = ()  # what may weaken the verdict
     notes: tuple[str, ...] = ()
 

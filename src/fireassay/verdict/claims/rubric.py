@@ -219,6 +219,7 @@ def rubric(timings: Timings, limits: Limits, *, predict_at: float | None = None)
         rate=timings.rate,
         base_workers=base.workers,
         limits=limits,
+        repeated=timings.repeated,
         rows=rows,
         superlinear=superlinear,
         fit=fit,
@@ -445,6 +446,10 @@ NO_INTERVALS: Final = (
     "This table has one number per row and no launches, so nothing here has an interval: differences "
     "may be noise. `assay run` measures launches."
 )
+REPEATED: Final = (
+    "Rows of one count are replaced by their median, so nothing here has an interval: differences may be noise, and whether the rows are "
+    "fresh launches is not known. `assay run` measures launches."
+)
 _MODE_NOTES: Final[dict[Mode, str]] = {
     "assumed strong": "The work of each row was not given and is assumed to be equal (strong scaling). "
     "If it grows with the workers, use --scaling weak.",
@@ -466,7 +471,7 @@ def _notes(rubric: Rubric, timings: Timings) -> Iterator[str]:
             yield f"The row with {row.workers} {rubric.worker_word} is left out: {row.refused}."
     yield from _superlinear(rubric)
     yield from rubric.doubts
-    yield NO_INTERVALS
+    yield REPEATED if rubric.repeated else NO_INTERVALS
     if rubric.base_workers != 1:
         yield (
             f"The base row has {rubric.base_workers} {rubric.worker_word}, not 1: everything is relative to it, and losses below it do not show."

@@ -142,6 +142,7 @@ class Rubric:
     rate: str  # counted unit per second, for a table without times
     base_workers: int
     limits: Limits
+    repeated: bool  # some rows are medians of several
     rows: tuple[RubricRow, ...]
     superlinear: tuple[int, ...]  # worker counts with superlinear speedup
     fit: Fit | None
