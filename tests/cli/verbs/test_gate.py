@@ -114,6 +114,18 @@ def test_of_a_full_disk_a_gate_does_not_say_that_it_can_be_resumed(
     assert "resume" not in said
 
 
+def test_the_page_of_the_last_gate_is_no_file_of_the_change(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], repository: Path
+) -> None:
+    def stopped(_: Gate) -> None:
+        raise files.explain(OSError(errno.ENOSPC, "full"), Path("records"), "write")
+
+    monkeypatch.setattr(Gate, "run", stopped)
+    (repository / "gate.html").touch()
+    assert main(["gate", "main", "--html", "--", "true"]) == 6
+    assert "untracked" not in capsys.readouterr().err
+
+
 @pytest.fixture
 def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """main holds a script that sleeps for 0.1 s; the working directory."""

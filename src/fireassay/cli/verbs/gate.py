@@ -77,7 +77,10 @@ def _run(arguments: argparse.Namespace) -> int:
 
     told(_plan(arguments))
     with trees_of(base, arguments.setup, experiment.workload.script, told) as trees, _progress(quiet=arguments.quiet) as show:
-        workload, outputs = experiment.workload, (arguments.root, arguments.junit, arguments.markdown, arguments.output)
+        workload, outputs = (
+            experiment.workload,
+            (arguments.root, arguments.junit, arguments.markdown, arguments.output, Path(f"{VERB.name}.html")),
+        )
         untracked = only_in_change(base, trees, (workload.script, *workload.arguments), [path for path in outputs if path is not None])
         if line := _untracked(untracked) or (SAME if base.same else ""):
             told(line)
