@@ -15,7 +15,7 @@ from fireassay.reports import grouping
 from fireassay.reports.page import Chart, Line, Mark, Next, Number, Section, Sum, Table, Tile, Tone
 from fireassay.reports.view import Column, View
 from fireassay.reports.words import DIMENSION_TITLES, STATUS_WORDS, WHOLE
-from fireassay.verdict.types import WORST_FIRST, Status, rule_words
+from fireassay.verdict.types import HOLDS, WORST_FIRST, Status, rule_words
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,6 +57,12 @@ def mark(status: Status, word: str = "", why: str = "") -> Mark:
     return Mark(word=word or STATUS_WORDS[status], tone=TONES[status], why=why)
 
 
+def counted(view: View, status: Status, word: str = "", why: str = "") -> Mark:
+    """The mark of a configuration or dimension; nothing of an inadmissible record passes."""
+    void = view.status == "INVALID" and status in HOLDS
+    return mark("INVALID", word or "does not count", why) if void else mark(status, word, why)
+
+
 def standing(view: View, key: str) -> Mark:
     """How a configuration stands over all dimensions: recommended, holds, does not hold, undecided or void."""
     row = next(row for row in view.vector if row.column.key == key)
@@ -64,7 +70,8 @@ def standing(view: View, key: str) -> Mark:
     status: Status = next((status for status in WORST_FIRST if status in statuses), "NOT_MEASURED")
     if key == view.recommended:
         return Mark(word="recommended", tone="gain")
-    return mark(status, {"PASS": "holds", "FAIL": "misses a gate", "INCONCLUSIVE": "undecided"}.get(status, ""))
+    words = {"FAIL": "misses a gate", "INCONCLUSIVE": "undecided"} | ({"PASS": "holds"} if view.status != "INVALID" else {})
+    return counted(view, status, words.get(status, ""))
 
 
 def some(view: View, columns: Sequence[Column], most: int = MAX_ROWS) -> tuple[Column, ...]:

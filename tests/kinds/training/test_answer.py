@@ -172,6 +172,10 @@ def test_an_invalid_record_shows_its_numbers_and_says_that_they_are_invalid() ->
     void = replace(view, status="INVALID", word="invalid", findings=(finding, *view.findings), recommendations=())
     assert "all invalid: impossible times" in levels_of(void).notes
     assert "do not quote them" in answer(void).evidence
+    marks = [mark for tile in answer(void).tiles for mark in (tile.mark, *tile.marks)]
+    assert not {mark.tone for mark in marks} & {"good", "gain"}
+    assert {"does not count"} <= {mark.word for mark in marks}
+    assert standing(void, "workers=1").word == "does not count"
     assert [row[1] for row in levels_of(void).rows] == [1, 2, 4]
 
 

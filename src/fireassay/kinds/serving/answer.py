@@ -280,12 +280,13 @@ def _tile(view: View, dimension: str) -> Tile:
     cells = {row.column.key: row.cells[dimension] for row in view.vector}
     short = _without_common([column.label for column in view.columns])
     marks = tuple(
-        mark(cells[column.key].status, word, cells[column.key].sentence) for column, word in zip(view.columns, short, strict=True)
+        answering.counted(view, cells[column.key].status, word, cells[column.key].sentence)
+        for column, word in zip(view.columns, short, strict=True)
     )
     key = _told(view, dimension, {key: cell.status for key, cell in cells.items()})
     big, small = _big(view, dimension, key)
     text = shortened(cells[key].sentence if key == view.recommended else cells[key].sentence.partition(";")[0])
-    return Tile(title=title, mark=mark(cells[key].status), text=text, big=big, small=small, marks=marks, target=target)
+    return Tile(title=title, mark=answering.counted(view, cells[key].status), text=text, big=big, small=small, marks=marks, target=target)
 
 
 def _told(view: View, dimension: str, statuses: Mapping[str, Status]) -> str:

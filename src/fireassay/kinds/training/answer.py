@@ -312,7 +312,7 @@ def _quality(view: View) -> str:
 
 def _tile(view: View, dimension: str) -> Tile:
     cells = [(row.column, row.cells[dimension]) for row in view.vector]
-    marks = tuple(mark(found.status, str(column.workers), found.sentence) for column, found in cells)
+    marks = tuple(answering.counted(view, found.status, str(column.workers), found.sentence) for column, found in cells)
     title, target = DIMENSION_TITLES[dimension], f"metrics-{dimension}"
     if dimension in view.unasked:
         return Tile(title=title, mark=mark("NOT_MEASURED", "not asked"), text=_unasked(dimension), target=target)
@@ -324,7 +324,15 @@ def _tile(view: View, dimension: str) -> Tile:
     cell = cell or next((found for _, found in reversed(cells) if found.status == worst), cells[-1][1])
     big, small = _big(view, dimension, column)
     clauses = [clause for clause in cell.sentence.split("; ") if not big or big.rstrip("×") not in clause] or [cell.sentence]
-    return Tile(title=title, mark=mark(status), text=answering.shortened(clauses[0]), big=big, small=small, marks=marks, target=target)
+    return Tile(
+        title=title,
+        mark=answering.counted(view, status),
+        text=answering.shortened(clauses[0]),
+        big=big,
+        small=small,
+        marks=marks,
+        target=target,
+    )
 
 
 def _focus(view: View) -> Column:
