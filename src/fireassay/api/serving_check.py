@@ -13,7 +13,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
-from urllib.parse import urlsplit
 
 import polars as pl
 
@@ -28,7 +27,7 @@ from fireassay.reports.pages.serving_check import Line
 from fireassay.spec.experiment import Experiment
 from fireassay.spec.plan import targets_of
 from fireassay.spec.sections.serving import Arrivals, Correctness, Serving
-from fireassay.traffic.client.refusals import CURES
+from fireassay.traffic.client.refusals import CURES, NO_PATH, elsewhere
 from fireassay.units import NS_PER_S, SECONDS
 from fireassay.verdict.audits.serving.answers import a_form_of, came_whole, impossible
 from fireassay.verdict.audits.serving.engine import LIMITS
@@ -169,11 +168,9 @@ def _answers(seen: Seen) -> Line:
 def _address(seen: Seen) -> str:
     """The address to write where no path was found below the one given."""
     refused = set(seen.requests["http_status"].drop_nulls())
-    found = [urlsplit(url) for target in targets_of(seen.serving) for url in target.urls]
-    below = [parts for parts in found if parts.path.rstrip("/") not in ("", "/v1")]
-    if seen.answered.height or not below or not refused or refused - {404, 405}:
+    if seen.answered.height or not refused or refused - set(NO_PATH):
         return ""
-    return f"write {below[0].scheme}://{below[0].netloc} if the server answers there"
+    return next(filter(None, (elsewhere(url) for target in targets_of(seen.serving) for url in target.urls)), "")
 
 
 def _streams(seen: Seen) -> Line:

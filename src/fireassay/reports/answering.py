@@ -119,7 +119,7 @@ def doubts(view: View, longest: int = MAX_DOUBT_LENGTH, told: Sequence[str] = ()
     place = first.told[0].where
     clause = first.told[0].sentence.partition(";")[0]
     text = shortened(clause if place in ("", WHOLE) else f"{place}: {clause}", longest)
-    names = [rule_words(group.rule) for group in others]
+    names = dict.fromkeys(rule_words(group.rule) for group in others)
     more = f"; also {', '.join(names)}" if names else ""
     return Line(label="warnings", text=f"{text}{more}", mark=Mark(word="warning", tone="open", sign="~"), target="findings")
 

@@ -134,10 +134,13 @@ def loss(text: str) -> float:
 def slo(text: str) -> dict[str, float]:
     """ "ttft=0.2,tpot=50ms" as keys of serving.objectives; "ttft:200" is milliseconds, as in vLLM's --goodput."""
     limits: dict[str, float] = {}
-    for part in text.replace(" ", ",").split(","):
-        name, sign, value = re.fullmatch(r"([a-z0-9_]*)([=:]?)(.*)", part.strip().lower()).groups()  # type: ignore[union-attr]
+    joined = re.sub(r"(?<=\d)\s+(?=[a-z]+(?:[\s,]|$))", "", text.lower())  # "500 ms" is one time
+    for part in re.split(r"[,\s]+", joined.strip()):
+        name, sign, value = re.fullmatch(r"([a-z0-9_]*)([=:]?)(.*)", part).groups()  # type: ignore[union-attr]
         if name not in OBJECTIVES or not sign:
-            raise Unreadable(f"NAME=TIME with commas, NAME one of {', '.join(OBJECTIVES)}, as in ttft=0.2,tpot=50ms")
+            percentile = re.search(r"(?:^|_)p(\d\d?)(?:_|$)", name)  # a percentile within a time is a share of the requests
+            fix = f"For p{percentile[1]}: --attainment {int(percentile[1]) / 100:g}." if percentile else ""
+            raise Unreadable(f"NAME=TIME with commas, NAME one of {', '.join(OBJECTIVES)}, as in ttft=0.2,tpot=50ms", fix)
         milliseconds = sign == ":" and re.fullmatch(r"[0-9.]+", value) is not None
         limits[OBJECTIVES[name]] = _limit(name, f"{value}ms" if milliseconds else value, f"{name}{sign}")
     return limits

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import polars as pl
 import pytest
 
 from fireassay.kinds.serving.quick import digits
-from fireassay.reports.view import View
+from fireassay.reports.answering import doubts
+from fireassay.reports.view import FindingRow, View
 from fireassay.spec.sections.serving import Objectives
 from tests.kinds.serving.test_answer import fits, screen
 from tests.reports.conftest import judged
@@ -69,6 +72,12 @@ def test_times_known_badly_are_a_warning_beside_plain_numbers_and_void_none() ->
     assert view.status == "MEASURED"
     assert any(line.startswith("precision") and "TTFT known to 3 ms only" in line for line in lines), "\n".join(lines)
     assert not any("intervals" in line and "no interval" not in line for line in lines)
+
+
+def test_a_warning_with_two_remedies_is_named_once(quick: View) -> None:
+    first = FindingRow(severity="warning", configuration="", rule="other_load", evidence="busy", remedy="", where="")
+    twice = [replace(first, rule="stamp_uncertainty", evidence="TTFT is uncertain", remedy=remedy) for remedy in ("wait", "quiet it")]
+    assert doubts(replace(quick, findings=(first, *twice))).text == "busy; also stamp uncertainty"
 
 
 def test_one_launch_that_is_void_has_no_intervals_in_its_footer() -> None:

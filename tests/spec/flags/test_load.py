@@ -101,8 +101,15 @@ def test_what_is_no_time_is_refused(text: str) -> None:
 
 def test_objectives_in_our_form_and_in_vllms() -> None:
     assert slo("ttft=0.2,tpot=50ms") == {"ttft_s": 0.2, "tpot_s": 0.05}
+    assert slo("ttft=500 ms, tpot=50 ms") == {"ttft_s": 0.5, "tpot_s": 0.05}
     assert slo("ttft:200 e2el:3000") == {"ttft_s": 0.2, "e2e_s": 3.0}  # vLLM: milliseconds
     assert slo("ttft=500ms,e2e=90s,tpot=30") == {"ttft_s": 0.5, "e2e_s": 90.0, "tpot_s": 30.0}
+
+
+def test_a_percentile_within_a_time_is_a_share_of_the_requests() -> None:
+    for text in ("p95_ttft=1s", "ttft_p95=1s"):
+        with pytest.raises(SpecError, match=r"For p95: --attainment 0\.95\."):
+            experiment_from(parsed(URL, "--slo", text), today=TODAY)
 
 
 @pytest.mark.parametrize("name", ["ttft", "tpot", "itl", "e2e"])

@@ -51,3 +51,5 @@ def test_the_sentence_has_the_servers_words_the_number_sent_and_the_flag() -> No
     assert "log" in sentence("http://h:1", {"status": 500, "words": "HTTP 500: CUDA out of memory"}, 10)
     assert "--model" in sentence("http://h:1", {"status": 404, "words": "HTTP 404"}, 10)
     assert sentence("http://h:1", {"status": NO_SERVER, "words": "refused"}, 10).startswith('no server at http://h:1: "refused"')
+    assert sentence("http://h:1/foo", {"status": 404, "words": ""}, 10).endswith("; write http://h:1 if the server answers there")
+    assert sentence("http://h:1/v1", {"status": 404, "words": ""}, 10).endswith("--model")

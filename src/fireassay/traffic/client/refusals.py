@@ -11,12 +11,14 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from http import HTTPStatus
 from typing import Any, Final
+from urllib.parse import urlsplit
 
 GIVE_UP_AFTER: Final = 10  # refusals in a row, per client
 PATIENCE: Final = (408, 425, 429, 502, 503, 504, 529)
 MAX_WORDS: Final = 200  # characters of the server's
 UNREADABLE: Final = ("malformed", "truncated")  # statuses of an answer that came, with an HTTP status below 400
 NO_SERVER: Final = 0  # in place of a status: the connection was refused, or closed before an answer
+NO_PATH: Final = (404, 405)
 KEEP_GOING: Final = "--keep-going sends them all"
 CHECK: Final = "Check the flags that make the requests"
 KEY: Final = "Give the key's variable: --api-key-env OPENAI_API_KEY"
@@ -67,6 +69,12 @@ class Refusals:
         return Refused(status=self._status, words=words) if self._count >= self._after else None
 
 
+def elsewhere(url: str) -> str:
+    """The address to write where a server knows no path below the one given; empty without one."""
+    parts = urlsplit(url)
+    return "" if parts.path.rstrip("/") in ("", "/v1") else f"write {parts.scheme}://{parts.netloc} if the server answers there"
+
+
 def sentence(url: str, refused: Mapping[str, Any], sent: int) -> str:
     """Three lines: the server's words, how many requests were sent, and the cure."""
     status, words = int(refused["status"]), str(refused["words"])
@@ -75,7 +83,8 @@ def sentence(url: str, refused: Mapping[str, Any], sent: int) -> str:
     ]  # of a page, its text
     said = f': "{words}"' if words else ""
     what = f"{url} answers {f'{status} {_phrase(status)}'.strip()}{said}" if status else f"no server at {url}{said}"
-    return f"{what}\n{sent:,} requests were sent, none counted ({KEEP_GOING}).\n{CURES.get(status, CHECK if status // 100 == 4 else API)}"
+    cures = [CURES.get(status, CHECK if status // 100 == 4 else API), elsewhere(url) if status in NO_PATH else ""]
+    return f"{what}\n{sent:,} requests were sent, none counted ({KEEP_GOING}).\n{'; '.join(filter(None, cures))}"
 
 
 def _phrase(status: int) -> str:
