@@ -12,13 +12,16 @@ import shutil
 import signal
 import subprocess
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 
-from fireassay.api.checking import CannotConfirm, Place, baseline_code, code_of
+from fireassay.api import checking
+from fireassay.api.checking import CannotConfirm, Place, baseline_code, code_of, why_not
 from fireassay.api.checkout import LOCK, PREFIX, CannotCheckOut
 from fireassay.cli import main
-from fireassay.frames.record_data import from_record
+from fireassay.frames.record_data import RecordData, from_record
 from fireassay.record.lookup import resolve
 from fireassay.record.reader import open_record
 from fireassay.runners.experiment.run import run
@@ -196,3 +199,10 @@ def test_a_termination_signal_takes_the_checkout_away(repository: Path, tmp_path
     assert not tree.exists()
     assert git(repository, "worktree", "list").count("\n") == 0
     assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+
+
+def test_without_git_the_flag_that_needs_none_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a script in no repository the baseline's code can only be given."""
+    monkeypatch.setattr(checking, "code_of", lambda record, place: tmp_path)
+    measured = cast("RecordData", SimpleNamespace(before={}))
+    assert "--baseline-folder" in why_not(measured, measured, Place(folder=None, baseline=None, here=tmp_path))

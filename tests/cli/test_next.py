@@ -182,7 +182,7 @@ def test_codes_that_cannot_be_measured_again_from_here_are_said_to_be(
     for typed in (["check", new.name, "--against", base.name], ["compare", base.name, new.name, "--varying", "code"]):
         assert main(typed) == 4
         said = " ".join(capsys.readouterr().out.split())
-        assert "in turn; not possible from here: " in said
+        assert "in turn, with assay check; not possible from here: " in said
         assert "--confirm" not in said
 
 

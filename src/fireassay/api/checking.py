@@ -75,7 +75,8 @@ def why_not(baseline: RecordData, record: RecordData, place: Place) -> str:
         if place.baseline is not None:
             _same_script(baseline, place.baseline, "--baseline-folder")
         else:
-            git(top_of(folder), "cat-file", "-e", f"{_clean_commit(baseline)}^{{commit}}")
+            commit = _clean_commit(baseline)  # first: it names the flag that needs no git
+            git(top_of(folder), "cat-file", "-e", f"{commit}^{{commit}}")
     except FAILURES as error:
         return reason_of(error)
     return ""

@@ -104,6 +104,14 @@ def test_a_refusal_names_field_both_values_reason_and_override(name: str, refuse
         assert wanted in text.replace("\\", ""), wanted
 
 
+def test_another_script_and_another_commit_are_one_subject_named_code(refused: ComparisonView) -> None:
+    (row,) = (row for row in refused.mismatches if row.standing == "refuses")
+    rows = tuple(replace(row, field=field) for field in ("workload.script_sha256", "workload.git", "workload.arguments"))
+    text = " ".join(terminal.write(page(replace(refused, mismatches=rows))).replace("\\", "").split())
+    assert "--varying code --varying workload.arguments" in text
+    assert text.count("--varying code") == 1
+
+
 def test_numbers_that_do_not_count_are_struck_and_stay(struck: ComparisonView) -> None:
     assert "~~+10.0 % \\[7.5, 12.5\\]~~" in markdown.write(page(struck))
     assert re.search(r">\+10.0 %</del>\s*<span class=\"ci\">\[7.5, 12.5\]", html.write(page(struck)))

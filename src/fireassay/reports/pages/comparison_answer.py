@@ -28,6 +28,7 @@ from fireassay.reports.page import Answer, Bullet, Bullets, Chart, Line, Mark, N
 from fireassay.reports.pages.comparison_view import DECIDED, ChangeRow, ComparisonView, MismatchRow
 from fireassay.reports.pages.comparison_view import flips_brief as flip_lines
 from fireassay.units import FRACTION
+from fireassay.verdict.comparison.comparability import ALIASES
 from fireassay.verdict.comparison.phrases import EXPLORATORY, UNKNOWN, apart_text, days_text
 from fireassay.verdict.comparison.phrases import shortened as middle_cut
 
@@ -269,7 +270,7 @@ def _next(rows: Sequence[ChangeRow], records: Sequence[str], asked: Asked) -> It
 def in_turn(reason: str, words: Sequence[str], asked: Asked) -> Next:
     """The step that measures both codes again; a sentence where that is not possible from here."""
     return (
-        Next(reason=f"{reason}; not possible from here: {asked.cannot}")
+        Next(reason=f"{reason}, with {' '.join(words[:2])}; not possible from here: {asked.cannot}")
         if asked.cannot
         else Next(reason=reason, command=shell_command(*words))
     )
@@ -332,7 +333,8 @@ def _allow(rows: Sequence[MismatchRow], records: Sequence[str], asked: Asked) ->
             reason="measure both under the same conditions; to compare anyway, marked EXPLORATORY",
             command=shell_command("assay", "compare", *records, *asked.flags, "--force"),
         )
-    flags = [word for row in rows for word in ("--varying", row.field)]
+    subjects = dict.fromkeys("code" if row.field in ALIASES["code"] else row.field for row in rows)
+    flags = [word for subject in subjects for word in ("--varying", subject)]
     return Next(
         reason="measure both under the same conditions; if the difference is what is studied, say so",
         command=shell_command("assay", "compare", *records, *asked.flags, *flags),
