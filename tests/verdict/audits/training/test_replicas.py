@@ -287,8 +287,18 @@ def test_workers_without_a_group_are_named_in_every_configuration() -> None:
     assert findings == [("nothing_is_distributed", "fail", f"workers={n}") for n in (2, 4)]
 
 
+def test_a_script_that_trains_is_not_advised_to_be_timed_as_a_command() -> None:
+    (finding,) = PARALLELISM.examine(made(group=0, looks=SAME).measured(), {})
+    assert "assay time" not in finding.remedy
+
+
 @pytest.mark.parametrize(
-    ("argument", "remedy"), [("{workers}", "assay time -- python work.py 1 --- python work.py 2"), ("7", "init_process_group")]
+    ("argument", "remedy"),
+    [
+        ("{workers}", "assay time -- python work.py 1 --- python work.py 2"),
+        ("7", "init_process_group"),
+        ("7", "--parallelism none (workload.parallelism); if it trains nothing, time it: assay time -- python work.py 7"),
+    ],
 )
 def test_copies_of_a_whole_job_are_named_with_the_command_that_measures_it(argument: str, remedy: str) -> None:
     """Even where no hook saw anything: whole runs of a plain script."""

@@ -322,9 +322,9 @@ def _faults(measured: RecordData, name: str, layout: Parallelism) -> Iterator[Fi
         evidence = f"{prefix}{layout.evidence}"
         remedy = (
             "call torch.distributed.init_process_group and wrap the model (DistributedDataParallel, fully_shard); if every worker should train "
-            'its own model, declare workload.parallelism = "none"'
+            "its own model: --parallelism none (workload.parallelism)"
         )
-        yield Finding("nothing_is_distributed", "fail", name, evidence, _as_command(measured) or remedy)
+        yield Finding("nothing_is_distributed", "fail", name, evidence, _as_command(measured) or f"{remedy}{_timed(measured)}")
     elif layout.contradicted:
         evidence = f"{WORDS[layout.kind]} is declared, but {WORDS[layout.seen]} was recognised: {layout.evidence}"
         remedy = "declare what the script does, or leave workload.parallelism at auto; the declaration is what is judged here"
@@ -339,6 +339,14 @@ def _as_command(measured: RecordData) -> str:
     words = ("python", workload.script, *workload.arguments)
     commands = [shlex.join(word.replace("{workers}", str(level)) for word in words) for level in measured.levels]
     return f"the script is told its workers and starts them itself, so measure it as a command: assay time -- {' --- '.join(commands)}"
+
+
+def _timed(measured: RecordData) -> str:
+    """What measures a script that made no step, so that it may be no training."""
+    workload = measured.experiment.workload
+    if measured.table("steps").height or not workload.script:
+        return ""
+    return f"; if it trains nothing, time it: assay time -- {shlex.join(('python', *shlex.split(workload.script), *workload.arguments))}"
 
 
 def _notes(every: list[Parallelism]) -> Iterator[Finding]:
