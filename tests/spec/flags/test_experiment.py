@@ -16,6 +16,7 @@ from fireassay.spec.flags.experiment import add_flags, experiment_from, name_fro
 from fireassay.spec.flags.of_verb import Stored, flags_of
 from fireassay.spec.load import to_toml
 from fireassay.spec.plan import plan
+from fireassay.spec.rules.experiment import notes
 from tests.spec.making import SMALLEST, written
 
 TODAY = date(2026, 3, 4)
@@ -91,6 +92,16 @@ def test_a_script_of_several_counts_is_measured_until_it_is_decided_unless_a_fla
     for words in (("--launches", "5"), ("--precision", "0.02")):
         assert not asked("--workers", "1,2", *words, "--", "train.py").launches.until_decided
     assert not asked("--workers", "2", "--", "train.py").launches.adaptive
+
+
+def test_a_record_that_was_measured_until_decided_is_run_a_fixed_number_of_times_without_a_note(here: Path) -> None:
+    """As after a crash: the record's limit of launches bounds nothing then."""
+    stored = Stored(
+        data=tomllib.loads(to_toml(asked("--workers", "1,2", "--", "train.py"))), folder=here, record=here / "records" / "train-1"
+    )
+    once = experiment_from(parsed("1", "--launches", "3"), flags_of("run"), stored=stored)[0]
+    assert (once.launches.adaptive, once.launches.per_configuration) == (False, 3)
+    assert [note for note in notes(once, TODAY) if "at_most" in note] == []
 
 
 def test_quick_is_one_short_launch_of_each_count_and_without_it_the_same_experiment_is_decided(here: Path) -> None:

@@ -143,6 +143,8 @@ def _fix_the_number(data: dict[str, Any], flags: Container[str]) -> None:
     """A number of launches given by a flag is fixed, whatever the file's budget."""
     if "launches.per_configuration" in flags and "launches.budget_s" not in flags and isinstance(data.get("launches"), dict):
         data["launches"].pop("budget_s", None)
+        if "launches.at_most" not in flags and data["launches"].get("precision") is None and "launches.precision" not in flags:
+            data["launches"].pop("at_most", None)  # it bounds what is no longer added
 
 
 def until_decided(texts: Mapping[KeyFlag, Text], flags: Sequence[KeyFlag]) -> dict[str, Any]:
