@@ -157,6 +157,13 @@ def test_a_change_that_waits_five_times_as_long_fails_and_nothing_is_left(reposi
     assert [path.name for path in Path("records").iterdir()] == ["gates"]
 
 
+def test_a_command_that_fails_is_an_error_in_the_junit_file(repository: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["gate", "main", "--pairs", "3", "--quiet", "--junit", "gate.xml", "--", "python", "-c", "raise SystemExit(3)"]) == 5
+    (error,) = ElementTree.parse(repository / "gate.xml").getroot().findall("testcase/error")
+    assert "exit code 3" in error.attrib["message"]
+    assert "exit code 3" in " ".join(capsys.readouterr().err.split())
+
+
 @pytest.mark.deep
 @pytest.mark.slow
 def test_the_compare_that_a_failed_gate_offers_decides_as_the_gate_did(repository: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -17,7 +17,7 @@ from fireassay.cli.support.bar import bar
 from fireassay.cli.support.output import STDOUT, WRITERS, Output, add_formats, emit, write
 from fireassay.cli.support.states import accepted_states, add_accept
 from fireassay.cli.support.verb import Verb, add_root, share
-from fireassay.errors import Problem, SpecError, refuse, refuse_any
+from fireassay.errors import Problem, SpecError, WorkloadError, refuse, refuse_any
 from fireassay.printable import one_line, say
 from fireassay.spec.flags import of_verb
 from fireassay.spec.flags.experiment import keep_command, name_from
@@ -95,7 +95,11 @@ def _run(arguments: argparse.Namespace) -> int:
             told=told,
             watch=bar,
         )
-        found = gate.run()
+        try:
+            found = gate.run()
+        except WorkloadError as error:
+            _write_error(arguments, str(error))
+            raise
     is_accepted = found.check.state in accepted
     _show(arguments, found, untracked, accepted=is_accepted)
     return 0 if is_accepted else found.exit_code
@@ -233,6 +237,15 @@ def _show(arguments: argparse.Namespace, found: Gated, untracked: Sequence[str],
         write(arguments.junit, load(WRITERS, "junit").write(page(shown)))
     if arguments.markdown not in (None, STDOUT):
         write(arguments.markdown, load(WRITERS, "markdown").write(page(shown)), append=True)
+
+
+def _write_error(arguments: argparse.Namespace, why: str) -> None:
+    """The JUnit file of a gate whose command failed: a CI server shows nothing of a file that is not there, or the last one."""
+    from fireassay.reports.page import Mark, Page
+
+    if arguments.junit:
+        page = Page(title=arguments.base, sections=(), mark=Mark(word="error", tone="void"), lead=why, properties={"verb": "gate"})
+        write(arguments.junit, load(WRITERS, "junit").write(page))
 
 
 def _measured(arguments: argparse.Namespace, found: Gated, untracked: Sequence[str], *, accepted: bool) -> Measured:
