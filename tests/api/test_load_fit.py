@@ -76,6 +76,7 @@ def test_a_quick_launch_stays_below_a_minute(takes: Any) -> None:
     made, notes = fitted(quick, fixed=False)
     assert lengths(made) == (40.0, 1)
     assert notes == ("one request takes 20 s, so a launch lasts 40 s instead of 10 s.",)
+    assert fitted(quick, fixed=True)[1][0].endswith("--duration 40s is 2 of them.")
 
 
 def test_short_requests_change_nothing(takes: Any) -> None:

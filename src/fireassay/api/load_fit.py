@@ -53,7 +53,7 @@ def fitted(experiment: Experiment, *, fixed: bool) -> tuple[Experiment, tuple[st
     if least_s > length_s and serving.arrivals.process in FITTING:
         if fixed:
             notes.append(
-                f"{shown}: a launch of {length_s:g} s holds few of them in turn. --duration {least_s:g}s is {REQUEST_TIMES} of them."
+                f"{shown}: a launch of {length_s:g} s holds few of them in turn. --duration {least_s:g}s is {int(least_s / slowest)} of them."
             )
         else:
             launches = _fewer(experiment, least_s)

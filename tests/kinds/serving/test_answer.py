@@ -317,3 +317,12 @@ def test_where_a_few_missed_next_counts_by_the_observed_share() -> None:
     (step,) = answer(view).next
     more = share.n_trials * ((1.959964 + 0.841621) / 1.959964 * (share.value - share.low) / (share.value - 0.99)) ** 2
     assert step.reason == f"about {round(more):,} requests decide with 80 % at this share, on a quiet machine"
+
+
+@pytest.mark.parametrize("objectives", [Objectives(), Objectives(ttft_s=0.5)])
+def test_a_launch_shorter_than_its_requests_is_followed_by_one_that_holds_ten(objectives: Objectives) -> None:
+    """One request in flight, of 10 s, sent within the warm-up: no objective can be learned from it."""
+    made = ServingMade(concurrency=(1,), blocks=1, warm_up_s=1.0, seconds=5.0, objectives=objectives)
+    made.request(made.launch(), 0.0, phase="warm_up", stream=0, at_s=[1.0, 10.0], tokens_out=2)
+    lines = screen(judged(made))
+    assert "  assay load abc123 --duration 100s" in lines, "\n".join(lines)

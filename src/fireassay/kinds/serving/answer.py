@@ -342,10 +342,21 @@ def steps(view: View, *, streamed: bool) -> tuple[Next, ...]:
         return ()  # another program sent this load
     if not view.launches:
         return answering.remedies(view, ("warning",))
+    if longer := _uncounted(view):
+        return longer
     if view.load.attainment is None:
         limits = STREAM_OBJECTIVES if streamed else WHOLE_OBJECTIVES
         return (_again(view, "say what a good request is, to learn the largest good load", f"--slo {limits}"),)
     return _unseen(view) or _undecided(view) or _limit(view)
+
+
+def _uncounted(view: View) -> tuple[Next, ...]:
+    """A launch that holds ten requests, where none held one after its warm-up."""
+    longest = view.load.requests["e2e_s"].max()
+    if view.load.requests["counted"].any() or not isinstance(longest, float):
+        return ()
+    reason = f"let a launch hold ten requests: one took {reading(longest, SECONDS)}"
+    return (_again(view, reason, f"--duration {math.ceil(10.0 * longest)}s"),)
 
 
 def _repeated(view: View) -> tuple[Next, ...]:

@@ -81,7 +81,7 @@ def _unmeasured(measured: RecordData, configuration: str) -> Absent | None:
         return Absent(
             "insufficient",
             "no request became due after the warm-up (in a closed loop: after the first wave had ended); increase "
-            "serving.arrivals.duration_s",
+            "--duration (serving.arrivals.duration_s)",
         )
     return None
 
