@@ -67,6 +67,14 @@ def test_a_pipe_gets_one_line_when_a_launch_ends() -> None:
     ]
 
 
+def test_a_stopped_launch_names_no_time_left() -> None:
+    stream = io.StringIO()
+    tell = PlainLines(stream, now=Minutes())
+    tell(progress())
+    tell(progress(row("aborted", end_ns=1_000_000_000, reason="stopped by Ctrl-C"), left=25.0))
+    assert stream.getvalue().splitlines()[-1].endswith("aborted after 1.0 s: stopped by Ctrl-C")
+
+
 def test_a_pipe_hears_every_ten_seconds_what_a_load_gives() -> None:
     stream = io.StringIO()
     tell = PlainLines(stream)

@@ -133,12 +133,13 @@ def _prefix(progress: RunProgress) -> str:
 
 
 def ended_line(row: LaunchRow, progress: RunProgress, so_far: str = "") -> str:
-    """The line for a launch that has ended, with its reason, the time left, and the numbers so far."""
+    """The line for a launch that has ended, with its reason, the time left unless it was stopped, and the numbers so far."""
     planned = progress.plan[row["slot"]]
     took = f" after {(row['end_ns'] - row['begin_ns']) / 1e9:.1f} s" if row["status"] != "skipped" else ""
     why = f": {row['reason']}" if row["reason"] else ""
     more = f"; {so_far}" if so_far else ""
-    return f"{_prefix(progress)}{_position(planned, progress)} {_name(planned)} {row['status']}{took}{_left(progress)}{why}{more}"
+    left = "" if row["status"] == "aborted" else _left(progress)
+    return f"{_prefix(progress)}{_position(planned, progress)} {_name(planned)} {row['status']}{took}{left}{why}{more}"
 
 
 def _left(progress: RunProgress) -> str:

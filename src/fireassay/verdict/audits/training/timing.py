@@ -181,7 +181,7 @@ STRAGGLERS_WHERE: Final = {
     THROUGHOUT: "overall, without one phase standing out,",
 }
 STRAGGLERS_REMEDY: Final = {
-    "data": "check what that rank loads from: its loader's processes, its storage, its share of larger samples",
+    "data": "check what that rank does for a batch: its dataset's own work, its loader's processes, its storage, larger samples",
     "forward": "check that rank's processor or device (clock, temperature, neighbours) and at the size of its batches",
     "backward": "check that rank's processor or device (clock, temperature, neighbours) and at the size of its batches",
     "optimizer": "check what only that rank does there: a larger parameter shard, a check, a throttled device",
