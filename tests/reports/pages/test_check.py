@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fireassay.reports.documents.check import DOCUMENT, reference, render
-from fireassay.reports.page import Page
+from fireassay.reports.page import Page, Table
 from fireassay.reports.pages import check as checks
 from fireassay.reports.pages import history
 from fireassay.reports.writers import html, junit, markdown, terminal
@@ -80,6 +80,14 @@ def test_a_metric_that_only_is_listed_is_skipped_and_the_one_that_decides_fails(
     outcomes = {case.get("name"): [child.tag for child in case] for case in root.iter("testcase")}
     assert outcomes["wall_time at workers=1"] == ["failure"]
     assert outcomes["quality at workers=1"] == ["skipped"]
+
+
+def test_the_table_has_no_row_without_a_number_that_nobody_asked_for() -> None:
+    """A line below it says that no score was named."""
+    tables = [block for section in page(regression_once()).sections for block in section.blocks if isinstance(block, Table)]
+    named = [row[0] for table in tables if table.name == "changes" for row in table.rows]
+    assert "wall_time" in named
+    assert "quality" not in named
 
 
 def test_a_metric_that_decides_nothing_fails_no_junit_file() -> None:

@@ -28,7 +28,7 @@ set of quantities that, measured together, would make the claim sound.
 A table has a row per number of workers (assay rubric --help-all lists its columns).
 
 Exit code for a claim: 0 sound as stated, 1 a pitfall, 4 not stated: no pitfall, but some could not be examined. For a record: that of its verdict
-(0 PASS, 1 FAIL, 3 INVALID, 4 INCONCLUSIVE). For a table, which claims nothing by itself: 0 a row meets every requirement, be it
+(0 PASS, 9 NO GAIN, 1 FAIL, 3 INVALID, 4 INCONCLUSIVE). For a table, which claims nothing by itself: 0 a row meets every requirement, be it
 the base alone; 1 none does, or no prediction."""
 
 
@@ -72,6 +72,6 @@ VERB = Verb(
     add_arguments=_add_arguments,
     run=_run,
     usual=rubric.USUAL,
-    exits={0: "sound; of a table: a row qualifies", 1: "a pitfall", 3: "INVALID", 4: "not stated"},
+    exits={0: "sound; of a table: a row qualifies", 9: "NO_GAIN", 1: "a pitfall", 3: "INVALID", 4: "not stated, undecided"},
     tables=True,
 )

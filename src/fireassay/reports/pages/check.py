@@ -293,7 +293,7 @@ def _sections(check: Check) -> Iterator[Section]:
         table = Table(
             name="changes",
             heads=heads("Metric", "State", "At", "Change", "Baseline", "Record"),
-            rows=tuple(_row(row, check) for row in check.rows),
+            rows=tuple(_row(row, check) for row in check.rows if row.state != "listed" or (row.baseline, row.value) != (None, None)),
         )
         yield Section(key="changes", title="Changes", content=(table,))
     opposite = [f"{row.title} at {row.configuration}: {text}" for row in check.rows if (text := _apart(row))]  # the table prints both
