@@ -66,9 +66,7 @@ from fireassay.verdict.claims.rubric_types import (
 def fitted(base: Timing, rows: Sequence[Timing], speedups: Sequence[float], kept: Sequence[bool], *, superlinear: bool) -> Fit | None:
     """Amdahl's law through the rows that were not refused; None for the base alone or superlinear speedup."""
     pairs = [(row.workers / base.workers, speedup) for row, speedup, good in zip(rows, speedups, kept, strict=True) if good]
-    if len(pairs) < 2:
-        return None
-    if superlinear:
+    if len(pairs) < 2 or superlinear:
         return None
     s = amdahl_fit([p for p, _ in pairs], [speedup for _, speedup in pairs])
     p, measured = pairs[-1]
