@@ -6,6 +6,7 @@ import math
 import statistics
 from dataclasses import replace
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,8 +14,10 @@ import pytest
 from scipy.stats import t
 
 from fireassay.estimates.format import duration
+from fireassay.frames.record_data import from_record
 from fireassay.kinds.training import deciding
 from fireassay.kinds.training.answer import answer, brief
+from fireassay.record.reader import open_record
 from fireassay.reports.answering import standing, timed
 from fireassay.reports.build_view import build
 from fireassay.reports.page import Sum, Table, said
@@ -330,3 +333,10 @@ def test_few_steps_cost_much_only_where_the_mean_is_above_the_median(factor: flo
     moved = replace(view, metrics=tuple(other if metric is row else metric for metric in view.metrics))
     notes = next(block for section in brief(moved) for block in section.blocks if isinstance(block, Sum)).notes
     assert any(note.startswith("few steps cost much") for note in notes) == (factor < 1.0)
+
+
+def test_the_links_are_asked_about_the_bytes_of_a_step() -> None:
+    """So that a row of their table can be found."""
+    data = from_record(open_record(Path(__file__).parents[2] / "records" / "before"))
+    (step,) = answer(build(data, judge(data))).next
+    assert step.reason == "see how much of it the links explain, with 4.749 MB a step"

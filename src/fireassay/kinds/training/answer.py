@@ -18,6 +18,7 @@ from fireassay.kinds.training.why import base_of, cause_of, studied, why
 from fireassay.metrics.cost import COST, COST_PER_ITEM
 from fireassay.metrics.metric import ALL
 from fireassay.metrics.quality import QUALITY, QUALITY_DIFFERENCE
+from fireassay.metrics.training.communication_steps import COMM_VOLUME
 from fireassay.metrics.training.faults import RECOVERY_TIME
 from fireassay.metrics.training.scaling import EFFICIENCY, SPEEDUP
 from fireassay.metrics.training.time import STEP_TIME, WALL_TIME
@@ -438,5 +439,9 @@ def _explain(view: View, record: str) -> tuple[Next, ...]:
         )
     largest = max(sums[0].parts, key=lambda part: part.number.value.value if isinstance(part.number.value, Estimate) else 0.0)
     if largest.role in ("transfer", "waiting") and not view.measured.experiment.launcher.python:  # `comm` is of assay's own torch
-        return (Next(reason="see how much of it the links explain", command=f"assay comm --workers {column.workers} --ops all_reduce"),)
+        moved = view.estimate(COMM_VOLUME.name, column.key)
+        size = f", with {show(moved).text} a step" if moved else ""
+        return (
+            Next(reason=f"see how much of it the links explain{size}", command=f"assay comm --workers {column.workers} --ops all_reduce"),
+        )
     return (Next(reason="find what takes the time inside a step", command=f"assay profile {record} --workers {column.workers}"),)
