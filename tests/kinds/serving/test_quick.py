@@ -8,8 +8,10 @@ import numpy as np
 import polars as pl
 import pytest
 
+from fireassay import catalog
 from fireassay.kinds.serving.quick import digits
 from fireassay.reports.answering import doubts
+from fireassay.reports.pages.record import page
 from fireassay.reports.view import FindingRow, View
 from fireassay.spec.sections.serving import Objectives
 from tests.kinds.serving.test_answer import fits, screen
@@ -34,6 +36,14 @@ def test_the_screen_has_rates_failures_percentiles_and_the_way_to_a_verdict(quic
     assert rates[-1] == rows["TTFT"][-1], "every request that was counted was answered, with a first token"
     assert any("one launch: no interval and no verdict" in line for line in lines)
     assert "  assay load abc123 --slo ttft=500ms" in lines
+
+
+def test_the_first_screen_of_its_page_has_the_same_numbers(quick: View) -> None:
+    """It had a chart of one point, and no percentile but the median anywhere."""
+    text = str(catalog.load("reports.writers", "html").write(page(quick)))
+    place = text.index(">p99<")
+    assert text.index(">requests/s<") < place < text.index('id="levels"')
+    assert text.count(">p99<") == 1
 
 
 def test_its_percentiles_are_those_of_the_requests(quick: View) -> None:

@@ -78,9 +78,14 @@ def _span_s(rows: pl.DataFrame) -> float:
 
 
 def brief(view: View) -> tuple[Section, ...]:
-    """Rates, then percentiles, over the same loads."""
-    blocks = (_rates(view), *_latencies(view))
+    """The numbers as a terminal shows them."""
+    blocks = raw(view)
     return answering.brief_sections(*(cautioned(view, *blocks) if view.status == "INVALID" else blocks))
+
+
+def raw(view: View) -> tuple[Table, ...]:
+    """Rates, then percentiles, over the same loads."""
+    return (_rates(view), *_latencies(view))
 
 
 def _counted(view: View, column: Column) -> pl.DataFrame:

@@ -117,7 +117,10 @@ VIEW = KindView(columns=_columns, conditions=_conditions, fields=_fields)
 
 def question_sections(view: View, columns: Sequence[tuple[str, Callable[[LaunchRow], Cell]]]) -> Iterator[Section]:
     """The first screen's evidence, then a section per question."""
-    first: Role = "exhibit" if view.load.rivals is None else "question"  # the frontier of two engines has the first screen
+    is_quick = quick.is_quick(view)
+    first: Role = "question" if is_quick or view.load.rivals is not None else "exhibit"  # plain numbers or a frontier have the first screen
+    if is_quick:
+        yield Section(key="raw", title="Numbers", role="exhibit", content=lambda: quick.raw(view))
     yield Section(key="curve", title="Latency", question=CURVE, role=first, content=lambda: questions.charts(view, loads.curve))
     yield Section(
         key="goodput", title="Goodput", question=GOODPUT, role=first, content=lambda: questions.charts(view, loads.goodput, absent=False)
