@@ -19,7 +19,7 @@ from fireassay.errors import Problem, refuse, refuse_any
 from fireassay.printable import some
 from fireassay.spec.scores import has_own_scale, lower_is_better
 from fireassay.spec.tables.cells import read_table
-from fireassay.spec.tables.columns import Column, Scaling, columns_of, named, scores, unused
+from fireassay.spec.tables.columns import Column, Scaling, columns_of, named, other_base, scores, unused
 from fireassay.spec.tables.columns import Stated as Stated
 from fireassay.spec.tables.rows import Score as Score
 from fireassay.spec.tables.rows import Timing as Timing
@@ -87,6 +87,9 @@ def parse_timings(text: str, source: str, *, work: float | None = None, asked: S
     kept = [(at, cells, row_values) for at, cells, row_values in read if row_values is not None]
     weakening, others = unused(table, columns, [at for at, _, _ in kept])
     doubts, notes = [*doubts, *left_out, *weakening], [*others, *notes]
+    if kept:
+        base = min(kept, key=lambda row: row[2].get("workers") or 0.0)[0]
+        doubts = [*other_base(table, columns, [at for at, _, _ in kept], base), *doubts]
     if left_out and all(row_values["workers"] != 1.0 for _, _, row_values in kept):
         doubts.append("No row has 1 worker: if a row that is left out is the same program on one worker, write 1 in it.")
     problems += [*gaps(kept, columns), *series(table, kept, columns)]

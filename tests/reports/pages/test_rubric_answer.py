@@ -91,3 +91,25 @@ def test_many_rows_keep_the_first_the_recommended_and_the_last() -> None:
 
 def test_no_title_steers_the_terminal(scaling: Rubric) -> None:
     harmless(page(scaling, EVIL))
+
+
+@pytest.mark.parametrize(
+    ("table", "told"),
+    [
+        ("system,workers,seconds\nserial python,1,4000\npytorch,8,500\n", "The base is another system: serial python, not pytorch."),
+        (
+            "workers,hardware,seconds\n8,8x H100,500\n1,1x V100,4000\n4,4x H100,900\n",
+            "The base is another hardware: 1x V100, not 8x H100, 4x H100.",
+        ),
+        ("hardware,workers,seconds\n1x H100,1,4000\n8x H100,8,550\n", ""),
+        ("system,workers,seconds\npytorch,1,4000\npytorch,8,550\n", ""),
+        ("system,workers,seconds\n,1,4000\npytorch,8,550\n", ""),
+        ("name,workers,seconds\nrun a,1,4000\nrun b,8,550\n", ""),
+    ],
+)
+def test_a_speedup_over_another_program_or_machine_is_no_scaling(table: str, told: str) -> None:
+    """The weak baseline of a blog: of the rows only the first is another system."""
+    answer = page(rubric(parse_timings(table, "t.csv"), Limits())).answer
+    assert answer is not None
+    assert answer.headline.startswith(told)
+    assert (answer.mark.word == "not comparable") == bool(told)

@@ -96,7 +96,7 @@ def judge_table(table: Path, arguments: argparse.Namespace) -> int:
     result = rubric(timings, limits, predict_at=predict_at)
     emit(Output(name="rubric", page=lambda: page(result, table.name), document=lambda: _json(result)), arguments)
     refused = result.predicted is not None and result.predicted.speedup is None
-    return 1 if refused or result.recommended is None else 0
+    return 1 if refused or result.recommended is None or result.other_base else 0
 
 
 def _read(table: Path, requested: Stated) -> Timings:
@@ -179,5 +179,5 @@ VERB = Verb(
     add_arguments=_add_arguments,
     run=_run,
     usual=USUAL,
-    exits={0: "a row meets every requirement", 1: "none does, or no prediction"},
+    exits={0: "a row meets every requirement", 1: "none does, another base, or no prediction"},
 )

@@ -76,9 +76,12 @@ def _answer(result: Rubric) -> Answer:
     picks = [Line(label=pick.goal, text=_pick(result, pick.workers, pick.sentence), target="picks") for pick in _asked(result)[1:]]
     asked = [Line(label="predicted", text=result.predicted.sentence, target="laws")] if result.predicted else []
     word = Mark(word="recommended", tone="good") if len(result.rows) > 1 else Mark(word="nothing compared", tone="open")
+    headline = _verdict(result).removeprefix("Verdict: ").rstrip(".") if chosen else f"wanted: {result.picks[0].sentence}"
+    if result.other_base:
+        word, headline = Mark(word="not comparable", tone="bad"), f"{result.other_base} {headline}"
     return Answer(
-        mark=word if chosen else Mark(word="no row qualifies", tone="bad"),
-        headline=_verdict(result).removeprefix("Verdict: ").rstrip(".") if chosen else f"wanted: {result.picks[0].sentence}",
+        mark=word if chosen or result.other_base else Mark(word="no row qualifies", tone="bad"),
+        headline=headline,
         tiles=tuple(_tiles(result)),
         lines=(*asked, *picks, *laws, *_doubts(result)),
         record=f"{result.source}; --full shows every column, law and pick",
@@ -99,9 +102,10 @@ def _line(text: str) -> Line:
 
 def _doubts(result: Rubric) -> Iterator[Line]:
     """Every note that may weaken the verdict, then the first of the others."""
-    for doubt in result.doubts[:MAX_DOUBTS]:
+    doubts = [doubt for doubt in result.doubts if doubt != result.other_base]  # that is the headline
+    for doubt in doubts[:MAX_DOUBTS]:
         yield Line(label="warnings", text=doubt, mark=Mark(word="warning", tone="open", sign="~"), target="notes")
-    yield answering.noted_doubts([note for note in result.notes if note not in result.doubts[:MAX_DOUBTS]], most=1)
+    yield answering.noted_doubts([note for note in result.notes if note not in (*doubts[:MAX_DOUBTS], result.other_base)], most=1)
 
 
 def _tiles(result: Rubric) -> Iterator[Tile]:

@@ -240,6 +240,39 @@ _REMARKS: Final = (
 )
 
 
+OTHER_BASE: Final = "The base is another"
+_SUBJECTS: Final = (
+    "system",
+    "framework",
+    "engine",
+    "library",
+    "implementation",
+    "program",
+    "language",
+    "backend",
+    "version",
+    "device",
+    "hardware",
+)
+_COUNTED: Final = re.compile(r"^\d+ ?[x×*]? ?")  # "8x H100" and "1x H100" are of one kind
+
+
+def other_base(table: Table, columns: Mapping[str, Column], places: Sequence[int], base: int) -> list[str]:
+    """The unused columns that name what was measured, where the row at `base` stands alone: a speedup over it is no scaling."""
+    used, rows = {column.place for column in columns.values()}, dict(table.rows)
+    named = [
+        (index, name.strip()) for index, name in enumerate(table.header) if index not in used and any(w in name.lower() for w in _SUBJECTS)
+    ]
+    told = list[str]()
+    for index, name in named:
+        cells = {at: rows[at][index].strip() if index < len(rows[at]) else "" for at in places}
+        kinds = {at: _COUNTED.sub("", cell.lower()) for at, cell in cells.items()}
+        others = [cells[at] for at in places if at != base]
+        if others and all(kinds.values()) and kinds[base] not in [kinds[at] for at in places if at != base]:
+            told.append(f"{OTHER_BASE} {name}: {cells[base]}, not {_shown(others)}. The speedups mix both.")
+    return told
+
+
 def unused(table: Table, columns: Mapping[str, Column], places: Sequence[int]) -> tuple[list[str], list[str]]:
     """(what may weaken the verdict, the rest) of the columns that do not count, over the rows at `places`."""
     used = {column.place for column in columns.values()}

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final, Literal
 
+from fireassay.spec.tables.columns import OTHER_BASE
+
 CHECKED: Final = 3  # worker counts; through two of them every law fits
 Mode = Literal["strong", "assumed strong", "weak", "mixed", "throughput"]
 
@@ -154,6 +156,11 @@ class Rubric:
     picks: tuple[Pick, ...]
     doubts: tuple[str, ...]  # of the notes, those that may weaken the verdict: shown on the first screen
     notes: tuple[str, ...]
+
+    @property
+    def other_base(self) -> str:
+        """Why the speedups are no scaling: the base is another program or machine; "": it is not, as far as the table says."""
+        return next((doubt for doubt in self.doubts if doubt.startswith(OTHER_BASE)), "")
 
     @property
     def recommended(self) -> int | None:
