@@ -7,7 +7,7 @@ import re
 import pytest
 
 from fireassay.estimates.estimate import Estimate
-from fireassay.kinds.serving.a_or_b import brief, sections
+from fireassay.kinds.serving.a_or_b import _share, brief, sections
 from fireassay.kinds.serving.show import answer
 from fireassay.reports.page import Chart, Table
 from fireassay.reports.view import View
@@ -177,6 +177,12 @@ def test_an_open_verdict_still_says_what_each_does_at_each_load() -> None:
     assert (view.status, said.mark.word) == ("INCONCLUSIVE", "inconclusive")
     assert said.headline == "a at 32 meets 0 % of its requests; a at 4, 8 and 16: undecided; b at 4, 8, 16 and 32: undecided"
     assert fits(screen(view))
+
+
+def test_a_missed_share_is_that_of_the_table_and_never_the_required_one(decided: View) -> None:
+    assert decided.load.attainment == 0.99
+    assert _share(decided, 0.0526) == "5.3 %"
+    assert _share(decided, 0.9899) == "98.99 %"
 
 
 def test_a_load_that_is_undecided_is_said_as_undecided_and_as_what_decides_it() -> None:

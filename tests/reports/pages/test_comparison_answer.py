@@ -54,6 +54,14 @@ def test_the_first_line_says_which_is_faster_and_by_how_much(decided: Comparison
     assert screen(page(decided, RECORDS))[0] == f"FASTER  tuesday over monday: throughput {effect.full} at workers=2"
 
 
+def test_a_change_that_only_hundreds_of_per_cent_would_show_is_said_in_words(undecided: ComparisonView) -> None:
+    """It was "can show 50,057 %"."""
+    (row,) = [row for row in undecided.rows if row.primary]
+    vague = replace(row, change=replace(row.change, minimum_detectable_effect=500.0))
+    rows = tuple(vague if other is row else other for other in undecided.rows)
+    assert "a side can show only a change of more than tenfold" in flat(page(replace(undecided, rows=rows)))
+
+
 def test_the_plot_begins_with_the_deciding_metric_and_holds_the_changes_of_the_data(decided: ComparisonView) -> None:
     (plot,) = plots(page(decided))
     assert plot.rows[0].name == "throughput"

@@ -160,7 +160,12 @@ def _missed(view: View, rivals: AOrB, engine: str, loads: Sequence[SameLoad]) ->
     """ "a at 32 meets 0 % of its requests"; the share where there is one load."""
     share = view.estimate(SLO_ATTAINMENT.name, loads[0].a if engine == rivals.a else loads[0].b)
     where = f"{engine} at {_loads(view, loads)}"
-    return f"{where} meets {percent(share.value, 2, way='down')} of its requests" if share and len(loads) == 1 else f"{where} misses them"
+    return f"{where} meets {_share(view, share.value)} of its requests" if share and len(loads) == 1 else f"{where} misses them"
+
+
+def _share(view: View, value: float) -> str:
+    """As the table has it, and never the required share."""
+    return percent(value, 2, beside=(view.load.attainment or 1.0,))
 
 
 def _undecided(view: View, rivals: AOrB) -> list[str]:
@@ -180,7 +185,7 @@ def _only(view: View, rivals: AOrB, engine: str, loads: Sequence[SameLoad]) -> s
     where = f"from {_column(view, first.a).brief} on" if onwards else f"at {_loads(view, loads)} {unit(view)}"
     shares = {name: view.estimate(SLO_ATTAINMENT.name, key) for name, key in ((rivals.a, first.a), (rivals.b, first.b))}
     other = rivals.a if engine == rivals.b else rivals.b
-    shown = {name: percent(share.value, 2, way="down") for name, share in shares.items() if share is not None}
+    shown = {name: _share(view, share.value) for name, share in shares.items() if share is not None}
     return f"{engine} {where}: there {other} meets {shown[other]} of its requests, {engine} {shown[engine]}"
 
 

@@ -37,6 +37,7 @@ EXPLAINING: Final = 5  # metrics below the deciding one
 MAX_SIDES: Final = 12
 MAX_TILES: Final = 4
 MAX_CONDITIONS: Final = 6  # of a refusal; the others are counted
+TENFOLD: Final = 9.0  # as a relative change: more digits of it tell nobody anything
 MAX_VALUE_LENGTH: Final = 30  # characters of a condition's value
 INADMISSIBLE: Final = "an inadmissible record is no evidence"
 MAX_FLIPS: Final = 5  # on one screen
@@ -153,6 +154,7 @@ def _power(row: ChangeRow) -> list[str]:
     if effect is None or not math.isfinite(effect):
         return [f"{count(launches, 'launches')} a side cannot show any change."]
     shown = reading(effect, FRACTION, way="up") if change.ratio is not None else row.detectable.removeprefix("detectable change ")
+    shown = "only a change of more than tenfold" if change.ratio is not None and effect > TENFOLD else shown
     needed = f", about {count(change.launches_needed, 'launches')} would decide" if change.launches_needed else ""
     return [f"{count(launches, 'launches')} a side can show {shown}{needed}."]
 
