@@ -21,6 +21,7 @@ from fireassay.verdict.comparison.compare import compare
 from fireassay.verdict.comparison.sessions import Days
 from fireassay.verdict.comparison.types import Side
 from tests.reports.documents.conforming import conforming
+from tests.reports.pages.screens import flat
 from tests.verdict.comparing import complete, relabelled, side, with_experiment
 
 pytestmark = pytest.mark.slow
@@ -107,7 +108,7 @@ def test_a_refusal_names_field_both_values_reason_and_override(name: str, refuse
 def test_another_script_and_another_commit_are_one_subject_named_code(refused: ComparisonView) -> None:
     (row,) = (row for row in refused.mismatches if row.standing == "refuses")
     rows = tuple(replace(row, field=field) for field in ("workload.script_sha256", "workload.git", "workload.arguments"))
-    text = " ".join(terminal.write(page(replace(refused, mismatches=rows))).replace("\\", "").split())
+    text = flat(comparison.page(replace(refused, mismatches=rows), ("a", "b"))).replace("\\", "")
     assert "--varying code --varying workload.arguments" in text
     assert text.count("--varying code") == 1
 
