@@ -10,9 +10,9 @@ from fireassay.runners.experiment import run as running
 from tests.answered import machine
 
 
-@pytest.fixture(scope="session", autouse=True)
+@pytest.fixture(scope="module", autouse=True)
 def one_machine() -> Iterator[None]:
-    """Captured once: to capture it twice for each record, with hundreds of packages, took a third of these tests' time."""
+    """Captured once, and for these tests alone: to capture it twice for each record, with hundreds of packages, took a third of these tests' time."""
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(running, "capture", lambda *_, **__: machine())
         yield
