@@ -47,3 +47,10 @@ def start() -> Probe:
 def examples(ids: Any, scores: Any, *, metric: str = "accuracy", cluster: Any = None) -> None:
     """`Probe.examples` for a script that marks nothing else: the hooks go on measuring its steps. Does nothing outside a launch."""
     started().examples(ids, scores, metric=metric, cluster=cluster)
+
+
+def __getattr__(name: str) -> Any:
+    """Raises AttributeError; of a method of the probe it says how to come by one, as reports name them `probe.log` and `probe.steps`."""
+    if not name.startswith("_") and hasattr(Probe, name):
+        raise AttributeError(f"{name} is a method of a started probe: p = probe.start(), then p.{name}(...)")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

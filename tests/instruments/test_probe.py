@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from fireassay import probe
 from fireassay.clock import FakeClock
 from fireassay.instruments.recorder.recorder import Recorder
 from fireassay.instruments.recorder.sink import Identity, MemorySink, identity_from
@@ -393,3 +394,11 @@ def test_identity_comes_from_the_launcher_and_defaults_to_one_worker() -> None:
     environ = {"RANK": "3", "WORLD_SIZE": "4", "TORCHELASTIC_RESTART_COUNT": "2", "FIREASSAY_LAUNCH": "9", "FIREASSAY_SEED": "5"}
     found = identity_from(environ)
     assert (found.rank, found.workers, found.incarnation, found.launch, found.seed) == (3, 4, 2, 9, 5)
+
+
+@pytest.mark.parametrize("name", ["steps", "log", "samples", "phase", "useful_work"])
+def test_a_method_that_a_report_names_says_how_to_come_by_a_probe(name: str) -> None:
+    with pytest.raises(AttributeError, match=rf"p = probe.start\(\), then p.{name}\("):
+        getattr(probe, name)
+    with pytest.raises(AttributeError, match="has no attribute 'stepz'"):
+        getattr(probe, "stepz")  # noqa: B009
