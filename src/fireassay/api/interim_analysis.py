@@ -73,7 +73,11 @@ def why_futile(measured: RecordData) -> str:
     script, quality = printable(PurePath(experiment.workload.script).name), experiment.quality
     scores = measured.table("examples")["metric"].unique().to_list()
     if quality is not None and quality.metric not in scores:
-        logged = f"it scores {', '.join(sorted(map(printable, scores)))}" if scores else "it scores no held-out examples; a printed number is not one"
+        logged = (
+            f"it scores {', '.join(sorted(map(printable, scores)))}"
+            if scores
+            else "it scores no held-out examples; a printed number is not one"
+        )
         name = "" if quality.metric == "accuracy" else f', metric="{printable(quality.metric)}"'
         mark = f"Name one that it scores, or mark them: from fireassay import probe; probe.examples(ids, scores{name})"
         return f"{script} never scored {quality.metric}: {logged}. {mark}; {KEEP_GOING}"
