@@ -23,9 +23,9 @@ from fireassay.record.lookup import record_folders
 from fireassay.record.reader import open_record
 from fireassay.runners.experiment import run
 from fireassay.runners.experiment.progress import RunProgress
+from fireassay.runners.experiment.script import script_path
 from fireassay.spec.experiment import Experiment
 from fireassay.spec.sections.tune import Choice, Tune, arm, check, choices, left_out, rounds_after, rounds_at_most
-from fireassay.spec.sections.workload import file_of
 from fireassay.verdict.tuning import Made, Tuned
 from fireassay.verdict.tuning import tuned as decide
 
@@ -131,7 +131,7 @@ class _Rounds:
     def _script(self) -> str | None:
         """The script digest as records store it; None: the script is no file."""
         with suppress(OSError, TypeError):
-            return hashlib.sha256(file_of(self.experiment.workload.script, self.folder).read_bytes()).hexdigest()
+            return hashlib.sha256(script_path(self.experiment, self.folder).read_bytes()).hexdigest()
         return None
 
 

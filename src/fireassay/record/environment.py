@@ -316,7 +316,8 @@ print(json.dumps(list(capture_keys(OF_WORKERS).values())))
 def _of_workers(python: str) -> dict[str, Any]:
     """The software of another Python: key -> value, or why it is absent."""
     try:
-        return dict(zip(OF_WORKERS, json.loads(tool_output([python, "-P", "-c", _ASK], PYTHON_TIMEOUT_S)), strict=True))
+        *_, answer = tool_output([python, "-P", "-c", _ASK], PYTHON_TIMEOUT_S).splitlines() or [""]  # its start may print too
+        return dict(zip(OF_WORKERS, json.loads(answer), strict=True))
     except (Unread, ValueError, TypeError) as error:
         return {key: absent(f"{Path(python).name} does not tell: {error}") for key in OF_WORKERS}
 

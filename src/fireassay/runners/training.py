@@ -12,6 +12,7 @@ from fireassay import catalog, isolated
 from fireassay.errors import refuse
 from fireassay.faults.support.base import Fault
 from fireassay.instruments import collectives
+from fireassay.launchers.support import interpreter
 from fireassay.launchers.support.base import Launcher, Request
 from fireassay.record.machine import absent
 from fireassay.runners.experiment.context import Job, Made, Metered, RunContext, Runner
@@ -30,6 +31,7 @@ def check(experiment: Experiment, folder: Path) -> None:
         SpecError: the script is missing or unreadable.
         EnvironmentLacks: something that the launcher needs is missing.
     """
+    interpreter.has_torch(experiment.launcher)  # refuses a Python that does not start, whose modules are unknown
     script = script_path(experiment, folder)
     if not script.is_file():
         found = f"{experiment.workload.script!r}, {'a folder' if script.is_dir() else 'which does not exist'}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import platform
 import sys
 import venv
 from pathlib import Path
@@ -38,9 +39,9 @@ def empty(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def named(python: object, script: str = "train.py", **launcher: object) -> Experiment:
+def named(python: object, script: str = "train.py", folder: Path | None = None, **launcher: object) -> Experiment:
     data = {"name": "x", "workload": {"script": script, "attach": False}, "launcher": {"python": str(python), **launcher}}
-    return checked({**data, "factor": {"levels": [1]}, "launches": {"per_configuration": 1}}, None, "the test")
+    return checked({**data, "factor": {"levels": [1]}, "launches": {"per_configuration": 1}}, folder, "the test")
 
 
 def test_without_a_name_it_is_assays_own() -> None:
@@ -65,6 +66,43 @@ def test_another_python_says_itself_whether_it_has_torch(tmp_path: Path, answer:
 def test_what_cannot_run_the_script_is_refused_before_a_launch(tmp_path: Path, words: str, said: str) -> None:
     with pytest.raises(EnvironmentLacks, match=said):
         local.check(named(answering(tmp_path, words)))
+
+
+def test_what_an_environment_prints_on_start_is_not_its_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "sitecustomize.py").write_text("print('hello', 7)")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    python = answering(tmp_path, f'exec {sys.executable} "$@"')
+    interpreter.has_torch(Launcher(python=python))
+    assert capture(python=python)["software"]["python"]["version"] == platform.python_version()
+
+
+def test_a_torch_in_the_current_folder_is_not_installed(tmp_path: Path, empty: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "torch.py").write_text("")
+    monkeypatch.chdir(tmp_path)
+    python = answering(tmp_path, f'exec {empty}/bin/python "$@"')
+    assert not interpreter.has_torch(Launcher(python=python))
+
+
+def test_a_new_experiment_names_the_file_of_its_python(tmp_path: Path, empty: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "train.py").write_text("")
+    monkeypatch.setenv("PATH", f"{empty}/bin:/bin")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    named_there = [named(python, folder=tmp_path).launcher.python for python in ("env/../python", "~/python", "python3", "nowhere", "")]
+    assert named_there == [f"{tmp_path}/python", f"{tmp_path}/python", f"{empty}/bin/python3", "nowhere", ""]
+    assert named("python3").launcher.python == "python3"  # a record is read as it is
+
+
+@pytest.mark.parametrize("path", ["there.py", "there/__main__.py"])
+def test_a_module_installed_only_there_is_run_and_identified(tmp_path: Path, empty: Path, path: str) -> None:
+    installed = tmp_path / "packages" / path
+    installed.parent.mkdir(parents=True)
+    installed.write_text(SAYS_ITS_FOLDER)
+    python = answering(tmp_path, f'PYTHONPATH={tmp_path}/packages${{PYTHONPATH:+:$PYTHONPATH}} exec {empty}/bin/python "$@"')
+    experiment = named(python, script="-m there", folder=tmp_path)
+    record = open_record(run_experiment(experiment, folder=tmp_path, root=tmp_path / "records"))
+    assert record.manifest["environment"]["before"]["script"]["path"] == str(installed)
+    with pytest.raises(SpecError, match="-m elsewhere"):
+        run_experiment(named(python, script="-m elsewhere", folder=tmp_path), folder=tmp_path, root=tmp_path / "records")
 
 
 def test_a_missing_file_and_a_python_without_torch_are_told_apart(tmp_path: Path, empty: Path) -> None:

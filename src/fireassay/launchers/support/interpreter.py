@@ -7,11 +7,13 @@ Assay's own, or with `launcher.python` that of another environment: torch and th
 from __future__ import annotations
 
 import importlib.util
+import os
 import shutil
 import sys
 from functools import cache
 from typing import Final
 
+from fireassay import isolated
 from fireassay.errors import EnvironmentLacks
 from fireassay.record.machine import Unread, tool_output
 from fireassay.spec.sections.workload import Launcher as Settings
@@ -19,6 +21,7 @@ from fireassay.spec.sections.workload import Launcher as Settings
 OLDEST: Final = (3, 11)
 ANSWER_S: Final = 60.0  # an interpreter on a network's file system may take seconds to start
 _ASK: Final = "import importlib.util as u, sys; print(*sys.version_info[:2], int(u.find_spec('torch') is not None))"
+_FOLDERS: Final = "import sys; print('', *sys.path, sep='\\n')"
 
 
 def other(settings: Settings) -> str:
@@ -40,11 +43,30 @@ def has_torch(settings: Settings) -> bool:
     return _other(path(settings)) if settings.python else importlib.util.find_spec("torch") is not None
 
 
+def modules(settings: Settings) -> tuple[str, ...] | None:
+    """The folders of the other Python's modules, none if it does not start; None: it is assay's own."""
+    return _folders(path(settings)) if settings.python else None
+
+
+@cache
+def _folders(python: str) -> tuple[str, ...]:
+    try:
+        return tuple(folder for folder in _answer(python, _FOLDERS).splitlines() if os.path.isabs(folder))
+    except Unread:
+        return ()
+
+
+def _answer(python: str, question: str) -> str:
+    """What it prints, with no modules from the current folder: a `torch` there is not the workers'."""
+    variables = isolated.environment(os.environ) | {"PYTHONSAFEPATH": "1"}  # -P is unknown to a Python too old
+    return tool_output([python, "-c", question], ANSWER_S, env=variables)
+
+
 @cache
 def _other(python: str) -> bool:
     try:
-        answer = tool_output([python, "-c", _ASK], ANSWER_S).split()
-        major, minor, torch = map(int, answer)
+        *_, answer = _answer(python, _ASK).splitlines() or [""]  # the environment's own start may print too
+        major, minor, torch = map(int, answer.split())
     except (Unread, ValueError) as error:
         raise EnvironmentLacks(f"{python} (--python) is no Python that starts: {error}.") from error
     if (major, minor) < OLDEST:

@@ -17,18 +17,20 @@ from pathlib import Path
 from typing import Any
 
 from fireassay.errors import EnvironmentLacks, Problem, refuse_any
+from fireassay.launchers.support import interpreter
 from fireassay.record.seal import plan_signature
 from fireassay.record.secrets.redact import MIN_SECRET_LENGTH, REDACTED, declare, redact, redact_arguments, redact_environment
 from fireassay.spec.experiment import Experiment
 from fireassay.spec.plan import targets_of
-from fireassay.spec.sections.workload import file_of
+from fireassay.spec.sections.workload import MODULE, file_of
 
 
 def script_path(experiment: Experiment, folder: Path) -> Path:
     """The script's path; `~` is expanded. A command without a slash is searched on the PATH."""
     if experiment.workload.runner == "command" and "/" not in experiment.workload.script:
         return Path(shutil.which(experiment.workload.script) or folder / experiment.workload.script).absolute()
-    return file_of(experiment.workload.script, folder).resolve()
+    script = experiment.workload.script
+    return file_of(script, folder, interpreter.modules(experiment.launcher) if script.startswith(MODULE) else None).resolve()
 
 
 def script_identity(experiment: Experiment, folder: Path) -> dict[str, Any]:

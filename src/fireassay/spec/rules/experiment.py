@@ -396,6 +396,8 @@ def _missing_script(experiment: Experiment, folder: Path) -> Iterator[Problem]:
     script, runner = experiment.workload.script, experiment.workload.runner
     if not script or "\0" in script or runner in WITHOUT_SCRIPT:
         return
+    if script.startswith(MODULE) and experiment.launcher.python:  # the launch looks among that Python's modules
+        return
     path = file_of(script, folder) if script.startswith(MODULE) else folder / _at_home(script)
     if _ENGINE.fullmatch(Path(script).name):
         yield _script_problem(f"{shown(script)}, which starts scripts", folder, _without(script))

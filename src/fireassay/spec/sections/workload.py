@@ -10,26 +10,30 @@ The sections [launcher], [limits] and [noise].
 from __future__ import annotations
 
 import importlib.machinery
+import os
+import shutil
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Final, Literal
 
-from pydantic import BeforeValidator, Field
+from pydantic import BeforeValidator, Field, ValidationInfo, field_validator
 
 from fireassay.spec.model import NAME_PATTERN, Model, PositiveSeconds, Share, Words, flag, in_this_folder, listed, seconds, variable
 
 MODULE: Final = "-m "  # before the name of a module, as Python takes it
 
 
-def file_of(script: str, folder: Path) -> Path:
+def file_of(script: str, folder: Path, modules: Sequence[str] | None = None) -> Path:
     """The file of a script: its path, or that of the module that `python -m` would start in the folder, whether it exists or not.
 
-    Nothing is imported: a parent package's code would run.
+    Nothing is imported: a parent package's code would run. `modules`: the folders of another Python's modules.
     """
     if not script.startswith(MODULE):
         return folder / Path(script).expanduser()
     top, *rest = script.removeprefix(MODULE).strip().split(".")
-    installed = importlib.machinery.PathFinder.find_spec(top)
-    roots = [folder / top, *map(Path, (installed.submodule_search_locations if installed else None) or ())]
+    installed = importlib.machinery.PathFinder.find_spec(top, modules)
+    found = [Path(installed.origin).with_suffix("")] if installed and installed.origin and not installed.submodule_search_locations else []
+    roots = [folder / top, *map(Path, (installed.submodule_search_locations if installed else None) or found)]
     bases = [root.joinpath(*rest) for root in roots]
     files = [file for base in bases for file in (base.parent / f"{base.name}.py", base / "__main__.py")]
     return next((file for file in files if file.is_file()), files[0])
@@ -209,8 +213,8 @@ class Launcher(Model):
         str, flag("--python", "FILE", "Python that runs the script, of another environment", read=in_this_folder, run=335, profile=55)
     ] = Field(
         "",
-        description="Python that runs the script: a path, absolute in a record, or a name on the PATH. Empty: assay's own. Its environment "
-        "needs torch and the script's libraries, and no Fireassay; Python 3.11 or newer.",
+        description="Python that runs the script: a path, relative to the experiment's file, or a name on the PATH; absolute in a record. "
+        "Empty: assay's own. Its environment needs torch and the script's libraries, and no Fireassay; Python 3.11 or newer.",
     )
     max_restarts: Annotated[int, flag("--max-restarts", "N", "restarts allowed in a fault launch ({default})", run=340)] = Field(
         3, ge=0, le=1000, description="Maximum number of restarts of the workers in a fault launch. Timed launches: none."
@@ -250,6 +254,15 @@ class Launcher(Model):
     hosts: Annotated[tuple[Host, ...], BeforeValidator(listed)] = Field(
         (), description='For kind "nodes": the machines, each with its command prefix.'
     )
+
+    @field_validator("python")
+    @classmethod
+    def _absolute(cls, python: str, info: ValidationInfo) -> str:
+        """The file of a new experiment's Python: another folder or PATH does not change it."""
+        if not python or not isinstance(info.context, Path):
+            return python
+        found = info.context / Path(python).expanduser() if os.sep in python else shutil.which(python)
+        return os.path.abspath(found) if found else python
 
 
 class Limits(Model):
