@@ -166,6 +166,7 @@ def test_of_references_that_are_solutions_the_final_answer_counts(tmp_path: Path
     for other in ("no solution", "#### 42\nand more", "##### 42"):
         mixed = of(line(solution + "42") + line(other), tmp_path)
         assert mixed.items[0].references == (solution + "42",), other
+    assert of(line("#### Results"), tmp_path).items[0].references == ("#### Results",)  # a heading
 
 
 @pytest.mark.parametrize(

@@ -105,6 +105,30 @@ def test_no_title_steers_the_terminal(scaling: Rubric) -> None:
         ("system,workers,seconds\npytorch,1,4000\npytorch,8,550\n", ""),
         ("system,workers,seconds\n,1,4000\npytorch,8,550\n", ""),
         ("name,workers,seconds\nrun a,1,4000\nrun b,8,550\n", ""),
+        ("hardware,GPUs,seconds\n2080 Ti,1,4000\n3090 Ti,8,300\n", "The base is another hardware: 2080 Ti, not 3090 Ti."),
+        ("GPU model,GPUs,seconds\nV100,1,4000\nH100,8,300\n", "The base is another GPU model: V100, not H100."),
+        ("version,GPUs,seconds\n3.9,1,4000\n3.12,8,550\n", "The base is another version: 3.9, not 3.12."),
+        ("machine,GPUs,seconds\nlaptop,1,4000\nDGX,8,300\nDGX,4,700\n", "The base is another machine: laptop, not DGX."),
+        ('machine,GPUs,seconds\nnode01,1,4000\n"node02,node03",8,550\n', ""),
+        ("implementation,ranks,seconds\nserial,1,4000\nMPI,8,550\n", ""),
+        ("node,GPUs,seconds\nalpha,1,4000\nbeta,8,550\n", ""),
+        ("device memory (GB),GPUs,seconds\n70.5,1,4000\n35.2,4,1100\n", ""),
+        *(
+            (f'hardware,GPUs,seconds\n"{one}",1,4000\n"{eight}",8,550\n', "")
+            for one, eight in (
+                ("A100 x1", "A100 x8"),
+                ("DGX A100 (1 GPU)", "DGX A100 (8 GPUs)"),
+                ("1 node", "8 nodes"),
+                ("one A100", "eight A100s"),
+                ("A100 (x1)", "A100 (x8)"),
+                ("A100", "2×4×A100"),
+                ("a2-highgpu-1g", "a2-highgpu-8g"),
+                ("p3.2xlarge", "p3.16xlarge"),
+                ("cuda:0", "cuda:0,1,2,3,4,5,6,7"),
+                ("1 x H100 SXM", "8 x H100 SXM"),
+                ("A100-80G", "8x A100-80G"),
+            )
+        ),
     ],
 )
 def test_a_speedup_over_another_program_or_machine_is_no_scaling(table: str, told: str) -> None:

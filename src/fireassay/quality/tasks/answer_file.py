@@ -112,14 +112,14 @@ def _no_field(where: str, name: str, what: str, fields: Fields, there: Collectio
 
 
 def _final(items: Sequence[Item]) -> tuple[Item, ...]:
-    """The items with the final answers of their references, if all of these are solutions that end in one."""
+    """The items with the final answers of their references, if all of these are solutions that end in one: most are numbers."""
     ends = [[SOLUTION.search(one) for one in item.references] for item in items]
     if not all(end is not None for found in ends for end in found):
         return tuple(items)
-    finals = [[end[1] for end in found if end is not None] for found in ends]
-    return tuple(
-        replace(item, references=tuple(normalised(one) or one for one in found)) for item, found in zip(items, finals, strict=True)
-    )
+    finals = [tuple(normalised(end[1]) or end[1] for end in found if end is not None) for found in ends]
+    if 2 * sum(normalised(one) is not None for found in finals for one in found) < sum(map(len, finals)):
+        return tuple(items)  # "#### Results" is a heading
+    return tuple(replace(item, references=found) for item, found in zip(items, finals, strict=True))
 
 
 def _pair(row: files.SourceRow, fields: Fields) -> tuple[Item, str | None]:

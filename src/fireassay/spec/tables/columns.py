@@ -241,32 +241,41 @@ _REMARKS: Final = (
 
 
 OTHER_BASE: Final = "The base is another"
-_SUBJECTS: Final = (
-    "system",
-    "framework",
-    "engine",
-    "library",
-    "implementation",
-    "program",
-    "language",
-    "backend",
-    "version",
-    "device",
-    "hardware",
+_SUBJECT: Final = re.compile(
+    r"\b(?:systems?|frameworks?|engine|library|implementation|program|language|backend|version|hardware|machine|"
+    r"(?:gpu|device|accelerator|chip|cpu)(?: (?:model|type|name))?(?= *$)|(?:node|instance) type)\b",
+    re.IGNORECASE,
 )
-_COUNTED: Final = re.compile(r"^\d+ ?[x×*]? ?")  # "8x H100" and "1x H100" are of one kind
+_WORDS: Final = "one|two|three|four|five|six|seven|eight|sixteen|single|dual|quad"
+# "8x H100", "A100 (x8)", "eight GPUs" and "cuda:0,1": how many there are, of one kind; not the 2080 of "2080 Ti"; "serial" alone is one
+_COUNTED: Final = re.compile(
+    r"(?<![\w.])\d+ ?[x×*] ?|(?<=\.)\d+(?=xlarge\b)|[x×*] ?\d+\b|:\d+(?:[,-]\d+)*|"
+    rf"\b(?:\d+|{_WORDS})[ -](?=(?:gpu|node|device|core|chip|tpu|worker|rank|machine|server|host|socket)s?\b)|^(?:{_WORDS})\b|^(?:serial|sequential)$"
+)
+
+
+def _kind(cell: str, workers: int | None) -> str:
+    """What a cell names, without how many: neither counts, nor the row's number of workers ("a2-highgpu-8g"), nor a plural."""
+    text = _COUNTED.sub("", cell.lower())
+    text = text if workers is None else re.sub(rf"(?<![\w.]){workers}(?![\d.])", "", text)
+    return re.sub(r"[\s()\[\],]+", " ", re.sub(r"(?<=\w)s\b", "", text)).strip(" -")
 
 
 def other_base(table: Table, columns: Mapping[str, Column], places: Sequence[int], base: int) -> list[str]:
     """The unused columns that name what was measured, where the row at `base` stands alone: a speedup over it is no scaling."""
     used, rows = {column.place for column in columns.values()}, dict(table.rows)
-    named = [
-        (index, name.strip()) for index, name in enumerate(table.header) if index not in used and any(w in name.lower() for w in _SUBJECTS)
-    ]
+    named = [(index, name.strip()) for index, name in enumerate(table.header) if index not in used and _SUBJECT.search(plain(name))]
+    workers = {at: count_in(rows[at][columns["workers"].place]) for at in places} if "workers" in columns else {}
     told = list[str]()
     for index, name in named:
         cells = {at: rows[at][index].strip() if index < len(rows[at]) else "" for at in places}
-        kinds = {at: _COUNTED.sub("", cell.lower()) for at, cell in cells.items()}
+        if "version" not in name.lower() and any(
+            number(cell) is not None and not re.search("[a-z]", cell, re.I) for cell in cells.values()
+        ):
+            continue  # a memory, a time or an index of the device
+        kinds = {at: _kind(cell, workers.get(at)) for at, cell in cells.items()}
+        if "machine" in name.lower():  # node01, and node01 and node02
+            kinds = {at: " ".join(sorted({word.rstrip("0123456789") for word in kind.split()})) for at, kind in kinds.items()}
         others = [cells[at] for at in places if at != base]
         if others and all(kinds.values()) and kinds[base] not in [kinds[at] for at in places if at != base]:
             told.append(f"{OTHER_BASE} {name}: {cells[base]}, not {_shown(others)}. The speedups mix both.")

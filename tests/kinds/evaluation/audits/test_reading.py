@@ -64,6 +64,24 @@ def test_sides_of_which_no_answer_fits_its_reference_are_not_equally_good(tmp_pa
     assert not found(scored(tmp_path / "right", right))
 
 
+def test_answers_that_hold_their_reference_among_other_words_are_not_all_wrong(tmp_path: Path) -> None:
+    """One side in the form of the references, the other in that of a talk, or a letter without its brackets."""
+    for place, reference, said in (("talk", "42 km", "It is 42 km."), ("letter", "(A)", "A")):
+        (finding,) = found(
+            scored(tmp_path / place, {"a": rows([reference] * 40, reference=reference), "b": rows([said] * 40, reference=reference)})
+        )
+        assert (finding.severity, finding.configuration) == ("invalid", "answers=b")
+        assert finding.evidence == "the score of b is 0, and 40 of 40 answers hold their reference"
+
+
+def test_wrong_labels_are_wrong(tmp_path: Path) -> None:
+    """Each answer is one of the words that the items ask for, of another item."""
+    words = ("cat", "dog", "cow")
+    sides = {name: rows([words[(at + shift) % 3] for at in range(40)]) for name, shift in (("a", 1), ("b", 2))}
+    labelled = {name: [{**line, "reference": words[at % 3]} for at, line in enumerate(lines)] for name, lines in sides.items()}
+    assert not found(scored(tmp_path, labelled, margin=0.2))
+
+
 def test_without_an_extractor_the_one_that_reads_is_taken_and_said(tmp_path: Path) -> None:
     measured = made(tmp_path, {"a": TEXTS, "b": TEXTS})
     judgement = judge(measured)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 import numpy as np
@@ -35,8 +36,9 @@ def examine_unread(measured: RecordData, _: Results) -> Iterator[Finding]:
 
     Such a score is the extractor's, not the model's.  Unread are NO_ANSWER, and of the whole text what has not the form that all references
     have (a number, a letter, yes or no).  The extractors of that form are tried on the texts, and the one that reads them is named.
-    Where every item of every side has the lowest score and the references have no form, answers and references do not fit: sides that are all 0
-    are not equally good.  Invalid with several files, else a warning.
+    The same holds of files where most answers hold their reference among other words.
+    Where every item of every side has the lowest score, the references have no form and the answers are no references of other items, answers
+    and references do not fit: sides that are all 0 are not equally good.  Invalid with several files, else a warning.
     Cannot tell: whether what it reads is right.
     """
     if measured.foreign is not None:  # another program extracted, and what it saw is not known
@@ -47,7 +49,7 @@ def examine_unread(measured: RecordData, _: Results) -> Iterator[Finding]:
 
 def _of_sides(measured: RecordData, task: str) -> Iterator[Finding]:
     for name in measured.configurations:
-        if _is_lowest(measured, name, task) and (found := _unread(measured, name, task)) is not None:
+        if _is_lowest(measured, name, task) and (found := _unread(measured, name, task) or _beside(measured, name, task)):
             where = f"{task}: " if len(tasks(measured)) > 1 else ""
             yield Finding("unread_answers", "invalid", name, f"{where}{found[0]}", found[1])
 
@@ -57,11 +59,41 @@ def _at_the_floor(measured: RecordData, task: str) -> Iterator[Finding]:
     asked = answers_of(measured, names[0]).filter(pl.col("task") == task).unique("item")
     if asked.height < FEWEST or not all(_is_lowest(measured, name, task) for name in names):
         return
-    if form_of([json.loads(one) for one in asked["references"]]) is not None:  # answers of that form were read, and are wrong
+    references = [json.loads(one) for one in asked["references"]]
+    if form_of(references) is not None or _are_labels(measured, task, references):  # such answers were read, and are wrong
         return
     evidence = f"no answer{' of any side' if len(names) > 1 else ''} agrees with its reference, in {count(asked.height, 'items')}"
     of_files = len(names) > 1 and measured.experiment.serving is None  # an engine's model may be as weak as that, and more is known of it
     yield Finding("unread_answers", "invalid" if of_files else "warning", names[0], evidence, UNFIT)
+
+
+def _are_labels(measured: RecordData, task: str, references: Sequence[Sequence[str]]) -> bool:
+    """True if most answers are references of other items, as "cat" is where the items are asked for one of a few words."""
+    labels = {_words(one) for of_item in references for one in of_item}
+    answers = [
+        one for name in measured.configurations for one in answers_of(measured, name).filter(pl.col("task") == task)["answer"] if one
+    ]
+    return len(labels) < len(references) and sum(_words(one) in labels for one in answers) > MOST * len(answers)
+
+
+def _beside(measured: RecordData, configuration: str, task: str) -> tuple[str, str] | None:
+    """How many answers hold their reference, though each has the lowest score; None if they are few."""
+    answered = answers_of(measured, configuration).filter((pl.col("task") == task) & (pl.col("outcome") == "ok"))
+    pairs = answered.select("answer", "references").iter_rows()
+    held = sum(any(_holds(answer or "", one) for one in json.loads(references)) for answer, references in pairs)
+    if measured.experiment.serving is not None or answered["item"].n_unique() < FEWEST or held <= MOST * answered.height:
+        return None
+    side = next((f" of {one.target}" for one in measured.varied if one.name == configuration and len(measured.varied) > 1), "")
+    return f"the score{side} is 0, and {held:,} of {count(answered.height, 'answers')} hold their reference", UNFIT
+
+
+def _holds(answer: str, reference: str) -> bool:
+    """True if the words of the reference stand in the answer; "(A)" and "A" are one word, and a code's marks are none."""
+    return bool(_words(reference).strip()) and _words(reference) in _words(answer)
+
+
+def _words(text: str) -> str:
+    return " ".join(["", *re.findall(r"\w+", text.casefold()), ""])
 
 
 def _is_lowest(measured: RecordData, configuration: str, task: str) -> bool:
