@@ -306,8 +306,7 @@ _HOME: Final = str(Path(__file__).resolve().parents[1])
 _ASK: Final = f"""
 import json, sys, importlib.util as u
 spec = u.spec_from_file_location("fireassay", {_HOME + "/__init__.py"!r}, submodule_search_locations=[{_HOME!r}])
-sys.modules["fireassay"] = package = u.module_from_spec(spec)
-spec.loader.exec_module(package)
+sys.modules["fireassay"] = package = u.module_from_spec(spec); spec.loader.exec_module(package)
 from fireassay.record.environment import OF_WORKERS, capture_keys
 print(json.dumps(list(capture_keys(OF_WORKERS).values())))
 """
