@@ -21,7 +21,7 @@ def check(experiment: Experiment) -> None:
 
     Raises:
         SpecError: several nodes, or the workers cannot be pinned.
-        EnvironmentLacks: CPU pinning is unavailable, or there is no such Python.
+        EnvironmentLacks: CPU pinning is unavailable.
     """
     if experiment.launcher.nodes > 1:
         raise refuse(
@@ -30,7 +30,6 @@ def check(experiment: Experiment) -> None:
             '1 with launcher.kind = "plain"',
             'Use launcher.kind = "local" (torchrun) for several nodes.',
         )
-    interpreter.has_torch(experiment.launcher)  # refuses what does not start
     processors.check(experiment)
 
 

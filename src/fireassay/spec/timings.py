@@ -117,7 +117,7 @@ def parse_timings(text: str, source: str, *, work: float | None = None, asked: S
 
 
 def _with_base(timings: Timings, *, by_efficiency: bool) -> Timings:
-    """Speedups or efficiencies alone, relative to a row that is not shown: beside it, as one worker with a speedup of 1."""
+    """Speedups or efficiencies alone, relative to a base that the table lacks: the rows with that base added, one worker with a speedup of 1."""
     first = timings.rows[0]
     own = (first.work or 1.0) / (first.workers if by_efficiency else 1)
     if timings.rate != OF_BASE or first.workers == 1 or math.isclose(own, 1.0, rel_tol=OWN_BASE):

@@ -2,7 +2,7 @@
 
 Where no request missed, the exact interval of n requests reaches up to the required share once (1 - confidence) / 2 = share^n; else its
 length falls with the root of the requests, as far as the observed share stays as it is. It then lies beyond the required share in at least 80 %
-of loads (`POWER`, as for trainings) once the gap is (1 + z_power / z_confidence) of its length: 86 to 96 % where launches do not differ, as the
+of loads (`POWER`, as for trainings) once the gap is (1 + z_power / z_confidence) of its length: 88 to 96 % where launches do not differ, as the
 interval of five launches is longer than that of more.
 """
 

@@ -2,8 +2,8 @@
 
 A list of one answer is that answer, as other programs write it.  References that all end in GSM8K's "#### 42" are what stands behind it: nobody
 repeats a whole solution word for word.  Lines with one id are repetitions: several answers to one item.  A line without the answer's field, with
-null in it, or with an error beside it, holds no answer: that item is missing, and never wrong.  An invalid line stops reading and is named: a
-score of half a file would be another score.
+null in it, or with an error in another field, holds no answer: that item is missing, and never wrong.  An invalid line stops reading and is named:
+a score of half a file would be another score.
 """
 
 from __future__ import annotations

@@ -11,20 +11,8 @@ from fireassay.spec.sections.evaluation import Fields
 LIKELY: Final = {
     "id": ("id", "doc_id", "qid", "question_id", "item_id", "sample_id", "task_id", "uid"),
     "answer": (
-        *(
-            "answer",
-            "resps",
-            "response",
-            "responses",
-            "prediction",
-            "predictions",
-            "pred",
-            "predicted",
-            "output",
-            "completion",
-            "completions",
-        ),
-        *("generated_text", "generation", "model_output", "model_answer", "filtered_resps", "text"),
+        *("answer", "resps", "response", "responses", "prediction", "predictions", "pred", "predicted", "output", "completion"),
+        *("completions", "generated_text", "generation", "model_output", "model_answer", "filtered_resps", "text"),
     ),
     "reference": (
         *("reference", "references", "target", "gold", "label", "expected", "expected_answer", "ground_truth", "correct_answer"),
