@@ -49,6 +49,11 @@ def examples(ids: Any, scores: Any, *, metric: str = "accuracy", cluster: Any = 
     started().examples(ids, scores, metric=metric, cluster=cluster)
 
 
+def evaluate(step: int, score: Any, *, name: str = "accuracy", samples: float | None = None) -> None:
+    """`Probe.evaluate` for a script that marks nothing else: the hooks go on measuring its steps. Does nothing outside a launch."""
+    started().evaluate(step, score, name=name, samples=samples)
+
+
 def __getattr__(name: str) -> Any:
     """Raises AttributeError; of a method of the probe it says how to come by one, as reports name them `probe.log` and `probe.steps`."""
     if not name.startswith("_") and hasattr(Probe, name):

@@ -402,3 +402,25 @@ def test_a_method_that_a_report_names_says_how_to_come_by_a_probe(name: str) -> 
         getattr(probe, name)
     with pytest.raises(AttributeError, match="has no attribute 'stepz'"):
         getattr(probe, "stepz")  # noqa: B009
+
+
+def test_an_evaluation_records_its_score_with_the_steps_finished_so_far(rig: Rig) -> None:
+    for step, _ in enumerate(rig.p.steps(range(2))):
+        with rig.p.phase("optimizer"):
+            rig.spend(5)
+        rig.p.evaluate(10 * step, 0.5 + step / 4, name="top1", samples=64 * step)
+    rig.p.evaluate(99, 0.875)
+    first, second, last = (row for row in rig.rows("events") if row["kind"] == "score")
+    assert (first["step"], first["value"], json.loads(first["detail"])) == (
+        0,
+        0.5,
+        {"name": "top1", "source": "script", "samples": 0.0, "steps": 1},
+    )
+    assert (second["step"], second["value"], second["ns"]) == (10, 0.75, 1_010 * MS)
+    assert json.loads(last["detail"]) == {"name": "accuracy", "source": "script", "steps": 2}
+
+
+def test_an_evaluation_before_training_has_no_steps(rig: Rig) -> None:
+    rig.p.evaluate(0, 0.1)
+    (row,) = (row for row in rig.rows("events") if row["kind"] == "score")
+    assert json.loads(row["detail"]) == {"name": "accuracy", "source": "script"}

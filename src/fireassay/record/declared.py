@@ -394,7 +394,7 @@ EVENTS = _table(
         "host string": "host on which it occurred",
         "rank int32?": "global rank; null for the coordinator",
         "incarnation int32?": "incarnation of the worker; null for the coordinator",
-        "kind string": "worker_start, first_step, checkpoint_save, checkpoint_load, evaluation, useful_work, worker_end, fault, worker_gone, ...",
+        "kind string": "worker_start, first_step, checkpoint_save, checkpoint_load, evaluation, score, useful_work, worker_end, fault, worker_gone, ...",
         "step int64?": "step to which it belongs",
         "value float64?": "a number that belongs to it",
         "detail string": "JSON with further details",

@@ -93,6 +93,13 @@ class Probe:
         independent, which understates the uncertainty of quality.
         """
 
+    def evaluate(self, step: int, score: Any, *, name: str = "accuracy", samples: float | None = None) -> None:
+        """Record the score of an evaluation after so many steps: a number or a one-element tensor, by the name of the target.
+
+        Call it as soon as the score is known, at every evaluation. `samples`: training samples used so far by all ranks; without it, the
+        items of the steps before the evaluation count. Scores that several ranks report of one step are averaged.
+        """
+
     def useful_work(self, n: float) -> None:
         """Report the useful units of work of the whole launch; rank 0's value counts."""
 

@@ -235,6 +235,32 @@ class RecorderState(Probe, ABC):
         self._append("events", (launch, ns, duration, host, rank, incarnation, kind, step, value, text))
 
     @shielded
+    def evaluate(self, step: int, score: Any, *, name: str = "accuracy", samples: float | None = None) -> None:
+        """See `Probe.evaluate`."""
+        self.scored(name, score, step=int(step), source="script", samples=samples)
+
+    def scored(self, name: str, score: Any, *, step: int | None, source: str, samples: float | None = None) -> None:
+        """Record the score of an evaluation, as `fireassay.frames.training.evaluated_scores` reads it.
+
+        Args:
+            name: of the score.
+            score: a number, or a tensor of one.
+            step: as the script counts; None: it gave none.
+            source: script, or where it was found: printed, tensorboard, wandb ...
+            samples: training samples used so far by all ranks, if the script counts them.
+
+        Raises:
+            TypeError, ValueError: the score or the samples are not a number.
+        """
+        value = _values.as_number(score)  # on a GPU it exists once it was read
+        detail: dict[str, Any] = {"name": str(name), "source": source}
+        if samples is not None:
+            detail["samples"] = _values.as_count("samples", samples)
+        if (steps := self._finished()) or self._first_step_seen:
+            detail["steps"] = steps
+        self.event("score", self._now(), step=step, value=value, detail=detail)
+
+    @shielded
     def unknown_samples(self, reason: str) -> None:
         """The samples of this launch are unknown."""
         self.event("samples_unknown", self._now(), step=self.step_number, detail={"reason": reason})
@@ -318,6 +344,9 @@ class RecorderState(Probe, ABC):
 
     @abstractmethod
     def _step_row(self, fields: tuple[Any, ...], times: Times, method: str) -> None: ...
+
+    @abstractmethod
+    def _finished(self) -> int: ...
 
     @abstractmethod
     def _release(self) -> None: ...
