@@ -30,8 +30,8 @@ from fireassay.record.arrow_schemas import arrow_schema
 from fireassay.record.tables import TABLES
 from fireassay.spec.experiment import Experiment, Factor, Launches, Quality
 from fireassay.spec.plan import PlannedLaunch, configuration_name, plan
-from fireassay.spec.sections.costs import Prices
 from fireassay.spec.sections.faults import Fault
+from fireassay.spec.sections.prices import Prices
 from fireassay.spec.sections.workload import Workload
 from fireassay.verdict.judge import Judgement
 from fireassay.verdict.types import DimensionResult, Finding, GateResult, Recommendation, Verdict

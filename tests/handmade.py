@@ -17,7 +17,8 @@ from fireassay.frames.record_data import RecordData
 from fireassay.record.tables import TABLES
 from fireassay.spec.experiment import Experiment, Factor, Gates, Launches, Quality, Scaling
 from fireassay.spec.plan import configuration_name
-from fireassay.spec.sections.costs import Energy, Prices
+from fireassay.spec.sections.costs import Energy
+from fireassay.spec.sections.prices import Prices
 from fireassay.spec.sections.workload import Workload
 from tests.builders import frame
 
@@ -33,7 +34,7 @@ class Handmade:
         levels: tuple[int, ...] = (1, 2),
         blocks: int = 2,
         quality: Quality | None = None,
-        prices: float | None = None,
+        prices: float | Prices | None = None,
         gates: Gates | None = None,
         scaling: Scaling | None = None,
         energy: Energy | None = None,
@@ -44,7 +45,9 @@ class Handmade:
             factor=Factor(levels=levels),
             launches=Launches(per_configuration=blocks),
             quality=quality,
-            prices=None if prices is None else Prices(usd_per_worker_hour=prices, as_of=date(2026, 1, 1), source="test"),
+            prices=prices
+            if prices is None or isinstance(prices, Prices)
+            else Prices(usd_per_worker_hour=prices, as_of=date(2026, 1, 1), source="test"),
             gates=gates or Gates(),
             scaling=scaling or Scaling(),
             energy=energy or Energy(),

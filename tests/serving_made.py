@@ -34,8 +34,9 @@ from fireassay.frames.record_data import RecordData
 from fireassay.record.tables import TABLES
 from fireassay.spec.experiment import Experiment, Gates, Launches, Quality
 from fireassay.spec.plan import configurations, plan
-from fireassay.spec.sections.costs import Energy, Prices
+from fireassay.spec.sections.costs import Energy
 from fireassay.spec.sections.faults import Fault
+from fireassay.spec.sections.prices import Prices
 from fireassay.spec.sections.serving import Arrivals, Objectives, Serving, Target
 from fireassay.spec.sections.workload import Workload
 from fireassay.traffic.parts import Kind
@@ -67,7 +68,7 @@ class ServingMade:
         seconds: float = 10.0,
         objectives: Objectives | None = None,
         arrivals: Mapping[str, Any] | None = None,
-        prices: float | None = None,
+        prices: float | Prices | None = None,
         quality: Quality | None = None,
         faults: tuple[Fault, ...] = (),
         gates: Gates | None = None,
@@ -104,7 +105,9 @@ class ServingMade:
             ),
             launches=Launches(per_configuration=blocks),
             quality=quality,
-            prices=None if prices is None else Prices(usd_per_worker_hour=prices, as_of=date(2026, 1, 1), source="test"),
+            prices=prices
+            if prices is None or isinstance(prices, Prices)
+            else Prices(usd_per_worker_hour=prices, as_of=date(2026, 1, 1), source="test"),
             faults=faults,
             gates=gates or Gates(),
             energy=energy or Energy(),

@@ -7,7 +7,7 @@ from fireassay import catalog, cli
 # of every verb that shows results: see fireassay.cli.support.output
 FORMATS = "--json --excel --html --junit --latex --markdown --format --full"
 OUTPUT = f"{FORMATS} --output"
-OF_A_TABLE = "--tolerance --efficiency --deadline --budget --work --scaling --use --where --predict"
+OF_A_TABLE = "--tolerance --efficiency --deadline --budget --work --scaling --use --where --price --prices --predict"
 # verb -> positional words in capitals and flags, in the order of its help
 SURFACE = {
     "audit": f"TARGET {OF_A_TABLE} {OUTPUT} --root",
@@ -29,7 +29,7 @@ SURFACE = {
     "evaluate": (
         "--target --task --data --model --margin --own-references --flips --max-flip-rate --explore --divergence --repetitions -k --task-option "
         "--limit --first --perturb --metric --option --extract --majority --concurrency "
-        "--temperature --backend --tokenizer --request-timeout --keep-going --api-key-env --header --no-stream --price --price-date --price-source "
+        "--temperature --backend --tokenizer --request-timeout --keep-going --api-key-env --header --no-stream --prices --price --price-date --price-source "
         f"--confidence --seed --name --root --dry-run --toml {OUTPUT}"
     ),
     "gate": (
@@ -43,7 +43,7 @@ SURFACE = {
         "--trace --speed --slo --attainment --tokenizer --prompts --prompt-field --answer-field --quality-metric --margin "
         "--cluster-field --prefix-tokens --cache --turns "
         "--think --canaries --identity --api-key-env --header --metrics --processes --request-timeout --keep-going --temperature --quick --launches "
-        "--seed --confidence --precision --name --price --price-date --price-source --watts --no-stream --no-verify-tls --search "
+        "--seed --confidence --precision --name --prices --price --price-date --price-source --watts --no-stream --no-verify-tls --search "
         "--goodput --root --check --dry-run --toml --detect --trust "
         f"{OUTPUT}"
     ),
@@ -60,7 +60,7 @@ SURFACE = {
         "EXPERIMENT --workers --quick --launches --seed --confidence --budget --precision --at-most --repeat --name "
         "--runner --work --parallelism --env --steps --fresh-folder --scaling --base --time "
         "--quality-metric --quality-direction --margin --chance --efficiency --deadline --budget-usd --only "
-        "--required-workers --price --price-date --price-source --energy --watts "
+        "--required-workers --prices --price --price-date --price-source --energy --watts "
         "--fault --launcher --python --max-restarts --threads --pin --start --nodes --node-rank "
         "--rendezvous-endpoint --rendezvous-id --timeout --total-timeout --root --dry-run --detect --keep-going --trust "
         f"{OUTPUT}"

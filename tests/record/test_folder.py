@@ -19,8 +19,8 @@ from fireassay.record.folder import RecordFolder, create, reopen
 from fireassay.record.manifest import hold, myself, release
 from fireassay.record.reader import open_record
 from fireassay.spec.experiment import Experiment, Factor, Gates, Quality
-from fireassay.spec.sections.costs import Prices
 from fireassay.spec.sections.faults import Fault
+from fireassay.spec.sections.prices import Prices
 from fireassay.spec.sections.workload import Workload
 from tests.record.making import experiment, launch_row, sealed, step_row, unfinished
 

@@ -114,6 +114,7 @@ def test_every_section_is_in_the_table_of_sections() -> None:
         "[gates]",
         "[verdict]",
         "[prices]",
+        "[[prices.roles]]",
         "[energy]",
         "[flops]",
         "[profile]",

@@ -12,7 +12,7 @@ from fireassay.estimates.format import percent
 from fireassay.spec.experiment import Experiment
 from fireassay.spec.load import from_mapping
 from fireassay.spec.rules.evaluation import LOAD
-from fireassay.spec.sections.costs import Prices
+from fireassay.spec.sections.prices import Prices
 from fireassay.verdict.evaluation_plan import KEPT, Asked, evaluation_plan, refusals, sentences
 
 
@@ -110,4 +110,4 @@ def test_several_tasks_have_one_power_and_a_price_is_told() -> None:
     (power, _) = (task.power for task in told.tasks)
     assert power is not None
     assert sentences(told)[-1] == f"that all 2 tasks are held has a power of {percent(power.power**2)}, if they are independent"
-    assert sentences(told)[1] == "$2.5 for each hour and replica; the progress says how long it takes"
+    assert sentences(told)[1] == "$2.5 per replica-hour (2026-01-01, test); the progress says how long it takes"

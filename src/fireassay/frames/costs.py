@@ -1,38 +1,180 @@
-"""What does a worker-second cost?
+"""What was paid for each launch, and for what?
+
+    compute   hours of the launch x the price of its workers (by role or engine where priced so); reserved hours first
+    reserved  reserved hours that the launch did not use
+    storage   a flat sum, or GB x price of a GB-month x hours / 730
+    egress    a flat sum, or GB x price of a GB
+    tokens    prompt tokens, cached ones apart, and output tokens x their prices
+    lost      spot only: of compute, the time that interruptions made useless, taken out of it; and earlier attempts of the same run
+
+The parts add up to the total: no second is paid twice. A launch whose tokens are priced but not counted has no total.
+Cannot tell: discounts, minimum billing periods, taxes.
 
 How many joules did each launch use, and by which method?
 
-Counted joules of all devices are added; modelled estimates are a separate method and never added to them. Each device's
-counter runs from the launch's first reading to its last.
+Counted joules of all devices are added; sampled and modelled ones are separate methods, never added to them. Each device's counter runs
+from the launch's first reading to its last. A device is its host's name and its own: ranks that share a host share its readings.
 """
 
 from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Final
 
 import polars as pl
 
 from fireassay.estimates.estimate import Absent
 from fireassay.frames.record_data import RecordData
-from fireassay.units import SECONDS_PER_HOUR
+from fireassay.frames.record_tables import once_per_record
+from fireassay.frames.training.rank_time import HELD_UP, partition
+from fireassay.spec.sections.prices import HOURS_PER_MONTH, Prices, of_launches
+from fireassay.units import NS_PER_S, SECONDS_PER_HOUR
 
 NO_PRICES = Absent("not_measured", "the experiment gives no prices; add [prices] usd_per_worker_hour, date and source")
+COMPONENTS: Final = ("compute", "reserved", "storage", "egress", "tokens", "lost")
+LOST: Final = ("detect", "restart", "reload", "recompute", HELD_UP)  # of a rank's time, after a failure
+BROKEN: Final = ("failed", "timeout", "aborted")  # a launch that was paid for and gave nothing
+MILLION: Final = 1e6
+_SECONDS: Final = (pl.col("end_ns") - pl.col("begin_ns")) / NS_PER_S
+
+
+def usd_per_second(measured: RecordData) -> Mapping[str, float] | None:
+    """configuration -> US dollars of all its workers for a second; None: nothing is priced."""
+    prices = measured.experiment.prices
+    if prices is None:
+        return None
+    hours = {varied.name: of_launches(prices, varied.workers, varied.target) for varied in measured.varied}
+    return {name: usd / SECONDS_PER_HOUR for name, usd in hours.items() if not math.isnan(usd)}
 
 
 def usd_per_worker_second(measured: RecordData) -> float | None:
-    """The price per second from the experiment; None if it gives none."""
+    """The price of a worker for a second; None if there is none, or none that all workers share."""
     prices = measured.experiment.prices
-    return None if prices is None else prices.usd_per_worker_hour / SECONDS_PER_HOUR
+    return None if prices is None or prices.usd_per_worker_hour is None else prices.usd_per_worker_hour / SECONDS_PER_HOUR
 
 
-def launch_usd(launches: pl.DataFrame, usd_per_second: float) -> pl.DataFrame:
-    """(launch, value): workers x price x wall time of every given launch, whatever its status."""
-    seconds = (pl.col("end_ns") - pl.col("begin_ns")) / 1e9
-    return launches.select("launch", (pl.col("workers") * seconds * usd_per_second).alias("value"))
+def launch_usd(measured: RecordData, launches: pl.DataFrame) -> pl.DataFrame:
+    """(launch, value): all that was paid for each given launch, whatever its status; without launches whose cost is not known."""
+    return ledger(measured, launches).select("launch", pl.sum_horizontal(COMPONENTS).alias("value"))
+
+
+def components(prices: Prices) -> tuple[str, ...]:
+    """The parts of the cost that these prices are about."""
+    asked = {
+        "compute": prices.usd_per_worker_hour is not None or bool(prices.roles),
+        "reserved": prices.reserved_worker_hours is not None,
+        "storage": prices.storage_usd is not None or prices.storage_gb is not None,
+        "egress": prices.egress_usd is not None or prices.egress_gb is not None,
+        "tokens": prices.prices_tokens,
+        "lost": prices.market == "spot",
+    }
+    return tuple(name for name in COMPONENTS if asked[name])
+
+
+def ledger(measured: RecordData, launches: pl.DataFrame) -> pl.DataFrame:
+    """(launch, one column of US dollars per component, earlier) of the given launches, for those whose whole cost is known.
+
+    `earlier`: of `lost`, the attempts before this one, which are launches of their own.
+    """
+    prices, rates = measured.experiment.prices, usd_per_second(measured)
+    empty = pl.DataFrame(schema={"launch": pl.Int32, **dict.fromkeys((*COMPONENTS, "earlier"), pl.Float64)})
+    if prices is None or rates is None or not launches.height:
+        return empty
+    rate = pl.col("configuration").replace_strict(rates, default=None, return_dtype=pl.Float64)
+    paid = launches.select("launch", "slot", "attempt", "workers", _SECONDS.alias("seconds"), rate.alias("rate")).filter(
+        pl.col("rate").is_not_null()
+    )
+    used = pl.col("seconds") * pl.col("rate")
+    of_worker = pl.when(pl.col("workers") > 0).then(pl.col("rate") / pl.col("workers")).otherwise(0.0)
+    reserved = pl.lit((prices.reserved_worker_hours or 0.0) * SECONDS_PER_HOUR) * of_worker
+    unused = pl.max_horizontal(reserved - used, pl.lit(0.0))
+    whole = paid.with_columns(used.alias("compute"), unused.alias("reserved"), _storage(prices), _egress(prices))
+    whole = whole.join(_lost(measured, launches, rates), on="launch", how="left").with_columns(pl.col("within", "earlier").fill_null(0.0))
+    whole = whole.with_columns(
+        (pl.col("compute") - pl.col("within")).alias("compute"), (pl.col("within") + pl.col("earlier")).alias("lost")
+    )
+    whole = _with_tokens(measured, whole, prices)
+    return whole.select(empty.columns).sort("launch")
+
+
+def _with_tokens(measured: RecordData, whole: pl.DataFrame, prices: Prices) -> pl.DataFrame:
+    """The rows with `tokens`; without those of which some tokens are unknown."""
+    if not prices.prices_tokens:
+        return whole.with_columns(pl.lit(0.0).alias("tokens"))
+    usd = requests_usd(measured).group_by("launch").agg(pl.col("usd").sum().alias("tokens"), pl.col("usd").null_count().alias("unknown"))
+    joined = whole.join(usd, on="launch", how="left").with_columns(pl.col("tokens", "unknown").fill_null(0))
+    return joined.filter(pl.col("unknown") == 0)
+
+
+def _storage(prices: Prices) -> pl.Expr:
+    if prices.storage_gb is None or prices.storage_usd_per_gb_month is None:
+        return pl.lit(prices.storage_usd or 0.0).alias("storage")
+    hours = pl.col("seconds") / SECONDS_PER_HOUR if prices.storage_hours is None else pl.lit(prices.storage_hours)
+    return (prices.storage_gb * prices.storage_usd_per_gb_month / HOURS_PER_MONTH * hours).alias("storage")
+
+
+def _egress(prices: Prices) -> pl.Expr:
+    by_size = (prices.egress_gb or 0.0) * (prices.egress_usd_per_gb or 0.0)
+    return pl.lit(prices.egress_usd if prices.egress_usd is not None else by_size).alias("egress")
+
+
+def _lost(measured: RecordData, launches: pl.DataFrame, rates: Mapping[str, float]) -> pl.DataFrame:
+    """(launch, within, earlier): dollars of the useless time in a launch, and of the attempts before it, on spot workers."""
+    prices = measured.experiment.prices
+    nothing = pl.DataFrame(schema={"launch": pl.Int32, "within": pl.Float64, "earlier": pl.Float64})
+    if prices is None or prices.market != "spot":
+        return nothing
+    rate = pl.col("configuration").replace_strict(rates, default=0.0, return_dtype=pl.Float64)
+    every = measured.table("launches").filter((pl.col("role") == "timed") & pl.col("status").is_in(BROKEN))
+    before = every.select("slot", pl.col("attempt").alias("_try"), (_SECONDS * rate).alias("usd"))
+    tries = launches.filter(pl.col("role") == "timed").join(before, on="slot").filter(pl.col("_try") < pl.col("attempt"))
+    earlier = tries.group_by("launch").agg(pl.col("usd").sum().alias("earlier"))
+    within = lost_rank_seconds(measured, launches).join(launches.select("launch", "workers", rate.alias("rate")), on="launch")
+    within = within.select("launch", (pl.col("value") / pl.col("workers") * pl.col("rate")).alias("within"))
+    whole = launches.select("launch").join(within, on="launch", how="left").join(earlier, on="launch", how="left")
+    return whole.with_columns(pl.col("within", "earlier").fill_null(0.0))
+
+
+def lost_rank_seconds(measured: RecordData, launches: pl.DataFrame) -> pl.DataFrame:
+    """(launch, value): rank-seconds between a failure and the step where the lost progress was regained, of restarted trainings."""
+    restarted = launches.filter((pl.col("restarts") > 0) & pl.col("launch").is_in(measured.table("steps")["launch"].unique().implode()))
+    if not restarted.height:
+        return pl.DataFrame(schema={"launch": pl.Int32, "value": pl.Float64})
+    spent = pl.sum_horizontal(*(pl.col(name) for name in LOST)).sum() / NS_PER_S
+    return partition(measured, restarted).group_by("launch").agg(spent.alias("value"))
+
+
+@once_per_record
+def requests_usd(measured: RecordData) -> pl.DataFrame:
+    """(launch, request, usd): price of the tokens of each request that was sent; null: some of its tokens are not known."""
+    prices = measured.experiment.prices
+    requests = measured.table("requests").select("launch", "request", "status", "sent_ns", "tokens_in", "tokens_cached", "tokens_out")
+    if prices is None or not prices.prices_tokens:
+        return requests.clear().select("launch", "request", pl.lit(0.0).alias("usd"))
+    counts = measured.table("token_counts").select(
+        "launch", "request", pl.col("tokens_in").alias("_in"), pl.col("tokens_out").alias("_out")
+    )
+    known = requests.join(counts, on=["launch", "request"], how="left").filter(pl.col("sent_ns").is_not_null())
+    prompt, answer = pl.coalesce("tokens_in", "_in"), pl.coalesce("tokens_out", "_out")
+    price_in, price_out = prices.usd_per_million_input_tokens or 0.0, prices.usd_per_million_output_tokens or 0.0
+    price_cached = price_in if prices.usd_per_million_cached_tokens is None else prices.usd_per_million_cached_tokens
+    cached = pl.min_horizontal(pl.col("tokens_cached").fill_null(0), prompt)  # not said: none is taken for cached
+    usd = ((prompt - cached) * price_in + cached * price_cached + answer * price_out) / MILLION
+    priced = pl.when(pl.col("status") == "ok").then(usd).otherwise(usd.fill_null(0.0))  # a refused request has no tokens
+    return known.select("launch", "request", priced.alias("usd"))
+
+
+# ---- energy ----
+
+
+METHODS: Final = ("counter", "sampled", "modelled")  # the first that has readings
 
 
 def energy_method(measured: RecordData) -> str | None:
-    """counter or modelled, from the telemetry; None without energy readings."""
+    """counter, sampled or modelled, from the telemetry; None without energy readings."""
     methods = set(_readings(measured)["method"].to_list())
-    return "counter" if "counter" in methods else "modelled" if "modelled" in methods else None
+    return next((method for method in METHODS if method in methods), None)
 
 
 def launch_joules(measured: RecordData) -> pl.DataFrame:

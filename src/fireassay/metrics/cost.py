@@ -1,7 +1,8 @@
 """How much does a run, a step and an item cost?
 
-Cost is workers x price x wall time, including start-up, evaluation and failed time. The price is an input with its date and
-source. Useful work is what finally counted (`fireassay.frames.training.work`).
+Cost is all that was paid for a run: compute (workers x price x wall time, including start-up, evaluation and failed time), storage,
+egress, tokens, unused reservations and work lost to interruptions of spot workers (`fireassay.frames.costs`). Prices are inputs with
+their date and source. Useful work is what finally counted (`fireassay.frames.training.work`).
 
 How many joules does a run and an item take?
 
@@ -15,12 +16,13 @@ import math
 from collections.abc import Mapping
 from functools import partial
 from operator import mul
+from typing import Final
 
 import polars as pl
 
 from fireassay.estimates.estimate import Absent, Estimate, Value
-from fireassay.estimates.over_launches import exact, transform
-from fireassay.frames.costs import NO_PRICES, energy_method, launch_joules, launch_usd, no_energy, usd_per_worker_second
+from fireassay.estimates.over_launches import average, exact, transform
+from fireassay.frames.costs import NO_PRICES, components, energy_method, launch_joules, launch_usd, ledger, no_energy, usd_per_second
 from fireassay.frames.per_launch import from_frame
 from fireassay.frames.record_data import RecordData
 from fireassay.frames.training.work import UNCOUNTED, work_per_launch
@@ -28,20 +30,16 @@ from fireassay.metrics.metric import ALL, EVERYTHING, Metric, Results
 from fireassay.units import COUNT, ITEMS_PER_USD, JOULES, JOULES_PER_ITEM, USD, USD_PER_ITEM, USD_PER_STEP
 
 measure = partial(Metric, better="lower", dimension="cost")
-FREE = Absent("undefined", "the price is 0 dollars per worker-hour")
+FREE = Absent("undefined", "the price is 0 dollars")
+UNPRICED = "no launch ended, or the tokens that are paid for were not counted, or the engine has no price"
 
 
 def _cost(measured: RecordData, _: Results) -> Mapping[str, Value]:
-    price = usd_per_worker_second(measured)
-    if price is None:
+    prices = measured.experiment.prices
+    if prices is None:
         return dict.fromkeys(measured.configurations, NO_PRICES)
     return from_frame(
-        measured,
-        launch_usd(measured.timed, price),
-        unit=USD,
-        name="cost",
-        missing="no launch ended",
-        aggregate="workers x price x wall time",
+        measured, launch_usd(measured, measured.timed), unit=USD, name="cost", missing=UNPRICED, aggregate=" + ".join(components(prices))
     )
 
 
@@ -50,24 +48,95 @@ COST = measure(
     title="Cost of a run",
     unit=USD,
     kind="cost",
-    formula="workers x price x wall_time",
+    formula="compute (workers x price x wall_time) + storage + egress + tokens + unused reservation + work lost to interruptions",
     compute=_cost,
     about=EVERYTHING,
     primary=True,
     question="What does one run cost?",
-    caveat="Excludes what idle or reserved machines cost besides the run.",
+    caveat="Only what [prices] names is in it; idle machines besides the run are not.",
     rank=550,
 )
 
 
+def _component(measured: RecordData, _: Results, *, part: str) -> Mapping[str, Value]:
+    prices = measured.experiment.prices
+    if prices is None or part not in components(prices):
+        return dict.fromkeys(
+            measured.configurations, NO_PRICES if prices is None else Absent("not_measured", f"[prices] says nothing of it ({part})")
+        )
+    dollars = dict(ledger(measured, measured.timed).select("launch", part).iter_rows())
+    values: dict[str, Value] = {}
+    for name in measured.configurations:
+        found = [dollars[launch] for launch, _ in measured.timed_by_block.get(name, ()) if launch in dollars]
+        values[name] = _mean(found, measured.confidence, part) if found else Absent("not_measured", UNPRICED)
+    return values
+
+
+def _mean(found: list[float], confidence: float, part: str) -> Estimate:
+    name, how = f"cost_{part}", "mean over launches"
+    if max(found) == min(found):
+        return exact(found[0], unit=USD, name=name, n_launches=len(found), n_trials=len(found), how="the same in every launch")
+    return average(found, confidence, unit=USD, aggregate=how, name=name, n_trials=len(found))
+
+
+PARTS: Final = {  # component -> (title, formula, question, caveat)
+    "compute": (
+        "Cost of compute",
+        "workers x price x wall_time, without lost work of spot workers",
+        "What do the workers of one run cost?",
+        "Start-up, evaluation and idle time are paid for.",
+    ),
+    "reserved": (
+        "Cost of unused reservation",
+        "max(0, reserved_worker_hours x price - compute)",
+        "What does one run pay for reserved hours that it does not use?",
+        "If other runs use them, the reservation is not this run's.",
+    ),
+    "storage": (
+        "Cost of storage",
+        "flat, or GB x price x hours / 730",
+        "What does one run pay for storage?",
+        "As given: nothing is measured.",
+    ),
+    "egress": ("Cost of egress", "flat, or GB x price", "What does one run pay for data sent out?", "As given: nothing is measured."),
+    "tokens": (
+        "Cost of tokens",
+        "uncached prompt tokens x price + cached x price + output x price",
+        "What do the tokens of one run cost?",
+        "Tokens of failed requests count where the server reported any.",
+    ),
+    "lost": (
+        "Cost of lost work",
+        "(time from a failure to regained progress + earlier attempts of the run) x price",
+        "What do interruptions of spot workers cost in one run?",
+        "Without recorded steps, time lost inside a launch is part of compute.",
+    ),
+}
+COMPONENTS: Final = tuple(
+    measure(
+        name=f"cost_{part}" if part != "lost" else "cost_lost_work",
+        title=title,
+        unit=USD,
+        kind="cost",
+        formula=formula,
+        compute=partial(_component, part=part),
+        about=EVERYTHING,
+        question=question,
+        caveat=caveat,
+        rank=rank,
+    )
+    for rank, (part, (title, formula, question, caveat)) in enumerate(PARTS.items(), 557)
+)
+
+
 def _per_item(measured: RecordData, _: Results) -> Mapping[str, Value]:
-    price = usd_per_worker_second(measured)
-    if price is None:
+    if measured.experiment.prices is None:
         return dict.fromkeys(measured.configurations, NO_PRICES)
-    if price == 0.0:
+    paid = launch_usd(measured, measured.timed)
+    if paid.height and paid["value"].max() == 0.0:
         return dict.fromkeys(measured.configurations, FREE)
     work = work_per_launch(measured).rename({"value": "work"})
-    ratio = launch_usd(measured.timed, price).join(work, on="launch").filter(pl.col("work") > 0)
+    ratio = paid.join(work, on="launch").filter(pl.col("work") > 0)
     return from_frame(
         measured,
         ratio.select("launch", (pl.col("value") / pl.col("work")).alias("value")),
@@ -120,11 +189,10 @@ ITEMS_PER_DOLLAR = measure(
 
 
 def _per_step(measured: RecordData, results: Results) -> Mapping[str, Value]:
-    price = usd_per_worker_second(measured)
-    if price is None:
+    rates = usd_per_second(measured)
+    if rates is None:
         return dict.fromkeys(measured.configurations, NO_PRICES)
-    levels = zip(measured.levels, measured.configurations, strict=True)
-    return {name: _step_cost(results["step_time"][name], level * price) for level, name in levels}
+    return {name: _step_cost(results["step_time"][name], rates[name]) if name in rates else NO_PRICES for name in measured.configurations}
 
 
 def _step_cost(step: Value, rate: float) -> Value:
@@ -159,13 +227,17 @@ def _effective(cost: Value, efficiency: Value) -> Value:
         value=cost.value / efficiency.value,
         low=cost.low / efficiency.high,
         high=cost.high / efficiency.low if 0.0 < efficiency.low < math.inf else math.inf,
-        unit=USD_PER_STEP,
+        unit=cost.unit,
         confidence=cost.confidence,
         n_launches=cost.n_launches,
         n_trials=cost.n_trials,
         method="ends of the cost interval divided by the opposite ends of the efficiency interval (conservative)",
         signature=f"cost_per_effective_work|of:{cost.signature}|over:{efficiency.signature}",
     )
+
+
+def _per_effective_item(measured: RecordData, results: Results) -> Mapping[str, Value]:
+    return {name: _effective(results["cost_per_item"][name], results["efficiency"][name]) for name in measured.configurations}
 
 
 COST_PER_EFFECTIVE_WORK = measure(
@@ -176,19 +248,33 @@ COST_PER_EFFECTIVE_WORK = measure(
     formula="cost_per_step / efficiency",
     compute=_per_effective_work,
     question="What does a step cost, if idle capacity is charged to useful work?",
-    caveat="The interval is wider than needed: cost and efficiency come from the same launches.",
+    caveat="Compute of the step alone, in steady state; cost_per_effective_item is of the total.",
     rank=554,
+)
+COST_PER_EFFECTIVE_ITEM = measure(
+    name="cost_per_effective_item",
+    title="Cost of an effective item",
+    unit=USD_PER_ITEM,
+    kind="rate",
+    formula="cost_per_item / efficiency",
+    compute=_per_effective_item,
+    question="What does an item cost, storage and egress included, if idle capacity is charged to useful work?",
+    caveat="The interval is wider than needed: cost and efficiency come from the same launches.",
+    rank=563,
 )
 
 
 def _total(measured: RecordData, _: Results) -> Mapping[str, Value]:
-    price = usd_per_worker_second(measured)
-    if price is None:
+    if measured.experiment.prices is None:
         return {ALL: NO_PRICES}
     launches = measured.table("launches").sort("launch")
+    paid = ledger(measured, launches)
+    if paid.height < launches.height:
+        return {ALL: Absent("not_measured", UNPRICED)}
+    once = pl.sum_horizontal(*PARTS) - pl.col("earlier")  # attempts are launches of their own here
     return {
         ALL: exact(
-            float(launch_usd(launches, price)["value"].sum()),
+            float(paid.select(once.sum()).item()),
             unit=USD,
             name="cost_total",
             n_launches=launches.height,
@@ -300,4 +386,16 @@ ENERGY_PER_ITEM = Metric(
 )
 
 
-METRICS = (COST, COST_PER_ITEM, ITEMS_PER_DOLLAR, COST_PER_STEP, COST_PER_EFFECTIVE_WORK, COST_TOTAL, USEFUL_WORK, ENERGY, ENERGY_PER_ITEM)
+METRICS = (
+    COST,
+    *COMPONENTS,
+    COST_PER_EFFECTIVE_ITEM,
+    COST_PER_ITEM,
+    ITEMS_PER_DOLLAR,
+    COST_PER_STEP,
+    COST_PER_EFFECTIVE_WORK,
+    COST_TOTAL,
+    USEFUL_WORK,
+    ENERGY,
+    ENERGY_PER_ITEM,
+)

@@ -17,6 +17,7 @@ import polars as pl
 from fireassay import catalog
 from fireassay.estimates.estimate import Absent, Value
 from fireassay.estimates.format import Shown, count, given, percent, reading, show
+from fireassay.estimates.price_words import price_words
 from fireassay.frames.noise import disturbances
 from fireassay.frames.record_data import RecordData
 from fireassay.frames.record_tables import ended_words
@@ -188,9 +189,7 @@ def requested(measured: RecordData, base: str) -> dict[str, str]:
         if quality is None
         else (f"{quality.metric}, {quality.direction} is better; held if it loses less than {given(quality.margin)}"),
         "Gates": _gates(experiment),
-        "Prices": "none given"
-        if prices is None
-        else (f"${given(prices.usd_per_worker_hour)} per worker-hour ({prices.as_of.isoformat()}, {prices.source})"),
+        "Prices": "none given" if prices is None else (price_words(prices)),
         "Energy": experiment.energy.source,
         **({"Folder": "a fresh copy of the working folder for each launch"} if experiment.workload.fresh_folder else {}),
         "Faults": "; ".join(_fault(fault, measured) for fault in experiment.faults) or "none",

@@ -21,7 +21,7 @@ from fireassay.errors import Problem, SpecError, refuse_any
 from fireassay.spec.explain import explain
 from fireassay.spec.load import DIALECT, parse, toml_only, with_lines
 from fireassay.spec.model import Fraction, Model, Positive, Words, listed
-from fireassay.spec.sections.costs import iso_date
+from fireassay.spec.sections.prices import iso_date
 
 Fact = str | int | float | bool
 Count = Annotated[int, Field(ge=1, le=10**12)]  # more is a typo

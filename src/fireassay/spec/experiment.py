@@ -33,9 +33,10 @@ from fireassay.spec.rules.evaluation import uncomputable
 from fireassay.spec.rules.experiment import contradictions, missing_around
 from fireassay.spec.rules.partial import as_far_as_known, broken
 from fireassay.spec.sections.collectives import Collectives
-from fireassay.spec.sections.costs import Energy, Flops, Prices
+from fireassay.spec.sections.costs import Energy, Flops
 from fireassay.spec.sections.evaluation import Evaluation
 from fireassay.spec.sections.faults import AnyFault, of_kind
+from fireassay.spec.sections.prices import Prices, of_file
 from fireassay.spec.sections.serving import Serving
 from fireassay.spec.sections.tune import Tune
 from fireassay.spec.sections.workload import ROUNDS, Launcher, Limits, Measure, Noise, Profile, Timing, Workload
@@ -327,7 +328,9 @@ class Experiment(Model):
     quality: Quality | None = Field(None, description="Omit it if the script scores no examples; quality is then shown as not measured.")
     gates: Gates = Gates()
     verdict: Verdict = Verdict()
-    prices: Prices | None = Field(None, description="Without it, cost is shown as not measured.")
+    prices: Annotated[
+        Prices | None, flag("--prices", "FILE", "prices of workers, storage, egress, tokens", read=of_file, run=265, load=405, evaluate=245)
+    ] = Field(None, description="Without it, cost is shown as not measured.")
     energy: Energy = Energy()
     flops: Flops = Flops()
     profile: Profile | None = Field(None, description="Profiled launches, in addition to the timed ones and never timed.")

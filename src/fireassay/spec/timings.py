@@ -21,6 +21,7 @@ from fireassay.spec.scores import has_own_scale, lower_is_better
 from fireassay.spec.tables.cells import read_table
 from fireassay.spec.tables.columns import Column, Scaling, columns_of, named, other_base, scores, unused
 from fireassay.spec.tables.columns import Stated as Stated
+from fireassay.spec.tables.costs import Billed, row_cost
 from fireassay.spec.tables.rows import Score as Score
 from fireassay.spec.tables.rows import Timing as Timing
 from fireassay.spec.tables.rows import Timings as Timings
@@ -112,6 +113,7 @@ def parse_timings(text: str, source: str, *, work: float | None = None, asked: S
         repeated=len(once) < len(kept),
         doubts=tuple(doubts),
         notes=(*notes, *unit_notes(columns)),
+        prices=asked.prices,
     )
     return _with_base(found, by_efficiency="speedup" not in columns)
 
@@ -239,11 +241,14 @@ def timing(at: int, values: Values, asked: Stated, columns: Mapping[str, Column]
             )
         work = work if work is not None else rate * seconds
     assert seconds is not None
+    timed = "seconds" in values or (rate is not None and work is not None and not (rate == work and seconds == 1.0))
+    parts = row_cost(at, values, Billed(workers=workers, seconds=seconds, whole_run=timed), (columns, asked.prices), problems)
     return Timing(
         row=at,
         workers=int(workers),
         seconds=seconds,
-        usd=_usd(values, workers, seconds, columns),
+        usd=sum(dollars for _, dollars in parts) if parts else None,
+        parts=parts if len(parts) > 1 else (),
         scores=tuple(values.get(key) for key, _ in scores(columns)),
         work=work,
         steps=steps,
@@ -308,15 +313,6 @@ def rate_word(columns: Mapping[str, Column], asked: Stated) -> str:
     if any(name in columns for name in ("seconds", "step_seconds", "work")) or asked.work is not None:
         return ""
     return columns["rate"].heading.word if "rate" in columns else OF_BASE
-
-
-def _usd(values: Values, workers: float, seconds: float, columns: Mapping[str, Column]) -> float | None:
-    """Cost of the row: a price per hour covers all workers of the row, unless stated per worker."""
-    if (cost := values.get("usd")) is not None:
-        return cost
-    if (hour := values.get("usd_per_hour")) is None:
-        return None
-    return hour * (workers if columns["usd_per_hour"].heading.per_worker else 1.0) * seconds / SECONDS_PER_HOUR
 
 
 def _joules(values: Values, workers: float, seconds: float, columns: Mapping[str, Column]) -> float | None:

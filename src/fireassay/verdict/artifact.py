@@ -15,6 +15,7 @@ import polars as pl
 from fireassay import catalog
 from fireassay.estimates.estimate import Estimate
 from fireassay.estimates.format import count, given, show
+from fireassay.estimates.price_words import price_words
 from fireassay.frames.record_data import RecordData
 from fireassay.metrics.metric import Results
 from fireassay.units import NS_PER_S
@@ -154,7 +155,7 @@ def _spent(measured: RecordData) -> str:
     prices = measured.experiment.prices
     if prices is None:
         return ""
-    return f"${given(prices.usd_per_worker_hour)} per worker-hour ({prices.as_of.isoformat()}, {prices.source})"
+    return price_words(prices)
 
 
 def first_value(results: Results, names: tuple[str, ...], configuration: str) -> str | None:

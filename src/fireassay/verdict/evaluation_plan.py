@@ -11,6 +11,7 @@ from typing import Final
 
 from fireassay.errors import Problem
 from fireassay.estimates.format import count, given, percent
+from fireassay.estimates.price_words import price_words
 from fireassay.spec.experiment import Experiment
 from fireassay.spec.plan import plan
 from fireassay.stats.comparing.item_power import Grouping, ItemPower, item_power
@@ -56,7 +57,7 @@ class EvaluationPlan:
     most_tokens: int  # of all answers together
     margin: float | None
     repetitions: int = 1  # of each item at each side
-    usd_per_hour: float | None = None  # of a replica or worker; None: no price was given
+    prices: str = ""  # in words; "": no price was given
     kept: bool = False  # whether a margin was given though there is one side
 
     @property
@@ -76,7 +77,7 @@ def evaluation_plan(experiment: Experiment, asked: tuple[Asked, ...]) -> Evaluat
         margin=experiment.quality.margin if experiment.quality is not None and _compares(experiment) else None,
         repetitions=experiment.launches.per_configuration,
         kept=experiment.quality is not None and not _compares(experiment),
-        usd_per_hour=None if experiment.prices is None else experiment.prices.usd_per_worker_hour,
+        prices="" if experiment.prices is None else price_words(experiment.prices, "replica"),
     )
 
 
@@ -119,11 +120,7 @@ def sentences(whole: EvaluationPlan) -> tuple[str, ...]:
     planned = [task for task in whole.tasks if task.power is not None]
     words = [
         f"{count(whole.requests, 'requests')}{times}, {prompts}, {tokens}",
-        *(
-            ()
-            if whole.usd_per_hour is None
-            else (f"${whole.usd_per_hour:g} for each hour and replica; the progress says how long it takes",)
-        ),
+        *(() if not whole.prices else (f"{whole.prices}; the progress says how long it takes",)),
         *(f"{task.asked.task}: {task.asked.sample}" for task in whole.tasks if task.asked.sample),
         *(_words(task, whole.margin or 0.0) for task in planned),
         *(_unplanned(task, whole.margin) for task in whole.tasks if task.asked.unplanned and whole.margin is not None),

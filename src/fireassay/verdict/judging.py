@@ -24,6 +24,7 @@ from fireassay.frames.record_data import RecordData
 from fireassay.frames.record_tables import ended_words
 from fireassay.metrics.metric import Results
 from fireassay.metrics.training.correctness import REPLICAS_AGREE, SAMPLES_DUPLICATED, SAMPLES_LOST
+from fireassay.verdict.cost_words import cost_of_a_run, parts_of_cost
 from fireassay.verdict.types import DimensionResult, Finding, GateResult, LayerResult, Recommendation, Status, Verdict
 
 Vector = Mapping[str, Mapping[str, DimensionResult]]  # configuration -> dimension -> result
@@ -178,9 +179,12 @@ def _cost(measured: RecordData, results: Results, name: str, gates: Mapping[str,
         status: Status = "MEASURED" if isinstance(energy, Estimate) else "NOT_MEASURED"
         return DimensionResult(status=status, sentence=f"cost: {cost.detail}; {joules}")
     if "budget" in gates:
-        return DimensionResult(status=gates["budget"].status, sentence=f"{gates['budget'].sentence}; {joules}")
+        parts = parts_of_cost(results, name)
+        told = "; ".join((gates["budget"].sentence, *((parts,) if parts else ()), joules))
+        return DimensionResult(status=gates["budget"].status, sentence=told)
     ended = ended_words(measured)
-    return DimensionResult(status="MEASURED", sentence=f"{show(cost).full} a {f'launch, {ended}' if ended else 'run'}; {joules}")
+    told = cost_of_a_run(results, name, f"launch, {ended}" if ended else "run")
+    return DimensionResult(status="MEASURED", sentence=f"{told}; {joules}")
 
 
 def _reliability(measured: RecordData, results: Results, name: str, gates: Mapping[str, GateResult]) -> DimensionResult:

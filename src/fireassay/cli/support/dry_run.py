@@ -20,6 +20,7 @@ from fireassay.cli.support.settings import USED
 from fireassay.clock import SystemClock
 from fireassay.errors import refuse
 from fireassay.estimates.format import count, duration, given, limit_text, percent
+from fireassay.estimates.price_words import price_words
 from fireassay.printable import json_text, say
 from fireassay.runners.experiment.progress import planned_seconds
 from fireassay.runners.load.client_start import client_start_s
@@ -222,9 +223,7 @@ def _gates(experiment: Experiment) -> Iterator[str]:
 
 def _price(experiment: Experiment, what: str) -> str:
     prices = experiment.prices
-    return (
-        f"none: --price, in dollars per {what}-hour" if prices is None else f"{limit_text(prices.usd_per_worker_hour, USD)} per {what}-hour"
-    )
+    return f"none: --price, in dollars per {what}-hour" if prices is None else price_words(prices, what)
 
 
 def _order(experiment: Experiment, *, full: bool) -> Iterator[str]:

@@ -14,6 +14,7 @@ from fireassay.cli.support.verb import Verb
 from fireassay.errors import Problem, SpecError, refuse, refuse_any
 
 if TYPE_CHECKING:
+    from fireassay.spec.sections.prices import Prices
     from fireassay.spec.timings import Stated, Timings
     from fireassay.verdict.claims.rubric_types import Limits, Rubric
 
@@ -37,6 +38,7 @@ thousands separators and decimal commas are understood:
   price_per_hour   or $/h, for all machines of the row; or $/GPU/h; cost: of the row
   quality          or any score: accuracy, MMLU (%), pass@1; error rate, loss: lower is better;
                    each of several is judged, and the worst decides
+  cost parts       storage cost, egress cost, interruption cost ($ of the row): added to compute
   work, steps      or items; global batch, batch size / GPU
   energy (kWh)     or power (W), power per GPU: joules from mean power and time
 Rows with equal counts are repetitions and are reduced to their medians. Predictions beyond twice the
@@ -72,10 +74,12 @@ def add_table(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--where", metavar="HEADING=CELL", action="append", default=[], help="the rows to use, if the table holds several series"
     )
+    parser.add_argument("--price", metavar="USD", help="price of one worker for one hour, if the table has no prices")
+    parser.add_argument("--prices", metavar="FILE", help="prices of workers, storage and egress: a TOML file with a table [prices]")
     parser.add_argument("--predict", metavar="N", help="predict the speedup with N workers, or say why not")
 
 
-USUAL = {"judge": ("--efficiency", "--deadline", "--budget"), "table": ("--use", "--where"), "beyond": ("--predict",)}
+USUAL = {"judge": ("--efficiency", "--deadline", "--budget", "--prices"), "table": ("--use", "--where"), "beyond": ("--predict",)}
 WORKERS = "of at least 1"  # what --predict may be
 EFFICIENCY = 0.70
 MAX_EFFICIENCY = 2.0  # above it, the value is probably in percent
@@ -114,7 +118,7 @@ def _read(table: Path, requested: Stated) -> Timings:
 
 def flag_of_a_table(arguments: argparse.Namespace) -> str:
     """The first flag that only tables have; "" if none was given."""
-    flags = ("tolerance", "efficiency", "deadline", "budget", "work", "scaling", "use", "where", "predict")
+    flags = ("tolerance", "efficiency", "deadline", "budget", "price", "prices", "work", "scaling", "use", "where", "predict")
     return next((f"--{flag}" for flag in flags if getattr(arguments, flag)), "")
 
 
@@ -147,15 +151,47 @@ def _limits(arguments: argparse.Namespace) -> tuple[Limits, Stated, float | None
     predict_at = number("predict", WORKERS)
     where = [tuple(text.rsplit("=", 1)) for text in arguments.where]
     problems += [Problem("--where", text, "HEADING=CELL") for text in arguments.where if "=" not in text]
+    prices = _prices(number("price", "of at least 0"), arguments, problems)
     refuse_any(problems, "the flags")
     requested = Stated(
-        work=work, use=tuple(arguments.use), where=tuple((pair[0], pair[1]) for pair in where), scaling=arguments.scaling or ""
+        prices=prices,
+        work=work,
+        use=tuple(arguments.use),
+        where=tuple((pair[0], pair[1]) for pair in where),
+        scaling=arguments.scaling or "",
     )
     return (
         Limits(efficiency=EFFICIENCY if efficiency is None else efficiency, deadline_s=deadline, budget_usd=budget),
         requested,
         predict_at,
     )
+
+
+def _prices(price: float | None, arguments: argparse.Namespace, problems: list[Problem]) -> Prices | None:
+    """The prices of --price or --prices; problems are noted."""
+    from pydantic import ValidationError
+
+    from fireassay.clock import SystemClock
+    from fireassay.spec.explain import explain
+    from fireassay.spec.model import PRICE_SOURCE, Unreadable
+    from fireassay.spec.sections.prices import Prices, of_file, prices_add_up
+    from fireassay.spec.tables.costs import refuse_of_tables
+
+    if arguments.prices is None:
+        return None if price is None else Prices(usd_per_worker_hour=price, as_of=SystemClock().utc().date(), source=PRICE_SOURCE)
+    if arguments.price is not None:
+        problems.append(Problem("--price", "given beside --prices", "one of them"))
+        return None
+    try:
+        prices = Prices.model_validate(of_file(arguments.prices))
+    except Unreadable as error:
+        problems.append(Problem("--prices", arguments.prices, error.allowed, error.fix))
+    except ValidationError as error:
+        problems.extend(explain(Prices, error))
+    else:
+        problems.extend((*prices_add_up(prices), *refuse_of_tables(prices)))
+        return prices
+    return None
 
 
 def _finite(text: str | None) -> float | None:

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from fireassay.estimates.estimate import Estimate
 from fireassay.estimates.format import count, given, percent, reading, show
+from fireassay.estimates.price_words import price_words
 from fireassay.frames.record_data import RecordData
 from fireassay.frames.serving.requests import CLOSED
 from fireassay.metrics.metric import Results
@@ -132,7 +133,7 @@ def _prices(experiment: Experiment) -> str:
     prices = experiment.prices
     if prices is None:
         return "none given"
-    return f"${given(prices.usd_per_worker_hour)} per replica-hour ({prices.as_of.isoformat()}, {prices.source})"
+    return price_words(prices, "replica")
 
 
 def _fault(fault: Fault) -> str:

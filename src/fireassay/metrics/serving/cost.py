@@ -1,7 +1,9 @@
 """What does a token, request or good token cost in dollars and joules?
 
-Dollars are replicas x price x window: the price of a worker-hour ([prices], with its date and source) is that of a replica. Ramp and
-drain are neither charged nor credited, so the length of a launch does not change the cost. Joules are those of the window, by
+Dollars are replicas x price x window: the price of a worker-hour ([prices], with its date and source) is that of a replica, or of its
+engine or role. Tokens are paid for where they are priced: those of the requests that ended in the window. Of storage, egress and unused
+reservation the window has its share of the launch's time. Ramp and drain are neither charged nor credited, so the length of a launch
+does not change the cost. Joules are those of the window, by
 hardware counters (RAPL, NVML, or an endpoint of the server that exposes them), interpolated between two samples; counters measure
 whole devices, idle power and other programs included, and the method marks modelled joules. A good token belongs to a request that
 met every objective.
@@ -21,14 +23,14 @@ import numpy as np
 import polars as pl
 
 from fireassay.estimates.estimate import Absent, Value
-from fireassay.frames.costs import NO_PRICES, energy_method, usd_per_worker_second
+from fireassay.frames.costs import NO_PRICES, energy_method, ledger, requests_usd
 from fireassay.frames.record_data import RecordData
 from fireassay.frames.serving.requests import ENDED
 from fireassay.metrics.metric import Metric, Need, Results
-from fireassay.metrics.serving.pooled import quotients, windows, within
-from fireassay.units import JOULES_PER_REQUEST, JOULES_PER_TOKEN, TOKENS_PER_USD, USD_PER_REQUEST, USD_PER_TOKEN
+from fireassay.metrics.serving.pooled import in_window, quotients, windows, within
+from fireassay.units import JOULES_PER_REQUEST, JOULES_PER_TOKEN, NS_PER_S, TOKENS_PER_USD, USD_PER_REQUEST, USD_PER_TOKEN
 
-FREE = Absent("undefined", "the price is 0 dollars per worker-hour")
+FREE = Absent("undefined", "the price is 0 dollars")
 
 
 def dollars_per(measured: RecordData, amount: pl.DataFrame, *, unit: str, name: str, aggregate: str, missing: str) -> dict[str, Value]:
@@ -44,15 +46,32 @@ def per_dollar(measured: RecordData, amount: pl.DataFrame, *, unit: str, name: s
 def _by_price(
     measured: RecordData, amount: pl.DataFrame, unit: str, name: str, aggregate: str, missing: str, *, inverse: bool
 ) -> dict[str, Value]:
-    price = usd_per_worker_second(measured)
-    if not price:
-        return dict.fromkeys(measured.configurations, NO_PRICES if price is None else FREE)
-    workers_by_window = windows(measured).join(measured.timed.select("launch", "workers"), on="launch")
-    usd = workers_by_window.select("launch", (pl.col("workers") * pl.col("seconds") * price).alias("usd"))
+    usd = window_usd(measured)
+    if usd is None or (usd.height and usd["usd"].max() == 0.0):
+        return dict.fromkeys(measured.configurations, NO_PRICES if usd is None else FREE)
     joined = usd.join(amount.rename({"above": "made"}), on="launch")
     above, below = ("made", "usd") if inverse else ("usd", "made")
     rows = joined.select("launch", pl.col(above).alias("above"), pl.col(below).alias("below"))
     return quotients(measured, rows, unit=unit, name=name, aggregate=aggregate, missing=missing, nothing_made=not inverse)
+
+
+def window_usd(measured: RecordData) -> pl.DataFrame | None:
+    """(launch, usd): what was paid for the window, of launches where all of it is known; None without prices."""
+    if measured.experiment.prices is None:
+        return None
+    whole = ledger(measured, measured.timed).join(measured.timed.select("launch", wall=_WALL), on="launch")
+    shares = windows(measured).select("launch", "seconds").join(whole, on="launch")
+    by_time = pl.sum_horizontal("compute", "reserved", "storage", "egress", "lost") * pl.col("seconds") / pl.col("wall")
+    if not measured.experiment.prices.prices_tokens:
+        return shares.select("launch", by_time.alias("usd"))
+    bounds = windows(measured).select("launch", "begin_ns", "end_ns")
+    ended = measured.timed_requests.select("launch", "request", ENDED.alias("ended")).join(requests_usd(measured), on=["launch", "request"])
+    tokens = ended.join(bounds, on="launch").filter(in_window(pl.col("ended"))).group_by("launch").agg(pl.col("usd").sum())
+    known = shares.join(tokens, on="launch", how="left").with_columns(pl.col("usd").fill_null(0.0))
+    return known.select("launch", (by_time + pl.col("usd")).alias("usd"))
+
+
+_WALL: Final = (pl.col("end_ns") - pl.col("begin_ns")) / NS_PER_S
 
 
 def joules_per(measured: RecordData, amount: pl.DataFrame, *, unit: str, name: str, aggregate: str, missing: str) -> dict[str, Value]:
@@ -129,7 +148,7 @@ GOOD_TOKEN: Final = Made(
 
 
 def _dollars(name: str, output: Made, unit: str, **declared: Any) -> Metric:
-    aggregate = f"replicas x price x window / {output.words}"
+    aggregate = f"cost of the window / {output.words}"
 
     def compute(measured: RecordData, _: Results) -> Mapping[str, Value]:
         return dollars_per(measured, output.amount(measured), unit=unit, name=name, aggregate=aggregate, missing=output.missing)
@@ -161,7 +180,7 @@ def _bought(measured: RecordData, _: Results) -> Mapping[str, Value]:
         tokens_in_window(measured),
         unit=TOKENS_PER_USD,
         name="tokens_per_dollar",
-        aggregate="output tokens in the window / (replicas x price x window)",
+        aggregate="output tokens in the window / cost of the window",
         missing=NO_TOKENS,
     )
 
@@ -193,7 +212,7 @@ TOKENS_PER_DOLLAR: Final = COST(
     title="Output tokens per dollar",
     unit=TOKENS_PER_USD,
     better="higher",
-    formula="output tokens in the window / (replicas x price x window)",
+    formula="output tokens in the window / cost of the window",
     question="How many output tokens does a dollar buy?",
     caveat="The reciprocal of cost_per_token.",
     compute=_bought,

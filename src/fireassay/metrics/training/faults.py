@@ -7,6 +7,7 @@ all ranks, plus the time a lasting fault added to their steps, and the time of r
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from functools import partial
 from operator import attrgetter
@@ -18,7 +19,7 @@ import polars as pl
 from fireassay.estimates.estimate import Absent, Value
 from fireassay.estimates.over_launches import average, exact, no_launch, of_interval, positive
 from fireassay.frames.clock_offsets import on_one_clock
-from fireassay.frames.costs import NO_PRICES, energy_method, no_energy, usd_per_worker_second
+from fireassay.frames.costs import NO_PRICES, energy_method, no_energy, usd_per_second
 from fireassay.frames.record_data import RecordData
 from fireassay.frames.record_tables import once_per_record
 from fireassay.frames.training.rank_time import CATEGORIES, HELD_UP
@@ -331,10 +332,14 @@ def _per_configuration(
 
 
 def _cost_lost(measured: RecordData, _: Results) -> Mapping[str, Value]:
-    price = usd_per_worker_second(measured)
-    if price is None:
+    rates = usd_per_second(measured)
+    if rates is None:
         return dict.fromkeys(measured.configurations, NO_PRICES)
-    return _per_configuration(measured, lost_seconds(measured), lambda row: row["value"] * price, unit=USD, name="cost_lost", how=COST_HOW)
+    of_worker = {name: rates.get(name, math.nan) / workers for name, workers in zip(measured.configurations, measured.levels, strict=True)}
+    lost = lost_seconds(measured).filter(pl.col("configuration").is_in(list(rates)))
+    return _per_configuration(
+        measured, lost, lambda row: row["value"] * of_worker[str(row["configuration"])], unit=USD, name="cost_lost", how=COST_HOW
+    )
 
 
 COST_LOST = measure(

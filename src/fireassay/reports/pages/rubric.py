@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from fireassay.reports import answering
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
 
 EFFECTIVE = ("$/effective item", "$/effective step")  # cost divided by efficiency
 BEFORE, AFTER = ("seconds", "S", "E %"), ("$", "$/item")  # of the scores, on the first screen
+PARTS: Final = {"compute": "compute", "storage": "storage", "egress": "egress", "lost": "lost work"}
 MAX_SCORES: Final = 3  # on the first screen
 HEADS: Final = {"S": "speedup", "E %": "efficiency, %"}
 MAX_ROWS: Final = 8
@@ -83,7 +85,7 @@ def _answer(result: Rubric) -> Answer:
         mark=word if chosen or result.other_base else Mark(word="no row qualifies", tone="bad"),
         headline=headline,
         tiles=tuple(_tiles(result)),
-        lines=(*asked, *picks, *laws, *_doubts(result)),
+        lines=(*asked, *_cost_line(result), *picks, *laws, *_doubts(result)),
         record=f"{result.source}; --full shows every column, law and pick",
         source="table",
     )
@@ -181,6 +183,7 @@ def _table(result: Rubric) -> Table:
         ("serial", lambda row: _figure(row.serial_share, ".4f")),
         *((_heading(score), _score_of(result, place)) for place, score in enumerate(result.scores)),
         ("$", lambda row: None if steps_only or row.usd is None else Figure(value=row.usd, text=_dollars(result, row.usd))),
+        *((f"{part} $", partial(_part, part=part)) for part in PARTS),
         ("$/item", lambda row: _figure(row.usd_per_item, ".3e")),
         ("items/$", lambda row: _figure(row.items_per_usd, ".0f")),
         ("$/step", lambda row: _figure(row.usd_per_step, ".4f")),
@@ -193,6 +196,28 @@ def _table(result: Rubric) -> Table:
     shown = [(heading, cells) for heading, cells in columns if any(cell is not None for cell in cells)]
     rows = zip(*([cell if heading or cell else "" for cell in cells] for heading, cells in shown), strict=True)
     return Table(name="rows", heads=heads(*(heading for heading, _ in shown)), rows=tuple(rows), inline=True)
+
+
+def _part(row: RubricRow, part: str) -> Figure | None:
+    usd = row.usd_of.get(part)
+    return None if usd is None else Figure(value=usd, text=_cents(usd))
+
+
+def _cents(usd: float) -> str:
+    return f"{usd:.2f}" if usd >= 0.1 or usd == 0 or round(usd, 2) == usd else f"{usd:.3g}"
+
+
+def _cost_line(result: Rubric) -> Iterator[Line]:
+    """What the chosen row costs, and for what; the prices that were given."""
+    row = next((row for row in result.rows if row.workers == result.recommended), result.rows[0])
+    if row.usd is None or not (row.usd_of or result.priced):
+        return
+    parts = ", ".join(f"{PARTS[part]} {_cents(usd)}" for part, usd in row.usd_of.items())
+    total = f"${_dollars(result, row.usd)} a run with {row.workers} {_workers(result, row)}"
+    words = [f"{total}: {parts}" if parts else total]
+    words += [result.priced] if result.priced else []
+    words += ["C/W, W/C and cost per effective work are of the total"] if parts else []
+    yield Line(label="cost", text="; ".join(words), target="rows")
 
 
 def _figure(value: float | None, form: str) -> Figure | None:

@@ -1,6 +1,6 @@
-"""What does a worker cost, and where do joules come from?
+"""Where do joules come from?
 
-The sections [prices] and [energy].
+The section [energy]; prices are in `sections/prices.py`.
 
 How much work does a model need, and what is the peak of its devices?
 
@@ -20,42 +20,15 @@ import re
 import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import date
 from functools import cache
 from pathlib import Path
 from typing import Annotated, Final, Literal
 
-from pydantic import BeforeValidator, ConfigDict, Field
+from pydantic import Field
 
 from fireassay.errors import Problem
 from fireassay.spec.explain import NOTHING, shown
 from fireassay.spec.model import Model, Positive, flag
-
-
-def iso_date(value: object) -> object:
-    """Accept a quoted date like an unquoted one."""
-    try:
-        return date.fromisoformat(value) if isinstance(value, str) and len(value) == len("2026-01-31") else value
-    except ValueError:
-        return value
-
-
-class Prices(Model):
-    """The price of a worker, with its date and source."""
-
-    usd_per_worker_hour: Annotated[
-        float,
-        flag("--price", "USD", "price of one worker for one hour", run=270),
-        flag("--price", "USD", "price of one replica for one hour", load=410, evaluate=250),
-    ] = Field(ge=0.0, description="US dollars for one worker for one hour.")
-    as_of: Annotated[
-        date, BeforeValidator(iso_date), flag("--price-date", "DATE", "date of the price (today)", run=280, load=420, evaluate=260)
-    ] = Field(description="The date of the price.", alias="date")
-    source: Annotated[str, flag("--price-source", "TEXT", "where the price is from", run=290, load=430, evaluate=270)] = Field(
-        min_length=1, description="Source of the price: a price list, a contract, an assumption."
-    )
-
-    model_config = ConfigDict(populate_by_name=True)
 
 
 class Energy(Model):

@@ -15,6 +15,7 @@ from typing import Final, Literal
 from fireassay.errors import Problem
 from fireassay.printable import some
 from fireassay.spec.explain import did_you_mean
+from fireassay.spec.sections.prices import Prices
 from fireassay.spec.tables.cells import Table, count_in, number, plain, speaks_of_workers
 from fireassay.spec.tables.headings import GIVEN, SECONDS, Heading, as_given, heading, looks_like
 
@@ -22,8 +23,9 @@ from fireassay.spec.tables.headings import GIVEN, SECONDS, Heading, as_given, he
 MEASURED: Final = ("seconds", "step_seconds", "rate", "speedup", "efficiency")
 OWN: Final = {"speedup": "own_speedup", "efficiency": "own_efficiency"}  # the table's, beside times
 PRICES: Final = ("usd", "usd_per_hour")
+PARTS: Final = ("storage_usd", "egress_usd", "lost_usd")  # of a cost, beside compute
 ENERGIES: Final = ("joules", "watts")
-FILLED: Final = (*PRICES, *ENERGIES, "quality", "work", "steps", "batch", "accumulation")
+FILLED: Final = (*PRICES, *PARTS, *ENERGIES, "quality", "work", "steps", "batch", "accumulation")
 MIN_COUNTS: Final = 2  # different numbers of workers in a column that is taken for them
 MAX_SHOWN: Final = 4  # cells of a column, headings in a sentence
 Scaling = Literal["", "strong", "weak"]
@@ -37,6 +39,7 @@ class Stated:
     use: tuple[str, ...] = ()  # headings to use where several mean the same; or MEANING=HEADING
     where: tuple[tuple[str, str], ...] = ()  # heading and cell of the selected rows
     scaling: Scaling = ""
+    prices: Prices | None = None  # of all rows, where the table has none
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,6 +77,7 @@ def columns_of(table: Table, asked: Stated) -> tuple[Columns, list[Problem], lis
         same_problems[meaning] = [_same_meaning(first.name, other.name, _SAID.get(meaning, meaning)) for other in others]
     if "other_money" in columns:
         problems.append(Problem("row 1", columns["other_money"].name.strip(), "prices in US dollars", "Convert them, and write USD."))
+    problems += _costs(columns, asked)
     assumed = _workers_from_cells(table, columns) if "workers" not in columns else []
     problems += [*_missing(table, columns), *_only_one_of(columns, asked)]
     for meaning in OWN:  # take the best, the rest is held against it
@@ -82,6 +86,30 @@ def columns_of(table: Table, asked: Stated) -> tuple[Columns, list[Problem], lis
     if columns.get("batch") is not None and columns["batch"].heading.either and "step_seconds" not in columns:
         del columns["batch"]  # it does not move a time or a rate, and is shown as not used
     return columns, [*problems, *(problem for meaning in columns for problem in same_problems.get(meaning, ()))], assumed
+
+
+def _costs(columns: Columns, asked: Stated) -> Iterator[Problem]:
+    """A cost that may hold the parts beside it or not, and prices that are given twice."""
+    parts = [columns[part].name.strip() for part in PARTS if part in columns]
+    whole = columns.get("usd")
+    if parts and whole is not None and whole.heading.word not in ("total", "compute"):
+        name = whole.name.strip()
+        remedy = f'Say which: --use total_cost="{name}" or --use compute_cost="{name}".'
+        yield Problem(
+            "row 1", f"{name} beside {', '.join(parts)}: of everything, or of compute alone?", "a cost whose meaning is known", remedy
+        )
+    if asked.prices is None:
+        return
+    own: list[str] = [meaning for meaning in PRICES if meaning in columns]
+    beside = {
+        "storage_usd": asked.prices.storage_usd is not None or asked.prices.storage_gb is not None,
+        "egress_usd": asked.prices.egress_usd is not None or asked.prices.egress_gb is not None,
+    }
+    own += [part for part, given in beside.items() if given and part in columns]
+    for meaning in own:
+        yield Problem(
+            "the prices", f"given, beside the column {columns[meaning].name.strip()}", "one of them", "Leave out the flag or the column."
+        )
 
 
 def _scores(same: Sequence[Column], every: Sequence[Column]) -> Columns:

@@ -69,6 +69,12 @@ _ACCUMULATION: Final = re.compile(r"(?:grad(?:ient)?s? )?accum(?:ulation)?(?: st
 _ENERGY: Final = re.compile(r"(?:total )?energy(?: to solution| consumption| consumed| used)?|joules|kwh|wh")
 _POWER: Final = re.compile(r"(?:total |avg |average |mean )?power(?: draw| consumption)?|watts")
 _MONEY: Final = re.compile(r"\$|usd|dollars?|price|cost|\brate$")
+_PARTS: Final = {  # of a cost, beside compute
+    "storage_usd": re.compile(r"(?:total )?(?:storage|disk)(?: costs?)?|costs? of storage"),
+    "egress_usd": re.compile(r"(?:total )?(?:(?:network )?egress|data (?:transfer|out)|transfer(?: out)?)(?: costs?)?|costs? of egress"),
+    "lost_usd": re.compile(r"(?:(?:spot )?(?:interruptions?|preemptions?)|lost work)(?: costs?)?|costs? of (?:lost work|interruptions?)"),
+}
+_WHOLE: Final = {"total ": "total", "compute ": "compute", "gpu ": "compute"}  # of what a cost is, beside its parts
 _OTHER_MONEY: Final = re.compile(r"[€£¥₹]|\b(?:eur|euros?|gbp|cny|rmb|jpy)\b")
 _WORK: Final = re.compile(r"(?:n |num |total |training )?(?:work|items|samples|tokens|images|examples|sequences)")
 _STEPS: Final = re.compile(r"(?:n |num |total )?(?:steps|iterations|iters)")
@@ -143,8 +149,12 @@ def _money(text: str) -> Heading | None:
         return Heading(meaning="usd_per_hour", per_worker=per_worker)
     if re.search(r"(?:/|per|\s)\s*(?:s|sec|second)s?\b", flat) and per_worker:
         return Heading(meaning="usd_per_hour", factor=3600.0, per_worker=True)
-    whole = re.sub(r"\$|usd|dollars?", " ", flat).strip()
-    return Heading(meaning="usd") if re.fullmatch(r"|(?:total |run )?(?:cost|price)(?: of (?:the )?run| per run)?", whole) else None
+    whole = re.sub(r"\s+", " ", re.sub(r"\$|usd|dollars?", " ", flat)).strip()
+    for meaning, pattern in _PARTS.items():
+        if pattern.fullmatch(whole):
+            return Heading(meaning=meaning)
+    known = re.fullmatch(r"|(?P<of>total |compute |gpu |run )?(?:cost|price)(?: of (?:the )?run| per run)?", whole)
+    return Heading(meaning="usd", word=_WHOLE.get(known["of"] or "", "")) if known else None
 
 
 def _unit(base: str, inside: str, units: dict[str, float]) -> tuple[str, float | None]:
@@ -245,6 +255,11 @@ GIVEN: Final[dict[str, tuple[str, bool]]] = {
     **{name: (name, False) for name in ("workers", "seconds", "step_seconds", "speedup", "efficiency", "quality", "work", "steps")},
     "throughput": ("rate", False),
     "cost": ("usd", False),
+    "total_cost": ("usd", False),
+    "compute_cost": ("usd", False),
+    "storage": ("storage_usd", False),
+    "egress": ("egress_usd", False),
+    "lost_work": ("lost_usd", False),
     "price_per_hour": ("usd_per_hour", False),
     "global_batch": ("batch", False),
     "batch_per_worker": ("batch", True),
@@ -263,5 +278,5 @@ def as_given(word: str, name: str) -> Heading:
         per_worker=per_worker,
         percent=meaning in ("quality", "efficiency") and _is_percent(text, inside),
         unit_said=factor is not None,
-        word="work" if meaning == "rate" else text,
+        word="work" if meaning == "rate" else word.removesuffix("_cost") if meaning == "usd" and word != "cost" else text,
     )

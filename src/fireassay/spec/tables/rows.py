@@ -15,8 +15,9 @@ from typing import Final
 from fireassay.errors import Problem
 from fireassay.printable import some
 from fireassay.spec.explain import shown
+from fireassay.spec.sections.prices import Prices
 from fireassay.spec.tables.cells import Marks, Number, Table, count_in, is_short, is_wordy, lengthened, marks, missing, number
-from fireassay.spec.tables.columns import ENERGIES, FILLED, MEASURED, OWN, PRICES, Column, Scaling, Stated, named, scores
+from fireassay.spec.tables.columns import ENERGIES, FILLED, MEASURED, OWN, PARTS, PRICES, Column, Scaling, Stated, named, scores
 from fireassay.spec.tables.headings import UNITS, Heading, heading
 
 MAX_NAMED: Final = 30  # headings or cells in a message
@@ -42,7 +43,8 @@ class Timing:
     row: int  # spreadsheet row number
     workers: int
     seconds: float  # 1 in a table of throughputs
-    usd: float | None = None  # of the whole row: all workers, all seconds
+    usd: float | None = None  # of the whole row: all workers, all seconds, and the parts below
+    parts: tuple[tuple[str, float], ...] = ()  # of it, where they are known apart: ("compute", 1.0), ("storage", 0.05)
     scores: tuple[float | None, ...] = ()  # in the order of `Timings.scores`
     work: float | None = None  # units of useful work done in these seconds
     steps: float | None = None  # training steps done in these seconds
@@ -75,6 +77,7 @@ class Timings:
     repeated: bool = False  # some rows are medians of several
     doubts: tuple[str, ...] = ()  # what may weaken the verdict
     notes: tuple[str, ...] = ()
+    prices: Prices | None = None  # as the user gave them
 
 
 MAX_WORKERS: Final = 10_000_000
@@ -221,7 +224,7 @@ _TOLD: Final = {"rate": "throughput"}
 _ALLOWED = {
     "workers": f"a whole number from 1 to {MAX_WORKERS}",
     "quality": "a number, or nothing where it was not measured",
-    **dict.fromkeys((*PRICES, *ENERGIES), "a number of at least 0"),
+    **dict.fromkeys((*PRICES, *PARTS, *ENERGIES), "a number of at least 0"),
 }
 
 
@@ -245,7 +248,7 @@ def _factor(meaning: str, read: Number, head: Heading) -> float | None:
     if meaning == "rate":
         rate = heading(read.unit)
         return rate.factor if rate is not None and rate.meaning == "rate" else None
-    if meaning in PRICES:
+    if meaning in (*PRICES, *PARTS):
         by_hour = re.fullmatch(r"(?:\$|usd)?(?:/ ?gpu)?/ ?h(?:r|our)?", unit) is not None and meaning == "usd_per_hour"
         return head.factor if by_hour or unit in ("$", "usd") else None
     return 1.0 if meaning in ("work", "steps", "batch", "accumulation") and unit.isalpha() and len(unit) > 2 else None
@@ -260,7 +263,7 @@ def _fits(meaning: str, value: float) -> bool:
         return False
     if meaning == "workers":
         return value.is_integer() and 1 <= value <= MAX_WORKERS
-    return meaning == "quality" or value > 0 or (value == 0 and meaning in (*PRICES, *ENERGIES))
+    return meaning == "quality" or value > 0 or (value == 0 and meaning in (*PRICES, *PARTS, *ENERGIES))
 
 
 def is_percent(rows: Sequence[Read], column: Column) -> bool:

@@ -30,6 +30,7 @@ from typing import Final
 
 from fireassay.errors import Problem, SpecError, refuse
 from fireassay.estimates.format import bracketed
+from fireassay.estimates.price_words import price_words
 from fireassay.spec.timings import Score, Timing, Timings
 from fireassay.stats.intervals.intervals import Interval
 from fireassay.stats.models.scaling_laws import STRONG, WEAK, Choice, Points, Refused, choose, points
@@ -227,6 +228,7 @@ def rubric(timings: Timings, limits: Limits, *, predict_at: float | None = None)
         scores=tuple(_judged(place, score, rows, limits) for place, score in enumerate(timings.scores)),
         quality_held=not any(refusals) if timings.scores else None,
         picks=picks(rows, limits),
+        priced="" if timings.prices is None else price_words(timings.prices),
         doubts=(*timings.doubts, *better(rows, limits, timings), *own_numbers(rows, timings)),
         notes=(),
     )
@@ -373,6 +375,7 @@ def _row(
         serial_share=(p - speedup) / (p - 1) if p > 1 and mode == "weak" else None,
         amdahl_speedup=amdahl_speedup(fit.serial_fraction, p) if fit else None,
         usd=usd if timed else None,
+        usd_of=dict(timing.parts) if timed else {},
         usd_per_item=per_item,
         items_per_usd=work / usd if usd and work else None,
         usd_per_step=per_step if timed else None,

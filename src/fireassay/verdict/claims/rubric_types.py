@@ -43,7 +43,8 @@ class RubricRow:
     karp_flatt: float | None  # undefined for the base
     serial_share: float | None  # weak scaling: Gustafson's, of the time on these workers
     amdahl_speedup: float | None  # predicted by the fit
-    usd: float | None
+    usd: float | None  # all of it
+    usd_of: dict[str, float]  # by part: compute, storage, egress, lost; empty: not known apart
     usd_per_item: float | None
     items_per_usd: float | None
     usd_per_step: float | None
@@ -154,6 +155,7 @@ class Rubric:
     scores: tuple[JudgedScore, ...]
     quality_held: bool | None  # of every score in every row; None: no quality given
     picks: tuple[Pick, ...]
+    priced: str  # the prices that the user gave, in words
     doubts: tuple[str, ...]  # of the notes, those that may weaken the verdict: shown on the first screen
     notes: tuple[str, ...]
 
