@@ -57,6 +57,7 @@ def time(
     round_s: float = 0.5,
     precision: float | None = None,
     warm_up: int = 1,
+    device: str = "auto",
     root: str | os.PathLike[str] = ROOT,
     name: str | None = None,
     **kwargs: Any,
@@ -77,12 +78,14 @@ def time(
         round_s: minimum seconds of counted calls per launch.
         precision: add launches until the interval is this narrow (0.02: 2 % on each side).
         warm_up: trials before the counted ones, in addition to those that calibrate the number of calls.
+        device: whose queue each trial waits for: "auto" (every device that torch has initialised), "cpu" (none), "cuda", "cuda:1", "xpu",
+            "mps". Time by device events is in the record as `trial_device_time`.
         root: folder for the record.
         name: record name; default: the function's.
 
     Raises:
         SpecError: a lambda, a function of the main script, or arguments that JSON cannot hold.
-        WorkloadError: the function raised.
+        WorkloadError: the function raised, only makes a coroutine or generator, or its process has no such device.
     """
     target, folder = target_of(function)
     words = json_arguments(args, kwargs)
@@ -93,7 +96,7 @@ def time(
         name=name or target.replace(":", "."),
         sections={
             "launches": {"per_configuration": launches, **({} if precision is None else {"precision": precision})},
-            "timing": {"round_s": round_s, "warm_up": warm_up},
+            "timing": {"round_s": round_s, "warm_up": warm_up, "device": device},
         },
         environment=search_path(folder),
     )

@@ -17,6 +17,7 @@ from fireassay.estimates.estimate import Absent, Estimate, Value
 from fireassay.estimates.format import reading
 from fireassay.frames.per_launch import counted, from_frame, per_launch, refused
 from fireassay.frames.record_data import RecordData
+from fireassay.frames.waiting import device_times
 from fireassay.metrics.metric import Metric, Results
 from fireassay.units import BYTES, SECONDS
 
@@ -108,7 +109,39 @@ TRIAL_MEMORY = Metric(
     rank=1612,
 )
 
-METRICS = (TRIAL_TIME, TRIAL_CPU_TIME, TRIAL_MEMORY)
+
+def _device_time(measured: RecordData, _: Results) -> Mapping[str, Value]:
+    if (refusal := refused(measured)) is not None:
+        return dict.fromkeys(measured.configurations, refusal)
+    values = device_times(measured)
+    if not values.height:
+        return dict.fromkeys(measured.configurations, Absent("not_applicable", "no device was in use in the timed process"))
+    return from_frame(
+        measured,
+        values,
+        unit=SECONDS,
+        name="trial_device_time",
+        trials="trials",
+        missing="no launch has device events",
+        aggregate="median of the counted trials",
+    )
+
+
+TRIAL_DEVICE_TIME = Metric(
+    name="trial_device_time",
+    title="Device time of a call",
+    unit=SECONDS,
+    kind="cost",
+    better="lower",
+    dimension="performance",
+    formula="median over trials of (end event - begin event) / calls, on the current stream; of several devices the longest",
+    compute=_device_time,
+    question="How long does the device work on one call, by its own clock?",
+    caveat="Work on streams that the current one does not join is in the time of the call, and not in this.",
+    rank=1613,
+)
+
+METRICS = (TRIAL_TIME, TRIAL_CPU_TIME, TRIAL_MEMORY, TRIAL_DEVICE_TIME)
 
 
 def of_calls(results: Results) -> Results:

@@ -232,20 +232,32 @@ class TrialReader:
         if (row := line.get("trial")) is not None:
             self._trial_row(row)
         elif (floor := line.get("floor")) is not None:
-            self._floor("start", floor["seconds"], "s")
-            self._floor("start_rss", floor["rss_bytes"], "B")
+            self._reading("spawn", "start", floor["seconds"], "s")
+            self._reading("spawn", "start_rss", floor["rss_bytes"], "B")
+        elif (after := line.get("after")) is not None:
+            self._reading("process", f"after_return_{after['state']}", after["processor_s"], "s")
+            self._reading("process", "returned", after["returned_s"], "s")
+        elif (device := line.get("device")) is not None:
+            self._reading(device["name"], "synchronise", device["seconds"], "s")
+        elif (device := line.get("not_waited_for")) is not None:
+            self._reading(device, "not_waited_for", 1.0, "count")
 
     def _trial_row(self, row: dict[str, Any]) -> None:
+        returned, devices = row.pop("returned_s", None), row.pop("device_s", {})
+        if not row["warm_up"]:
+            self._reading("host", "trial_returned", returned, "s")
+            for name, seconds in devices.items():
+                self._reading(name, "trial_device", seconds, "s", "event")
         trial = {"launch": self._launch, "trial": self._trial, "calls": 1, **row}
         self._writer.append(TRIALS.name, table_row(TRIALS, **trial))
         self._trial += 1
         self.failed_code = trial.get("exit_code") or None
         self.counted += not row["warm_up"]
 
-    def _floor(self, counter: str, value: float | None, unit: str) -> None:
+    def _reading(self, device: str, counter: str, value: float | None, unit: str, method: str = "self") -> None:
         if value is not None:
             now = SystemClock().now_ns()
-            self._writer.append("telemetry", (self._launch, now, platform.node(), "spawn", counter, float(value), unit, "self"))
+            self._writer.append("telemetry", (self._launch, now, platform.node(), device, counter, float(value), unit, method))
 
 
 class ReadingHandle:

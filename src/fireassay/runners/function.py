@@ -74,6 +74,7 @@ def _request(context: RunContext, job: Job, lines: Path) -> tuple[Request, list[
         "trials": command.trials_of(context),
         "warm_up": timing.warm_up,
         "calls": command.calls_of(context),
+        "device": timing.device,
     }
     python_path = context.experiment.workload.environment.get("PYTHONPATH", os.environ.get("PYTHONPATH", ""))
     searched = os.pathsep.join(part for part in (str(context.folder), python_path) if part)

@@ -29,6 +29,7 @@ OF_TIMINGS = frozenset(
         "instrument_errors",
         "launches",
         "looks",
+        "missing_synchronisation",
         "overhead",
         "sealed",
         "copied_rows",

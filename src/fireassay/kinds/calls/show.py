@@ -16,13 +16,14 @@ from fireassay.reports import answering
 from fireassay.reports.answering import noted_doubts
 from fireassay.reports.build_view import KindView, metric_row, overhead, requested
 from fireassay.reports.charts.of_view import Draw
-from fireassay.reports.page import Answer, Head, Line, Next, Section, Table
+from fireassay.reports.page import Answer, Head, Line, Mark, Next, Section, Table
 from fireassay.reports.pages import record
 from fireassay.reports.pages.record_sheets import sheets
 from fireassay.reports.pages.results import LAUNCH_VALUES, Paper, results, sentence
 from fireassay.reports.pages.timing import lines, summary, table
 from fireassay.reports.raw import for_both, percentiles, shares
 from fireassay.reports.view import Fact, View
+from fireassay.verdict.evidence.after_return import UNFINISHED
 from fireassay.verdict.gates.gate import MIN_LAUNCHES
 from fireassay.verdict.judge import Judgement
 from fireassay.verdict.phrases import launch_words
@@ -56,7 +57,11 @@ def _facts(measured: RecordData, judgement: Judgement) -> tuple[Fact, ...]:
     """The sample behind the time and its caveats, without the numbers and findings, which are shown elsewhere."""
     evidence = {finding.evidence for finding in judgement.verdict.findings}
     rows = lines(summary(measured, judgement, measured.experiment.name))
-    return tuple(Fact(name=name, text=words) for name, words in rows if name in ("spread", "floor", "note") and words not in evidence)
+    return tuple(
+        Fact(name=name, text=words)
+        for name, words in rows
+        if name in ("spread", "device", "waited", "floor", "note") and words not in evidence
+    )
 
 
 VIEW = KindView(conditions=_conditions, fields=_fields)
@@ -124,9 +129,15 @@ def _headline(view: View) -> str:
 
 
 def _lines(view: View) -> Iterator[Line]:
-    yield from (Line(label=fact.name, text=answering.shortened(fact.text)) for fact in view.timing if fact.name in ("spread", "floor"))
+    unfinished = [finding.evidence for finding in view.findings if finding.rule in UNFINISHED]
+    yield from (Line(label="not waited", text=text, mark=Mark(word="warning", tone="open", sign="~")) for text in unfinished)
+    yield from (
+        Line(label=fact.name, text=answering.shortened(fact.text))
+        for fact in view.timing
+        if fact.name in ("spread", "device", "waited", "floor")
+    )
     notes = [f"{fact.text}." for fact in view.timing if fact.name == "note"]
-    audits = answering.doubts(view)
+    audits = answering.doubts(view, told=UNFINISHED)
     yield noted_doubts([*notes, *([audits.text] if audits.mark else [])])
 
 

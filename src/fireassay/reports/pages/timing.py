@@ -6,7 +6,7 @@ Nothing is subtracted or left out: the floor is shown next to the time, and outl
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -16,7 +16,8 @@ from fireassay.estimates.estimate import Absent, Estimate, Value
 from fireassay.estimates.format import Scale, bracketed, count, percent, reading, scale_for, show, with_interval
 from fireassay.frames.per_launch import asked_to_count, counted, outliers, states
 from fireassay.frames.record_data import RecordData
-from fireassay.metrics.calls import TRIAL_CPU_TIME, TRIAL_MEMORY, TRIAL_TIME, starter_bytes
+from fireassay.frames.waiting import return_time, synchronised
+from fireassay.metrics.calls import TRIAL_CPU_TIME, TRIAL_DEVICE_TIME, TRIAL_MEMORY, TRIAL_TIME, starter_bytes
 from fireassay.reports.answering import clipped, noted_doubts, shortened
 from fireassay.reports.charts.model import Edge, Interval, intervals
 from fireassay.reports.page import Answer, Cell, Facts, Head, Line, Mark, Page, Section, Table, Tile, Tone, Words, heads, notes, number
@@ -25,6 +26,7 @@ from fireassay.stats.series.trend import drift, memory, memory_limit
 from fireassay.units import BYTES, RATIO, SECONDS
 from fireassay.verdict.comparison.phrases import change_text
 from fireassay.verdict.comparison.types import Change, Comparison
+from fireassay.verdict.evidence.after_return import UNFINISHED
 from fireassay.verdict.judge import Judgement
 
 SHORT: Final = 10.0  # a command shorter than this many empty starts is mostly start-up
@@ -54,6 +56,8 @@ class Summary:
     floor: float | None  # time of an empty start or call
     floor_memory: float | None
     notes: tuple[str, ...]
+    device: Value | None = None  # time of a call by device events; None: no device was in use
+    waited: str = ""  # which devices every trial waited for
 
 
 def summary(measured: RecordData, judgement: Judgement, label: str) -> Summary:
@@ -79,7 +83,18 @@ def summary(measured: RecordData, judgement: Judgement, label: str) -> Summary:
         floor=floor,
         floor_memory=floor_memory,
         notes=tuple(_notes(measured, judgement, rows, time, floor)),
+        device=judgement.results[TRIAL_DEVICE_TIME.name][name] if (devices := synchronised(measured)) else None,
+        waited=_waited(measured, devices),
     )
+
+
+def _waited(measured: RecordData, devices: Mapping[str, float]) -> str:
+    if not devices:
+        return ""
+    costs = ", ".join(f"{name} ({reading(seconds, SECONDS)})" for name, seconds in devices.items())
+    returned = return_time(measured)
+    early = "" if returned is None else f"; the call itself returns after {reading(returned, SECONDS)}"
+    return f"synchronised once in each trial, with the cost of that: {costs}{early}"
 
 
 def _end(value: object) -> float | None:
@@ -95,6 +110,7 @@ def _floor(measured: RecordData) -> float | None:
 
 
 def _notes(measured: RecordData, judgement: Judgement, rows: pl.DataFrame, time: Value, floor: float | None) -> Iterator[str]:
+    yield from (f.evidence for f in judgement.verdict.findings if f.rule in UNFINISHED)
     if measured.experiment.timing.keep_output:
         yield "the time includes passing the output through assay into the record; omit --show-output to exclude it"
     yield from _about_trials(measured, rows)
@@ -107,7 +123,7 @@ def _notes(measured: RecordData, judgement: Judgement, rows: pl.DataFrame, time:
                 "do more work in one start, or time the function itself (fireassay.time in Python)"
             )
     wanted = ("warning", "invalid", "fail")
-    yield from (f.evidence for f in judgement.verdict.findings if f.severity in wanted)
+    yield from (f.evidence for f in judgement.verdict.findings if f.severity in wanted and f.rule not in UNFINISHED)
 
 
 def _about_trials(measured: RecordData, rows: pl.DataFrame) -> Iterator[str]:
@@ -152,6 +168,9 @@ def lines(made: Summary) -> list[tuple[str, str]]:
     rows = [("time", _time(made)), ("spread", _spread(made))]
     if isinstance(made.processor, Estimate):
         rows.append(("processor", f"{show(made.processor).full}, user and kernel time"))
+    if made.device is not None:
+        rows.append(("device", f"{show(made.device).full}, by device events" if isinstance(made.device, Estimate) else made.device.detail))
+        rows.append(("waited", made.waited))
     rows.append(("memory", _memory(made)))
     if made.floor is not None:
         thing = "starting an empty command" if made.trial == "starts" else "calling an empty function"

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from fireassay.spec.experiment import Experiment
 
 MIN_LAUNCHES = 3  # per configuration; gates give no verdict below it (same as fireassay.verdict.gates.gate)
+DEVICE = re.compile(r"auto|cpu|mps|(cuda|xpu)(:\d{1,4})?")  # of torch
 TRAININGS = ("training", "replay", "simulated")  # runners whose records are judged as trainings
 
 
@@ -224,6 +225,18 @@ RULES = (
         lambda e: e.workload.fresh_folder is True and e.workload.runner == "training" and (e.launcher.nodes > 1 or e.launcher.hosts),
         "false, since the workers are on several machines",
         "Name the folder by {launch} in workload.arguments or workload.environment instead.",
+    ),
+    Demand(
+        "timing.device",
+        lambda e: not DEVICE.fullmatch(str(e.timing.device)),
+        "auto, cpu, cuda, cuda:N, xpu, xpu:N or mps",
+        "auto waits for every device that torch has initialised.",
+    ),
+    Demand(
+        "timing.device",
+        lambda e: e.timing.device != "auto" and e.workload.runner != "function",
+        "auto, since no function is timed in its process",
+        "Remove it: a command's process ends only when its own work has.",
     ),
     Demand(
         "launcher.python",

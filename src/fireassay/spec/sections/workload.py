@@ -150,6 +150,11 @@ class Timing(Model):
     ignore_failure: Annotated[bool, flag("--ignore-failure", "", "accept exit codes other than 0", time=90, gate=90)] = Field(
         False, description="Whether a command may end with an exit code other than 0. Otherwise the first such exit ends the run."
     )
+    device: str = Field(
+        "auto",
+        description="Which device's queue a trial of a function waits for: auto (every device that torch has initialised), cpu (none), "
+        "or one of cuda, cuda:N, xpu, xpu:N, mps. A command's process ends only when its own queues have.",
+    )
     keep_output: Annotated[bool, flag("--show-output", "", "keep what the commands print in the record, and show its end", time=100)] = (
         Field(False, description="Whether what a command prints goes into the log of its launch. Otherwise it is discarded.")
     )

@@ -23,6 +23,7 @@ from fireassay.stats.intervals.intervals import Interval, mean_t
 from fireassay.units import SECONDS
 from fireassay.verdict.audits.audit import TRAINING, Audits
 from fireassay.verdict.evidence.affected import gain_words, in_launches, most
+from fireassay.verdict.evidence.after_return import blind_to_calls, unfinished_calls
 from fireassay.verdict.types import Finding, Severity
 
 AUDITS = Audits()
@@ -97,8 +98,12 @@ def examine_synchronisation(measured: RecordData, _: Results) -> Iterator[Findin
     time and twice any other step after the first (the queue drains there); more than half of the time between the first and the last step
     outside steps, evaluations and checkpoints.
 
+    Of a timed function: other threads or child processes use processor time after its return, in most launches (by how it grows with the
+    number of calls, so that pools that spin are not meant); a device that came into use after the warm-up, so that trials did not wait.
+
     Cannot tell: a queue that drains elsewhere, nor steps faster than the device's peak rate allows, which is not known here.
     """
+    yield from unfinished_calls(measured)
     signs = _signs(measured)
     for name in measured.configurations:
         rows = signs.filter(pl.col("configuration") == name)
@@ -164,6 +169,8 @@ def _paused(measured: RecordData) -> pl.DataFrame:
 @AUDITS.blind("missing_synchronisation")
 def blind_synchronisation(measured: RecordData, _: Results) -> str | None:
     """Blind with too few marked steps."""
+    if measured.kind.times_calls:
+        return blind_to_calls(measured)
     if _signs(measured).height:
         return None
     return f"no timed launch marked {count(MIN_STEPS, 'steps')}"

@@ -1,0 +1,187 @@
+"""Does work go on after a function has returned?  By the processor time of other threads and of child processes.
+
+    others = CLOCK_PROCESS_CPUTIME - CLOCK_THREAD_CPUTIME of the caller + reaped children + living descendants
+
+Threads and children that were busy before the first call are subtracted by their own clocks: they belong to nobody's call.  A pool that
+spins for a moment after it has finished (OpenBLAS, OpenMP) is no work either.  Its threads run no Python, so that a Python thread that
+works after three calls in turn is enough; of everything else the amount must grow with the number of calls, which spinning does not: ones
+and eights are compared, three times, and the smallest of the eights must be twice the largest of the ones.
+Cannot tell: work on other machines or in the kernel, in a daemon that left the process, or that waits without using a processor; work
+that many calls do together once.  Linux only: the clocks of single threads are read by their ids (clock_gettime(2), and the kernel's
+include/linux/posix-timers.h for how an id makes a clock).
+"""
+
+from __future__ import annotations
+
+import os
+import resource
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from statistics import median
+
+SLICE_S = 0.005
+QUIET_SLICES = 4
+QUIET_SHARE = 0.1  # of a slice
+LIMIT_S = 2.0  # longest wait for quiet
+BASELINE_S = 0.03
+BUSY_NS = 500_000  # of processor time in the baseline: busy before the first call
+LEAST_NS = 1_000_000  # of processor time after the return that is examined
+LEAST_SHARE = 0.1  # of the time of the calls, likewise
+PAIRS, GROWTH = 3, 2.0  # less than eightfold: some of the work may be done before the last call returns
+FAST_S, SLOW_S = 0.1, 1.0  # of a call: how many more calls may be made to examine it
+SPINS = {"OMP_WAIT_POLICY": "active", "KMP_BLOCKTIME": "infinite"}  # pools that never rest, by request
+
+
+@dataclass(frozen=True)
+class Followed:
+    """The processor time after the return of calls."""
+
+    ns: int
+    python_ns: int  # of it, in Python threads
+    quiet: bool  # it ended within the limit
+
+
+@dataclass(frozen=True)
+class Conclusion:
+    """What follows one call: seconds of processor time, and the time in which it returned."""
+
+    state: str  # quiet, follows, unfinished, unexamined
+    processor_s: float = 0.0
+    returned_s: float = 0.0
+
+
+class Others:
+    """Processor time of everything in this process but the calling thread, and of its children."""
+
+    def __init__(self) -> None:
+        self._threads: tuple[int, ...] = ()
+        self._children: frozenset[int] = frozenset()
+        self._exclude_the_busy()
+
+    def _exclude_the_busy(self) -> None:
+        me = threading.get_native_id()
+        threads = {thread: _thread_ns(thread) for thread in _numbers("/proc/self/task") if thread != me}
+        children = {child: _process_ns(child) for child in _descendants(os.getpid())}
+        time.sleep(BASELINE_S)
+        self._threads = tuple(thread for thread, before in threads.items() if (_thread_ns(thread) or 0) - (before or 0) > BUSY_NS)
+        self._children = frozenset(child for child, before in children.items() if (_process_ns(child) or 0) - (before or 0) > BUSY_NS)
+
+    def ns(self) -> int | None:
+        """Nanoseconds so far; None if a busy thread has ended, so that its share is unknown."""
+        excluded = [_thread_ns(thread) for thread in self._threads]
+        if None in excluded:
+            return None
+        reaped = resource.getrusage(resource.RUSAGE_CHILDREN)
+        living = sum(_process_ns(child) or 0 for child in _descendants(os.getpid()) if child not in self._children)
+        own = time.process_time_ns() - time.thread_time_ns() - sum(value for value in excluded if value is not None)
+        return own + living + round((reaped.ru_utime + reaped.ru_stime) * 1e9)
+
+    def follow(self, limit_s: float = LIMIT_S) -> Followed | None:
+        """Wait until nothing works any more; the processor time until then. None: it cannot be told."""
+        begin = before = self.ns()
+        python = {thread: _thread_ns(thread) or 0 for thread in self._python_threads()}
+        latest = dict(python)
+        deadline, still = time.monotonic() + limit_s, 0
+        while still < QUIET_SLICES and time.monotonic() < deadline:
+            time.sleep(SLICE_S)
+            now = self.ns()
+            if now is None or before is None:
+                return None
+            for thread in self._python_threads():
+                python.setdefault(thread, 0)
+                latest[thread] = _thread_ns(thread) or latest.get(thread, 0)
+            still = still + 1 if now - before < QUIET_SHARE * SLICE_S * 1e9 else 0
+            before = now
+        if begin is None or before is None:
+            return None
+        return Followed(max(0, before - begin), sum(latest[thread] - python[thread] for thread in python), still >= QUIET_SLICES)
+
+    def _python_threads(self) -> set[int]:
+        """Other threads that run Python, without those that were busy before."""
+        every = {thread.native_id for thread in threading.enumerate() if thread.native_id is not None}
+        return every - {threading.get_native_id(), *self._threads}
+
+
+def observer() -> Others | None:
+    """None where threads have no clocks of their own, or pools are to spin for ever."""
+    spins = any(os.environ.get(name, "").lower() == value for name, value in SPINS.items())
+    return None if spins or sys.platform != "linux" or _thread_ns(threading.get_native_id()) is None else Others()
+
+
+def worth_examining(followed: Followed | None, trial_s: float) -> bool:
+    """True if the processor time after a trial is not negligible beside it."""
+    return followed is not None and followed.ns > max(LEAST_NS, LEAST_SHARE * trial_s * 1e9)
+
+
+def examine(others: Others, call: Callable[[int], float], call_s: float) -> Conclusion:
+    """Does the processor time after the return grow with the number of calls?
+
+    Args:
+        others: made before the first call.
+        call: makes so many calls and returns their seconds.
+        call_s: seconds of a call.
+    """
+    if call_s > SLOW_S:
+        return Conclusion("unexamined", returned_s=call_s)
+    ones, seconds = [], []
+    for _ in range(PAIRS):
+        seconds.append(call(1))
+        if (one := others.follow()) is None:
+            return Conclusion("unexamined", returned_s=call_s)
+        ones.append(one)
+    returned_s, one_s = median(seconds), median(one.ns for one in ones) / 1e9
+    if not any(one.quiet for one in ones):
+        return Conclusion("unfinished", one_s, returned_s)
+    if all(worth_examining(replace(one, ns=one.python_ns), returned_s) for one in ones):
+        return Conclusion("follows", one_s, returned_s)
+    return _of_several(others, call, 8 if call_s <= FAST_S else 4, max(one.ns for one in ones), returned_s)
+
+
+def _of_several(others: Others, call: Callable[[int], float], many: int, most_of_one: int, returned_s: float) -> Conclusion:
+    """Does more follow several calls than one?"""
+    several = []
+    for _ in range(PAIRS):
+        call(many)
+        followed = others.follow(LIMIT_S + 2.0 * many * most_of_one / 1e9)
+        if followed is None:
+            return Conclusion("unexamined", returned_s=returned_s)
+        several.append(followed.ns)
+        if followed.ns <= max(LEAST_NS, GROWTH * most_of_one):
+            return Conclusion("quiet", returned_s=returned_s)
+    return Conclusion("follows", median(several) / many / 1e9, returned_s)
+
+
+# ---- clocks of the kernel ----
+
+
+def _thread_ns(thread: int) -> int | None:
+    with suppress(OSError):
+        return time.clock_gettime_ns((~thread << 3) | 6)  # CPUCLOCK_SCHED, one thread
+    return None
+
+
+def _process_ns(process: int) -> int | None:
+    with suppress(OSError):
+        return time.clock_gettime_ns((~process << 3) | 2)  # CPUCLOCK_SCHED, all threads
+    return None
+
+
+def _numbers(folder: str) -> Iterable[int]:
+    with suppress(OSError):
+        return [int(name) for name in os.listdir(folder) if name.isdigit()]
+    return ()
+
+
+def _descendants(process: int) -> set[int]:
+    """The living processes below this one, of which the kernel says so (CONFIG_PROC_CHILDREN)."""
+    found: set[int] = set()
+    for thread in _numbers(f"/proc/{process}/task"):
+        with suppress(OSError):
+            for child in map(int, Path(f"/proc/{process}/task/{thread}/children").read_text().split()):
+                found |= {child, *_descendants(child)}
+    return found
