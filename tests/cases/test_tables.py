@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from pathlib import Path
 
 import pytest
@@ -314,3 +315,10 @@ def test_many_scores_show_those_that_decide_on_the_first_screen(tmp_path: Path, 
     assert "HellaSwag" in text.split("cheapest")[0]
     assert "3 more scores: --full" in text
     assert "all 6 scores held" in asked(capsys, "rubric", table, "--tolerance", "0.2")[1]
+
+
+def test_a_table_is_read_from_standard_input(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(LAYOUTS["single blanks"].encode())))
+    code, said = asked(capsys, "rubric", "-")
+    assert code == 0
+    assert "standard input: 4 workers: 3.60 times as fast as 1" in said

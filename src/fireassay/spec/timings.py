@@ -38,7 +38,7 @@ from fireassay.spec.tables.rows import (
     values,
     with_long_times,
 )
-from fireassay.spec.user_file import MAX_TABLE, content, similar_file
+from fireassay.spec.user_file import MAX_TABLE, MIB, content, similar_file
 
 
 def read_timings(path: str | Path, *, work: float | None = None, asked: Stated | None = None) -> Timings:
@@ -59,6 +59,13 @@ def read_timings(path: str | Path, *, work: float | None = None, asked: Stated |
             else getattr(error, "strerror", None) or str(error)
         )
         raise refuse(str(path), state, "a table: CSV, TSV or Markdown", similar_file(path), source=str(path)) from None
+    return decoded_timings(raw, str(path), work=work, asked=asked)
+
+
+def decoded_timings(raw: bytes, source: str, *, work: float | None = None, asked: Stated | None = None) -> Timings:
+    """A table from bytes in UTF-8. Raises SpecError: they are none, or too many, or the table is invalid."""
+    if len(raw) > MAX_TABLE:
+        raise refuse(source, f"more than {MAX_TABLE // MIB} MiB", "a table: CSV, TSV or Markdown", source=source)
     try:
         # Spreadsheets write a byte-order mark, which carries no information.
         text = raw.decode("utf-8-sig")
@@ -66,8 +73,8 @@ def read_timings(path: str | Path, *, work: float | None = None, asked: Stated |
         row = raw[: error.start].count(b"\n") + 1
         state = f"the byte 0x{raw[error.start]:02x}"
         remedy = 'Save it again as "CSV UTF-8".'
-        raise refuse(f"row {row}", state, "text in UTF-8", remedy, source=str(path)) from None
-    return parse_timings(text, str(path), work=work, asked=asked)
+        raise refuse(f"row {row}", state, "text in UTF-8", remedy, source=source) from None
+    return parse_timings(text, source, work=work, asked=asked)
 
 
 def parse_timings(text: str, source: str, *, work: float | None = None, asked: Stated | None = None) -> Timings:
@@ -87,7 +94,7 @@ def parse_timings(text: str, source: str, *, work: float | None = None, asked: S
     read = [(at, cells, values(at, cells, columns, len(table.header), marks, problems, left_out)) for at, cells in rows]
     kept = [(at, cells, row_values) for at, cells, row_values in read if row_values is not None]
     weakening, others = unused(table, columns, [at for at, _, _ in kept])
-    doubts, notes = [*doubts, *left_out, *weakening], [*others, *notes]
+    doubts, notes = [*table.doubts, *doubts, *left_out, *weakening], [*others, *table.notes, *notes]
     if kept:
         base = min(kept, key=lambda row: row[2].get("workers") or 0.0)[0]
         doubts = [*other_base(table, columns, [at for at, _, _ in kept], base), *doubts]
@@ -100,6 +107,7 @@ def parse_timings(text: str, source: str, *, work: float | None = None, asked: S
     once = list(medians(kept, notes))
     timings = [timing(at, row_values, asked, columns, problems) for at, row_values in once]
     scaling = batches([row_values for _, row_values in once], columns, asked, problems)
+    doubts += _either_price([row_values for _, row_values in once], columns)
     doubts += _either_batch([row_values for _, row_values in once], columns, problems)
     _stop(problems, source)
     word = columns["workers"].name.strip().lower()
@@ -242,7 +250,7 @@ def timing(at: int, values: Values, asked: Stated, columns: Mapping[str, Column]
         work = work if work is not None else rate * seconds
     assert seconds is not None
     timed = "seconds" in values or (rate is not None and work is not None and not (rate == work and seconds == 1.0))
-    parts = row_cost(at, values, Billed(workers=workers, seconds=seconds, whole_run=timed), (columns, asked.prices), problems)
+    parts = row_cost(at, values, Billed(workers=workers, seconds=seconds, whole_run=timed, steps=steps), (columns, asked.prices), problems)
     return Timing(
         row=at,
         workers=int(workers),
@@ -255,6 +263,10 @@ def timing(at: int, values: Values, asked: Stated, columns: Mapping[str, Column]
         joules=_joules(values, workers, seconds, columns),
         own_speedup=values.get("own_speedup"),
         own_efficiency=values.get("own_efficiency"),
+        own_usd=values.get("own_usd"),
+        own_usd_per_step=values.get("own_usd_per_step"),
+        own_usd_per_item=values.get("own_usd_per_item"),
+        own_items_per_usd=values.get("own_items_per_usd"),
     )
 
 
@@ -302,6 +314,18 @@ def _either_batch(rows: Sequence[Values], columns: Mapping[str, Column], problem
     found = f"{name} from {batches[0]:g} to {batches[-1]:g} beside times of a step: of all workers together, or of each?"
     problems.append(Problem("row 1", found, "a batch whose meaning is known, as the work of a step depends on it", remedy))
     return []
+
+
+def _either_price(rows: Sequence[Values], columns: Mapping[str, Column]) -> list[str]:
+    """A price by the hour that is the same for all worker counts: of all of them together, or of each?"""
+    column = columns.get("usd_per_hour")
+    if column is None or column.heading.per_worker or len(rows) < 2:
+        return []
+    name, prices = column.name.strip(), [values.get("usd_per_hour") or 0.0 for values in rows]
+    if not prices[0] or not _equal(prices):
+        return []
+    taken = f"{name} is {prices[0]:g} in every row and is taken as the price of all workers together"
+    return [f'{taken}. If each costs that, costs are larger: --use price_per_worker_hour="{name}".']
 
 
 def _equal(values: Sequence[float]) -> bool:

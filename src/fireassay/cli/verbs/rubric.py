@@ -6,6 +6,7 @@ import argparse
 import dataclasses
 import json
 import math
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +25,7 @@ by Amdahl (strong scaling) or Gustafson (weak), the Universal Scalability Law, c
 which row to choose. Rows whose quality is worse by more than the tolerance are refused.
 
   assay rubric timings.csv
+  assay rubric -                       a table pasted, or from another program
   assay rubric timings.csv --deadline 600 --budget 1.50 --json
   assay rubric timings.csv --predict 48
   assay rubric table.md --use "Throughput - TF32" --where "Batch size / GPU=32"
@@ -35,7 +37,8 @@ thousands separators and decimal commas are understood:
   workers          or nodes, GPUs, # of GPUs, p
   seconds          or time (min), time to train (h); step_seconds, ms/step: time of one step;
                    or samples/s, tokens/s/GPU, throughput; or a speedup or an efficiency
-  price_per_hour   or $/h, for all machines of the row; or $/GPU/h; cost: of the row
+  price_per_hour   or $/h, rate, for all machines of the row; or $/GPU/h; cost, $/run: of the row;
+                   $/step, $/work, work/$
   quality          or any score: accuracy, MMLU (%), pass@1; error rate, loss: lower is better;
                    each of several is judged, and the worst decides
   cost parts       storage cost, egress cost, interruption cost ($ of the row): added to compute
@@ -47,7 +50,7 @@ Exit code 1 if no row meets every requirement, or if the prediction is refused."
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("table", metavar="TABLE", type=Path, help="the table: CSV, TSV, semicolon-separated or Markdown")
+    parser.add_argument("table", metavar="TABLE", type=Path, help="the table: CSV, TSV, white space or Markdown; -: standard input")
     add_table(parser)
     add_formats(parser)
 
@@ -82,6 +85,7 @@ def add_table(parser: argparse.ArgumentParser) -> None:
 USUAL = {"judge": ("--efficiency", "--deadline", "--budget", "--prices"), "table": ("--use", "--where"), "beyond": ("--predict",)}
 WORKERS = "of at least 1"  # what --predict may be
 EFFICIENCY = 0.70
+STDIN = "standard input"
 MAX_EFFICIENCY = 2.0  # above it, the value is probably in percent
 
 
@@ -98,7 +102,8 @@ def judge_table(table: Path, arguments: argparse.Namespace) -> int:
     limits, requested, predict_at = _limits(arguments)
     timings = with_tolerance(_read(table, requested), arguments.tolerance)
     result = rubric(timings, limits, predict_at=predict_at)
-    emit(Output(name="rubric", page=lambda: page(result, table.name), document=lambda: _json(result)), arguments)
+    name = STDIN if str(table) == "-" else table.name
+    emit(Output(name="rubric", page=lambda: page(result, name), document=lambda: _json(result)), arguments)
     refused = result.predicted is not None and result.predicted.speedup is None
     return 1 if refused or result.recommended is None or result.other_base else 0
 
@@ -106,8 +111,11 @@ def judge_table(table: Path, arguments: argparse.Namespace) -> int:
 def _read(table: Path, requested: Stated) -> Timings:
     """The table. Raises SpecError: it is invalid, or another tool's output, which is then named."""
     from fireassay.importers.support.printed import of_a_tool
-    from fireassay.spec.timings import read_timings
+    from fireassay.spec.timings import decoded_timings, read_timings
+    from fireassay.spec.user_file import MAX_TABLE
 
+    if str(table) == "-":
+        return decoded_timings(sys.stdin.buffer.read(MAX_TABLE + 1), STDIN, asked=requested)
     try:
         return read_timings(table, asked=requested)
     except SpecError:

@@ -22,13 +22,13 @@ from typing import Final, Literal
 
 from fireassay.errors import refuse
 from fireassay.spec.tables.headings import SECONDS, heading
+from fireassay.spec.tables.spaced import RULER, printed
 
 SEPARATORS: Final = (",", "\t", ";", "|")
 MAX_HEADING: Final = 20_000  # characters of a row: each cell of the first is read as a heading in many ways
 MAX_REMARKS: Final = 100  # comment lines before the header
 _RULE: Final = re.compile(r"^\s*\|?\s*:?-+:?\s*(\|\s*:?-+:?\s*)+\|?\s*$")
 _FRAME: Final = re.compile(r"\s*\+(?:[-=]+\+){2,}\s*")
-_RULER: Final = re.compile(r"\s*[-=]{3,}[-=\s]*")
 _MARKUP: Final = re.compile(r"\*\*|`|<br\s*/?>|<su[bp]>.*?</su[bp]>|</?[bi]>|\[\^\w+\]", re.IGNORECASE)
 _LINK: Final = re.compile(r"\[([^\]]*)\]\([^)]*\)")
 
@@ -42,13 +42,18 @@ class Table:
     header: Cells
     rows: tuple[tuple[int, Cells], ...]
     separator: str
+    notes: tuple[str, ...] = ()  # lines that are not read
+    doubts: tuple[str, ...] = ()  # what of them may weaken a verdict
 
 
 def read_table(text: str, source: str) -> Table | None:
     """The table in a text; None without any row. Raises SpecError if it cannot be split into cells."""
     lines = text.splitlines()
-    if sum(map(bool, map(_FRAME.fullmatch, lines))) > 1 or _is_spaced(lines):
-        return _drawn(lines)
+    if sum(map(bool, map(_FRAME.fullmatch, lines))) > 1:
+        return _framed(lines)
+    if (columns := printed(lines, source, _known_headings, MAX_REMARKS)) is not None:
+        (_, header), *below = columns.rows
+        return _upright(Table(header=header, rows=tuple(below), separator=" ", notes=columns.notes, doubts=columns.doubts))
     rules = [index for index, line in enumerate(lines) if _RULE.match(line)]
     if rules:
         return _markdown(lines, rules, source)
@@ -59,30 +64,18 @@ def read_table(text: str, source: str) -> Table | None:
     return _upright(Table(header=header, rows=tuple(rows), separator=separator))
 
 
-def _is_spaced(lines: Sequence[str]) -> bool:
-    """True if white space alone parts the columns: the first line has no other separator, and two known headings."""
-    first = next((line for line in lines if line.strip() and not _RULER.fullmatch(line)), "")
-    return not any(sign in first for sign in SEPARATORS) and sum(heading(cell) is not None for cell in _apart(first)) > 1
-
-
-def _apart(line: str) -> Cells:
-    wide = [cell for cell in re.split(r"\s{2,}", line.strip()) if cell]
-    return tuple(wide if len(wide) > 1 else line.split())
-
-
-def _drawn(lines: Sequence[str]) -> Table:
-    """A table in columns of white space, or in a frame of + - and |; it ends at the next blank line."""
-    framed = any(map(_FRAME.fullmatch, lines))
+def _framed(lines: Sequence[str]) -> Table:
+    """A table in a frame of + - and |; it ends at the next blank line."""
     rows: list[tuple[int, Cells]] = []
     for number, line in enumerate(lines, start=1):
-        if _RULER.fullmatch(line) or _FRAME.fullmatch(line) or (framed and "|" not in line):
+        if RULER.fullmatch(line) or _FRAME.fullmatch(line) or (line.strip() and "|" not in line):
             continue
         if line.strip():
-            rows.append((number, _bars(line) if framed else _apart(line)))
+            rows.append((number, _bars(line)))
         elif rows:
             break
     (_, header), *rest = rows
-    return _upright(Table(header=header, rows=tuple(rest), separator="|" if framed else " "))
+    return _upright(Table(header=header, rows=tuple(rest), separator="|"))
 
 
 def _markdown(lines: Sequence[str], rules: Sequence[int], source: str) -> Table:
@@ -136,6 +129,12 @@ def _remark(cells: Sequence[str], *, headed: bool) -> bool:
     return first.startswith("#") and (headed or len(cells) < 2 or heading(first) is None)
 
 
+def _known_headings(line: str) -> int:
+    """Known headings of a line that commas, tabs, semicolons or bars part."""
+    worths = [_worth(line, sign) for sign in SEPARATORS] if len(line) <= MAX_HEADING else []
+    return max((known for known, cells in worths if cells), default=0)
+
+
 def _worth(line: str, separator: str) -> tuple[int, int]:
     """(known headings, cells) of a line split by this separator."""
     try:
@@ -159,7 +158,7 @@ def _upright(table: Table) -> Table:
         (index + 2, (count, *(cells[index + 1] if index + 1 < len(cells) else "" for _, cells in table.rows)))
         for index, count in enumerate(counts)
     ]
-    return Table(header=_told_apart(names), rows=tuple(rows), separator=table.separator)
+    return replace(table, header=_told_apart(names), rows=tuple(rows))
 
 
 def _told_apart(header: Cells) -> Cells:

@@ -21,7 +21,8 @@ from fireassay.spec.tables.headings import GIVEN, SECONDS, Heading, as_given, he
 
 # One of these is required, best first; the last two are relative to a row that is not shown.
 MEASURED: Final = ("seconds", "step_seconds", "rate", "speedup", "efficiency")
-OWN: Final = {"speedup": "own_speedup", "efficiency": "own_efficiency"}  # the table's, beside times
+# The table's own, beside what they follow from; a cost of a step is its own only beside a cost or a price.
+OWN: Final = {**{name: f"own_{name}" for name in ("speedup", "efficiency", "usd", "usd_per_step", "usd_per_item", "items_per_usd")}}
 PRICES: Final = ("usd", "usd_per_hour")
 PARTS: Final = ("storage_usd", "egress_usd", "lost_usd")  # of a cost, beside compute
 ENERGIES: Final = ("joules", "watts")
@@ -80,9 +81,10 @@ def columns_of(table: Table, asked: Stated) -> tuple[Columns, list[Problem], lis
     problems += _costs(columns, asked)
     assumed = _workers_from_cells(table, columns) if "workers" not in columns else []
     problems += [*_missing(table, columns), *_only_one_of(columns, asked)]
-    for meaning in OWN:  # take the best, the rest is held against it
+    for meaning in ("speedup", "efficiency"):  # take the best, the rest is held against it
         if any(better in columns for better in MEASURED[: MEASURED.index(meaning)]) and (own := columns.pop(meaning, None)) is not None:
             columns[OWN[meaning]] = own
+    _own_costs(columns)
     if columns.get("batch") is not None and columns["batch"].heading.either and "step_seconds" not in columns:
         del columns["batch"]  # it does not move a time or a rate, and is shown as not used
     return columns, [*problems, *(problem for meaning in columns for problem in same_problems.get(meaning, ()))], assumed
@@ -110,6 +112,15 @@ def _costs(columns: Columns, asked: Stated) -> Iterator[Problem]:
         yield Problem(
             "the prices", f"given, beside the column {columns[meaning].name.strip()}", "one of them", "Leave out the flag or the column."
         )
+
+
+def _own_costs(columns: Columns) -> None:
+    """Costs that follow from others, by the names of the table's own numbers."""
+    priced = any(meaning in columns for meaning in PRICES)
+    counted = "step_seconds" in columns or "steps" in columns
+    for meaning in ("usd_per_item", "items_per_usd", *(("usd_per_step",) if priced or not counted else ())):
+        if (own := columns.pop(meaning, None)) is not None:
+            columns[OWN[meaning]] = own
 
 
 def _scores(same: Sequence[Column], every: Sequence[Column]) -> Columns:
@@ -212,6 +223,8 @@ def _missing(table: Table, columns: Mapping[str, Column]) -> Iterator[Problem]:
             timed = [name for index, name in enumerate(table.header) if needed == "seconds" and _holds_times(name, _cells(table, index))]
             remedy = " or ".join(f'--use seconds="{name.strip()}"' for name in timed)
             remedy = f"Say which column is the time of the same work: {remedy}." if timed else _close(header, needed)
+            if needed == "seconds" and (price := columns.get("usd_per_hour")) is not None and price.name.strip().lower() == "rate":
+                remedy = f'"{price.name.strip()}" is read as a price by the hour. If it is a throughput: --use throughput="{price.name.strip()}".'
             yield Problem("row 1", ", ".join(name.strip() for name in header), f"a column named {' or '.join(_NAMES[needed][:3])}", remedy)
 
 
@@ -241,6 +254,9 @@ def _only_one_of(columns: Columns, asked: Stated) -> Iterator[Problem]:
         for meaning in present if len(chosen) == 1 else ():
             if meaning not in chosen:
                 del columns[meaning]
+        if pair is PRICES and len(present) > 1 and not chosen and any(meaning in columns for meaning in ("seconds", "step_seconds")):
+            columns[OWN["usd"]] = columns.pop("usd")  # it follows from the price and the time
+            continue
         if len(present) > 1 and len(chosen) != 1:
             yield _same_meaning(columns[present[0]].name, columns[present[1]].name, quantity)
 

@@ -29,6 +29,7 @@ class Billed:
     workers: float
     seconds: float
     whole_run: bool  # False: the seconds are those of a step, or of a unit of work
+    steps: float | None = None  # in these seconds
 
 
 def row_cost(at: int, values: Values, billed: Billed, given: tuple[Mapping[str, Column], Prices | None], problems: list[Problem]) -> Parts:
@@ -64,6 +65,8 @@ def _compute(values: Values, billed: Billed, columns: Mapping[str, Column], pric
     """Dollars of compute, or of everything if the column is a total: a price per hour covers all workers of the row, unless stated per worker."""
     if (cost := values.get("usd")) is not None:
         return cost
+    if (of_step := values.get("usd_per_step")) is not None and billed.steps is not None:
+        return of_step * billed.steps
     hours = billed.seconds / SECONDS_PER_HOUR
     if (hour := values.get("usd_per_hour")) is not None:
         return hour * (billed.workers if columns["usd_per_hour"].heading.per_worker else 1.0) * hours

@@ -75,6 +75,9 @@ _PARTS: Final = {  # of a cost, beside compute
     "lost_usd": re.compile(r"(?:(?:spot )?(?:interruptions?|preemptions?)|lost work)(?: costs?)?|costs? of (?:lost work|interruptions?)"),
 }
 _WHOLE: Final = {"total ": "total", "compute ": "compute", "gpu ": "compute"}  # of what a cost is, beside its parts
+_PER_RUN: Final = re.compile(r"|(?P<of>total |compute |gpu |run )?(?:cost|price)(?: of (?:the )?run)?(?: ?(?:/|per) ?run)?|(?:/|per) ?run")
+_PER_STEP: Final = re.compile(r"(?:(?:cost|price) ?)?(?:(?:/|per) ?)?(?:training |optimizer )?(?:step|iteration|iter)(?: (?:cost|price))?")
+_COUNTED: Final = r"(work|unit|item|sample|token|image|example|request|sequence)"
 _OTHER_MONEY: Final = re.compile(r"[€£¥₹]|\b(?:eur|euros?|gbp|cny|rmb|jpy)\b")
 _WORK: Final = re.compile(r"(?:n |num |total |training )?(?:work|items|samples|tokens|images|examples|sequences)")
 _STEPS: Final = re.compile(r"(?:n |num |total )?(?:steps|iterations|iters)")
@@ -153,8 +156,14 @@ def _money(text: str) -> Heading | None:
     for meaning, pattern in _PARTS.items():
         if pattern.fullmatch(whole):
             return Heading(meaning=meaning)
-    known = re.fullmatch(r"|(?P<of>total |compute |gpu |run )?(?:cost|price)(?: of (?:the )?run| per run)?", whole)
-    return Heading(meaning="usd", word=_WHOLE.get(known["of"] or "", "")) if known else None
+    if (of := re.fullmatch(rf"{_COUNTED}(?:s|es)? ?(?:/|per)", whole)) is not None and flat.rstrip().endswith(("$", "usd", "dollar")):
+        return Heading(meaning="items_per_usd", word=of[1])
+    if (run := _PER_RUN.fullmatch(whole)) is not None:
+        return Heading(meaning="usd", word=_WHOLE.get(run["of"] or "", ""))
+    if _PER_STEP.fullmatch(whole):
+        return Heading(meaning="usd_per_step")
+    per = re.fullmatch(rf"(?:cost|price)? ?(?:/|per) ?(?:unit (?:of )?)?{_COUNTED}", whole)
+    return Heading(meaning="usd_per_item", word=per[1]) if per is not None else None
 
 
 def _unit(base: str, inside: str, units: dict[str, float]) -> tuple[str, float | None]:
@@ -261,6 +270,7 @@ GIVEN: Final[dict[str, tuple[str, bool]]] = {
     "egress": ("egress_usd", False),
     "lost_work": ("lost_usd", False),
     "price_per_hour": ("usd_per_hour", False),
+    "price_per_worker_hour": ("usd_per_hour", True),
     "global_batch": ("batch", False),
     "batch_per_worker": ("batch", True),
 }

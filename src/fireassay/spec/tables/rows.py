@@ -51,6 +51,10 @@ class Timing:
     joules: float | None = None  # of all its workers in these seconds
     own_speedup: float | None = None  # as the table says, beside times
     own_efficiency: float | None = None
+    own_usd: float | None = None  # beside a price and a time
+    own_usd_per_step: float | None = None
+    own_usd_per_item: float | None = None
+    own_items_per_usd: float | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -276,6 +280,8 @@ def gaps(rows: Sequence[Read], columns: Mapping[str, Column]) -> Iterator[Proble
     fewest = min((values["workers"] or 0.0 for _, _, values in rows), default=0.0)
     for name, filled in columns.items():
         empty = [at for at, _, values in rows if filled.heading.meaning in FILLED and values.get(name) is None]
+        if name in OWN.values():
+            continue
         if filled.heading.meaning == "quality":  # of another row it is a reason not to choose that row
             empty = [at for at, _, values in rows if at in empty and values["workers"] == fewest]
             if empty:
@@ -333,8 +339,10 @@ def _looks_measured(first: str, second: str) -> bool:
 
 def medians(rows: Sequence[Read], notes: list[str]) -> Iterator[tuple[int, Values]]:
     """One row per count: the median of its repetitions."""
-    for count in dict.fromkeys(values["workers"] for _, _, values in rows):
-        same = [(at, values) for at, _, values in rows if values["workers"] == count]
+    of_count: dict[float | None, list[tuple[int, Values]]] = {}
+    for at, _, values in rows:
+        of_count.setdefault(values["workers"], []).append((at, values))
+    for count, same in of_count.items():
         if len(same) > 1:
             notes.append(f"{count:g} workers stand in {len(same)} rows ({', '.join(str(at) for at, _ in same)}): their medians are taken.")
         yield same[0][0], {name: _median([values[name] for _, values in same]) for name in same[0][1]}

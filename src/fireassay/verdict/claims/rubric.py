@@ -13,8 +13,6 @@ Cannot tell: whether any difference exceeds noise. One number per row has no int
 
 Which row of an external table is recommended, cheapest, fastest, and best under a deadline or a budget?
 
-Which notes accompany the numbers of an external table?
-
 Which laws do the rows of an external table follow, and what do they predict?
 
 Amdahl's law for strong scaling, Gustafson's for weak, and for throughputs the law that AICc prefers (`stats/models/scaling_laws.py`); refused
@@ -24,7 +22,7 @@ rows are excluded. Superlinear rows have no law here.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -46,7 +44,9 @@ from fireassay.stats.models.scaling_predictions import (
     peak,
     predict,
 )
+from fireassay.verdict.claims.own_costs import costs_of_work, own_costs
 from fireassay.verdict.claims.own_numbers import CLOSE, at_most, beside, better, limit_text, own_numbers, tolerance_of
+from fireassay.verdict.claims.rubric_notes import notes
 from fireassay.verdict.claims.rubric_types import (
     CHECKED,
     Fit,
@@ -229,7 +229,7 @@ def rubric(timings: Timings, limits: Limits, *, predict_at: float | None = None)
         quality_held=not any(refusals) if timings.scores else None,
         picks=picks(rows, limits),
         priced="" if timings.prices is None else price_words(timings.prices),
-        doubts=(*timings.doubts, *better(rows, limits, timings), *own_numbers(rows, timings)),
+        doubts=(*timings.doubts, *better(rows, limits, timings), *own_numbers(rows, timings), *own_costs(timings, mode)),
         notes=(),
     )
     return replace(result, notes=notes(result, timings))
@@ -362,8 +362,8 @@ def _row(
     p, timed = timing.workers / base.workers, not timings.rate
     deciding = _deciding(scores) if scores else None
     usd, work, efficiency = timing.usd, timing.work, speedup / p
-    per_item = usd / work if usd is not None and work else None
-    per_step = usd / timing.steps if usd is not None and timing.steps else None
+    per_item, per_usd = costs_of_work(timing)
+    per_step = usd / timing.steps if usd is not None and timing.steps else timing.own_usd_per_step
     effective = per_step if per_step is not None else per_item
     return RubricRow(
         workers=timing.workers,
@@ -377,7 +377,7 @@ def _row(
         usd=usd if timed else None,
         usd_of=dict(timing.parts) if timed else {},
         usd_per_item=per_item,
-        items_per_usd=work / usd if usd and work else None,
+        items_per_usd=per_usd,
         usd_per_step=per_step if timed else None,
         usd_per_effective_work=None if effective is None else effective / efficiency,
         joules=timing.joules if timed else None,
@@ -399,7 +399,7 @@ def picks(rows: Sequence[RubricRow], limits: Limits) -> tuple[Pick, ...]:
     meets_all = [row for row in efficient if row in in_time and row in paid]
     chosen = [
         _pick("recommended", meets_all, lambda row: -row.workers, f"the most workers with {_conditions(rows, limits)}"),
-        _pick("cheapest", [row for row in held if _priced(row)], _price, "the lowest cost of the same work"),
+        _pick("cheapest", [row for row in held if row.priced], _price, "the lowest cost of the same work"),
         _pick("fastest", held, lambda row: -row.speedup, f"the largest speedup{' with quality held' if len(held) < len(rows) else ''}"),
     ]
     if limits.deadline_s is not None:
@@ -415,10 +415,6 @@ def _pick(goal: str, among: Sequence[RubricRow], best: Callable[[RubricRow], flo
         return Pick(goal=goal, workers=None, sentence=reason)
     chosen = min(among, key=lambda row: (best(row), row.workers))
     return Pick(goal=goal, workers=chosen.workers, sentence=reason)
-
-
-def _priced(row: RubricRow) -> bool:
-    return any(price is not None for price in (row.usd_per_item, row.usd_per_step, row.usd))
 
 
 def _price(row: RubricRow) -> float:
@@ -441,62 +437,3 @@ def _conditions(rows: Sequence[RubricRow], limits: Limits) -> str:
     if limits.budget_usd is not None:
         conditions.append(f"at most ${limits.budget_usd:g}")
     return " and ".join([*([", ".join(conditions[:-1])] if conditions[1:] else []), conditions[-1]])
-
-
-NO_INTERVALS: Final = (
-    "This table has one number per row and no launches, so nothing here has an interval: differences "
-    "may be noise. `assay run` measures launches."
-)
-REPEATED: Final = (
-    "Rows of one count are replaced by their median, so nothing here has an interval: differences may be noise, and whether the rows are "
-    "fresh launches is not known. `assay run` measures launches."
-)
-_MODE_NOTES: Final[dict[Mode, str]] = {
-    "assumed strong": "The work of each row was not given and is assumed to be equal (strong scaling). "
-    "If it grows with the workers, use --scaling weak.",
-    "weak": "The work grows with the workers (weak scaling): speedup is work per second, and Amdahl's law does not apply.",
-    "mixed": "The rows did different amounts of work: speedup is work per second, and Amdahl's law is not fitted.",
-    "throughput": "The table gives throughputs but not the work: efficiency is the same for strong and weak scaling, the serial fraction is not. "
-    "Use --scaling strong or --scaling weak to get it.",
-}
-
-
-def notes(rubric: Rubric, timings: Timings) -> tuple[str, ...]:
-    """All notes, refused rows first."""
-    return tuple(_notes(rubric, timings))
-
-
-def _notes(rubric: Rubric, timings: Timings) -> Iterator[str]:
-    for row in rubric.rows:
-        if row.refused:
-            yield f"The row with {row.workers} {rubric.worker_word} is left out: {row.refused}."
-    yield from _superlinear(rubric)
-    yield from rubric.doubts
-    yield REPEATED if rubric.repeated else NO_INTERVALS
-    if rubric.base_workers != 1:
-        yield (
-            f"The base row has {rubric.base_workers} {rubric.worker_word}, not 1: everything is relative to it, and losses below it do not show."
-        )
-    if rubric.mode in _MODE_NOTES:
-        yield _MODE_NOTES[rubric.mode]
-    if not rubric.scores:
-        yield "Quality was not given, so whether the result was preserved is unknown."
-    if all(row.usd is None and row.usd_per_item is None for row in rubric.rows):
-        yield "No prices were given: cost is not measured."
-    if len(rubric.rows) == 1:
-        yield "A single row has nothing to compare with."
-    yield from timings.notes
-
-
-def _superlinear(rubric: Rubric) -> Iterator[str]:
-    """Superlinear speedup and its usual causes."""
-    if not rubric.superlinear:
-        return
-    worst = max((row for row in rubric.rows if not row.refused), key=lambda row: row.efficiency)
-    counts = ", ".join(str(workers) for workers in rubric.superlinear)
-    no_law = "" if rubric.mode == "weak" else " No scaling law is fitted, and nothing is predicted."
-    yield (
-        f"Superlinear: at p = {counts} the speedup is more than linear (efficiency {worst.efficiency:.3f} at {worst.workers}).{no_law} Likely causes: "
-        "each worker's share fits into its cache or memory, the baseline is weak (different batch, precision or placement, or swapping), or "
-        "the rows did different work. Check the baseline before quoting it."
-    )

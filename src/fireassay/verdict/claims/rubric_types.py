@@ -57,6 +57,11 @@ class RubricRow:
     scores: tuple[RowScore, ...]  # in the order of `Rubric.scores`
     refused: str  # why the row is left out; empty if it is kept
 
+    @property
+    def priced(self) -> bool:
+        """True if some cost of the row is known."""
+        return any(price is not None for price in (self.usd_per_item, self.usd_per_step, self.usd))
+
 
 @dataclass(frozen=True, kw_only=True)
 class Fit:
