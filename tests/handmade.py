@@ -17,7 +17,7 @@ from fireassay.frames.record_data import RecordData
 from fireassay.record.tables import TABLES
 from fireassay.spec.experiment import Experiment, Factor, Gates, Launches, Quality, Scaling
 from fireassay.spec.plan import configuration_name
-from fireassay.spec.sections.costs import Energy
+from fireassay.spec.sections.energy import Energy
 from fireassay.spec.sections.prices import Prices
 from fireassay.spec.sections.workload import Workload
 from tests.builders import frame

@@ -34,7 +34,7 @@ from fireassay.frames.record_data import RecordData
 from fireassay.record.tables import TABLES
 from fireassay.spec.experiment import Experiment, Gates, Launches, Quality
 from fireassay.spec.plan import configurations, plan
-from fireassay.spec.sections.costs import Energy
+from fireassay.spec.sections.energy import Energy
 from fireassay.spec.sections.faults import Fault
 from fireassay.spec.sections.prices import Prices
 from fireassay.spec.sections.serving import Arrivals, Objectives, Serving, Target

@@ -26,6 +26,7 @@ PLUG_INS: dict[str, str] = {
     "importers.harnesses": "HARNESS",
     "launchers": "LAUNCHER",
     "faults": "FAULT",
+    "instruments.machine.energy": "SOURCE",
     "traffic.backends": "BACKEND",
     "traffic.tasks": "TASK",
     "quality.scoring.metrics": "METRIC",

@@ -24,7 +24,7 @@ from fireassay.runners.experiment.run import run
 from fireassay.spec.experiment import Experiment, Factor, Launches, Quality
 from fireassay.spec.load import load
 from fireassay.spec.plan import plan
-from fireassay.spec.sections.costs import Energy
+from fireassay.spec.sections.energy import Energy
 from fireassay.spec.sections.prices import Prices
 from fireassay.spec.sections.workload import Launcher, Limits, Workload
 from tests.builders import replayed

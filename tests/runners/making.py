@@ -142,6 +142,9 @@ class InstantMaker:
 class SilentMeter:
     """Measures nothing."""
 
+    def before_launch(self) -> None:
+        pass
+
     def start(self, launch: int, pids: object, *, workers: int | None = None) -> None:
         pass
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from fireassay.reports.build_view import build
 from fireassay.spec.experiment import Gates, Quality, Scaling
-from fireassay.spec.sections.costs import Energy
+from fireassay.spec.sections.energy import Energy
 from fireassay.verdict.judge import judge
 from fireassay.verdict.pitfalls import of_record
 from fireassay.verdict.types import DIMENSIONS

@@ -179,10 +179,42 @@ def energy_method(measured: RecordData) -> str | None:
 
 def launch_joules(measured: RecordData) -> pl.DataFrame:
     """(launch, value): joules of all devices of a launch, by the one method that applies."""
+    per_device = energy_readings(measured).sort("ns").group_by("launch", "host", "device").agg(pl.col("value").last())
+    return per_device.group_by("launch").agg(pl.col("value").sum()).with_columns(pl.col("value").clip(lower_bound=0.0))
+
+
+def launch_bound(measured: RecordData) -> pl.DataFrame:
+    """(launch, value): joules by which `launch_joules` can be off, of launches whose meters state it."""
     method = energy_method(measured) or ""
-    readings = _readings(measured).filter(pl.col("method") == method)
-    per_device = readings.group_by("launch", "host", "device").agg(pl.col("value").max())
+    rows = measured.table("telemetry").filter((pl.col("counter") == "energy_bound") & (pl.col("method") == method))
+    per_device = rows.sort("ns").group_by("launch", "host", "device").agg(pl.col("value").last())
     return per_device.group_by("launch").agg(pl.col("value").sum())
+
+
+@once_per_record
+def energy_readings(measured: RecordData) -> pl.DataFrame:
+    """(launch, ns, host, device, value): joules since the launch's first reading, by the one method that applies.
+
+    Where the experiment asks for it, without idle power x time; a launch with a device whose idle power is unknown is then left out.
+    """
+    rows = _readings(measured).filter(pl.col("method") == (energy_method(measured) or "")).select("launch", "ns", "host", "device", "value")
+    if measured.experiment.energy.idle == "include" or energy_method(measured) == "modelled":
+        return rows
+    key = ["launch", "host", "device"]
+    idle = measured.table("telemetry").filter(pl.col("counter") == "idle_power").select(*key, pl.col("value").alias("_watts"))
+    joined = rows.join(idle, on=key, how="left")
+    known = joined.filter(pl.col("_watts").is_not_null().all().over("launch"))
+    seconds = (pl.col("ns") - pl.col("ns").min().over(key)) / NS_PER_S
+    return known.with_columns(pl.col("value") - pl.col("_watts") * seconds).drop("_watts")
+
+
+def energy_words(measured: RecordData) -> str:
+    """How the joules came about: counted, sampled or modelled, and whether without idle power."""
+    energy, method = measured.experiment.energy, energy_method(measured)
+    if method == "modelled":
+        return "MODELLED, not measured: watts per worker x time"
+    how = "sum of hardware counters" if method == "counter" else "integral of sampled power"
+    return how if energy.idle == "include" else f"{how}, less idle power x time (idle for {energy.idle_s:g} s before each launch)"
 
 
 def no_energy(measured: RecordData) -> Absent:

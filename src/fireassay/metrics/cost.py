@@ -22,12 +22,23 @@ import polars as pl
 
 from fireassay.estimates.estimate import Absent, Estimate, Value
 from fireassay.estimates.over_launches import average, exact, transform
-from fireassay.frames.costs import NO_PRICES, components, energy_method, launch_joules, launch_usd, ledger, no_energy, usd_per_second
+from fireassay.frames.costs import (
+    NO_PRICES,
+    components,
+    energy_method,
+    energy_words,
+    launch_bound,
+    launch_joules,
+    launch_usd,
+    ledger,
+    no_energy,
+    usd_per_second,
+)
 from fireassay.frames.per_launch import from_frame
 from fireassay.frames.record_data import RecordData
 from fireassay.frames.training.work import UNCOUNTED, work_per_launch
 from fireassay.metrics.metric import ALL, EVERYTHING, Metric, Results
-from fireassay.units import COUNT, ITEMS_PER_USD, JOULES, JOULES_PER_ITEM, USD, USD_PER_ITEM, USD_PER_STEP
+from fireassay.units import COUNT, ITEMS_PER_USD, JOULES, JOULES_PER_ITEM, JOULES_PER_STEP, USD, USD_PER_ITEM, USD_PER_STEP
 
 measure = partial(Metric, better="lower", dimension="cost")
 FREE = Absent("undefined", "the price is 0 dollars")
@@ -336,7 +347,7 @@ def _energy(measured: RecordData, _: Results) -> Mapping[str, Value]:
         unit=JOULES,
         name=f"energy|method:{method}",
         missing=f"no {method} energy reading in these launches",
-        aggregate="MODELLED, not measured: watts per worker x time" if method == "modelled" else "sum of hardware counters",
+        aggregate=energy_words(measured),
     )
 
 
@@ -347,7 +358,7 @@ ENERGY = Metric(
     kind="cost",
     better="lower",
     dimension="cost",
-    formula="sum over devices of the energy counter over the launch",
+    formula="sum over devices of the energy counter over the launch, or of the integral of a sampled power",
     compute=_energy,
     about=EVERYTHING,
     question="How many joules does one run use?",
@@ -366,9 +377,72 @@ def _energy_per_item(measured: RecordData, _: Results) -> Mapping[str, Value]:
         launch_joules(measured).join(work, on="launch").select("launch", (pl.col("value") / pl.col("work")).alias("value")),
         unit=JOULES_PER_ITEM,
         name=f"energy_per_item|method:{method}",
-        aggregate="MODELLED joules / useful work" if method == "modelled" else "counted joules / useful work",
+        aggregate=f"joules / useful work; joules: {energy_words(measured)}",
         missing=UNCOUNTED,
     )
+
+
+def _bound(measured: RecordData, _: Results) -> Mapping[str, Value]:
+    if energy_method(measured) is None:
+        return dict.fromkeys(measured.configurations, no_energy(measured))
+    bounds = dict(launch_bound(measured).iter_rows())
+    values: dict[str, Value] = {}
+    for name in measured.configurations:
+        found = [bounds[launch] for launch, _ in measured.timed_by_block.get(name, ()) if launch in bounds]
+        how = "most of any launch: wraps, resets, delay and step of the meters"
+        values[name] = (
+            exact(max(found), unit=JOULES, name="energy_bound", n_launches=len(found), n_trials=len(found), how=how)
+            if found
+            else Absent("not_measured", "the meters of this record state no bound")
+        )
+    return values
+
+
+ENERGY_BOUND = Metric(
+    name="energy_bound",
+    title="Bound of the energy of a run",
+    unit=JOULES,
+    kind="cost",
+    better="lower",
+    dimension="cost",
+    formula="sum over devices of what wraps, resets, delay and step of the meter allow",
+    compute=_bound,
+    about=EVERYTHING,
+    question="By how many joules can the energy of a run be off?",
+    caveat="Of a sampled power it holds if the power between two readings stays in the range of all readings.",
+    rank=582,
+)
+
+
+def _energy_per_step(measured: RecordData, _: Results) -> Mapping[str, Value]:
+    method = energy_method(measured)
+    if method is None:
+        return dict.fromkeys(measured.configurations, no_energy(measured))
+    steps = measured.effective_steps.group_by("launch").agg(pl.col("step").n_unique().alias("steps"))
+    return from_frame(
+        measured,
+        launch_joules(measured).join(steps, on="launch").select("launch", (pl.col("value") / pl.col("steps")).alias("value")),
+        unit=JOULES_PER_STEP,
+        name=f"energy_per_step|method:{method}",
+        aggregate=f"joules / steps; joules: {energy_words(measured)}",
+        missing=UNSTEPPED,
+    )
+
+
+UNSTEPPED: Final = "no steps were recorded: for batch in probe.steps(loader)"
+ENERGY_PER_STEP = Metric(
+    name="energy_per_step",
+    title="Energy of a step",
+    unit=JOULES_PER_STEP,
+    kind="rate",
+    better="lower",
+    dimension="cost",
+    formula="energy / steps that counted",
+    compute=_energy_per_step,
+    question="How many joules does one step use, start-up included?",
+    caveat="Counters measure whole devices, including other programs' use.",
+    rank=583,
+)
 
 
 ENERGY_PER_ITEM = Metric(
@@ -397,5 +471,7 @@ METRICS = (
     COST_TOTAL,
     USEFUL_WORK,
     ENERGY,
+    ENERGY_BOUND,
+    ENERGY_PER_STEP,
     ENERGY_PER_ITEM,
 )

@@ -33,7 +33,8 @@ from fireassay.spec.rules.evaluation import uncomputable
 from fireassay.spec.rules.experiment import contradictions, missing_around
 from fireassay.spec.rules.partial import as_far_as_known, broken
 from fireassay.spec.sections.collectives import Collectives
-from fireassay.spec.sections.costs import Energy, Flops
+from fireassay.spec.sections.costs import Flops
+from fireassay.spec.sections.energy import Energy
 from fireassay.spec.sections.evaluation import Evaluation
 from fireassay.spec.sections.faults import AnyFault, of_kind
 from fireassay.spec.sections.prices import Prices, of_file

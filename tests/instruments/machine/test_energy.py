@@ -14,22 +14,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fireassay.clock import FakeClock
-from fireassay.instruments.machine.energy import (
-    MAX_WATTS,
-    Accumulated,
-    JouleCounter,
-    LaunchEnergy,
-    Raw,
-    accumulate,
-    find,
-    modelled,
-    nvml,
-    rapl,
-    update_period_s,
-)
+from fireassay.instruments.machine.energy.nvml import nvml
+from fireassay.instruments.machine.energy.rapl import rapl
+from fireassay.instruments.machine.energy.support.accumulator import MAX_WATTS, Accumulated, Raw, accumulate
+from fireassay.instruments.machine.energy.support.launch_energy import LaunchEnergy, find, modelled, update_period_s
+from fireassay.instruments.machine.energy.support.source import Around, JouleCounter
 from fireassay.instruments.machine.reading import Reading
 from fireassay.record.machine import Machine, Unread
-from fireassay.spec.sections.costs import Energy
+from fireassay.spec.sections.energy import Energy
 
 S = 1_000_000_000
 RANGE = 65_712.999613  # joules: max_energy_range_uj of a common package
@@ -321,33 +313,40 @@ def test_no_gpu_counter_is_a_reason(load: Callable[[], Any], reason: str) -> Non
 
 def test_auto_takes_every_counter_there_is(tmp_path: Path) -> None:
     zone(tmp_path, "intel-rapl:0", "package-0", 1)
-    counters, absences = find(Energy(), bare(tmp_path), lambda: FakeNvml({"GPU-a": 1}))
-    assert [counter.device for counter in counters] == ["package-0", "GPU-a"]
-    assert absences == {}
+    counters, absences = find(Around(energy=Energy(), machine=bare(tmp_path), load_nvml=lambda: FakeNvml({"GPU-a": 1})))
+    assert [counter.device for counter in counters] == ["GPU-a", "package-0"]
+    assert absences.keys() == {"energy_amdsmi"}
 
 
 def test_one_missing_kind_is_named_but_energy_is_measured(tmp_path: Path) -> None:
     zone(tmp_path, "intel-rapl:0", "package-0", 1)
-    counters, absences = find(Energy(), bare(tmp_path), missing)
+    counters, absences = find(Around(energy=Energy(), machine=bare(tmp_path), load_nvml=missing))
     assert [counter.device for counter in counters] == ["package-0"]
-    assert absences.keys() == {"energy_nvml"}
+    assert absences.keys() == {"energy_nvml", "energy_amdsmi"}
 
 
 @pytest.mark.parametrize(("source", "devices"), [("rapl", ["package-0"]), ("nvml", ["GPU-a"]), ("none", []), ("modelled", [])])
 def test_only_what_was_asked_for_is_read(tmp_path: Path, source: Any, devices: list[str]) -> None:
     zone(tmp_path, "intel-rapl:0", "package-0", 1)
-    counters, _ = find(Energy(source=source, modelled_watts_per_worker=10.0), bare(tmp_path), lambda: FakeNvml({"GPU-a": 1}))
+    counters, _ = find(
+        Around(
+            energy=Energy(source=source, modelled_watts_per_worker=10.0), machine=bare(tmp_path), load_nvml=lambda: FakeNvml({"GPU-a": 1})
+        )
+    )
     assert [counter.device for counter in counters] == devices
 
 
 def test_without_any_counter_energy_is_absent_with_every_reason(tmp_path: Path) -> None:
-    counters, absences = find(Energy(), bare(tmp_path), missing)
+    counters, absences = find(Around(energy=Energy(), machine=bare(tmp_path), load_nvml=missing))
     assert counters == ()
-    assert absences["energy"] == f"{absences['energy_rapl']}; {absences['energy_nvml']}"
+    assert absences["energy"] == "; ".join(absences[f"energy_{name}"] for name in ("amdsmi", "nvml", "rapl"))
 
 
 def test_energy_that_nobody_asked_for_says_so(tmp_path: Path) -> None:
-    assert find(Energy(source="none"), bare(tmp_path), missing) == ((), {"energy": 'not requested: energy.source = "none"'})
+    assert find(Around(energy=Energy(source="none"), machine=bare(tmp_path), load_nvml=missing)) == (
+        (),
+        {"energy": 'not requested: energy.source = "none"'},
+    )
 
 
 def counter_of(values: list[float | Exception], max_range: float | None = 1000.0) -> JouleCounter:
@@ -367,7 +366,7 @@ def test_a_launch_begins_at_zero_joules_and_rises_over_wraps_and_failures() -> N
     clock, launch = FakeClock(), LaunchEnergy((counter_of([990.0, Unread("gone"), 20.0, 5.0], 1000.0),))
     seen: list[list[tuple[str, float]]] = []
     for _ in range(3):
-        seen.append([(reading.counter, reading.value) for reading in launch.read(clock)])
+        seen.append([(reading.counter, reading.value) for reading in launch.read(clock) if reading.counter != "energy_bound"])
         clock.advance(0.1)
     assert seen == [[("energy", 0.0)], [("energy", 0.0), ("energy_errors", 1.0)], [("energy", 30.0), ("energy_errors", 1.0)]]
 
@@ -375,7 +374,13 @@ def test_a_launch_begins_at_zero_joules_and_rises_over_wraps_and_failures() -> N
 def test_a_reset_in_a_launch_is_written_down() -> None:
     clock, launch = FakeClock(), LaunchEnergy((counter_of([500_000.0, 7.0], None),))
     list(launch.read(clock))
-    assert list(launch.read(clock)) == [Reading("package-0", "energy", 7.0, "J"), Reading("package-0", "energy_doubts", 1.0, "count")]
+    assert list(launch.read(clock)) == [
+        Reading("package-0", "energy", 7.0, "J"),
+        Reading(
+            "package-0", "energy_bound", 2000.0 - 7.0 + 2000.0, "J"
+        ),  # 2000 W for the counter's delay of 1 s, at the reset and at the ends
+        Reading("package-0", "energy_doubts", 1.0, "count"),
+    ]
 
 
 def test_a_counter_that_never_answers_gives_no_joules() -> None:

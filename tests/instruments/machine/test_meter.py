@@ -18,7 +18,7 @@ from fireassay.record.arrow_schemas import arrow_schema
 from fireassay.record.declared import TELEMETRY
 from fireassay.record.environment import FIELDS
 from fireassay.record.machine import Machine
-from fireassay.spec.sections.costs import Energy
+from fireassay.spec.sections.energy import Energy
 from tests.limits import PROCESS_S
 
 NEVER = 3600.0  # seconds between readings: only the first and the last one are made
@@ -167,6 +167,7 @@ def test_what_is_not_measured_has_a_reason(tmp_path: Path) -> None:
         "energy",
         "energy_rapl",
         "energy_nvml",
+        "energy_amdsmi",
         "frequency",
         "gpu_state",
         "network",

@@ -33,7 +33,7 @@ from urllib.parse import urlsplit
 from fireassay.instruments.engines import exposition
 from fireassay.instruments.engines.deadline import within
 from fireassay.instruments.engines.exposition import Series, Wanted
-from fireassay.instruments.machine.energy import Accumulated, Raw, step
+from fireassay.instruments.machine.energy.support.accumulator import Accumulated, Limits, Raw, step
 from fireassay.units import NS_PER_S
 
 Row = tuple[int, int, str, str, str, float, str, str]  # launch, ns, host, device, counter, value, unit, method
@@ -42,6 +42,7 @@ TIMEOUT_S: Final = 3.0  # for a whole response
 MAX_BYTES: Final = 16 << 20
 JOIN_S: Final = 2 * TIMEOUT_S + 1.0
 STALE_S: Final = 60.0  # delay of an exporter's energy values: DCGM's collects every 30 s by default
+LIMITS: Final = Limits()
 _LOCAL: Final = ("127.0.0.1", "localhost", "::1")
 
 
@@ -179,9 +180,9 @@ class _Endpoint:
         """Joules since the first reading, accumulated as in `machine.energy`."""
         state = self._energies.get((host, device), Accumulated())
         if state.last is None:
-            state = step(state, Raw(ns - round(STALE_S * NS_PER_S), joules), None)
+            state = step(state, Raw(ns - round(STALE_S * NS_PER_S), joules), LIMITS)
         elif joules != state.last.joules:  # skip repeats between two updates of the exporter
-            state = step(state, Raw(ns, joules), None)
+            state = step(state, Raw(ns, joules), LIMITS)
         self._energies[host, device] = state
         rows: list[Row] = [(self._launch, ns, host, device, "energy", state.joules, "J", "counter")]
         if state.lower_bound:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from fireassay.instruments.machine.energy import devices_for
+from fireassay.instruments.machine.energy.nvml import devices_for
 from fireassay.instruments.machine.reading import Reading
 
 HERTZ_PER_MHZ: Final = 1e6

@@ -15,12 +15,14 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from fireassay.clock import Clock
-from fireassay.instruments.machine.energy import LaunchEnergy, find, import_nvml, modelled, update_period_s
+from fireassay.instruments.machine.energy.nvml import import_nvml
+from fireassay.instruments.machine.energy.support.launch_energy import LaunchEnergy, find, modelled, update_period_s
+from fireassay.instruments.machine.energy.support.source import Around
 from fireassay.instruments.machine.gpus import GpuState
 from fireassay.instruments.machine.host import HostNoise, TreeCounts, TreeTime, clock_ticks_per_s, coordinator_time
 from fireassay.instruments.machine.reading import Reading
 from fireassay.record.machine import Machine
-from fireassay.spec.sections.costs import Energy
+from fireassay.spec.sections.energy import Energy
 from fireassay.units import NS_PER_S
 
 Row = tuple[int, int, str, str, str, float, str, str]  # launch, ns, host, device, counter, value, unit, method
@@ -91,6 +93,23 @@ COUNTERS: Final = (
     Counter("package-N, dram-N", "energy", "J", "counter", "energy of a CPU package or its DRAM since the launch's first reading", "RAPL"),
     Counter("GPU-...", "energy", "J", "counter", "energy of a GPU since the launch's first reading", "NVML total energy"),
     Counter(
+        "host-NAME",
+        "energy",
+        "J",
+        "sampled",
+        "integral of a power of the whole host since the launch's first reading",
+        "IPMI, Redfish, exporter",
+    ),
+    Counter(
+        "as energy",
+        "energy_bound",
+        "J",
+        "counter",
+        "by how much `energy` can be off: wraps, resets, delay and step of the meter",
+        "computed",
+    ),
+    Counter("as energy", "idle_power", "W", "sampled", "mean power before the launch, for energy.idle = subtract", "the meter of energy"),
+    Counter(
         "workers", "energy", "J", "modelled", "watts per worker x workers x time: assumed, never added to measured joules", "experiment"
     ),
     Counter(
@@ -130,8 +149,9 @@ class Meter:
         self._name = socket.gethostname()
         self._host = HostNoise(self._machine)
         self._gpus = GpuState(load_nvml, self._machine.environ)
-        self._counters, self._absences = find(energy, self._machine, load_nvml)
+        self._counters, self._absences = find(Around(energy=energy, machine=self._machine, load_nvml=load_nvml))
         self._periods: dict[str, float] | None = None  # measured during the first launch
+        self._idle: tuple[Reading, ...] = ()
         self._run: _Run | None = None
 
     def absences(self) -> dict[str, str]:
@@ -149,6 +169,8 @@ class Meter:
         if self._energy.source == "modelled" and workers is None:
             self._absences["energy"] = "modelled energy needs the number of workers of the launch"
         self._run = _Run(launch, pids, workers, LaunchEnergy(self._counters), self._tree(), self._clock.now_ns())
+        self._emit_all(self._run, self._idle)
+        self._idle = ()
         self._emit_all(self._run, self._readings(self._run))
         self._run.thread = threading.Thread(target=self._loop, args=(self._run,), name="assay-meter", daemon=True)
         self._run.thread.start()
@@ -164,6 +186,19 @@ class Meter:
             self._absences["meter"] = f"a reading did not return within {JOIN_S:g} s; the last one of launch {run.launch} is missing"
             return
         self._emit_all(run, self._readings(run))
+
+    def before_launch(self) -> None:
+        """Measure the power of each device for `idle_s` while nothing runs yet, if it is to be subtracted."""
+        if self._energy.idle != "subtract" or not self._counters:
+            return
+        devices, begin_ns = LaunchEnergy(self._counters), self._clock.now_ns()
+        joules = {reading.device: reading.value for reading in devices.read(self._clock) if reading.counter == "energy"}
+        end_ns = begin_ns + round(self._energy.idle_s * NS_PER_S)
+        while (left_ns := end_ns - self._clock.now_ns()) > 0:
+            self._clock.sleep(min(self._energy.sample_every_s, left_ns / NS_PER_S))
+            joules |= {reading.device: reading.value for reading in devices.read(self._clock) if reading.counter == "energy"}
+        seconds = (self._clock.now_ns() - begin_ns) / NS_PER_S
+        self._idle = tuple(Reading(device, "idle_power", value / seconds, "W", "sampled") for device, value in joules.items())
 
     def _tree(self) -> TreeTime:
         return TreeTime(self._machine, clock_ticks_per_s())

@@ -23,12 +23,12 @@ import numpy as np
 import polars as pl
 
 from fireassay.estimates.estimate import Absent, Value
-from fireassay.frames.costs import NO_PRICES, energy_method, ledger, requests_usd
+from fireassay.frames.costs import NO_PRICES, energy_method, energy_readings, energy_words, ledger, requests_usd
 from fireassay.frames.record_data import RecordData
 from fireassay.frames.serving.requests import ENDED
 from fireassay.metrics.metric import Metric, Need, Results
 from fireassay.metrics.serving.pooled import in_window, quotients, windows, within
-from fireassay.units import JOULES_PER_REQUEST, JOULES_PER_TOKEN, NS_PER_S, TOKENS_PER_USD, USD_PER_REQUEST, USD_PER_TOKEN
+from fireassay.units import JOULES_PER_REQUEST, JOULES_PER_TOKEN, NS_PER_S, TOKENS_PER_JOULE, TOKENS_PER_USD, USD_PER_REQUEST, USD_PER_TOKEN
 
 FREE = Absent("undefined", "the price is 0 dollars")
 
@@ -78,13 +78,13 @@ def joules_per(measured: RecordData, amount: pl.DataFrame, *, unit: str, name: s
     """Joules of the window per unit of an amount, from a frame (launch, above)."""
     method = energy_method(measured)
     rows = window_joules(measured).join(amount.rename({"above": "below"}), on="launch")
-    method_words = f"{'MODELLED, not measured: ' if method == 'modelled' else ''}{aggregate}"
+    method_words = f"{aggregate}; joules: {energy_words(measured)}"
     return quotients(measured, rows, unit=unit, name=f"{name}|method:{method}", aggregate=method_words, missing=missing, nothing_made=True)
 
 
 def window_joules(measured: RecordData) -> pl.DataFrame:
     """(launch, above): joules of all devices in the window, for launches with readings of every device around it."""
-    readings = measured.table("telemetry").filter((pl.col("counter") == "energy") & (pl.col("method") == (energy_method(measured) or "")))
+    readings = energy_readings(measured)
     rows = []
     for window in windows(measured).select("launch", "begin_ns", "end_ns").iter_rows():
         devices = readings.filter(pl.col("launch") == window[0]).partition_by("host", "device")
@@ -248,7 +248,35 @@ ENERGY_PER_GOOD_TOKEN: Final = _joules(
     caveat="Late and failed answers use energy but are not counted.",
     rank=606,
 )
+
+
+def _per_joule(measured: RecordData, _: Results) -> Mapping[str, Value]:
+    method = energy_method(measured)
+    rows = tokens_in_window(measured).join(window_joules(measured).rename({"above": "below"}), on="launch").filter(pl.col("below") > 0.0)
+    return quotients(
+        measured,
+        rows,
+        unit=TOKENS_PER_JOULE,
+        name=f"tokens_per_joule|method:{method}",
+        aggregate=f"output tokens in the window / joules in the window; joules: {energy_words(measured)}",
+        missing=f"{NO_READING} {NO_TOKENS}",
+    )
+
+
+TOKENS_PER_JOULE_METRIC: Final = COST(
+    name="tokens_per_joule",
+    title="Output tokens per joule",
+    unit=TOKENS_PER_JOULE,
+    better="higher",
+    formula="output tokens in the window / joules in the window",
+    question="How many output tokens does a joule make?",
+    caveat=ELSEWHERE,
+    compute=_per_joule,
+    needs=frozenset({"window", "energy"}),
+    rank=607,
+)
 METRICS = (
+    TOKENS_PER_JOULE_METRIC,
     COST_PER_REQUEST,
     COST_PER_TOKEN,
     COST_PER_GOOD_TOKEN,

@@ -19,7 +19,7 @@ import polars as pl
 from fireassay.estimates.estimate import Absent, Value
 from fireassay.estimates.over_launches import average, exact, no_launch, of_interval, positive
 from fireassay.frames.clock_offsets import on_one_clock
-from fireassay.frames.costs import NO_PRICES, energy_method, no_energy, usd_per_second
+from fireassay.frames.costs import NO_PRICES, energy_method, energy_readings, no_energy, usd_per_second
 from fireassay.frames.record_data import RecordData
 from fireassay.frames.record_tables import once_per_record
 from fireassay.frames.training.rank_time import CATEGORIES, HELD_UP
@@ -380,8 +380,7 @@ def _energy_lost(measured: RecordData, _: Results) -> Mapping[str, Value]:
 
 def _watts(measured: RecordData, method: str, launch: int, spans: tuple[tuple[int, int], ...]) -> float | None:
     """Mean power of all devices in intervals of monotonic ns; None if there are too few readings of one of them."""
-    telemetry = on_one_clock(measured).measured.table("telemetry")  # as the windows are
-    readings = telemetry.filter((pl.col("counter") == "energy") & (pl.col("method") == method) & (pl.col("launch") == launch))
+    readings = energy_readings(on_one_clock(measured).measured).filter(pl.col("launch") == launch)  # as the windows are
     total = 0.0
     for device in readings.partition_by("host", "device"):
         rows = device.sort("ns")

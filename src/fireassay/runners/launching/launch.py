@@ -137,6 +137,7 @@ class LaunchRun:
         self._event("launch_begin", {"slot": self.planned.slot, "begin_utc": begin_utc, "placement": placement})
         self.writer.flush()
         check_written(self.writer, self.context.record.path)
+        meter.before_launch()
         self.begin_ns = self.context.clock.now_ns()
         ending = self._supervised(meter)
         status, reason = self._judged(ending)

@@ -115,6 +115,7 @@ class LoadRun:
             self._prepare(replace_urls(engine, breaking.urls))
             stack.enter_context(self._scraper(engine))
             stack.callback(self._close_clients)
+            meter.before_launch()
             self._start_clients()
             stack.callback(meter.stop)
             meter.start(self.job.number, self._pids, workers=self.planned.workers)

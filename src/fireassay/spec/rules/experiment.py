@@ -26,6 +26,7 @@ from fireassay.spec.rules.faults import fault_problems
 from fireassay.spec.rules.partial import Demand, broken, repeated, right
 from fireassay.spec.rules.serving import ENGINE_RULES, LOAD_RULES
 from fireassay.spec.sections.costs import flops_say_enough
+from fireassay.spec.sections.energy import meters_exist
 from fireassay.spec.sections.prices import prices_add_up
 from fireassay.spec.sections.workload import MODULE, file_of
 
@@ -41,6 +42,7 @@ def contradictions(experiment: Experiment) -> Iterator[Problem]:
     """Every contradiction between the keys of an experiment, which may be known in part."""
     yield from broken(RULES, experiment)
     yield from broken((flops_say_enough,), experiment.flops)
+    yield from broken((meters_exist,), experiment.energy)
     if experiment.prices is not None:
         yield from broken((prices_add_up,), experiment.prices)
     yield from broken((*COLLECTIVE_RULES, *EVALUATION_RULES, *ENGINE_RULES), experiment)

@@ -1,8 +1,4 @@
-"""Where do joules come from?
-
-The section [energy]; prices are in `sections/prices.py`.
-
-How much work does a model need, and what is the peak of its devices?
+"""How much work does a model need, and what is the peak of its devices?
 
 The section [flops] of an experiment.  `NEEDS` lists the keys that each convention requires; the conventions themselves are in
 `fireassay.frames.training.flops`.
@@ -28,25 +24,7 @@ from pydantic import Field
 
 from fireassay.errors import Problem
 from fireassay.spec.explain import NOTHING, shown
-from fireassay.spec.model import Model, Positive, flag
-
-
-class Energy(Model):
-    """Source of energy measurements."""
-
-    source: Annotated[
-        Literal["auto", "none", "rapl", "nvml", "modelled"], flag("--energy", "SOURCE", "auto, none, rapl, nvml or modelled", run=300)
-    ] = Field(
-        "auto",
-        description="auto: hardware counters if the machine has them, else not measured. modelled: a labelled estimate from the key below.",
-    )
-    modelled_watts_per_worker: Annotated[
-        Positive | None,
-        flag("--watts", "W", "watts of one worker, for --energy modelled", run=310),
-        flag("--watts", "W", "watts of one replica: energy is then modelled", load=440),
-    ] = Field(None, description="Only for source = modelled: watts charged to one worker. Never mixed with measured joules.")
-    sample_every_s: float = Field(1.0, gt=0.0, le=3600.0, description="Seconds between two readings of the counters.")
-
+from fireassay.spec.model import Model, Positive
 
 Convention = Literal["counter", "palm", "torchtitan", "megatron", "megatron_2021", "none"]
 Precision = Literal["float64", "float32", "tf32", "bfloat16", "float16", "float8", "int8"]

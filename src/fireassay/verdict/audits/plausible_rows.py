@@ -80,10 +80,11 @@ COUNTER_READINGS_KEPT: Final = (
     "major_faults",
     "minor_faults",
     "energy",
+    "energy_bound",
     "energy_doubts",
     "energy_errors",
 )
-MAX_WATTS, LATENCY_S = 2000.0, 1.0
+MAX_WATTS, HOST_WATTS, LATENCY_S = 2000.0, 20_000.0, 1.0
 MAX_LIMITS, LONG_S = 2.0, 5.0
 LATE_S: Final = 60.0  # allowance for the last reading after the last launch's end
 METERED: Final = ("cpu", "launch", "coordinator", "meter", "cgroup", "memory", "io", "tcp", "workers")
@@ -95,7 +96,7 @@ def examine_counter_readings(measured: RecordData, _: Results) -> tuple[Finding,
 
     The meter reads while a launch runs, totals that it accumulates itself never fall, and no device exceeds its power limit:
 
-        energy between two readings  <=  2000 W x (seconds + 1)        the accumulator's own limit (`instruments/machine/energy.py`)
+        energy between two readings  <=  2000 W (a whole host: 20 kW) x (seconds + 1)        the accumulator's own limit (`instruments/machine/energy/support/`)
         mean power of a GPU          <=  2 x its enforced power limit, if recorded and the readings span 5 s
 
     A violation cannot have been read: INVALID. The kernel's totals (idle time, interfaces) may fall and are not checked. Cannot tell: a
@@ -108,7 +109,8 @@ def examine_counter_readings(measured: RecordData, _: Results) -> tuple[Finding,
         _before=pl.col("value").shift(1).over(COUNTER_READINGS_SERIES), _since=pl.col("ns").diff().over(COUNTER_READINGS_SERIES) / NS_PER_S
     ).with_columns(_rise=pl.col("value") - pl.col("_before"))
     energy = steps.filter((pl.col("counter") == "energy") & (pl.col("method") == "counter"))
-    much = energy.filter(pl.col("_rise") > MAX_WATTS * (pl.col("_since") + LATENCY_S) * 1.01)
+    most = pl.when(pl.col("device").str.starts_with("host-")).then(HOST_WATTS).otherwise(MAX_WATTS)
+    much = energy.filter(pl.col("_rise") > most * (pl.col("_since") + LATENCY_S) * 1.01)
     return (
         *impossible(
             "counter_falls",
