@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
 from types import SimpleNamespace
@@ -14,14 +13,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fireassay.clock import FakeClock
-from fireassay.instruments.machine.energy.nvml import nvml
-from fireassay.instruments.machine.energy.rapl import rapl
 from fireassay.instruments.machine.energy.support.accumulator import MAX_WATTS, Accumulated, Raw, accumulate
 from fireassay.instruments.machine.energy.support.launch_energy import LaunchEnergy, find, modelled, update_period_s
 from fireassay.instruments.machine.energy.support.source import Around, JouleCounter
 from fireassay.instruments.machine.reading import Reading
-from fireassay.record.machine import Machine, Unread
+from fireassay.record.machine import Unread
 from fireassay.spec.sections.energy import Energy
+from tests.instruments.machine.energy_made import FakeNvml, bare, missing, zone
 
 S = 1_000_000_000
 RANGE = 65_712.999613  # joules: max_energy_range_uj of a common package
@@ -145,167 +143,6 @@ def test_no_more_is_counted_than_the_device_can_draw(readings: list[tuple[int, f
     ordered = [Raw(ns, value) for ns, value in sorted(readings, key=lambda reading: reading[0])]
     span_s = (ordered[-1].ns - ordered[0].ns) / S if ordered else 0.0
     assert accumulate(ordered, max_range).joules <= MAX_WATTS * (span_s + len(ordered)) + 1e-6
-
-
-# ---- RAPL ----------------------------------------------------------------------------------------------------------------
-
-
-def zone(root: Path, name: str, device: str, energy_uj: int | str, range_uj: int | str = 65_712_999_613) -> None:
-    """One powercap zone."""
-    folder = root / "sys/class/powercap" / name
-    folder.mkdir(parents=True)
-    for file, value in (("name", device), ("energy_uj", energy_uj), ("max_energy_range_uj", range_uj)):
-        (folder / file).write_text(f"{value}\n")
-
-
-def bare(root: Path, **environ: str) -> Machine:
-    return Machine(root=root, environ=environ, folder=root)
-
-
-def test_packages_and_their_memory_are_read_and_nothing_twice(tmp_path: Path) -> None:
-    zone(tmp_path, "intel-rapl:0", "package-0", 1_000_000)
-    zone(tmp_path, "intel-rapl:0:0", "core", 400_000)  # inside the package
-    zone(tmp_path, "intel-rapl:0:1", "uncore", 100_000)  # inside the package
-    zone(tmp_path, "intel-rapl:0:2", "dram", 300_000)
-    zone(tmp_path, "intel-rapl:1", "package-1", 2_000_000)
-    zone(tmp_path, "intel-rapl:1:0", "dram", 500_000)
-    zone(tmp_path, "intel-rapl:2", "psys", 9_000_000)  # holds the packages
-    zone(tmp_path, "intel-rapl-mmio:0", "package-0", 1_000_001)  # the same package, another way
-    found = rapl(bare(tmp_path))
-    assert found.absence is None
-    assert {counter.device: counter.read() for counter in found.counters} == {
-        "package-0": 1.0,
-        "dram-0": 0.3,
-        "package-1": 2.0,
-        "dram-1": 0.5,
-    }
-    assert {counter.max_range for counter in found.counters} == {65_712.999613}
-
-
-def test_a_package_that_only_the_memory_mapped_zone_shows_is_read_there(tmp_path: Path) -> None:
-    zone(tmp_path, "intel-rapl-mmio:0", "package-0", 5_000_000)
-    assert [(counter.device, counter.read()) for counter in rapl(bare(tmp_path)).counters] == [("package-0", 5.0)]
-
-
-def test_no_powercap_is_a_reason(tmp_path: Path) -> None:
-    found = rapl(bare(tmp_path))
-    assert found.counters == ()
-    assert found.absence is not None
-    assert found.absence.startswith("no RAPL: /sys/class/powercap has no intel-rapl zone")
-
-
-@pytest.mark.parametrize(
-    ("energy", "limit", "reason"),
-    [
-        ("", 1, "energy_uj is empty"),
-        ("x", 1, "'x' is not an integer"),
-        (1, 0, "wraps could not be recognised"),
-        (1, "", "max_energy_range_uj is empty"),
-    ],
-)
-def test_a_counter_that_cannot_be_read_is_a_reason_and_no_zero(tmp_path: Path, energy: Any, limit: Any, reason: str) -> None:
-    zone(tmp_path, "intel-rapl:0", "package-0", energy, limit)
-    found = rapl(bare(tmp_path))
-    assert found.counters == ()
-    assert reason in (found.absence or "")
-
-
-def test_a_counter_that_only_root_may_read_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    zone(tmp_path, "intel-rapl:0", "package-0", 1)
-    original = Path.read_text
-
-    def read_text(path: Path, *arguments: Any, **settings: Any) -> str:
-        if path.name == "energy_uj":
-            raise PermissionError(13, "Permission denied")  # the tests may run as root, whom no mode keeps out
-        return original(path, *arguments, **settings)
-
-    monkeypatch.setattr(Path, "read_text", read_text)
-    assert rapl(bare(tmp_path)).absence == (
-        "RAPL cannot be read: intel-rapl:0: /sys/class/powercap/intel-rapl:0/energy_uj: Permission denied; "
-        "energy_uj is often readable by root only"
-    )
-
-
-# ---- NVML ----------------------------------------------------------------------------------------------------------------
-
-
-class FakeNvmlError(Exception):
-    """Like pynvml.NVMLError."""
-
-
-class FakeNvml:
-    """A binding that shows GPUs with these counters, in millijoules; an exception is raised instead of shown."""
-
-    NVMLError = FakeNvmlError
-
-    def __init__(self, counters: dict[str, int | Exception], init: Exception | None = None) -> None:
-        self.counters, self.init = counters, init
-
-    def nvmlInit(self) -> None:
-        if self.init is not None:
-            raise self.init
-
-    def nvmlDeviceGetCount(self) -> int:
-        return len(self.counters)
-
-    def nvmlDeviceGetHandleByIndex(self, index: int) -> str:
-        return list(self.counters)[index]
-
-    def nvmlDeviceGetUUID(self, handle: str) -> bytes:
-        return handle.encode()
-
-    def nvmlDeviceGetTotalEnergyConsumption(self, handle: str) -> int:
-        value = self.counters[handle]
-        if isinstance(value, Exception):
-            raise value
-        return value
-
-
-def missing() -> Any:
-    raise ImportError("No module named 'pynvml'")
-
-
-def test_gpu_counters_are_joules_since_the_driver_was_loaded() -> None:
-    library = FakeNvml({"GPU-a": 1500, "GPU-b": 2500})
-    found = nvml(lambda: library, {})
-    assert {counter.device: (counter.read(), counter.max_range) for counter in found.counters} == {
-        "GPU-a": (1.5, None),
-        "GPU-b": (2.5, None),
-    }
-    assert found.absence is None
-
-
-@pytest.mark.parametrize(
-    ("chosen", "devices"),
-    [
-        ("1", ["GPU-b"]),
-        ("0,1", ["GPU-a", "GPU-b"]),
-        ("1,0,1", ["GPU-a", "GPU-b"]),
-        ("GPU-b", ["GPU-b"]),
-        (" 0 ", ["GPU-a"]),
-        ("", []),
-        ("7", []),
-    ],
-)
-def test_only_gpus_that_the_workload_may_use_are_counted_and_each_once(chosen: str, devices: list[str]) -> None:
-    library = FakeNvml({"GPU-a": 1, "GPU-b": 2})
-    found = nvml(lambda: library, {"CUDA_VISIBLE_DEVICES": chosen})
-    assert [counter.device for counter in found.counters] == devices
-    assert (found.absence is None) == bool(devices)
-
-
-@pytest.mark.parametrize(
-    ("load", "reason"),
-    [
-        (missing, "no NVML: the package nvidia-ml-py is not installed"),
-        (lambda: FakeNvml({}, init=FakeNvmlError("Driver Not Loaded")), "no NVML: Driver Not Loaded"),
-        (lambda: FakeNvml({}), "NVML lists no GPU visible to the workload"),
-        (lambda: FakeNvml({"GPU-a": FakeNvmlError("Not Supported")}), "NVML counts no energy: GPU-a: Not Supported"),
-    ],
-)
-def test_no_gpu_counter_is_a_reason(load: Callable[[], Any], reason: str) -> None:
-    found = nvml(load, {})
-    assert (found.counters, found.absence) == ((), reason)
 
 
 # ---- what an experiment asks for, and one launch ---------------------------------------------------------------------------
