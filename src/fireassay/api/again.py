@@ -28,7 +28,7 @@ from fireassay.spec.flags.experiment import BETWEEN
 from fireassay.spec.plan import targets_of
 
 ROOT: Final = Path("records")  # where verbs look for a name unless --root says otherwise
-OF_A_FILE: Final = ("training", "command", "replay")  # runners that start or read `workload.script`
+OF_A_FILE: Final = ("training", "command", "program", "replay")  # runners that start or read `workload.script`
 ANSWERS_S: Final = 0.2  # a port of this machine answers or refuses at once
 
 

@@ -26,6 +26,7 @@ from typing import Final, Literal
 
 import polars as pl
 
+from fireassay.frames.rankings import ranked
 from fireassay.frames.record_tables import RecordTables, ended
 from fireassay.frames.record_tables import effective_steps as effective_steps
 from fireassay.frames.serving.answers import numbers, scored
@@ -33,6 +34,7 @@ from fireassay.frames.serving.requests import Served, serve
 from fireassay.frames.training import parallelism
 from fireassay.frames.training.communication.step_communication import Communicated, fold
 from fireassay.frames.training.communication.watched_steps import levelled
+from fireassay.quality.scoring.rankings import is_ranking_score
 from fireassay.record.reader import Record
 from fireassay.record.tables import TABLES
 from fireassay.stats.series.steady_state import SteadyState, steady_state
@@ -78,7 +80,14 @@ class RecordData(RecordTables):
         declared = self.experiment.scaling.mode
         if declared != "auto":
             return declared
-        return nearest(items_per_step(self.steady_steps, self.timed), self.experiment.base_level)
+        return nearest(items_per_step(self.steady_steps, self.timed) or self._work_per_run(), self.experiment.base_level)
+
+    def _work_per_run(self) -> Mapping[int, float]:
+        """Worker count -> median work of a run, where no step counts any."""
+        declared = (
+            self.tables["events"].filter(pl.col("kind") == "useful_work").group_by("launch").agg(pl.col("value").max().alias("items"))
+        )
+        return items_per_step(declared, self.timed)
 
     @cached_property
     def global_steps(self) -> pl.DataFrame:
@@ -134,6 +143,8 @@ class RecordData(RecordTables):
         """The same for any reported metric, from launches that ran to completion."""
         finished = ~pl.col("launch").is_in(sorted(ended(self)))  # the others have no final model
         rows = self.tables["examples"].filter((pl.col("metric") == metric) & finished)
+        if rows.height == 0 and is_ranking_score(metric):
+            return ranked(self, metric)
         ordered = rows.sort("incarnation", "rank", maintain_order=True)
         empty = (pl.col("prediction").str.strip_chars() == "").fill_null(value=False).alias("empty")
         kept = (pl.col("score").last(), pl.col("cluster").last(), empty.last())

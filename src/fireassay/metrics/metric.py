@@ -23,7 +23,7 @@ Better = Literal["higher", "lower", "neither"]
 Results = Mapping[str, Mapping[str, Value]]  # metric name -> configuration (or ALL) -> value
 
 EVERYTHING: tuple[str, ...] = (EVERY,)
-WORKLOADS: tuple[str, ...] = ("training", "calls", "serving")  # workloads whose result can be good or bad
+WORKLOADS: tuple[str, ...] = (*LAUNCHED, "serving")  # workloads whose result can be good or bad
 
 ALL = "all"  # the key of a value for the whole experiment
 

@@ -51,6 +51,11 @@ def check(experiment: Experiment, folder: Path) -> None:
     refuse_any(problems, "the command")
 
 
+def refuse_program(experiment: Experiment, folder: Path) -> None:
+    """Raises SpecError: the program is missing or not executable."""
+    refuse_any(_program(experiment, folder), "the program")
+
+
 def single_level(experiment: Experiment) -> list[Problem]:
     """Problems of an experiment with several configurations or faults, neither of which a timing supports."""
     if experiment.factor.levels == (1,) and not experiment.faults:

@@ -38,6 +38,7 @@ from fireassay.spec.sections.energy import Energy
 from fireassay.spec.sections.evaluation import Evaluation
 from fireassay.spec.sections.faults import AnyFault, of_kind
 from fireassay.spec.sections.prices import Prices, of_file
+from fireassay.spec.sections.program import Program
 from fireassay.spec.sections.serving import Serving
 from fireassay.spec.sections.tune import Tune
 from fireassay.spec.sections.workload import ROUNDS, Launcher, Limits, Measure, Noise, Profile, Timing, Workload
@@ -134,7 +135,7 @@ class Launches(Model):
         flag("--budget", "TIME", "add launches until the answer is decided, for at most this time, such as 10m", read=with_unit, run=45),
     ] = Field(
         None,
-        description="Trainings: instead of a fixed number of launches, run whole rounds until every worker count is decided (gain and "
+        description="Trainings and programs: instead of a fixed number of launches, run whole rounds until every worker count is decided (gain and "
         "gates), or until this many seconds are spent. per_configuration is then the number of launches before the first look. "
         "`assay run -- SCRIPT` without a number of launches sets it to 600. With precision: only a limit of the time.",
     )
@@ -315,6 +316,7 @@ class Experiment(Model):
     evaluation: Evaluation | None = Field(None, description="Items that are asked, and scores of the answers.")
     measure: Measure = Measure()
     collectives: Collectives | None = Field(None, description='Collectives to time, for workload.runner = "collectives".')
+    program: Program = Program()
     tune: Tune | None = Field(None, description="Knobs for `assay tune`; other verbs reject it.")
     scaling: Scaling = Scaling()
     launches: Launches = Launches()

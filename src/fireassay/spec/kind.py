@@ -16,7 +16,7 @@ from typing import Final, Literal
 from fireassay import catalog
 from fireassay.spec.experiment import Experiment
 
-LAUNCHED: Final = ("training", "calls")  # kinds whose metrics, audits and gates stand in the same folders
+LAUNCHED: Final = ("training", "calls", "programs")  # kinds whose metrics, audits and gates stand in the same folders
 EVERY: Final = "every"  # in the `about` of a metric, audit or gate: applies to records of every kind
 STATUS_MEANINGS: Final[Mapping[str, str]] = MappingProxyType(
     {
@@ -68,6 +68,7 @@ class Kind:
     unit: Literal["launch", "item"] = "launch"  # of analysis; items: launches only repeat them
     judges_quality: bool = False  # as its result, with metrics and a gate of its own
     speeds_up: bool = True  # its numbers are relative to a base level; a load and an evaluation have none
+    unchecked: str = ""  # how its result can be checked, where it was not; empty: by scoring held-out examples
     same_examples: bool = True  # all configurations score the same held-out examples
     # what to do about a configuration whose quality is worse
     quality_remedy: str = "keep the global batch, seed and learning rate of the base, or tune this worker count separately"

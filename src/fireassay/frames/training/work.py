@@ -58,8 +58,11 @@ def wall_seconds(measured: RecordData) -> pl.DataFrame:
 
 
 def wall_per_work(measured: RecordData) -> pl.DataFrame:
-    """(launch, value): wall time of the launch / `declared_work`."""
+    """(launch, value): wall time of the launch / its work; / `declared_work` if not every launch counted any."""
     work = measured.timed.select("launch", declared_work(measured).alias("work"))
+    counted = work_per_launch(measured).rename({"value": "work"}).filter(pl.col("work") > 0)
+    if set(work["launch"].to_list()) <= set(counted["launch"].to_list()):
+        work = counted
     return wall_seconds(measured).join(work, on="launch").select("launch", pl.col("value") / pl.col("work"))
 
 

@@ -31,8 +31,15 @@ from fireassay.verdict.phrases import decided_words
 from fireassay.verdict.types import HOLDS, WORST_FIRST, Status
 
 TIMES: Final = (STEP_TIME.name, WALL_TIME.name)
+RATES: Final = ("work_rate",)  # of programs; the steps of a training say it by their time
 PRICES: Final = (COST_PER_ITEM.name, COST.name)
-LAYER_HEADS: Final = {"ledger": "samples", "gradient": "gradient, one step", "hashes": "replicas", "trajectory": "losses"}
+LAYER_HEADS: Final = {
+    "result": "result",
+    "ledger": "samples",
+    "gradient": "gradient, one step",
+    "hashes": "replicas",
+    "trajectory": "losses",
+}
 TITLES: Final = {
     SPEEDUP.name: "speedup",
     EFFICIENCY.name: "efficiency",
@@ -211,7 +218,7 @@ def _numbers(columns: Sequence[Column]) -> str:
 
 def _levels(view: View) -> Table:
     columns = answering.some(view, view.columns)
-    metrics = [name for names in ((SPEEDUP.name,), (EFFICIENCY.name,), TIMES, PRICES) if (name := _used(view, names))]
+    metrics = [name for names in ((SPEEDUP.name,), (EFFICIENCY.name,), TIMES, RATES, PRICES) if (name := _used(view, names))]
     if len(view.columns) == 1:  # it is its own base
         metrics = [name for name in metrics if name not in (SPEEDUP.name, EFFICIENCY.name)]
     heads = (Head(text=""), Head(text="workers"), *(Head(text=_head(view, name)) for name in metrics))
@@ -235,6 +242,8 @@ def _used(view: View, names: Sequence[str]) -> str:
 def _head(view: View, name: str) -> str:
     if name == EFFICIENCY.name:
         return TITLES[name]  # its cells hold the unit
+    if name in RATES:
+        return f"{view.measured.experiment.workload.work}/s"
     row = view.metric(name)
     assert row is not None  # it has a number
     return ", ".join(word for word in (TITLES[name], row.shown_unit) if word)
@@ -246,7 +255,7 @@ def _cell(view: View, name: str, key: str) -> Cell:
     if name == EFFICIENCY.name:
         return Words(text="") if key == view.base else _of_gate(view, key)
     number = cell(view, name, key)
-    return replace(number, interval=False) if number and name in PRICES else number  # its interval is that of the time
+    return replace(number, interval=False) if number and name in (*RATES, *PRICES) else number  # its interval is that of the time
 
 
 def _of_gate(view: View, key: str) -> Cell:
@@ -282,7 +291,9 @@ def _lines(view: View) -> Iterator[Line]:
         if line is None:
             continue
         if dimension == "correctness" and line.mark == mark("NOT_MEASURED") and view.quality_metric is None:
-            yield Line(label="quality", text=f"not checked; {_to_check(view)}", target="metrics-correctness")
+            yield Line(
+                label="result" if view.kind.unchecked else "quality", text=f"not checked; {_to_check(view)}", target="metrics-correctness"
+            )
         else:
             yield replace(line, text=_quality(view) or line.text) if dimension == "correctness" else line
     yield doubts(view)
@@ -300,6 +311,8 @@ def _scores(view: View) -> list[str]:
 
 def _to_check(view: View) -> str:
     """How quality is checked with what the script logs."""
+    if view.kind.unchecked:
+        return view.kind.unchecked
     if scores := _scores(view):
         return f"to hold {scores[0]} too: --quality-metric {scores[0]} --margin 0.01 (the script logs: {', '.join(scores)})"
     logs = " (it logs: loss)" if "loss" in view.measured.table("fingerprints")["what"] else ""
@@ -387,7 +400,11 @@ def _how_many(view: View) -> str:
 def _about(view: View) -> str:
     workers = ", ".join(str(column.workers) for column in view.columns)
     scaling = _scaling(view)
-    return ", ".join(word for word in (f"Training on {workers} workers", scaling and f"{scaling} scaling", _launches(view)) if word)
+    return ", ".join(
+        word
+        for word in (f"{view.kind.title.split()[-1].capitalize()} on {workers} workers", scaling and f"{scaling} scaling", _launches(view))
+        if word
+    )
 
 
 def _scaling(view: View) -> str:

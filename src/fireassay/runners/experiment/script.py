@@ -24,10 +24,12 @@ from fireassay.spec.experiment import Experiment
 from fireassay.spec.plan import targets_of
 from fireassay.spec.sections.workload import MODULE, file_of
 
+ON_THE_PATH = ("command", "program")  # runners of a program that may be named without its folder
+
 
 def script_path(experiment: Experiment, folder: Path) -> Path:
     """The script's path; `~` is expanded. A command without a slash is searched on the PATH."""
-    if experiment.workload.runner == "command" and "/" not in experiment.workload.script:
+    if experiment.workload.runner in ON_THE_PATH and "/" not in experiment.workload.script:
         return Path(shutil.which(experiment.workload.script) or folder / experiment.workload.script).absolute()
     script = experiment.workload.script
     return file_of(script, folder, interpreter.modules(experiment.launcher) if script.startswith(MODULE) else None).resolve()

@@ -19,7 +19,7 @@ from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import date
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from fireassay.clock import SystemClock
 from fireassay.errors import Problem, SpecError, refuse, refuse_any
@@ -147,6 +147,9 @@ def _fix_the_number(data: dict[str, Any], flags: Container[str]) -> None:
             data["launches"].pop("at_most", None)  # it bounds what is no longer added
 
 
+DECIDED: Final = ("training", "program")  # runners whose worker counts are decided on
+
+
 def until_decided(texts: Mapping[KeyFlag, Text], flags: Sequence[KeyFlag]) -> dict[str, Any]:
     """What a script without a file is run with: launches until the answer is decided, unless a flag says how many, or there is one count."""
     asked = {item.path: text for item, text in texts.items()}
@@ -155,7 +158,7 @@ def until_decided(texts: Mapping[KeyFlag, Text], flags: Sequence[KeyFlag]) -> di
         not several
         or "launches.per_configuration" in asked
         or "launches.precision" in asked
-        or asked.get("workload.runner", "training") != "training"
+        or asked.get("workload.runner", "training") not in DECIDED
     ):
         return {}
     known = any(item.path == "launches.budget_s" for item in flags)

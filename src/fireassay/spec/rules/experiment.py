@@ -24,6 +24,7 @@ from fireassay.spec.rules.collectives import COLLECTIVE_RULES, times_collectives
 from fireassay.spec.rules.evaluation import EVALUATION_RULES, scores_answers, unfit
 from fireassay.spec.rules.faults import fault_problems
 from fireassay.spec.rules.partial import Demand, broken, repeated, right
+from fireassay.spec.rules.program import PROGRAM_RULES
 from fireassay.spec.rules.serving import ENGINE_RULES, LOAD_RULES
 from fireassay.spec.sections.costs import flops_say_enough
 from fireassay.spec.sections.energy import meters_exist
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
 
 MIN_LAUNCHES = 3  # per configuration; gates give no verdict below it (same as fireassay.verdict.gates.gate)
 DEVICE = re.compile(r"auto|cpu|mps|(cuda|xpu)(:\d{1,4})?")  # of torch
-TRAININGS = ("training", "replay", "simulated")  # runners whose records are judged as trainings
+TRAININGS = ("training", "replay", "simulated", "program")  # runners whose records are judged as trainings
 
 
 def contradictions(experiment: Experiment) -> Iterator[Problem]:
@@ -45,7 +46,7 @@ def contradictions(experiment: Experiment) -> Iterator[Problem]:
     yield from broken((meters_exist,), experiment.energy)
     if experiment.prices is not None:
         yield from broken((prices_add_up,), experiment.prices)
-    yield from broken((*COLLECTIVE_RULES, *EVALUATION_RULES, *ENGINE_RULES), experiment)
+    yield from broken((*COLLECTIVE_RULES, *EVALUATION_RULES, *ENGINE_RULES, *PROGRAM_RULES), experiment)
     if experiment.serving is not None and experiment.serving.model_fields_set:
         yield from broken(LOAD_RULES, experiment.serving)
     yield from fault_problems(experiment)
@@ -363,7 +364,7 @@ def _open_ports(experiment: Experiment) -> Iterator[str]:
 MAX_FILES_COMPARED = 5000
 SCORES = "quality.scoring.metrics"
 # runners of a program on the PATH, a module, an address, or nothing: checked by the runner
-WITHOUT_SCRIPT = ("command", "function", "serving", "collectives", "simulated", "network", "answers", "evaluation")
+WITHOUT_SCRIPT = ("command", "program", "function", "serving", "collectives", "simulated", "network", "answers", "evaluation")
 _ENGINE = re.compile(r"python[0-9.]*|torchrun|accelerate|deepspeed|srun|mpirun")
 
 

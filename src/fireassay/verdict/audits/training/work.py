@@ -6,11 +6,11 @@ from collections.abc import Iterator
 
 from fireassay.frames.record_data import RecordData
 from fireassay.frames.training.parallelism import DATA, parallelism, why_not
-from fireassay.metrics.metric import LAUNCHED, Results
+from fireassay.metrics.metric import Results
 from fireassay.verdict.audits.audit import Audits
 from fireassay.verdict.types import Finding
 
-AUDITS = Audits(about=LAUNCHED)
+AUDITS = Audits(about=("training",))
 UNKNOWN = "distinct_samples_unknown"
 
 

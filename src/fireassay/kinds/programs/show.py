@@ -1,0 +1,31 @@
+"""What is shown of a program?  What is shown of a training, without the numbers that only steps have."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from fireassay.estimates.estimate import Estimate
+from fireassay.frames.record_data import RecordData
+from fireassay.kinds.training.show import answer as answer
+from fireassay.kinds.training.show import charts as charts
+from fireassay.kinds.training.show import page as page
+from fireassay.metrics.cost import COST
+from fireassay.metrics.quality import QUALITY, QUALITY_DIFFERENCE
+from fireassay.reports.build_view import KindView
+from fireassay.reports.view import View
+from fireassay.verdict.judge import Judgement
+
+MISSED: Final = ("work_rate", COST.name, QUALITY.name, QUALITY_DIFFERENCE.name)  # said to be missing where they are
+
+
+def _fields(view: View, measured: RecordData, judgement: Judgement) -> Mapping[str, Any]:
+    """The metrics that have a number, and those that a reader would miss."""
+
+    def has_a_number(name: str) -> bool:
+        return any(isinstance(value, Estimate) for value in judgement.results[name].values())
+
+    return {"metrics": tuple(row for row in view.metrics if row.name in MISSED or has_a_number(row.name))}
+
+
+VIEW = KindView(fields=_fields)
