@@ -38,14 +38,19 @@ GOES_TO = ((QUERIES[:, None] - CENTRES[None]) ** 2).sum(2).argmin(1)
 
 def search(shard: int) -> list[tuple[int, float, int]]:
     """(query, distance, id) of the K nearest in a shard."""
-    ids = np.flatnonzero(NEAREST == shard)
-    queries = np.flatnonzero(GOES_TO == shard) if asked.nearest_shard else np.arange(len(QUERIES))
+    ids = np.flatnonzero(shard == NEAREST)
+    queries = np.flatnonzero(shard == GOES_TO) if asked.nearest_shard else np.arange(len(QUERIES))
     if faiss is not None:
         faiss.omp_set_num_threads(1)
         index = faiss.IndexFlatL2(VECTORS.shape[1])
         index.add(VECTORS[ids])
         distances, found = index.search(QUERIES[queries], K)
-        return [(int(q), float(d), int(ids[i])) for q, row, near in zip(queries, distances, found) for d, i in zip(row, near) if i >= 0]
+        return [
+            (int(query), float(distance), int(ids[i]))
+            for query, *row in zip(queries, distances, found, strict=True)
+            for distance, i in zip(*row, strict=True)
+            if i >= 0  # -1: the shard has fewer than K
+        ]
     rows = []
     for query in queries:
         distances = ((VECTORS[ids] - QUERIES[query]) ** 2).sum(1)

@@ -1,4 +1,4 @@
-"""Where do the stored records come from?  Real launches of the digits trainer, good and broken on purpose, kept small.
+"""Where do the stored records come from?  Real launches of the digits trainer, good and broken on purpose, and of a search, kept small.
 
     python -m tests.records.make [NAME ...]
 
@@ -26,6 +26,8 @@ from fireassay.spec.load import load
 from fireassay.spec.plan import plan
 from fireassay.spec.sections.energy import Energy
 from fireassay.spec.sections.prices import Prices
+from fireassay.spec.sections.costs import Energy, Prices
+from fireassay.spec.sections.program import Program
 from fireassay.spec.sections.workload import Launcher, Limits, Workload
 from tests.builders import replayed
 from tests.docs.session import prepare
@@ -48,6 +50,11 @@ TRAINERS = {
 READERS = {"before": "0", "after": "2"}
 EXERCISES = (*READERS, "engines")
 
+# name -> words for the sharded index of examples/programs
+PROGRAMS = {"nearest_shard": ("--nearest-shard",)}
+
+# name -> words for the sharded index of examples/programs
+
 
 def experiment(name: str, *, levels: tuple[int, ...] = (1, 2), launches: int | None = None, epochs: int | None = None) -> Experiment:
     """One and two workers, a few epochs; the margin is that of examples/digits.toml."""
@@ -66,6 +73,8 @@ def experiment(name: str, *, levels: tuple[int, ...] = (1, 2), launches: int | N
 
 def measure(name: str, root: Path) -> Path:
     """Run the experiment for real; the path of its sealed record."""
+    if name in PROGRAMS:
+        return run(sharded(name), folder=REPOSITORY, root=root)
     if name not in EXERCISES:
         return run(experiment(name), folder=REPOSITORY, root=root)
     root.mkdir(parents=True)
@@ -83,6 +92,21 @@ def exercise(name: str) -> Experiment:
         quality=Quality(metric="accuracy", margin=0.03),
         prices=Prices.model_validate({"usd_per_worker_hour": 0.04, "date": "2026-11-01", "source": "assumed"}),
         launcher=Launcher(threads_per_worker=1),
+    )
+
+
+def sharded(name: str) -> Experiment:
+    """The sharded index of the exercises."""
+    return Experiment(
+        name=name.replace("_", "-"),
+        workload=Workload(
+            runner="program", script="examples/programs/sharded_index.py", arguments=("{workers}", "{out}", *PROGRAMS[name]), work="queries"
+        ),
+        factor=Factor(levels=(1, 2)),
+        program=Program(items=400.0, rankings="{out}/rankings.jsonl"),
+        quality=Quality(metric="recall_at_10", margin=0.01),
+        prices=Prices.model_validate({"usd_per_worker_hour": 0.04, "date": "2026-11-01", "source": "assumed"}),
+        energy=Energy(source="none"),
     )
 
 
@@ -108,7 +132,7 @@ def copy_without_machine(source: Path, root: Path) -> Path:
 
 def main(names: list[str]) -> None:
     """Measure, and replace the stored copies."""
-    for name in names or [*TRAINERS, *EXERCISES]:
+    for name in names or [*TRAINERS, *EXERCISES, *PROGRAMS]:
         with tempfile.TemporaryDirectory() as folder:
             made = copy_without_machine(measure(name, Path(folder) / "records"), Path(folder) / "copies")
             shutil.rmtree(HERE / name, ignore_errors=True)

@@ -104,6 +104,7 @@ def test_every_section_is_in_the_table_of_sections() -> None:
         "[evaluation.fields]",
         "[measure]",
         "[collectives]",
+        "[program]",
         "[tune]",
         "[scaling]",
         "[launches]",

@@ -150,7 +150,8 @@ def _is_open(measured: RecordData, results: LazyResults, gates: Sequence[GateRes
     mine = [gate for gate in gates if gate.configuration == name]
     gains: Callable[[RecordData, LazyResults, str], Status] = catalog.part("kinds", measured.kind.name, "judging", "gains")
     gain = gains(measured, results, name)
-    if gain == "FAIL" or any(gate.status == "FAIL" for gate in mine):
+    wrong = any(finding.severity == "fail" and finding.configuration == name for finding in examine(measured, "result"))
+    if wrong or gain == "FAIL" or any(gate.status == "FAIL" for gate in mine):
         return False
     only_examples = [gate for gate in mine if gate.examples_needed and not gate.launches_needed]  # launches of the same ones cannot
     return gain == "INCONCLUSIVE" or any(gate.status == "INCONCLUSIVE" and gate not in only_examples for gate in mine)

@@ -23,7 +23,7 @@ class Compared:
 
     rounds: int  # with a result of both
     other: int  # of them with different ones
-    repeats: bool  # the base wrote the same in every round
+    repeats: bool  # the base wrote the same in every round, of at least two
     differs_from_itself: bool  # this configuration did not
 
 
@@ -39,7 +39,7 @@ def compared(measured: RecordData) -> Mapping[str, Compared]:
         name: Compared(
             rounds=len(both),
             other=sum(texts[block] != base[block] for block in both),
-            repeats=len(set(base.values())) == 1,
+            repeats=len(base) > 1 and len(set(base.values())) == 1,
             differs_from_itself=len(set(texts.values())) > 1,
         )
         for name, texts in of.items()

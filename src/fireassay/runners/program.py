@@ -47,8 +47,8 @@ def check(experiment: Experiment, folder: Path) -> None:
             "faults", found, "none with workload.runner = 'program'", "Its workers are its own: nothing can be killed from outside."
         )
     fresh_folder.check(experiment, folder)
-    if experiment.program.relevant:
-        outcome_files.relevant_of(folder / experiment.program.relevant, experiment.program.relevant)
+    if experiment.left_by_program.relevant:
+        outcome_files.relevant_of(folder / experiment.left_by_program.relevant, experiment.left_by_program.relevant)
 
 
 def start(request: Request) -> Handle:
@@ -78,7 +78,9 @@ class Programs(Metered):
             if made.row["status"] != "ok":
                 return made
             try:
-                left = outcome_files.read(self.context.experiment.program, outcome_files.Place(folder=folder, out=out, begin_s=begin_s))
+                left = outcome_files.read(
+                    self.context.experiment.left_by_program, outcome_files.Place(folder=folder, out=out, begin_s=begin_s)
+                )
             except SpecError as error:
                 problem = error.problems[0]
                 reason = f"{problem.where}: found {problem.found}; allowed: {problem.allowed}. {problem.fix}".strip()

@@ -316,7 +316,7 @@ class Experiment(Model):
     evaluation: Evaluation | None = Field(None, description="Items that are asked, and scores of the answers.")
     measure: Measure = Measure()
     collectives: Collectives | None = Field(None, description='Collectives to time, for workload.runner = "collectives".')
-    program: Program = Program()
+    program: Program | None = Field(None, description='What a program leaves, for workload.runner = "program".')
     tune: Tune | None = Field(None, description="Knobs for `assay tune`; other verbs reject it.")
     scaling: Scaling = Scaling()
     launches: Launches = Launches()
@@ -386,6 +386,11 @@ class Experiment(Model):
     def collectives_requested(self) -> Collectives:
         """The collectives to time; defaults if the section is missing."""
         return self.collectives or Collectives()
+
+    @property
+    def left_by_program(self) -> Program:
+        """What a program leaves; nothing if the section is missing."""
+        return self.program or Program()
 
     @property
     def unasked(self) -> tuple[str, ...]:

@@ -43,7 +43,7 @@ def _next(view: View) -> Next:
     alone = next((row for row in view.findings if row.rule == "nothing_is_distributed"), None)
     if alone is not None:
         return Next(reason=f"one launch: no interval and no verdict. For both: {alone.remedy}")
-    return for_both(f"assay run {answering.named(view)}{'' if _stepped(view) else ' --time wall'}")
+    return for_both(f"assay run {answering.named(view)}{'' if _stepped(view) or not view.kind.trains else ' --time wall'}")
 
 
 def brief(view: View) -> tuple[Section, ...]:
@@ -52,7 +52,8 @@ def brief(view: View) -> tuple[Section, ...]:
     rate = (Head(text=f"{view.measured.experiment.workload.work}/s"),) if _counted(view) else ()
     steps = (Head(text="steps"), *shares(", ms"), *rate)
     heads = (Head(text="workers"), *(steps if _stepped(view) else (Head(text="wall time, ms"),)))
-    notes = ("percentiles of step time, of the slowest rank",) if _stepped(view) else ("no step was seen: wall times of whole launches",)
+    whole = "no step was seen: wall times of whole launches" if view.kind.trains else "wall times of whole runs"
+    notes = ("percentiles of step time, of the slowest rank" if _stepped(view) else whole,)
     return answering.brief_sections(Table(name="quick", heads=heads, rows=rows, notes=notes))
 
 

@@ -26,8 +26,8 @@ def examine_result(measured: RecordData, _: Results) -> Iterator[Finding]:
         if not found.other:
             continue
         rounds = f"in {found.other} of {count(found.rounds, 'rounds')}"
-        base = f"{measured.base}'s own is the same in all" if found.repeats else f"{measured.base}'s own differs from round to round too"
-        evidence = f"its result differs from that of {measured.base} {rounds}; {base}"
+        of_base = "is the same in all" if found.repeats else "differs from round to round too" if found.rounds > 1 else "was seen once"
+        evidence = f"its result differs from that of {measured.base} {rounds}; {measured.base}'s own {of_base}"
         if measured.experiment.quality is not None:
             yield Finding("result_differs", "note", name, evidence, f"{measured.experiment.quality.metric} says whether that is worse")
         elif found.repeats:
