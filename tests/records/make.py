@@ -26,7 +26,6 @@ from fireassay.spec.load import load
 from fireassay.spec.plan import plan
 from fireassay.spec.sections.energy import Energy
 from fireassay.spec.sections.prices import Prices
-from fireassay.spec.sections.costs import Energy, Prices
 from fireassay.spec.sections.program import Program
 from fireassay.spec.sections.workload import Launcher, Limits, Workload
 from tests.builders import replayed

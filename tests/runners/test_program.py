@@ -13,29 +13,12 @@ import pytest
 
 from fireassay.errors import SpecError, WorkloadError
 from fireassay.record.lookup import record_folders
-from fireassay.record.reader import Record, open_record
+from fireassay.record.reader import open_record
 from fireassay.runners.experiment.run import run
 from fireassay.spec.load import from_mapping
+from tests.programs_made import made
 
 pytestmark = pytest.mark.slow
-
-
-def made(folder: Path, script: str, *arguments: str, launches: int = 1, levels: tuple[int, ...] = (1, 2), **sections: Any) -> Record:
-    """The record of a shell script that is told its number of workers."""
-    job = folder / "job.sh"
-    job.write_text(f"#!/bin/sh\nset -eu\n{script}\n")
-    job.chmod(0o755)
-    workload = {"runner": "program", "script": "./job.sh", "arguments": list(arguments), **sections.pop("workload", {})}
-    asked = {
-        "name": "job",
-        "workload": workload,
-        "factor": {"levels": list(levels)},
-        "launches": {"per_configuration": launches},
-        "noise": {"sentinel_s": 0.0},
-        "limits": {"grace_s": 0.5},
-        **sections,
-    }
-    return open_record(run(from_mapping(asked), root=folder / "records", folder=folder))
 
 
 def why_failed(folder: Path, script: str, *arguments: str, **sections: Any) -> str:

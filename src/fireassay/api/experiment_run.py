@@ -46,8 +46,9 @@ from fireassay.runners.experiment.progress import RunProgress
 from fireassay.runners.experiment.script import with_secrets
 from fireassay.spec.experiment import Experiment
 from fireassay.spec.flags.of_verb import Stored
-from fireassay.spec.load import parse, to_toml
+from fireassay.spec.load import to_toml
 from fireassay.spec.plan import expected_seconds
+from fireassay.spec.toml_file import parse
 from fireassay.units import NS_PER_S
 from fireassay.verdict.power import Expectation, foresee
 

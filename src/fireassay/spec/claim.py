@@ -19,9 +19,10 @@ from pydantic import BeforeValidator, Field, ModelWrapValidatorHandler, Validati
 
 from fireassay.errors import Problem, SpecError, refuse_any
 from fireassay.spec.explain import explain
-from fireassay.spec.load import DIALECT, parse, toml_only, with_lines
+from fireassay.spec.load import DIALECT, toml_only, with_lines
 from fireassay.spec.model import Fraction, Model, Positive, Words, listed
 from fireassay.spec.sections.prices import iso_date
+from fireassay.spec.toml_file import parse
 
 Fact = str | int | float | bool
 Count = Annotated[int, Field(ge=1, le=10**12)]  # more is a typo

@@ -131,7 +131,8 @@ def _given(environment: Mapping[str, str]) -> dict[str, Any]:
             return data
     except (OSError, ValueError, RecursionError):
         pass
-    from fireassay.spec.load import parse, with_lines
+    from fireassay.spec.load import with_lines
+    from fireassay.spec.toml_file import parse
 
     data, text = parse(path, "defaults of the command line")  # raises what is wrong with the file
     if not data:

@@ -57,7 +57,7 @@ METRICS = (
         primary=True,
         question="How much work does the program do per second, from its start to its end?",
         caveat="Start-up counts, so a longer job has a higher rate.",
-        rank=1217,
+        rank=1220,
         decides=1,
     ),
     measure(
@@ -70,6 +70,6 @@ METRICS = (
         compute=_moved,
         question="How much did the workers exchange?",
         caveat="The program's own count; nothing checks it.",
-        rank=1219,
+        rank=1221,
     ),
 )

@@ -96,7 +96,8 @@ def experiment_from(
     file = getattr(namespace, "experiment", None)
     _something_to_run(file, command, texts, stored)
     _refuse_not_quick(texts)
-    from fireassay.spec.load import checked, parse
+    from fireassay.spec.load import checked
+    from fireassay.spec.toml_file import parse
 
     default = {} if _is_program(command, texts) else until_decided(texts, flags)
     data, text = (stored.data, "") if stored else parse(Path(file)) if file else (default, "")

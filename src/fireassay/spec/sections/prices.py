@@ -17,6 +17,7 @@ from pydantic import BeforeValidator, ConfigDict, Field
 from fireassay.errors import Problem
 from fireassay.spec.explain import NOTHING, shown
 from fireassay.spec.model import Model, Unreadable, flag, listed
+from fireassay.spec.toml_file import parse
 
 HOURS_PER_MONTH: Final = 730.0
 MAX_USD: Final = 1e12  # of any price: sums stay finite
@@ -140,8 +141,6 @@ def prices_add_up(prices: Prices) -> Iterator[Problem]:
 
 def of_file(text: str) -> dict[str, Any]:
     """The table [prices] of a TOML file, or the whole file if it has none; the flag --prices. Raises Unreadable or SpecError."""
-    from fireassay.spec.load import parse  # deferred: it needs the whole experiment
-
     data, _ = parse(Path(text), "prices")
     table = data.get("prices", data)
     if not isinstance(table, Mapping) or not table:

@@ -21,9 +21,10 @@ from fireassay.quality.scoring.scoring import PATTERN, extractor
 from fireassay.quality.tasks.support import files
 from fireassay.quality.tasks.support.files import SourceRow
 from fireassay.spec.explain import closest, did_you_mean, explain, shown
-from fireassay.spec.load import parse, with_lines
+from fireassay.spec.load import with_lines
 from fireassay.spec.model import NAME_PATTERN, Model, Words, listed
 from fireassay.spec.rules.evaluation import unfit
+from fireassay.spec.toml_file import parse
 
 _PIECE: Final = re.compile(r"\{\{|\}\}|\{([^{}\n]{1,100})\}|[{}]")
 
