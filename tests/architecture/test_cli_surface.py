@@ -47,6 +47,7 @@ SURFACE = {
         "--goodput --root --check --dry-run --toml --detect --trust "
         f"{OUTPUT}"
     ),
+    "mlperf": f"ACTION LOGS --round --division --benchmark --scenario {OUTPUT} --root",
     "profile": (
         "EXPERIMENT --workers --seed --name --env --launcher --python --threads --pin --nodes --node-rank --rendezvous-endpoint "
         "--rendezvous-id --timeout --wait --warm-up --active --no-memory --tool --root --trust "

@@ -1,0 +1,45 @@
+"""Does `assay mlperf check` say which rule fails, where, and what it could not check?"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from fireassay import cli
+
+PUBLIC = Path(__file__).parents[2] / "verdict/mlperf/tinybox_green_retinanet"
+
+
+def test_a_submission_that_holds_exits_with_0(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["mlperf", "check", str(PUBLIC), "--round", "5.0"]) == 0
+    printed = capsys.readouterr().out
+    assert printed.startswith("PASS  MLPerf Training 5.0, retinanet, closed")
+    assert "803.59 min" in printed
+    assert "result_4.txt" in printed  # excused
+    assert "unchecked" in printed
+    assert max(map(len, printed.splitlines())) <= 80
+
+
+def test_a_rule_that_fails_exits_with_1_and_names_its_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for number in range(5):
+        text = (PUBLIC / f"result_{number}.txt").read_text(encoding="utf-8").replace('"adam"', '"sgd"')
+        (tmp_path / f"result_{number}.txt").write_text(text, encoding="utf-8")
+    assert cli.main(["mlperf", "check", str(tmp_path), "--round", "5.0"]) == 1
+    printed = capsys.readouterr().out
+    assert "opt_name" in printed
+    assert "result_0.txt:" in printed
+
+
+def test_json_has_every_rule(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["mlperf", "check", str(PUBLIC), "--round", "5.0", "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert document["verdict"] == "PASS"
+    assert {"rule", "required", "found", "status", "where", "source"} <= set(document["rules"][0])
+
+
+@pytest.mark.parametrize("arguments", [["--round", "9"], ["--benchmark", "bert"], ["--round", "5.0", "--benchmark", "resnet"]])
+def test_what_has_no_rules_is_refused(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["mlperf", "check", str(PUBLIC), *arguments]) == 2
+    assert "allowed" in capsys.readouterr().err
