@@ -156,3 +156,8 @@ def test_a_program_that_does_not_exist_is_refused_before_there_is_a_record(tmp_p
     with pytest.raises(SpecError, match="does not exist"):
         run(asked, root=tmp_path / "records", folder=tmp_path)
     assert not (tmp_path / "records").exists()
+
+
+def test_a_script_of_another_language_is_no_training_and_the_way_is_named(tmp_path: Path) -> None:
+    with pytest.raises(SpecError, match=r"--runner program -- \./job\.sh \{workers\}"):
+        made(tmp_path, "true", workload={"runner": "training"})

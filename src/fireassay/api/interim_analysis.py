@@ -68,6 +68,8 @@ def futile(path: Path) -> str:
 def why_futile(measured: RecordData) -> str:
     """The same of a record that was read."""
     experiment = measured.experiment
+    if experiment.workload.runner == "program":
+        return _never_scored(measured)
     if experiment.workload.runner != "training":
         return ""
     script, quality = printable(PurePath(experiment.workload.script).name), experiment.quality
@@ -89,6 +91,15 @@ def why_futile(measured: RecordData) -> str:
             f"{script} made no training step that was seen, so a speedup would compare start-ups. If it makes steps, {remedy}; {KEEP_GOING}"
         )
     return ""
+
+
+def _never_scored(measured: RecordData) -> str:
+    """That a program left no score of the name that decides; "" if it did, or none decides."""
+    quality = measured.experiment.quality
+    if quality is None or measured.scores.height:
+        return ""
+    program = printable(PurePath(measured.experiment.workload.script).name)
+    return f"{program} never scored {quality.metric}. Name the file in which it does: --scores FILE or --rankings FILE; {KEEP_GOING}"
 
 
 def looks(experiment: Experiment) -> Iterator[int]:

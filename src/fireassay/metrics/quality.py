@@ -63,6 +63,8 @@ def missing_scores(measured: RecordData) -> Absent:
     reported = sorted(measured.table("examples")["metric"].unique().to_list())
     if reported:
         return Absent("not_measured", f"no score named {metric!r} was reported; reported: {', '.join(reported)}")
+    if measured.kind.unchecked:
+        return Absent("not_measured", "the program scored no held-out items; name the file in which it does: --scores or --rankings")
     return Absent("not_measured", "the script scored no held-out examples; call probe.examples(ids, scores)")
 
 

@@ -39,12 +39,24 @@ def check(experiment: Experiment, folder: Path) -> None:
     if not os.access(script, os.R_OK):
         found, fix = f"{script}, without read permission", f"chmod u+r {script}"
         raise refuse("workload.script", found, "a readable Python script", fix)
+    _refuse_other_languages(experiment, script)
     launcher: Launcher = catalog.load("launchers", experiment.launcher.kind)
     launcher.check(experiment)
     profiling.check(experiment)
     fresh_folder.check(experiment, folder)
     for index, fault in enumerate(experiment.faults):
         _check_fault(index, fault, min(fault.levels) if fault.levels else max(experiment.factor.levels))
+
+
+def _refuse_other_languages(experiment: Experiment, script: Path) -> None:
+    """Raises SpecError: its first line names another interpreter than Python."""
+    with script.open("rb") as file:
+        first = file.readline(200)
+    if first.startswith(b"#!") and b"python" not in first:
+        name = experiment.workload.script
+        found = f"{name!r}, which {first[2:].decode(errors='replace').strip()} runs"
+        fix = f"A program that spreads its work itself: --runner program -- {name} {{workers}}. To time it: assay time -- {name}"
+        raise refuse("workload.script", found, "a Python script", fix)
 
 
 def _check_fault(index: int, spec: FaultSpec, workers: int) -> None:

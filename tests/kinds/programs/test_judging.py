@@ -8,7 +8,9 @@ from typing import Any
 
 import pytest
 
-from tests.programs_made import WRITES, correctness, judged
+from fireassay.api.interim_analysis import why_futile
+from fireassay.frames.record_data import from_record
+from tests.programs_made import WRITES, correctness, judged, made
 
 pytestmark = pytest.mark.slow
 
@@ -61,3 +63,9 @@ def test_an_exact_search_in_a_file_is_the_reference_of_the_base_too(tmp_path: Pa
     judgement = judged(tmp_path, 'cp "found-$1" "$2/r"', "{workers}", "{out}", **found)
     assert judgement.results["quality"]["workers=1"].value == 0.75
     assert correctness(judgement)[0] == "PASS"
+
+
+def test_a_program_that_never_scores_what_decides_ends_after_its_first_launch(tmp_path: Path) -> None:
+    measured = from_record(made(tmp_path, "true", quality={"metric": "recall_at_4"}))
+    assert "job.sh never scored recall_at_4" in why_futile(measured)
+    assert why_futile(from_record(made(tmp_path, "true"))) == ""
