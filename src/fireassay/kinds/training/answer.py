@@ -334,7 +334,7 @@ def _tile(view: View, dimension: str) -> Tile:
     marks = tuple(answering.counted(view, found.status, str(column.workers), found.sentence) for column, found in cells)
     title, target = DIMENSION_TITLES[dimension], f"metrics-{dimension}"
     if dimension in view.unasked:
-        return Tile(title=title, mark=mark("NOT_MEASURED", "not asked"), text=_unasked(dimension), target=target)
+        return Tile(title=title, mark=mark("NOT_MEASURED", "not asked"), text=_unasked(view, dimension), target=target)
     statuses = {column.key: found.status for column, found in cells}
     column = _focus(view)
     worst: Status = next((status for status in WORST_FIRST if status in statuses.values()), "NOT_MEASURED")
@@ -384,7 +384,9 @@ def _big(view: View, dimension: str, column: Column) -> tuple[str, str]:
     return "", ""
 
 
-def _unasked(dimension: str) -> str:
+def _unasked(view: View, dimension: str) -> str:
+    if dimension == "reliability" and not view.kind.trains:
+        return "Its workers are its own: no fault can be injected."
     return {
         "cost": "No price was given: --price USD of one worker for one hour.",
         "reliability": "No fault was injected: --fault kill.",

@@ -62,7 +62,8 @@ def sections(view: View) -> Iterator[Section]:
     yield from _dimension(
         view, "correctness", "Is the result still right?", lambda: (*_layers(view), *questions.charts(view, quality, absent=False))
     )
-    yield questions.section("step", "Step", "Where does the time of a step go?", lambda: _step(view))
+    if view.kind.trains:
+        yield questions.section("step", "Step", "Where does the time of a step go?", lambda: _step(view))
     yield from _dimension(view, "cost", "Was it worth the money?", lambda: questions.charts(view, cost_time, paid_time))
     yield from _dimension(
         view, "reliability", "Does it survive a killed worker?", lambda: (*questions.charts(view, faults), *_recovery(view))
