@@ -40,6 +40,7 @@ from fireassay.spec.sections.faults import AnyFault, of_kind
 from fireassay.spec.sections.prices import Prices, of_file
 from fireassay.spec.sections.program import Program
 from fireassay.spec.sections.serving import Serving
+from fireassay.spec.sections.target import Target
 from fireassay.spec.sections.tune import Tune
 from fireassay.spec.sections.workload import ROUNDS, Launcher, Limits, Measure, Noise, Profile, Timing, Workload
 
@@ -329,6 +330,7 @@ class Experiment(Model):
     comparison: Comparison = Comparison()
     timing: Timing = Timing()
     quality: Quality | None = Field(None, description="Omit it if the script scores no examples; quality is then shown as not measured.")
+    target: Target | None = Field(None, description="A score whose time, samples, cost and energy are reported, for trainings.")
     gates: Gates = Gates()
     verdict: Verdict = Verdict()
     prices: Annotated[

@@ -53,9 +53,11 @@ def _arm() -> None:
         return
     _bring()
     from fireassay.instruments import attach, loopback
+    from fireassay.instruments.hooks import found_scores
 
     loopback.arm()
     attach.arm()
+    found_scores.arm()
 
 
 _run_the_other()

@@ -13,6 +13,7 @@ from fireassay import catalog
 from fireassay.errors import RecordError
 from fireassay.faults.support.base import NEVER, Fault, Undo, Victim, aim, victim_now
 from fireassay.instruments import injected
+from fireassay.instruments.hooks import found_scores
 from fireassay.instruments.machine.meter import Meter
 from fireassay.instruments.recorder import step_limit
 from fireassay.launchers.support import supervisor
@@ -62,6 +63,8 @@ def request_for(context: RunContext, job: Job, environment: dict[str, str], cwd:
         variables["FIREASSAY_CALIBRATE_COMMUNICATION"] = "1"
     if experiment.flops.convention != "none" and not profiling.at_once(experiment, job):
         variables |= {"FIREASSAY_FLOPS": "1", "FIREASSAY_PEAK": f"{experiment.flops.peak}:{experiment.flops.precision or ''}"}
+    if experiment.target is not None:
+        variables[found_scores.VARIABLE] = experiment.target.parsed.name
     if (steps := steps_requested(experiment, planned)) is not None:
         variables[step_limit.VARIABLE] = str(steps)
         if experiment.launches.quick and experiment.launcher.nodes == 1 and not experiment.launcher.hosts:

@@ -26,6 +26,7 @@ from fireassay.spec.rules.faults import fault_problems
 from fireassay.spec.rules.partial import Demand, broken, repeated, right
 from fireassay.spec.rules.program import PROGRAM_RULES
 from fireassay.spec.rules.serving import ENGINE_RULES, LOAD_RULES
+from fireassay.spec.sections import target
 from fireassay.spec.sections.costs import flops_say_enough
 from fireassay.spec.sections.energy import meters_exist
 from fireassay.spec.sections.prices import prices_add_up
@@ -196,6 +197,14 @@ RULES = (
         lambda e: e.energy.source == "modelled" and e.energy.modelled_watts_per_worker is None,
         'a number above 0 if energy.source = "modelled"',
         'Add modelled_watts_per_worker = ... below [energy], or write source = "auto".',
+    ),
+    Demand("target.goal", lambda e: e.target is not None and not target.readable(e.target.goal), target.ALLOWED),
+    Demand(
+        "target",
+        lambda e: e.target is not None and e.workload.runner not in TRAININGS,
+        "only for trainings",
+        "Remove [target]: of other runners nothing reports a score while it runs.",
+        found="a target",
     ),
     # steps without synchronisation need the training hooks and at least two workers
     Demand(

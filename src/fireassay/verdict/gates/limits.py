@@ -15,6 +15,7 @@ from fireassay.estimates.format import percent
 from fireassay.frames.record_data import RecordData
 from fireassay.frames.serving.outages import still_open
 from fireassay.metrics.metric import EVERYTHING, Results
+from fireassay.metrics.training.quality_target import beyond
 from fireassay.verdict.evidence.sent_requests import serving_of
 from fireassay.verdict.gates.gate import Gate, threshold
 from fireassay.verdict.types import GateResult
@@ -38,6 +39,19 @@ def check_budget(measured: RecordData, results: Results) -> tuple[GateResult, ..
         return ()
     costs = results.get("cost", {})
     return tuple(threshold("budget", name, "cost", costs.get(name, NO_COST), most, "at most") for name in measured.configurations)
+
+
+def check_target(measured: RecordData, results: Results) -> tuple[GateResult, ...]:
+    """The whole interval of `time_to_quality` must lie below target.within_s; a median that lies beyond it, or was not reached by then, FAILs."""
+    target = measured.experiment.target
+    if target is None or target.within_s is None:
+        return ()
+    title, most = f"time to {target.parsed}", target.within_s
+    gates = {name: threshold("target", name, title, value, most, "at most") for name, value in results["time_to_quality"].items()}
+    return tuple(
+        replace(gate, status="FAIL") if gate.status == "INCONCLUSIVE" and beyond(measured, name, most) else gate
+        for name, gate in gates.items()
+    )
 
 
 def check_efficiency(measured: RecordData, results: Results) -> tuple[GateResult, ...]:
@@ -88,6 +102,7 @@ OBJECTIVES = Gate(
 GATES = (
     Gate(name="deadline", question="Does a run finish in time?", check=check_deadline),
     Gate(name="budget", question="Does a run stay within its budget?", check=check_budget, about=EVERYTHING),
+    Gate(name="target", question="Is the target reached in time?", check=check_target, about=("training",)),
     Gate(name="efficiency", question="Is the parallel efficiency high enough?", check=check_efficiency),
     OBJECTIVES,
 )

@@ -1,0 +1,136 @@
+"""When did each launch reach the target, or how far did it come without reaching it?
+
+A launch reaches the target at the first evaluation whose score meets it, also if it crashed later; `held_s` is that of the first such
+evaluation after which the next one meets it too. A launch that ended without is right-censored at its own end: time, samples, dollars and
+joules until then. So are those that crashed, timed out or were ended after a number of steps; `cut` says which. A launch that was
+interrupted or contaminated and made again is not a launch of its own; fault launches are left out, since the fault is part of their time.
+
+Dollars: workers x price x time since the launch began, start-up included. Joules: the counters of the launch at that time, between two
+readings in proportion to time.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+import polars as pl
+
+from fireassay.frames.clock_offsets import on_one_clock
+from fireassay.frames.costs import energy_method, usd_per_worker_second
+from fireassay.frames.record_data import RecordData
+from fireassay.frames.record_tables import ended, once_per_record
+from fireassay.frames.training.evaluated_scores import evaluated_scores, training_starts
+from fireassay.spec.sections.target import Goal
+from fireassay.units import NS_PER_S
+
+ENDED: Final = ("ok", "failed", "timeout")  # a launch that was made to its end, whatever that was
+COLUMNS: Final = {
+    "launch": pl.Int32,
+    "configuration": pl.String,
+    "block": pl.Int32,
+    "workers": pl.Int32,
+    "cut": pl.String,  # why it ended early; empty: it ran to completion
+    "evaluations": pl.Int64,
+    "nans": pl.Int64,
+    "best": pl.Float64,  # its best score; null: none
+    "reached": pl.Boolean,
+    "time_s": pl.Float64,  # since the training began; until its end if not reached
+    "wall_s": pl.Float64,  # since the launch began
+    "held": pl.Boolean,
+    "held_s": pl.Float64,
+    "samples": pl.Float64,
+    "usd": pl.Float64,
+    "joules": pl.Float64,
+}
+
+
+@once_per_record
+def launches_to_quality(measured: RecordData) -> pl.DataFrame:
+    """A row per timed launch (see `COLUMNS`), in order; none without a target."""
+    target = measured.experiment.target
+    if target is None:
+        return pl.DataFrame(schema=COLUMNS)
+    goal = target.parsed
+    launches = measured.table("launches").filter((pl.col("role") == "timed") & pl.col("status").is_in(ENDED)).sort("launch")
+    scores = evaluated_scores(measured).filter(pl.col("name") == goal.name).partition_by("launch", as_dict=True)
+    ends = _ends(measured)
+    rows = []
+    for launch in launches.iter_rows(named=True):
+        own = scores.get((launch["launch"],))
+        rows.append(_row(measured, launch, ends[launch["launch"]], goal, own.to_dicts() if own is not None else []))
+    return pl.DataFrame(rows, schema=COLUMNS)
+
+
+def crossing(scores: list[dict[str, Any]], goal: Goal, *, held: bool) -> dict[str, Any] | None:
+    """The first evaluation that meets the goal; `held`: whose next one meets it too."""
+    meets = [goal.met(row["score"]) for row in scores]
+    if held:
+        meets = [now and after for now, after in zip(meets, [*meets[1:], False], strict=True)]
+    return next((row for row, met in zip(scores, meets, strict=True) if met), None)
+
+
+def _row(measured: RecordData, launch: dict[str, Any], end: dict[str, Any], goal: Goal, scores: list[dict[str, Any]]) -> dict[str, Any]:
+    first, held = (crossing(scores, goal, held=held) for held in (False, True))
+    values = [row["score"] for row in scores if not np.isnan(row["score"])]
+    last = scores[-1] if scores else {"since_s": 0.0, "samples": None}
+    unreached = {
+        "since_s": max(end["since_s"], last["since_s"]),
+        "wall_s": end["wall_s"],
+        "samples": end["samples"] if end["samples"] is not None else last["samples"],
+    }
+    at = first or unreached
+    price = usd_per_worker_second(measured)
+    return {
+        **{name: launch[name] for name in ("launch", "configuration", "block", "workers")},
+        "cut": _cut(measured, launch),
+        "evaluations": len(scores),
+        "nans": len(scores) - len(values),
+        "best": (max(values) if goal.higher else min(values)) if values else None,
+        "reached": first is not None,
+        "time_s": at["since_s"],
+        "wall_s": at["wall_s"],
+        "held": held is not None,
+        "held_s": (held or unreached)["since_s"],
+        "samples": at["samples"],
+        "usd": None if price is None or at["wall_s"] is None else launch["workers"] * price * at["wall_s"],
+        "joules": _joules(measured, launch["launch"], at["wall_s"]),
+    }
+
+
+def _cut(measured: RecordData, launch: dict[str, Any]) -> str:
+    """Why a launch ended before its script did."""
+    if launch["status"] != "ok":
+        return "timed out" if launch["status"] == "timeout" else "crashed"
+    return "ended after its steps" if launch["launch"] in ended(measured) else ""
+
+
+def _ends(measured: RecordData) -> dict[int, dict[str, Any]]:
+    """launch -> how long it was from the training's begin and its own to its end, and the items of all its steps."""
+    clock = on_one_clock(measured)
+    launches = clock.measured.table("launches").select("launch", "begin_ns", "end_ns").join(training_starts(clock.measured), on="launch")
+    steps = measured.global_steps.group_by("launch").agg(
+        pl.when(pl.col("items").null_count() == 0).then(pl.col("items").sum()).alias("samples"), (pl.col("step_s").sum()).alias("steps_s")
+    )
+    rows = launches.join(steps, on="launch", how="left").to_dicts()
+    return {row["launch"]: _end(row, row["launch"] in clock.troubles) for row in rows}
+
+
+def _end(row: dict[str, Any], unclear: bool) -> dict[str, Any]:
+    wall_s = (row["end_ns"] - row["begin_ns"]) / NS_PER_S
+    since_s = (row["end_ns"] - row["start_ns"]) / NS_PER_S
+    return {"since_s": (row["steps_s"] or 0.0) if unclear else since_s, "wall_s": wall_s, "samples": row["samples"]}
+
+
+def _joules(measured: RecordData, launch: int, wall_s: float | None) -> float | None:
+    """The launch's joules until so long after its begin; None without readings."""
+    method = energy_method(measured)
+    if method is None or wall_s is None:
+        return None
+    of_launch = (pl.col("launch") == launch) & (pl.col("counter") == "energy") & (pl.col("method") == method)
+    readings = on_one_clock(measured).measured.table("telemetry").filter(of_launch).sort("ns")
+    if readings.height == 0:
+        return None
+    begin = measured.table("launches").filter(pl.col("launch") == launch)["begin_ns"][0]
+    devices = readings.partition_by("host", "device")
+    return float(sum(np.interp(wall_s, (device["ns"].to_numpy() - begin) / NS_PER_S, device["value"].to_numpy()) for device in devices))

@@ -1,0 +1,210 @@
+"""Which scores does a script print or log, that reports none to assay?
+
+With a target (`FIREASSAY_TARGET` is its name) these are read for it: text of `print` and of `logging`, TensorBoard's `add_scalar`, W&B's
+`log`, the `log` of transformers' Trainer. A name fits if it is the target's, whatever joins its words, alone or behind another word: "Test
+accuracy: 0.75", "eval/accuracy" and "Accuracy/val" are accuracies. Behind train, best, target and the like (`OTHER`) it is another number.
+"75 %" is 0.75, "9912/10000" a share. A line that gives two values is not read: the event `score_unclear` names it.
+The step is the one logged, or of the line ("step 200", "epoch 3"), else none.
+Other logged names that could be a target are noted once (event `score_name`), so that a misspelt target can be answered with them.
+Cannot tell: the step of a line without one; whether the data were held out.
+"""
+
+from __future__ import annotations
+
+import builtins
+import functools
+import os
+import re
+import sys
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from fireassay.instruments.hooks.import_hook import when_there
+from fireassay.instruments.recorder import singleton
+
+VARIABLE: Final = "FIREASSAY_TARGET"
+HELD_OUT: Final = r"val|valid|validation|eval|evaluation|test|dev|held[-_ ]?out"
+OTHER: Final = ("train", "training", "running", "batch", "best", "target", "goal", "max", "min", "previous", "last", "required")
+NUMBER: Final = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:e[-+]?\d+)?|nan"
+STEP: Final = re.compile(r"\b(?:global[_ ]?step|step|iteration|iter|epoch)s?[\"']?\s*[:=#]?\s*(\d{1,15})", re.IGNORECASE)
+MAX_LINE: Final = 2_000  # characters that are read of a text
+MAX_NAMES: Final = 20  # that are noted
+
+
+class FoundScores:
+    """Reads a target's score in what a script prints and logs."""
+
+    def __init__(self, name: str) -> None:
+        words = [re.escape(word) for word in re.split(r"[\s_/.-]+", name) if word] or [re.escape(name)]
+        joined = r"[\s_/.-]*".join(words)
+        self.words = tuple(word.casefold() for word in re.split(r"[\s_/.-]+", name) if word)
+        self.name = name
+        self._in_text = re.compile(
+            rf"(?:\b(\w+)[\s_/.-]+)?(?<![A-Za-z0-9])({joined})[\"']?\s*(?:[:=]|is|of)?\s*({NUMBER})(?![\w.])\s*(?:/\s*({NUMBER})|(%))?",
+            re.IGNORECASE,
+        )
+        self._alone = re.compile(rf"(?:.*[\s_/.-])?({joined})(?:[\s_/.-]+(?:{HELD_OUT}))?", re.IGNORECASE)
+        self._before = re.compile(rf"(?:.*[\s_/.-])?(\w+)[\s_/.-]+{joined}.*", re.IGNORECASE)
+        self._noted: set[str] = set()
+        self._busy = False
+
+    def text(self, text: str, source: str) -> None:
+        """A printed or logged text; every line is read alone."""
+        for line in text[:MAX_LINE].splitlines():
+            if not all(word in line.casefold() for word in self.words):
+                continue
+            values = {_value(match) for match in self._in_text.finditer(line) if not _another(match[1], self.words)}
+            if len(values) > 1:
+                self._unclear(line)
+            elif values:
+                step = STEP.search(line)
+                self._report(values.pop(), int(step[1]) if step else None, source)
+
+    def fits(self, tag: str) -> bool:
+        """True if a logged name is the target's."""
+        if self._alone.fullmatch(tag) is None:
+            return False
+        before = self._before.fullmatch(tag)
+        return before is None or not _another(before[1], self.words)
+
+    def scalar(self, tag: Any, value: Any, step: Any, source: str) -> None:
+        """A logged number and its name."""
+        if not isinstance(tag, str):
+            return
+        if self.fits(tag):
+            self._report(value, int(step) if isinstance(step, int) else None, source)
+        elif tag not in self._noted and len(self._noted) < MAX_NAMES:
+            self._noted.add(tag)
+            self._event("score_name", {"name": tag[:100], "source": source})
+
+    def _report(self, value: Any, step: int | None, source: str) -> None:
+        recorder = singleton.recorder()
+        if recorder is not None:
+            recorder.scored(self.name, value, step=step, source=source)
+
+    def _unclear(self, line: str) -> None:
+        if "" not in self._noted:
+            self._noted.add("")
+            self._event("score_unclear", {"name": self.name, "line": line.strip()[:100]})
+
+    def _event(self, kind: str, detail: Mapping[str, Any]) -> None:
+        recorder = singleton.recorder()
+        if recorder is not None:
+            recorder.event(kind, recorder.now(), detail=detail)
+
+    def guarded(self, read: Callable[..., None], *arguments: Any) -> None:
+        """Read what was logged; an error in here never reaches the script, and what is printed meanwhile is not read."""
+        if self._busy:
+            return
+        self._busy = True
+        try:
+            read(*arguments)
+        except Exception as error:
+            self._event("score_unclear", {"name": self.name, "line": f"{type(error).__name__}: {error}"[:100]})
+        finally:
+            self._busy = False
+
+
+def arm(environ: Mapping[str, str] = os.environ) -> None:
+    """Read the target's score in this process from now on, if there is one."""
+    if not (name := environ.get(VARIABLE, "")):
+        return
+    found = FoundScores(name)
+    _prints(found)
+    when_there(functools.partial(_logs, found), name="logging", stays=True)
+    for module in ("torch.utils.tensorboard.writer", "tensorboardX.writer"):
+        when_there(functools.partial(_tensorboard, found), name=module, stays=True)
+    when_there(functools.partial(_wandb, found), name="wandb.sdk.wandb_run", stays=True)
+    when_there(functools.partial(_trainer, found), name="transformers.trainer", stays=True)
+
+
+def _prints(found: FoundScores) -> None:
+    original = builtins.print
+
+    @functools.wraps(original)
+    def printed(*values: Any, **words: Any) -> None:
+        original(*values, **words)
+        texts = [value for value in values if isinstance(value, str)]
+        if words.get("file") in (None, sys.stdout, sys.stderr) and (texts or any(isinstance(value, Mapping) for value in values)):
+            shown = " ".join(texts).casefold()
+            if all(word in shown for word in found.words) or len(texts) < len(values):
+                found.guarded(_printed, found, values, str(words.get("sep") or " "))
+
+    builtins.print = printed
+
+
+def _printed(found: FoundScores, values: tuple[Any, ...], between: str) -> None:
+    plain = [value for value in values if isinstance(value, str | int | float | Mapping) or getattr(value, "shape", None) == ()]
+    if all(word in between.join(map(_named, plain)).casefold() for word in found.words):
+        found.text(between.join(map(_shown, plain)), "printed")
+
+
+def _named(value: Any) -> str:
+    """What may hold a name: text and mappings."""
+    return value if isinstance(value, str) else " ".join(map(str, value)) if isinstance(value, Mapping) else ""
+
+
+def _shown(value: Any) -> str:
+    return str(value.item()) if hasattr(value, "item") else str(value)
+
+
+def _logs(found: FoundScores, logging: Any) -> None:
+    original = logging.Logger.handle
+
+    @functools.wraps(original)
+    def handle(self: Any, record: Any) -> None:
+        original(self, record)
+        found.guarded(lambda: found.text(record.getMessage(), "logging"))
+
+    logging.Logger.handle = handle
+
+
+def _tensorboard(found: FoundScores, module: Any) -> None:
+    original = module.SummaryWriter.add_scalar
+
+    @functools.wraps(original)
+    def add_scalar(self: Any, tag: Any, scalar_value: Any, global_step: Any = None, *others: Any, **words: Any) -> Any:
+        found.guarded(found.scalar, tag, scalar_value, global_step, "tensorboard")
+        return original(self, tag, scalar_value, global_step, *others, **words)
+
+    module.SummaryWriter.add_scalar = add_scalar
+
+
+def _wandb(found: FoundScores, module: Any) -> None:
+    original = module.Run.log
+
+    @functools.wraps(original)
+    def log(self: Any, data: Any, step: Any = None, *others: Any, **words: Any) -> Any:
+        found.guarded(_all_of, found, data, step, "wandb")
+        return original(self, data, step, *others, **words)
+
+    module.Run.log = log
+
+
+def _trainer(found: FoundScores, module: Any) -> None:
+    original = module.Trainer.log
+
+    @functools.wraps(original)
+    def log(self: Any, logs: Any, *others: Any, **words: Any) -> Any:
+        found.guarded(_all_of, found, logs, getattr(getattr(self, "state", None), "global_step", None), "trainer")
+        return original(self, logs, *others, **words)
+
+    module.Trainer.log = log
+
+
+def _all_of(found: FoundScores, data: Any, step: Any, source: str) -> None:
+    if isinstance(data, Mapping):
+        for tag, value in data.items():
+            if isinstance(value, int | float) or getattr(value, "shape", None) == ():
+                found.scalar(tag, value, step, source)
+
+
+def _another(before: str | None, words: tuple[str, ...]) -> bool:
+    """True if the word before a name makes it another number; not if that word is the target's own first."""
+    return before is not None and before.casefold() in OTHER and before.casefold() != words[0]
+
+
+def _value(match: re.Match[str]) -> float:
+    """A share of "9912/10000", 0.75 of "75 %", else the number."""
+    value, whole = float(match[3]), float(match[4]) if match[4] else 0.0
+    return value / whole if whole else value / 100.0 if match[5] else value
