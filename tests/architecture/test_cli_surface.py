@@ -61,7 +61,7 @@ SURFACE = {
         "EXPERIMENT --workers --quick --launches --seed --confidence --budget --precision --at-most --repeat --name "
         "--runner --work --parallelism --env --steps --fresh-folder --scaling --base --time "
         "--result --any-order --items --numbers --scores --rankings --relevant "
-        "--quality-metric --quality-direction --margin --chance --efficiency --deadline --budget-usd --only "
+        "--quality-metric --quality-direction --margin --chance --target --target-within --efficiency --deadline --budget-usd --only "
         "--required-workers --prices --price --price-date --price-source --energy --watts "
         "--fault --launcher --python --max-restarts --threads --pin --start --nodes --node-rank "
         "--rendezvous-endpoint --rendezvous-id --timeout --total-timeout --root --dry-run --detect --keep-going --trust "

@@ -112,6 +112,7 @@ def test_every_section_is_in_the_table_of_sections() -> None:
         "[comparison]",
         "[timing]",
         "[quality]",
+        "[target]",
         "[gates]",
         "[verdict]",
         "[prices]",

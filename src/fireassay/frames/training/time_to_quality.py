@@ -1,9 +1,10 @@
 """When did each launch reach the target, or how far did it come without reaching it?
 
 A launch reaches the target at the first evaluation whose score meets it, also if it crashed later; `held_s` is that of the first such
-evaluation after which the next one meets it too. A launch that ended without is right-censored at its own end: time, samples, dollars and
-joules until then. So are those that crashed, timed out or were ended after a number of steps; `cut` says which. A launch that was
-interrupted or contaminated and made again is not a launch of its own; fault launches are left out, since the fault is part of their time.
+evaluation after which the next one meets it too. A launch that ended without is right-censored at its own end, the last step or evaluation
+(without any the end of its process): time, samples, dollars and joules until then. So are those that crashed, timed out or were ended
+after a number of steps; `cut` says which. A launch that was interrupted or contaminated and made again is not a launch of its own; fault
+launches are left out, since the fault is part of their time.
 
 Dollars: workers x price x time since the launch began, start-up included. Joules: the counters of the launch at that time, between two
 readings in proportion to time.
@@ -73,12 +74,8 @@ def crossing(scores: list[dict[str, Any]], goal: Goal, *, held: bool) -> dict[st
 def _row(measured: RecordData, launch: dict[str, Any], end: dict[str, Any], goal: Goal, scores: list[dict[str, Any]]) -> dict[str, Any]:
     first, held = (crossing(scores, goal, held=held) for held in (False, True))
     values = [row["score"] for row in scores if not np.isnan(row["score"])]
-    last = scores[-1] if scores else {"since_s": 0.0, "samples": None}
-    unreached = {
-        "since_s": max(end["since_s"], last["since_s"]),
-        "wall_s": end["wall_s"],
-        "samples": end["samples"] if end["samples"] is not None else last["samples"],
-    }
+    last = scores[-1] if scores else end  # an importer has no steps, and a script may evaluate after its last
+    unreached = last if last["since_s"] >= end["since_s"] or end["samples"] is None else end
     at = first or unreached
     price = usd_per_worker_second(measured)
     return {
@@ -106,20 +103,20 @@ def _cut(measured: RecordData, launch: dict[str, Any]) -> str:
 
 
 def _ends(measured: RecordData) -> dict[int, dict[str, Any]]:
-    """launch -> how long it was from the training's begin and its own to its end, and the items of all its steps."""
+    """launch -> how long it was from the training's begin and its own to its last step, or its end without any, and its items."""
     clock = on_one_clock(measured)
     launches = clock.measured.table("launches").select("launch", "begin_ns", "end_ns").join(training_starts(clock.measured), on="launch")
-    steps = measured.global_steps.group_by("launch").agg(
-        pl.when(pl.col("items").null_count() == 0).then(pl.col("items").sum()).alias("samples"), (pl.col("step_s").sum()).alias("steps_s")
+    last = clock.measured.table("steps").group_by("launch").agg(pl.col("end_ns").max().alias("last_ns"))
+    known = pl.when(pl.col("items").null_count() == 0).then(pl.col("items").sum())
+    items = measured.global_steps.group_by("launch").agg(known.alias("samples"))
+    rows = launches.join(last, on="launch", how="left").join(items, on="launch", how="left")
+    ends = rows.with_columns(pl.coalesce("last_ns", "end_ns").alias("until")).select(
+        "launch",
+        ((pl.col("until") - pl.col("start_ns")) / NS_PER_S).alias("since_s"),
+        ((pl.col("until") - pl.col("begin_ns")) / NS_PER_S).alias("wall_s"),
+        "samples",
     )
-    rows = launches.join(steps, on="launch", how="left").to_dicts()
-    return {row["launch"]: _end(row, row["launch"] in clock.troubles) for row in rows}
-
-
-def _end(row: dict[str, Any], unclear: bool) -> dict[str, Any]:
-    wall_s = (row["end_ns"] - row["begin_ns"]) / NS_PER_S
-    since_s = (row["end_ns"] - row["start_ns"]) / NS_PER_S
-    return {"since_s": (row["steps_s"] or 0.0) if unclear else since_s, "wall_s": wall_s, "samples": row["samples"]}
+    return {row["launch"]: row for row in ends.to_dicts()}
 
 
 def _joules(measured: RecordData, launch: int, wall_s: float | None) -> float | None:

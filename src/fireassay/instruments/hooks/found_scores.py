@@ -26,6 +26,8 @@ VARIABLE: Final = "FIREASSAY_TARGET"
 HELD_OUT: Final = r"val|valid|validation|eval|evaluation|test|dev|held[-_ ]?out"
 OTHER: Final = ("train", "training", "running", "batch", "best", "target", "goal", "max", "min", "previous", "last", "required")
 NUMBER: Final = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:e[-+]?\d+)?|nan"
+# "accuracy: 0.7", "accuracy is 0.7", "Accuracy of the network on the 10000 test images: 70 %"
+BETWEEN: Final = r"[\"']?(?:\s*[:=]\s*|\s+(?:is\s+|of\s+)?|\s+(?:of|on|for|over)\b[^:=]{0,60}[:=]\s*)"
 STEP: Final = re.compile(r"\b(?:global[_ ]?step|step|iteration|iter|epoch)s?[\"']?\s*[:=#]?\s*(\d{1,15})", re.IGNORECASE)
 MAX_LINE: Final = 2_000  # characters that are read of a text
 MAX_NAMES: Final = 20  # that are noted
@@ -40,8 +42,7 @@ class FoundScores:
         self.words = tuple(word.casefold() for word in re.split(r"[\s_/.-]+", name) if word)
         self.name = name
         self._in_text = re.compile(
-            rf"(?:\b(\w+)[\s_/.-]+)?(?<![A-Za-z0-9])({joined})[\"']?\s*(?:[:=]|is|of)?\s*({NUMBER})(?![\w.])\s*(?:/\s*({NUMBER})|(%))?",
-            re.IGNORECASE,
+            rf"(?:\b(\w+)[\s_/.-]+)?(?<![A-Za-z0-9])({joined}){BETWEEN}({NUMBER})(?![\w.])\s*(?:/\s*({NUMBER})|(%))?", re.IGNORECASE
         )
         self._alone = re.compile(rf"(?:.*[\s_/.-])?({joined})(?:[\s_/.-]+(?:{HELD_OUT}))?", re.IGNORECASE)
         self._before = re.compile(rf"(?:.*[\s_/.-])?(\w+)[\s_/.-]+{joined}.*", re.IGNORECASE)

@@ -13,7 +13,7 @@ from typing import Final
 
 from fireassay.estimates.estimate import Estimate
 from fireassay.estimates.format import count, given, show, with_interval
-from fireassay.kinds.training import deciding, quick
+from fireassay.kinds.training import deciding, quick, target
 from fireassay.kinds.training.why import base_of, cause_of, studied, why
 from fireassay.metrics.cost import COMPONENTS, COST, COST_PER_ITEM
 from fireassay.metrics.metric import ALL
@@ -284,6 +284,7 @@ def _layers(view: View) -> Table:
 
 
 def _lines(view: View) -> Iterator[Line]:
+    yield from target.lines(view)
     for dimension in ("correctness", "cost", "reliability"):
         if dimension == "cost" and _used(view, PRICES) and not _more_than_compute(view):
             continue  # in the table of levels

@@ -10,6 +10,7 @@ from typing import Final
 
 from fireassay.estimates.estimate import Estimate
 from fireassay.estimates.format import show
+from fireassay.kinds.training import target
 from fireassay.kinds.training.answer import answer as answer
 from fireassay.kinds.training.answer import brief
 from fireassay.kinds.training.why import decomposition, studied
@@ -24,6 +25,7 @@ from fireassay.reports.charts.of_view import Draw, over_workers
 from fireassay.reports.charts.ranks import ranks, step_timeline
 from fireassay.reports.charts.scaling import communication_model, speedup
 from fireassay.reports.charts.steps import cost_time, paid_time, phases, profile
+from fireassay.reports.charts.target import target as over_target
 from fireassay.reports.page import Blocks, Number, Part, Section, Sum
 from fireassay.reports.pages import questions, record
 from fireassay.reports.pages.record_sheets import sheets
@@ -52,6 +54,14 @@ def sections(view: View) -> Iterator[Section]:
         yield Section(key="pay", title="Speedup", role="exhibit", content=lambda: questions.charts(view, speedup))
         if why := _why(view):
             yield Section(key="why", title="Why not faster", role="exhibit", content=why)
+        if view.measured.experiment.target is not None:
+            yield questions.section(
+                "target",
+                "Target",
+                "How soon is the target reached?",
+                lambda: (*target.table(view), *questions.charts(view, over_target)),
+                " ".join(line.text for line in target.lines(view)),
+            )
         yield questions.section(
             "levels",
             "Counts",
@@ -133,6 +143,7 @@ def page(view: View) -> tuple[Section, ...]:
         record.recommendation(view),
         record.gates(view),
         record.numbers(view),
+        *target.section(view),
         record.charts(view),
         *record.profile(view),
         Section(key="rank-phases", title="Phases of each rank", depth="detail", content=lambda: rank_table(view)),
@@ -150,7 +161,8 @@ def charts(view: View) -> tuple[Draw, ...]:
     """Only the chart of the profile if all launches are profiled, since the others need timed ones."""
     if view.launches and all(launch.role == "profile" for launch in view.launches):
         return (profile,)
-    return (profile, *CHARTS) if view.profiles else CHARTS
+    drawn = (over_target, *CHARTS) if view.measured.experiment.target is not None else CHARTS
+    return (profile, *drawn) if view.profiles else drawn
 
 
 def in_cells(view: View) -> Charts:

@@ -1,0 +1,151 @@
+"""Which numbers of a script's output are the target's score: lines as frameworks and tutorials print them."""
+
+from __future__ import annotations
+
+import json
+import logging
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fireassay.instruments.hooks import found_scores
+from fireassay.instruments.hooks.found_scores import FoundScores
+from fireassay.instruments.recorder import singleton
+from fireassay.instruments.recorder.recorder import Recorder
+from fireassay.instruments.recorder.sink import Identity, MemorySink
+
+
+@pytest.fixture
+def sink(monkeypatch: pytest.MonkeyPatch) -> MemorySink:
+    sink = MemorySink()
+    recorder = Recorder(Identity(launch=0, rank=0, workers=1, incarnation=0, seed=1, host="here"), sink)
+    monkeypatch.setattr(singleton, "recorder", lambda: recorder)
+    return sink
+
+
+def scores(sink: MemorySink) -> list[tuple[int | None, float]]:
+    return [(row[7], row[8]) for row in sink.of("events") if row[6] == "score"]
+
+
+def noted(sink: MemorySink, kind: str) -> list[str]:
+    field = {"score_name": "name", "score_unclear": "line"}[kind]
+    return [json.loads(row[9])[field] for row in sink.of("events") if row[6] == kind]
+
+
+@pytest.mark.parametrize(
+    ("line", "step", "score"),
+    [
+        ("accuracy 0.75", None, 0.75),
+        ("epoch 3: test accuracy 0.7500", 3, 0.75),
+        ("Test set: Average loss: 0.0263, Accuracy: 9912/10000 (99%)", None, 0.9912),  # of torch's MNIST example
+        ("Epoch: 10/90 * val_accuracy = 75.0%", 10, 0.75),
+        ("{'eval_loss': 0.4, 'eval_accuracy': 0.75, 'epoch': 2.0}", 2, 0.75),  # of transformers' Trainer
+        ("step=200 | Accuracy: 7.5e-1 | best accuracy: 0.9", 200, 0.75),
+        ("train accuracy 0.99, test accuracy 0.75", None, 0.75),
+        ("Accuracy of the network on the 10000 test images: 75 %", None, 0.75),  # of torch's tutorial
+        ("accuracy is nan", None, float("nan")),
+        ("accuracy of 1", None, 1.0),
+        ("ACCURACY:.5", None, 0.5),
+    ],
+)
+def test_a_line_gives_the_score_and_its_step(sink: MemorySink, line: str, step: int | None, score: float) -> None:
+    FoundScores("accuracy").text(line, "printed")
+    ((found_step, found),) = scores(sink)
+    assert found_step == step
+    assert found == pytest.approx(score, nan_ok=True)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "training accuracy 0.99",
+        "best accuracy so far: 0.9",
+        "target accuracy 0.8 not reached",
+        "inaccuracy 0.3",
+        "accuracy_top 0.3",
+        "accuracy",
+        "accuracy: pending",
+        "topk_accuracy5 0.9",
+        "",
+    ],
+)
+def test_other_numbers_and_words_are_no_score(sink: MemorySink, line: str) -> None:
+    FoundScores("accuracy").text(line, "printed")
+    assert scores(sink) == []
+
+
+def test_a_line_with_two_values_is_not_read_and_is_kept_to_be_shown(sink: MemorySink) -> None:
+    FoundScores("accuracy").text("val accuracy 0.7 test accuracy 0.8", "printed")
+    assert scores(sink) == []
+    assert noted(sink, "score_unclear") == ["val accuracy 0.7 test accuracy 0.8"]
+
+
+def test_the_whole_name_settles_it(sink: MemorySink) -> None:
+    FoundScores("test accuracy").text("val accuracy 0.7 test accuracy 0.8", "printed")
+    assert scores(sink) == [(None, 0.8)]
+
+
+@pytest.mark.parametrize(
+    ("tag", "fits"),
+    [
+        ("accuracy", True),
+        ("eval/accuracy", True),
+        ("Accuracy/val", True),
+        ("train/accuracy", False),
+        ("Accuracy/train", False),
+        ("accuracy_top5", False),
+        ("loss", False),
+    ],
+)
+def test_a_logged_name_fits_if_it_is_of_held_out_data(tag: str, fits: bool) -> None:
+    assert FoundScores("accuracy").fits(tag) == fits
+
+
+def test_other_logged_names_are_noted_once_so_that_a_misspelt_target_can_be_answered(sink: MemorySink) -> None:
+    found = FoundScores("acuracy")
+    for _ in range(3):
+        found.scalar("eval/accuracy", 0.7, 1, "tensorboard")
+    assert noted(sink, "score_name") == ["eval/accuracy"]
+
+
+def test_print_and_logging_are_read_and_still_print_and_log(
+    sink: MemorySink, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("builtins.print", print)  # restored after the test
+    monkeypatch.setattr(logging.Logger, "handle", logging.Logger.handle)
+    found_scores.arm({found_scores.VARIABLE: "accuracy"})
+    print("accuracy", 0.5)
+    print({"accuracy": 0.6})
+    print("nothing of interest", object())
+    with caplog.at_level("INFO"):
+        logging.getLogger("train").info("step %d accuracy %.2f", 7, 0.75)
+    assert scores(sink) == [(None, 0.5), (None, 0.6), (7, 0.75)]
+    assert capsys.readouterr().out.splitlines()[0] == "accuracy 0.5"
+    assert caplog.messages == ["step 7 accuracy 0.75"]
+
+
+def test_without_a_target_nothing_is_touched(monkeypatch: pytest.MonkeyPatch) -> None:
+    before: Any = print
+    found_scores.arm({})
+    assert before is print
+
+
+def test_an_error_while_reading_never_reaches_the_script(sink: MemorySink) -> None:
+    found = FoundScores("accuracy")
+
+    def broken() -> None:
+        raise RuntimeError("boom")
+
+    found.guarded(broken)
+    assert noted(sink, "score_unclear") == ["RuntimeError: boom"]
+
+
+@given(st.text(max_size=300), st.text(min_size=1, max_size=30))
+def test_any_text_and_any_name_are_read_without_an_error(text: str, name: str) -> None:
+    found = FoundScores(name)
+    found._report = lambda *_: None  # type: ignore[method-assign]
+    found._unclear = lambda *_: None  # type: ignore[method-assign]
+    found.text(f"{text} {name} 0.5 {text}", "printed")
+    found.fits(text)
