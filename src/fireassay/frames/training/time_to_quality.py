@@ -6,8 +6,8 @@ evaluation after which the next one meets it too. A launch that ended without is
 after a number of steps; `cut` says which. A launch that was interrupted or contaminated and made again is not a launch of its own; fault
 launches are left out, since the fault is part of their time.
 
-Dollars: workers x price x time since the launch began, start-up included. Joules: the counters of the launch at that time, between two
-readings in proportion to time.
+Dollars: the price of all workers x time since the launch began, start-up included; storage, egress and the like belong to a whole run.
+Joules: the counters of the launch at that time, between two readings in proportion to time.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import numpy as np
 import polars as pl
 
 from fireassay.frames.clock_offsets import on_one_clock
-from fireassay.frames.costs import energy_method, usd_per_worker_second
+from fireassay.frames.costs import energy_method, usd_per_second
 from fireassay.frames.record_data import RecordData
 from fireassay.frames.record_tables import ended, once_per_record
 from fireassay.frames.training.evaluated_scores import evaluated_scores, training_starts
@@ -77,7 +77,7 @@ def _row(measured: RecordData, launch: dict[str, Any], end: dict[str, Any], goal
     last = scores[-1] if scores else end  # an importer has no steps, and a script may evaluate after its last
     unreached = last if last["since_s"] >= end["since_s"] or end["samples"] is None else end
     at = first or unreached
-    price = usd_per_worker_second(measured)
+    rate = (usd_per_second(measured) or {}).get(launch["configuration"])
     return {
         **{name: launch[name] for name in ("launch", "configuration", "block", "workers")},
         "cut": _cut(measured, launch),
@@ -90,7 +90,7 @@ def _row(measured: RecordData, launch: dict[str, Any], end: dict[str, Any], goal
         "held": held is not None,
         "held_s": (held or unreached)["since_s"],
         "samples": at["samples"],
-        "usd": None if price is None or at["wall_s"] is None else launch["workers"] * price * at["wall_s"],
+        "usd": None if rate is None or at["wall_s"] is None else rate * at["wall_s"],
         "joules": _joules(measured, launch["launch"], at["wall_s"]),
     }
 

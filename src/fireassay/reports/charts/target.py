@@ -9,7 +9,7 @@ from typing import Any, Final
 import polars as pl
 
 from fireassay.estimates.format import Scale, count, given, reading, scale_for
-from fireassay.frames.costs import usd_per_worker_second
+from fireassay.frames.costs import usd_per_second
 from fireassay.frames.training.evaluated_scores import evaluated_scores
 from fireassay.frames.training.time_to_quality import launches_to_quality
 from fireassay.metrics.training.quality_target import TIME_TO_QUALITY
@@ -66,10 +66,10 @@ def _looks(columns: Sequence[Any]) -> Iterator[tuple[Any, Any, Any]]:
 def _scores(view: View, goal: Goal) -> dict[int, list[Row]]:
     """launch -> its evaluations in the order of time, finite scores only, with the dollars spent by then."""
     measured = view.measured
-    price = usd_per_worker_second(measured)
-    workers = measured.table("launches").select("launch", "workers")
-    rows = evaluated_scores(measured).filter((pl.col("name") == goal.name) & pl.col("score").is_finite()).join(workers, on="launch")
-    usd = pl.lit(None, pl.Float64) if price is None else pl.col("workers") * price * pl.col("wall_s")
+    rates = usd_per_second(measured) or {}
+    launches = measured.table("launches").select("launch", "configuration")
+    rows = evaluated_scores(measured).filter((pl.col("name") == goal.name) & pl.col("score").is_finite()).join(launches, on="launch")
+    usd = pl.col("configuration").replace_strict(rates, default=None, return_dtype=pl.Float64) * pl.col("wall_s")
     parts = rows.with_columns(usd.alias("usd")).partition_by("launch", maintain_order=True)
     return {int(part["launch"][0]): part.to_dicts() for part in parts}
 
