@@ -13,7 +13,7 @@ from fireassay.frames.costs import usd_per_second
 from fireassay.frames.training.evaluated_scores import evaluated_scores
 from fireassay.frames.training.time_to_quality import launches_to_quality
 from fireassay.metrics.training.quality_target import TIME_TO_QUALITY
-from fireassay.reports.charts.axes import linear, spanned
+from fireassay.reports.charts.axes import linear
 from fireassay.reports.charts.model import Chart, Drawn, Key, Line, Panel, Point, Reading, Rule, named
 from fireassay.reports.charts.of_view import absence, in_words
 from fireassay.reports.charts.points import CATEGORIES, SHAPES
@@ -22,6 +22,7 @@ from fireassay.spec.sections.target import Goal
 from fireassay.units import SECONDS, USD
 
 MAX_LAUNCHES: Final = 60  # lines
+ROOM: Final = 0.05  # above and below the scores
 MAX_POINTS: Final = 200  # of a line; its best evaluations stay
 Row = dict[str, Any]
 
@@ -87,11 +88,12 @@ def _panel(
         marks.append(Line(points=tuple(points), role=role, series=label, step=True, thin=True))
         marks.append(_mark(goal, row, scores[row["launch"]], x, end, scale, {"role": role, "shape": shape, "series": label}))
     values = [one["score"] for row in launches for one in scores[row["launch"]]] + [goal.value]
+    spread = (max(values) - min(values)) or abs(goal.value) or 1.0
     marks.append(Rule(y=goal.value, role="ink", dashed=True, text=f"target {given(goal.value)}"))
     unit_words = f", {scale.label}" if scale.label else ""
     return Panel(
         x=linear(0.0, largest * scale.factor * 1.03, f"{title}{unit_words}"),
-        y=spanned(values, min(values), max(values)),
+        y=linear(min(values) - ROOM * spread, max(values) + ROOM * spread),
         marks=tuple(marks),
         height=260,
         title=goal.name,
