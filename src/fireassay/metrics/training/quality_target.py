@@ -217,7 +217,7 @@ TIME_TO_QUALITY, HELD, WALL, SAMPLES, COST, ENERGY = (
         caveat=caveat,
         rank=rank - (600 if dimension == "cost" else 0),
     )
-    for rank, (name, title, unit, column, flag, dimension, formula, question, caveat) in enumerate(MEDIANS, 1220)
+    for rank, (name, title, unit, column, flag, dimension, formula, question, caveat) in enumerate(MEDIANS, 1240)
 )
 
 
@@ -248,7 +248,7 @@ REACHED = measure(
     compute=each(_share),
     question="How often does the training reach the target before it ends?",
     caveat="Crashed launches and those ended after a number of steps count as not reached.",
-    rank=1226,
+    rank=1246,
 )
 
 
@@ -357,7 +357,7 @@ SPEEDUP_TO_QUALITY = measure(
     compute=each(partial(_ratio, column="time_s", name="speedup_to_quality", inverse=False)),
     question="How many times as soon is the target reached with more workers?",
     caveat="A different learning rate or batch changes it as much as the machine does: samples_ratio_to_quality separates the two.",
-    rank=1227,
+    rank=1247,
 )
 EFFICIENCY_TO_QUALITY = measure(
     name="efficiency_to_quality",
@@ -368,7 +368,7 @@ EFFICIENCY_TO_QUALITY = measure(
     compute=_efficiency,
     question="What share of the added workers shortens the way to the target?",
     caveat="Of a fixed target, so of strong scaling, even where the batch grows with the workers.",
-    rank=1228,
+    rank=1248,
 )
 SAMPLES_RATIO = measure(
     name="samples_ratio_to_quality",
@@ -379,7 +379,7 @@ SAMPLES_RATIO = measure(
     compute=each(partial(_ratio, column="samples", name="samples_ratio_to_quality", inverse=True)),
     question="How many times as many samples does the target take with more workers?",
     caveat="Statistical efficiency: larger batches need more samples. Its inverse times rate_ratio_to_quality is speedup_to_quality.",
-    rank=1229,
+    rank=1249,
 )
 RATE_RATIO = measure(
     name="rate_ratio_to_quality",
@@ -390,7 +390,7 @@ RATE_RATIO = measure(
     compute=each(_rate),
     question="How many times as fast do more workers get through the samples, evaluations included?",
     caveat="Hardware efficiency on the way to the target; it says nothing about how many samples are needed.",
-    rank=1230,
+    rank=1250,
 )
 METRICS = (
     *(TIME_TO_QUALITY, HELD, WALL, SAMPLES, COST, ENERGY, REACHED),
