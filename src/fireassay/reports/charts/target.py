@@ -42,7 +42,7 @@ def target(view: View) -> Chart:
         ("samples", "samples", "", "samples", "over samples"),
         ("usd", "usd", USD, "cost since the launch began", "over dollars"),
     ]
-    panels = [_panel(view, goal, drawn, scores, *names) for names in across if all(row[names[1]] is not None for row in drawn)]
+    panels = [_panel(view, goal, drawn, scores, names) for names in across if all(row[names[1]] is not None for row in drawn)]
     columns = [column for column in view.columns if any(row["configuration"] == column.key for row in drawn)]
     lost = ends.height - len(drawn)
     return Chart(
@@ -75,9 +75,9 @@ def _scores(view: View, goal: Goal) -> dict[int, list[Row]]:
     return {int(part["launch"][0]): part.to_dicts() for part in parts}
 
 
-def _panel(
-    view: View, goal: Goal, launches: Sequence[Row], scores: dict[int, list[Row]], x: str, end: str, unit: str, title: str, name: str
-) -> Panel:
+def _panel(view: View, goal: Goal, launches: Sequence[Row], scores: dict[int, list[Row]], names: tuple[str, str, str, str, str]) -> Panel:
+    """Over what `names` says: its column of an evaluation and of a launch's end, unit, title, and the name that a reader chooses."""
+    x, end, unit, title, name = names
     largest = max([row[end] for row in launches] + [one[x] or 0.0 for row in launches for one in scores[row["launch"]]])
     scale = scale_for(unit, (largest,)) if unit else Scale(factor=1.0, after="")
     looks = {column.key: (column.label, role, shape) for column, role, shape in _looks(view.columns)}
