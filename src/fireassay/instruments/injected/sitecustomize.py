@@ -52,8 +52,7 @@ def _arm() -> None:
     if any(word.startswith(("from multiprocessing.", "--multiprocessing-fork")) for word in sys.orig_argv):
         return
     _bring()
-    from fireassay.instruments import attach, loopback
-    from fireassay.instruments.hooks import found_scores
+    from fireassay.instruments import attach, found_scores, loopback
 
     loopback.arm()
     attach.arm()

@@ -12,8 +12,7 @@ from pathlib import Path
 from fireassay import catalog
 from fireassay.errors import RecordError
 from fireassay.faults.support.base import NEVER, Fault, Undo, Victim, aim, victim_now
-from fireassay.instruments import injected
-from fireassay.instruments.hooks import found_scores
+from fireassay.instruments import found_scores, injected
 from fireassay.instruments.machine.meter import Meter
 from fireassay.instruments.recorder import step_limit
 from fireassay.launchers.support import supervisor

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fireassay.instruments.hooks import found_scores
-from fireassay.instruments.hooks.found_scores import FoundScores
+from fireassay.instruments import found_scores
+from fireassay.instruments.found_scores import FoundScores
 from fireassay.instruments.recorder import singleton
 from fireassay.instruments.recorder.recorder import Recorder
 from fireassay.instruments.recorder.sink import Identity, MemorySink
