@@ -182,6 +182,11 @@ class Section:
         """The content."""
         return self.content if isinstance(self.content, tuple) else self.content()
 
+    @property
+    def only_drawn(self) -> bool:
+        """True if it holds nothing but charts whose numbers stand elsewhere."""
+        return bool(self.blocks) and all(isinstance(block, Chart) and not data_of(block) for block in self.blocks)
+
 
 @dataclass(frozen=True, kw_only=True)
 class Case:
@@ -276,7 +281,7 @@ class Page:
             for section in asked
             if (blocks := tuple(block for block in section.blocks if isinstance(block, (Chart, Sum)) and block.name not in seen))
         )
-        return (*report, *further)
+        return tuple(section for section in (*report, *further) if not section.only_drawn)
 
     def of_depth(self, *depths: Depth) -> tuple[Section, ...]:
         """The sections of the report at these depths, likewise."""
@@ -296,6 +301,8 @@ def heads(*texts: str) -> tuple[Head, ...]:
 
 def data_of(chart: Chart) -> tuple[Table, ...]:
     """The numbers of a chart as a table, for formats that cannot draw it."""
+    if chart.in_tables:
+        return ()
     rows: tuple[tuple[Cell, ...], ...] = tuple((row.name, row.number) for row in chart.rows)
     rows = rows or tuple((told.name, Words(text=told.text, below=told.interval)) for told in chart.readings)
     return (

@@ -29,7 +29,9 @@ def flat(capsys: pytest.CaptureFixture[str], *words: str, code: int = 0) -> str:
 
 def rows(text: str) -> list[list[str]]:
     """The table's lines, whose further columns stand in further parts below."""
-    parts = [part.splitlines()[1:] for part in text.partition("Rows -")[2].partition("Fitted laws")[0].split("\n ---")[1:]]
+    parts = [
+        part.splitlines()[1:] for part in re.split("Cost and the triangle|Fitted laws", text.partition("Rows -")[2])[0].split("\n ---")[1:]
+    ]
     lines = [[line.split() for line in part if line.startswith(" ")] for part in parts]
     made = lines[0]
     for further in lines[1:]:
@@ -48,9 +50,9 @@ def test_more_workers_that_are_slower_than_one_have_no_ceiling(tmp_path: Path, c
 def test_the_first_reference_table_is_printed_as_documented(scaling: str, capsys: pytest.CaptureFixture[str]) -> None:
     text = printed(capsys, scaling)
     lines = rows(text)
-    assert lines[0] == ["1", "3600", "1.00", "1.000", "100", "-", "0.871", "1.00", "8.333e-07", "1200000", "8.333e-07"]
+    assert lines[0] == ["1", "3600", "1.00", "1.000", "100", "-", "-", "0.871", "1.00", "8.333e-07", "1200000", "8.333e-07"]
     # 1.8518e-06 / .450 for an item that sped the work up
-    assert lines[5] == ["32", "250", "14.40", "0.450", "45", "0.0394", "0.871", "2.22", "1.852e-06", "540000", "4.115e-06"]
+    assert lines[5] == ["32", "250", "14.40", "0.450", "45", "poor", "0.0394", "0.871", "2.22", "1.852e-06", "540000", "4.115e-06"]
     text = " ".join(text.split())
     for sentence in (
         "s = 0.0376",
@@ -70,8 +72,11 @@ def test_the_second_reference_table_is_printed_as_documented(repository: Path, c
     text = printed(capsys, str(repository / "examples" / "rubric" / "steps.csv"))
     lines = rows(text)
     assert all(head in text for head in ("nodes", "seconds", "Karp-Flatt", "$/step", "$/effective"))
-    assert [line[2] for line in lines] == ["1.00", "1.30", "2.00", "2.60"]
-    assert [line[4] for line in lines] == ["100", "65", "50", "32"]
+    # 1 / 7.69 s
+    assert [line[2] for line in lines] == ["0.1000", "0.1300", "0.2000", "0.2597"]
+    assert [line[3] for line in lines] == ["1.00", "1.30", "2.00", "2.60"]
+    assert [line[5] for line in lines] == ["100", "65", "50", "32"]
+    assert [line[6] for line in lines] == ["-", "moderate", "moderate", "poor"]
     assert [[cell for cell in line if cell[0].isdigit()][-2] for line in lines] == ["0.2000", "0.3076", "0.4000", "0.6160"]
     # divided by the efficiency: 1, .6502, .5, .3247
     assert [[cell for cell in line if cell[0].isdigit()][-1] for line in lines] == ["0.2000", "0.4731", "0.8000", "1.8973"]
@@ -178,7 +183,7 @@ def test_throughputs_percent_and_weak_scaling_are_printed_in_their_own_units(tmp
     table.write_text("| GPUs | samples/s | Top-1 (%) |\n|---|---|---|\n| 1 | 100 | 87.1 |\n| 8 | 650 | 86.9 |\n", encoding="utf-8")
     text = printed(capsys, str(table))
     assert all(head in text for head in ("workers", "samples/s", "quality"))
-    assert rows(text)[1][:6] == ["8", "650", "6.50", "0.812", "81", "86.9"]
+    assert rows(text)[1][:7] == ["8", "650", "6.50", "0.812", "81", "good", "86.9"]
     assert "quality: held (largest drift 0.2 points, tolerance 0.5 points)" in " ".join(text.split())
     weak = flat(capsys, str(table), "--scaling", "weak")
     assert "Gustafson serial share: s = 0.2143 of the time on p workers" in weak  # (8 - 6.5)/7
@@ -189,3 +194,38 @@ def test_a_superlinear_row_is_marked_in_the_sentence_that_may_be_quoted(tmp_path
     table = tmp_path / "t.csv"
     table.write_text("p,s\n1,100\n4,20\n", encoding="utf-8")
     assert "Verdict: 4 workers: 5.00 times as fast as 1 (superlinear)" in flat(capsys, str(table))
+
+
+@pytest.mark.parametrize(
+    ("text", "recommended", "cheapest"),
+    [
+        (
+            (
+                "p Tp(s) speedup eff quality $/run $/work work/$\n1 3600 1.00 1.000 0.871 1.00 8.333e-07 1200000\n"
+                "2 1880 1.91 0.957 0.871 1.04 8.704e-07 1148936\n4 1010 3.56 0.891 0.871 1.12 9.352e-07 1069307\n"
+                "8 560 6.43 0.804 0.871 1.24 1.037e-06 964286\n16 340 10.59 0.662 0.870 1.51 1.259e-06 794118\n"
+                "32 250 14.40 0.450 0.871 2.22 1.852e-06 540000\nAmdahl serial fraction s : 0.0376\n"
+                "speedup at p=32 vs Amdahl : measured 14.40x, model 14.77x\nquality held constant : True (max drift 0.001)\n"
+            ),
+            8,
+            1,
+        ),
+        (
+            (
+                "nodes step_s speedup efficiency cost/step($)\n1 10.00 1.00 100% 0.2000\n2 7.69 1.30 65% 0.3076\n"
+                "4 5.00 2.00 50% 0.4000\n8 3.85 2.60 32% 0.6160\n"
+            ),
+            1,
+            1,
+        ),
+    ],
+    ids=["41.6.1", "5.1.1"],
+)
+def test_printed_outputs_give_their_own_recommendation(
+    text: str, recommended: int, cheapest: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As two textbooks print them, pasted unchanged."""
+    (tmp_path / "t.txt").write_text(text)
+    document = json.loads(printed(capsys, str(tmp_path / "t.txt"), "--json"))
+    picked = {pick["goal"]: pick["workers"] for pick in document["picks"]}
+    assert (picked["recommended"], picked["cheapest"], document["doubts"]) == (recommended, cheapest, [])

@@ -14,9 +14,13 @@ from hypothesis import strategies as st
 from fireassay.estimates.estimate import Absent, Estimate
 from fireassay.estimates.format import Scale, Shown, show
 from fireassay.reports.page import Cell, Number, Table, heads
+from fireassay.reports.pages.rubric import page as rubric_page
 from fireassay.reports.view import View
 from fireassay.reports.writers.latex import write
 from fireassay.reports.writers.support.latex_table import breakable, table, tex
+from fireassay.spec.timings import parse_timings
+from fireassay.verdict.claims.rubric import rubric
+from fireassay.verdict.claims.rubric_types import Limits
 from tests.reports.writers.small import DATA, PAGE, estimate
 from tests.reports.written import written
 
@@ -119,13 +123,27 @@ def test_notes_that_differ_only_in_numbers_share_a_letter() -> None:
 
 @pytest.mark.slow
 @pytest.mark.skipif(shutil.which("pdflatex") is None, reason="needs pdflatex with booktabs and siunitx")
-@pytest.mark.parametrize("name", ["training", "load", "small"])
+@pytest.mark.parametrize("name", ["training", "load", "small", "table"])
 def test_it_compiles_in_two_columns_and_nothing_sticks_out(name: str, view: View, load: View, tmp_path: Path) -> None:
-    text = {"training": lambda: written(view, "latex"), "load": lambda: written(load, "latex"), "small": lambda: write(PAGE)}[name]()
-    paper = ("\\documentclass[twocolumn]{article}", "\\usepackage{booktabs,siunitx}", "\\begin{document}", text, "\\end{document}")
+    texts = {"training": lambda: written(view, "latex"), "load": lambda: written(load, "latex"), "small": lambda: write(PAGE)}
+    text = (texts | {"table": _of_table})[name]()
+    packages = text.partition("\\usepackage{")[2].partition("}")[0]
+    paper = ("\\documentclass[twocolumn]{article}", f"\\usepackage{{{packages}}}", "\\begin{document}", text, "\\end{document}")
     (tmp_path / "paper.tex").write_text("\n".join(paper))
     command = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "-no-shell-escape", "paper.tex"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, errors="replace", check=False)
     assert done.returncode == 0, done.stdout[-2000:]
     assert "Overfull \\hbox" not in done.stdout
     assert "Float too large" not in done.stdout
+
+
+def _of_table() -> str:
+    timings = parse_timings("p,Tp(s),rate,quality\n1,3600,1,0.871\n2,1880,2,0.871\n8,560,8,0.871\n32,250,32,0.860\n", "t")
+    return write(rubric_page(rubric(timings, Limits()), "t"))
+
+
+def test_the_charts_of_a_table_are_figures() -> None:
+    text = _of_table()
+    assert text.startswith("% t\n% needs \\usepackage{booktabs,siunitx,pgfplots}\n")
+    assert text.count("\\begin{tikzpicture}") == 4
+    assert "Amdahl's ceiling" in text

@@ -11,6 +11,7 @@ from fireassay.stats.models.scaling_predictions import (
     amdahl_fit,
     amdahl_fit_interval,
     amdahl_speedup,
+    band,
     ceiling,
     gustafson,
     half_efficiency_workers,
@@ -95,3 +96,15 @@ def test_times_must_be_positive(bad: float) -> None:
 def test_efficiency_of_the_model_is_one_half_at_the_stated_count() -> None:
     p = half_efficiency_workers(0.0376)
     assert amdahl_speedup(0.0376, p) / p == pytest.approx(0.5)
+
+
+@pytest.mark.parametrize(
+    ("efficiency", "word"),
+    [
+        *((1.02, "superlinear"), (1.0, "excellent"), (0.9001, "excellent"), (0.9, "good"), (0.8125, "good")),
+        *((7 * 0.1, "good"), (0.6999, "moderate"), (0.5, "moderate"), (0.4999, "poor"), (0.0, "poor")),
+    ],
+)
+def test_bands_are_those_of_the_textbook(efficiency: float, word: str) -> None:
+    """> 90 excellent, 70 to 90 good, 50 to 70 moderate, < 50 poor."""
+    assert band(efficiency) == word

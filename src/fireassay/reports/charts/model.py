@@ -270,6 +270,7 @@ class Chart:
     quantity: str = "value"  # head of the values in the chart's table
     across: int = 1  # panels side by side
     stub: str = ""  # head of the names of intervals and spots
+    in_tables: bool = False  # a table of the page holds its numbers: formats that draw nothing do not repeat them
 
     @property
     def rows(self) -> tuple[Interval, ...]:

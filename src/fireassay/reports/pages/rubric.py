@@ -12,6 +12,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from fireassay.reports import answering
+from fireassay.reports.charts import worker_counts
+from fireassay.reports.charts.worker_counts import Level, Levels
 from fireassay.reports.page import (
     GENERAL,
     Answer,
@@ -37,7 +39,7 @@ if TYPE_CHECKING:
     from fireassay.verdict.claims.rubric_types import Fit, Gustafson, JudgedScore, Pick, Rubric, RubricRow, Scaling
 
 EFFECTIVE = ("$/effective item", "$/effective step")  # cost divided by efficiency
-BEFORE, AFTER = ("seconds", "S", "E %"), ("$", "$/item")  # of the scores, on the first screen
+BEFORE, AFTER = ("seconds", "S", "E %", "scaling"), ("$", "$/item", "$/step")  # of the scores, on the first screen
 PARTS: Final = {"compute": "compute", "storage": "storage", "egress": "egress", "lost": "lost work"}
 MAX_SCORES: Final = 3  # on the first screen
 HEADS: Final = {"S": "speedup", "E %": "efficiency, %"}
@@ -63,11 +65,66 @@ def page(result: Rubric, title: str = "rubric") -> Page:
         sections=(
             Section(key="brief-rows", title="", role="answer", content=(_brief(result),)),
             Section(key="rows", title="Rows", content=(_table(result),)),
+            *_drawn(result),
             Section(key="laws", title="Fitted laws", content=(notes(_sentences(result)),)),
             Section(key="picks", title="Choice of row", content=(Bullets(items=picks, empty="none was requested"),)),
             *((Section(key="notes", title="Notes", content=(notes(result.notes),)),) if result.notes else ()),
         ),
         properties={"verb": "rubric"},
+    )
+
+
+def _drawn(result: Rubric) -> Iterator[Section]:
+    """Speedup and efficiency beside the answer, then cost and the triangle; and all of them for a workbook."""
+    levels = levels_of(result)
+    if len(levels.rows) < 2:
+        return
+    yield Section(key="speedup", title="Speedup", role="exhibit", content=worker_counts.speedup(levels))
+    yield Section(key="efficiency", title="Efficiency", role="exhibit", content=worker_counts.efficiency(levels))
+    charts = (*worker_counts.cost(levels), *worker_counts.triangle(levels))
+    yield Section(key="cost", title="Cost and the triangle", content=(*charts, *worker_counts.in_cells(levels)))
+
+
+def levels_of(result: Rubric) -> Levels:
+    """The rows as worker counts to be drawn."""
+    cost_of, costs = next(
+        (
+            (word, found)
+            for word, found in (
+                ("item", [row.usd_per_item for row in result.rows]),
+                ("step", [row.usd_per_step for row in result.rows]),
+                ("run", [row.usd for row in result.rows]),
+            )
+            if all(value is not None for value in found)
+        ),
+        ("run", [None] * len(result.rows)),
+    )
+    of_score = max(range(len(result.scores)), key=lambda place: max(row.scores[place].weight for row in result.rows), default=None)
+    score = None if of_score is None else result.scores[of_score]
+    rows = tuple(
+        Level(
+            name=f"{row.workers} {_workers(result, row)}",
+            workers=row.workers,
+            speedup=row.speedup,
+            efficiency=row.efficiency,
+            cost=usd,
+            throughput=row.per_second if row.per_second is not None else row.speedup,
+            quality=None if of_score is None else row.scores[of_score].value,
+            refused=bool(row.refused),
+            chosen=row.workers == result.recommended,
+        )
+        for row, usd in zip(result.rows, costs, strict=True)
+    )
+    return Levels(
+        rows=rows,
+        word=result.worker_word,
+        base=result.base_workers,
+        threshold=result.limits.efficiency,
+        serial=result.fit.serial_fraction if result.fit is not None else None,
+        cost_of=cost_of,
+        quality_name="quality" if score is None else score.name,
+        lower=score is not None and score.lower,
+        point="median of repeated timings: no interval" if result.repeated else "single timing: no interval",
     )
 
 
@@ -176,9 +233,11 @@ def _table(result: Rubric) -> Table:
         (result.worker_word, lambda row: row.workers),
         ("seconds", lambda row: _figure(row.seconds, ".10g")),
         (f"{result.rate}/s", lambda row: _figure(row.per_second if result.rate else None, ".10g")),
+        ("steps/s", lambda row: _figure(row.steps_per_second, "#.4g")),
         ("S", lambda row: _figure(row.speedup, ".2f")),
         ("E", lambda row: _beside(row.efficiency, result.limits.efficiency, ".3f")),
         ("E %", lambda row: _beside(100 * row.efficiency, 100 * result.limits.efficiency, ".0f")),
+        ("scaling", lambda row: row.band or None),
         ("Karp-Flatt", lambda row: _figure(row.karp_flatt, ".4f")),
         ("serial", lambda row: _figure(row.serial_share, ".4f")),
         *((_heading(score), _score_of(result, place)) for place, score in enumerate(result.scores)),

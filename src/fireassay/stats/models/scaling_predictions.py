@@ -330,3 +330,20 @@ def _positive(value: float, name: str) -> float:
     if not (math.isfinite(value) and value > 0.0):
         raise ValueError(f"{name} must be a finite number above 0, not {value}")
     return value
+
+
+SUPERLINEAR: Final = 1.01  # an efficiency above this is superlinear, beyond rounding
+BANDS: Final = ((0.7, "good"), (0.5, "moderate"), (0.0, "poor"))  # least efficiency of each; above 0.9: excellent
+EXCELLENT: Final = 0.9
+
+
+def band(efficiency: float) -> str:
+    """The word for a parallel efficiency: above 90 % excellent, from 70 % good, from 50 % moderate, below poor.
+
+    The bands of textbooks on distributed training (handbook of genai-bench, chapter 10). A word for a number, and no verdict.
+    """
+    if efficiency > SUPERLINEAR:
+        return "superlinear"
+    if efficiency > EXCELLENT * (1.0 + 1e-9):
+        return "excellent"
+    return next((word for least, word in BANDS if efficiency >= least * (1.0 - 1e-9)), "poor")

@@ -34,8 +34,10 @@ from fireassay.stats.intervals.intervals import Interval
 from fireassay.stats.models.scaling_laws import STRONG, WEAK, Choice, Points, Refused, choose, points
 from fireassay.stats.models.scaling_laws import Fit as Law
 from fireassay.stats.models.scaling_predictions import (
+    SUPERLINEAR,
     amdahl_fit,
     amdahl_speedup,
+    band,
     ceiling,
     gustafson,
     half_efficiency_workers,
@@ -183,9 +185,6 @@ def _finite(value: float) -> float | None:
     return value if math.isfinite(value) else None
 
 
-LINEAR: Final = 1.01  # an efficiency above this is superlinear, beyond rounding
-
-
 def rubric(timings: Timings, limits: Limits, *, predict_at: float | None = None) -> Rubric:
     """Judge a table. Rows are in order of workers; the first is the base.
 
@@ -203,7 +202,7 @@ def rubric(timings: Timings, limits: Limits, *, predict_at: float | None = None)
     held = [_scores(base, timing, limits, timings) for timing in given]
     refusals = [_refusal(scores, timings) for scores in held]
     kept = [not refused for refused in refusals]
-    above = [speedup * base.workers / timing.workers > LINEAR for speedup, timing in zip(speedups, given, strict=True)]
+    above = [speedup * base.workers / timing.workers > SUPERLINEAR for speedup, timing in zip(speedups, given, strict=True)]
     superlinear = tuple(timing.workers for timing, is_superlinear, good in zip(given, above, kept, strict=True) if is_superlinear and good)
     fit = fitted(base, given, speedups, kept, superlinear=bool(superlinear)) if mode in ("strong", "assumed strong") else None
     rows = tuple(
@@ -359,7 +358,7 @@ def _judged(place: int, score: Score, rows: Sequence[RubricRow], limits: Limits)
 def _row(
     base: Timing, timing: Timing, speedup: float, fit: Fit | None, mode: Mode, timings: Timings, scores: tuple[RowScore, ...]
 ) -> RubricRow:
-    p, timed = timing.workers / base.workers, not timings.rate
+    p, timed, refused = timing.workers / base.workers, not timings.rate, _refusal(scores, timings)
     deciding = _deciding(scores) if scores else None
     usd, work, efficiency = timing.usd, timing.work, speedup / p
     per_item, per_usd = costs_of_work(timing)
@@ -369,8 +368,10 @@ def _row(
         workers=timing.workers,
         seconds=timing.seconds if timed else None,
         per_second=None if work is None else work / timing.seconds,
+        steps_per_second=timing.steps / timing.seconds if timed and timing.steps else None,
         speedup=speedup,
         efficiency=efficiency,
+        band="" if p == 1 or refused else band(efficiency),
         karp_flatt=karp_flatt(speedup, p) if p > 1 and fit else None,
         serial_share=(p - speedup) / (p - 1) if p > 1 and mode == "weak" else None,
         amdahl_speedup=amdahl_speedup(fit.serial_fraction, p) if fit else None,
@@ -386,7 +387,7 @@ def _row(
         drift=None if deciding is None else scores[deciding].drift,
         decides="" if deciding is None else timings.scores[deciding].name,
         scores=scores,
-        refused=_refusal(scores, timings),
+        refused=refused,
     )
 
 

@@ -38,8 +38,10 @@ class RubricRow:
     workers: int
     seconds: float | None  # None: the table gives a throughput only
     per_second: float | None  # throughput; None if the work is unknown
+    steps_per_second: float | None
     speedup: float  # weak scaling: multiple of the base's work done in the same time (scaled speedup)
     efficiency: float
+    band: str  # the word for the efficiency: excellent, good, moderate, poor; empty for the base
     karp_flatt: float | None  # undefined for the base
     serial_share: float | None  # weak scaling: Gustafson's, of the time on these workers
     amdahl_speedup: float | None  # predicted by the fit

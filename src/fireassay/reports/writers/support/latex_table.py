@@ -278,6 +278,7 @@ _ESCAPES: Final = str.maketrans(
         "µ": r"$\mu$",
         "μ": r"$\mu$",
         "–": "--",
+        "’": "'",
         "±": r"$\pm$",
         "∞": r"$\infty$",
         "\n": " ",
