@@ -12,7 +12,8 @@ from fireassay import cli
 PUBLIC = Path(__file__).parents[2] / "verdict/mlperf/tinybox_green_retinanet"
 
 
-def test_a_submission_that_holds_exits_with_0(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_submission_that_holds_exits_with_0(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
     assert cli.main(["mlperf", "check", str(PUBLIC), "--round", "5.0"]) == 0
     printed = capsys.readouterr().out
     assert printed.startswith("PASS  MLPerf Training 5.0, retinanet, closed")
@@ -39,7 +40,12 @@ def test_json_has_every_rule(capsys: pytest.CaptureFixture[str]) -> None:
     assert {"rule", "required", "found", "status", "where", "source"} <= set(document["rules"][0])
 
 
-@pytest.mark.parametrize("arguments", [["--round", "9"], ["--benchmark", "bert"], ["--round", "5.0", "--benchmark", "resnet"]])
+@pytest.mark.parametrize("arguments", [["--round", "9"], ["--benchmark", "resnet"], ["--round", "5.1", "--benchmark", "bert"]])
 def test_what_has_no_rules_is_refused(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["mlperf", "check", str(PUBLIC), *arguments]) == 2
     assert "allowed" in capsys.readouterr().err
+
+
+def test_another_benchmark_than_the_logs_name_fails(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["mlperf", "check", str(PUBLIC), "--round", "5.0", "--benchmark", "rgat"]) == 1
+    assert "retinanet: another" in capsys.readouterr().out

@@ -111,13 +111,23 @@ def _brief(result: MlperfCheck) -> Iterator[Section]:
     failed = result.of("fail")
     if not failed:
         return
+    groups: dict[tuple[str, str, str], list[str]] = {}
+    for rule in failed:
+        groups.setdefault((rule.rule, rule.required, rule.found), []).append(rule.where)
     items = [
-        Bullet(mark=Mark(word="FAIL", tone="bad"), title=rule.rule, text=f"required {rule.required}; found {rule.found}", where=rule.where)
-        for rule in failed[:MAX_FAILURES]
+        Bullet(mark=Mark(word="FAIL", tone="bad"), title=name, text=f"required {required}; found {found}{_at(places)}")
+        for (name, required, found), places in list(groups.items())[:MAX_FAILURES]
     ]
-    if len(failed) > MAX_FAILURES:
-        items.append(Bullet(text=f"{count(len(failed) - MAX_FAILURES, 'more rules')}: --full"))
+    if len(groups) > MAX_FAILURES:
+        items.append(Bullet(text=f"{count(len(groups) - MAX_FAILURES, 'more failures')}: --full"))
     yield Section(key="brief-failures", title="", role="answer", content=(Bullets(items=tuple(items)),))
+
+
+def _at(places: list[str]) -> str:
+    """Where a failure is, and in how many other files."""
+    if not places[0]:
+        return ""
+    return f" ({places[0]}{f' and {len(places) - 1} more' if len(places) > 1 else ''})"
 
 
 def _sections(result: MlperfCheck) -> Iterator[Section]:

@@ -92,7 +92,7 @@ def _keys(course: _Course, round_: str, rules: TrainingRules | None) -> dict[str
     division = course.division
     keys = {name: _Key(count=ONE, required="any value", wrong=_empty) for name in NAMED if round_ != "5.0"}
     keys["submission_division"] = _Key(count=ONE, required=division, wrong=lambda entry: "" if entry.value == division else "another")
-    keys["submission_benchmark"] = _Key(count=ONE, required="one of the round", wrong=lambda _: "" if rules else "not of the round")
+    keys["submission_benchmark"] = _Key(count=ONE, required=rules.benchmark if rules else "one of the round", wrong=_is(rules))
     keys |= {name: _Key(count=ONE, required="any value", wrong=_empty) for name in FILLED}
     for name in (*OFTEN, *ONCE, *METADATA):
         if name not in keys:
@@ -128,6 +128,15 @@ def _noted(check: Callable[[Entry], str], name: str, seen: dict[str, Any]) -> Ca
 
 def _anything(_: Entry) -> str:
     return ""
+
+
+def _is(rules: TrainingRules | None) -> Callable[[Entry], str]:
+    """What is wrong with the benchmark that a log names."""
+
+    def check(entry: Entry) -> str:
+        return "not of the round" if rules is None else "" if entry.value == rules.benchmark else "another"
+
+    return check
 
 
 def _empty(entry: Entry) -> str:

@@ -47,7 +47,7 @@ def judge_training(
     found = merged(_excused(each, whole=whole))
     judged = _convergence(logs, rules) if whole and rules is not None and division == "closed" else None
     together = tuple(_together(logs, division, rules, each, judged)) if whole else tuple(_unseen(rules, division))
-    factor = judged.factor if isinstance(judged, Judged) else 1.0
+    factor = judged.factor if isinstance(judged, Judged) and judged.passed else 1.0
     return MlperfCheck(
         suite="training",
         title=f"MLPerf Training {round_}, {benchmark or 'no benchmark'}, {division}",
