@@ -7,7 +7,7 @@ import json
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fireassay.record.mllog import MARK, Entry, event_type, log, written
+from fireassay.record.mllog import MARK, Entry, event_type, kept, kept_broken, log, restored, written
 
 LINE = '{"namespace": "", "time_ms": 1000, "event_type": "POINT_IN_TIME", "key": "seed", "value": 3, "metadata": {"lineno": 7}}'
 
@@ -44,12 +44,18 @@ VALUES = st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.floats(al
 @given(st.lists(st.tuples(st.text(max_size=20), VALUES, st.integers(0, 2**50)), max_size=20))
 def test_what_is_written_is_read_back(rows: list[tuple[str, object, int]]) -> None:
     entries = tuple(
-        Entry(key=key, value=value, metadata={"n": index}, time_ms=float(ms), file="a.txt", line=index + 1)
+        Entry(key=key, value=value, metadata={"n": index}, time_ms=float(ms), file="a.txt", line=index + 1, event_type=event_type(key))
         for index, (key, value, ms) in enumerate(rows)
     )
     text = written(entries)
     assert log("a.txt", enumerate(text.splitlines(keepends=True), start=1)).entries == entries
     assert all(set(json.loads(line.removeprefix(MARK))) >= {"namespace", "event_type"} for line in text.splitlines())
+
+
+def test_a_record_gives_back_what_it_keeps_of_a_log() -> None:
+    found = log("a.txt", [(1, f"{MARK} {LINE}"), (2, f"{MARK} nothing")])
+    details = [json.dumps(kept(found.entries[0])), json.dumps(kept_broken(found.broken[0]))]
+    assert restored(details) == found
 
 
 @given(st.lists(st.text(max_size=200), max_size=10))

@@ -8,10 +8,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
+from fireassay.api.lookup import find
+from fireassay.api.sides import opened
 from fireassay.errors import did_you_mean, refuse
 from fireassay.importers.support.documents import refuse_links
 from fireassay.importers.support.mllog import is_loadgen_log, read_log
-from fireassay.record.mllog import Log
+from fireassay.record.mllog import Log, written
+from fireassay.spec.kind import kind_of
 from fireassay.spec.mlperf.tables import (
     inference_models,
     inference_rounds,
@@ -23,6 +26,7 @@ from fireassay.spec.mlperf.tables import (
     training_rules,
 )
 from fireassay.verdict.mlperf.inference import SEEDS, ComplianceRun, Runs, judge_inference
+from fireassay.verdict.mlperf.own_runs import judge_load, kept_logs, own_logs
 from fireassay.verdict.mlperf.power import Samples, samples
 from fireassay.verdict.mlperf.training import benchmark_of, division_of
 from fireassay.verdict.mlperf.training_runs import judge_training
@@ -48,16 +52,54 @@ class Asked:
     scenario: str = ""
 
 
-def check(paths: Sequence[Path], asked: Asked, root: Path) -> MlperfCheck:
+def check(names: Sequence[str], asked: Asked, root: Path) -> MlperfCheck:
     """Judge files, folders of them, or a record below `root`. Raises SpecError, RecordError: there is nothing to judge."""
-    return check_files(paths, asked)
+    paths = [Path(name) for name in names]
+    asked = replace(asked, round=asked.round.removeprefix("v"))
+    if all(path.exists() and not is_record(path) for path in paths):
+        return check_files(paths, asked)
+    if len(names) > 1:
+        raise refuse("LOGS", ", ".join(names), "one record, or log files and folders that exist", source=SOURCE)
+    return check_record(names[0], asked, root)
+
+
+def is_record(path: Path) -> bool:
+    """True if a folder is a record."""
+    return (path / "manifest.json").is_file() or (path / "experiment.toml").is_file()
+
+
+def check_record(name: str, asked: Asked, root: Path) -> MlperfCheck:
+    """Judge a record: the lines that it was imported from, else those that it can give."""
+    measured = opened(find(name, root))
+    logs, kind = kept_logs(measured), kind_of(measured.experiment).name
+    if kind == "training":
+        return check_training(logs or own_logs(measured, asked.benchmark, asked.division), asked, whole=True)
+    if kind == "serving":
+        if logs:
+            return check_inference(Runs(performance=logs[0], given=len(logs)), asked, ())
+        if (result := judge_load(measured, measured.experiment.name)) is not None:
+            return result
+    allowed = (
+        "a record of a training, of a load with arrivals single_stream, multi_stream, server or offline, or an import of MLPerf's logs"
+    )
+    raise refuse(name, f"a record of {kind}", allowed, source=SOURCE)
+
+
+def lines_of(name: str, asked: Asked, root: Path) -> dict[str, str]:
+    """The `:::MLLOG` lines of a record's launches, by file name. Raises SpecError: it has none; RecordError: no such record."""
+    measured = opened(find(name, root))
+    logs = kept_logs(measured)
+    if not logs and kind_of(measured.experiment).name == "training":
+        logs = own_logs(measured, asked.benchmark, asked.division)
+    if not logs:
+        raise refuse(name, "a record without such lines", "a record of a training, or an import of MLPerf's logs", source=SOURCE)
+    return {f"result_{number}.txt": written(log.entries) for number, log in enumerate(logs)}
 
 
 def check_files(paths: Sequence[Path], asked: Asked) -> MlperfCheck:
     """Judge log files. Raises SpecError: no such files, or of no known benchmark or round."""
     for path in paths:
         refuse_links(path)
-    asked = replace(asked, round=asked.round.removeprefix("v"))
     results = [file for path in paths for file in _results(path)]
     if results:
         whole = len(results) > 1 or any(path.is_dir() for path in paths)

@@ -18,6 +18,8 @@ from typing import Any, Final
 
 from fireassay.importers.support.base import Foreign, Load, Reported, clean, first, mapping, number, reported
 from fireassay.importers.support.documents import NOTHING, Place, Words, lines, loads
+from fireassay.importers.support.mllog import is_loadgen_log, is_training, read_log
+from fireassay.record.mllog import Entry
 
 MARK: Final = ":::MLLOG"
 HEADING: Final = "MLPerf Results Summary"
@@ -56,6 +58,7 @@ SUMMED: Final = re.compile(
 KINDS: Final = {"": ("end to end", "e2e"), "first_token": ("TTFT", "ttft"), "output_token": ("TPOT", "tpot")}
 NEAR: Final = {"p50": "p50", "p95": "p95", "p99": "p99"}
 INCIDENTS: Final = re.compile(r"\s*(\d{1,9}) (error)s? encountered", re.IGNORECASE)
+OF_ITS_SOURCE: Final = ("loadgen_git", "loadgen_file", "loadgen_build")
 VALIDITY: Final = ("result_validity", "Result is")
 
 
@@ -74,8 +77,8 @@ class _Log:
 
 
 def recognises(_: str, beginning: str) -> bool:
-    """True if it has LoadGen's log marker or heading."""
-    return MARK in beginning or HEADING in beginning
+    """True if it has LoadGen's log marker or heading; a training's log has the marker too."""
+    return (MARK in beginning and not is_training(beginning)) or HEADING in beginning
 
 
 def chosen(paths: Sequence[Path]) -> Sequence[Path]:
@@ -106,8 +109,16 @@ def read(path: Path, _: ExitStack) -> Sequence[Load]:
             reported=tuple(_reported(log)),
             doubts=tuple(_doubts(log)),
             version=clean(str(values.get("loadgen_version", "")), 40),
+            entries=_entries(path),
         )
     ]
+
+
+def _entries(path: Path) -> tuple[Entry, ...]:
+    """Its settings and results as lines, without those that describe LoadGen's own source; none of a summary."""
+    if not is_loadgen_log(path):
+        return ()
+    return tuple(entry for entry in read_log(path).entries if not entry.key.startswith(OF_ITS_SOURCE))
 
 
 def _read_log(path: Path) -> _Log:

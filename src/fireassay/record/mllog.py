@@ -28,6 +28,7 @@ class Entry:
     time_ms: float  # since the epoch in a training's log, since the start of the run in LoadGen's
     file: str = ""
     line: int = 0  # from 1
+    event_type: str = ""  # as logged; "": that of its key
 
     @property
     def where(self) -> str:
@@ -106,17 +107,25 @@ def entry_of(value: Mapping[str, Any], file: str, number: int) -> Entry | Broken
     if not isinstance(value["key"], str):
         return Broken(file=file, line=number, reason=f"key is {str(value['key'])[:MAX_SHOWN]}, no name")
     metadata = value["metadata"] if isinstance(value["metadata"], Mapping) else {}
-    return Entry(key=value["key"], value=value["value"], metadata=metadata, time_ms=time_ms, file=file, line=number)
+    kind = value.get("event_type")
+    return Entry(
+        key=value["key"],
+        value=value["value"],
+        metadata=metadata,
+        time_ms=time_ms,
+        file=file,
+        line=number,
+        event_type=kind if isinstance(kind, str) else "",
+    )
 
 
-def written(entries: Sequence[Entry], event_types: Mapping[str, str] | None = None) -> str:
+def written(entries: Sequence[Entry]) -> str:
     """Lines as the logger of MLPerf writes them, in their order."""
-    types = event_types or {}
     rows = (
         {
             "namespace": "",
             "time_ms": round(entry.time_ms),
-            "event_type": types.get(entry.key, event_type(entry.key)),
+            "event_type": entry.event_type or event_type(entry.key),
             "key": entry.key,
             "value": entry.value,
             "metadata": dict(entry.metadata),
@@ -129,3 +138,35 @@ def written(entries: Sequence[Entry], event_types: Mapping[str, str] | None = No
 def event_type(key: str) -> str:
     """The event type of a key: of intervals their start and end, else a point in time."""
     return "INTERVAL_START" if key.endswith("_start") else "INTERVAL_END" if key.endswith("_stop") else "POINT_IN_TIME"
+
+
+def kept(entry: Entry) -> dict[str, Any]:
+    """An entry as the detail of an event."""
+    return {
+        "key": entry.key,
+        "value": entry.value,
+        "metadata": dict(entry.metadata),
+        "time_ms": entry.time_ms,
+        "event_type": entry.event_type,
+        "file": entry.file,
+        "line": entry.line,
+    }
+
+
+def kept_broken(broken: Broken) -> dict[str, Any]:
+    """A line that cannot be read, likewise."""
+    return {"broken": broken.reason, "file": broken.file, "line": broken.line}
+
+
+def restored(details: Iterable[str]) -> Log:
+    """The log of a launch from the details of its events, in their order."""
+    read: list[Entry | Broken] = []
+    for number, detail in enumerate(details, start=1):
+        value = json.loads(detail)
+        file, line = str(value.get("file", "")), value.get("line", number)
+        whole = all(name in value for name in NEEDED)
+        read.append(entry_of(value, file, line) if whole else Broken(file=file, line=line, reason=str(value.get("broken", ""))))
+    entries = sorted((one for one in read if isinstance(one, Entry)), key=lambda entry: entry.line)
+    return Log(
+        file=entries[0].file if entries else "", entries=tuple(entries), broken=tuple(one for one in read if isinstance(one, Broken))
+    )

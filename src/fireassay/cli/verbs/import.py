@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 TOOLS = catalog.names("importers")
 HARNESSES = catalog.names("importers.harnesses")
+OTHERS = ("nccl_tests", "mllog")  # whose results are no loads
 DESCRIPTION = f"""\
 Read results of another load generator or evaluation harness and write them as a sealed record, which can be reported, audited,
 and compared where the conditions allow. Facts that are not in the file stay unknown.
@@ -35,13 +36,14 @@ and compared where the conditions allow. Facts that are not in the file stay unk
     assay import benchmarks.json --name before  guidellm
     assay import mlperf_log_detail.txt          MLPerf LoadGen: totals only
     assay import out.jsonl                      sglang.bench_serving --output-details
+    assay import results/retinanet              MLPerf: result_*.txt of a training
     assay import all_reduce_perf.json           nccl-tests: -J FILE, or its printed output
     assay import results/my-model               lm-eval with --log_samples
     assay import logs/run.eval                  Inspect: a log, .eval or .json
     assay import benchmark_output/runs/a/mmlu   HELM: the folder of a run
     assay import before/ after/ --margin 0.02   two results: held, degraded or not shown
 
-The tool is recognised from the file; --from overrides that: {", ".join(name.replace("_", "-") for name in (*TOOLS, "nccl_tests", *HARNESSES))}.
+The tool is recognised from the file; --from overrides that: {", ".join(name.replace("_", "-") for name in (*TOOLS, *OTHERS, *HARNESSES))}.
 Of a harness every path is a side of one record, the first is the reference, and all must have been asked the same items in the same way.
 Its scores keep their names and values, and what it made of them is checked: a number that does not follow from the items is a finding.
 Of a folder, runs with equal settings become launches of one record, others become separate records.
@@ -117,7 +119,7 @@ def _known(given: str) -> str:
     from fireassay.spec.explain import did_you_mean, shown  # deferred: without a wrong name it is not needed
 
     tool = given.replace("-", "_")
-    named = (*TOOLS, *catalog.third_party("importers"), "nccl_tests", *HARNESSES, *catalog.third_party("importers.harnesses"))
+    named = (*TOOLS, *catalog.third_party("importers"), *OTHERS, *HARNESSES, *catalog.third_party("importers.harnesses"))
     if tool and tool not in named:
         words = [name.replace("_", "-") for name in named]
         raise refuse("--from", shown(given), f"one of {', '.join(words)}", did_you_mean(given, words), source="the import")
@@ -138,7 +140,7 @@ def _refuse_sides(arguments: argparse.Namespace) -> None:
 VERB = Verb(
     name="import",
     group="records",
-    summary="make a record from results of a load generator, of nccl-tests, or of lm-eval, Inspect or HELM",
+    summary="make a record from results of a load generator, of nccl-tests, of MLPerf, or of lm-eval, Inspect or HELM",
     description=DESCRIPTION,
     add_arguments=_add_arguments,
     run=_run,

@@ -5,20 +5,25 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import json
+import sys
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fireassay.cli.support.output import Output, add_formats, emit
+from fireassay.cli.support.output import Output, add_formats, emit, plain_stdout, write
 from fireassay.cli.support.verb import Verb, add_root
-from fireassay.printable import json_text
+from fireassay.errors import refuse
+from fireassay.printable import json_text, say
 
 if TYPE_CHECKING:
+    from fireassay.api.mlperf import Asked
     from fireassay.verdict.mlperf.types import MlperfCheck
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("action", choices=("check",), help="check: apply the rules of a round")
+    parser.add_argument(
+        "action", choices=("check", "export"), help="check: apply the rules of a round; export: write a record as :::MLLOG lines"
+    )
     parser.add_argument(
         "logs",
         metavar="LOGS",
@@ -40,9 +45,30 @@ def _run(arguments: argparse.Namespace) -> int:
     from fireassay.reports.pages.mlperf import page
 
     asked = Asked(round=arguments.round, division=arguments.division, benchmark=arguments.benchmark, scenario=arguments.scenario)
-    result = check([Path(name) for name in arguments.logs], asked, arguments.root)
+    if arguments.action == "export":
+        return _export(arguments, asked)
+    result = check(arguments.logs, asked, arguments.root)
     emit(Output(name="mlperf", page=partial(page, result), document=lambda: json_text(_json(result))), arguments)
     return 0 if result.passed else 1
+
+
+def _export(arguments: argparse.Namespace, asked: Asked) -> int:
+    """Write a result file per launch into a new folder; the exit code."""
+    from fireassay.api.mlperf import lines_of
+
+    if len(arguments.logs) > 1 or arguments.output is None:
+        raise refuse(
+            "assay mlperf export", " ".join(arguments.logs), "one record, and --output DIR for its result_*.txt", source="the command line"
+        )
+    texts = lines_of(arguments.logs[0], asked, arguments.root)
+    folder: Path = arguments.output
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise refuse("--output", str(folder), "a folder that is new or empty", source="the command line")
+    for name, text in texts.items():
+        write(folder / name, text)
+    lines = sum(text.count("\n") for text in texts.values())
+    say(f"{len(texts)} files with {lines:,} lines: {folder}", file=sys.stdout if plain_stdout(arguments) else sys.stderr)
+    return 0
 
 
 def _json(result: MlperfCheck) -> str:
@@ -59,6 +85,7 @@ VERB = Verb(
     assay mlperf check results/mine/retinanet           all result_*.txt of a training
     assay mlperf check results/mine/bert-99/Server      performance, accuracy and compliance runs
     assay mlperf check latest --division open           a record, also an imported one
+    assay mlperf export latest --output lines           its :::MLLOG lines, a file per launch
 
 Training: keys, their order and values, target, number of runs, seeds, reference convergence, olympic mean. Inference: LoadGen's own
 verdict, minima of the scenario, seeds of the round, early stopping, latency limits, accuracy run, compliance tests, power. Rounds:

@@ -21,6 +21,7 @@ from urllib.parse import urlsplit
 from fireassay.importers.support.documents import NOTHING, Place, Words
 from fireassay.record import files
 from fireassay.record.folder import RecordFolder
+from fireassay.record.mllog import Entry
 from fireassay.record.secrets.redact import redact
 from fireassay.units import NS_PER_S
 
@@ -98,6 +99,7 @@ class Load:
     missing: tuple[str, ...] = ()  # sentences: what the file lacks, besides what the tool never saves
     doubts: tuple[str, ...] = ()  # sentences: why the file should not be trusted
     version: str = ""  # the tool's
+    entries: tuple[Entry, ...] = ()  # MLPerf's log lines, kept as they are
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -14,12 +14,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from types import ModuleType
 from typing import Any, Final
 
 from fireassay import catalog
 from fireassay.clock import Clock
 from fireassay.errors import RecordError, SpecError, refuse
-from fireassay.importers import nccl_tests
+from fireassay.importers import mllog, nccl_tests
 from fireassay.importers.support.base import UNSAID, Foreign, Imported, Load, RequestRow, discard, first, record_name
 from fireassay.importers.support.documents import Place, Words, head, opened, refuse_links
 from fireassay.importers.support.printed import printed
@@ -28,6 +29,7 @@ from fireassay.record import folder as record_folder
 from fireassay.record.batch_writer import BatchWriter
 from fireassay.record.declared import REQUESTS
 from fireassay.record.folder import RecordFolder, check_written, launch_row, table_row, write_event, write_launch
+from fireassay.record.mllog import EVENT, kept
 from fireassay.record.seal import plan_signature
 from fireassay.record.streams import to_batch
 from fireassay.record.writer import ROWS_PER_BATCH
@@ -37,6 +39,7 @@ from fireassay.units import NS_PER_S
 
 PACKAGE: Final = "importers"
 HARNESSES: Final = "importers.harnesses"
+OTHERS: Final = (nccl_tests, mllog)  # tools whose results are no loads: NAME, TITLE, recognises, import_runs
 NOWHERE: Final = "http://unsaid.invalid"  # RFC 2606: never resolves
 # Conditions of a load that a foreign file may leave unknown; those in `Load.stated` are removed.
 # fmt: off
@@ -69,8 +72,9 @@ def import_results(
         RecordError: a record cannot be written.
     """
     refuse_links(path)
-    if runs := _of_collectives(path, tool):
-        return nccl_tests.import_runs(runs, root, clock=clock, name=name)
+    for other in OTHERS:
+        if runs := _runs_of(other, path, tool):
+            return tuple(other.import_runs(runs, root, clock=clock, name=name))
     foreign, chosen = _chosen(path, tool)
     refuse_links(path, (file for one in chosen for file in foreign.beside(one)))
     records: list[RecordFolder] = []
@@ -100,14 +104,14 @@ def import_results(
 # ---- identifying the tool --------------------------------------------------------------------------------------------
 
 
-def _of_collectives(path: Path, tool: str) -> list[Path]:
-    """The nccl-tests files, which are not loads: all in a folder, or the single one."""
-    if tool not in ("", nccl_tests.NAME):
+def _runs_of(other: ModuleType, path: Path, tool: str) -> list[Path]:
+    """The files of a tool whose results are no loads: all in a folder, or the single one."""
+    if tool not in ("", other.NAME):
         return []
     if not path.is_dir():
         opened(path).close()
-        return [path] if tool or nccl_tests.recognises(path.name, head(path)) else []
-    return [file for file in _files_in(path) if nccl_tests.recognises(file.name, head(file))]
+        return [path] if tool or other.recognises(path.name, head(path)) else []
+    return [file for file in _files_in(path) if other.recognises(file.name, head(file))]
 
 
 def _chosen(path: Path, tool: str) -> tuple[Foreign, Sequence[Path]]:
@@ -138,8 +142,8 @@ def _the_one(matching: Sequence[Foreign], tools: Mapping[str, Foreign], path: Pa
     known = [f"{candidate.title} ({candidate.files})" for candidate in tools.values()]
     harnesses: Mapping[str, Any] = catalog.load_all(HARNESSES)
     known += [f"{harness.title} ({harness.files})" for harness in harnesses.values()]
-    allowed = "; ".join((*known, f"{nccl_tests.TITLE} (printed output, or the JSON of -J)"))
-    names = [candidate.name for candidate in matching] or [*tools, nccl_tests.NAME, *harnesses]
+    allowed = "; ".join((*known, f"{nccl_tests.TITLE} (printed output, or the JSON of -J)", f"{mllog.TITLE}"))
+    names = [candidate.name for candidate in matching] or [*tools, *(other.NAME for other in OTHERS), *harnesses]
     titles = " and of ".join(candidate.title for candidate in matching)
     found = f"results of {titles}" if matching else "no results of a known load generator or harness"
     fix = f"Name the tool: --tool {' or --tool '.join(names)}."
@@ -362,6 +366,8 @@ def _launch(record: RecordFolder, number: int, load: Load, planned: PlannedLaunc
             _write(writer, record.path, load.file, requests, counts)
     _write(writer, record.path, load.file, requests, counts)
     begin_ns, end_ns = _span(load, seen)
+    for entry in load.entries:
+        write_event(writer, number, EVENT, begin_ns, kept(entry))
     if load.times == "whole" and seen.rows:
         write_event(writer, number, "load_begin", begin_ns, {})
         write_event(writer, number, "load_end", end_ns, {})

@@ -46,10 +46,10 @@ def examine_mlperf(measured: RecordData, _: Results) -> tuple[Finding, ...]:
     process = serving_of(measured).arrivals.process
     if process not in NAMES:
         return ()
-    return tuple(_mlperf_finding(measured, process, name, rows) for name, rows in by_configuration(measured, _mlperf_launches(measured)))
+    return tuple(_mlperf_finding(measured, process, name, rows) for name, rows in by_configuration(measured, mlperf_launches(measured)))
 
 
-def _mlperf_launches(measured: RecordData) -> pl.DataFrame:
+def mlperf_launches(measured: RecordData) -> pl.DataFrame:
     """(configuration, launch, seconds, queries, requests, late) of each timed launch's measured part."""
     rows = main(measured, "scheduled_ns", "first_token_ns", "last_token_ns", "done_ns", "tokens_out", "status")
     span = (pl.col("done_ns").max() - pl.col("scheduled_ns").min()) / NS_PER_S
