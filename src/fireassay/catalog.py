@@ -24,6 +24,7 @@ PLUG_INS: dict[str, str] = {
     "runners": "RUNNER",
     "importers": "FOREIGN",
     "importers.harnesses": "HARNESS",
+    "importers.timings": "TIMER",
     "launchers": "LAUNCHER",
     "faults": "FAULT",
     "instruments.machine.energy": "SOURCE",

@@ -193,6 +193,13 @@ COLUMNS: Final = {
 }
 
 
+GRAVITY: Final = ("improved", "higher", "lower", "equivalent", "struck_out", "not_measured", "inconclusive", "worse")
+
+
+def _gravity(outcome: types.Outcome) -> int:
+    return GRAVITY.index(outcome)
+
+
 @dataclass(frozen=True)
 class Comparison:
     """The comparison of records, or of configurations of one.
@@ -226,7 +233,10 @@ class Comparison:
     @property
     def outcomes(self) -> Mapping[str, types.Outcome]:
         """Of each side but the baseline: improved, worse, equivalent, inconclusive, ... in the deciding metric."""
-        return {change.side: change.outcome for change in self._compared.decisive()}
+        found: dict[str, list[types.Outcome]] = {}
+        for change in self._compared.decisive():  # several of a side, if it has several benchmarks: the worst of them
+            found.setdefault(change.side, []).append(change.outcome)
+        return {side: max(outcomes, key=_gravity) for side, outcomes in found.items()}
 
     @property
     def quality(self) -> Mapping[str, str]:

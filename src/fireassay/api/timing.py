@@ -16,6 +16,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+from fireassay.api import torch_measurements
 from fireassay.api.experiment_run import Progress
 from fireassay.api.interim_analysis import advice
 from fireassay.api.record import ROOT, Record
@@ -51,7 +52,7 @@ class Timed:
 
 
 def time(
-    function: Callable[..., object] | str,
+    function: Callable[..., object] | str | Any,
     *args: Any,
     launches: int = ROUNDS,
     round_s: float = 0.5,
@@ -72,7 +73,8 @@ def time(
     ('launches', 'trials', ...)
 
     Args:
-        function: "module:function", or a module-level function.
+        function: "module:function", or a module-level function; or a Measurement of torch.utils.benchmark, whose times become a record of
+            one launch, or its Timer, which is run here for `round_s`.
         args, kwargs: passed to it; any JSON value.
         launches: number of fresh processes; with `precision`, before the first interim look.
         round_s: minimum seconds of counted calls per launch.
@@ -87,6 +89,12 @@ def time(
         SpecError: a lambda, a function of the main script, or arguments that JSON cannot hold.
         WorkloadError: the function raised, only makes a coroutine or generator, or its process has no such device.
     """
+    if torch_measurements.is_torchs(function):
+        if args or kwargs or precision is not None or device != "auto":
+            found = f"arguments, precision or device for a {type(function).__name__} of torch.utils.benchmark"
+            raise refuse("fireassay.time", found, "none: it was timed, or is timed, as it was made", "Pass a function to choose them.")
+        path, target = torch_measurements.record_of(function, root=Path(root), name=name, round_s=round_s)
+        return _timed(Record(path), target)
     target, folder = target_of(function)
     words = json_arguments(args, kwargs)
     spec = experiment(
@@ -101,7 +109,10 @@ def time(
         environment=search_path(folder),
     )
     (path,) = measure([(spec, target)], root=Path(root))
-    record = Record(path)
+    return _timed(Record(path), target)
+
+
+def _timed(record: Record, target: str) -> Timed:
     (configuration,) = record.configurations
     shown = text(summary(record._side.measured, record._judgement, target))
     return Timed(estimate=record.metric("trial_time", configuration=configuration), record=record, text=shown)

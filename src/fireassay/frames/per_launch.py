@@ -49,8 +49,10 @@ def states(rows: pl.DataFrame) -> dict[int, SteadyState]:
 
 
 def counted(measured: RecordData) -> pl.DataFrame:
-    """`asked_to_count` without the detected warm-up."""
+    """`asked_to_count` without the detected warm-up; of an imported record all of it, as the other program counted."""
     rows = asked_to_count(measured)
+    if measured.foreign is not None:
+        return rows
     launch_states = states(rows)
     begins = [state.warmup if state.kind in ("flat", "warm-up") else 0 for state in launch_states.values()]
     warm = pl.DataFrame({"launch": list(launch_states), "_warm": begins}, schema={"launch": pl.Int32, "_warm": pl.Int64})

@@ -132,9 +132,14 @@ class RecordTables:
         return tuple(configuration.name for configuration in self.varied)
 
     @property
+    def speeds_up(self) -> bool:
+        """True if the configurations are levels, of which one is the base; benchmarks of another program are none."""
+        return self.kind.speeds_up and not self.experiment.timing.benchmarks
+
+    @property
     def base(self) -> str:
         """The configuration that speedups are relative to; for loads and evaluations the first."""
-        return configuration_name(self.experiment.base_level) if self.kind.speeds_up else self.varied[0].name
+        return configuration_name(self.experiment.base_level) if self.speeds_up else self.varied[0].name
 
     @cached_property
     def timed(self) -> pl.DataFrame:

@@ -38,6 +38,18 @@ def _per_call(measured: RecordData, _: Results, *, name: str, unit: str, column:
     )
 
 
+def _time(measured: RecordData, results: Results) -> Mapping[str, Value]:
+    missing = "no counted trial has ended"
+    values = _per_call(measured, results, name="trial_time", unit=SECONDS, column="seconds", fold="median", missing=missing)
+    return {name: _unless_nothing(value) for name, value in values.items()}
+
+
+def _unless_nothing(value: Value) -> Value:
+    """No call takes no time: the clock was too coarse, or more was subtracted than there was."""
+    nothing = isinstance(value, Estimate) and value.value == 0.0
+    return Absent("not_measured", "the trials took 0 s, which no call does") if nothing else value
+
+
 TRIAL_TIME = Metric(
     name="trial_time",
     title="Time of a call",
@@ -46,7 +58,7 @@ TRIAL_TIME = Metric(
     better="lower",
     dimension="performance",
     formula="median over trials of (end - begin) / calls",
-    compute=partial(_per_call, name="trial_time", unit=SECONDS, column="seconds", fold="median", missing="no counted trial has ended"),
+    compute=_time,
     question="How long does one call take: a start of a command, or a call of a function?",
     caveat="A command's time includes starting its process; `assay time` also shows an empty command.",
     rank=1610,
@@ -114,6 +126,8 @@ def _device_time(measured: RecordData, _: Results) -> Mapping[str, Value]:
     if (refusal := refused(measured)) is not None:
         return dict.fromkeys(measured.configurations, refusal)
     values = device_times(measured)
+    if measured.foreign is not None:
+        return dict.fromkeys(measured.configurations, Absent("not_measured", "the imported file holds no device events"))
     if not values.height:
         return dict.fromkeys(measured.configurations, Absent("not_applicable", "no device was in use in the timed process"))
     return from_frame(

@@ -42,10 +42,15 @@ def values(metric: Metric, measured: RecordData, results: Results) -> Mapping[st
     return reworded(measured, metric.compute(measured, results))
 
 
+OF_TRIALS: Final = "trial_"  # the metrics of timed calls (`metrics/calls.py`)
+
+
 def unmet(metric: Metric, measured: RecordData) -> Absent | None:
     """The first thing that a metric needs and a record lacks; None if it has all."""
     foreign = measured.foreign
-    if foreign is not None and not measured.kind.sweeps:  # the file of a sweep holds every time that a metric needs
+    if measured.experiment.timing.benchmarks and not metric.name.startswith(OF_TRIALS):
+        return Absent("not_applicable", "the benchmarks of a file are no configurations of one workload")
+    if foreign is not None and not (measured.kind.sweeps or measured.kind.times_calls):  # their files hold every time that a metric needs
         if not foreign.get("requests"):
             return _only_totals(str(foreign.get("title")))
         lacking = (lack(measured, metric) for need, lack in OF_IMPORTS.items() if need in metric.needs)

@@ -58,6 +58,9 @@ def refuse_program(experiment: Experiment, folder: Path) -> None:
 
 def single_level(experiment: Experiment) -> list[Problem]:
     """Problems of an experiment with several configurations or faults, neither of which a timing supports."""
+    if experiment.timing.benchmarks:
+        found = f"{len(experiment.timing.benchmarks)} benchmarks that another program timed"
+        return [Problem("timing.benchmarks", found, "none: they cannot be run from here", "Time the code itself: assay time -- COMMAND.")]
     if experiment.factor.levels == (1,) and not experiment.faults:
         return []
     return [

@@ -100,6 +100,8 @@ def configurations(experiment: Experiment) -> tuple[Configuration, ...]:
         return _loads(experiment.serving)
     if experiment.evaluation is not None:
         return tuple(Configuration(name=f"answers={file.name}", workers=1, target=file.name) for file in experiment.evaluation.answers)
+    if experiment.timing.benchmarks:
+        return tuple(Configuration(name=f"benchmark={name}", workers=1, target=name) for name in experiment.timing.benchmarks)
     return tuple(Configuration(name=configuration_name(level), workers=level) for level in sorted(experiment.factor.levels))
 
 
@@ -158,7 +160,7 @@ def refuse_endless(experiment: Experiment) -> None:
     Raises:
         SpecError: more than `MAX_LAUNCHES`.
     """
-    serving, each = experiment.serving, len(experiment.factor.levels)
+    serving, each = experiment.serving, len(experiment.timing.benchmarks or experiment.factor.levels)
     if serving is not None:
         loads = len(serving.concurrency or serving.rate) or 1
         each = len(targets_of(serving)) * max(1, len(serving.scenarios)) * loads

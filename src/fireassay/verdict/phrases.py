@@ -76,7 +76,7 @@ def unexamined(measured: RecordData, audits: Collection[str]) -> Mapping[str, st
     foreign = measured.foreign
     if foreign is None:
         return {}
-    if measured.kind.sweeps:
+    if measured.kind.sweeps or measured.kind.times_calls:
         return {name: OF_THE_MACHINE for name in audits if name == "contention"}
     if not foreign.get("requests"):
         return {name: TOTALS for name in audits if name not in ALWAYS}

@@ -26,6 +26,7 @@ OF_TIMINGS = frozenset(
     {
         "cherry_picked",
         "contention",
+        "contradictory_file",
         "instrument_errors",
         "launches",
         "looks",

@@ -68,8 +68,7 @@ PRINTED = {
     "guidellm.txt": (GUIDELLM, "guidellm", "benchmarks.json"),
     "guidellm_old.txt": (GUIDELLM_OLD, "guidellm", "benchmarks.json"),
     "genai_bench.txt": (GENAI_BENCH, "genai-bench", "folder of the experiment"),
-    "hyperfine.txt": (HYPERFINE, "hyperfine", "--export-csv FILE.csv"),
-    "hyperfine.json": (HYPERFINE_JSON, "hyperfine", "--export-csv FILE.csv"),
+    "hyperfine.txt": (HYPERFINE, "hyperfine", "--export-json FILE.json"),
     "lm_eval.md": (LM_EVAL, "lm-evaluation-harness", "--log_samples"),
 }
 
@@ -89,6 +88,7 @@ def test_the_tool_is_named_and_the_file_to_give_instead(name: str, verb: str, tm
 def test_a_file_that_can_be_imported_is_no_table_and_that_is_said(verb: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for name, text, tool in (
         ("all_reduce_perf.txt", NCCL, "nccl-tests"),
+        ("hyperfine.json", HYPERFINE_JSON, "hyperfine"),
         ("result.json", '{"model_id": "m", "num_prompts": 3, "request_rate": "inf", "tokenizer_id": "t"}', "vLLM bench serve"),
     ):
         (tmp_path / name).write_text(text, encoding="utf-8")

@@ -168,8 +168,8 @@ HARMLESS: Mapping[str, Mutate] = {
 }
 # Read from a part that training has not, or decided by another field; each has a test of its own below.
 ELSEWHERE = {"workload.script", "warm_up.trials", "factor.name"}
-# test_serving_comparability.py, test_collectives.py, tests/kinds/evaluation/test_conditions.py and test_between.py
-OF_LOADS = ("serving.", "engine.", "engines.", "foreign.", "collectives.", "evaluation.", "quality.max_flip_rate")
+# test_serving_comparability.py, test_collectives.py, tests/kinds/calls/test_conditions.py, tests/kinds/evaluation/test_conditions.py and test_between.py
+OF_LOADS = ("serving.", "engine.", "engines.", "foreign.", "collectives.", "calls.", "evaluation.", "quality.max_flip_rate")
 
 
 def test_every_field_that_refuses_has_its_mutation() -> None:

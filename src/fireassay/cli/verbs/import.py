@@ -1,4 +1,4 @@
-"""`assay import`: how do results of another load generator or evaluation harness become records?"""
+"""`assay import`: how do results of another load generator, evaluation harness or timing tool become records?"""
 
 from __future__ import annotations
 
@@ -26,9 +26,11 @@ if TYPE_CHECKING:
 TOOLS = catalog.names("importers")
 HARNESSES = catalog.names("importers.harnesses")
 OTHERS = ("nccl_tests", "mllog")  # whose results are no loads
+TIMERS = catalog.names("importers.timings")
+EVERY = (*TOOLS, *OTHERS, *HARNESSES, *TIMERS)
 DESCRIPTION = f"""\
-Read results of another load generator or evaluation harness and write them as a sealed record, which can be reported, audited,
-and compared where the conditions allow. Facts that are not in the file stay unknown.
+Read results of another load generator, evaluation harness or timing tool and write them as a sealed record, which can be reported,
+audited, and compared where the conditions allow. Facts that are not in the file stay unknown.
 
     assay import result.json                    vLLM, --save-result with --save-detailed
     assay import experiments/mine               genai-bench: a run's JSON, or the whole folder
@@ -41,9 +43,11 @@ and compared where the conditions allow. Facts that are not in the file stay unk
     assay import results/my-model               lm-eval with --log_samples
     assay import logs/run.eval                  Inspect: a log, .eval or .json
     assay import benchmark_output/runs/a/mmlu   HELM: the folder of a run
+    assay import runs/                          pytest-benchmark, pyperf, hyperfine, Google Benchmark, asv: a file or several
     assay import before/ after/ --margin 0.02   two results: held, degraded or not shown
 
-The tool is recognised from the file; --from overrides that: {", ".join(name.replace("_", "-") for name in (*TOOLS, *OTHERS, *HARNESSES))}.
+The tool is recognised from the file; --from overrides that: {", ".join(name.replace("_", "-") for name in EVERY)}.
+Of a timing tool every process is a launch: a file of pytest-benchmark or Google Benchmark is one, two files are two.
 Of a harness every path is a side of one record, the first is the reference, and all must have been asked the same items in the same way.
 Its scores keep their names and values, and what it made of them is checked: a number that does not follow from the items is a finding.
 Of a folder, runs with equal settings become launches of one record, others become separate records.
@@ -97,8 +101,12 @@ def _imported(arguments: argparse.Namespace, advance: Callable[[int, int], None]
     """The records; the flags of a harness are wrong for a load generator, which has one file or folder."""
     from fireassay.importers.harnesses.support.importing import Wanted, import_evaluations, recognised
     from fireassay.importers.support.importing import import_results
+    from fireassay.importers.timings.support import importing as timings
 
     tool = _known(arguments.tool)
+    if timer := tool if tool in TIMERS else "" if tool else timings.recognised(arguments.files):
+        _refuse_sides(arguments, several=True)
+        return timings.import_timings(timer, arguments.files, arguments.root, clock=SystemClock(), name=arguments.name)
     harness = tool if tool in HARNESSES else "" if tool else recognised(arguments.files)
     if harness:
         wanted = Wanted(
@@ -119,28 +127,32 @@ def _known(given: str) -> str:
     from fireassay.spec.explain import did_you_mean, shown  # deferred: without a wrong name it is not needed
 
     tool = given.replace("-", "_")
-    named = (*TOOLS, *catalog.third_party("importers"), *OTHERS, *HARNESSES, *catalog.third_party("importers.harnesses"))
+    named = (
+        *EVERY,
+        *(name for package in ("importers", "importers.harnesses", "importers.timings") for name in catalog.third_party(package)),
+    )
     if tool and tool not in named:
         words = [name.replace("_", "-") for name in named]
         raise refuse("--from", shown(given), f"one of {', '.join(words)}", did_you_mean(given, words), source="the import")
     return tool
 
 
-def _refuse_sides(arguments: argparse.Namespace) -> None:
+def _refuse_sides(arguments: argparse.Namespace, *, several: bool = False) -> None:
+    """Refuse the flags of a harness; and several paths, unless they are the launches of a timing tool."""
     flags = ("margin", "metric", "varying", "most_failed")
     given = [f"--{name.replace('_', '-')}" for name in flags if getattr(arguments, name) not in (None, "", [])]
-    several = [f"{len(arguments.files)} paths"] if len(arguments.files) > 1 else []
-    if several or given:
+    paths = [f"{len(arguments.files)} paths"] if len(arguments.files) > 1 and not several else []
+    if paths or given:
         names = " or ".join(name.replace("_", "-") for name in HARNESSES)
-        allowed = f"one file or folder of a load generator; several paths and these flags with results of {names}"
+        allowed = f"one file or folder of a load generator; several paths and these flags with results of {names}; several paths of one timing tool"
         fix = f"Import each alone, or name the harness: --from {names}"
-        raise refuse("assay import", ", ".join((*several, *given)), allowed, fix, source="the import")
+        raise refuse("assay import", ", ".join((*paths, *given)), allowed, fix, source="the import")
 
 
 VERB = Verb(
     name="import",
     group="records",
-    summary="make a record from results of a load generator, of nccl-tests, of MLPerf, or of lm-eval, Inspect or HELM",
+    summary="make a record from results of another tool: a load generator, harness or timing tool",
     description=DESCRIPTION,
     add_arguments=_add_arguments,
     run=_run,

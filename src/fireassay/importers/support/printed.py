@@ -18,9 +18,6 @@ from fireassay.printable import shell_word
 Told = tuple[str, str, str]  # what was found, what is allowed, what to do
 LONGEST: Final = 1 << 20  # characters that are searched: logs may come first
 _COLOUR: Final = re.compile(r"\x1b\[[0-9;]*m")
-_CSV: Final = (
-    "Run it again with --export-csv FILE.csv, then: assay audit FILE.csv --use seconds=mean. Or measure with: assay time -- COMMAND."
-)
 _GUIDELLM: Final = (
     "what guidellm prints",
     "benchmarks.json",
@@ -58,8 +55,11 @@ PRINTED: Final[Mapping[tuple[str, ...], Told]] = {
     ("Server Throughput Statistics (",): _GUIDELLM,
     ("Input Latency vs Input Throughput of Server",): _GENAI_BENCH,
     ("Output Latency vs Output Throughput of Server",): _GENAI_BENCH,
-    ("Time (mean ± σ):", "Range (min … max):"): ("what hyperfine prints", "a table with a row for each command", _CSV),
-    ('"results"', '"command"', '"stddev"', '"times"'): ("what hyperfine saves as JSON", "a table with a row for each command", _CSV),
+    ("Time (mean ± σ):", "Range (min … max):"): (
+        "what hyperfine prints",
+        "the file of its executions",
+        "Run it again with --export-json FILE.json, and import that. Or measure with: assay time -- COMMAND.",
+    ),
     ("command,mean,stddev,median,user,system,min,max",): (
         "what hyperfine saves as CSV",
         "a table whose column of times is named",
@@ -85,6 +85,7 @@ def of_a_tool(path: Path) -> Told | None:
         return told
     beginning = head(path)
     titles = [reader.title for reader in catalog.load_all("importers").values() if reader.recognises(path.name, beginning)]
+    titles += [timer.title for timer in catalog.load_all("importers.timings").values() if timer.recognises(path.name, beginning)]
     titles += [harness.title for harness in catalog.load_all("importers.harnesses").values() if harness.recognises(path)]
     if nccl_tests.recognises(path.name, beginning):
         titles.append(nccl_tests.TITLE)

@@ -1,4 +1,4 @@
-"""What did the trials of a timed function wait for?"""
+"""What did the trials of a timed function wait for, and is the machine of an imported file known?"""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from typing import Any, Final
 from fireassay.frames.record_data import RecordData
 from fireassay.frames.waiting import synchronised
 from fireassay.metrics.metric import Results
+from fireassay.verdict.conditions import facts
 from fireassay.verdict.conditions.condition import Condition
-from fireassay.verdict.conditions.declare import identity
+from fireassay.verdict.conditions.declare import IMPORT, identity
 
 
 def waited_for(measured: RecordData, _: Results) -> Any:
@@ -18,7 +19,17 @@ def waited_for(measured: RecordData, _: Results) -> Any:
     return ", ".join(sorted({name.partition(":")[0] for name in synchronised(measured)})) or "the return"
 
 
+def machine(measured: RecordData, _: Results) -> Any:
+    """Whether the machine is known: two unknown ones never count as the same."""
+    if not measured.kind.times_calls:
+        return None
+    if measured.foreign is not None and "cpu" in measured.experiment.conditions:
+        return "named by conditions.cpu"
+    return facts.unseen("calls")(measured, _)
+
+
 CONDITIONS: Final[tuple[Condition, ...]] = (
+    identity("calls.machine", "another machine gives another time", machine, IMPORT, about=("calls",)),
     identity(
         "calls.waited_for",
         "a function that only queues its work returns sooner than one that is waited for",

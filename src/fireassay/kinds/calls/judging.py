@@ -54,12 +54,12 @@ def status(evidence: Evidence, _: tuple[Recommendation, ...]) -> Status:
     """One status for a record that only times."""
     if forced(evidence.findings) == "INVALID":
         return "INVALID"
-    value = the_time(evidence.results)
+    values = list(evidence.results["trial_time"].values())
+    value = values[0]
     if isinstance(value, Estimate) and evidence.data.experiment.launches.quick:
         return "MEASURED"
-    if isinstance(value, Absent) or value.n_launches < MIN_LAUNCHES:
-        return "INCONCLUSIVE"
-    return "MEASURED"
+    few = any(isinstance(value, Absent) or value.n_launches < MIN_LAUNCHES for value in values)
+    return "INCONCLUSIVE" if few else "MEASURED"
 
 
 def sentence(evidence: Evidence, verdict: Verdict) -> str:
@@ -68,11 +68,22 @@ def sentence(evidence: Evidence, verdict: Verdict) -> str:
     if verdict.status == "INVALID":
         worst = next(finding for finding in evidence.findings if finding.severity == "invalid")
         return f"{name}: INVALID, no number of this record may be quoted: {worst.evidence}."
+    if len(evidence.results["trial_time"]) > 1:
+        return _of_several(name, evidence, verdict)
     if isinstance(value, Absent):
         return f"{name}: INCONCLUSIVE: {value.detail}."
     if verdict.status == "INCONCLUSIVE":
         return f"{name}: INCONCLUSIVE: {show(value).text}; {too_few(value.n_launches)}."
     return f"{name}: {claim(value)}. Only time was measured: no quality, cost or reliability."
+
+
+def _of_several(name: str, evidence: Evidence, verdict: Verdict) -> str:
+    """The sentence of benchmarks that another program timed."""
+    values = list(evidence.results["trial_time"].values())
+    enough = sum(isinstance(value, Estimate) and value.n_launches >= MIN_LAUNCHES for value in values)
+    status = "" if verdict.status == "MEASURED" else f"{verdict.status}: "
+    title = (evidence.data.foreign or {}).get("title")
+    return f"{name}: {status}{enough} of {count(len(values), 'benchmarks')} timed by {title} have an interval over {MIN_LAUNCHES} launches or more."
 
 
 def claim(value: Estimate) -> str:

@@ -11,6 +11,7 @@ from fireassay.estimates.estimate import Absent, Value
 from fireassay.estimates.format import count, given, show
 from fireassay.frames.per_launch import counted
 from fireassay.frames.record_data import RecordData
+from fireassay.kinds.calls import imported
 from fireassay.metrics.calls import TRIAL_CPU_TIME, TRIAL_MEMORY, TRIAL_TIME, of_calls
 from fireassay.reports import answering
 from fireassay.reports.answering import noted_doubts
@@ -26,7 +27,7 @@ from fireassay.reports.view import Fact, View
 from fireassay.verdict.evidence.after_return import UNFINISHED
 from fireassay.verdict.gates.gate import MIN_LAUNCHES
 from fireassay.verdict.judge import Judgement
-from fireassay.verdict.phrases import launch_words
+from fireassay.verdict.phrases import launch_words, titled
 
 NOTHING = Absent(reason="not_measured", detail="it was not measured")
 
@@ -37,6 +38,8 @@ def _conditions(measured: RecordData, base: str) -> Mapping[str, str]:
 
 def _rounds(measured: RecordData) -> str:
     """A timing has no seeds and one configuration: its requested launches."""
+    if measured.foreign is not None:
+        return f"{len(measured.timed)} processes of {titled(measured.foreign)}, as its files have them"
     words = launch_words(measured).replace(" per configuration in randomised rounds", "")
     timing = measured.experiment.timing
     each = f"{count(timing.trials, 'trials')} each" if timing.trials else f"of at least {given(timing.round_s)} s"
@@ -50,7 +53,10 @@ def _fields(view: View, measured: RecordData, judgement: Judgement) -> Mapping[s
         replace(metric_row(judgement.metrics[name], partial(results.__getitem__, name), "calls"), primary=True) for name in results
     )
     labels = {column.key: column.label for column in view.columns}
-    return {"metrics": metrics, "overhead": overhead(metrics, labels), "timing": _facts(measured, judgement)}
+    common = {"metrics": metrics, "overhead": overhead(metrics, labels)}
+    if measured.foreign is not None:
+        return {**common, "foreign": (*view.foreign, *imported.facts(measured))}
+    return {**common, "timing": _facts(measured, judgement)}
 
 
 def _facts(measured: RecordData, judgement: Judgement) -> tuple[Fact, ...]:
@@ -64,11 +70,13 @@ def _facts(measured: RecordData, judgement: Judgement) -> tuple[Fact, ...]:
     )
 
 
-VIEW = KindView(conditions=_conditions, fields=_fields)
+VIEW = KindView(columns=imported.columns, conditions=_conditions, fields=_fields)
 
 
 def answer(view: View) -> Answer:
     """The time of a call."""
+    if view.foreign:
+        return imported.answer(view)
     invalid = view.status == "INVALID"
     if _is_quick(view):
         return Answer(
@@ -109,6 +117,8 @@ def _next(view: View) -> tuple[Next, ...]:
 
 def brief(view: View) -> tuple[Section, ...]:
     """One row: time, processor time, memory."""
+    if view.foreign:
+        return imported.brief(view)
     if view.status == "INVALID":
         return ()
     if _is_quick(view):
@@ -143,15 +153,20 @@ def _lines(view: View) -> Iterator[Line]:
 
 def page(view: View) -> tuple[Section, ...]:
     """The sections of a timing."""
+    rest = imported.page_sections(view) if view.foreign else (_sample(view),)
     return (
         record.numbers(view, opens=True),
-        Section(key="rest", title="Sample and caveats", content=(record.facts(view.timing),)),
+        *rest,
         record.findings(view),
         *record.how(view),
         *brief(view),
         *sheets(view),
         *results(view, PAPER),
     )
+
+
+def _sample(view: View) -> Section:
+    return Section(key="rest", title="Sample and caveats", content=(record.facts(view.timing),))
 
 
 def _scope(view: View) -> Iterator[str]:

@@ -44,6 +44,8 @@ MAX_FLIPS: Final = 5  # on one screen
 MAX_FLAGS: Final = 4  # that fit a line; others are left to --force
 TONES: Final[dict[str, Tone]] = {"improved": "good", "equivalent": "good", "higher": "good", "lower": "good", "worse": "bad"}
 HELD: Final[dict[str, Tone]] = {"held": "good", "degraded": "bad", "inconclusive": "open", "measured": "gain"}
+BENCHMARK: Final = "benchmark="
+MAX_BENCHMARKS: Final = 12
 VOID: Final = Mark(word="differs", tone="void")
 
 
@@ -110,6 +112,8 @@ def _mark(view: ComparisonView, rows: Sequence[ChangeRow], *, by_quality: bool) 
     if by_quality:
         return Mark(word=f"{forced}{'held' if words == {'held'} else 'inconclusive'}", tone="good" if words == {"held"} else "open")
     undecided = [row for row in rows if row.change.outcome not in TONES]
+    if _by_benchmark(rows) and (worse := [row for row in rows if row.change.outcome == "worse"]):
+        return Mark(word=f"{forced}{worse[0].change.word}", tone="bad")
     if undecided or not rows:
         return Mark(word=f"{forced}inconclusive", tone="open")
     found = {row.change.word for row in rows}
@@ -126,7 +130,31 @@ def _headline(view: ComparisonView, rows: Sequence[ChangeRow]) -> str:
     first = rows[0].title.lower()
     if len(rows) == 1:
         return f"{first} {_change(rows[0])}{at}"
+    if _by_benchmark(rows):
+        worse, undecided = (
+            sum(row.change.outcome in outcomes for row in rows) for outcomes in (("worse",), ("inconclusive", "not_measured"))
+        )
+        told = [f"{worse} slower" if worse else "", f"{undecided} undecided" if undecided else ""]
+        rest = "; ".join(f"{name} {_change(row)}" for name, row in _benchmarks(view, rows)[:2])
+        return (
+            f"{', '.join(filter(None, told)) or 'none slower'} of {len(rows)} benchmarks; {first}: {rest}{'; ...' if len(rows) > 2 else ''}"
+        )
     return f"{first} {'; '.join(f'{row.side} {_change(row)}' for row in rows[:3])}{at}{'; ...' if len(rows) > 3 else ''}"
+
+
+def _by_benchmark(rows: Sequence[ChangeRow]) -> bool:
+    """True if the benchmarks of a file decide, each for itself."""
+    return len({row.configuration for row in rows}) > 1 and all(row.configuration.startswith(BENCHMARK) for row in rows)
+
+
+def _benchmarks(view: ComparisonView, rows: Sequence[ChangeRow]) -> list[tuple[str, ChangeRow]]:
+    """Name and row of each benchmark, the slower ones first; without the file that all names begin with."""
+    names = {row.configuration: row.configuration.removeprefix(BENCHMARK) for row in rows}
+    files = {name.rpartition("::")[0] for name in names.values()}
+    shared = f"{files.pop()}::" if len(files) == 1 and "" not in files else ""
+    ordered = sorted(rows, key=lambda row: (row.change.outcome != "worse", row.change.outcome == "equivalent", -(row.change.ratio or 0.0)))
+    sides = "{0} {1}" if len(view.sides) > 2 else "{1}"
+    return [(sides.format(row.side, names[row.configuration].removeprefix(shared)), row) for row in ordered]
 
 
 def _change(row: ChangeRow) -> str:
@@ -165,6 +193,10 @@ def _power(row: ChangeRow) -> list[str]:
 def _of_metrics(view: ComparisonView, rows: Sequence[ChangeRow]) -> Iterator[Interval]:
     """The deciding metric, then those that explain it, the largest change first."""
     chosen = sorted(_explaining(view)[:EXPLAINING], key=lambda row: -abs(math.log(row.change.ratio or 1.0)))
+    if _by_benchmark(rows):
+        known = [(name, row) for name, row in _benchmarks(view, rows) if _number(view, row) is not None]
+        yield from (_interval(view, row, name, DECIDES) for name, row in known[:MAX_BENCHMARKS])
+        return
     first = [row for row in rows if row.change.ratio is not None and not row.struck]
     yield from (_interval(view, row, row.title.lower(), DECIDES if row.primary else None) for row in (*first, *chosen))
 

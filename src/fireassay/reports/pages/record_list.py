@@ -109,7 +109,7 @@ def _page(source: str, *blocks: Block, cases: tuple[Case, ...] = ()) -> Page:
 
 
 CONFIGURATIONS: Final = 6  # named in the sentence
-FAILURES: Final = {"requests": "failed", "answers": "not answered"}
+FAILURES: Final = {"requests": "failed", "answers": "not answered", "trials": "failed"}
 
 
 def page(source: str, records: Sequence[Mapping[str, Any]]) -> Page:

@@ -182,6 +182,8 @@ def lines(made: Summary) -> list[tuple[str, str]]:
 def _time(result: Summary) -> str:
     if isinstance(result.time, Absent):
         return f"not measured: {result.time.detail}"
+    if result.launches == 1:
+        return show(result.time).full
     return f"{show(result.time).full}, {percent(result.time.confidence, 4)} over {count(result.launches, 'launches')}"
 
 

@@ -155,6 +155,9 @@ class Timing(Model):
         description="Which device's queue a trial of a function waits for: auto (every device that torch has initialised), cpu (none), "
         "or one of cuda, cuda:N, xpu, xpu:N, mps. A command's process ends only when its own queues have.",
     )
+    benchmarks: Annotated[tuple[Annotated[str, Field(min_length=1, max_length=200)], ...], BeforeValidator(listed)] = Field(
+        (), description="Names of the benchmarks that another program timed, each a configuration; written by assay import."
+    )
     keep_output: Annotated[bool, flag("--show-output", "", "keep what the commands print in the record, and show its end", time=100)] = (
         Field(False, description="Whether what a command prints goes into the log of its launch. Otherwise it is discarded.")
     )

@@ -103,7 +103,8 @@ def check_history(
     rows = []
     for history in series:
         key = (history.metric, history.configuration)
-        rows.append(row_of_history(history, comparison, limit, everything, record, predictions[key], adjusted.get(key)))
+        decides = everything or (history.metric == comparison.primary and bool(record.measured.experiment.timing.benchmarks))
+        rows.append(row_of_history(history, comparison, limit, decides, record, predictions[key], adjusted.get(key)))
     settings = Settings(
         comparison=comparison, baseline=past[-1], record=record, days=Days(), everything=everything, margin=requested.equivalence
     )

@@ -118,7 +118,7 @@ def _row(settings: Settings, change: Change, result: Found | None, p: float | No
     metric = settings.record.judgement.metrics.get(change.metric)
     primary = _key(change) == primary_of(settings.comparison)
     better: Better = metric.better if metric is not None else "neither"
-    decides = primary or (settings.everything and better != "neither")
+    decides = primary or change.primary or (settings.everything and better != "neither")
     title = metric.title if metric is not None else change.metric
     base = CheckRow(
         metric=change.metric,

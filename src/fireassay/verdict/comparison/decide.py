@@ -169,7 +169,8 @@ def pairs_of(
     for row in groups:
         for group in row[1:]:
             for name, metric in _tested(row[0].side.judgement, rules.primary).items():
-                first = name == rules.primary and row is deciding
+                # of the benchmarks of a file each decides: none stands for the others, as a largest level does
+                first = name == rules.primary and (row is deciding or bool(row[0].measured.experiment.timing.benchmarks))
                 pair = pair_of(metric, row[0], group, held[group.label, row[0].configuration], rules, primary=first)
                 pairs += [pair] if first or _worth_showing(pair) else []
     return sorted(pairs, key=lambda pair: (not pair.primary, pair.a.configuration != deciding[0].configuration))

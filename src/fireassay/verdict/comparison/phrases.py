@@ -56,7 +56,8 @@ def sentence_of(made: Comparison, deciding: Sequence[Group], held: Mapping[tuple
     base, where = deciding[0], deciding[0].configuration
     metrics = base.side.judgement.metrics
     title = metrics[made.primary].title.lower() if made.primary in metrics else made.primary
-    claims = [_claim(change, title, base.label, held[change.side, where]) for change in made.decisive()]
+    by_benchmark = bool(base.measured.experiment.timing.benchmarks)
+    claims = [_of_benchmark(change, title, base.label, held, where if not by_benchmark else "") for change in made.decisive()]
     if base.measured.kind.judges_quality and not (
         claims and all(held[group.label, where].held == "NOT_MEASURED" for group in deciding[1:])
     ):
@@ -66,7 +67,7 @@ def sentence_of(made: Comparison, deciding: Sequence[Group], held: Mapping[tuple
     head = ""
     if made.exploratory:
         head = f"{EXPLORATORY}, forced although these differ: {', '.join(m.field for m in made.refused)}. "
-    prefix = "" if len({group.configuration for group in deciding}) > 1 else f"At {where}: "
+    prefix = "" if by_benchmark or len({group.configuration for group in deciding}) > 1 else f"At {where}: "
     if "engine" in made.varying and base.measured is deciding[-1].measured:
         prefix = f"At {shared_load(base)}: "
     return f"{head}{prefix}{'. '.join(claims)}. {given(made.confidence * 100)} % confidence.{studied}"
@@ -75,6 +76,12 @@ def sentence_of(made: Comparison, deciding: Sequence[Group], held: Mapping[tuple
 def shared_load(group: Group) -> str:
     """The configuration's name without its engine, common to all engines at one load."""
     return group.configuration.removeprefix(f"engine={group.label} ")
+
+
+def _of_benchmark(change: Change, title: str, baseline: str, held: Mapping[tuple[str, str], Quality], where: str) -> str:
+    """The claim at the deciding configuration; without one, at the change's own benchmark."""
+    claim = _claim(change, title, baseline, held[change.side, where or change.configuration])
+    return claim if where else f"{change.configuration}: {claim}"
 
 
 def _claim(change: Change, title: str, baseline: str, held: Quality) -> str:

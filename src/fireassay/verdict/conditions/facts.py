@@ -138,7 +138,7 @@ def levels(measured: RecordData, _: Results) -> Any:
 
 def base(measured: RecordData, _: Results) -> Any:
     """The base of speedups; a load has none, nor has an evaluation."""
-    return measured.base if measured.kind.speeds_up else NOT_ASKED
+    return measured.base if measured.speeds_up else NOT_ASKED
 
 
 def ending(measured: RecordData, _: Results) -> str:

@@ -1,0 +1,1 @@
+"""Which timing tools' files can be imported?"""

@@ -1,0 +1,172 @@
+"""What must an importer of a timing tool's files declare, and what can such a file contain?
+
+One module holds one `TIMER`; its stem is the tool's name.  A file holds benchmarks, a benchmark the processes that timed it, and a process
+its trials.  A process is a launch: how many rounds it made does not matter, since they share its memory layout, its caches and its moment.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from statistics import fmean, median
+from typing import Any, Final
+
+from fireassay.importers.support.base import MAX_INTEGER, MAX_S, clean, inner, is_number, listed, mapping
+from fireassay.importers.support.documents import Place, Words, loads, opened
+
+MAX_BYTES: Final = 64 << 20
+MAX_LABEL: Final = 120
+TOTAL_CALLS: Final = 1_000_000
+AGREE: Final = 1e-6  # relative; the tools print all digits of their numbers
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Trial:
+    """A timed loop of calls."""
+
+    seconds: float  # of one call
+    calls: int = 1
+    warm_up: bool = False
+    exit_code: int | None = None
+    cpu_s: float | None = None  # user and kernel, of one call
+    rss_bytes: int | None = None
+
+
+def total(seconds: float) -> Trial:
+    """A statistic in place of trials: over so many calls that whole nanoseconds do not round it."""
+    return Trial(seconds=seconds, calls=TOTAL_CALLS)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Figure:
+    """A number that the tool reports of a benchmark."""
+
+    name: str  # mean, median, min, max, stddev, ...
+    value: float
+    unit: str = "s"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Benchmark:
+    """A timed piece of code."""
+
+    name: str
+    processes: tuple[tuple[Trial, ...], ...]
+    figures: tuple[Figure, ...] = ()
+    totals: str = ""  # the statistic that stands for the trials of a file that holds none: "median"
+    settings: Mapping[str, Any] = field(default_factory=dict)  # kept beside the numbers: options, parameters
+
+    @property
+    def seconds(self) -> list[float]:
+        """Seconds of a call, of every counted trial."""
+        return [trial.seconds for process in self.processes for trial in process if not trial.warm_up]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Timings:
+    """One file."""
+
+    file: str
+    benchmarks: tuple[Benchmark, ...]
+    version: str = ""
+    begin_utc: str = ""  # ISO 8601
+    conditions: Mapping[str, str | int | float | bool] = field(default_factory=dict)  # of machine and interpreter
+    missing: tuple[str, ...] = ()  # sentences: what this file lacks
+    doubts: tuple[str, ...] = ()  # sentences: why it should not be trusted
+    kept: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Timer:
+    """A tool whose files can be imported."""
+
+    name: str
+    title: str
+    files: str  # which of its files are read, for help and errors
+    runs: str  # what it times: function or command
+    meanings: Mapping[str, str]  # definitions: launch, trial, time, waits
+    recognises: Callable[[str, str], bool]  # (file name, its beginning)
+    read: Callable[[Path], Timings]  # raises SpecError
+    missing: tuple[str, ...] = ()  # sentences: what its files never contain
+
+
+# ---- reading -----------------------------------------------------------------------------------------------------------
+
+
+def document(path: Path) -> tuple[Mapping[str, Any], Place]:
+    """The JSON object of a file. Raises SpecError: no JSON, too large, or no object."""
+    place = Place(path.name)
+    with opened(path) as file:
+        if (size := path.stat().st_size) > MAX_BYTES:
+            raise place.wrong(Words(f"{size:,} bytes"), f"at most {MAX_BYTES:,}")
+        try:
+            text = file.read()
+        except UnicodeDecodeError as error:
+            raise place.wrong(Words(f"invalid UTF-8 (byte {error.object[error.start]:#04x})"), "UTF-8 text") from None
+    return mapping(loads(text, place), place), place
+
+
+def time_of(value: object, place: Place, unit_s: float = 1.0) -> float:
+    """A duration in seconds. Raises SpecError: no number, negative, or more than three years."""
+    if not is_number(value) or not 0.0 <= value * unit_s <= MAX_S:
+        raise place.wrong(value, "a number of seconds, at least 0")
+    return float(value * unit_s)
+
+
+def times_of(row: Mapping[str, Any], key: str, place: Place, unit_s: float = 1.0) -> list[float]:
+    """The durations of a list, in seconds."""
+    return [time_of(value, place.at(key).at(index), unit_s) for index, value in enumerate(listed(row, key, place))]
+
+
+def calls_of(value: object, place: Place) -> int:
+    """A number of calls, 1 if it is not given. Raises SpecError."""
+    if value is None:
+        return 1
+    if not is_number(value) or value != int(value) or not 1 <= value <= MAX_INTEGER:
+        raise place.wrong(value, "a whole number of at least 1")
+    return int(value)
+
+
+def label(value: object, place: Place) -> str:
+    """A benchmark's name: redacted, on one line. Raises SpecError: no text."""
+    if not isinstance(value, str) or not value.strip():
+        raise place.wrong(value, "the name of a benchmark")
+    words = " ".join(clean(value, 4 * MAX_LABEL).split())
+    return "".join(letter if letter.isprintable() else "?" for letter in words)[:MAX_LABEL]
+
+
+def stated(source: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, str | int | float | bool]:
+    """Conditions from the values at these keys ("a.b" is nested): condition -> key; without those that are not there."""
+    found: dict[str, str | int | float | bool] = {}
+    for name, key in names.items():
+        *path, last = key.split(".")
+        value = inner(source, *path).get(last)
+        if isinstance(value, str) and value:
+            found[name] = clean(value, MAX_LABEL)
+        elif isinstance(value, bool) or is_number(value):
+            found[name] = value
+    return found
+
+
+def figures(source: Mapping[str, Any], names: Sequence[str], unit_s: float = 1.0) -> tuple[Figure, ...]:
+    """The tool's own numbers at these keys, as far as they are finite."""
+    return tuple(Figure(name=name, value=float(value) * unit_s) for name in names if is_number(value := source.get(name)))
+
+
+# ---- judging the file ----------------------------------------------------------------------------------------------------
+
+
+def contradictions(benchmark: Benchmark) -> Iterator[str]:
+    """The tool's own numbers that do not follow from its trials."""
+    seconds = benchmark.seconds
+    if benchmark.totals or not seconds:
+        return
+    ours = {"mean": fmean(seconds), "median": median(seconds), "min": min(seconds), "max": max(seconds)}
+    for figure in benchmark.figures:
+        if figure.name in ours and not math.isclose(figure.value, ours[figure.name], rel_tol=AGREE, abs_tol=1e-12):
+            yield (
+                f"{benchmark.name}: it reports a {figure.name} of {figure.value:.6g} s, and that of its {len(seconds):,} trials is "
+                f"{ours[figure.name]:.6g} s"
+            )

@@ -1,0 +1,233 @@
+"""How do files of a timing tool become sealed records of calls?
+
+Files whose machine, interpreter and version agree are one record: each benchmark is a configuration, and each process that timed it a launch, in
+the order of the files.  So two files of the same benchmark are two launches.  Trials have durations and no times of day.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, Final
+
+from fireassay import catalog
+from fireassay.clock import Clock
+from fireassay.errors import refuse
+from fireassay.importers.support.base import Imported, discard, first, record_name
+from fireassay.importers.support.documents import Place, Words, head, opened, refuse_links
+from fireassay.importers.timings.support.base import Benchmark, Timer, Timings, Trial, contradictions
+from fireassay.record import files
+from fireassay.record import folder as record_folder
+from fireassay.record.declared import TRIALS
+from fireassay.record.folder import RecordFolder, launch_row, table_row, write_launch
+from fireassay.record.seal import plan_signature
+from fireassay.spec.experiment import Experiment
+from fireassay.spec.plan import MAX_LAUNCHES, configurations, plan
+from fireassay.units import NS_PER_S
+
+PACKAGE: Final = "importers.timings"
+MAX_TRIALS: Final = 5_000_000
+MAX_TOTAL_S: Final = 9e9  # of a launch: its nanoseconds are a 64-bit number
+Process = tuple[tuple[Trial, ...], str]  # its trials, and the date of its file
+
+
+def recognised(paths: Sequence[Path]) -> str:
+    """The timing tool that wrote all of these files and folders; empty if none did."""
+    beginnings = [(file.name, head(file)) for file in _files(paths)]
+    for name, timer in catalog.load_all(PACKAGE).items():
+        if beginnings and all(timer.recognises(*beginning) for beginning in beginnings):
+            return str(name)
+    return ""
+
+
+def _files(paths: Sequence[Path]) -> list[Path]:
+    """The files, and the JSON files of the folders; asv keeps a description of the machine beside its results."""
+    found: list[Path] = []
+    for path in paths:
+        inside = sorted(path.glob("*.json")) if path.is_dir() else [path]
+        found += [file for file in inside if not (path.is_dir() and file.name == "machine.json")]
+    return found
+
+
+def import_timings(tool: str, paths: Sequence[Path], root: Path, *, clock: Clock, name: str = "") -> tuple[Imported, ...]:
+    """Import files of one timing tool as sealed records below `root`, one per machine, interpreter and version.
+
+    Raises:
+        SpecError: a file is invalid; nothing is left behind.
+        EnvironmentLacks: no such tool.
+        RecordError: a record cannot be written.
+    """
+    timer: Timer = catalog.load(PACKAGE, tool)
+    for path in paths:
+        refuse_links(path)
+    chosen = _files(paths)
+    if not chosen:
+        raise Place(str(paths[0])).wrong(Words("no JSON file"), f"results of {timer.title}: {timer.files}")
+    for file in chosen:
+        opened(file).close()
+    _refuse_twice(chosen)
+    digests = {file: files.digest(file) for file in chosen}
+    name = name or f"{timer.name}-{paths[0].name if paths[0].is_dir() else paths[0].stem}"
+    return write(timer, [timer.read(file) for file in chosen], root, clock=clock, name=name, digests=[digests[file] for file in chosen])
+
+
+def _refuse_twice(chosen: Sequence[Path]) -> None:
+    seen: dict[str, Path] = {}
+    for file in chosen:
+        other = seen.setdefault(files.digest(file), file)
+        if other is not file:
+            fix = "Each file is a launch: import it once."
+            raise refuse("assay import", f"{file.name}, the same as {other.name}", "files of different runs", fix, source="the import")
+
+
+def write(timer: Timer, timings: Sequence[Timings], root: Path, *, clock: Clock, name: str, digests: Sequence[str]) -> tuple[Imported, ...]:
+    """Write what files hold as sealed records; `digests`: one per file."""
+    groups: dict[str, list[tuple[Timings, str]]] = {}
+    for one, digest in zip(timings, digests, strict=True):
+        same = json.dumps([dict(one.conditions), one.version], sort_keys=True)
+        groups.setdefault(same, []).append((one, digest))
+    records: list[RecordFolder] = []
+    try:
+        return tuple(
+            _record(timer, group, root, clock, record_name(name, timer.name, index, len(groups)), records)
+            for index, group in enumerate(groups.values())
+        )
+    except BaseException:
+        for record in records:
+            discard(record)
+        raise
+
+
+def _record(
+    timer: Timer, group: Sequence[tuple[Timings, str]], root: Path, clock: Clock, name: str, records: list[RecordFolder]
+) -> Imported:
+    processes: dict[str, list[Process]] = {}
+    for timings, _ in group:
+        for benchmark, called in _named(timings):
+            processes.setdefault(called, []).extend((trials, timings.begin_utc) for trials in benchmark.processes)
+    _refuse_too_much(group[0][0].file, processes)
+    experiment = _experiment(timer, name, group[0][0], processes)
+    record = record_folder.create(root, experiment, plan_signature(experiment), clock=clock)
+    records.append(record)
+    planned = {(item.configuration, item.block): item for item in plan(experiment)}
+    number = 0
+    for configuration, launches in zip(configurations(experiment), processes.values(), strict=True):
+        for block, (trials, begin_utc) in enumerate(launches):
+            writer = record.writer(number)
+            end = 0
+            for row in _rows(number, trials):
+                writer.append(TRIALS.name, row)
+                end = max(end, row[TRIALS.column_names.index("end_ns")])
+            row_of_launch = launch_row(planned[configuration.name, block], launch=number, begin_ns=0, end_ns=end, begin_utc=begin_utc)
+            write_launch(writer, row_of_launch, record.path)
+            number += 1
+    manifest = _manifest(timer, group)
+    record.note(foreign=manifest)
+    record.finish("complete")
+    counted = [trial for launches in processes.values() for trials, _ in launches for trial in trials if not trial.warm_up]
+    return Imported(
+        path=record.path,
+        tool=timer.name,
+        title=timer.title,
+        configurations=tuple(processes),
+        launches=number,
+        requests=len(counted),
+        failed=sum(bool(trial.exit_code) for trial in counted),
+        has_requests=True,
+        missing=tuple(manifest["missing"]),
+        doubts=tuple(manifest["doubts"]),
+        unit="trials",
+    )
+
+
+def _named(timings: Timings) -> Iterator[tuple[Benchmark, str]]:
+    """The benchmarks of a file; a name that comes again is numbered."""
+    seen: dict[str, int] = {}
+    for benchmark in timings.benchmarks:
+        seen[benchmark.name] = seen.get(benchmark.name, 0) + 1
+        yield benchmark, benchmark.name if seen[benchmark.name] == 1 else f"{benchmark.name} ({seen[benchmark.name]})"
+
+
+def _refuse_too_much(file: str, processes: Mapping[str, Sequence[Process]]) -> None:
+    each = max(len(launches) for launches in processes.values())
+    trials = sum(len(trials) for launches in processes.values() for trials, _ in launches)
+    if each * len(processes) > MAX_LAUNCHES or trials > MAX_TRIALS:
+        found = Words(f"{len(processes):,} benchmarks with up to {each:,} launches, {trials:,} trials")
+        raise Place(file).wrong(found, f"at most {MAX_LAUNCHES:,} launches and {MAX_TRIALS:,} trials", "Import parts of it.")
+    for called, launches in processes.items():
+        if any(sum(trial.seconds * trial.calls for trial in trials) > MAX_TOTAL_S for trials, _ in launches):
+            raise Place(file).wrong(
+                Words(f"trials of {called} of more than {MAX_TOTAL_S:g} s in all"), "seconds of one call, and its calls"
+            )
+
+
+def _experiment(timer: Timer, name: str, timings: Timings, processes: Mapping[str, Sequence[Any]]) -> Experiment:
+    return Experiment.model_validate(
+        {
+            "name": name,
+            "workload": {"runner": timer.runs, "script": timer.title, "work": "calls"},
+            "factor": {"levels": [1]},
+            "launches": {"per_configuration": max(len(launches) for launches in processes.values())},
+            "timing": {"benchmarks": list(processes), "warm_up": 0},
+            "conditions": dict(timings.conditions),
+            "gates": {"efficiency": "none"},
+        }
+    )
+
+
+def _rows(launch: int, trials: Sequence[Trial]) -> Iterator[tuple[Any, ...]]:
+    """The trials of a process one after the other: the files do not say when they were."""
+    now = 0
+    for number, trial in enumerate(trials):
+        end = now + round(trial.seconds * trial.calls * NS_PER_S)
+        cpu = None if trial.cpu_s is None else round(trial.cpu_s * trial.calls * NS_PER_S)
+        yield table_row(
+            TRIALS,
+            launch=launch,
+            trial=number,
+            begin_ns=now,
+            end_ns=end,
+            calls=trial.calls,
+            warm_up=int(trial.warm_up),
+            exit_code=trial.exit_code,
+            user_ns=cpu,
+            system_ns=None if cpu is None else 0,
+            max_rss_bytes=trial.rss_bytes,
+            involuntary_switches=None,
+        )
+        now = end
+
+
+def _manifest(timer: Timer, group: Sequence[tuple[Timings, str]]) -> dict[str, Any]:
+    timings = [one for one, _ in group]
+    own = [(benchmark, called) for one in timings for benchmark, called in _named(one)]
+    found = [sentence for benchmark, _ in own for sentence in contradictions(benchmark)]
+    return {
+        "tool": timer.name,
+        "title": timer.title,
+        "version": timings[0].version or None,
+        "file": timings[0].file,
+        "sha256": group[0][1],
+        "files": {one.file: digest for one, digest in group},
+        "clock": "host",
+        "times": "none",
+        "requests": False,
+        "begin_utc": first(one.begin_utc for one in timings) or None,
+        "meanings": dict(timer.meanings),
+        "unsaid": [],
+        "missing": list(dict.fromkeys((*timer.missing, *(sentence for one in timings for sentence in one.missing)))),
+        "doubts": list(dict.fromkeys((*(sentence for one in timings for sentence in one.doubts), *found))),
+        "totals": sorted({called for benchmark, called in own if benchmark.totals}),
+        "reported": [
+            {"file": one.file, "benchmark": called, **asdict(figure)}
+            for one in timings
+            for benchmark, called in _named(one)
+            for figure in benchmark.figures
+        ],
+        "kept": [
+            {"file": one.file, **one.kept, "benchmarks": {called: dict(benchmark.settings) for benchmark, called in _named(one)}}
+            for one in timings
+        ],
+    }
