@@ -20,48 +20,17 @@ from hypothesis import strategies as st
 from fireassay.cli import main
 from fireassay.clock import FakeClock
 from fireassay.errors import SpecError
-from fireassay.estimates.estimate import Absent, Estimate, Value
-from fireassay.frames.record_data import RecordData, from_record
-from fireassay.importers.support.base import Imported
+from fireassay.estimates.estimate import Estimate
+from fireassay.frames.record_data import from_record
 from fireassay.importers.timings.support.importing import import_timings, recognised
 from fireassay.record.reader import open_record
 from fireassay.reports.build_view import build
 from fireassay.reports.pages.record import page
-from fireassay.verdict.judge import Judgement, judge
-from fireassay.verdict.pitfalls import of_record
+from fireassay.verdict.judge import judge
+from tests.importers.timings.made import EVERY, FILES, TOOLS, changed, imported, one, times, value_of
 from tests.reports.pages.screens import flat
 
 pytestmark = pytest.mark.slow
-
-FILES = Path(__file__).parent / "files"
-TOOLS = {
-    "pytest_benchmark": ("pytest_benchmark.json", "pytest_benchmark_saved.json", "pytest_benchmark_1.json"),
-    "pyperf": ("pyperf.json", "pyperf_one.json"),
-    "hyperfine": ("hyperfine.json", "hyperfine_parameters.json"),
-    "google_benchmark": ("google_benchmark.json", "google_benchmark_aggregates.json"),
-    "asv": ("asv.json", "asv_medians.json"),
-}
-EVERY = [(tool, file) for tool, names in TOOLS.items() for file in names]
-
-
-def imported(root: Path, *files: Path | str, tool: str = "") -> tuple[Imported, ...]:
-    paths = [FILES / file for file in files]
-    return import_timings(tool or recognised(paths), paths, root, clock=FakeClock())
-
-
-def one(root: Path, *files: Path | str) -> RecordData:
-    (made,) = imported(root, *files)
-    return from_record(open_record(made.path))
-
-
-def times(measured: RecordData) -> dict[str, Value]:
-    results: Judgement = judge(measured)
-    return {name.removeprefix("benchmark="): value for name, value in results.results["trial_time"].items()}
-
-
-def value_of(found: Value) -> float:
-    assert isinstance(found, Estimate)
-    return found.value
 
 
 @pytest.mark.parametrize(("tool", "file"), EVERY)
@@ -69,61 +38,7 @@ def test_each_file_is_recognised_as_that_of_its_tool(tool: str, file: str) -> No
     assert recognised([FILES / file]) == tool
 
 
-# ---- the numbers that the tools printed ----
-
-
-def test_the_median_of_pytest_benchmark_is_that_of_its_table(tmp_path: Path) -> None:
-    """It printed medians of 2,474.0000 ns and 212.0002 ns."""
-    found = times(one(tmp_path, "pytest_benchmark.json"))
-    assert value_of(found["test_bench.py::test_fib"]) == pytest.approx(2474.0000e-9, rel=1e-6)
-    assert value_of(found["test_bench.py::test_pedantic"]) == pytest.approx(212.0002e-9, rel=1e-6)
-    assert {value.n_launches for value in found.values() if isinstance(value, Estimate)} == {1}
-
-
-def test_every_worker_of_pyperf_is_a_launch(tmp_path: Path) -> None:
-    """`pyperf stats`: sort 4 runs with values, 12 values, median 503 ns, mean 496 ns, standard deviation 124 ns."""
-    measured = one(tmp_path, "pyperf.json")
-    found = times(measured)["sort"]
-    assert isinstance(found, Estimate)
-    assert (found.n_launches, found.n_trials) == (4, 12)
-    assert found.low < 496e-9 < found.high
-    reported = {entry["name"]: entry["value"] for entry in (measured.foreign or {})["reported"] if entry["benchmark"] == "sort"}
-    assert {name: round(value * 1e9) for name, value in reported.items()} == {
-        "mean": 496,
-        "median": 503,
-        "stddev": 124,
-        "min": 325,
-        "max": 682,
-    }
-    rows = measured.table("trials")
-    assert set(rows.filter(warm_up=0)["calls"]) == {32768}
-    assert rows.filter(warm_up=1).height == 8  # one in each worker
-
-
-def test_every_execution_of_hyperfine_is_a_launch(tmp_path: Path) -> None:
-    """It printed 1.1 ms +- 0.1 ms of 8 runs for the second command."""
-    found = times(one(tmp_path, "hyperfine.json"))["/bin/ls /"]
-    assert isinstance(found, Estimate)
-    assert (found.n_launches, found.n_trials) == (8, 8)
-    assert found.low <= 1.1e-3 <= found.high
-
-
-def test_the_median_of_the_repetitions_of_google_benchmark(tmp_path: Path) -> None:
-    """It printed medians of 34,820 ns, 898 ns and 2,460 ns, and 933 ns of processor time (mean 935 ns) for the last."""
-    measured = one(tmp_path, "google_benchmark.json")
-    assert [round(value_of(value) * 1e9) for value in times(measured).values()] == [34820, 898, 2460]
-    cpu = judge(measured).results["trial_cpu_time"]["benchmark=sized/n:100"]
-    assert value_of(cpu) == pytest.approx(935e-9, abs=0.5e-9)
-
-
-def test_the_medians_of_asv(tmp_path: Path) -> None:
-    """It printed 402 ns, 765 ns and 576 ns."""
-    found = times(one(tmp_path, "asv.json"))
-    assert {name: round(value_of(value) * 1e9) for name, value in found.items()} == {
-        "bench.Suite.time_sort(10)": 402,
-        "bench.Suite.time_sort(100)": 765,
-        "bench.time_sum": 576,
-    }
+# ---- totals ----
 
 
 @pytest.mark.parametrize(
@@ -177,14 +92,6 @@ def test_files_of_different_machines_are_different_records(tmp_path: Path) -> No
     assert len(imported(tmp_path / "records", FILES / "pytest_benchmark_1.json", tmp_path / "other.json")) == 2
 
 
-def test_a_folder_is_read_whole_without_the_description_of_the_machine(tmp_path: Path) -> None:
-    folder = tmp_path / "box"
-    folder.mkdir()
-    (folder / "abc-env.json").write_bytes((FILES / "asv.json").read_bytes())
-    (folder / "machine.json").write_text('{"machine": "box", "version": 1}')
-    assert main(["import", str(folder), "--root", str(tmp_path / "records")]) == 0
-
-
 def test_what_was_left_out_is_named(tmp_path: Path) -> None:
     assert "left out, since they failed or were skipped: skipped" in (one(tmp_path / "a", "google_benchmark.json").foreign or {})["missing"]
     missing = " ".join((one(tmp_path / "b", "asv.json").foreign or {})["missing"])
@@ -193,13 +100,6 @@ def test_what_was_left_out_is_named(tmp_path: Path) -> None:
 
 
 # ---- comparing ----
-
-
-def changed(path: Path, file: str, change: Callable[[dict[str, Any]], object]) -> Path:
-    document = json.loads((FILES / file).read_text())
-    change(document)
-    path.write_text(json.dumps(document))
-    return path
 
 
 def slower(document: dict[str, Any]) -> None:
@@ -243,24 +143,6 @@ def test_two_machines_that_no_file_names_are_not_the_same(tmp_path: Path, capsys
 
 
 # ---- files that cannot be trusted ----
-
-
-def test_a_mean_that_does_not_follow_from_the_rounds_is_a_finding(tmp_path: Path) -> None:
-    path = changed(tmp_path / "f.json", "pytest_benchmark.json", lambda d: d["benchmarks"][0]["stats"].update(mean=1e-6))
-    measured = one(tmp_path / "records", path)
-    (pitfall,) = [entry for entry in of_record(measured) if entry.name == "contradictory_file"]
-    assert pitfall.state == "fallen into"
-    assert "test_fib: it reports a mean of 1e-06 s" in pitfall.findings[0].evidence
-    assert "it reports a mean of 1e-06 s" in flat(page(build(measured, judge(measured))))
-
-
-def test_executions_of_no_time_are_not_measured(tmp_path: Path) -> None:
-    """hyperfine without -N subtracts its estimate for the shell, here more than the command took."""
-    measured = one(tmp_path, "hyperfine_parameters.json")
-    assert all(isinstance(value, Absent) for value in times(measured).values())
-    shown = flat(page(build(measured, judge(measured))))
-    assert "8 of 8 trials ended with an exit code other than 0" in shown
-    assert "4 of 4 executions take 0 s" in shown
 
 
 WRONG: list[tuple[str, Callable[[dict[str, Any]], object], str]] = [
