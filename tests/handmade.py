@@ -17,6 +17,7 @@ from fireassay.frames.record_data import RecordData
 from fireassay.record.tables import TABLES
 from fireassay.spec.experiment import Experiment, Factor, Gates, Launches, Quality, Scaling
 from fireassay.spec.plan import configuration_name
+from fireassay.spec.sections.carbon import Carbon
 from fireassay.spec.sections.energy import Energy
 from fireassay.spec.sections.prices import Prices
 from fireassay.spec.sections.workload import Workload
@@ -38,6 +39,7 @@ class Handmade:
         gates: Gates | None = None,
         scaling: Scaling | None = None,
         energy: Energy | None = None,
+        carbon: Carbon | None = None,
     ) -> None:
         self.experiment = Experiment(
             name="handmade",
@@ -51,6 +53,7 @@ class Handmade:
             gates=gates or Gates(),
             scaling=scaling or Scaling(),
             energy=energy or Energy(),
+            carbon=carbon,
         )
         self.rows: dict[str, list[tuple[Any, ...]]] = {name: [] for name in TABLES}
         self.begin: dict[int, int] = {}

@@ -34,6 +34,7 @@ from fireassay.frames.record_data import RecordData
 from fireassay.record.tables import TABLES
 from fireassay.spec.experiment import Experiment, Gates, Launches, Quality
 from fireassay.spec.plan import configurations, plan
+from fireassay.spec.sections.carbon import Carbon
 from fireassay.spec.sections.energy import Energy
 from fireassay.spec.sections.faults import Fault
 from fireassay.spec.sections.prices import Prices
@@ -73,6 +74,7 @@ class ServingMade:
         faults: tuple[Fault, ...] = (),
         gates: Gates | None = None,
         energy: Energy | None = None,
+        carbon: Carbon | None = None,
         conditions: Mapping[str, Any] | None = None,
         name: str = "served",
         **serving: Any,
@@ -111,6 +113,7 @@ class ServingMade:
             faults=faults,
             gates=gates or Gates(),
             energy=energy or Energy(),
+            carbon=carbon,
             conditions=dict(conditions or {}),
         )
         self.rows: dict[str, list[tuple[Any, ...]]] = {table: [] for table in TABLES}

@@ -30,7 +30,7 @@ SURFACE = {
         "--target --task --data --model --margin --own-references --flips --max-flip-rate --explore --divergence --repetitions -k --task-option "
         "--limit --first --perturb --metric --option --extract --majority --concurrency "
         "--temperature --backend --tokenizer --request-timeout --keep-going --api-key-env --header --no-stream --prices --price --price-date --price-source "
-        f"--confidence --seed --name --root --dry-run --toml {OUTPUT}"
+        f"--carbon --confidence --seed --name --root --dry-run --toml {OUTPUT}"
     ),
     "gate": (
         "BASE EXPERIMENT --margin --merge-base --setup --accept --budget --pairs --primary --shell --workers --round --trials --warm-up --timeout "
@@ -43,7 +43,7 @@ SURFACE = {
         "--trace --speed --slo --attainment --tokenizer --prompts --prompt-field --answer-field --quality-metric --margin "
         "--cluster-field --prefix-tokens --cache --turns "
         "--think --canaries --identity --api-key-env --header --metrics --processes --request-timeout --keep-going --temperature --quick --launches "
-        "--seed --confidence --precision --name --prices --price --price-date --price-source --watts --no-stream --no-verify-tls --search "
+        "--seed --confidence --precision --name --prices --price --price-date --price-source --watts --carbon --no-stream --no-verify-tls --search "
         "--goodput --root --check --dry-run --toml --detect --trust "
         f"{OUTPUT}"
     ),
@@ -62,7 +62,7 @@ SURFACE = {
         "--runner --work --parallelism --env --steps --fresh-folder --scaling --base --time "
         "--result --any-order --items --numbers --scores --rankings --relevant "
         "--quality-metric --quality-direction --margin --chance --target --target-within --efficiency --deadline --budget-usd --only "
-        "--required-workers --prices --price --price-date --price-source --energy --watts "
+        "--required-workers --prices --price --price-date --price-source --energy --watts --carbon "
         "--fault --launcher --python --max-restarts --threads --pin --start --nodes --node-rank "
         "--rendezvous-endpoint --rendezvous-id --timeout --total-timeout --root --dry-run --detect --keep-going --trust "
         f"{OUTPUT}"

@@ -118,6 +118,7 @@ def test_every_section_is_in_the_table_of_sections() -> None:
         "[prices]",
         "[[prices.roles]]",
         "[energy]",
+        "[carbon]",
         "[flops]",
         "[profile]",
         "[[faults]]",

@@ -84,7 +84,7 @@ def _component(measured: RecordData, _: Results, *, part: str) -> Mapping[str, V
 
 
 def _mean(found: list[float], confidence: float, part: str) -> Estimate:
-    name, how = f"cost_{part}", "mean over launches"
+    name, how = "cost_lost_work" if part == "lost" else f"cost_{part}", "mean over launches"
     if max(found) == min(found):
         return exact(found[0], unit=USD, name=name, n_launches=len(found), n_trials=len(found), how="the same in every launch")
     return average(found, confidence, unit=USD, aggregate=how, name=name, n_trials=len(found))

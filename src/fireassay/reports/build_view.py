@@ -18,6 +18,7 @@ from fireassay import catalog
 from fireassay.estimates.estimate import Absent, Value
 from fireassay.estimates.format import Shown, count, given, percent, reading, show
 from fireassay.estimates.price_words import price_words
+from fireassay.frames.carbon import grid_words
 from fireassay.frames.noise import disturbances
 from fireassay.frames.record_data import RecordData
 from fireassay.frames.record_tables import ended_words
@@ -191,6 +192,7 @@ def requested(measured: RecordData, base: str) -> dict[str, str]:
         "Gates": _gates(experiment),
         "Prices": "none given" if prices is None else (price_words(prices)),
         "Energy": experiment.energy.source,
+        **({"Carbon": grid_words(measured)} if experiment.carbon is not None else {}),
         **({"Folder": "a fresh copy of the working folder for each launch"} if experiment.workload.fresh_folder else {}),
         "Faults": "; ".join(_fault(fault, measured) for fault in experiment.faults) or "none",
         "Record": f"{manifest.get('id', 'unnamed')}, {measured.state}, {measured.seal_words}",

@@ -32,6 +32,7 @@ from fireassay.spec.model import (
 from fireassay.spec.rules.evaluation import uncomputable
 from fireassay.spec.rules.experiment import contradictions, missing_around
 from fireassay.spec.rules.partial import as_far_as_known, broken
+from fireassay.spec.sections.carbon import Carbon, of_flag
 from fireassay.spec.sections.collectives import Collectives
 from fireassay.spec.sections.costs import Flops
 from fireassay.spec.sections.energy import Energy
@@ -337,6 +338,10 @@ class Experiment(Model):
         Prices | None, flag("--prices", "FILE", "prices of workers, storage, egress, tokens", read=of_file, run=265, load=405, evaluate=245)
     ] = Field(None, description="Without it, cost is shown as not measured.")
     energy: Energy = Energy()
+    carbon: Annotated[
+        Carbon | None,
+        flag("--carbon", "G|FILE", "g CO2 per kWh of the grid, or a CSV by hour", read=of_flag, run=312, load=445, evaluate=275),
+    ] = Field(None, description="Without it, CO2 is shown as not measured.")
     flops: Flops = Flops()
     profile: Profile | None = Field(None, description="Profiled launches, in addition to the timed ones and never timed.")
     faults: Annotated[
@@ -398,7 +403,7 @@ class Experiment(Model):
     def unasked(self) -> tuple[str, ...]:
         """The dimensions that were not requested: those without their input (no price, no fault), and energy by default."""
         asked = {
-            "cost": self.prices is not None or self.gates.budget_usd is not None,
+            "cost": self.prices is not None or self.gates.budget_usd is not None or self.carbon is not None,
             "reliability": bool(self.faults),
             "energy": "cost" in self.verdict.wanted and "energy" in self.model_fields_set and self.energy.source != "none",
         }

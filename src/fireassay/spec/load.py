@@ -25,6 +25,7 @@ from fireassay.errors import Problem, SpecError
 from fireassay.spec.experiment import Experiment
 from fireassay.spec.explain import excerpt_of, key_lines, shown
 from fireassay.spec.keys import Key, keys, siblings
+from fireassay.spec.sections.carbon import with_hours
 from fireassay.spec.sections.faults import Fault
 from fireassay.spec.toml_file import parsed, text_of
 
@@ -66,7 +67,8 @@ def checked(data: Mapping[str, Any], folder: Path | None, source: str, text: str
         SpecError: all problems at once.
     """
     try:
-        return Experiment.model_validate(data, context=folder)
+        whole = data if folder is None else with_hours(data, folder)
+        return Experiment.model_validate(whole, context=folder)
     except SpecError as error:
         raise SpecError(with_lines(error.problems, text), source) from None
 

@@ -2,29 +2,63 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final
 
-from fireassay.estimates.estimate import Estimate
+from fireassay.estimates.estimate import Estimate, Value
 from fireassay.estimates.format import show
-from fireassay.metrics.cost import COST, PARTS
+from fireassay.metrics.carbon import CARBON
+from fireassay.metrics.cost import COMPONENTS, COST, ENERGY, ENERGY_BOUND, ENERGY_PER_ITEM, ENERGY_PER_STEP
 from fireassay.metrics.metric import Results
+from fireassay.metrics.serving.cost import CARBON_PER_TOKEN, ENERGY_PER_TOKEN, TOKENS_OF_A_JOULE
 
-NAMES: Final = {"cost_lost_work": "lost work"} | {f"cost_{part}": part for part in PARTS if part != "lost"}
+Find = Callable[[str], Value | None]  # a metric's value at one configuration
+NAMES: Final = {metric.name: metric.name.removeprefix("cost_").replace("_", " ") for metric in COMPONENTS}
 
 
-def parts_of_cost(results: Results, configuration: str) -> str:
+def values_at(results: Results, configuration: str) -> Find:
+    """The values of one configuration."""
+    return lambda metric: results.get(metric, {}).get(configuration)
+
+
+def parts_of_cost(find: Find) -> str:
     """ "compute 1.00, storage 0.05, egress 0.10"; "" where the cost has one part."""
-    found = {words: value for name, words in NAMES.items() if isinstance(value := results[name].get(configuration), Estimate)}
+    found = {words: value for name, words in NAMES.items() if isinstance(value := find(name), Estimate)}
     return ", ".join(f"{words} {_cents(value.value)}" for words, value in found.items()) if len(found) > 1 else ""
 
 
-def cost_of_a_run(results: Results, configuration: str, of: str = "run") -> str:
+def cost_of_a_run(find: Find, of: str = "run") -> str:
     """ "$1.15 [1.14, 1.16] a run: compute 1.00, storage 0.05, egress 0.10"; "" where it was not measured."""
-    cost = results[COST.name].get(configuration)
+    cost = find(COST.name)
     if not isinstance(cost, Estimate):
         return ""
-    parts = parts_of_cost(results, configuration)
+    parts = parts_of_cost(find)
     return f"{show(cost).full} a {of}{f': {parts}' if parts else ''}"
+
+
+PER_UNIT: Final = (ENERGY_PER_STEP.name, ENERGY_PER_TOKEN.name, TOKENS_OF_A_JOULE.name, ENERGY_PER_ITEM.name)
+WHOLE: Final = (ENERGY.name, CARBON_PER_TOKEN.name, CARBON.name)
+OF: Final = {ENERGY.name: " a run", CARBON.name: " CO2 a run", CARBON_PER_TOKEN.name: " CO2"}
+MODELLED: Final = "method:modelled"
+
+
+def footprint(find: Find) -> str:
+    """ "3.2 J/step [3.1, 3.3], 0.32 kJ [...] a run (at most 4 J off), 0.04 g [...] CO2 a run"; "" where no joule is known."""
+    every = {name: value for name in (*PER_UNIT, *WHOLE) if isinstance(value := find(name), Estimate)}
+    of_unit = [name for name in PER_UNIT if name in every]
+    shown = of_unit[:2] if of_unit[:1] != [ENERGY_PER_STEP.name] else of_unit[:1]
+    words = [_footed(name, every[name]) for name in (*shown, *WHOLE) if name in every]
+    if ENERGY.name in every and isinstance(bound := find(ENERGY_BOUND.name), Estimate):
+        at = next(place for place, word in enumerate(words) if word.startswith(_footed(ENERGY.name, every[ENERGY.name])))
+        words[at] += f" (at most {show(bound).text} off)"
+    modelled = any(MODELLED in value.signature for value in every.values())
+    return f"{'modelled: ' if modelled else ''}{', '.join(words)}" if words else ""
+
+
+def _footed(name: str, value: Estimate) -> str:
+    shown = show(value)
+    bracketed = shown.full if shown.interval.startswith("[") else shown.text  # why there is none stands beside the total
+    return f"{bracketed}{OF.get(name, '')}"
 
 
 def _cents(usd: float) -> str:

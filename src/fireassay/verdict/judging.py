@@ -24,7 +24,7 @@ from fireassay.frames.record_data import RecordData
 from fireassay.frames.record_tables import ended_words
 from fireassay.metrics.metric import Results
 from fireassay.metrics.training.correctness import REPLICAS_AGREE, SAMPLES_DUPLICATED, SAMPLES_LOST
-from fireassay.verdict.cost_words import cost_of_a_run, parts_of_cost
+from fireassay.verdict.cost_words import cost_of_a_run, footprint, parts_of_cost, values_at
 from fireassay.verdict.types import DimensionResult, Finding, GateResult, LayerResult, Recommendation, Status, Verdict
 
 Vector = Mapping[str, Mapping[str, DimensionResult]]  # configuration -> dimension -> result
@@ -173,18 +173,19 @@ def _base_time(results: Results, name: str) -> str:
 
 
 def _cost(measured: RecordData, results: Results, name: str, gates: Mapping[str, GateResult]) -> DimensionResult:
-    cost, energy = results["cost"][name], results["energy"][name]
-    joules = f"energy {show(energy).full}" if isinstance(energy, Estimate) else "energy not measured"
+    cost, used = results["cost"][name], footprint(values_at(results, name))
+    joules = used or "energy not measured"
     if isinstance(cost, Absent):
-        status: Status = "MEASURED" if isinstance(energy, Estimate) else "NOT_MEASURED"
-        return DimensionResult(status=status, sentence=f"cost: {cost.detail}; {joules}")
+        status: Status = "MEASURED" if used else "NOT_MEASURED"
+        why = f"cost: {cost.detail}"
+        return DimensionResult(status=status, sentence=f"{joules}; {why}" if used else f"{why}; {joules}")
     if "budget" in gates:
-        parts = parts_of_cost(results, name)
+        parts = parts_of_cost(values_at(results, name))
         told = "; ".join((gates["budget"].sentence, *((parts,) if parts else ()), joules))
         return DimensionResult(status=gates["budget"].status, sentence=told)
     ended = ended_words(measured)
-    told = cost_of_a_run(results, name, f"launch, {ended}" if ended else "run")
-    return DimensionResult(status="MEASURED", sentence=f"{told}; {joules}")
+    told = cost_of_a_run(values_at(results, name), f"launch, {ended}" if ended else "run")
+    return DimensionResult(status="MEASURED", sentence=f"{told}{', ' if used else '; '}{joules}")
 
 
 def _reliability(measured: RecordData, results: Results, name: str, gates: Mapping[str, GateResult]) -> DimensionResult:

@@ -17,6 +17,7 @@ from fireassay.reports import answering
 from fireassay.reports.answering import noted_doubts
 from fireassay.reports.build_view import KindView, metric_row, overhead, requested
 from fireassay.reports.charts.of_view import Draw
+from fireassay.reports.cost_line import cost_line
 from fireassay.reports.page import Answer, Head, Line, Mark, Next, Section, Table
 from fireassay.reports.pages import record
 from fireassay.reports.pages.record_sheets import sheets
@@ -146,6 +147,8 @@ def _lines(view: View) -> Iterator[Line]:
         for fact in view.timing
         if fact.name in ("spread", "device", "waited", "floor")
     )
+    if (paid := cost_line(view, view.columns[-1].key)) is not None:
+        yield paid
     notes = [f"{fact.text}." for fact in view.timing if fact.name == "note"]
     audits = answering.doubts(view, told=UNFINISHED)
     yield noted_doubts([*notes, *([audits.text] if audits.mark else [])])

@@ -19,7 +19,7 @@ from fireassay.metrics.cost import COST
 from fireassay.metrics.metric import Results
 from fireassay.metrics.serving.latency import E2E_P50, TTFT_P50
 from fireassay.metrics.serving.throughput import OUTPUT_THROUGHPUT, REQUEST_THROUGHPUT
-from fireassay.verdict.cost_words import cost_of_a_run
+from fireassay.verdict.cost_words import cost_of_a_run, values_at
 from fireassay.verdict.judge import Judgement
 from fireassay.verdict.judging import Evidence, Judging, Methods, RuleAnswer, forced, nothing_to_pick
 from fireassay.verdict.phrases import in_words
@@ -129,7 +129,7 @@ def _performance(evidence: Evidence, name: str) -> DimensionResult:
 def _cost(evidence: Evidence, name: str) -> DimensionResult:
     if evidence.data.experiment.serving is None:
         return NOTHING_SENT
-    told = cost_of_a_run(evidence.results, name, "pass")
+    told = cost_of_a_run(values_at(evidence.results, name), "pass")
     return DimensionResult(status="MEASURED" if told else "NOT_MEASURED", sentence=told or _why(evidence, name))
 
 

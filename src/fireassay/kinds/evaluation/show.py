@@ -31,6 +31,7 @@ from fireassay.reports.charts.evaluation import power, reliability
 from fireassay.reports.charts.model import Interval, intervals
 from fireassay.reports.charts.of_view import Draw
 from fireassay.reports.charts.trade_offs import quality_price
+from fireassay.reports.cost_line import cost_line
 from fireassay.reports.page import Answer, Cell, Chart, Head, Line, Next, Section, Table, Words
 from fireassay.reports.pages import questions, record
 from fireassay.reports.pages.record_sheets import sheets
@@ -53,7 +54,8 @@ COLUMNS: Final = record.TRAINING_COLUMNS
 def answer(view: View) -> Answer:
     """Status, the decision, the shares without an answer."""
     reliable = () if view.status == "INVALID" else (_reliability(view), answering.doubts(view, told=("grouped_items", "graded_otherwise")))
-    lines = tuple(line for line in (*_made(view), *reliable) if line is not None)
+    paid = cost_line(view, view.columns[-1].key, of="pass")
+    lines = tuple(line for line in (*_made(view), paid, *reliable) if line is not None)
     worst = _deciding(view)
     return Answer(
         mark=answering.mark(view.status),

@@ -22,6 +22,7 @@ from fireassay.metrics.serving.objectives import CAPACITY, GOODPUT, SLO_ATTAINME
 from fireassay.metrics.serving.throughput import ACHIEVED_RATE, OFFERED_RATE
 from fireassay.reports import answering, grouping
 from fireassay.reports.answering import mark, shortened
+from fireassay.reports.cost_line import cost_line
 from fireassay.reports.page import Answer, Line, Next, Tile
 from fireassay.reports.view import Column, View
 from fireassay.reports.words import DIMENSION_TITLES
@@ -171,7 +172,8 @@ def _first(view: View, severity: str) -> str:
 
 def lines(view: View) -> tuple[Line, ...]:
     """Correctness, reliability where faults were asked for, doubts, and what was not measured."""
-    made = (_correctness(view), _reliability(view), doubts(view), _not_measured(view))
+    of = view.recommended if view.recommended is not None else view.columns[-1].key
+    made = (_correctness(view), cost_line(view, of, of="launch", shown=True), _reliability(view), doubts(view), _not_measured(view))
     return tuple(line for line in made if line is not None)
 
 

@@ -15,6 +15,7 @@ from fireassay.kinds.serving import answer as of_load
 from fireassay.kinds.serving.brief import SHORT, STREAMED, WHOLE, YIELDS, cautioned, known
 from fireassay.reports import answering
 from fireassay.reports.answering import mark
+from fireassay.reports.cost_line import cost_line
 from fireassay.reports.page import Answer, Cell, Head, Line, Section, Table
 from fireassay.reports.raw import digits, for_both, percentiles, shares
 from fireassay.reports.view import Column, View
@@ -40,7 +41,12 @@ def answer(view: View) -> Answer:
     return Answer(
         mark=mark(view.status),
         headline=_headline(view),
-        lines=(*_imprecise(view), answering.doubts(view, told=IMPRECISE if _imprecise(view) else ()), *_uncounted(view)),
+        lines=(
+            *_imprecise(view),
+            *(line for line in [cost_line(view, view.columns[-1].key, of="launch", shown=True)] if line),
+            answering.doubts(view, told=IMPRECISE if _imprecise(view) else ()),
+            *_uncounted(view),
+        ),
         next=(for_both(again),),
         record=f"{answering.short(view)}, 1 launch{' per load' if len(view.columns) > 1 else ''}; all: --full",
     )

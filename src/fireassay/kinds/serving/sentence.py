@@ -24,7 +24,7 @@ from fireassay.metrics.serving.latency import E2E_P50, E2E_P95, E2E_P99, TPOT_P5
 from fireassay.metrics.serving.objectives import GOODPUT, SLO_ATTAINMENT
 from fireassay.metrics.serving.throughput import ACHIEVED_RATE, INPUT_THROUGHPUT, OFFERED_RATE, OUTPUT_THROUGHPUT, REQUEST_THROUGHPUT
 from fireassay.spec.plan import Configuration
-from fireassay.verdict.cost_words import cost_of_a_run, parts_of_cost
+from fireassay.verdict.cost_words import cost_of_a_run, footprint, parts_of_cost, values_at
 from fireassay.verdict.evidence.answer_agreement import Agreement, agreements, graded
 from fireassay.verdict.gates.gate import MIN_LAUNCHES, too_few
 from fireassay.verdict.judging import RESULT_GATES, Evidence, Vector
@@ -335,12 +335,15 @@ def _performance(results: Results, name: str, findings: Sequence[Finding], gates
 def _cost(results: Results, name: str, gates: Mapping[str, GateResult]) -> DimensionResult:
     costs = [quoted(results, metric, name) for metric in COSTS[:3] if is_known(results, metric, name)]
     energy = next((metric for metric in ENERGIES if is_known(results, metric, name)), None)
-    joules = quoted(results, energy, name) if energy else "energy not measured"
+    used = footprint(values_at(results, name))
+    joules = used or (quoted(results, energy, name) if energy else "energy not measured")
     if "budget" in gates:
         return DimensionResult(status=gates["budget"].status, sentence="; ".join((gates["budget"].sentence, *costs, joules)))
     if costs:
-        whole = [cost_of_a_run(results, name, "launch")] if parts_of_cost(results, name) else []
-        return DimensionResult(status="MEASURED", sentence="; ".join((", ".join((*whole, *costs[: 1 if whole else None])), joules)))
+        whole = [cost_of_a_run(values_at(results, name), "launch")] if parts_of_cost(values_at(results, name)) else []
+        return DimensionResult(
+            status="MEASURED", sentence=f"{', '.join((*whole, *costs[: 1 if whole else None]))}{', ' if used else '; '}{joules}"
+        )
     absent = next((v for metric in COSTS if isinstance(v := results.get(metric, {}).get(name), Absent)), None)
     why = f"cost: {absent.detail}" if absent is not None else "cost was not measured"
     return DimensionResult(status="MEASURED" if energy else "NOT_MEASURED", sentence=f"{why}; {joules}")

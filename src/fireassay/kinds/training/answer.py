@@ -15,7 +15,7 @@ from fireassay.estimates.estimate import Estimate
 from fireassay.estimates.format import count, given, show, with_interval
 from fireassay.kinds.training import deciding, quick, target
 from fireassay.kinds.training.why import base_of, cause_of, studied, why
-from fireassay.metrics.cost import COMPONENTS, COST, COST_PER_ITEM
+from fireassay.metrics.cost import COST, COST_PER_ITEM
 from fireassay.metrics.metric import ALL
 from fireassay.metrics.quality import QUALITY, QUALITY_DIFFERENCE
 from fireassay.metrics.training.communication_steps import COMM_VOLUME
@@ -24,6 +24,7 @@ from fireassay.metrics.training.scaling import EFFICIENCY, SPEEDUP
 from fireassay.metrics.training.time import STEP_TIME, WALL_TIME
 from fireassay.reports import answering
 from fireassay.reports.answering import cell, doubts, mark, standing
+from fireassay.reports.cost_line import cost_line
 from fireassay.reports.page import Answer, Cell, Head, Line, Mark, Next, Section, Sum, Table, Tile, Words
 from fireassay.reports.view import Column, View
 from fireassay.reports.words import DIMENSION_TITLES
@@ -286,7 +287,10 @@ def _layers(view: View) -> Table:
 def _lines(view: View) -> Iterator[Line]:
     yield from target.lines(view)
     for dimension in ("correctness", "cost", "reliability"):
-        if dimension == "cost" and _used(view, PRICES) and not _more_than_compute(view):
+        if dimension == "cost" and (told := cost_line(view, _focus(view).key, shown=bool(_used(view, PRICES)))) is not None:
+            yield told
+            continue
+        if dimension == "cost" and _used(view, PRICES):
             continue  # in the table of levels
         line = answering.dimension_line(view, dimension)
         if line is None:
@@ -298,11 +302,6 @@ def _lines(view: View) -> Iterator[Line]:
         else:
             yield replace(line, text=_quality(view) or line.text) if dimension == "correctness" else line
     yield doubts(view)
-
-
-def _more_than_compute(view: View) -> bool:
-    """True if the cost has parts, or joules were measured: more than the table of levels shows."""
-    return bool(view.estimate("energy", _focus(view).key)) or any(view.estimate(part.name, _focus(view).key) for part in COMPONENTS[1:])
 
 
 def _scores(view: View) -> list[str]:

@@ -27,7 +27,7 @@ from fireassay.frames.record_tables import ended_words
 from fireassay.kinds.training.layers import layers
 from fireassay.metrics.metric import Results
 from fireassay.spec.plan import configuration_name
-from fireassay.verdict.cost_words import cost_of_a_run
+from fireassay.verdict.cost_words import cost_of_a_run, values_at
 from fireassay.verdict.judge import Judgement
 from fireassay.verdict.judging import RESULT_GATES, Evidence, Judging, Vector, admissible, dimensions, forced
 from fireassay.verdict.phrases import in_words, launch_words, machine_words
@@ -315,7 +315,7 @@ def _quality(measured: RecordData, results: Results, configuration: str) -> str:
 
 def _cost(measured: RecordData, results: Results, configuration: str) -> str:
     value = results["cost"][configuration]
-    return "" if isinstance(value, Absent) or ended_words(measured) else cost_of_a_run(results, configuration)
+    return "" if isinstance(value, Absent) or ended_words(measured) else cost_of_a_run(values_at(results, configuration))
 
 
 def _fault(results: Results, configuration: str) -> str:

@@ -6,6 +6,7 @@ A script without steps shows the wall time of its launch. Warm-up steps are left
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Final
 
 from fireassay.estimates.format import count
@@ -14,7 +15,8 @@ from fireassay.metrics.training.scaling import SPEEDUP
 from fireassay.metrics.training.time import STEP_TIME, THROUGHPUT, WALL_TIME
 from fireassay.reports import answering
 from fireassay.reports.answering import mark
-from fireassay.reports.page import Answer, Cell, Head, Next, Section, Table
+from fireassay.reports.cost_line import cost_line
+from fireassay.reports.page import Answer, Cell, Head, Line, Next, Section, Table
 from fireassay.reports.raw import digits, for_both, percentiles, shares
 from fireassay.reports.view import Column, View
 
@@ -32,10 +34,16 @@ def answer(view: View) -> Answer:
     return Answer(
         mark=mark(view.status),
         headline=_headline(view),
-        lines=(answering.doubts(view, told=IMPLIED),),
+        lines=(*_costs(view), answering.doubts(view, told=IMPLIED)),
         next=(_next(view),),
         record=f"{answering.short(view)}, 1 launch{' per worker count' if len(view.columns) > 1 else ''}; all: --full",
     )
+
+
+def _costs(view: View) -> Iterator[Line]:
+    for column in view.columns:
+        if (line := cost_line(view, column.key)) is not None:
+            yield replace(line, text=f"{column.label}: {line.text}") if len(view.columns) > 1 else line
 
 
 def _next(view: View) -> Next:

@@ -23,12 +23,23 @@ import numpy as np
 import polars as pl
 
 from fireassay.estimates.estimate import Absent, Value
+from fireassay.frames.carbon import grid_words, launch_grams
 from fireassay.frames.costs import NO_PRICES, energy_method, energy_readings, energy_words, ledger, requests_usd
 from fireassay.frames.record_data import RecordData
 from fireassay.frames.serving.requests import ENDED
+from fireassay.metrics.carbon import unknown
 from fireassay.metrics.metric import Metric, Need, Results
 from fireassay.metrics.serving.pooled import in_window, quotients, windows, within
-from fireassay.units import JOULES_PER_REQUEST, JOULES_PER_TOKEN, NS_PER_S, TOKENS_PER_JOULE, TOKENS_PER_USD, USD_PER_REQUEST, USD_PER_TOKEN
+from fireassay.units import (
+    GRAMS_PER_TOKEN,
+    JOULES_PER_REQUEST,
+    JOULES_PER_TOKEN,
+    NS_PER_S,
+    TOKENS_PER_JOULE,
+    TOKENS_PER_USD,
+    USD_PER_REQUEST,
+    USD_PER_TOKEN,
+)
 
 FREE = Absent("undefined", "the price is 0 dollars")
 
@@ -263,7 +274,7 @@ def _per_joule(measured: RecordData, _: Results) -> Mapping[str, Value]:
     )
 
 
-TOKENS_PER_JOULE_METRIC: Final = COST(
+TOKENS_OF_A_JOULE: Final = COST(
     name="tokens_per_joule",
     title="Output tokens per joule",
     unit=TOKENS_PER_JOULE,
@@ -275,8 +286,39 @@ TOKENS_PER_JOULE_METRIC: Final = COST(
     needs=frozenset({"window", "energy"}),
     rank=607,
 )
+
+
+def _grams(measured: RecordData, _: Results) -> Mapping[str, Value]:
+    if (why := unknown(measured)) is not None:
+        return dict.fromkeys(measured.configurations, why)
+    grams, lacking = launch_grams(measured, windows(measured).select("launch", "begin_ns", "end_ns"), covered=True)
+    rows = grams.rename({"value": "above"}).join(tokens_in_window(measured).rename({"above": "below"}), on="launch")
+    return quotients(
+        measured,
+        rows,
+        unit=GRAMS_PER_TOKEN,
+        name=f"carbon_per_token|method:{energy_method(measured)}",
+        aggregate=f"grams in the window / output tokens in it; {energy_words(measured)}; {grid_words(measured)}",
+        missing=lacking or NO_TOKENS,
+        nothing_made=True,
+    )
+
+
+CARBON_PER_TOKEN: Final = COST(
+    name="carbon_per_token",
+    title="CO2 per output token",
+    unit=GRAMS_PER_TOKEN,
+    better="lower",
+    formula="(kWh x PUE x intensity of the hour + embodied share) in the window / output tokens in it",
+    question="How many grams of CO2 equivalent does an output token cause?",
+    caveat=ELSEWHERE,
+    compute=_grams,
+    needs=frozenset({"window"}),
+    rank=608,
+)
 METRICS = (
-    TOKENS_PER_JOULE_METRIC,
+    CARBON_PER_TOKEN,
+    TOKENS_OF_A_JOULE,
     COST_PER_REQUEST,
     COST_PER_TOKEN,
     COST_PER_GOOD_TOKEN,

@@ -27,6 +27,7 @@ from fireassay.spec.rules.partial import Demand, broken, repeated, right
 from fireassay.spec.rules.program import PROGRAM_RULES
 from fireassay.spec.rules.serving import ENGINE_RULES, LOAD_RULES
 from fireassay.spec.sections import target
+from fireassay.spec.sections.carbon import carbon_is_known
 from fireassay.spec.sections.costs import flops_say_enough
 from fireassay.spec.sections.energy import meters_exist
 from fireassay.spec.sections.prices import prices_add_up
@@ -45,6 +46,8 @@ def contradictions(experiment: Experiment) -> Iterator[Problem]:
     yield from broken(RULES, experiment)
     yield from broken((flops_say_enough,), experiment.flops)
     yield from broken((meters_exist,), experiment.energy)
+    if experiment.carbon is not None:
+        yield from broken((carbon_is_known,), experiment.carbon)
     if experiment.prices is not None:
         yield from broken((prices_add_up,), experiment.prices)
     yield from broken((*COLLECTIVE_RULES, *EVALUATION_RULES, *ENGINE_RULES, *PROGRAM_RULES), experiment)

@@ -181,6 +181,7 @@ COMMON: Final[tuple[Condition, ...]] = (
     context("workload.git.dirty", "the script's digest decides", environment.of("workload", "git", "dirty"), BEFORE),
     context("software.python_executable", "the version decides", environment.of("software", "python", "executable"), BEFORE),
     context("prices", "prices are inputs; where they differ, costs do too", facts.prices),
+    context("grid", "the grid is an input; where it differs, CO2 does too", facts.grid),
     context("launches.seed", "it fixes order and training seeds"),
     context("launches.per_configuration", "the intervals say what it means"),
     context("gates", "a gate judges a record and changes no number", lambda m, _: m.experiment.gates.model_dump()),

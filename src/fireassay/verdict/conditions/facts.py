@@ -14,6 +14,7 @@ from typing import Any, Final
 import polars as pl
 
 from fireassay.estimates.estimate import Estimate
+from fireassay.frames.carbon import grid_words
 from fireassay.frames.record_data import RecordData
 from fireassay.frames.training.correctness.sample_ledger import known_samples
 from fireassay.metrics.metric import Results
@@ -125,6 +126,10 @@ def script(measured: RecordData, _: Results) -> Any:
     if measured.kind.sends_requests:
         return NOT_ASKED
     return None if seen(measured, "script", "sha256") else measured.experiment.workload.script
+
+
+def grid(measured: RecordData, _: Results) -> Any:
+    return NOT_ASKED if measured.experiment.carbon is None else grid_words(measured)
 
 
 def prices(measured: RecordData, _: Results) -> Any:
