@@ -18,7 +18,7 @@ import numpy as np
 import polars as pl
 
 from fireassay.frames.clock_offsets import on_one_clock
-from fireassay.frames.costs import energy_method, usd_per_second
+from fireassay.frames.costs import energy_readings, usd_per_second
 from fireassay.frames.record_data import RecordData
 from fireassay.frames.record_tables import ended, once_per_record
 from fireassay.frames.training.evaluated_scores import evaluated_scores, training_starts
@@ -121,11 +121,9 @@ def _ends(measured: RecordData) -> dict[int, dict[str, Any]]:
 
 def _joules(measured: RecordData, launch: int, wall_s: float | None) -> float | None:
     """The launch's joules until so long after its begin; None without readings."""
-    method = energy_method(measured)
-    if method is None or wall_s is None:
+    if wall_s is None:
         return None
-    of_launch = (pl.col("launch") == launch) & (pl.col("counter") == "energy") & (pl.col("method") == method)
-    readings = on_one_clock(measured).measured.table("telemetry").filter(of_launch).sort("ns")
+    readings = energy_readings(on_one_clock(measured).measured).filter(pl.col("launch") == launch).sort("ns")
     if readings.height == 0:
         return None
     begin = measured.table("launches").filter(pl.col("launch") == launch)["begin_ns"][0]
