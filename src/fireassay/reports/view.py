@@ -393,6 +393,7 @@ class HeldRow:
     itself: Value | None = None  # the same of the reference against itself; None: it was asked once
     independence: str = ""  # that the items were taken as independent, and which field speaks against it
     share: bool = False  # the score lies between 0 and 1, so that a change of it can be told in points
+    tested: str = ""  # p of the paired t-test and the relative drop, which decide nothing
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,6 +8,7 @@ from fireassay.kinds.evaluation.gates import of_sides, status_of, words
 from fireassay.kinds.evaluation.held import Held, held_between
 from fireassay.verdict.comparison.groups import Group, ItemQuality, Quality
 from fireassay.verdict.comparison.groups import Held as Word
+from fireassay.verdict.comparison.tested import words_of_p
 from fireassay.verdict.types import Status
 
 WORDS: Final[dict[Status, Word]] = {
@@ -30,6 +31,7 @@ def quality(before: Group, after: Group, confidence: float) -> Quality:
     return Quality(
         held=next(word for status, word in WORDS.items() if status in statuses),
         sentence="; ".join((words(worst, wanted, len(tasks)), *(result.sentence for result in capped))),
+        tested="" if worst is None else words_of_p(worst.tested, margin=wanted is not None),
     )
 
 

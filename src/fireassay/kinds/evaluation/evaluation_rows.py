@@ -47,6 +47,7 @@ from fireassay.spec.experiment import Quality
 from fireassay.stats.calibration import Bin, reliability
 from fireassay.stats.comparing.item_power import supported_margin
 from fireassay.units import SCORE
+from fireassay.verdict.comparison.tested import words_of_p
 from fireassay.verdict.types import Status
 
 MAX_CELL_LENGTH: Final = 4_000  # of a cell of a workbook, which holds 32,767 at most
@@ -183,6 +184,7 @@ def _held(measured: RecordData, labels: Mapping[str, str]) -> Iterator[HeldRow]:
                 itself=_share(measured, measured.base, task),
                 independence=task.independence,
                 share=task.share,
+                tested=words_of_p(task.tested, margin=quality is not None),
             )
 
 

@@ -60,6 +60,7 @@ from fireassay.spec.experiment import Quality
 from fireassay.stats.comparing import noninferiority
 from fireassay.stats.comparing.linearised import Sides, of_sides
 from fireassay.stats.comparing.noninferiority import CONTROL, Decision, Launches
+from fireassay.stats.comparing.paired_test import PairedTest, paired_t
 from fireassay.stats.intervals.item_means import AT_ONCE, members
 from fireassay.stats.solvers import root
 
@@ -82,6 +83,7 @@ class Held:
     overturned: str = ""  # why it is undecided although the bounds alone would decide
     independence: str = ""  # that the items were taken as independent, and which field speaks against it
     own: bool = False  # the references are the reference side's own answers
+    tested: PairedTest | None = None  # the textbook's test of the same items, which decides nothing
     control: Control | None = None  # whether a loss would have been seen; None: not held, or a gain
 
     @property
@@ -170,7 +172,17 @@ def _one(measured: RecordData, task: str, metric: str, pairs: Paired, rule: Rule
         left=pairs.left,
         independence=independence(measured, task, pairs.reference),
         own=measured.experiment.evaluation is not None and measured.experiment.evaluation.own_references,
+        tested=_tested(pairs),
     )
+
+
+def _tested(pairs: Paired) -> PairedTest | None:
+    """The paired t-test of the items' scores; None of a score that is no mean of them."""
+    metric = pairs.reference.metric
+    if metric.corpus or not pairs.reference.items:
+        return None
+    before, after = (np.asarray(metric.item_scores(side.rows), dtype=np.float64) for side in (pairs.reference, pairs.candidate))
+    return paired_t(before, after, lower=metric.better == "lower")
 
 
 def independence(measured: RecordData, task: str, scores: ItemScores) -> str:

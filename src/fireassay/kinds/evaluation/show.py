@@ -37,6 +37,7 @@ from fireassay.reports.pages import questions, record
 from fireassay.reports.pages.record_sheets import sheets
 from fireassay.reports.pages.results import Paper, results, sentence
 from fireassay.reports.view import Column, Fact, HeldRow, LaunchRow, MetricRow, View
+from fireassay.verdict.comparison.tested import TEST
 from fireassay.verdict.judge import Judgement
 
 BESIDE: Final = (NO_ANSWER.name, OUTPUT_THROUGHPUT.name, REQUEST_THROUGHPUT.name, COST.name)  # of the same requests
@@ -70,7 +71,9 @@ def answer(view: View) -> Answer:
 
 def _made(view: View) -> Iterator[Line]:
     """What the scores take for granted: how answers were found, and that items stand alone."""
-    rows = of(view)
+    rows, worst = of(view), _deciding(view)
+    if worst is not None and worst.tested:
+        yield Line(label="t-test", text=worst.tested.removeprefix(f"{TEST} "), target="held")
     if rows.extractor:
         yield Line(label="extractor", text=rows.extractor, target="record")
     if rows.independence:

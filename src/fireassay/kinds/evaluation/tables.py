@@ -147,6 +147,8 @@ def _change(row: HeldRow, points: bool) -> Number:
 
 
 def _notes(row: HeldRow) -> Iterator[str]:
+    if row.tested:
+        yield f"{row.tested[:1].upper()}{row.tested[1:]}."
     if row.control:
         yield f"Negative control: {row.control}."
     if isinstance(row.flips, Estimate) and isinstance(row.itself, Estimate):  # the noise floor

@@ -31,6 +31,7 @@ from fireassay.units import FRACTION
 from fireassay.verdict.comparison.comparability import ALIASES
 from fireassay.verdict.comparison.phrases import EXPLORATORY, UNKNOWN, apart_text, days_text
 from fireassay.verdict.comparison.phrases import shortened as middle_cut
+from fireassay.verdict.comparison.tested import TEST
 
 ANYHOW: Final = Asked()
 EXPLAINING: Final = 5  # metrics below the deciding one
@@ -258,6 +259,7 @@ def _number(view: ComparisonView, row: ChangeRow) -> Number | None:
 def _lines(view: ComparisonView) -> Iterator[Line]:
     yield from _quality(view)
     said = [_of_side(view, side) for side, _ in view.quality]
+    said += [note for note in view.notes if any(note.startswith(f"{side}: {TEST} ") for side, _ in view.quality)]
     forced = [f"{row.field} differs" for row in view.mismatches if row.standing == "forced"]
     yield noted_doubts(
         (
@@ -279,6 +281,16 @@ def _quality(view: ComparisonView) -> Iterator[Line]:
             yield Line(
                 label="quality", text=shortened(text.partition(";")[0].rstrip(".") or word), mark=Mark(word=word, tone=tone), target="notes"
             )
+            yield from _tested(view, side)
+
+
+def _tested(view: ComparisonView, side: str) -> Iterator[Line]:
+    """The textbook's p and the relative drop, beside the margin that decides."""
+    begin = f"{side}: {TEST} "
+    for note in view.notes:
+        if note.startswith(begin):
+            text = note.removeprefix(begin).rstrip(".")
+            yield Line(label="t-test", text=text if len(view.quality) == 1 else f"{side}: {text}", target="notes")
 
 
 def _next(rows: Sequence[ChangeRow], records: Sequence[str], asked: Asked) -> Iterator[Next]:

@@ -22,7 +22,9 @@ from fireassay.frames.scores import at_floor, clusters_of, examples_words, undec
 from fireassay.spec.experiment import Quality as QualitySpec
 from fireassay.stats.comparing.comparison import Difference, compare_paired, compare_welch, scale_of
 from fireassay.stats.comparing.noninferiority import Decision, crossed, largest_change, unpaired
+from fireassay.stats.comparing.paired_test import PairedTest, paired_t
 from fireassay.units import SCORE
+from fireassay.verdict.comparison.tested import words_of_p
 from fireassay.verdict.comparison.types import Side
 
 Held = Literal["HELD", "DEGRADED", "INCONCLUSIVE", "MEASURED", "NOT_MEASURED"]
@@ -143,6 +145,7 @@ class Quality:
 
     held: Held
     sentence: str
+    tested: str = ""  # p of the paired t-test and the relative drop, which decide nothing
 
 
 ItemQuality = Callable[[Group, Group, float], Quality]  # (baseline, side, confidence); of kinds whose sample is items
@@ -188,9 +191,16 @@ def quality(a: Group, b: Group, *, confidence: float | None = None) -> Quality:
     decided = _decide(a, b, ours, theirs, spec, confidence or a.measured.confidence)
     if isinstance(decided, str):
         return _undecided(decided)
+    tested = words_of_p(_tested(ours, theirs, lower=spec.direction == "lower"), margin=True)
     if decided.verdict == "HELD" and decided.low <= 0.0 and (why := at_floor(ours, spec)) is not None:
-        return _undecided(f"{a.label} cannot show a loss: {why}")
-    return _said(decided, spec.metric, spec.margin)
+        return replace(_undecided(f"{a.label} cannot show a loss: {why}"), tested=tested)
+    return replace(_said(decided, spec.metric, spec.margin), tested=tested)
+
+
+def _tested(ours: pl.DataFrame, theirs: pl.DataFrame, *, lower: bool) -> PairedTest | None:
+    """The paired t-test of the examples' means over launches."""
+    means = [frame.group_by("example").agg(pl.col("score").mean()).sort("example")["score"].to_numpy() for frame in (ours, theirs)]
+    return paired_t(means[0], means[1], lower=lower)
 
 
 def _scores(group: Group, metric: str) -> pl.DataFrame:

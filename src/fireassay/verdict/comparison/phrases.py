@@ -109,6 +109,7 @@ def notes_of(made: Comparison, deciding: Sequence[Group], held: Mapping[tuple[st
     """Limits of this comparison, in sentences."""
     base = deciding[0]
     notes = [f"{group.label}: {held[group.label, base.configuration].sentence}." for group in deciding[1:]]
+    notes += [f"{group.label}: {tested}." for group in deciding[1:] if (tested := held[group.label, base.configuration].tested)]
     timed = bool(made.changes) or not base.measured.kind.judges_quality  # answers that existed already have no session
     unpaired = [group.label for group in deciding[1:] if timed and not in_turn(base, group)]
     if unpaired:
