@@ -6,11 +6,16 @@ import tomllib
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from fireassay.api.mlperf import Asked, check_files
 from fireassay.errors import SpecError
+from fireassay.record.mllog import Entry, Log
+from fireassay.spec.mlperf.tables import inference_rules
 from fireassay.stats.models.queueing import dropped, least_passes
-from tests.verdict.mlperf.inference_logs import LOGS, PLANTED, Planted, nothing, write
+from fireassay.verdict.mlperf.inference import ComplianceRun, Runs, judge_inference
+from tests.verdict.mlperf.inference_logs import LOGS, PLANTED, Planted, made, nothing, write
 
 HERE = Path(__file__).parent
 EXPECTED = tomllib.loads((HERE / "planted_inference.toml").read_text(encoding="utf-8"))
@@ -125,6 +130,28 @@ def test_millijoules_a_query_of_a_stream(tmp_path: Path) -> None:
     result = check_files([path], Asked(round="5.1"))
     (rule,) = (rule for rule in result.rules if rule.rule == "power: average")
     assert float(rule.found.split(", ")[1].removesuffix(" mJ/query")) == pytest.approx(100.0 * seconds / 28_857 * 1000.0, rel=1e-4)
+
+
+KEYS = sorted({row["key"] for planted in PLANTED for row in made(planted).performance})
+VALUES = (
+    st.none() | st.booleans() | st.integers() | st.just(10**400) | st.floats() | st.sampled_from(["Server", "Offline", "SingleStream", "x"])
+)
+
+
+@given(
+    st.dictionaries(st.sampled_from(KEYS), VALUES),
+    st.dictionaries(st.sampled_from(KEYS), VALUES),
+    st.sampled_from(["", "Server", "Interactive"]),
+)
+def test_no_values_are_an_error(performance: dict[str, object], accuracy: dict[str, object], scenario: str) -> None:
+    logs = [
+        Log(file="a", entries=tuple(Entry(key=key, value=value, time_ms=0.0, file="a", line=1) for key, value in values.items()))
+        for values in (performance, accuracy)
+    ]
+    rules = inference_rules("5.1", "llama2-70b-99")
+    assert rules is not None
+    runs = Runs(performance=logs[0], accuracy=logs[1], accuracy_text="'rouge1': 1.5", tests={"TEST06": ComplianceRun()})
+    assert not judge_inference(runs, rules, "closed", scenario, folder=True).passed
 
 
 def test_the_logs_are_those_of_loadgen() -> None:

@@ -99,6 +99,7 @@ VALUES = (
     st.none()
     | st.booleans()
     | st.integers()
+    | st.just(10**400)
     | st.floats()
     | st.sampled_from(["retinanet", "stable_diffusion", "closed", "open", "x"])
     | st.lists(st.integers(), max_size=2)

@@ -18,7 +18,7 @@ from fireassay.record.mllog import Log
 from fireassay.spec.mlperf.tables import INFERENCE_SOURCE, InferenceRules
 from fireassay.stats.models.queueing import floor, least_passes
 from fireassay.verdict.mlperf.power import Samples, power_rules
-from fireassay.verdict.mlperf.types import MlperfCheck, Rule, Score, rule, unchecked
+from fireassay.verdict.mlperf.types import MlperfCheck, Rule, Score, finite, rule, unchecked
 
 SEEDS: Final = ("qsl_rng_seed", "sample_index_rng_seed", "schedule_rng_seed")
 STOPPING: Final = {"SingleStream": 0.90, "MultiStream": 0.99, "Server": 0.99}  # scenario -> percentile of early stopping, if not logged
@@ -31,6 +31,7 @@ MAX_ACCURACY_BYTES: Final = 10 * 1024  # of mlperf_log_accuracy.json, which is t
 NEAR: Final = 0.10  # relative, of the score of a compliance test to the performance run
 NEAR_SHORT: Final = 0.20  # likewise, for latencies below SHORT_NS
 SHORT_NS: Final = {"SingleStream": 200_000, "MultiStream": 1_600_000}
+MAX_QUERIES: Final = 1e9  # of one run
 TOKEN_KEYS: Final = ("result_first_token_99.00_percentile_latency_ns", "result_time_per_output_token_99.00_percentile_ns")
 TEST06: Final = (
     ("first token", ("First token check pass: True", "First token check pass: Skipped")),
@@ -132,8 +133,7 @@ def _absent(name: str, required: str, reason: str, *, folder: bool) -> Rule:
 
 
 def _number(log: Log, key: str) -> float | None:
-    value = log.value(key)
-    return float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else None
+    return finite(log.value(key))
 
 
 def _where(log: Log, key: str) -> str:
@@ -218,8 +218,8 @@ def _stopping(log: Log, run: str, prefix: str) -> Iterator[Rule]:
     queries, late = _number(log, "result_query_count"), _number(log, "result_overlatency_query_count")
     stated = _number(log, "effective_target_latency_percentile")
     p = stated if stated is not None and 0.0 < stated < 1.0 else STOPPING[run]
-    if queries is None or (run == "Server" and late is None):
-        yield unchecked(f"{prefix}early stopping, recomputed", "enough queries", "the log has no counts", RULES)
+    if queries is None or (run == "Server" and late is None) or max(queries, late or 0.0) > MAX_QUERIES or min(queries, late or 0.0) < 0.0:
+        yield unchecked(f"{prefix}early stopping, recomputed", "enough queries", "the log has no usable counts", RULES)
         return
     overdue = int(late or 0) if run == "Server" else 0
     needed = least_passes(overdue, p) + overdue if run == "Server" else floor(p)

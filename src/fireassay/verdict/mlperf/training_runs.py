@@ -21,7 +21,7 @@ from fireassay.spec.mlperf.tables import TRAINING_SOURCE, TrainingRules
 from fireassay.stats.intervals.means import trimmed_mean
 from fireassay.stats.models.mlperf_rcp import Judged, Point, converged, olympic_mean
 from fireassay.verdict.mlperf.training import evaluations, file_rules, met
-from fireassay.verdict.mlperf.types import MlperfCheck, Rule, Score, merged, rule, unchecked
+from fireassay.verdict.mlperf.types import MlperfCheck, Rule, Score, finite, merged, rule, shown, unchecked
 
 SYSTEM: Final = "systems/SYSTEM.json of the submission is not in the logs"
 SOURCES: Final = "a log says what was set, not whether the program used it"
@@ -147,8 +147,9 @@ def _convergence(logs: Sequence[Log], rules: TrainingRules) -> Judged | Rule:
     if len(batches) != 1:
         return failed(f"global_batch_size differs: {some(sorted(batches))}")
     (batch,) = batches.values()
-    if isinstance(batch, bool) or not isinstance(batch, (int, float)):
-        return failed(f"global_batch_size is {batch}")
+    size = finite(batch)
+    if size is None:
+        return failed(f"global_batch_size is {shown(batch)}")
     amounts = [_amount(log, rules) for log in logs]
     if (lost := sum(map(math.isinf, amounts))) > MAY_FAIL:
         return failed(f"{lost} runs did not converge")
@@ -157,7 +158,7 @@ def _convergence(logs: Sequence[Log], rules: TrainingRules) -> Judged | Rule:
     if rules.convergence is None:
         return failed("the round has no reference points")
     points = [Point(batch=b, mean=mean, deviation=deviation, runs=runs) for b, mean, deviation, runs in rules.convergence.points]
-    return converged(points, float(batch), amounts, rules.runs, rules.convergence.allowance)
+    return converged(points, size, amounts, rules.runs, rules.convergence.allowance)
 
 
 def _last(log: Log, key: str) -> Any:
@@ -172,12 +173,11 @@ def _amount(log: Log, rules: TrainingRules) -> float:
         return math.inf
     points = evaluations(log, rules) or []
     if "FID" in rules.target:
-        amounts = [at for at, scores, _ in points if met(scores, rules)]
-        return float(min(amounts, default=math.inf))
-    before = [at for at, _, entry in points if entry.line <= stop.line and isinstance(at, (int, float))]
+        return min((amount for at, scores, _ in points if met(scores, rules) and (amount := finite(at)) is not None), default=math.inf)
+    before = [amount for at, _, entry in points if entry.line <= stop.line and (amount := finite(at)) is not None]
     if not before:
         return math.inf
-    return round(float(before[-1]), 3) if rules.unit == "epoch_num" else float(before[-1])
+    return round(before[-1], 3) if rules.unit == "epoch_num" else before[-1]
 
 
 def _convergence_rule(judged: Judged, rules: TrainingRules) -> Rule:
