@@ -222,7 +222,10 @@ def _stopping(log: Log, run: str, prefix: str) -> Iterator[Rule]:
         yield unchecked(f"{prefix}early stopping, recomputed", "enough queries", "the log has no usable counts", RULES)
         return
     overdue = int(late or 0) if run == "Server" else 0
-    needed = least_passes(overdue, p) + overdue if run == "Server" else floor(p)
+    try:
+        needed = least_passes(overdue, p) + overdue if run == "Server" else floor(p)
+    except ValueError:  # more than any run has
+        needed = int(MAX_QUERIES)
     required = f">= {needed:,} queries for p{100 * p:g}" + (f" with {overdue:,} late" if run == "Server" else "")
     where = _where(log, "result_query_count")
     yield rule(f"{prefix}early stopping, recomputed", queries >= needed, required, f"{int(queries):,} queries", where, RULES)

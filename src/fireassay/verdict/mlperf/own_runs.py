@@ -21,7 +21,7 @@ from fireassay.record.mllog import EVENT, Entry, Log, restored
 from fireassay.spec.sections.scenario import SAMPLES, SECONDS, requirements
 from fireassay.stats.models.queueing import floor, least_passes
 from fireassay.verdict.audits.serving.standards import mlperf_launches
-from fireassay.verdict.evidence.sent_requests import main, serving_of
+from fireassay.verdict.evidence.sent_requests import planned, serving_of
 from fireassay.verdict.mlperf.types import MlperfCheck, Rule, rule, unchecked
 
 RULES = "inference_rules.adoc"
@@ -131,7 +131,7 @@ def judge_load(measured: RecordData, name: str) -> MlperfCheck | None:
 
 def _samples(measured: RecordData) -> Iterator[Rule]:
     """Whether different samples were sent: of one sample again and again the answer may be cached (what TEST04 looks for)."""
-    rows = main(measured, "example")
+    rows = planned(measured, "example")
     if not rows.height:
         return
     different = rows["example"].n_unique() if rows["example"].null_count() == 0 else rows.height
