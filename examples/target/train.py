@@ -1,7 +1,7 @@
 """How long until a small network reads handwritten digits well enough?  An unmodified script that prints its accuracy after every epoch.
 
     torchrun --standalone --nproc-per-node 1 examples/target/train.py --seed 1          # without assay
-    assay run --workers 1 --launches 5 --target accuracy=0.80 --efficiency none -- examples/target/train.py --seed "{seed}"
+    assay run examples/target.toml
 
 The global batch is the same for every worker count; `--batch 0` lets it grow with the workers instead (64 images each).
 """

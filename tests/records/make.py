@@ -52,6 +52,9 @@ EXERCISES = (*READERS, "engines")
 # name -> words for the sharded index of examples/programs
 PROGRAMS = {"nearest_shard": ("--nearest-shard",)}
 
+# name -> experiment of examples/
+FILES = {"target": "examples/target.toml"}
+
 # name -> words for the sharded index of examples/programs
 
 
@@ -74,6 +77,8 @@ def measure(name: str, root: Path) -> Path:
     """Run the experiment for real; the path of its sealed record."""
     if name in PROGRAMS:
         return run(sharded(name), folder=REPOSITORY, root=root)
+    if name in FILES:
+        return run(load(REPOSITORY / FILES[name]), folder=REPOSITORY / "examples", root=root)
     if name not in EXERCISES:
         return run(experiment(name), folder=REPOSITORY, root=root)
     root.mkdir(parents=True)
@@ -131,7 +136,7 @@ def copy_without_machine(source: Path, root: Path) -> Path:
 
 def main(names: list[str]) -> None:
     """Measure, and replace the stored copies."""
-    for name in names or [*TRAINERS, *EXERCISES, *PROGRAMS]:
+    for name in names or [*TRAINERS, *EXERCISES, *PROGRAMS, *FILES]:
         with tempfile.TemporaryDirectory() as folder:
             made = copy_without_machine(measure(name, Path(folder) / "records"), Path(folder) / "copies")
             shutil.rmtree(HERE / name, ignore_errors=True)

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from pathlib import Path
 
+import polars as pl
 import pytest
 
 from fireassay.estimates.estimate import Absent, Estimate, Value
-from fireassay.frames.record_data import RecordData
+from fireassay.frames.record_data import RecordData, from_record
 from fireassay.frames.training.time_to_quality import launches_to_quality
 from fireassay.metrics.results import LazyResults
 from fireassay.metrics.training.quality_target import METRICS
+from fireassay.record.reader import open_record
 from fireassay.spec.experiment import Experiment
 from fireassay.spec.sections.target import Target
 from fireassay.stats.intervals.intervals import log_t, paired_log_ratio
@@ -185,6 +188,14 @@ def test_a_round_with_a_censored_launch_bounds_the_ratio_on_one_side() -> None:
     assert "1 of them with a censored launch" in speedup.method
 
 
+def test_a_censored_round_beside_the_median_leaves_the_ratio_of_medians() -> None:
+    """Ratios 2, 2, 1, 1 and one round below 8 / 4.5: its place is unknown. Medians: 4 s of one worker, of two 4 s of 2, 2, 4, 4.5+, 4."""
+    measured = pairs([4, 4, 4, 4, 8], [4, 4, 8, 8, 99], 0.5)
+    speedup = number(measured, "speedup_to_quality", "workers=2")
+    assert speedup.value == pytest.approx(1.0)
+    assert "Kaplan-Meier" in speedup.method
+
+
 def test_where_the_base_never_gets_there_the_ratio_has_no_upper_bound() -> None:
     measured = pairs([4, 4, 4, 4, 99], [4, 4, 4, 4, 4], 0.5)
     speedup = number(measured, "speedup_to_quality", "workers=2")
@@ -222,3 +233,20 @@ def test_the_experiment_of_the_record_keeps_its_target() -> None:
     experiment: Experiment = made([(1, UP)]).experiment
     assert experiment.target is not None
     assert experiment.target.parsed.met(0.8)
+
+
+def test_a_real_training_with_a_seed_that_never_gets_there_agrees_with_its_raw_events(repository: Path) -> None:
+    """tests/records/target: five seeds on one and two workers. The times, straight from the events, and the median by hand."""
+    measured = from_record(open_record(repository / "tests" / "records" / "target"))
+    events = measured.table("events")
+    first = dict(events.filter(pl.col("kind") == "first_step").group_by("launch").agg(pl.col("ns").min()).iter_rows())
+    met = dict(events.filter((pl.col("kind") == "score") & (pl.col("value") >= 0.8)).group_by("launch").agg(pl.col("ns").min()).iter_rows())
+    for configuration, reached in (("workers=1", 5), ("workers=2", 4)):
+        launches = measured.table("launches").filter(configuration=configuration)["launch"].to_list()
+        times = sorted((met[launch] - first[launch]) / 1e9 for launch in launches if launch in met)
+        assert len(times) == reached
+        assert number(measured, "time_to_quality", configuration).value == pytest.approx(times[2])  # of five, the censored one last
+    assert math.isinf(number(measured, "time_to_quality", "workers=2").high)
+    rate, samples = (number(measured, name, "workers=2").value for name in ("rate_ratio_to_quality", "samples_ratio_to_quality"))
+    assert rate > 0.0
+    assert 1.5 < samples < 2.1  # the batch is twice as large

@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import Final
 
 from fireassay.estimates.format import count
+from fireassay.kinds.training import target
 from fireassay.kinds.training.why import base_of
 from fireassay.metrics.training.scaling import SPEEDUP
 from fireassay.metrics.training.time import STEP_TIME, THROUGHPUT, WALL_TIME
@@ -34,7 +35,7 @@ def answer(view: View) -> Answer:
     return Answer(
         mark=mark(view.status),
         headline=_headline(view),
-        lines=(*_costs(view), answering.doubts(view, told=IMPLIED)),
+        lines=(*target.lines(view), *_costs(view), answering.doubts(view, told=IMPLIED)),
         next=(_next(view),),
         record=f"{answering.short(view)}, 1 launch{' per worker count' if len(view.columns) > 1 else ''}; all: --full",
     )

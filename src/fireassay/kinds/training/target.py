@@ -91,10 +91,10 @@ def _product(view: View, column: Column) -> str:
     rate, samples, speedup = (
         view.estimate(name, column.key) for name in (metrics.RATE_RATIO.name, metrics.SAMPLES_RATIO.name, metrics.SPEEDUP_TO_QUALITY.name)
     )
+    parts = [f"{given(rate.value, 3)} times as fast per sample"] if rate is not None else []
+    parts += [f"{given(samples.value, 3)} times the samples"] if samples is not None else []
     if speedup is None:
-        return ""
-    parts = [f"{show(rate).text} times as fast per sample"] if rate is not None else []
-    parts += [f"{show(samples).text} times the samples"] if samples is not None else []
+        return f"{parts[0]}; " if parts else ""
     return f"{', '.join(parts)}{': ' if parts else ''}{show(speedup).full} times as fast to it; "
 
 

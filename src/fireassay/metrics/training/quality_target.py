@@ -54,7 +54,13 @@ def never_evaluated(measured: RecordData) -> Absent | None:
     logged = noted["detail"].str.json_path_match("$.name").drop_nulls().to_list()
     others = [*reported, *(measured.table("examples")["metric"].unique().to_list()), *(other for other in logged if other != name)]
     known = sorted(dict.fromkeys(others))[:MAX_NAMES]
-    why = f"; this line names it more than once: {unclear[0]!r}" if len(unclear) else f"; found: {', '.join(known)}" if known else ""
+    why = (
+        f"; this line has it more than once: {unclear[0]!r}, so name it whole"
+        if len(unclear)
+        else f"; found: {', '.join(known)}"
+        if known
+        else ""
+    )
     return Absent(
         "not_measured",
         f"no evaluation named {name!r} was reported or printed{why}; call p.evaluate(step, score, name={name!r}) at each one",
@@ -270,23 +276,36 @@ def _ratio(measured: RecordData, configuration: str, *, column: str, name: str, 
     bounds = [_bounds(log, *((base, own) if not inverse else (own, base))) for log, (base, own) in zip(logs, pairs, strict=True)]
     median = median_of_bounded([low for low, _ in bounds], [high for _, high in bounds], measured.confidence)
     unknown = sum(not (base["reached"] and own["reached"]) for base, own in pairs)
-    if median.value is None:
+    middle, how = median.value, "median ratio"
+    if middle is None:  # the censored rounds may lie on either side of it
+        middle, how = _of_medians(pairs, column, measured.confidence, sign), "ratio of the Kaplan-Meier medians"
+    if middle is None or not median.low <= middle <= median.high:
+        most = f"; at most {reading(median.high, RATIO, way='up')}" if math.isfinite(median.high) else ""
         return Absent(
-            "insufficient", f"in {unknown} of {count(len(pairs), 'rounds')} a launch did not reach {_goal(measured)}: no median ratio"
+            "insufficient", f"in {unknown} of {count(len(pairs), 'rounds')} a launch did not reach {_goal(measured)}: no median ratio{most}"
         )
     return Estimate(
-        value=median.value,
+        value=middle,
         low=median.low,
         high=median.high,
         unit=RATIO,
         confidence=measured.confidence,
         n_launches=len(pairs),
         n_trials=len(pairs),
-        method=f"median ratio of {count(len(pairs), 'rounds')}, {unknown} of them with a censored launch, known on one side at most; "
+        method=f"{how} of {count(len(pairs), 'rounds')}, {unknown} of them with a censored launch, known on one side at most; "
         "interval of ranks",
         signature=f"{name}|target:{_goal(measured)}|base:{measured.base}|paired:block|ci:ranks-bounded|k:{len(pairs)}"
         f"|conf:{measured.confidence:g}|v:1",
     )
+
+
+def _of_medians(pairs: Sequence[tuple[dict[str, Any], dict[str, Any]]], column: str, confidence: float, sign: float) -> float | None:
+    """The ratio of both sides' medians; None if either is not reached."""
+    sides = [
+        censored_median([row[column] for row in side], [row["reached"] for row in side], confidence) for side in zip(*pairs, strict=True)
+    ]
+    base, own = (side.value for side in sides)
+    return None if base is None or own is None else float((base / own) ** sign)
 
 
 def _bounds(log: float, above: Mapping[str, Any], below: Mapping[str, Any]) -> tuple[float, float]:

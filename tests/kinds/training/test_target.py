@@ -1,0 +1,82 @@
+"""What the first screen and the table say of a target, by launches made by hand."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fireassay.kinds.training import target
+from fireassay.reports.charts.target import target as chart
+from fireassay.reports.charts.target import thinned
+from fireassay.reports.view import View
+from tests.kinds.training.test_answer import viewed
+from tests.metrics.training.test_quality_target import made, rising
+
+
+class Given:
+    """A record that is measured already."""
+
+    def __init__(self, **more: Any) -> None:
+        self._more = more
+
+    def measured(self) -> Any:
+        return made(**self._more)
+
+
+def view(launches: list[tuple[int, Any]], **more: Any) -> View:
+    return viewed(Given(launches=launches, **more))  # type: ignore[arg-type]
+
+
+def texts(shown: View) -> list[str]:
+    return [line.text for line in target.lines(shown)]
+
+
+def test_one_worker_has_one_line_with_the_share_the_median_and_the_censored_launch() -> None:
+    """2, 3, 4, 5 s, and one that had not reached it after 8 s."""
+    (text,) = texts(view([(1, rising(at)) for at in (2, 3, 4, 5, 99)]))
+    assert text.startswith("accuracy 0.8 reached in 4 of 5 launches, median 4.0 s [")
+    assert text.endswith("no upper bound]; 1 never (censored at 8 s)")
+
+
+def test_crashes_are_said() -> None:
+    (text,) = texts(view([(1, rising(at)) for at in (2, 3, 4, 5, 99)], statuses=["ok"] * 4 + ["failed"]))
+    assert text.endswith("1 never (censored at 8 s, 1 crashed)")
+
+
+def test_several_counts_have_a_product_each() -> None:
+    """Two workers take half the time a step and 5 steps instead of 4: 2 times as fast per sample, 1.25 times the samples, 1.6 times as fast."""
+    launches = [(workers, rising(4 if workers == 1 else 5)) for _ in range(5) for workers in (1, 2)]
+    first, second = texts(view(launches, pace=[1.0, 0.5] * 5))
+    assert first.startswith("1 worker: accuracy 0.8 reached in 5 of 5 launches, median 4")
+    assert second.startswith("2 workers: 2 times as fast per sample, 1.25 times the samples: 1.6")
+    assert "times as fast to it; 5 of 5, median 2.5" in second
+
+
+def test_without_a_median_the_bound_is_said() -> None:
+    (text,) = texts(view([(1, rising(99))] * 8))
+    assert text == "accuracy 0.8 reached in 0 of 8 launches; median not reached, more than 8.00 s; 8 never (censored at 8 s)"
+
+
+def test_a_target_that_nothing_evaluates_says_what_was_found() -> None:
+    (text,) = texts(view([(1, rising(4))] * 5, goal="top5=0.9"))
+    assert "no evaluation named 'top5' was reported or printed; found: accuracy" in text
+    assert target.table(view([(1, rising(4))] * 5, goal="top5=0.9")) == ()
+
+
+def test_the_table_has_a_row_for_each_count_and_the_share_reached() -> None:
+    launches = [(workers, rising(4 if workers == 1 else 99)) for _ in range(5) for workers in (1, 2)]
+    (table,) = target.table(view(launches))
+    assert [row[0] for row in table.rows] == [1, 2]
+    assert [row[1].text for row in table.rows] == ["5 of 5", "0 of 5"]  # type: ignore[union-attr]
+
+
+def test_the_chart_has_a_panel_over_time_one_over_samples_and_with_a_price_one_over_dollars() -> None:
+    launches = [(1, rising(4))] * 5
+    assert [panel.view for panel in chart(view(launches))[0].panels] == ["over time", "over samples"]
+    assert [panel.view for panel in chart(view(launches, prices=3.6))[0].panels] == ["over time", "over samples", "over dollars"]
+
+
+def test_long_series_are_thinned_and_keep_their_ends() -> None:
+    rows = [{"score": float(number)} for number in range(1_001)]
+    kept = thinned(rows)
+    assert len(kept) <= 202
+    assert (kept[0], kept[-1]) == (rows[0], rows[-1])
