@@ -22,6 +22,7 @@ from fireassay.launchers import local
 from fireassay.spec.claim import Claim, load_claim
 from fireassay.spec.experiment import Experiment
 from fireassay.spec.load import load
+from fireassay.spec.sections.prices import Prices, of_file, prices_add_up
 from tests.docs.blocks import Block, blocks, forks, needs
 from tests.limits import PROCESS_S
 
@@ -136,6 +137,9 @@ def validate(block: Block, folder: Path) -> None:
         return  # an own task, which the page's commands read: some are wrong on purpose
     if block.file and "claim" in tomllib.loads(block.text):
         assert isinstance(load_claim(folder / block.file), Claim)
+        return
+    if block.file and list(tomllib.loads(block.text)) == ["prices"]:
+        assert list(prices_add_up(Prices.model_validate(of_file(str(folder / block.file))))) == []
         return
     if block.file:
         assert isinstance(load(folder / block.file), Experiment)

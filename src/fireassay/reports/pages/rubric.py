@@ -275,7 +275,7 @@ def _cost_line(result: Rubric) -> Iterator[Line]:
     total = f"${_dollars(result, row.usd)} a run with {row.workers} {_workers(result, row)}"
     words = [f"{total}: {parts}" if parts else total]
     words += [result.priced] if result.priced else []
-    words += ["C/W, W/C and cost per effective work are of the total"] if parts else []
+    words += ["$/item, items/$ and cost per effective work are of the total"] if parts else []
     yield Line(label="cost", text="; ".join(words), target="rows")
 
 
