@@ -40,6 +40,13 @@ class Energy(Model):
     )
     unit: Literal["J", "mJ", "uJ", "kWh", "W", "mW"] | None = Field(None, description="prometheus: its unit. Default: what its name says.")
     labels: dict[str, str] = Field(default_factory=dict, description="prometheus: the labels that a series must have to be read.")
+    max_watts: float | None = Field(
+        None,
+        gt=0.0,
+        le=20_000.0,
+        description="The most that one device, or a host whose supply is read, can draw: it narrows energy_bound. A higher power is a fault of "
+        "the meter. Default: 2 kW for a device, 20 kW for a host.",
+    )
     idle: Literal["include", "subtract"] = Field(
         "include", description="subtract: the idle power, measured before each launch, x its time is taken off, and every number says so."
     )

@@ -109,7 +109,11 @@ def examine_counter_readings(measured: RecordData, _: Results) -> tuple[Finding,
         _before=pl.col("value").shift(1).over(COUNTER_READINGS_SERIES), _since=pl.col("ns").diff().over(COUNTER_READINGS_SERIES) / NS_PER_S
     ).with_columns(_rise=pl.col("value") - pl.col("_before"))
     energy = steps.filter((pl.col("counter") == "energy") & (pl.col("method") == "counter"))
-    most = pl.when(pl.col("device").str.starts_with("host-")).then(HOST_WATTS).otherwise(MAX_WATTS)
+    most = (
+        pl.when(pl.col("device").str.starts_with("host-"))
+        .then(HOST_WATTS)
+        .otherwise(max(MAX_WATTS, measured.experiment.energy.max_watts or 0.0))
+    )
     much = energy.filter(pl.col("_rise") > most * (pl.col("_since") + LATENCY_S) * 1.01)
     return (
         *impossible(

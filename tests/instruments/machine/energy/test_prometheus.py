@@ -34,6 +34,22 @@ def test_each_series_of_an_exporter_is_a_counter_of_joules(tmp_path: Path) -> No
     assert all(isinstance(counter, JouleCounter) for counter in counters)
 
 
+def test_the_most_that_a_host_can_draw_narrows_the_bound(tmp_path: Path) -> None:
+    """Read once a second, a counter far from its begin is off by its delay of 10 s: at 20 kW 200 kJ, at 400 W 4 kJ."""
+    for keys, bound in (({}, 200_001.0), ({"max_watts": 400.0}, 4001.0)):
+        shown = iter([b"e_joules_total 5e6", b"e_joules_total 5e6", b"e_joules_total 5000080"])
+        counters, _ = find(
+            around(
+                tmp_path, "prometheus", endpoint="http://h/m", metric="e_joules_total", fetch=lambda *_, shown=shown: next(shown), **keys
+            )
+        )
+        clock, launch = FakeClock(), LaunchEnergy(counters)
+        list(launch.read(clock))
+        clock.advance(1.0)
+        readings = {reading.counter: reading.value for reading in launch.read(clock)}
+        assert (readings["energy"], readings["energy_bound"]) == (80.0, bound)
+
+
 def test_watts_of_an_exporter_are_sampled(tmp_path: Path) -> None:
     with serving({"/metrics": HWMON}) as url:
         (meter,), _ = find(around(tmp_path, "prometheus", endpoint=f"{url}/metrics", metric="node_hwmon_power_average_watt"))

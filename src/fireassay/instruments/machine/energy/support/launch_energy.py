@@ -8,6 +8,7 @@ meter of the whole host beside RAPL, is not read, and the record says so.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from http.client import HTTPException
 from itertools import pairwise
 
@@ -33,6 +34,8 @@ def find(around: Around) -> tuple[tuple[JouleCounter | WattMeter, ...], dict[str
     counters: dict[str, JouleCounter | WattMeter] = {}
     for result in found.values():
         for counter in result.counters:
+            if isinstance(counter, JouleCounter) and energy.max_watts is not None:
+                counter = replace(counter, max_watts=energy.max_watts)
             counters.setdefault(counter.device, counter)
     absences = {f"energy_{name}": result.absence for name, result in found.items() if result.absence}
     if energy.source == "none":
