@@ -68,7 +68,7 @@ def test_another_shape_violates_the_schema(change: dict[str, Any]) -> None:
 
 
 def test_the_reference_lists_a_repeated_shape_once() -> None:
-    assert list(Shelf.fields()) == ["(top)", "items[]"]
+    assert list(Shelf.fields()) == ["(top)", "items[]", "items[].dispersion"]
     assert [key for key, _, _ in Shelf.fields()["(top)"]] == ["schema", "items", "best", "note"]
 
 

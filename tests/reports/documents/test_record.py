@@ -48,6 +48,7 @@ VALUE = [
     "method",
     "signature",
     "launch_values",
+    "dispersion",
     "reason",
     "detail",
 ]
@@ -84,6 +85,7 @@ GOLDEN = {
     "configurations[]": ["configuration", "workers", "base"],
     "dimensions[]": ["configuration", "dimension", "status", "sentence"],
     "metrics[]": ["metric", "configuration", "title", "dimension", "unit", "better", "formula", "standing", *VALUE],
+    "metrics[].dispersion": ["count", "mean", "deviation", "min", "max", "variation"],
     "gates[]": ["gate", "configuration", "status", "sentence"],
     "findings[]": ["rule", "severity", "configuration", "evidence", "remedy"],
     "recommendations[]": ["goal", "configuration", "sentence"],

@@ -15,7 +15,8 @@ from dataclasses import dataclass, replace
 from operator import attrgetter
 from typing import Any, ClassVar, Final, Union, get_args, get_origin, get_type_hints
 
-from fireassay.estimates.estimate import Absent, Estimate
+from fireassay.estimates.dispersion import dispersion
+from fireassay.estimates.estimate import Absent, Estimate, Value
 from fireassay.printable import json_text
 
 KeyRow = tuple[str, str, str]  # key, type, meaning
@@ -257,6 +258,21 @@ def _bounded(value: Estimate) -> bool:
     return all(map(math.isfinite, (value.value, value.low, value.high)))
 
 
+class Dispersed(JsonObject):
+    """How far the launches of a number lie apart."""
+
+    count: int = key("launches, or rounds of a ratio")
+    mean: float = key("their mean")
+    deviation: float = key("standard deviation, by n - 1")
+    min: float = key("the smallest", "smallest")
+    max: float = key("the largest", "largest")
+    variation: float | None = key("deviation / mean; null where the mean is 0")
+
+
+def _is_dispersed(value: Value) -> bool:
+    return dispersion(value) is not None
+
+
 class Measured(JsonObject):
     """A number with its interval, or why there is none."""
 
@@ -271,6 +287,7 @@ class Measured(JsonObject):
     method: str = key("only if measured; how value and interval were made", when=is_measured)
     signature: str = key("only if measured; two values may be compared only if their signatures agree", when=is_measured)
     launch_values: list[float] = key("only if measured; one for each launch or round, may be empty", when=is_measured)
+    dispersion: Dispersed = key("only with two or more launch values", dispersion, when=_is_dispersed)
     reason: str = key("only if not measured: `not_measured`, `insufficient`, `not_applicable`, `undefined` or `refused`", when=is_absent)
     detail: str = key("only if not measured; what is missing, and how to obtain it", when=is_absent)
 

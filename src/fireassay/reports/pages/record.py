@@ -5,18 +5,17 @@
 
 from __future__ import annotations
 
-import statistics
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Final
 
 from fireassay import catalog
-from fireassay.estimates.estimate import Estimate
-from fireassay.estimates.format import Shown, count, percent
+from fireassay.estimates.format import count
 from fireassay.metrics.metric import ALL
 from fireassay.reports import grouping
 from fireassay.reports.answering import TONES, runnable
+from fireassay.reports.dispersion_table import dispersion_table
 from fireassay.reports.page import (
     Answer,
     Block,
@@ -362,25 +361,7 @@ def launches(view: View, columns: Sequence[tuple[str, Callable[[LaunchRow], Cell
         notes=("Every launch in start order, including failed ones.",),
         anchor="launch",
     )
-    return Section(key="launches", title="Launches", depth="detail", content=(table, *_scatter(view)))
-
-
-def _scatter(view: View) -> tuple[Table, ...]:
-    """How far the launches of a configuration lie apart, by primary metric."""
-    rows = tuple(
-        (row.title, *(_deviation(row.cells.get(column.key)) for column in view.columns))
-        for row in view.primary
-        if any(_deviation(row.cells.get(column.key)) for column in view.columns)
-    )
-    top = heads("Metric", *(column.label for column in view.columns))
-    notes = ("Standard deviation over launches, relative to their mean; of a ratio, over rounds.",)
-    return (Table(name="scatter", title="Deviation over launches", heads=top, rows=rows, notes=notes),) if rows else ()
-
-
-def _deviation(shown: Shown | None) -> Cell:
-    values = shown.value.launch_values if shown is not None and isinstance(shown.value, Estimate) else ()
-    mean = statistics.fmean(values) if len(values) > 1 else 0.0
-    return Words(text=percent(statistics.stdev(values) / abs(mean))) if mean else None
+    return Section(key="launches", title="Launches", depth="detail", content=(table, *dispersion_table(view)))
 
 
 def _disturbed(row: LaunchRow) -> Cell:
