@@ -1,0 +1,110 @@
+"""Does `assay_time` fail a test on a decided regression, and on nothing else?"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from fireassay.api.sides import side
+from fireassay.estimates.estimate import Estimate
+from fireassay.pytest_plugin import _checked, _folder
+from tests.importers.timings.made import FILES, changed, imported
+from tests.limits import PROCESS_S
+
+pytest_plugins = "pytester"
+PLUGIN = ("-p", "no:assay", "-p", "fireassay.pytest_plugin", "-p", "no:cacheprovider")  # installed or not, once
+QUICK = ("--assay-launches", "3", "--assay-round", "0.001")
+TEST = """
+def test_dumps(assay_time):
+    result = assay_time("json:dumps", [1, 2])
+    assert result.record.sealed
+"""
+DECIDED = """
+import fireassay.pytest_plugin as plugin
+
+plugin._checked = lambda record, against, *_: ({state!r}, "the sentence of the check") if against else ("", "")
+"""
+
+
+@pytest.mark.slow
+def test_without_a_base_the_test_passes_and_its_record_is_kept(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile(TEST)
+    run = pytester.runpytest_subprocess(*PLUGIN, *QUICK, "--assay-base", "main")
+    run.assert_outcomes(passed=1)
+    run.stdout.fnmatch_lines(["*assay timings*", "*::test_dumps: *; no base: this test has no earlier record named 'main'"])
+    (record,) = (pytester.path / ".assay").glob("*/run-*")
+    assert isinstance(side(record).judgement.results["trial_time"]["workers=1"], Estimate)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("state", "outcome"),
+    [("regression", "failed"), ("inconclusive", "passed"), ("pass", "passed"), ("improvement", "passed"), ("not_comparable", "passed")],
+)
+def test_only_a_regression_fails(pytester: pytest.Pytester, state: str, outcome: str) -> None:
+    pytester.makepyfile(TEST)
+    pytester.makeconftest(DECIDED.format(state=state))
+    pytester.runpytest_subprocess(*PLUGIN, *QUICK, "--assay-name", "main").assert_outcomes(passed=1)
+    run = pytester.runpytest_subprocess(*PLUGIN, *QUICK, "--assay-base", "main")
+    run.assert_outcomes(**{outcome: 1})
+    run.stdout.fnmatch_lines(["*::test_dumps: *; the sentence of the check"])
+    assert outcome == "passed" or "base:   " in run.stdout.str()
+
+
+@pytest.mark.slow
+def test_the_decision_is_that_of_a_check(tmp_path: Path) -> None:
+    """Five times as slow is beyond the 15 % between sessions; the same times are no regression."""
+
+    def slower(document: dict[str, object]) -> None:
+        for benchmark in document["benchmarks"]:  # type: ignore[attr-defined]
+            benchmark["stats"]["data"] = [5 * value for value in benchmark["stats"]["data"]]
+            benchmark["stats"] |= {key: 5 * benchmark["stats"][key] for key in ("min", "max", "mean", "median", "stddev", "iqr")}
+
+    names = [f"pytest_benchmark_{number}.json" for number in (1, 2, 3)]
+    later = [changed(tmp_path / name, name, slower) for name in names]
+    again = [changed(tmp_path / f"again_{name}", name, lambda d: d.update(datetime="2026-12-01T00:00:00+00:00")) for name in names]
+    before, slow, same = (imported(tmp_path / "r", *files)[0].path for files in ([FILES / n for n in names], later, again))
+    assert _checked(slow, before, tmp_path, None)[0] == "regression"
+    assert _checked(same, before, tmp_path, None)[0] == "inconclusive"
+
+
+@pytest.mark.slow
+def test_under_xdist_every_test_has_its_line_and_says_what_ran_beside_it(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile(TEST + TEST.replace("test_dumps", "test_again"))
+    run = pytester.runpytest_subprocess(*PLUGIN, *QUICK, "-n", "2")
+    run.assert_outcomes(passed=2)
+    run.stdout.fnmatch_lines_random(["*::test_dumps: *; 2 workers of pytest-xdist ran beside it", "*::test_again: *; 2 workers of *"])
+    assert len(list((pytester.path / ".assay").glob("*/run-*"))) == 2
+
+
+@pytest.mark.parametrize(
+    ("flags", "told"),
+    [
+        (("--assay-launches", "1"), "allowed: 3 or more"),
+        (("--assay-margin", "5"), "allowed: a share above 0 and below 1"),
+        (("--assay-margin", "nan"), "allowed: a share above 0 and below 1"),
+        (("--assay-round", "0"), "allowed: seconds above 0"),
+    ],
+)
+def test_wrong_options_are_refused(pytester: pytest.Pytester, flags: tuple[str, ...], told: str) -> None:
+    run = pytester.runpytest_subprocess(*PLUGIN, *flags)
+    assert run.ret == pytest.ExitCode.USAGE_ERROR
+    assert told in run.stderr.str()
+
+
+def test_loading_it_imports_nothing_else_of_fireassay() -> None:
+    code = (
+        "import json, sys, pytest; import fireassay.pytest_plugin; print(json.dumps([m for m in sys.modules if m.startswith('fireassay')]))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=PROCESS_S)
+    assert json.loads(done.stdout) == ["fireassay", "fireassay.pytest_plugin"]
+
+
+def test_the_folders_of_tests_are_apart_and_plain() -> None:
+    names = [_folder(node, call) for node in ("a.py::test[../x]", "a.py::test[..-x]", "é" * 300) for call in (1, 2)]
+    assert len(set(names)) == 6
+    assert all("/" not in name and len(name) < 120 and not name.startswith(".") for name in names)
