@@ -7,10 +7,12 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+import fireassay
 from fireassay.api.mlperf import Asked, check, check_files, lines_of
 from fireassay.api.sides import opened
 from fireassay.clock import FakeClock
 from fireassay.errors import SpecError
+from fireassay.estimates.estimate import Estimate
 from fireassay.frames.training.evaluated_scores import evaluated_scores
 from fireassay.importers.support.importing import import_results
 from tests.verdict.mlperf.training_logs import PLANTED, write
@@ -38,6 +40,17 @@ def test_each_file_is_a_launch_and_each_evaluation_a_score(tmp_path: Path) -> No
     first_ms = _times(text, "eval_accuracy")[0]
     assert scores["since_s"][0] == pytest.approx((first_ms - _times(text, "run_start")[0]) / 1000.0)
     assert scores["samples"].to_list() == [epoch * 12_191.0 for epoch in range(1, scores.height + 1)]
+
+
+def test_time_to_quality_is_measured_against_the_published_target(tmp_path: Path) -> None:
+    """By hand: 0.34 is met after 47404, 48015, 48216 and 48415 s, and by one run that has no end never: the median of five is the third."""
+    record = fireassay.open(_imported(PUBLIC, tmp_path))
+    assert record.experiment.target is not None
+    assert record.experiment.target.goal == "eval_accuracy >= 0.34"
+    found = record.metric("time_to_quality")
+    assert isinstance(found, Estimate)
+    assert found.value == pytest.approx(48_216.4, abs=1.0)
+    assert "collective_check_apart" not in {finding.rule for finding in record.judge().findings}
 
 
 def _rows(text: str, key: str) -> list[dict[str, object]]:
@@ -116,6 +129,7 @@ def test_huge_and_odd_values_are_no_score(tmp_path: Path) -> None:
             for value, step in (("NaN", 1), ("1e999", 2), ('"high"', 3), ("true", 4), ("0.5", 99999999999999999999), ("1" + "0" * 400, 5))
         ),
     ]
+    rows.append('{"namespace": "", "time_ms": 3, "event_type": "x", "key": "global_batch_size", "value": 1e999, "metadata": {}}')
     path = tmp_path / "result_0.txt"
     path.write_text("".join(f":::MLLOG {row}\n" for row in rows), encoding="utf-8")
     scores = evaluated_scores(opened(_imported(path, tmp_path / "records")))

@@ -101,6 +101,8 @@ def check_files(paths: Sequence[Path], asked: Asked) -> MlperfCheck:
     for path in paths:
         refuse_links(path)
     results = [file for path in paths for file in _results(path)]
+    if results and any(_details(path) for path in paths if path.is_dir() or is_loadgen_log(path)):
+        raise refuse(", ".join(map(str, paths)), "logs of a training and of LoadGen", "logs of one of them", source=SOURCE)
     if results:
         whole = len(results) > 1 or any(path.is_dir() for path in paths)
         return check_training([read_log(file) for file in results], asked, whole=whole)

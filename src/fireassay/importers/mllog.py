@@ -2,7 +2,8 @@
 
 A launch runs from its log's first line to its last, in the log's milliseconds.  Every line is kept as an event `mllog`, so that the record can be
 checked against MLPerf's rules and written as lines again; run_start is the event `training_start`, and each evaluation an event `score`
-with the samples trained so far (samples_count; else epoch_num times train_samples).  A launch without a successful run_stop has failed.
+with the samples trained so far (samples_count; else epoch_num times train_samples).  The benchmark's published target is the record's
+`[target]`, so that time to quality is measured.  A launch without a successful run_stop has failed.
 Files with equal benchmark, batch size and hyperparameters are launches of one record; others are refused, as their times belong apart.
 The lines name neither steps, workers nor machine: only times to train and scores can be measured from them.
 Source: mlperf-logging 4.1.68, mllog; training_rules.adoc.
@@ -10,7 +11,6 @@ Source: mlperf-logging 4.1.68, mllog; training_rules.adoc.
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -27,6 +27,7 @@ from fireassay.record.mllog import EVENT, Entry, Log, kept, kept_broken
 from fireassay.record.seal import plan_signature
 from fireassay.record.writer import StreamWriter
 from fireassay.spec.experiment import Experiment
+from fireassay.spec.mlperf.tables import latest_round, training_rules
 from fireassay.spec.plan import PlannedLaunch, plan
 
 NAME: Final = "mllog"
@@ -73,13 +74,13 @@ def _refuse_others(logs: Sequence[Log]) -> None:
             raise Place(log.file).wrong(Words(f"{len(log.broken)} broken lines and no other"), "lines as MLPerf's logger writes them")
         for key in OF_THE_RUN:
             ours, theirs = log.value(key), logs[0].value(key)
-            if ours != theirs:
+            if str(ours) != str(theirs):
                 fix = "Import the runs of one configuration at a time."
                 raise Place(log.file).at(key).wrong(ours, f"{theirs}, as in {logs[0].file}", fix)
 
 
 def _record(logs: Sequence[Log], name: str, digests: Mapping[str, str], root: Path, clock: Clock) -> Imported:
-    experiment = _experiment(name, len(logs))
+    experiment = _experiment(name, len(logs), _goal(str(logs[0].value("submission_benchmark"))))
     record = record_folder.create(root, experiment, plan_signature(experiment), clock=clock)
     try:
         planned = plan(experiment)
@@ -112,7 +113,16 @@ def _broken(logs: Sequence[Log]) -> Iterator[str]:
         yield f"{log.file}: {len(log.broken)} lines cannot be read, the first is line {log.broken[0].line}"
 
 
-def _experiment(name: str, launches: int) -> Experiment:
+def _goal(benchmark: str) -> str:
+    """The benchmark's published target in its newest round, as a goal; "": it is none of a single score, or not known."""
+    rules = training_rules(latest_round(benchmark), benchmark, "closed") if latest_round(benchmark) else None
+    if rules is None or len(rules.target) != 1:
+        return ""
+    ((name, bounds),) = rules.target.items()
+    return next((f"{name} {sign} {bounds[bound]:g}" for bound, sign in (("at_least", ">="), ("at_most", "<=")) if bound in bounds), "")
+
+
+def _experiment(name: str, launches: int, goal: str) -> Experiment:
     return Experiment.model_validate(
         {
             "name": name,
@@ -120,6 +130,7 @@ def _experiment(name: str, launches: int) -> Experiment:
             "factor": {"levels": [1]},
             "launches": {"per_configuration": launches},
             "gates": {"efficiency": "none"},
+            **({"target": {"goal": goal}} if goal else {}),
         }
     )
 
@@ -178,7 +189,7 @@ def _step(entry: Entry) -> int | None:
 
 def _manifest(logs: Sequence[Log], digests: Mapping[str, str], doubts: Sequence[str]) -> dict[str, Any]:
     """The manifest's `foreign`: the record's origin, the meaning of its numbers and the unknowns."""
-    stated = {key: value for key in OF_THE_RUN if isinstance(value := logs[0].value(key), (str, int, float))}
+    stated = {key: clean(str(value), 80) for key in OF_THE_RUN if (value := logs[0].value(key)) is not None}
     main = logs[0].file
     return {
         "tool": NAME,
@@ -187,11 +198,12 @@ def _manifest(logs: Sequence[Log], digests: Mapping[str, str], doubts: Sequence[
         "file": main,
         "sha256": digests[main],
         "files": dict(digests),
+        "requests": True,  # not totals only: metrics are computed from its rows
         "meanings": {
             "time": "from run_start, in the milliseconds of the log",
             "samples": "samples_count, else epoch_num times train_samples",
         },
-        "stated": json.loads(json.dumps(stated)),
+        "stated": stated,
         "missing": list(MISSING),
         "doubts": list(doubts),
     }

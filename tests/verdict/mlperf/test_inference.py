@@ -65,6 +65,11 @@ def test_a_model_that_nothing_names_is_asked_for(tmp_path: Path) -> None:
         check_files([moved], Asked())
 
 
+def test_logs_of_a_training_beside_those_of_loadgen_are_refused() -> None:
+    with pytest.raises(SpecError, match="of a training and of LoadGen"):
+        check_files([HERE / "tinybox_green_retinanet", LOGS / "SingleStream/performance.txt"], Asked())
+
+
 def _metered(tmp_path: Path, lines: list[str], **window: str) -> dict[str, tuple[str, str]]:
     def change(folder: object) -> None:
         from tests.verdict.mlperf.inference_logs import Folder, put

@@ -104,6 +104,8 @@ def _unchecked(rows: pl.DataFrame) -> Iterable[Finding]:
 
 def _of_others(measured: RecordData, rows: pl.DataFrame) -> Iterable[Finding]:
     """Another program's numbers: what it checked, and whether they are consistent."""
+    if not rows.height:  # an imported training, which names no collectives
+        return
     foreign = measured.foreign or {}
     seen = rows["wrong"].is_not_null().sum()
     checked = f"{seen} of {count(rows.height, 'results')} have a count of wrong elements" if seen else "no data were checked"
