@@ -124,6 +124,19 @@ def test_a_score_that_is_no_number_meets_nothing_and_is_counted() -> None:
     assert number(measured, "time_to_quality").value == 3.0
 
 
+def test_a_launch_that_crashed_before_its_first_evaluation_is_censored_at_its_last_step() -> None:
+    """Two steps without a score: censored after 2 s; S after 3, 3, 3, 3 s of the four others is 0 at 3 s."""
+    record = made([(1, UP)] * 4 + [(1, [])], statuses=["ok"] * 4 + ["failed"])
+    assert launches_to_quality(record)["reached"].to_list() == [True] * 4 + [False]
+    assert number(record, "time_to_quality").n_launches == 5
+
+
+def test_a_record_without_any_evaluation_has_rows_and_a_reason() -> None:
+    measured = made([(1, [])] * 3)
+    assert launches_to_quality(measured)["evaluations"].to_list() == [0] * 3
+    assert isinstance(value(measured, "time_to_quality"), Absent)
+
+
 def test_a_lower_target_is_met_from_above() -> None:
     assert number(made([(1, [2.0, 0.5, 0.3, 0.2])] * 5, goal="loss=0.3", name="loss"), "time_to_quality").value == 3.0
 

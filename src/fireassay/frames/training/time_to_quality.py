@@ -67,7 +67,7 @@ def crossing(scores: list[dict[str, Any]], goal: Goal, *, held: bool) -> dict[st
     """The first evaluation that meets the goal; `held`: whose next one meets it too."""
     meets = [goal.met(row["score"]) for row in scores]
     if held:
-        meets = [now and after for now, after in zip(meets, [*meets[1:], False], strict=True)]
+        meets = [now and after for now, after in zip(meets, [*meets[1:], False], strict=False)]
     return next((row for row, met in zip(scores, meets, strict=True) if met), None)
 
 

@@ -212,10 +212,11 @@ def _script(argv: list[str]) -> None:
     if not os.environ.get("PYTHONSAFEPATH"):
         sys.path.insert(0, str(Path.cwd() if module else Path(argv[0]).resolve().parent))
     if os.environ.get("FIREASSAY_ATTACH") == "1":
-        from fireassay.instruments import attach, loopback
+        from fireassay.instruments import attach, found_scores, loopback
 
         loopback.arm()
         attach.arm()
+        found_scores.arm()
     if module:
         sys.argv = argv[1:]  # runpy puts the module's file in the first place
         runpy.run_module(argv[1], run_name="__main__", alter_sys=True)
