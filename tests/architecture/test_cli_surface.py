@@ -39,7 +39,7 @@ SURFACE = {
     "import": f"FILES --from --tool --name --margin --metric --varying --most-failed {OUTPUT} --root",
     "list": f"ROOT --kind --verdict --workload --all --no-judge --store {OUTPUT}",
     "load": (
-        "URLS --model --backend --task --scenario --concurrency --rate --arrival --cv --duration --warm-up --requests --cold "
+        "URLS --model --backend --server-engine --server-version --server-gpu-type --server-gpu-count --task --scenario --concurrency --rate --arrival --cv --duration --warm-up --requests --cold "
         "--trace --speed --slo --attainment --tokenizer --prompts --prompt-field --answer-field --quality-metric --margin "
         "--cluster-field --prefix-tokens --cache --turns "
         "--think --canaries --identity --api-key-env --header --metrics --processes --request-timeout --keep-going --temperature --quick --launches "

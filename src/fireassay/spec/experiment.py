@@ -22,8 +22,10 @@ from fireassay.spec.model import (
     Model,
     Positive,
     WorkerCounts,
+    devices,
     flag,
     listed,
+    label,
     loss,
     number_or_none,
     seconds,
@@ -322,7 +324,13 @@ class Experiment(Model):
     tune: Tune | None = Field(None, description="Knobs for `assay tune`; other verbs reject it.")
     scaling: Scaling = Scaling()
     launches: Launches = Launches()
-    conditions: dict[str, str | int | float | bool] = Field(
+    conditions: Annotated[
+        dict[str, str | int | float | bool],
+        flag("--server-engine", "NAME", "the engine behind the address: a condition, shown", entry="server_engine", read=label, load=22),
+        flag("--server-version", "V", "its version, as in v0.9.2", entry="server_version", read=label, load=23),
+        flag("--server-gpu-type", "NAME", "the GPUs that it runs on, as in H100", entry="server_gpu_type", read=label, load=24),
+        flag("--server-gpu-count", "N", "how many of them", entry="server_gpu_count", read=devices, load=26),
+    ] = Field(
         default_factory=dict,
         description="Whatever else identifies the workload, by name: model, dataset, precision, global_batch, split ... "
         "Records whose conditions differ are not compared, unless the difference is under study.",

@@ -62,6 +62,7 @@ class Flag:
     many: bool = False  # repeatable
     bare: str | None = None  # its meaning without a value
     default: Any = None  # of these verbs, if not the field's
+    entry: str = ""  # the key inside a table of free keys that it sets
 
 
 def flag(
@@ -73,10 +74,11 @@ def flag(
     many: bool = False,
     bare: str | None = None,
     default: Any = None,
+    entry: str = "",
     **places: int,
 ) -> Flag:
     """A flag of the named verbs, each with its position in the verb's help: `run=30`."""
-    return Flag(name=name, metavar=metavar, help=help, read=read, many=many, bare=bare, default=default, places=places)
+    return Flag(name=name, metavar=metavar, help=help, read=read, many=many, bare=bare, default=default, entry=entry, places=places)
 
 
 OBJECTIVES: Final = {"ttft": "ttft_s", "ttft_visible": "ttft_visible_s", "tpot": "tpot_s", "itl": "itl_s", "e2e": "e2e_s", "e2el": "e2e_s"}
@@ -188,6 +190,24 @@ def _typed(value: str) -> str | int | float | bool:
         except ValueError:
             continue
     return value
+
+
+MAX_LABEL: Final = 80  # characters
+
+
+def label(text: str) -> str:
+    """A short name that a reader sees: of an engine, a version, a GPU."""
+    name = text.strip()
+    if not name or len(name) > MAX_LABEL or not name.isprintable():
+        raise Unreadable(f"a name of 1 to {MAX_LABEL} printable characters, as in vLLM")
+    return name
+
+
+def devices(text: str) -> str:
+    """A number of devices, as genai-bench writes it: text."""
+    if not re.fullmatch(r"[0-9]{1,6}", text.strip()) or not int(text):
+        raise Unreadable("a whole number from 1 to 999999, as in 4")
+    return str(int(text))
 
 
 def in_this_folder(text: str) -> str:

@@ -56,6 +56,8 @@ def test_a_switch_stands_for_a_yes_or_no(verb: str) -> None:
         ("profile", ["--no-memory"], "profile.memory", False),
         ("comm", ["--ops", "all_gather,reduce"], "collectives.operations", ["all_gather", "reduce"]),
         ("comm", ["--matrix"], "collectives.matrix", "4M"),
+        ("load", ["--server-engine", " vLLM "], "conditions.server_engine", "vLLM"),
+        ("load", ["--server-gpu-count", "04"], "conditions.server_gpu_count", "4"),
         ("load", ["--rate", "0.5,2"], "serving.rate", [0.5, 2.0]),
         ("load", ["--duration", "2m"], "serving.arrivals.duration_s", 120.0),
         ("load", ["--scenario", "D(1,2)", "--scenario", "E(3)"], "serving.scenarios", ["D(1,2)", "E(3)"]),

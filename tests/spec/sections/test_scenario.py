@@ -15,6 +15,8 @@ FORMS = [
     ("U(50,100)/(200,300)", "U", (50, 100, 200, 300)),
     ("U(5,5)/(0,0)", "U", (5, 5, 0, 0)),
     ("U(1000,100)", "U", (1000, 100)),
+    ("L(50,20)", "L", (50, 20)),
+    ("L(50,20)/(300,150)", "L", (50, 20, 300, 150)),
     ("D(100,1000)", "D", (100, 1000)),
     ("D(007,1)", "D", (7, 1)),
     ("P(2000,500)/200", "P", (2000, 500, 200)),
@@ -88,8 +90,15 @@ def test_a_form_of_no_letter_names_them_all() -> None:
     wrong = problem("Q(1)")
     assert wrong is not None
     assert wrong.allowed == (
-        "one of N(480,240)/(300,150), U(50,100)/(200,300), D(100,100), P(2000,500)/200, E(1024), R(1024,100), I(512,512), A(100), dataset"
+        "one of N(480,240)/(300,150), U(50,100)/(200,300), L(50,20)/(300,150), D(100,100), P(2000,500)/200, E(1024), R(1024,100), I(512,512), A(100), dataset"
     )
+
+
+@pytest.mark.parametrize("text", ["L(0,20)", "L(50,20)/(0,1)"])
+def test_a_log_normal_length_has_a_mean(text: str) -> None:
+    wrong = problem(text)
+    assert wrong is not None
+    assert wrong.allowed == "a mean of at least 1 token"
 
 
 @pytest.mark.parametrize("text", [f"D({MAX_TOKENS + 1},1)", "I(100000,1001)", "D(" + "9" * 10_000 + ",1)"])

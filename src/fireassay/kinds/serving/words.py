@@ -67,6 +67,7 @@ def conditions(measured: RecordData) -> dict[str, str]:
     assert serving is not None
     return {
         "Engines": "; ".join(_engine(target) for target in targets_of(serving)),
+        **_stated(experiment.conditions),
         "Model": f"{serving.model or 'not named'}; lengths by {serving.tokenizer or 'words, no tokenizer was given'}",
         "Task": f"{serving.task}, {'streamed' if serving.stream else 'not streamed'}, temperature {given(serving.temperature)}",
         "Scenarios": ", ".join(serving.scenarios),
@@ -90,6 +91,11 @@ def _engine(target: Target) -> str:
     how = "started by assay" if target.command else "already running"
     shared = f", balanced {target.balance.replace('_', ' ')}" if replicas > 1 else ""
     return f"{target.name}: {target.backend}, {count(replicas, 'replicas')}, {how}{', behind a router' if target.router else shared}"
+
+
+def _stated(conditions: Mapping[str, object]) -> dict[str, str]:
+    """The conditions that the experiment names, --server-engine and its kind among them."""
+    return {"Stated": "; ".join(f"{name.replace('_', ' ')} {value}" for name, value in conditions.items())} if conditions else {}
 
 
 def clock_of(serving: Serving) -> str:

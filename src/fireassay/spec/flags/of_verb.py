@@ -42,7 +42,8 @@ class KeyFlag:
     @property
     def path(self) -> str:
         """The key; in a list of tables, that of the first."""
-        return self.key.path.replace("[]", "[0]")
+        path = self.key.path.replace("[]", "[0]")
+        return f"{path}.{self.flag.entry}" if self.flag.entry else path
 
     @property
     def attribute(self) -> str:

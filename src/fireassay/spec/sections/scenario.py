@@ -5,6 +5,8 @@ The grammar of genai-bench:
     N(480,240)/(300,150)   normal: mean, standard deviation of the input / of the output, in tokens
     U(50,100)/(200,300)    uniform: least, most of the input / of the output; both ends can occur
     U(100,200)             uniform from 1: most of the input, most of the output
+    L(50,20)/(300,150)     log-normal: mean, standard deviation of the input / of the output, in tokens
+    L(50,20)               log-normal: the same mean and deviation for input and output, drawn independently
     D(100,100)             fixed: input, output
     P(2000,500)/200        fixed: shared prefix, rest of the input / output
     E(1024)                embeddings: tokens of a document
@@ -14,7 +16,7 @@ The grammar of genai-bench:
     dataset                the rows of a file, as they are
 
 A form must match completely: non-negative integers, no spaces.  `U` alone and `U` in pairs mean different things, as in
-genai-bench (genai_bench/scenarios at commit 059245a; its V, videos, is not supported).
+genai-bench (genai_bench/scenarios at commit 7fd04d8; its V, videos, is not supported).  P and L are ours: genai-bench has neither.
 
 What does MLPerf require of a run of one of its scenarios?
 
@@ -34,7 +36,7 @@ from typing import Final, Literal, cast
 
 from fireassay.errors import Problem, SpecError
 
-Letter = Literal["N", "U", "D", "P", "E", "R", "I", "A", "dataset"]
+Letter = Literal["N", "U", "L", "D", "P", "E", "R", "I", "A", "dataset"]
 MAX_TOKENS: Final = 10_000_000  # tokens, characters or pixels; more is a typo
 PIXELS: Final = 100_000_000  # width times height of one image
 DATASET: Final = "dataset"
@@ -51,6 +53,7 @@ _PAIR = rf"\({_N},{_N}\)"
 _FORMS: Final = {
     "N": (rf"N{_PAIR}/{_PAIR}", "N(mean,deviation)/(mean,deviation)", "N(480,240)/(300,150)"),
     "U": (rf"U{_PAIR}(?:/{_PAIR})?", "U(least,most)/(least,most) or U(most,most)", "U(50,100)/(200,300)"),
+    "L": (rf"L{_PAIR}(?:/{_PAIR})?", "L(mean,deviation)/(mean,deviation) or L(mean,deviation)", "L(50,20)/(300,150)"),
     "D": (rf"D{_PAIR}", "D(input,output)", "D(100,100)"),
     "P": (rf"P{_PAIR}/{_N}", "P(prefix,rest)/output", "P(2000,500)/200"),
     "E": (rf"E\({_N}\)", "E(tokens)", "E(1024)"),
@@ -133,6 +136,8 @@ def _of_numbers(scenario: Scenario, where: str, quoted: str) -> Problem | None:
         return Problem(where, quoted, f"images of at most {PIXELS} pixels")
     if scenario.letter == "U":
         return _of_range(scenario.numbers, where, quoted)
+    if scenario.letter == "L" and 0 in scenario.numbers[::2]:
+        return Problem(where, quoted, "a mean of at least 1 token", "A log-normal length is never 0.")
     return None
 
 

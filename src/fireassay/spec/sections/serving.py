@@ -294,7 +294,7 @@ class Serving(Model):
         ("D(100,100)",),
         min_length=1,
         description="Lengths in genai-bench's grammar: N(480,240)/(300,150), U(50,100)/(200,300), D(100,100), E(1024), R(1024,100), "
-        "I(512,512), A(100), dataset.",
+        "I(512,512), A(100), dataset; and log-normal lengths by mean and deviation: L(50,20), L(50,20)/(300,150).",
     )
     concurrency: Annotated[
         tuple[Concurrency, ...],

@@ -89,6 +89,8 @@ def draw(scenario: Scenario, numbers: np.random.Generator, n: int, documents: in
     """
     if scenario.letter == "N":
         return _normal(scenario.numbers, numbers, n)
+    if scenario.letter == "L":
+        return _log_normal(scenario.numbers, numbers, n)
     if scenario.letter == "U":
         return _uniform(scenario.numbers, numbers, n)
     tokens_in, tokens_out = _fixed(scenario, documents)
@@ -111,8 +113,19 @@ def _fixed(scenario: Scenario, documents: int) -> tuple[int, int]:
 
 def _normal(parameters: tuple[int, ...], numbers: np.random.Generator, n: int) -> tuple[Counts, Counts]:
     mean_in, deviation_in, mean_out, deviation_out = parameters
-    drawn = np.rint(numbers.standard_normal((n, 2)) * (deviation_in, deviation_out) + (mean_in, mean_out))
-    clipped = np.clip(drawn, (MIN_IN, MIN_OUT), MAX_TOKENS).astype(np.int64)
+    return _whole(numbers.standard_normal((n, 2)) * (deviation_in, deviation_out) + (mean_in, mean_out))
+
+
+def _log_normal(parameters: tuple[int, ...], numbers: np.random.Generator, n: int) -> tuple[Counts, Counts]:
+    """Mean m and deviation s are those of the lengths: sigma^2 = ln(1 + (s/m)^2), mu = ln m - sigma^2 / 2."""
+    pairs = np.array(parameters if len(parameters) == 4 else parameters * 2, dtype=np.float64).reshape(2, 2)
+    mean, variance = pairs[:, 0], np.log1p((pairs[:, 1] / pairs[:, 0]) ** 2)
+    return _whole(np.exp(np.log(mean) - variance / 2.0 + np.sqrt(variance) * numbers.standard_normal((n, 2))))
+
+
+def _whole(drawn: npt.NDArray[np.float64]) -> tuple[Counts, Counts]:
+    """Whole lengths within the limits; shape [n, 2] to twice [n]. Raising short ones to the least raises the mean: docs/decisions/0085."""
+    clipped = np.clip(np.rint(drawn), (MIN_IN, MIN_OUT), MAX_TOKENS).astype(np.int64)
     return clipped[:, 0], clipped[:, 1]
 
 
