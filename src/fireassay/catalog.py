@@ -38,6 +38,7 @@ PLUG_INS: dict[str, str] = {
     "verdict.gates": "GATE",
     "reports.pages": "PAGE",
     "reports.writers": "WRITER",
+    "reports.exports": "EXPORT",
     "cli.verbs": "VERB",
     "kinds": "KIND",
 }

@@ -32,6 +32,7 @@ SURFACE = {
         "--temperature --backend --tokenizer --request-timeout --keep-going --api-key-env --header --no-stream --prices --price --price-date --price-source "
         f"--carbon --confidence --seed --name --root --dry-run --toml {OUTPUT}"
     ),
+    "export": "RECORD --genai-bench --root",
     "gate": (
         "BASE EXPERIMENT --margin --merge-base --setup --accept --budget --pairs --primary --shell --workers --round --trials --warm-up --timeout "
         "--ignore-failure --root --json --excel --html --latex --format --full --output --junit --markdown"
@@ -39,7 +40,8 @@ SURFACE = {
     "import": f"FILES --from --tool --name --margin --metric --varying --most-failed {OUTPUT} --root",
     "list": f"ROOT --kind --verdict --workload --all --no-judge --store {OUTPUT}",
     "load": (
-        "URLS --model --backend --server-engine --server-version --server-gpu-type --server-gpu-count --task --scenario --concurrency --rate --arrival --cv --duration --warm-up --requests --cold "
+        "URLS --model --backend --server-engine --server-version --server-gpu-type --server-gpu-count "
+        "--task --scenario --concurrency --rate --arrival --cv --duration --warm-up --requests --cold "
         "--trace --speed --slo --attainment --tokenizer --prompts --prompt-field --answer-field --quality-metric --margin "
         "--cluster-field --prefix-tokens --cache --turns "
         "--think --canaries --identity --api-key-env --header --metrics --processes --request-timeout --keep-going --temperature --quick --launches "

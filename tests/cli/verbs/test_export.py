@@ -1,0 +1,42 @@
+"""`assay export` writes a new folder, never among files, and refuses records of other kinds."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from fireassay.cli import main
+from tests.record.making import sealed
+from tests.serving_made import seal, simulated
+
+pytestmark = pytest.mark.slow
+
+
+def test_a_folder_is_written_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    record = seal(simulated(concurrency=(1, 2), blocks=2, seconds=4.0, seed=1).measured(), tmp_path)
+    folder = tmp_path / "for" / "genai-bench"
+    assert main(["export", str(record), "--genai-bench", str(folder)]) == 0
+    assert capsys.readouterr().out.strip() == str(folder)
+    written = {path.name: path.read_bytes() for path in folder.iterdir()}
+    assert len(written) == 3
+    assert main(["export", str(record), "--genai-bench", str(folder)]) == 2
+    assert "a new or an empty folder" in capsys.readouterr().err
+    assert {path.name: path.read_bytes() for path in folder.iterdir()} == written
+
+
+def test_a_record_of_another_kind_and_a_file_in_the_way_are_bad_input(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    record = sealed(tmp_path / "a")
+    assert main(["export", str(record), "--genai-bench", str(tmp_path / "b")]) == 2
+    assert "kind serving" in " ".join(capsys.readouterr().err.split())
+    assert not (tmp_path / "b").exists()
+    (tmp_path / "file").write_text("mine")
+    assert main(["export", str(record), "--genai-bench", str(tmp_path / "file")]) == 2
+    assert (tmp_path / "file").read_text() == "mine"
+
+
+def test_a_program_has_to_be_named(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as left:
+        main(["export", "latest"])
+    assert left.value.code == 2
+    assert "--genai-bench" in capsys.readouterr().err
