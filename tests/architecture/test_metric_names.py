@@ -22,12 +22,14 @@ NAMES = frozenset(catalog.names("metrics"))
 FEW = 2  # names in one literal that are no list yet
 # Words that are metrics' names and other things too: dimensions, sections of an experiment, counters of an engine, symbols of a law.
 WORDS = frozenset({"cost", "energy", "quality", "throughput", "speedup", "efficiency", "goodput", "overlap", "alpha", "beta", "restarts"})
-# Importers name the metric that a program's number is like, for measuring does not see metrics (import contracts); claims and tables
+# Importers name the metric that a program's number is like, for measuring does not see metrics (import contracts); exporters write
+# numbers under another program's names; claims and tables
 # from elsewhere have words of their own.
 # A family of scores declares its members, and a task names the scores that decide it.
 OF_OTHERS = (
     "metrics",
     "importers",
+    "reports/exports",
     "quality/scoring/metrics",
     "quality/tasks",
     "verdict/claims/stated",
