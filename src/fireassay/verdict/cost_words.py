@@ -38,12 +38,12 @@ def cost_of_a_run(find: Find, of: str = "run") -> str:
 
 PER_UNIT: Final = (ENERGY_PER_STEP.name, ENERGY_PER_TOKEN.name, TOKENS_OF_A_JOULE.name, ENERGY_PER_ITEM.name)
 WHOLE: Final = (ENERGY.name, CARBON_PER_TOKEN.name, CARBON.name)
-OF: Final = {ENERGY.name: " a run", CARBON.name: " CO2 a run", CARBON_PER_TOKEN.name: " CO2"}
+OF: Final = {ENERGY.name: "{} a run", CARBON.name: "CO2 {} a run", CARBON_PER_TOKEN.name: "CO2 {}"}
 MODELLED: Final = "method:modelled"
 
 
 def footprint(find: Find) -> str:
-    """ "3.2 J/step [3.1, 3.3], 0.32 kJ [...] a run (at most 4 J off), 0.04 g [...] CO2 a run"; "" where no joule is known."""
+    """ "3.2 J/step [3.1, 3.3], 0.32 kJ [...] a run (at most 4 J off), CO2 0.04 g [...] a run"; "" where no joule is known."""
     every = {name: value for name in (*PER_UNIT, *WHOLE) if isinstance(value := find(name), Estimate)}
     of_unit = [name for name in PER_UNIT if name in every]
     shown = of_unit[:2] if of_unit[:1] != [ENERGY_PER_STEP.name] else of_unit[:1]
@@ -58,7 +58,7 @@ def footprint(find: Find) -> str:
 def _footed(name: str, value: Estimate) -> str:
     shown = show(value)
     bracketed = shown.full if shown.interval.startswith("[") else shown.text  # why there is none stands beside the total
-    return f"{bracketed}{OF.get(name, '')}"
+    return OF.get(name, "{}").format(bracketed)
 
 
 def _cents(usd: float) -> str:
