@@ -17,6 +17,7 @@ from fireassay.kinds.training.why import decomposition, studied
 from fireassay.metrics.cost import COST
 from fireassay.metrics.training.faults import TIMELINE
 from fireassay.reports.charts import scaling, steps
+from fireassay.reports.charts.counts_of_view import cost_of_work, triangle
 from fireassay.reports.charts.evaluation import quality
 from fireassay.reports.charts.faults import faults
 from fireassay.reports.charts.launches import launch_order, launch_timeline
@@ -74,7 +75,9 @@ def sections(view: View) -> Iterator[Section]:
     )
     if view.kind.trains:
         yield questions.section("step", "Step", "Where does the time of a step go?", lambda: _step(view))
-    yield from _dimension(view, "cost", "Was it worth the money?", lambda: questions.charts(view, cost_time, paid_time))
+    yield from _dimension(
+        view, "cost", "Was it worth the money?", lambda: questions.charts(view, cost_time, paid_time, cost_of_work, triangle)
+    )
     yield from _dimension(
         view, "reliability", "Does it survive a killed worker?", lambda: (*questions.charts(view, faults), *_recovery(view))
     )

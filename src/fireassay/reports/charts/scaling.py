@@ -113,6 +113,7 @@ def _speedup(view: View, row: MetricRow, speedups: Mapping[str, Estimate], law: 
         marks += [Band(points=below, role="fail"), Line(points=line, role="fail", dashed=True, thin=True)]
     marks.append(Line(points=((x.low, x.low / base), (x.high, x.high / base)), role="soft", dashed=True, thin=True, series="ideal"))
     marks += _amdahl(view, x) if law is None else _law(law)
+    marks += _ceiling(view, y)
     marks += _levels(view, speedups, common_scale(row))
     return Panel(x=x, y=y, marks=tuple(marks), height=HEIGHT, title=f"times as fast as {view.label(view.base)}", view="Speedup")
 
@@ -231,6 +232,15 @@ def _amdahl(view: View, axis: Axis) -> list[Drawn]:
     if not (math.isfinite(fraction.low) and math.isfinite(fraction.high)):
         return [line]
     return [Band(points=tuple((p, amdahl(fraction.high, p), amdahl(fraction.low, p)) for p in counts), series="law"), line]
+
+
+def _ceiling(view: View, axis: Axis) -> list[Drawn]:
+    """Amdahl's largest speedup, where the plot reaches it; the caption names it in any case."""
+    fraction = view.estimate(SERIAL_FRACTION.name, ALL)
+    if fraction is None or not 0.0 < fraction.value <= 1.0 or 1.0 / fraction.value > axis.high:
+        return []
+    text = f"Amdahl’s ceiling {1.0 / fraction.value:.1f}"
+    return [Rule(y=1.0 / fraction.value, role="orange", dashed=True, text=text, series="law")]
 
 
 # ---- the limit by communication --------------------------------------------------------------------------------------

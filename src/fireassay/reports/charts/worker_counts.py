@@ -399,8 +399,9 @@ def _points(known: Sequence[tuple[Level, Amount]], factor: float, form: str) -> 
 
 def _key(levels: Levels) -> tuple[Key, ...]:
     chosen = next((row for row in levels.rows if row.chosen), None)
-    keys = [Key(mark="hollow", role="ink", text=levels.point)]
-    keys += [Key(mark="hollow", role="blue", text=_short(chosen))] if chosen is not None else []
+    bounded = any(isinstance(row.cost, Estimate) or isinstance(row.speedup, Estimate) for row in levels.rows)
+    keys = [Key(mark="point", role="ink", text="mean and interval")] if bounded else [Key(mark="hollow", role="ink", text=levels.point)]
+    keys += [Key(mark="point" if bounded else "hollow", role="blue", text=_short(chosen))] if chosen is not None else []
     keys += [Key(mark="cross", role="soft", text="quality not held")] if any(row.refused for row in levels.rows) else []
     return tuple(keys)
 
