@@ -255,7 +255,7 @@ def timing(at: int, values: Values, asked: Stated, columns: Mapping[str, Column]
         row=at,
         workers=int(workers),
         seconds=seconds,
-        usd=sum(dollars for _, dollars in parts) if parts else None,
+        usd=math.fsum(dollars for _, dollars in parts) if parts else None,
         parts=parts if len(parts) > 1 else (),
         scores=tuple(values.get(key) for key, _ in scores(columns)),
         work=work,

@@ -30,7 +30,7 @@ def read(text: str, *use: str, **prices: Any) -> Timings:
 def test_storage_and_egress_are_part_of_the_cost(storage: str, egress: str) -> None:
     """1 h x $1 + 0.05 + 0.10 = 1.15, whatever the columns are called."""
     (row,) = read(f"workers,seconds,price_per_hour,{storage},{egress}\n1,3600,1,0.05,0.10\n").rows
-    assert row.usd == pytest.approx(1.15)
+    assert row.usd == 1.15  # to the last digit, as the JSON shows it
     assert dict(row.parts) == pytest.approx({"compute": 1.0, "storage": 0.05, "egress": 0.10})
 
 
