@@ -20,6 +20,7 @@ from fireassay.metrics.training.communication_steps import COMM_TOTAL, COMM_TRAN
 from fireassay.record.reader import open_record
 from fireassay.runners import training
 from fireassay.runners.experiment.context import Advice, Job, RunContext
+from fireassay.record.trace_summaries import folder_of
 from fireassay.runners.launching import profiling
 from fireassay.runners.launching.launch import request_for
 from fireassay.spec.plan import plan
@@ -46,14 +47,14 @@ def made(folder: Path, *, advised: bool = True, **profile: Any) -> tuple[RunCont
 
 
 def traced(found: RunContext, content: bytes, rank: int = 0) -> Path:
-    file = profiling.folder_of(found.record.path, 0) / f"rank={rank}.pt.trace.json.gz"
+    file = folder_of(found.record.path, 0) / f"rank={rank}.pt.trace.json.gz"
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_bytes(content)
     return file
 
 
 def told(found: RunContext) -> dict[str, Any]:
-    return dict(json.loads((profiling.folder_of(found.record.path, 0) / "summary.json").read_text()))
+    return dict(json.loads((folder_of(found.record.path, 0) / "summary.json").read_text()))
 
 
 def test_profiled_launches_come_after_the_timed_ones_one_for_each_worker_count() -> None:
@@ -69,8 +70,8 @@ def test_what_the_allocator_wrote_in_part_costs_nothing_but_itself(tmp_path: Pat
     found, job = made(tmp_path)
     for rank in (0, 1):
         traced(found, gzip.compress(json.dumps(CONTENT).encode()), rank=rank)
-    (profiling.folder_of(found.record.path, 0) / "rank=0.memory.json").write_text(left)
-    (profiling.folder_of(found.record.path, 0) / "rank=1.memory.json").write_text('{"reserved_bytes": 7}')
+    (folder_of(found.record.path, 0) / "rank=0.memory.json").write_text(left)
+    (folder_of(found.record.path, 0) / "rank=1.memory.json").write_text('{"reserved_bytes": 7}')
     profiling.finish(found, job)
     broken, whole = told(found)["ranks"]
     assert (broken["rank"], broken["absent"], "allocator" in broken) == (0, "", False)
@@ -136,7 +137,7 @@ def test_a_trace_is_summarised_sealed_and_its_communication_is_in_the_record(tmp
     """Products 10-50, a collective 40-60: 20 in all, 10 of it exposed, 40 of computing (microseconds)."""
     found, job = made(tmp_path)
     traced(found, gzip.compress(json.dumps(CONTENT).encode()), rank=1)
-    (profiling.folder_of(found.record.path, 0) / "rank=1.memory.json").write_text('{"reserved_bytes": 7}')
+    (folder_of(found.record.path, 0) / "rank=1.memory.json").write_text('{"reserved_bytes": 7}')
     profiling.finish(found, job)
     (rank,) = told(found)["ranks"]
     assert (rank["rank"], rank["absent"], rank["allocator"]) == (1, "", {"reserved_bytes": 7})
@@ -276,7 +277,7 @@ def nsys(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_nsight_systems_starts_the_engine_and_its_reports_are_read(tmp_path: Path, nsys: Path) -> None:
     found, job = made(tmp_path, tool="nsys")
     profiling.check(found.experiment)
-    folder = profiling.folder_of(found.record.path, 0)
+    folder = folder_of(found.record.path, 0)
     prefix = request_for(found, job, dict(os.environ)).prefix
     assert prefix[:4] == ("nsys", "profile", "--output", str(folder / "nsys"))
     (folder / "nsys.nsys-rep").write_bytes(b"capture")

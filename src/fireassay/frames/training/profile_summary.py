@@ -54,7 +54,7 @@ def summary(content: Mapping[str, Any]) -> dict[str, Any]:
         "operators": _top(operators),
         "kernels": _top(kernels),
         "classes": _classes(parts),
-        "memory": _memory(content),
+        "memory": _memory(trace.allocations),
         "collectives": list(_collectives(trace, first, content)),
     }
 
@@ -177,12 +177,11 @@ def _sent(trace: Trace, step: int) -> int | None:
     return sum(known) if sizes and len(known) == len(sizes) else None
 
 
-def _memory(content: Mapping[str, Any]) -> list[dict[str, Any]]:
+def _memory(allocations: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """device -> peak allocation, and number of allocations."""
     rows: dict[tuple[int, int], dict[str, Any]] = {}
-    for event in content.get("traceEvents") or ():
-        args = event.get("args") or {}
-        if event.get("name") != "[memory]" or "Total Allocated" not in args:
+    for args in allocations:
+        if "Total Allocated" not in args:
             continue
         key = (int(args.get("Device Type", 0)), int(args.get("Device Id", 0)))
         row = rows.setdefault(key, {"device": _device(*key), "peak_bytes": 0, "allocations": 0})

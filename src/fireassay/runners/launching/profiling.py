@@ -7,149 +7,28 @@
     summary.json               summary of the above; `assay profile` and the reports read only this
 
 The launch has a separate role, so that it enters no timing.
-
-How is a Chrome trace read that is larger than memory?  Event by event, keeping only the needed ones.
-
-The file is one JSON object whose `traceEvents` lists millions of small objects: they are parsed one at a time, and the result of
-`keep` is stored.  All other keys are read whole.
-Source: Google, Trace Event Format; torch.profiler writes metadata before and after the events.
 """
 
 from __future__ import annotations
 
-import codecs
 import gzip
 import json
 import re
 import shutil
 import subprocess
-import zlib
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 from fireassay.errors import EnvironmentLacks
-from fireassay.record import files
-from fireassay.record.unsealed import launch_name
+from fireassay.record import trace_summaries
+from fireassay.record.trace_summaries import folder_of
+from fireassay.record.untrusted.chrome_trace import MAX_TRACE_BYTES, UNREADABLE, TooLarge, needed, read
 from fireassay.runners.experiment.context import Job, RunContext
 from fireassay.spec.experiment import Experiment
 from fireassay.spec.sections.workload import Profile
 from fireassay.units import MIB
 
-CHUNK: Final = 1 << 20
-MAX_VALUE_LENGTH: Final = 64 << 20  # characters of one value; a longer one is damage, not an event
-EVENTS: Final = "traceEvents"
-_BLANK: Final = " \t\n\r"
-_AFTER: Final = tuple(",:]}" + _BLANK)  # terminators of a value
-Event = Mapping[str, Any]
-
-
-class Stream(Protocol):
-    """A source of bytes."""
-
-    def read(self, size: int, /) -> bytes:
-        """At most `size` bytes; none at the end."""
-
-
-class TooLarge(Exception):
-    """The trace exceeds the size limit."""
-
-
-def read(stream: Stream, keep: Callable[[Event], Event | None], largest: int) -> dict[str, Any]:
-    """The trace with only the events for which `keep` returns a value.
-
-    Raises:
-        TooLarge: the trace has more than `largest` bytes.
-        ValueError: not a JSON object, or truncated.
-    """
-    text = _Text(stream, largest)
-    sections: dict[str, Any] = {}
-    for _ in text.inside("{}"):
-        key = text.value()
-        if not isinstance(key, str):
-            raise ValueError(f"a key is {key!r}; allowed: a string")
-        text.expect(":")
-        if key == EVENTS and text.peek() == "[":
-            events = (text.value() for _ in text.inside("[]"))
-            sections[key] = [kept for event in events if isinstance(event, dict) and (kept := keep(event)) is not None]
-        else:
-            sections[key] = text.value()
-    return sections
-
-
-class _Text:
-    """A sliding window over the file."""
-
-    def __init__(self, stream: Stream, largest: int) -> None:
-        self._stream, self._left = stream, largest
-        self._decode = codecs.getincrementaldecoder("utf-8")(errors="replace").decode
-        self._scan = json.JSONDecoder().raw_decode
-        self._text, self._at, self._over = "", 0, False
-
-    def peek(self) -> str:
-        """The next non-blank character; empty at the end."""
-        while True:
-            while self._at < len(self._text) and self._text[self._at] in _BLANK:
-                self._at += 1
-            if self._at < len(self._text) or not self._more():
-                return self._text[self._at : self._at + 1]
-
-    def expect(self, character: str) -> None:
-        """Consume this character. Raises ValueError if another follows."""
-        actual = self.peek()
-        if actual != character:
-            raise ValueError(f"found {actual!r} where {character!r} belongs" if actual else "the file ends in the middle")
-        self._at += 1
-
-    def inside(self, brackets: str) -> Iterator[None]:
-        """Once per member between these brackets, with the window at the member."""
-        self.expect(brackets[0])
-        separated = False
-        while self.peek() != brackets[1]:
-            if separated:
-                self.expect(",")
-            yield
-            separated = True
-        self.expect(brackets[1])
-
-    def value(self) -> Any:
-        """The next whole value."""
-        if not self.peek():
-            raise ValueError("the file ends in the middle")
-        while True:
-            try:
-                value, end = self._scan(self._text, self._at)
-            except json.JSONDecodeError:
-                if len(self._text) - self._at > MAX_VALUE_LENGTH or not self._more():
-                    raise
-                continue
-            if self._text[end : end + 1] not in _AFTER and len(self._text) - self._at <= MAX_VALUE_LENGTH and self._more():
-                continue  # a number may continue
-            self._at = end
-            return value
-
-    def _more(self) -> bool:
-        if self._over:
-            return False
-        # doubling avoids rescanning a value longer than the window for every piece
-        size = max(CHUNK, len(self._text) - self._at)
-        read = self._stream.read(size)
-        self._left -= len(read)
-        if self._left < 0:
-            raise TooLarge
-        self._over = not read
-        self._text, self._at = self._text[self._at :] + self._decode(read, final=not read), 0
-        return not self._over
-
-
-# uncompressed bytes of a trace to summarise: takes minutes, and memory for the needed events
-MAX_TRACE_BYTES: Final = 4096 * MIB
-_UNNEEDED: Final = ("python_function", "ac2g", "fwdbwd", "overhead")  # event categories that no summary uses
-# errors that a damaged trace raises; RecursionError if deeply nested
-_UNREADABLE: Final = (OSError, EOFError, zlib.error, ValueError, KeyError, TypeError, AttributeError, RecursionError)
-_PLAIN: Final = ("ph", "cat", "name", "pid", "tid", "ts", "dur")
-_MEMORY: Final = ("Device Type", "Device Id", "Total Allocated", "Bytes")
-A_STEP: Final = 1_000_000  # call numbers reserved per step, so that a call has the same number on every rank
 REPORTS: Final = ("cuda_gpu_kern_sum", "cuda_gpu_mem_time_sum", "cuda_api_sum", "nvtx_sum")
 # where a report begins, after nsys's messages
 _LIST: Final = re.compile(r"^\s*(\[)\s*(?:[{\]]|$)", re.MULTILINE)
@@ -170,10 +49,6 @@ def check(experiment: Experiment) -> None:
     """Check that the requested profiler is installed. Raises EnvironmentLacks: it is not."""
     if experiment.profile is not None and experiment.profile.tool == "nsys" and shutil.which("nsys") is None:
         raise EnvironmentLacks(GET_NSYS)
-
-
-def folder_of(record: Path, launch: int) -> Path:
-    return record.resolve() / "traces" / launch_name(launch)
 
 
 def environment(experiment: Experiment, record: Path, job: Job) -> dict[str, str]:
@@ -217,17 +92,7 @@ def finish(context: RunContext, job: Job) -> None:
     ranks = [_of_rank(file, summarise) for file in sorted(folder.glob("rank=*.pt.trace.json.gz"))] if folder.is_dir() else []
     nsys = list(_of_nsys(folder)) if (profile := profile_of(context.experiment, job)) and profile.tool == "nsys" else []
     summary = {"configuration": job.planned.configuration, "ranks": ranks, "nsys": nsys}
-    writer = context.record.writer(job.number)
-    for rank in ranks:
-        for row in _communication(rank, job.number):
-            writer.append("communication", row)
-        for row in _collectives(rank, job):
-            writer.append("collectives", row)
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        files.replace(folder / "summary.json", (json.dumps(summary, indent=1) + "\n").encode())
-    except OSError as error:
-        raise files.explain(error, folder, "write the summary of the profile into") from error
+    trace_summaries.write(context.record, job.number, summary, workers=job.planned.workers)
 
 
 def _of_rank(file: Path, summarise: Callable[[Mapping[str, Any]], dict[str, Any]] | None) -> dict[str, Any]:
@@ -237,11 +102,11 @@ def _of_rank(file: Path, summarise: Callable[[Mapping[str, Any]], dict[str, Any]
         return {**summary, "absent": "the run had no trace reader: start it with `assay profile` or fireassay.run"}
     try:
         with gzip.open(file) as stream:
-            summary |= summarise(read(stream, _needed, MAX_TRACE_BYTES))
+            summary |= summarise(read(stream, needed, MAX_TRACE_BYTES))
     except TooLarge:
         why = f"the trace is larger than {MAX_TRACE_BYTES // MIB} MiB: open it in a viewer, or profile fewer steps (--active 1)"
         return {**summary, "absent": why}
-    except _UNREADABLE as error:
+    except UNREADABLE as error:
         return {**summary, "absent": f"the trace cannot be read: {type(error).__name__}: {error}"}
     summary["rank"] = int(file.name.removeprefix("rank=").partition(".")[0])
     memory = file.with_name(f"rank={summary['rank']}.memory.json")
@@ -260,41 +125,6 @@ def _allocator(file: Path) -> dict[str, Any] | None:
     except (OSError, ValueError, RecursionError):
         return None
     return content if isinstance(content, dict) else None
-
-
-def _needed(event: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """The part of an event that a summary needs: most of the millions in a trace are flow arrows or Python frames."""
-    details = event.get("args") or {}
-    if event.get("name") == "[memory]":
-        return {"name": "[memory]", "args": {key: details[key] for key in _MEMORY if key in details}}
-    if event.get("ph") != "X" or event.get("cat") in _UNNEEDED:
-        return None
-    if event.get("cat") != "cpu_op" or "Collective name" in details:
-        return event
-    return {key: event[key] for key in _PLAIN if key in event}
-
-
-def _communication(rank: Mapping[str, Any], launch: int) -> Iterator[tuple[Any, ...]]:
-    """Rows of the table `communication` for steps that have any; a profiler numbers steps from the first it recorded."""
-    for step in rank.get("steps", ()):
-        if step["communication_ns"]:
-            times_ns = (step["communication_ns"], step["exposed_ns"], step["compute_ns"])
-            yield (launch, rank["rank"], 0, step["step"], "kineto", *times_ns, step.get("bytes"))
-
-
-def _collectives(rank: dict[str, Any], job: Job) -> Iterator[tuple[Any, ...]]:
-    """Rows of the table `collectives`, removed from the summary: kernels, in separate groups since hooks record the same calls."""
-    for call in rank.pop("collectives", ()):
-        keys = (
-            job.number,
-            rank["rank"],
-            0,
-            f"{call['group'] or 'unnamed'} (kernels)",
-            call["step"] * A_STEP + call["number"],
-            call["step"],
-        )
-        size, nbytes = call["size"] or job.planned.workers, call["bytes"] or 0
-        yield (*keys, call["op"], size, nbytes, call["dtype"], "kernel", None, call["begin_ns"], call["end_ns"], None, None, None, "kineto")
 
 
 def _of_nsys(folder: Path) -> Iterator[dict[str, Any]]:

@@ -183,15 +183,16 @@ class Window:
 
 @dataclass(frozen=True)
 class Trace:
-    """A rank's profiled window. All times in nanoseconds since the first event."""
+    """A rank's profiled window. All times in nanoseconds since the event that its file names first."""
 
     rank: int | None
     workers: int | None
     backend: str
-    origin_ns: int  # the first event's time by the profiler's clock (since 1970, to its rounding)
+    origin_ns: int  # time 0 by the profiler's clock (since 1970, to its rounding)
     steps: tuple[Window, ...]
     kernels: tuple[Kernel, ...]
     operators: tuple[Operator, ...]
+    allocations: tuple[Mapping[str, Any], ...] = ()  # the arguments of the events "[memory]", in file order
 
     @property
     def on_device(self) -> bool:
@@ -275,11 +276,12 @@ def overlap(trace: Trace, step: int | None = None) -> Overlap:
 
 
 def intervals(trace: Mapping[str, Any]) -> Trace:
-    """Read a Chrome trace of one rank, as `json.load` gives it."""
-    events = [event for event in trace.get("traceEvents") or () if event.get("ph") == "X" and "ts" in event]
-    base = min((float(event["ts"]) for event in events), default=0.0)
-    seen = _Seen(base)
-    for event in events:
+    """Read a Chrome trace of one rank, as `json.load` gives it.
+
+    The events are taken once and first, so that they may be a stream of a file whose other keys are known at its end.
+    """
+    seen = _Seen()
+    for event in trace.get("traceEvents") or ():
         seen.add(event)
     info = trace.get("distributedInfo") or {}
     kernels = tuple(sorted(seen.kernels, key=lambda event: (event.begin, event.end)))
@@ -287,25 +289,35 @@ def intervals(trace: Mapping[str, Any]) -> Trace:
         rank=info.get("rank"),
         workers=info.get("world_size"),
         backend=str(info.get("backend") or ""),
-        origin_ns=int(trace.get("baseTimeNanoseconds") or 0) + round(base * 1000),
+        origin_ns=int(trace.get("baseTimeNanoseconds") or 0) + round((seen.base or 0.0) * 1000),
         steps=_steps(seen, kernels),
         kernels=kernels,
         operators=tuple(sorted(seen.operators, key=lambda event: event.begin)),
+        allocations=tuple(seen.allocations),
     )
 
 
 class _Seen:
     """Events of a trace, by kind."""
 
-    def __init__(self, base: float) -> None:
-        self.base = base
+    def __init__(self) -> None:
+        self.base: float | None = None  # the first event's time, microseconds
         self.marks: list[Window] = []
         self.kernels: list[Kernel] = []
         self.operators: list[Operator] = []
         self.launched: dict[int, int] = {}  # correlation -> when the host launched it
+        self.allocations: list[Mapping[str, Any]] = []
 
     def add(self, event: Mapping[str, Any]) -> None:
-        """One complete event."""
+        """One event; only complete ones have a duration."""
+        if event.get("name") == "[memory]":
+            self.allocations.append(event.get("args") or {})
+        elif event.get("ph") == "X" and "ts" in event:
+            if self.base is None:
+                self.base = float(event["ts"])
+            self._add(event)
+
+    def _add(self, event: Mapping[str, Any]) -> None:
         name, category = str(event.get("name", "")), str(event.get("cat", "")).lower()
         begin = self._ns(event["ts"])
         end = begin + max(0, round(float(event.get("dur") or 0) * 1000))
@@ -323,7 +335,7 @@ class _Seen:
 
     def _ns(self, ts: Any) -> int:
         # subtract first: microseconds since 1970 leave too few digits
-        return round((float(ts) - self.base) * 1000)
+        return round((float(ts) - (self.base or 0.0)) * 1000)
 
 
 def _kind(category: str, name: str, args: Mapping[str, Any]) -> Kind:
