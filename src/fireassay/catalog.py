@@ -25,6 +25,7 @@ PLUG_INS: dict[str, str] = {
     "importers": "FOREIGN",
     "importers.harnesses": "HARNESS",
     "importers.timings": "TIMER",
+    "importers.profiles": "PROFILER",
     "launchers": "LAUNCHER",
     "faults": "FAULT",
     "instruments.machine.energy": "SOURCE",

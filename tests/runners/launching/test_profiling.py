@@ -18,9 +18,9 @@ from fireassay.frames.training.profile_summary import summary
 from fireassay.metrics.training.communication import COMM_EXPOSED, OVERLAP
 from fireassay.metrics.training.communication_steps import COMM_TOTAL, COMM_TRANSFER, COMM_WAIT
 from fireassay.record.reader import open_record
+from fireassay.record.trace_summaries import folder_of
 from fireassay.runners import training
 from fireassay.runners.experiment.context import Advice, Job, RunContext
-from fireassay.record.trace_summaries import folder_of
 from fireassay.runners.launching import profiling
 from fireassay.runners.launching.launch import request_for
 from fireassay.spec.plan import plan

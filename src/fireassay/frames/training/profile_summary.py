@@ -7,6 +7,8 @@ From a trace of torch.profiler, as plain data:
     classes      the same times by kind of work (`CLASSES`): kernels if there are any, otherwise self times of operators
     steps        partition of the steps by unions of intervals (`fireassay.frames.training.communication.kernel_trace`): computing, exposed
                  communication, copies, idle
+    whole        the same partition from the first kernel to the last, for a trace without steps
+    threads, categories   of a trace of another program than torch (`fireassay.frames.training.trace_threads`): their busy time
     collectives  their kernels one by one, for the record; their totals are in `steps`
     memory       the most allocated on each device, if allocations were traced
 
@@ -18,10 +20,11 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from fireassay.frames.training.communication.kernel_trace import Kernel, Operator, Trace, intervals, overlap
+from fireassay.frames.training.communication.kernel_trace import Kernel, Operator, Trace, Window, divided, intervals
+from fireassay.frames.training.trace_threads import categories, threads
 
 TOP: Final = 20
 CLASSES: Final = ("matmul", "attention", "elementwise", "reduction", "communication", "copy", "other")
@@ -42,7 +45,9 @@ _RULE: Final = tuple((kind, re.compile(pattern, re.IGNORECASE)) for kind, patter
 def summary(content: Mapping[str, Any]) -> dict[str, Any]:
     """Summarise a Chrome trace, as `json.load` returns it."""
     trace = intervals(content)
-    operators = _operators(trace.operators)
+    torchs = bool(trace.kernels or trace.operators)
+    others = () if torchs else trace.others
+    operators = _operators(trace.operators or others)
     kernels = _kernels(trace.kernels)
     parts = kernels if trace.on_device else operators
     first = int(content.get("assay_first_step") or 0)  # the profiler numbers its steps from 0
@@ -50,10 +55,14 @@ def summary(content: Mapping[str, Any]) -> dict[str, Any]:
         "rank": trace.rank,
         "workers": trace.workers,
         "on_device": trace.on_device,
-        "steps": [{**_step(trace, window.step), "step": first + window.step} for window in trace.steps],
+        "torch": torchs,
+        "steps": [{**_step(trace, window), "step": first + window.step} for window in trace.steps],
+        "whole": _step(trace, _whole(trace, others)),
         "operators": _top(operators),
         "kernels": _top(kernels),
-        "classes": _classes(parts),
+        "classes": _classes(parts) if torchs else {},
+        "threads": threads(others, content.get("threads") or {}),
+        "categories": categories(others),
         "memory": _memory(trace.allocations),
         "collectives": list(_collectives(trace, first, content)),
     }
@@ -127,17 +136,25 @@ def _classes(rows: Mapping[str, dict[str, Any]]) -> dict[str, int]:
     return totals
 
 
-def _step(trace: Trace, step: int) -> dict[str, Any]:
-    divided = overlap(trace, step)
+def _whole(trace: Trace, others: Sequence[Operator]) -> Window:
+    """From the first kernel to the end of the last, as HolisticTraceAnalysis counts; without a device, of all events."""
+    events: Sequence[Kernel | Operator] = [kernel for kernel in trace.kernels if kernel.kind != "sync" and not kernel.by_host]
+    if not trace.on_device:
+        events = (*trace.kernels, *trace.operators, *others)
+    return Window(-1, min((event.begin for event in events), default=0), max((event.end for event in events), default=0), "trace")
+
+
+def _step(trace: Trace, window: Window) -> dict[str, Any]:
+    parts = divided(trace, window.begin, window.end)
     return {
-        "step": step,
-        "window_ns": divided.window_ns,
-        "compute_ns": divided.compute_ns,
-        "communication_ns": divided.total_ns,
-        "exposed_ns": divided.exposed_ns,
-        "copy_ns": divided.copy_ns,
-        "idle_ns": divided.idle_ns,
-        "bytes": _sent(trace, step),
+        "step": window.step,
+        "window_ns": parts.window_ns,
+        "compute_ns": parts.compute_ns,
+        "communication_ns": parts.total_ns,
+        "exposed_ns": parts.exposed_ns,
+        "copy_ns": parts.copy_ns,
+        "idle_ns": parts.idle_ns,
+        "bytes": _sent(trace, window),
     }
 
 
@@ -169,9 +186,8 @@ def _collectives(trace: Trace, first: int, content: Mapping[str, Any]) -> Iterat
             }
 
 
-def _sent(trace: Trace, step: int) -> int | None:
-    """Bytes of the collectives that began in the step; None if one of them lacks its size, or there is none."""
-    window = trace.window(step)
+def _sent(trace: Trace, window: Window) -> int | None:
+    """Bytes of the collectives that began in the window; None if one of them lacks its size, or there is none."""
     sizes = [kernel.nbytes for kernel in trace.kernels if kernel.kind == "communication" and window.begin <= kernel.begin < window.end]
     known = [size for size in sizes if size is not None]
     return sum(known) if sizes and len(known) == len(sizes) else None

@@ -104,6 +104,7 @@ _ASKING: Final = re.compile(r"^(c10d::|_?c10d_functional|record_param_comms|(glo
 _SYNC: Final = re.compile(r"^(stream wait event|(context|device|stream|event) sync)", re.IGNORECASE)
 _STEP: Final = re.compile(r"^ProfilerStep\s*#?\s*(\d+)$")
 _DEVICE: Final = {"kernel": "compute", "gpu_memcpy": "copy", "gpu_memset": "copy", "memcpy": "copy", "memset": "copy", "cuda_sync": "sync"}
+_TORCHS: Final = frozenset({"user_annotation", "cuda_runtime", "cuda_driver", "hip_runtime"})  # categories of no work of their own
 _OPERATIONS: Final = {  # spellings of an operation in names, without case and separators -> the operation
     "allreduce": "all_reduce",
     "allgather": "all_gather",
@@ -169,6 +170,7 @@ class Operator:
     begin: int
     end: int
     thread: str
+    category: str = ""  # of an event that is no operator of torch
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,6 +194,7 @@ class Trace:
     steps: tuple[Window, ...]
     kernels: tuple[Kernel, ...]
     operators: tuple[Operator, ...]
+    others: tuple[Operator, ...] = ()  # events of no category of torch
     allocations: tuple[Mapping[str, Any], ...] = ()  # the arguments of the events "[memory]", in file order
 
     @property
@@ -258,7 +261,11 @@ def overlap(trace: Trace, step: int | None = None) -> Overlap:
         KeyError: this step was not profiled.
     """
     window = trace.window(step)
-    begin, end = window.begin, window.end
+    return divided(trace, window.begin, window.end)
+
+
+def divided(trace: Trace, begin: int, end: int) -> Overlap:
+    """Total and exposed communication of any window of the trace."""
     computing, communicating = within(trace.computing, begin, end), within(trace.communicating, begin, end)
     busy = union((*computing, *communicating))
     copying = without(within(trace.copying, begin, end), busy)
@@ -293,6 +300,7 @@ def intervals(trace: Mapping[str, Any]) -> Trace:
         steps=_steps(seen, kernels),
         kernels=kernels,
         operators=tuple(sorted(seen.operators, key=lambda event: event.begin)),
+        others=tuple(seen.others),
         allocations=tuple(seen.allocations),
     )
 
@@ -305,6 +313,7 @@ class _Seen:
         self.marks: list[Window] = []
         self.kernels: list[Kernel] = []
         self.operators: list[Operator] = []
+        self.others: list[Operator] = []
         self.launched: dict[int, int] = {}  # correlation -> when the host launched it
         self.allocations: list[Mapping[str, Any]] = []
 
@@ -332,6 +341,8 @@ class _Seen:
             self.marks.append(Window(int(marked.group(1)), begin, end, "host"))
         elif category == "cpu_op":
             self.operators.append(Operator(name, begin, end, f"{event.get('pid')}/{event.get('tid')}"))
+        elif category not in _TORCHS:
+            self.others.append(Operator(name, begin, end, f"{event.get('pid')}/{event.get('tid')}", category))
 
     def _ns(self, ts: Any) -> int:
         # subtract first: microseconds since 1970 leave too few digits
