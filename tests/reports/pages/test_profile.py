@@ -27,7 +27,8 @@ US = 1000
 
 def rank(**changes: Any) -> dict[str, Any]:
     """2 steps of 10 ms on a GPU, half of each computing, 2 ms exposed."""
-    step = {"step": 5, "window_ns": 10_000 * US, "compute_ns": 5000 * US, "exposed_ns": 2000 * US, "copy_ns": 0, "idle_ns": 3000 * US}
+    parts = {"compute_ns": 5000 * US, "communication_ns": 2500 * US, "exposed_ns": 2000 * US, "copy_ns": 0, "idle_ns": 3000 * US}
+    step = {"step": 5, "window_ns": 10_000 * US, **parts}
     kernel = {"name": "x" * 100, "class": "matmul", "calls": 3, "ns": 6000 * US, "total_ns": 6000 * US}
     return {
         "rank": 0,
@@ -69,8 +70,9 @@ def view(one: RecordData) -> View:
 def test_a_step_divides_and_a_long_name_is_cut() -> None:
     lines = list(rank_lines(rank(), most=5))
     assert lines[0] == "rank 0: 2 steps of 10 ms on average: computing 50 %, exposed communication 20 %, copies 0 %, idle 30 %"
-    assert lines[1] == "  kernels by kind: matmul 75 %, communication 25 %"
-    assert lines[3].endswith(f"3 ×  {'x' * 59}…")
+    assert lines[1] == "  communication: 25 %, 20 % of it hidden by computing"
+    assert lines[2] == "  kernels by kind: matmul 75 %, communication 25 %"
+    assert lines[4].endswith(f"3 ×  {'x' * 59}…")
     assert lines[-1] == "  allocator at the end: 2 MB reserved, 1 MB in use, largest free block 500 kB"
 
 
@@ -88,7 +90,15 @@ def test_what_a_trace_cannot_tell_is_not_told_as_nothing() -> None:
     """Of a processor's trace copies are operators like others, and what is in none of them is Python; one worker communicates with
     nobody.
     """
-    step = {"step": 5, "window_ns": 100 * US, "compute_ns": 40 * US, "exposed_ns": 0, "copy_ns": 0, "idle_ns": 60 * US}
+    step = {
+        "step": 5,
+        "window_ns": 100 * US,
+        "compute_ns": 40 * US,
+        "communication_ns": 0,
+        "exposed_ns": 0,
+        "copy_ns": 0,
+        "idle_ns": 60 * US,
+    }
     alone = rank(steps=[step], on_device=False, workers=1, memory=[{"device": "cpu", "peak_bytes": 5000, "allocations": 3}])
     lines = list(rank_lines(alone, most=5))
     assert lines[0] == "rank 0: 1 step of 100 µs on average: computing 40 %, in no operator 60 %"
@@ -126,7 +136,15 @@ def test_a_record_that_only_profiles_misses_no_timings() -> None:
     made = good(levels=(1,), blocks=1)
     made.experiment = made.experiment.model_copy(update={"profile": Profile(only=True)})
     made.rows["launches"] = [(*row[:7], "profile", *row[8:]) for row in made.rows["launches"]]
-    step = {"step": 5, "window_ns": 100 * US, "compute_ns": 40 * US, "exposed_ns": 0, "copy_ns": 0, "idle_ns": 60 * US}
+    step = {
+        "step": 5,
+        "window_ns": 100 * US,
+        "compute_ns": 40 * US,
+        "communication_ns": 0,
+        "exposed_ns": 0,
+        "copy_ns": 0,
+        "idle_ns": 60 * US,
+    }
     ranks = [rank(steps=[step], on_device=False, kernels=[], workers=1)]
     shown = view(replace(made.measured(), profiles=({"launch": 0, "ranks": ranks, "nsys": []},)))
     (picture,) = pictures_of(shown).values()

@@ -42,7 +42,7 @@ def test_the_parts_of_a_step_are_those_of_the_trace() -> None:
     assert len(table.rows) == 8
     texts = dict(zip([head.text for head in table.heads], [said(cell).text for cell in table.rows[0]], strict=True))
     assert texts["step, ms"] == "10"
-    assert (texts["computing, %"], texts["exposed communication, %"], texts["idle, %"]) == ("50", "20", "30")
+    assert (texts["computing, %"], texts["exposed, %"], texts["idle, %"]) == ("50", "20", "30")
     assert "4 more ranks: --full" in flat(shown)
 
 

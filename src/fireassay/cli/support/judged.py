@@ -150,7 +150,7 @@ def profile_of(path: Path) -> dict[str, Any]:
 def kept(profile: dict[str, Any]) -> bool:
     """True if any step was kept."""
     return any(
-        any(window["kept"] for window in launch["windows"]) or any(part.get("file") for part in launch["nsys"])
+        launch.get("imported") or any(window["kept"] for window in launch["windows"]) or any(part.get("file") for part in launch["nsys"])
         for launch in profile["launches"]
     )
 

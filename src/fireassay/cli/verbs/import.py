@@ -1,4 +1,4 @@
-"""`assay import`: how do results of another load generator, evaluation harness or timing tool become records?"""
+"""`assay import`: how do results of another load generator, harness, timing tool or profiler become records?"""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from fireassay.exit_codes import WITHOUT_NO_GAIN
 from fireassay.printable import json_text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from fireassay.importers.support.base import Imported
 
@@ -27,7 +27,9 @@ TOOLS = catalog.names("importers")
 HARNESSES = catalog.names("importers.harnesses")
 OTHERS = ("nccl_tests", "mllog")  # whose results are no loads
 TIMERS = catalog.names("importers.timings")
-EVERY = (*TOOLS, *OTHERS, *HARNESSES, *TIMERS)
+PROFILERS = catalog.names("importers.profiles")
+EVERY = (*TOOLS, *OTHERS, *HARNESSES, *TIMERS, *PROFILERS)
+PACKAGES = ("importers", "importers.harnesses", "importers.timings", "importers.profiles")
 DESCRIPTION = f"""\
 Read results of another load generator, evaluation harness or timing tool and write them as a sealed record, which can be reported,
 audited, and compared where the conditions allow. Facts that are not in the file stay unknown.
@@ -44,6 +46,7 @@ audited, and compared where the conditions allow. Facts that are not in the file
     assay import logs/run.eval                  Inspect: a log, .eval or .json
     assay import benchmark_output/runs/a/mmlu   HELM: the folder of a run
     assay import runs/                          pytest-benchmark, pyperf, hyperfine, Google Benchmark, asv: a file or several
+    assay import rank*.pt.trace.json.gz         torch.profiler, or any Chrome trace: shares of a step, a file for each rank
     assay import before/ after/ --margin 0.02   two results: held, degraded or not shown
 
 The tool is recognised from the file; --from overrides that: {", ".join(name.replace("_", "-") for name in EVERY)}.
@@ -93,6 +96,12 @@ def _run(arguments: argparse.Namespace) -> int:
         from fireassay.cli.support.judged import judge_and_show
 
         return judge_and_show(imported[0].path, arguments)
+    if imported[0].unit == "traces":  # the shares are the answer
+        from fireassay.cli.support.judged import profile_of
+        from fireassay.reports.pages.profile import page as shares
+
+        emit(Output(name="import", page=lambda: shares(profile_of(imported[0].path)), document=lambda: json_text(document())), arguments)
+        return 0
     emit(Output(name="import", page=partial(page, source, records), document=lambda: json_text(document())), arguments)
     return 0
 
@@ -107,6 +116,8 @@ def _imported(arguments: argparse.Namespace, advance: Callable[[int, int], None]
     if timer := tool if tool in TIMERS else "" if tool else timings.recognised(arguments.files):
         _refuse_sides(arguments, several=True)
         return timings.import_timings(timer, arguments.files, arguments.root, clock=SystemClock(), name=arguments.name)
+    if profiler := _profiler(tool, arguments.files):
+        return _traces(profiler, arguments, advance)
     harness = tool if tool in HARNESSES else "" if tool else recognised(arguments.files)
     if harness:
         wanted = Wanted(
@@ -122,15 +133,29 @@ def _imported(arguments: argparse.Namespace, advance: Callable[[int, int], None]
     return import_results(file, arguments.root, clock=SystemClock(), tool=tool, name=arguments.name, on_progress=advance)
 
 
+def _profiler(tool: str, files: Sequence[Path]) -> str:
+    """The profiler that wrote the files; empty if none did."""
+    from fireassay.importers.profiles.support.importing import recognised
+
+    return tool if tool in PROFILERS else "" if tool else recognised(files)
+
+
+def _traces(profiler: str, arguments: argparse.Namespace, advance: Callable[[int, int], None] | None) -> tuple[Imported, ...]:
+    """The record of a job's traces, with the summary that `assay profile` makes of its own."""
+    from fireassay.frames.training.profile_summary import summary
+    from fireassay.importers.profiles.support.importing import import_traces
+
+    _refuse_sides(arguments, several=True)
+    files, root = arguments.files, arguments.root
+    return import_traces(profiler, files, root, clock=SystemClock(), summarise=summary, name=arguments.name, on_progress=advance)
+
+
 def _known(given: str) -> str:
     """The tool's name, if there is such a tool. Raises SpecError: there is none."""
     from fireassay.spec.explain import did_you_mean, shown  # deferred: without a wrong name it is not needed
 
     tool = given.replace("-", "_")
-    named = (
-        *EVERY,
-        *(name for package in ("importers", "importers.harnesses", "importers.timings") for name in catalog.third_party(package)),
-    )
+    named = (*EVERY, *(name for package in PACKAGES for name in catalog.third_party(package)))
     if tool and tool not in named:
         words = [name.replace("_", "-") for name in named]
         raise refuse("--from", shown(given), f"one of {', '.join(words)}", did_you_mean(given, words), source="the import")
@@ -138,13 +163,13 @@ def _known(given: str) -> str:
 
 
 def _refuse_sides(arguments: argparse.Namespace, *, several: bool = False) -> None:
-    """Refuse the flags of a harness; and several paths, unless they are the launches of a timing tool."""
+    """Refuse the flags of a harness; and several paths, unless they are launches of a timing tool or traces of one job."""
     flags = ("margin", "metric", "varying", "most_failed")
     given = [f"--{name.replace('_', '-')}" for name in flags if getattr(arguments, name) not in (None, "", [])]
     paths = [f"{len(arguments.files)} paths"] if len(arguments.files) > 1 and not several else []
     if paths or given:
         names = " or ".join(name.replace("_", "-") for name in HARNESSES)
-        allowed = f"one file or folder of a load generator; several paths and these flags with results of {names}; several paths of one timing tool"
+        allowed = f"one file or folder of a load generator; several paths and these flags with results of {names}; several paths of one timing tool or of a profiler"
         fix = f"Import each alone, or name the harness: --from {names}"
         raise refuse("assay import", ", ".join((*paths, *given)), allowed, fix, source="the import")
 

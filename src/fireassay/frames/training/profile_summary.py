@@ -68,6 +68,12 @@ def summary(content: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
+def windows_of(rank: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """The steps of a summary, or the whole trace if it names none; empty if it knows neither kernels nor operators."""
+    whole = rank.get("whole")
+    return rank.get("steps") or ([whole] if whole and whole["window_ns"] and rank.get("torch") else [])
+
+
 def kind_of(name: str, kind: str = "compute") -> str:
     """The class of a kernel or an operator, from its name and Kineto's category."""
     if kind in ("communication", "copy"):

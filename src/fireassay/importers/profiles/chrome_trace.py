@@ -13,20 +13,21 @@ from __future__ import annotations
 
 import gzip
 import re
+import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
-from fireassay.errors import SpecError
 from fireassay.importers.profiles.support.base import Capture, Names, Notes, Profiler, arguments, time_us
 from fireassay.importers.support.base import MAX_INTEGER, clean, is_number
-from fireassay.importers.support.documents import CUT, Place, Words
+from fireassay.importers.support.documents import CUT, Place, Words, opened
 from fireassay.record.untrusted import chrome_trace
 from fireassay.units import MIB
 
 HEAD: Final = 1 << 16
 GZIP: Final = b"\x1f\x8b"
+ENDS: Final = ("ends in the middle", "Unterminated", "Expecting")  # of messages about text that stops
 MAX_RANK: Final = 1_000_000
 _EVENTS: Final = re.compile(r'"traceEvents"\s*:\s*\[|^\s*\[\s*\{[^}]*"ph"\s*:')
 _RANK: Final = re.compile(r"rank[-_=. ]?(\d{1,6})(?!\d)", re.IGNORECASE)
@@ -64,23 +65,26 @@ def _opened(path: Path) -> Iterator[chrome_trace.Stream]:
 
 def read(path: Path) -> Iterator[Capture]:
     """The events of one file. Raises SpecError: no trace, truncated, or too large."""
-    place = Place(path.name)
     content: dict[str, Any] = {}
     notes = Notes()
+    opened(path).close()
+    with _opened(path) as stream:
+        content[chrome_trace.EVENTS] = _Cleaned(path, content, notes).events(stream)
+        yield Capture(file=path.name, content=content, notes=notes)
+
+
+@contextmanager
+def _explained(place: Place) -> Iterator[None]:
+    """Raises SpecError for whatever a damaged trace raises."""
     try:
-        with _opened(path) as stream:
-            content["traceEvents"] = _Cleaned(path, content, notes).events(stream)
-            yield Capture(file=path.name, content=content, notes=notes)
+        yield
     except chrome_trace.TooLarge:
         limit = chrome_trace.MAX_TRACE_BYTES // MIB
         raise place.wrong(Words(f"more than {limit} MiB uncompressed"), f"a trace of at most {limit} MiB", "Profile fewer steps.") from None
-    except SpecError:
-        raise
     except chrome_trace.UNREADABLE as error:
-        ends = isinstance(error, EOFError) or "ends in the middle" in str(error) or "Unterminated" in str(error)
-        raise place.wrong(
-            Words(f"no readable trace ({clean(str(error), 120)})"), "a whole Chrome trace, .json or .json.gz", CUT if ends else ""
-        ) from None
+        ends = isinstance(error, EOFError | zlib.error) or any(words in str(error) for words in ENDS)
+        found = Words(f"no readable trace ({clean(str(error), 120)})")
+        raise place.wrong(found, "a whole Chrome trace, .json or .json.gz", CUT if ends else "") from None
 
 
 class _Cleaned:
@@ -95,12 +99,13 @@ class _Cleaned:
     def events(self, stream: chrome_trace.Stream) -> Iterator[Mapping[str, Any]]:
         """The events; afterwards the other keys are in the content."""
         raw: dict[str, Any] = {}
-        for event in chrome_trace.events(stream, chrome_trace.MAX_TRACE_BYTES, raw, alone=True):
-            self._notes.events += 1
-            if (kept := self._event(event)) is not None:
-                yield kept
+        with _explained(Place(self._path.name)):
+            for event in chrome_trace.events(stream, chrome_trace.MAX_TRACE_BYTES, raw, alone=True):
+                self._notes.events += 1
+                if (kept := self._event(event)) is not None:
+                    yield kept
         self._notes.unended += sum(map(len, self._open.values()))
-        if chrome_trace.EVENTS not in raw:
+        if raw.get(chrome_trace.EVENTS) is not chrome_trace.LISTED:
             raise Place(self._path.name).wrong(Words("no traceEvents"), "a Chrome trace, with its list of events")
         self._content.update(self._facts(raw))
 

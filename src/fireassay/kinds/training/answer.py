@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Final
+from typing import Any, Final
 
 from fireassay.estimates.estimate import Estimate
 from fireassay.estimates.format import count, given, show, with_interval
@@ -22,10 +22,12 @@ from fireassay.metrics.training.communication_steps import COMM_VOLUME
 from fireassay.metrics.training.faults import RECOVERY_TIME
 from fireassay.metrics.training.scaling import EFFICIENCY, SPEEDUP
 from fireassay.metrics.training.time import STEP_TIME, WALL_TIME
+from fireassay.record.unsealed import launch_name
 from fireassay.reports import answering
 from fireassay.reports.answering import cell, doubts, mark, standing
 from fireassay.reports.cost_line import cost_line
 from fireassay.reports.page import Answer, Cell, Head, Line, Mark, Next, Section, Sum, Table, Tile, Words
+from fireassay.reports.pages import profile
 from fireassay.reports.view import Column, View
 from fireassay.reports.words import DIMENSION_TITLES
 from fireassay.verdict.phrases import decided_words
@@ -61,6 +63,8 @@ def answer(view: View) -> Answer:
     """Status, advice, evidence, tiles, lines and next."""
     if quick.is_quick(view):
         return quick.answer(view)
+    if only_profiled(view):
+        return replace(profile.answer(_profiles(view)), record=_profiled_record(view))
     return Answer(
         mark=mark(view.status),
         headline=_headline(view),
@@ -77,8 +81,24 @@ def brief(view: View) -> tuple[Section, ...]:
     """The evidence of the answer."""
     if quick.is_quick(view):
         return quick.brief(view)
+    if only_profiled(view):
+        return profile.brief(_profiles(view))
     blocks: tuple[Table | Sum, ...] = (_layers(view),) if _wrong(view) else (_levels(view), *why(view))
     return answering.brief_sections(*blocks)
+
+
+def only_profiled(view: View) -> bool:
+    """True of a record of `assay profile`, or of imported traces: there is nothing to judge."""
+    return bool(view.profiles) and all(launch.role == "profile" for launch in view.launches)
+
+
+def _profiled_record(view: View) -> str:
+    return f"{answering.short(view)}, {count(len(view.profiles), 'profiled launches')}; no timed launch, so nothing is judged; all: --full"
+
+
+def _profiles(view: View) -> dict[str, Any]:
+    launches = [{**launch, "folder": f"{view.record}/traces/{launch_name(launch['launch'])}"} for launch in view.profiles]
+    return {"record": view.record, "launches": launches}
 
 
 # ---- what to do ------------------------------------------------------------------------------------------------------

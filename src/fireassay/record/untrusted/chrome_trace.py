@@ -50,10 +50,10 @@ def read(stream: Stream, keep: Callable[[Event], Event | None], largest: int) ->
     """
     sections: dict[str, Any] = {}
     kept = [one for event in events(stream, largest, sections) if (one := keep(event)) is not None]
-    return {key: kept if value is _LISTED else value for key, value in sections.items()}
+    return {key: kept if value is LISTED else value for key, value in sections.items()}
 
 
-_LISTED: Final = object()  # stands in `sections` for the events, which are not kept
+LISTED: Final = object()  # stands in `sections` for the events, which are not kept
 
 
 def events(stream: Stream, largest: int, sections: dict[str, Any], *, alone: bool = False) -> Iterator[Event]:
@@ -63,7 +63,7 @@ def events(stream: Stream, largest: int, sections: dict[str, Any], *, alone: boo
     """
     text = _Text(stream, largest)
     if alone and text.peek() == "[":
-        sections[EVENTS] = _LISTED
+        sections[EVENTS] = LISTED
         yield from _listed(text, closed=False)
         return
     for _ in text.inside("{}"):
@@ -72,7 +72,7 @@ def events(stream: Stream, largest: int, sections: dict[str, Any], *, alone: boo
             raise ValueError(f"a key is {key!r}; allowed: a string")
         text.expect(":")
         if key == EVENTS and text.peek() == "[":
-            sections[key] = _LISTED
+            sections[key] = LISTED
             yield from _listed(text)
         else:
             sections[key] = text.value()

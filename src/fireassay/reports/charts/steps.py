@@ -15,6 +15,7 @@ from fireassay.estimates.estimate import Estimate
 from fireassay.estimates.format import Scale, count, percent, reading, scale_for, show
 from fireassay.frames.record_data import RecordData
 from fireassay.frames.training.communication.watched_steps import watched
+from fireassay.frames.training.profile_summary import windows_of
 from fireassay.frames.training.rank_phases import BETWEEN
 from fireassay.frames.training.rank_time import CATEGORIES
 from fireassay.metrics.cost import COST
@@ -172,7 +173,8 @@ def profiled(launches: Iterable[tuple[str, Mapping[str, Any]]]) -> Charts:
         stacked(index, [(s, f"{name}, {s.text}", reading(of[k], "s", scale), of[k] * scale.factor) for k, s in swatches.items()])
         for index, (name, of) in enumerate(ranks.items())
     ]
-    x = linear(0, max(wholes.values()) * scale.factor * 1.04, f"time per step, {scale.label}")
+    steps = any(rank.get("steps") for _, launch in listed for rank in launch["ranks"])
+    x = linear(0, max(wholes.values()) * scale.factor * 1.04, f"{'time per step' if steps else 'time of the trace'}, {scale.label}")
     rows = rows_axis((f"{name}: {reading(whole, 's', scale)}" for name, whole in wholes.items()), 38)
     shares = {
         name: ", ".join(f"{swatches[key].text} {percent(t / wholes[name])}" for key, t in of.items() if wholes[name] and t)
@@ -181,10 +183,10 @@ def profiled(launches: Iterable[tuple[str, Mapping[str, Any]]]) -> Charts:
     return (
         Chart(
             name="profile",
-            title="Inside profiled steps",
+            title="Inside profiled steps" if steps else "Inside the traces",
             panels=(Panel(x=x, y=rows, marks=tuple(bar for some in bars for bar in some)),),
-            caption="Means of the profiled steps. Computation hides communication that overlaps with it. Profiled steps are slower than timed "
-            "ones: read the shares, not the times.",
+            caption=f"{'Means of the profiled steps.' if steps else 'From the first kernel to the last; the traces mark no step.'} Computation "
+            "hides communication that overlaps with it. Profiled steps are slower than timed ones: read the shares, not the times.",
             description=" ".join(f"{name}: {reading(wholes[name], 's')}: {words}." for name, words in shares.items()),
             key=bar_key(swatch for key, swatch in swatches.items() if any(of[key] for of in ranks.values())),
             quantity=x.title,
@@ -197,7 +199,7 @@ def _ranks(launches: list[tuple[str, Mapping[str, Any]]]) -> Iterator[tuple[str,
     for label, launch in launches:
         before = f"{label}, " if len(launches) > 1 else ""
         for rank in launch["ranks"]:
-            if (steps := rank.get("steps") or ()) and not rank["absent"]:
+            if not rank["absent"] and (steps := windows_of(rank)):
                 yield f"{before}rank {rank['rank']}", {key: sum(step[key] for step in steps) / len(steps) / 1e9 for key in PROFILED}
 
 

@@ -7,6 +7,7 @@ form of torch.profiler's Chrome trace: the summary of `assay profile` then appli
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -15,6 +16,7 @@ from fireassay.importers.support.base import MAX_INTEGER, clean, is_number
 
 MAX_NAME: Final = 200  # characters of an event's name
 MAX_NAMES: Final = 200_000  # distinct names whose cleaned form is remembered
+MAX_DIGITS: Final = 40
 MAX_US: Final = 1e17  # microseconds: 3,000 years
 _NUMBERS: Final = (
     "correlation",
@@ -79,7 +81,10 @@ class Names:
 
 
 def time_us(value: object) -> float | None:
-    """Microseconds of an event; None if it is no usable number."""
+    """Microseconds of an event, a number or its digits; None if it is no usable number."""
+    if isinstance(value, str) and len(value) <= MAX_DIGITS:
+        with suppress(ValueError):
+            value = float(value)
     return value if is_number(value) and -MAX_US <= value <= MAX_US else None
 
 

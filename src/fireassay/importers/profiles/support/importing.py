@@ -89,7 +89,7 @@ def import_traces(
     missing += _numbered(ranks, Place(chosen[0].name))
     title = "torch.profiler" if tool == "chrome_trace" and all(rank["torch"] for rank in ranks) else profiler.title
     stem = paths[0].name if paths[0].is_dir() else chosen[0].name.partition(".")[0]
-    job = Job(tool=tool, title=title, name=record_name(name or f"{tool}-{stem}", tool, 0, 1), ranks=ranks, missing=missing, doubts=doubts)
+    job = Job(tool=tool, title=title, name=record_name(name or f"profile-{stem}", tool, 0, 1), ranks=ranks, missing=missing, doubts=doubts)
     return (_record(job, {path.name: files.digest(path) for path in chosen}, root, clock),)
 
 
