@@ -169,7 +169,7 @@ def _refuse_sides(arguments: argparse.Namespace, *, several: bool = False) -> No
     paths = [f"{len(arguments.files)} paths"] if len(arguments.files) > 1 and not several else []
     if paths or given:
         names = " or ".join(name.replace("_", "-") for name in HARNESSES)
-        allowed = f"one file or folder of a load generator; several paths and these flags with results of {names}; several paths of one timing tool or of a profiler"
+        allowed = f"one file or folder of a load generator; several paths and these flags of {names}; several paths of one timing tool or profiler"
         fix = f"Import each alone, or name the harness: --from {names}"
         raise refuse("assay import", ", ".join((*paths, *given)), allowed, fix, source="the import")
 
