@@ -16,25 +16,15 @@ from typing import Any, Final
 
 from fireassay.importers.support import base
 from fireassay.importers.support.documents import Place, Spool, documents
-from fireassay.spec.sections import scenario
+from fireassay.spec.sections import genai_bench, scenario
 
 REQUESTS: Final = "individual_request_metrics"
 METADATA: Final = "experiment_metadata.json"
 UNITS: Final = {"s": 1.0, "ms": 1e-3}
-TASKS: Final = {"text-to-text": "chat", "image-text-to-text": "image_chat", "text-to-embeddings": "embeddings", "text-to-rerank": "rerank"}
-WITHOUT_TOKENS: Final = ("E", "R")  # scenarios without output tokens; genai-bench writes 0
-BACKENDS: Final = {
-    "openai": "openai",
-    "vllm": "vllm",
-    "sglang": "sglang",
-    "azure-openai": "azure",
-    "aws-bedrock": "bedrock",
-    "gcp-vertex": "vertex",
-    "oci-cohere": "oci",
-    "oci-genai": "oci",
-    "together": "openai",
-    "baseten": "openai",
-}
+WITHOUT_TOKENS: Final = ("E", "R", "A")  # scenarios without output tokens; genai-bench writes 0
+OF_TEXT: Final = ("chat", "completions", "image_chat")  # tasks with output tokens
+SAME_NAMES: Final = ("openai", "vllm", "sglang", "together", "baseten", "cohere")
+BACKENDS: Final = {**genai_bench.BACKENDS, **{name: name for name in SAME_NAMES}}
 SERVER: Final = ("server_engine", "server_version", "server_gpu_type", "server_gpu_count")
 STATISTICS: Final = (("mean", ""), ("p50", "p50"), ("p90", ""), ("p95", "p95"), ("p99", "p99"))
 LATENCIES: Final = (("ttft", "TTFT", "ttft"), ("tpot", "TPOT", "tpot"), ("e2e_latency", "end to end", "e2e"))
@@ -76,7 +66,9 @@ def _load(file: str, run: Mapping[str, Any], place: Place, metadata: Mapping[str
     unit = UNITS.get(str(run.get("_time_unit", "s")))
     if unit is None:
         raise place.at("_time_unit").wrong(run.get("_time_unit"), " or ".join(UNITS))
-    tokens = scenario_text[:1] not in WITHOUT_TOKENS and serving.get("task", "chat") not in ("embeddings", "rerank")
+    task = serving.get("task", "chat")
+    tokens = scenario_text[:1] not in WITHOUT_TOKENS and task in OF_TEXT
+    timed = tokens or task == "text_to_speech"  # its first audio
     return base.Load(
         file=file,
         kind="concurrency",
@@ -86,7 +78,7 @@ def _load(file: str, run: Mapping[str, Any], place: Place, metadata: Mapping[str
         stated=frozenset(stated),
         backend=BACKENDS.get(str(metadata.get("api_backend", "")).lower(), "openai"),
         conditions={key: value for key in SERVER if (value := base.text(metadata, key, Place(METADATA), 80))},
-        rows=partial(_rows, requests, place, unit, tokens) if isinstance(requests, Spool) else None,
+        rows=partial(_rows, requests, place, unit, (tokens, timed)) if isinstance(requests, Spool) else None,
         times="none",
         duration_s=base.number(totals, "run_duration", at),
         reported=tuple(_reported(totals, unit)),
@@ -122,13 +114,13 @@ def _serving(totals: Mapping[str, Any], at: Place, metadata: Mapping[str, Any]) 
     if metadata:
         serving["model"] = base.text(metadata, "api_model_name", place) or base.text(metadata, "model", place) or ""
         serving["tokenizer"] = base.text(metadata, "server_model_tokenizer", place) or ""
-        serving["task"] = TASKS.get(str(metadata.get("task", "")), "chat")
+        serving["task"] = genai_bench.TASKS.get(str(metadata.get("task", "")), "chat")
     temperature = base.inner(metadata, "additional_request_params").get("temperature")
     if isinstance(temperature, int | float) and 0 <= temperature <= 10:
         serving["temperature"] = float(temperature)
     batch = base.whole(totals, "batch_size", at)
     if "task" not in serving and _scenario(totals, at)[:1] in WITHOUT_TOKENS:
-        serving["task"] = {"E": "embeddings", "R": "rerank"}[_scenario(totals, at)[:1]]
+        serving["task"] = {"E": "embeddings", "R": "rerank", "A": "text_to_speech"}[_scenario(totals, at)[:1]]
     if batch and batch > 1:
         serving["prompts"] = {"documents": batch}
     return serving
@@ -137,13 +129,15 @@ def _serving(totals: Mapping[str, Any], at: Place, metadata: Mapping[str, Any]) 
 # ---- the requests ----------------------------------------------------------------------------------------------------
 
 
-def _rows(requests: Spool, place: Place, unit: float, tokens: bool) -> Iterator[base.RequestRow]:
+def _rows(requests: Spool, place: Place, unit: float, has: tuple[bool, bool]) -> Iterator[base.RequestRow]:
     for index, (line, row) in enumerate(requests):
         at = Place(place.file, line, f"{REQUESTS}[{index}]")
-        yield _row(base.mapping(row, at), at, unit, tokens)
+        yield _row(base.mapping(row, at), at, unit, has)
 
 
-def _row(row: Mapping[str, Any], at: Place, unit: float, tokens: bool) -> base.RequestRow:
+def _row(row: Mapping[str, Any], at: Place, unit: float, has: tuple[bool, bool]) -> base.RequestRow:
+    """`has`: whether an answer has tokens, and whether its first part has a time of its own."""
+    tokens, timed = has
     code = row.get("error_code")
     if code is not None:
         if not isinstance(code, int) or isinstance(code, bool):
@@ -154,8 +148,8 @@ def _row(row: Mapping[str, Any], at: Place, unit: float, tokens: bool) -> base.R
     if ttft is not None and latency is not None and ttft > latency:
         raise at.at("ttft").wrong(row["ttft"], f"at most e2e_latency, {row['e2e_latency']}")
     return base.RequestRow(
-        first_ns=ttft if tokens else None,
-        last_ns=latency if tokens else None,
+        first_ns=ttft if timed else None,
+        last_ns=latency if timed else None,
         done_ns=latency,
         tokens_in=base.whole(row, "num_input_tokens", at),
         tokens_out=base.whole(row, "num_output_tokens", at) if tokens else None,

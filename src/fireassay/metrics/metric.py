@@ -30,8 +30,10 @@ ALL = "all"  # the key of a value for the whole experiment
 
 # Requirements on a record: a measured window, due times of requests, chunks with their own times, the kinds of chunks
 # as in our log, connection set-up, a model in this process, objectives, a time per token
-# of every answer where objectives ask for one, joules.
-Need = Literal["window", "due_times", "chunks", "own_chunk_kinds", "connections", "in_process", "objectives", "token_times", "energy"]
+# of every answer where objectives ask for one, joules, a task whose answers have tokens.
+Need = Literal[
+    "window", "due_times", "chunks", "own_chunk_kinds", "connections", "in_process", "objectives", "token_times", "energy", "tokens"
+]
 LAST = 10_000  # the default rank: third-party metrics come last
 
 

@@ -31,6 +31,7 @@ from fireassay.spec.kind import Kind
 WHOLE: Final = "all requests of the imported file, for it has no measured window"
 PROFILED: Final = Absent("not_measured", "this record only profiles; no launch was timed: use `assay run`")
 NOT_STREAMED: Final = Absent("not_applicable", "answers were not streamed (serving.stream = false), so no chunk has a time of its own")
+NO_TOKENS: Final = Absent("not_applicable", "speech has no output tokens: its chunks are pieces of audio")
 BEHIND_A_SERVER: Final = "the answers came from a server, which does not report it; a model in this process does (backend process)"
 
 
@@ -82,11 +83,17 @@ def _energy(measured: RecordData) -> Absent | None:
     return no_energy(measured) if energy_method(measured) is None else None
 
 
+def _tokens(measured: RecordData) -> Absent | None:
+    serving = measured.experiment.serving
+    return NO_TOKENS if serving is not None and serving.task == "text_to_speech" else None
+
+
 OF_OURS: Final[Mapping[Need, Callable[[RecordData], Absent | None]]] = {
     "chunks": _chunks,
     "objectives": no_objectives,
     "token_times": uncounted,
     "energy": _energy,
+    "tokens": _tokens,
 }
 
 

@@ -83,6 +83,7 @@ RUNNING: Final = _table(  # after each block
 
 ENGINES: Final = _table(
     "engines",
+    ("image_throughput", "images/s", "Throughput"),
     ("output_throughput", "output tokens/s", "Throughput"),
     ("request_throughput", "requests/s", "Throughput"),
     ("goodput", "goodput, requests/s", "Good"),
@@ -91,6 +92,8 @@ ENGINES: Final = _table(
     ("ttft_uncertainty_p99", "uncertainty, p99", "TTFT"),
     *((f"tpot_p{percent}", f"p{percent}", "TPOT") for percent in (50, 95, 99)),
     *((f"e2e_p{percent}", f"p{percent}", "End to end") for percent in (50, 95, 99)),
+    ("real_time_factor_p50", "p50", "Real-time factor"),
+    ("real_time_factor_p95", "p95", "Real-time factor"),
     ("server_kv_cache", "KV cache in use", "Memory"),
     ("cost_per_token", "", "Cost"),
     ("error_rate", "requests", "Failed"),
@@ -102,6 +105,8 @@ PAPER: Final = _table(
 )
 WORKBOOK: Final = _table(
     "workbook",
+    ("image_throughput", "Images/s"),
+    ("real_time_factor_p50", "Real-time factor"),
     ("request_throughput", "Requests/s"),
     ("input_throughput", "Input throughput (tokens/s)"),
     ("output_throughput", "Output throughput (tokens/s)"),
@@ -112,6 +117,8 @@ WORKBOOK: Final = _table(
 )
 PANEL: Final = _table(
     "panel",
+    ("image_throughput", "images/s"),
+    ("real_time_factor_p50", "real-time factor"),
     ("output_throughput", "output tokens/s"),
     ("request_throughput", "requests/s"),
     ("input_throughput", "input tokens/s"),

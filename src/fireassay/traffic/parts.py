@@ -50,6 +50,7 @@ class Prompt(NamedTuple):
     documents: tuple[str, ...] = ()  # embeddings and rerank
     query: str = ""  # rerank
     images: tuple[bytes, ...] = ()  # PNG
+    size: tuple[int, int, int] | None = None  # of the images to make: width, height, number
     tokens_in: int | None = None  # requested
     tokens_out: int | None = None
     example: str | None = None
@@ -71,6 +72,7 @@ class Ask(NamedTuple):
     ignore_eos: bool = True
     seed: int | None = None
     logprobs: bool = False
+    size: tuple[int, int, int] | None = None  # text_to_image
 
 
 class Wire(NamedTuple):

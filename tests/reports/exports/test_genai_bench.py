@@ -24,7 +24,6 @@ from tests.serving_made import ServingMade, simulated
 # The names that its loader reads; it skips others without a word (analysis/experiment_loader.py at 7fd04d8).
 LOADED = re.compile(r"^.+_.+_(?:concurrency|batch_size)_\d+_time_\d+s\.json$")
 SERVER = {"server_engine": "vLLM", "server_version": "v0.9.2", "server_gpu_type": "H100", "server_gpu_count": "4"}
-KEY = "D100_100_text-to-text_concurrency_2_time_{}s.json"
 
 
 def exported(measured: RecordData) -> dict[str, Any]:
@@ -69,6 +68,18 @@ def test_the_numbers_of_a_request_and_their_statistics_are_those_worked_out_by_h
     assert (totals["num_requests"], totals["num_completed_requests"], totals["num_error_requests"], totals["error_rate"]) == (4, 2, 2, 0.5)
     assert totals["error_codes_frequency"] == {"408": 1, "500": 1}
     assert totals["stats"]["num_reasoning_tokens"]["mean"] is None  # nobody counted them
+
+
+def test_speech_has_its_first_audio_and_no_tokens() -> None:
+    made = ServingMade(concurrency=(1,), blocks=1, task="text-to-speech", scenarios=("A(50)",))
+    launch = made.launch("concurrency=1")
+    for second in range(3):  # 5 chunks, which are 200 bytes; the window begins after the first
+        made.request(launch, second * 1.0, ttft_s=0.2, gap_s=0.1, chunks=5, tokens_out=None, tokens_in=None, stream=0)
+    files = exported(made.measured())
+    (run,) = (document for name, document in files.items() if "text-to-speech" in name)
+    row = run["individual_request_metrics"][0]
+    assert (row["ttft"], row["e2e_latency"], row["audio_throughput"]) == pytest.approx((0.2, 0.6, 500.0))
+    assert (row["tpot"], row["num_output_tokens"], row["num_input_tokens"]) == (0, 0, None)
 
 
 def test_the_metadata_name_the_server_the_model_and_no_secret() -> None:

@@ -50,6 +50,19 @@ def test_images_stand_in_the_last_message_before_the_text() -> None:
     }
 
 
+def test_an_image_is_embedded_without_the_text() -> None:
+    image = Images(2, 2).png(1)
+    ask = task("image_to_embeddings").ask(Prompt(text="Describe it", images=(image,)), PLAIN)
+    assert ask.messages == ({"role": "user", "content": [{"type": "image_url", "image_url": {"url": data_url(image)}}]},)
+    assert (ask.stream, ask.max_tokens) == (False, None)
+
+
+def test_an_image_is_made_in_its_size_and_speech_from_the_text() -> None:
+    ask = task("text_to_image").ask(Prompt(text="a cat", size=(64, 32, 2), tokens_out=9), PLAIN)
+    assert (ask.prompt, ask.size, ask.stream, ask.max_tokens) == ("a cat", (64, 32, 2), False, None)
+    assert task("text_to_speech").ask(Prompt(text="Hello"), PLAIN).prompt == "Hello"
+
+
 def test_answers_come_in_chunks() -> None:
     assert task("chat").streams
 

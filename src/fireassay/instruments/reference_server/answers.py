@@ -47,6 +47,7 @@ class Request:
     tokens_out: int | None
     usage: bool  # whether the stream should include its usage
     model: str  # "": unspecified
+    pieces: tuple[bytes, ...] = ()  # of an answer that is no text
 
 
 def parse_request(body: bytes, *, chat: bool) -> Request:

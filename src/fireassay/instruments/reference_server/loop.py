@@ -22,6 +22,7 @@ from typing import Any, Final
 from fireassay.instruments.reference_server.answers import parse_request, problem, reply
 from fireassay.instruments.reference_server.faults import parse
 from fireassay.instruments.reference_server.http import Head, Refused, stamped
+from fireassay.instruments.reference_server.media import PATHS, parse_media
 from fireassay.instruments.reference_server.plans import SECOND
 from fireassay.instruments.reference_server.settings import Settings
 from fireassay.instruments.reference_server.streams import Connection, Stream, Streams
@@ -300,7 +301,7 @@ class Server(Streams):
 
     def _route(self, connection: Connection, head: Head, body: bytes) -> None:
         connection.keep = head.keep
-        if head.path in ANSWERS and head.method == "POST":
+        if (head.path in ANSWERS or head.path in PATHS) and head.method == "POST":
             self._admit(connection, head, body)
             return
         self._say(connection, self._other(head, body))
@@ -309,7 +310,7 @@ class Server(Streams):
 
     def _other(self, head: Head, body: bytes) -> bytes:
         """The response to a request outside the model API."""
-        if head.path in ANSWERS:
+        if head.path in ANSWERS or head.path in PATHS:
             return problem(405, "POST is needed")
         if head.path == "/reference/faults" and head.method == "POST":
             try:
@@ -365,7 +366,8 @@ class Server(Streams):
         if not self._began:
             self._begin, self._began = now, True
         try:
-            request = parse_request(body, chat=ANSWERS[head.path])
+            made = head.path in PATHS
+            request = parse_media(head.path, body) if made else parse_request(body, chat=ANSWERS[head.path])
             extra = (parse(head.fault),) if head.fault else ()
         except ValueError as error:
             self._say(connection, problem(400, str(error)))

@@ -74,7 +74,16 @@ class Planner:
             if fault.name in INSTEAD:
                 pieces = INSTEAD[fault.name](fault, request)
                 return Plan(pieces=pieces, offsets=(self._first(),) * len(pieces), tokens_in=request.tokens_in)
+        if request.pieces:
+            return self._as_made(request)
         return self.pieces_of(self.say(request, number, faults))
+
+    def _as_made(self, request: Request) -> Plan:
+        """The plan for an answer that is no text: its first piece is due like a first token."""
+        first, gap = self._first(), round(self.settings.next_s * SECOND)
+        offsets = tuple(first + index * gap for index in range(len(request.pieces)))
+        plan = Plan(pieces=list(request.pieces), offsets=offsets, texts=len(offsets), tokens_in=request.tokens_in)
+        return self._flushed(plan) if self.settings.flush_all else plan
 
     def say(self, request: Request, number: int, faults: Sequence[Fault]) -> Said:
         """The content of the answer, by the request and the faults in SAID."""

@@ -20,7 +20,13 @@ from fireassay.reports.charts.model import Edge, Interval, intervals
 from fireassay.reports.page import Cell, Chart, Head, Mark, Number, Section, Table
 from fireassay.reports.view import Column, View
 
-YIELDS: Final = {OUTPUT_THROUGHPUT.name: "output tokens/s", INPUT_THROUGHPUT.name: "input tokens/s", REQUEST_THROUGHPUT.name: "requests/s"}
+IMAGE_THROUGHPUT: Final = "image_throughput"  # of records of images alone
+YIELDS: Final = {
+    IMAGE_THROUGHPUT: "images/s",
+    OUTPUT_THROUGHPUT.name: "output tokens/s",
+    INPUT_THROUGHPUT.name: "input tokens/s",
+    REQUEST_THROUGHPUT.name: "requests/s",
+}
 GOOD: Final = {GOODPUT.name: "goodput, requests/s", REQUEST_THROUGHPUT.name: "requests/s"}
 GOOD_PRICE: Final = COST_PER_GOOD_TOKEN.name
 PRICES: Final = {  # the first that is known; with objectives that of a good token

@@ -29,6 +29,7 @@ from fireassay.metrics.serving.pooled import ANSWERED, NO_COUNT, NO_TEXT, gap_pe
 from fireassay.units import FRACTION, NS_PER_S, SECONDS
 
 CHUNKS: Final[frozenset[Need]] = frozenset({"chunks"})
+CHUNKS_OF_TOKENS: Final[frozenset[Need]] = frozenset({"chunks", "tokens"})
 LATENCY = partial(Metric, unit=SECONDS, kind="level", better="lower", dimension="performance", about=("serving",))
 ASIDE: Final = {50: "as a rule", 95: "one request in twenty aside", 99: "one request in a hundred aside"}
 
@@ -97,7 +98,7 @@ TPOT_P50, TPOT_P95, TPOT_P99 = percentiles(
     question="How fast do the tokens after the first arrive",
     caveat="A mean over the answer: it hides bursts, which itl_p99 shows. Undefined for an answer of one token.",
     primary=(50,),
-    needs=CHUNKS,
+    needs=CHUNKS_OF_TOKENS,
     rank=325,
 )
 E2E_P50, E2E_P95, E2E_P99 = percentiles(
@@ -123,7 +124,7 @@ ITL_P50, ITL_P99 = (
         question=f"How long are the pauses between two tokens of an answer, {aside}?",
         caveat="A chunk's tokens: one where there are as many chunks as tokens, else the tokenizer's count, else an even share of the "
         "answer's (the method says how many answers that was). It cannot tell in which order the tokens of a chunk were made.",
-        needs=CHUNKS,
+        needs=CHUNKS_OF_TOKENS,
         rank=rank,
     )
     for p, aside, rank in ((50, "as a rule", 329), (99, "one in a hundred aside", 330))

@@ -81,6 +81,7 @@ OUTPUT_THROUGHPUT: Final = RATE(
     question="How many output tokens arrive per second?",
     caveat="The tokens of every answered request that arrived in the window. Useful and useless tokens count alike: see goodput.",
     compute=_tokens_out,
+    needs=WINDOW | {"tokens"},
     primary=True,
     rank=310,
     decides=2,

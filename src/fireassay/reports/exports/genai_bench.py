@@ -25,20 +25,15 @@ from fireassay.frames.record_data import RecordData
 from fireassay.metrics.metric import Results
 from fireassay.reports.exports.export import Export, Exported
 from fireassay.spec.plan import Configuration, targets_of
+from fireassay.spec.sections import genai_bench as names
 from fireassay.spec.sections.serving import Serving, Target
 
 FORM: Final = "0.0.5"  # the release whose form this is
-TASKS: Final = {
-    "chat": "text-to-text",
-    "completions": "text-to-text",
-    "responses": "text-to-text",
-    "image_chat": "image-text-to-text",
-    "embeddings": "text-to-embeddings",
-    "rerank": "text-to-rerank",
-}
-BACKENDS: Final = {"azure": "azure-openai", "bedrock": "aws-bedrock", "vertex": "gcp-vertex", "oci": "oci-genai"}  # others: openai
-OWN_NAMES: Final = ("openai", "vllm", "sglang")
-SILENT: Final = ("text-to-embeddings", "text-to-rerank")  # tasks without output tokens, where genai-bench writes 0
+TASKS: Final = {**{ours: theirs for theirs, ours in names.TASKS.items()}, "completions": "text-to-text", "responses": "text-to-text"}
+BACKENDS: Final = {ours: theirs for theirs, ours in names.BACKENDS.items() if theirs != names.OF_COHERE}
+OWN_NAMES: Final = ("openai", "vllm", "sglang", "together", "baseten", "cohere")  # others speak OpenAI's dialect
+SPEECH: Final = "text-to-speech"
+WITH_TOKENS: Final = ("text-to-text", "image-text-to-text")  # of all other tasks' output genai-bench writes 0
 OUTPUT: Final = ("tpot", "output_latency", "output_inference_speed", "num_output_tokens", "output_throughput", "num_reasoning_tokens")
 SERVER: Final = ("server_engine", "server_version", "server_gpu_type", "server_gpu_count")
 CODES: Final = {"timeout": 408, "refused": 503, "reset": 503, "unsent": 503}
@@ -108,7 +103,7 @@ def _run(measured: RecordData, results: Results, serving: Serving, configured: C
     codes = Counter(str(row["error_code"]) for row in rows if row["error_code"] is not None)
     rates = {theirs: value for theirs, ours in RATES.items() if (value := _rate(results, ours, configured.name)) is not None}
     tokens = [rates.get(name) for name in ("mean_output_throughput_tokens_per_s", "mean_input_throughput_tokens_per_s")]
-    if _task(serving) in SILENT:
+    if _task(serving) not in WITH_TOKENS:
         tokens[0] = 0.0
     total = {} if None in tokens else {"mean_total_tokens_throughput_tokens_per_s": sum(value or 0.0 for value in tokens)}
     return {
@@ -151,13 +146,15 @@ def _row(request: Mapping[str, Any], task: str) -> dict[str, Any]:
         code = request["http_status"]
         failed = code if code is not None and code >= 400 else CODES.get(status, 500)
         return {**row, "error_code": failed, "error_message": request["error"] or status}
-    silent = task in SILENT
+    silent = task not in WITH_TOKENS
     latency, tokens_in, tokens = request["e2e_s"], request["tokens_in"], request["tokens"]
-    first = latency if silent else request["ttft_s"]
+    first = request["ttft_s"] if not silent or task == SPEECH else latency
     row |= {"ttft": first, "e2e_latency": latency, "num_input_tokens": tokens_in}
     row["input_throughput"] = _quotient(tokens_in, first)
     if silent:
-        return {**row, **dict.fromkeys(OUTPUT, 0), "total_tokens": tokens_in}
+        playing = latency - first if task == SPEECH and first is not None and latency is not None else None
+        audio = _quotient(request["bytes_in"], playing)
+        return {**row, **dict.fromkeys(OUTPUT, 0), "total_tokens": tokens_in, "audio_throughput": audio}
     after = None if first is None or latency is None else latency - first
     tpot = None if after is None or after < LEAST_S else request["tpot_s"]
     return {
@@ -198,7 +195,7 @@ def _file_name(run: Mapping[str, Any], task: str) -> str:
     """As genai-bench names it; its loader skips other names."""
     totals = run["aggregated_metrics"]
     scenario = totals["scenario"].translate(str.maketrans({"/": "_", ",": "_", "(": None, ")": None}))
-    return f"{scenario}_{task}_concurrency_{totals['num_concurrency']}_time_{max(1, round(totals['run_duration']))}s.json"
+    return f"{scenario}_{task}_num_concurrency_{totals['num_concurrency']}_time_{max(1, round(totals['run_duration']))}s.json"
 
 
 def _metadata(measured: RecordData, serving: Serving, target: Target, runs: Sequence[Configuration]) -> dict[str, Any]:

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from fireassay.spec.experiment import Experiment
 
 INSIDE: Final = "process"  # the backend inside the client's process: no connection
-WITHOUT_TEXT: Final = ("embeddings", "rerank", "loglikelihood")  # tasks with numeric answers
+WITHOUT_TEXT: Final = ("embeddings", "rerank", "loglikelihood", "image_to_embeddings", "text_to_image", "text_to_speech")
+WITHOUT_TIMES: Final = tuple(task for task in WITHOUT_TEXT if task != "text_to_speech")  # whose answer is one piece
 OPEN: Final = ("constant", "poisson", "gamma", "server")
 LOADS: Final[dict[str, tuple[str, ...]]] = {  # process -> keys, exactly one of which is required
     "closed": ("concurrency",),
@@ -215,6 +216,8 @@ def _token_times_need_a_stream(serving: Serving) -> Iterator[Problem]:
     if not silent and serving.task not in WITHOUT_TEXT:
         return
     for name in TOKEN_TIMES:
+        if name == "ttft_s" and not silent and serving.task not in WITHOUT_TIMES:
+            continue  # of speech: the first audio
         value = getattr(serving.objectives, name)
         if value is not None:
             why = "stream = false" if silent else f"task = {shown(serving.task)}"

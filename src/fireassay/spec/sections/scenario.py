@@ -11,7 +11,7 @@ The grammar of genai-bench:
     P(2000,500)/200        fixed: shared prefix, rest of the input / output
     E(1024)                embeddings: tokens of a document
     R(1024,100)            rerank: tokens of a document, tokens of the query
-    I(512,512) I(512,512,2)  image and text: width, height[, number of images], in pixels
+    I(512,512) I(512,512,2)  image and text: width, height[, number of images], in pixels; with text-to-image of the images that are made
     A(100)                 speech: characters of the text
     dataset                the rows of a file, as they are
 
@@ -40,11 +40,14 @@ Letter = Literal["N", "U", "L", "D", "P", "E", "R", "I", "A", "dataset"]
 MAX_TOKENS: Final = 10_000_000  # tokens, characters or pixels; more is a typo
 PIXELS: Final = 100_000_000  # width times height of one image
 DATASET: Final = "dataset"
-OWN_TASKS: Final = ("chat", "completions", "embeddings", "image_chat", "loglikelihood", "rerank", "responses")
+OWN_TASKS: Final = (
+    *("chat", "completions", "embeddings", "image_chat", "loglikelihood", "rerank", "responses"),
+    *("image_to_embeddings", "text_to_image", "text_to_speech"),
+)
 TASKS: Final = {  # letters valid only for some tasks
     "E": ("embeddings",),
     "R": ("rerank",),
-    "I": ("image_chat", "chat", "responses"),
+    "I": ("image_chat", "chat", "responses", "image_to_embeddings", "text_to_image"),
 }
 SHOWN: Final = 80  # characters of an invalid form that are echoed
 

@@ -8,12 +8,14 @@ fixed before it starts and depend only on the experiment and the launch's seed.
 from __future__ import annotations
 
 import re
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field
+from pydantic import BeforeValidator, Field, model_validator
 
 from fireassay.spec.model import NAME_PATTERN, Model, Positive, PositiveSeconds, Seconds, Share, Words, flag, header, listed, seconds, slo
+from fireassay.spec.sections.genai_bench import own_backend, own_task
 
+KEY_VARIABLES = {"baseten": "BASETEN_API_KEY", "cohere": "CO_API_KEY", "together": "TOGETHER_API_KEY"}  # the services' own
 ENVIRONMENT_VARIABLE = re.compile(r"\{env:([A-Za-z_][A-Za-z0-9_]*)\}")  # in a header
 Concurrency = Annotated[int, Field(ge=1, le=1_000_000)]
 Rate = Annotated[float, Field(gt=0.0, le=1e7)]
@@ -59,7 +61,9 @@ class Target(Model):
     )
     model: str = Field("", description="The model's name in requests. Default: serving.model.")
     api_key_env: Annotated[str, flag("--api-key-env", "VAR", "variable that holds the API key", load=300, evaluate=220)] = Field(
-        "", description="The environment variable that holds the API key. The key itself is never stored."
+        "",
+        description="The environment variable that holds the API key, which itself is never stored. Default: none; of a service with a "
+        "backend of its own CO_API_KEY, TOGETHER_API_KEY or BASETEN_API_KEY.",
     )
     headers: Annotated[
         dict[str, str],
@@ -74,10 +78,20 @@ class Target(Model):
         Words, flag("--metrics", "URL", "a Prometheus endpoint to scrape during the load; may be repeated", many=True, load=320)
     ] = Field((), description="Prometheus endpoints to scrape during the load, for example http://127.0.0.1:8000/metrics.")
 
+    @model_validator(mode="before")
+    @classmethod
+    def _own_names(cls, value: Any) -> Any:
+        return own_backend(value)
+
+    @property
+    def key_variable(self) -> str:
+        """The environment variable that holds the API key; "" without a key."""
+        return self.api_key_env or KEY_VARIABLES.get(self.backend, "")
+
     @property
     def secret_variables(self) -> tuple[str, ...]:
         """The environment variables in its headers, the API key's first."""
-        named = [self.api_key_env] if self.api_key_env else []
+        named = [self.key_variable] if self.key_variable else []
         return (*named, *(name for value in self.headers.values() for name in ENVIRONMENT_VARIABLE.findall(value)))
 
 
@@ -278,9 +292,11 @@ class Correctness(Model):
 class Serving(Model):
     """A load on serving engines. Only for workload.runner = "serving"."""
 
-    task: Annotated[str, flag("--task", "NAME", "chat, completions, embeddings, rerank, image_chat ({default})", load=30)] = Field(
-        "chat", description="The task: its name, as declared in fireassay/traffic/tasks."
-    )
+    task: Annotated[
+        str,
+        BeforeValidator(own_task),
+        flag("--task", "NAME", "chat, completions, embeddings, rerank, image_chat, text_to_speech ... ({default})", load=30),
+    ] = Field("chat", description="The task: its name, as declared in fireassay/traffic/tasks, or genai-bench's: text-to-image ...")
     model: Annotated[str, flag("--model", "NAME", "the name in requests, or a=NAME,b=NAME", load=10, evaluate=40)] = Field(
         "", description="The model's name in requests."
     )

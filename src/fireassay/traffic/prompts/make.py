@@ -5,7 +5,7 @@ Built just before it is due, in microseconds, from its seed and its history.
     scenario            content
     N U D P             text of an exact token count, in words of the model's vocabulary or of a file
     E R                 documents and, for rerank, a query, likewise
-    I                   a synthetic image and a request to describe it
+    I                   a synthetic image and a request to describe it; to make images, their size and a text of 20 tokens
     A                   text of a given number of characters
     dataset             the rows of a file, each once before any repeats
 
@@ -51,8 +51,13 @@ FRAMES: Final = {
     "embeddings": texts.Frame(special=True),
     "rerank": texts.Frame(),
     "loglikelihood": texts.Frame(special=True),
+    "text_to_image": texts.Frame(),
+    "text_to_speech": texts.Frame(),
 }
-SILENT: Final = ("embeddings", "rerank", "loglikelihood")  # tasks whose answers are not text
+DOCUMENTS: Final = ("embeddings", "rerank", "loglikelihood")  # tasks that send documents
+SILENT: Final = (*DOCUMENTS, "image_to_embeddings", "text_to_image", "text_to_speech")  # tasks whose answers are not text
+PICTURED: Final = ("image_chat", "image_to_embeddings")  # tasks that send images
+PAINTED: Final = 20  # tokens of a text from which an image of a given size is made
 SEED_BITS: Final = 53  # seeds are below 2**53; higher bits number the parts of a request
 QUERY: Final = 2047  # part number of the query
 IDENTITY: Final = 0x1DE27174  # separates texts of identity checks from others
@@ -93,10 +98,10 @@ def _without_source(scenario: Scenario, serving: Serving) -> Problem | None:
             "a file",
             "Name one (--dataset FILE), or choose a scenario with lengths, for example D(100,100).",
         )
-    if serving.task == "image_chat" and scenario.letter != "I" and not spec.image_field:
+    if serving.task in PICTURED and scenario.letter != "I" and not spec.image_field:
         return Problem(
             "serving.task",
-            f'"image_chat" with the scenario {scenario.text} and no prompts.image_field',
+            f'"{serving.task}" with the scenario {scenario.text} and no prompts.image_field',
             "a source of images",
             'For example scenarios = ["I(512,512)"].',
         )
@@ -141,7 +146,7 @@ class Prompts:
         self._shared = serving.prompts.prefix_tokens or self.scenario.prefix_tokens
         self._raw = self.scenario.letter == DATASET
         self._frame = FRAMES.get(serving.task) or texts.chat_frame(tokenizer)
-        self._words = self._task not in SILENT and self.scenario.letter not in ("I", "A")
+        self._words = self._task not in DOCUMENTS and self.scenario.letter not in ("I", "A")
         self._synthetic = self._maker()
         self._common = self._words and not self._raw  # text of a given length, as one message
         self._columns: _Columns | None = None
@@ -182,6 +187,7 @@ class Prompts:
             documents=prompt.documents,
             query=prompt.query,
             images=prompt.images,
+            size=prompt.size,
             tokens_in=None if requested_in < 0 else requested_in,
             tokens_out=None if requested_out < 0 else requested_out,
             example=prompt.example or self._example(int(schedule.example[i])),
@@ -268,8 +274,10 @@ class Prompts:
 
     def _maker(self) -> Callable[[int, int, Sequence[Json], int], Prompt]:
         """The scenario's prompt builder: (number of the text, tokens, history, shared tokens) -> prompt."""
-        if self._task in SILENT:
+        if self._task in DOCUMENTS:
             return self._documents
+        if self._task == "text_to_image" and self.scenario.letter == "I":
+            return self._painting
         return {"I": self._image, "A": self._characters}.get(self.scenario.letter, self._text)
 
     def _text(self, number: int, n: int, history: Sequence[Json], shared: int) -> Prompt:
@@ -290,6 +298,9 @@ class Prompts:
     def _image(self, number: int, n: int, history: Sequence[Json], shared: int) -> Prompt:
         count = self.scenario.images[2]
         return _said(DESCRIBE, history, tuple(self._drawn.png(_part(number, k)) for k in range(count)))
+
+    def _painting(self, number: int, n: int, history: Sequence[Json], shared: int) -> Prompt:
+        return Prompt(text=self._words_of(number, PAINTED, shared), size=self.scenario.images)
 
     def _characters(self, number: int, n: int, history: Sequence[Json], shared: int) -> Prompt:
         return _said(self.texts.characters(self.scenario.numbers[0], number), history)
@@ -333,7 +344,7 @@ class Prompts:
     def _row(self, row: DatasetRow, text: str, history: Sequence[Json]) -> Prompt:
         earlier = history or row.before
         image_bytes = tuple(texts.from_file(path, self._folder) for path in row.images) if not history else ()
-        if self._task in SILENT:
+        if self._task in DOCUMENTS:
             documents = row.documents or (text,)
             return Prompt(documents=documents, query=text if self._task == "rerank" else "", example=row.id)
         messages = (*earlier, texts.user(text)) if earlier else ()

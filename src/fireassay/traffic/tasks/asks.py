@@ -1,4 +1,4 @@
-"""How does a prompt become a request of each kind: text, given text to score, embeddings, ranks?
+"""How does a prompt become a request of each kind: text, given text to score, embeddings, ranks, images, speech?
 
 Chat, chat with images and the Responses API send the prompt's messages; images go into the last one, as data URLs, before its text, and a backend
 converts them to its own input.  A completion's prompt is one text: a conversation's messages are joined by blank lines.
@@ -6,6 +6,7 @@ Without an output length the answer ends where the model ends it, whatever `igno
 A given text (loglikelihood) is sent as one prompt that the engine echoes with log probabilities; nothing is generated.  `Ask.documents` keeps
 context and continuation, because the answer's tokens have to be divided between them.
 Embeddings send all documents at once; a rerank sends a query and the documents.  Only answers of text are streamed.
+Embeddings of images send the images without the text.  Speech is no stream of events: its audio is timed as it arrives, whatever is asked.
 """
 
 from __future__ import annotations
@@ -55,6 +56,16 @@ def _rerank_ask(prompt: Prompt, base: Ask) -> Ask:
     return base._replace(query=prompt.query, documents=prompt.documents, stream=False, max_tokens=None)
 
 
+def _image_embeddings_ask(prompt: Prompt, base: Ask) -> Ask:
+    (message,) = messages_of(prompt)[-1:]
+    images = [part for part in message["content"] if part["type"] == "image_url"]
+    return base._replace(messages=({"role": "user", "content": images},), stream=False, max_tokens=None)
+
+
+def _media_ask(prompt: Prompt, base: Ask) -> Ask:
+    return base._replace(prompt=flat(prompt), size=prompt.size, stream=False, max_tokens=None)
+
+
 TASKS = (
     Task(name="chat", streams=True, ask=_chat_ask),
     Task(name="image_chat", streams=True, ask=_chat_ask),
@@ -63,4 +74,7 @@ TASKS = (
     Task(name="loglikelihood", streams=False, ask=_loglikelihood_ask),
     Task(name="embeddings", streams=False, ask=_embeddings_ask),
     Task(name="rerank", streams=False, ask=_rerank_ask),
+    Task(name="image_to_embeddings", streams=False, ask=_image_embeddings_ask),
+    Task(name="text_to_image", streams=False, ask=_media_ask),
+    Task(name="text_to_speech", streams=False, ask=_media_ask),
 )

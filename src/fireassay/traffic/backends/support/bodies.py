@@ -71,8 +71,8 @@ def headers_of(
     """
     environ = os.environ if environ is None else environ
     headers: dict[str, str] = {}
-    if target.api_key_env:
-        headers[key_header] = Hidden(before + _variable(target.api_key_env, "api_key_env", environ))
+    if target.key_variable:
+        headers[key_header] = Hidden(before + _variable(target.key_variable, "api_key_env", environ))
     for name, value in target.headers.items():
         headers[name.lower()] = _filled(value, f"headers.{name}", environ)
     return tuple(headers.items())

@@ -38,6 +38,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from fireassay.spec.sections.serving import Target
+from fireassay.traffic.backends.support import media
 from fireassay.traffic.backends.support.bodies import NATIVE, OMIT, PATH, Head, WireOf, flag, flat, member, numbers, option, with_headers
 from fireassay.traffic.backends.support.native_events import UNFINISHED, finish_of
 from fireassay.traffic.parts import Answer, Ask, Backend, Kind, Option, Reply
@@ -145,20 +146,30 @@ def _numbers(entry: object) -> Mapping[str, float]:
 
 def read_embeddings(reply: Reply, ask: Ask) -> Answer:
     """Parse an answer of the embeddings API. Never raises, whatever the server sent."""
-    return _read(reply, lambda document, answer: _vectors(document, len(ask.documents)))
+    return read_document(reply, lambda document, answer: _vectors(document, len(ask.documents)))
 
 
 def read_rerank(reply: Reply, ask: Ask) -> Answer:
     """Parse an answer of a rerank API. Never raises, whatever the server sent."""
-    return _read(reply, lambda document, answer: _order(document, len(ask.documents), answer))
+    return read_document(reply, lambda document, answer: _order(document, len(ask.documents), answer))
 
 
 def read_loglikelihood(reply: Reply, ask: Ask) -> Answer:
     """Parse a completion that echoes its prompt. Never raises, whatever the server sent."""
-    return _read(reply, lambda document, answer: _continuation(document, ask.documents, answer))
+    return read_document(reply, lambda document, answer: _continuation(document, ask.documents, answer))
 
 
-def _read(reply: Reply, check: Callable[[Any, Answer], str]) -> Answer:
+def read_media(reply: Reply, ask: Ask) -> Answer:
+    """Parse an answer of images, audio, or embeddings of images. Never raises, whatever the server sent."""
+    if ask.task == "text_to_speech":
+        return media.read_speech(reply)
+    if ask.task == "image_to_embeddings":
+        return read_document(reply, lambda document, answer: _vectors(document, 1))
+    return read_document(reply, lambda document, answer: media.images(document, ask.size[2] if ask.size else 1))
+
+
+def read_document(reply: Reply, check: Callable[[Any, Answer], str]) -> Answer:
+    """Parse an answer that is one JSON document; `check` says what is wrong with it. Never raises, whatever the server sent."""
     failed = failure(reply)
     if failed is not None:
         return failed
@@ -228,6 +239,9 @@ PATHS: Final = {
     "embeddings": "/v1/embeddings",
     "rerank": "/v1/rerank",
     "loglikelihood": "/v1/completions",
+    "image_to_embeddings": "/v1/embeddings",
+    "text_to_image": "/v1/images/generations",
+    "text_to_speech": "/v1/audio/speech",
 }
 OPTIONS: Final[Mapping[str, Option]] = {
     "path": PATH,
@@ -237,11 +251,16 @@ OPTIONS: Final[Mapping[str, Option]] = {
 ECHO: Final[Mapping[str, Option]] = {  # of engines that score given texts
     "echo_tokens": Option(meaning="tokens generated after an echoed prompt: 0, or 1 for engines that refuse 0", kind=int)
 }
+OWN_MEDIA: Final[Mapping[str, Option]] = {
+    "voice": Option(meaning="text_to_speech: the voice; default: alloy"),
+    "audio_bytes_per_s": media.BYTES_PER_S,
+}
 OWN_KEYS: Final = (
     *("model", "messages", "prompt", "input", "documents", "query", "stream", "stream_options", "temperature", "seed", "max_tokens"),
-    *("logprobs", "ignore_eos", "min_tokens", "echo"),
+    *("logprobs", "ignore_eos", "min_tokens", "echo", "n", "size", "voice"),
 )
 TEXT_TASKS: Final = ("chat", "completions", "image_chat")
+MEDIA_TASKS: Final = ("image_to_embeddings", "text_to_image", "text_to_speech")
 ALL_TASKS: Final = (*TEXT_TASKS, "embeddings", "rerank", "loglikelihood")
 
 Length = Callable[[Ask, str], bytes]  # the ask and the key that limits the answer -> JSON members
@@ -281,7 +300,7 @@ def backend_of(
 ) -> Backend:
     """The backend of an engine with OpenAI's dialect, and a `native` one for completions if it has one, whose replies `read` parses too."""
     openai = wire_of(dialect)
-    options = {**OPTIONS, **(ECHO if "loglikelihood" in tasks else {})}
+    options = {**OPTIONS, **(ECHO if "loglikelihood" in tasks else {}), **(OWN_MEDIA if "text_to_speech" in tasks else {})}
     return Backend(
         name=name,
         tasks=tasks,
@@ -313,7 +332,7 @@ def kind_of(ask: Ask) -> str:
 def wire_of(dialect: Dialect) -> WireOf:
     return flat(
         lambda ask, target: dialect.paths[kind_of(ask)],
-        lambda ask, target: _fixed(ask, dialect),
+        lambda ask, target: _fixed(ask, dialect) if ask.task not in MEDIA_TASKS else media.fixed(ask, target),
         lambda ask, head: _varied(ask, head, dialect),
     )
 
@@ -342,6 +361,8 @@ def _varied(ask: Ask, head: Head, dialect: Dialect) -> bytes:
         return member("input", ask.documents or (ask.prompt,))
     if kind == "rerank":
         return member("query", ask.query) + member("documents", ask.documents)
+    if kind in MEDIA_TASKS:
+        return media.varied(ask)
     if kind == "loglikelihood":
         return member("prompt", ask.prompt) + numbers((option(head.target, "max_tokens_key", "max_tokens"), echo_tokens(head.target)))
     content = member("messages", ask.messages) if kind == "chat" else member("prompt", ask.prompt)
@@ -364,6 +385,8 @@ def read_reply(reply: Reply, ask: Ask) -> Answer:
         return read_rerank(reply, ask)
     if kind == "loglikelihood":
         return read_loglikelihood(reply, ask)
+    if kind in MEDIA_TASKS:
+        return read_media(reply, ask)
     answer = read_openai(reply, ask, kind == "chat")
     if answer.finish_reason is not None:
         answer.finish_reason = finish_of(answer.finish_reason)

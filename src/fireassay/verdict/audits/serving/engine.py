@@ -191,7 +191,14 @@ def blind_warm_cache(measured: RecordData, _: Results) -> str | None:
 
 # ---- repeated prompts ----
 
-RAW: Final = ("embeddings", "rerank", "loglikelihood")  # tasks whose rows of a file get no words of their own
+RAW: Final = (
+    "embeddings",
+    "rerank",
+    "loglikelihood",
+    "image_to_embeddings",
+    "text_to_image",
+    "text_to_speech",
+)  # tasks whose rows of a file get no words of their own
 REPEATED: Final = "an engine that caches prefixes or answers then looks faster the second time"
 
 
