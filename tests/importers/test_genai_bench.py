@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -100,6 +101,20 @@ def test_runs_that_were_made_again_are_launches_of_one_configuration(tmp_path: P
     median = judged(record).results["e2e_p50"]["concurrency=8"]
     assert isinstance(median, Estimate)
     assert median.n_launches == 3
+
+
+def test_speech_as_genai_bench_itself_wrote_it(tmp_path: Path, repository: Path) -> None:
+    folder = repository / "tests" / "golden" / "genai_bench_speech"
+    (made,) = import_results(folder, tmp_path / "records", clock=FakeClock())
+    record = measured(made)
+    rows = record.table("requests")
+    (run,) = (json.loads(file.read_text()) for file in folder.glob("A100*.json"))
+    theirs = run["individual_request_metrics"]
+    assert (serving_of(record).task, serving_of(record).scenarios, rows.height) == ("text_to_speech", ("A(100)",), len(theirs))
+    first_s = [(first - sent) / 1e9 for sent, first in rows.select("sent_ns", "first_token_ns").iter_rows()]
+    assert first_s == pytest.approx([row["ttft"] for row in theirs], abs=1e-8)
+    assert set(rows["tokens_in"]) == set(rows["tokens_out"]) == {None}  # genai-bench writes 0: nobody counted any
+    assert min(first_s) >= 0.02  # the reference server's own time; no clock makes it shorter
 
 
 def test_embeddings_have_no_tokens_although_genai_bench_writes_zeros(tmp_path: Path) -> None:

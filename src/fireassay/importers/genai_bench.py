@@ -23,6 +23,7 @@ METADATA: Final = "experiment_metadata.json"
 UNITS: Final = {"s": 1.0, "ms": 1e-3}
 WITHOUT_TOKENS: Final = ("E", "R", "A")  # scenarios without output tokens; genai-bench writes 0
 OF_TEXT: Final = ("chat", "completions", "image_chat")  # tasks with output tokens
+UNCOUNTED: Final = ("text_to_image", "text_to_speech")  # tasks whose prompts nobody counts; genai-bench writes 0
 SAME_NAMES: Final = ("openai", "vllm", "sglang", "together", "baseten", "cohere")
 BACKENDS: Final = {**genai_bench.BACKENDS, **{name: name for name in SAME_NAMES}}
 SERVER: Final = ("server_engine", "server_version", "server_gpu_type", "server_gpu_count")
@@ -66,9 +67,8 @@ def _load(file: str, run: Mapping[str, Any], place: Place, metadata: Mapping[str
     unit = UNITS.get(str(run.get("_time_unit", "s")))
     if unit is None:
         raise place.at("_time_unit").wrong(run.get("_time_unit"), " or ".join(UNITS))
-    task = serving.get("task", "chat")
-    tokens = scenario_text[:1] not in WITHOUT_TOKENS and task in OF_TEXT
-    timed = tokens or task == "text_to_speech"  # its first audio
+    task = str(serving.get("task", "chat"))
+    silent = scenario_text[:1] in WITHOUT_TOKENS and task in OF_TEXT
     return base.Load(
         file=file,
         kind="concurrency",
@@ -78,7 +78,7 @@ def _load(file: str, run: Mapping[str, Any], place: Place, metadata: Mapping[str
         stated=frozenset(stated),
         backend=BACKENDS.get(str(metadata.get("api_backend", "")).lower(), "openai"),
         conditions={key: value for key in SERVER if (value := base.text(metadata, key, Place(METADATA), 80))},
-        rows=partial(_rows, requests, place, unit, (tokens, timed)) if isinstance(requests, Spool) else None,
+        rows=partial(_rows, requests, place, unit, "embeddings" if silent else task) if isinstance(requests, Spool) else None,
         times="none",
         duration_s=base.number(totals, "run_duration", at),
         reported=tuple(_reported(totals, unit)),
@@ -129,15 +129,15 @@ def _serving(totals: Mapping[str, Any], at: Place, metadata: Mapping[str, Any]) 
 # ---- the requests ----------------------------------------------------------------------------------------------------
 
 
-def _rows(requests: Spool, place: Place, unit: float, has: tuple[bool, bool]) -> Iterator[base.RequestRow]:
+def _rows(requests: Spool, place: Place, unit: float, task: str) -> Iterator[base.RequestRow]:
     for index, (line, row) in enumerate(requests):
         at = Place(place.file, line, f"{REQUESTS}[{index}]")
-        yield _row(base.mapping(row, at), at, unit, has)
+        yield _row(base.mapping(row, at), at, unit, task)
 
 
-def _row(row: Mapping[str, Any], at: Place, unit: float, has: tuple[bool, bool]) -> base.RequestRow:
-    """`has`: whether an answer has tokens, and whether its first part has a time of its own."""
-    tokens, timed = has
+def _row(row: Mapping[str, Any], at: Place, unit: float, task: str) -> base.RequestRow:
+    tokens = task in OF_TEXT
+    timed = tokens or task == "text_to_speech"  # the first part of an answer has a time of its own
     code = row.get("error_code")
     if code is not None:
         if not isinstance(code, int) or isinstance(code, bool):
@@ -151,7 +151,7 @@ def _row(row: Mapping[str, Any], at: Place, unit: float, has: tuple[bool, bool])
         first_ns=ttft if timed else None,
         last_ns=latency if timed else None,
         done_ns=latency,
-        tokens_in=base.whole(row, "num_input_tokens", at),
+        tokens_in=base.whole(row, "num_input_tokens", at) if task not in UNCOUNTED else None,
         tokens_out=base.whole(row, "num_output_tokens", at) if tokens else None,
         tokens_reasoning=base.whole(row, "num_reasoning_tokens", at),
     )
