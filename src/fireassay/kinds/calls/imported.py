@@ -94,15 +94,18 @@ def _time(value: Value) -> str:
 def _lines(view: View) -> Iterator[Line]:
     foreign = view.measured.foreign or {}
     meanings = foreign.get("meanings") or {}
-    text = f"{titled(foreign)}, {foreign.get('file')}; timed by it, not by assay. It waits {meanings.get('waits', 'for what its file does not say')}"
+    others = len(foreign.get("files") or ()) - 1
+    file = f"{foreign.get('file')}{f' and {others} more' if others > 0 else ''}"
+    text = f"{titled(foreign)}, {file}; timed by it, not by assay. It waits {meanings.get('waits', 'for what its file does not say')}"
     yield Line(label="imported", text=text)
-    if any(isinstance(value, Estimate) and value.n_launches < MIN_LAUNCHES for value in _times(view).values()):
+    few = any(isinstance(value, Estimate) and value.n_launches < MIN_LAUNCHES for value in _times(view).values())
+    if few:
         yield Line(label="launches", text=f"a launch is {meanings.get('launch')}; import files of {MIN_LAUNCHES} or more runs together")
     if totals := foreign.get("totals"):
         yield Line(
             label="totals", text=f"{count(len(totals), 'benchmarks')} without single times: the file's own statistic stands for them"
         )
-    audits = answering.doubts(view, told=("few_launches",))
+    audits = answering.doubts(view, told=("few_launches",) if few else ())
     failed = _failed(view.measured)
     yield noted_doubts([*failed, *([audits.text] if audits.mark else [])])
 
