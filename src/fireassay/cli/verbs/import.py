@@ -45,8 +45,8 @@ audited, and compared where the conditions allow. Facts that are not in the file
     assay import results/my-model               lm-eval with --log_samples
     assay import logs/run.eval                  Inspect: a log, .eval or .json
     assay import benchmark_output/runs/a/mmlu   HELM: the folder of a run
-    assay import runs/                          pytest-benchmark, pyperf, hyperfine, Google Benchmark, asv: a file or several
-    assay import rank*.pt.trace.json.gz         torch.profiler, or any Chrome trace: shares of a step, a file for each rank
+    assay import runs/                          pytest-benchmark, pyperf, hyperfine, Google, asv
+    assay import rank*.pt.trace.json.gz         torch.profiler, or any Chrome trace: a file a rank
     assay import before/ after/ --margin 0.02   two results: held, degraded or not shown
 
 The tool is recognised from the file; --from overrides that: {", ".join(name.replace("_", "-") for name in EVERY)}.

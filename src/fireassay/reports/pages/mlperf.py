@@ -77,7 +77,7 @@ def _answer(result: MlperfCheck) -> Answer:
         headline=_headline(result),
         tiles=tuple(_tiles(result)),
         lines=tuple(_lines(result)),
-        record=f"{count(result.files, 'log files')}; --full shows every rule with its line and source",
+        record=f"{count(result.files, 'log files' if result.round else 'launches')}; --full shows every rule with its line and source",
         source="logs",
         about=result.title,
     )
