@@ -46,7 +46,8 @@ audited, and compared where the conditions allow. Facts that are not in the file
     assay import logs/run.eval                  Inspect: a log, .eval or .json
     assay import benchmark_output/runs/a/mmlu   HELM: the folder of a run
     assay import runs/                          pytest-benchmark, pyperf, hyperfine, Google, asv
-    assay import rank*.pt.trace.json.gz         torch.profiler, or any Chrome trace: a file a rank
+    assay import rank*.pt.trace.json.gz         torch.profiler or any Chrome trace, one per rank
+    assay import train.nsys-rep                 Nsight Systems, or its export as sqlite
     assay import before/ after/ --margin 0.02   two results: held, degraded or not shown
 
 The tool is recognised from the file; --from overrides that: {", ".join(name.replace("_", "-") for name in EVERY)}.
@@ -142,12 +143,15 @@ def _profiler(tool: str, files: Sequence[Path]) -> str:
 
 def _traces(profiler: str, arguments: argparse.Namespace, advance: Callable[[int, int], None] | None) -> tuple[Imported, ...]:
     """The record of a job's traces, with the summary that `assay profile` makes of its own."""
+    from fireassay.cli.support.nsight import exported
     from fireassay.frames.training.profile_summary import summary
     from fireassay.importers.profiles.support.importing import import_traces
 
     _refuse_sides(arguments, several=True)
-    files, root = arguments.files, arguments.root
-    return import_traces(profiler, files, root, clock=SystemClock(), summarise=summary, name=arguments.name, on_progress=advance)
+    with exported(arguments.files) as files:
+        return import_traces(
+            profiler, files, arguments.root, clock=SystemClock(), summarise=summary, name=arguments.name, on_progress=advance
+        )
 
 
 def _known(given: str) -> str:

@@ -40,6 +40,7 @@ from fireassay.units import NS_PER_S
 PACKAGE: Final = "importers"
 HARNESSES: Final = "importers.harnesses"
 TIMINGS: Final = "importers.timings"
+PROFILES: Final = "importers.profiles"
 OTHERS: Final = (nccl_tests, mllog)  # tools whose results are no loads: NAME, TITLE, recognises, import_runs
 NOWHERE: Final = "http://unsaid.invalid"  # RFC 2606: never resolves
 # Conditions of a load that a foreign file may leave unknown; those in `Load.stated` are removed.
@@ -143,11 +144,12 @@ def _the_one(matching: Sequence[Foreign], tools: Mapping[str, Foreign], path: Pa
     known = [f"{candidate.title} ({candidate.files})" for candidate in tools.values()]
     harnesses: Mapping[str, Any] = catalog.load_all(HARNESSES)
     timers: Mapping[str, Any] = catalog.load_all(TIMINGS)
-    known += [f"{other.title} ({other.files})" for other in (*harnesses.values(), *timers.values())]
+    profilers: Mapping[str, Any] = catalog.load_all(PROFILES)
+    known += [f"{other.title} ({other.files})" for other in (*harnesses.values(), *timers.values(), *profilers.values())]
     allowed = "; ".join((*known, f"{nccl_tests.TITLE} (printed output, or the JSON of -J)", f"{mllog.TITLE}"))
-    names = [candidate.name for candidate in matching] or [*tools, *(other.NAME for other in OTHERS), *harnesses, *timers]
+    names = [candidate.name for candidate in matching] or [*tools, *(other.NAME for other in OTHERS), *harnesses, *timers, *profilers]
     titles = " and of ".join(candidate.title for candidate in matching)
-    found = f"results of {titles}" if matching else "no results of a known load generator, harness or timing tool"
+    found = f"results of {titles}" if matching else "no results of a known load generator, harness, timing tool or profiler"
     fix = f"Name the tool: --tool {' or --tool '.join(names)}."
     raise refuse(str(path), found, allowed, fix, source="the imported file")
 
