@@ -71,6 +71,7 @@ class Configuration:
     target: str = ""  # serving: the engine's name
     scenario: str = ""  # serving
     load: float | None = None  # serving: concurrency or requests per second; None: defined by the arrivals
+    steps: int | None = None  # evaluation: its budget of reasoning tokens; None: the engine's own
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,7 +96,8 @@ def configuration_name(workers: int) -> str:
 def configurations(experiment: Experiment) -> tuple[Configuration, ...]:
     """The configurations of a block: worker counts ascending, or engines, scenarios and loads in the given order."""
     if experiment.serving is not None and experiment.evaluation is not None:
-        return tuple(_evaluated(target, experiment.serving) for target in targets_of(experiment.serving))
+        budgets = sorted(experiment.evaluation.steps.levels) if experiment.evaluation.steps.what == "reasoning_tokens" else ()
+        return tuple(_evaluated(target, experiment.serving, step) for target in targets_of(experiment.serving) for step in budgets or (None,))
     if experiment.serving is not None:
         return _loads(experiment.serving)
     if experiment.evaluation is not None:
@@ -105,11 +107,12 @@ def configurations(experiment: Experiment) -> tuple[Configuration, ...]:
     return tuple(Configuration(name=configuration_name(level), workers=level) for level in sorted(experiment.factor.levels))
 
 
-def _evaluated(target: Target, serving: Serving) -> Configuration:
-    """An engine that is asked every item."""
+def _evaluated(target: Target, serving: Serving, steps: int | None) -> Configuration:
+    """An engine that is asked every item, with a budget of reasoning tokens if there are several."""
     load = serving.concurrency[0] if serving.concurrency else 1
+    name = f"engine={target.name}" if steps is None else f"engine={target.name} reasoning_tokens={steps}"
     replicas = len(target.urls) or target.replicas
-    return Configuration(name=f"engine={target.name}", workers=replicas, target=target.name, scenario=DATASET, load=load)
+    return Configuration(name=name, workers=replicas, target=target.name, scenario=DATASET, load=load, steps=steps)
 
 
 def targets_of(serving: Serving) -> tuple[Target, ...]:
@@ -164,6 +167,8 @@ def refuse_endless(experiment: Experiment) -> None:
     if serving is not None:
         loads = len(serving.concurrency or serving.rate) or 1
         each = len(targets_of(serving)) * max(1, len(serving.scenarios)) * loads
+        if experiment.evaluation is not None and experiment.evaluation.steps.what == "reasoning_tokens":
+            each *= max(1, len(experiment.evaluation.steps.levels))
     elif experiment.evaluation is not None:
         each = len(experiment.evaluation.answers)
     faults = len(experiment.faults)

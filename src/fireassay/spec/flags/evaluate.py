@@ -78,8 +78,10 @@ def experiment_from(namespace: argparse.Namespace) -> Experiment:
 
 
 def _sample(data: dict[str, Any], given: set[str]) -> None:
-    """pass@k of k above 1 needs as many programs of each problem, which differ only if they are sampled; unless the user says otherwise."""
-    wanted = max((int(k) for k in re.findall(r"\d{1,4}", str(data["evaluation"].get("k", "")))), default=1)
+    """pass@k and votes of k above 1 need as many answers to each item, which differ only if they are sampled; unless the user says otherwise."""
+    steps = data["evaluation"].get("steps", {})
+    votes = steps.get("levels", "") if steps.get("what", "samples") == "samples" else ""
+    wanted = max((int(k) for text in (data["evaluation"].get("k", ""), votes) for k in re.findall(r"\d{1,4}", str(text))), default=1)
     if wanted > 1 and "--repetitions" not in given:
         data.setdefault("launches", {})["per_configuration"] = wanted
     if wanted > 1 and "--temperature" not in given:

@@ -19,6 +19,7 @@ from fireassay.spec.explain import NOTHING, did_you_mean, shown
 from fireassay.spec.model import Model
 from fireassay.spec.rules.partial import Demand, broken, right
 from fireassay.spec.rules.serving import WITHOUT_TEXT
+from fireassay.spec.rules.steps import STEP_RULES
 from fireassay.spec.sections.scenario import DATASET
 from fireassay.spec.sections.serving import Serving
 
@@ -107,6 +108,7 @@ EVALUATION_RULES = (
     ),
     _load_of_items,
     _enough_samples,
+    *STEP_RULES,
 )
 
 

@@ -12,6 +12,7 @@ from typing import Annotated, Final
 from pydantic import BeforeValidator, Field
 
 from fireassay.spec.model import NAME_PATTERN, Model, Words, flag, listed, option, plain_option
+from fireassay.spec.sections.steps import Steps
 
 Option = str | int | float | bool
 SampleCount = Annotated[int, Field(ge=1, le=1000)]
@@ -85,6 +86,7 @@ class Evaluation(Model):
         (), description='Files of answers that exist already, for workload.runner = "answers".'
     )
     fields: Fields = Fields()
+    steps: Steps = Steps()
     metrics: Annotated[
         Words,
         flag("--metric", "A,B", "scores, the first decides ({default})", default=("exact_match",), score=10),
