@@ -29,7 +29,7 @@ from fireassay.quality.scoring.scoring import Score, Scored
 from fireassay.quality.tasks.support.prompts import sampled
 from fireassay.record.folder import check_written
 from fireassay.runners import serving
-from fireassay.runners.evaluating import forcing, likelihood
+from fireassay.runners.evaluating import forcing, likelihood, steps
 from fireassay.runners.evaluating.likelihood import digest
 from fireassay.runners.evaluating.likelihood import item_digests as of_items
 from fireassay.runners.experiment import launch_loop
@@ -93,6 +93,7 @@ def check(experiment: Experiment, folder: Path) -> None:
         _signatures(task, scores)
         scoring.extractor(task.extractor)
         likelihood.check_margin(experiment, scores[0].metric if scores else catalog.load("quality.scoring.metrics", likelihood.CODE_METRIC))
+    steps.check(experiment, tasks)
     experiment = _as_requests(experiment, tasks)
     serving.check(experiment, folder)
     if _likelihoods(tasks):
@@ -219,15 +220,19 @@ class Evaluations(serving.Loads):
         writer.flush()
         with self.context.stop.at_once():
             sent = list(_sent(path, job.number, self.order))
-            judged = {name: _judged(ready, [answer for answer in sent if answer["task"] == name]) for name, ready in self.ready.items()}
-        for name, (asked, scores) in judged.items():
+            judged = [
+                (name, _judged(ready, [answer for answer in sent if (answer["task"], answer["turn"]) == (name, turn)], turn))
+                for name, ready in self.ready.items()
+                for turn in range(steps.turns_of(self.context.experiment))
+            ]
+        for name, (asked, scores) in judged:
             write_answers(writer, job.number, name, asked)
             write_scores(writer, job.number, name, scores)
         check_written(writer, path)
 
 
-def _judged(ready: Ready, sent: Sequence[Mapping[str, Any]]) -> tuple[list[Asked], list[Scores]]:
-    """The items of a task with their outcomes, and every score; `sent`: what happened to its requests."""
+def _judged(ready: Ready, sent: Sequence[Mapping[str, Any]], turn: int) -> tuple[list[Asked], list[Scores]]:
+    """The items of a task with their outcomes after a turn, and every score; `sent`: what happened to its requests."""
     task = ready.task
     likely = task.method == METHOD
     mine = list(likelihood.folded(sent, ready.items)) if likely else list(map(_with_text, sent))
@@ -239,7 +244,7 @@ def _judged(ready: Ready, sent: Sequence[Mapping[str, Any]]) -> tuple[list[Asked
     asked = [
         Asked(
             item=item,
-            repetition=0,
+            repetition=turn,
             outcome=scoring.outcome(answer["status"], extraction),
             text=answer["text"],
             extraction=extraction,
@@ -249,7 +254,7 @@ def _judged(ready: Ready, sent: Sequence[Mapping[str, Any]]) -> tuple[list[Asked
         for item, answer, extraction in zip(items, mine, found, strict=True)
     ]
     missing = sorted(set(ready.items) - {item.id for item in items})
-    asked += [Asked(item=ready.items[item], repetition=0, outcome="unsent", text=None, extraction=None) for item in missing]
+    asked += [Asked(item=ready.items[item], repetition=turn, outcome="unsent", text=None, extraction=None) for item in missing]
     if task.method != CODE:
         asked = bounded(asked, ready.scores)
         return asked, all_scored(asked, ready.scores)
@@ -264,16 +269,17 @@ def _passed(scores: Sequence[float | None]) -> Scored:
 
 
 def _sent(path: Path, launch: int, order: Sequence[tuple[str, str, int]]) -> Iterator[dict[str, Any]]:
-    """What happened to each request of a launch, with its task, item and choice; `order`: those of the prompts' rows."""
+    """What happened to each request of a launch, with its task, item, choice and turn; `order`: those of the prompts' rows."""
     rows = {
-        row["request"]: int(row["example"])
+        row["request"]: (int(row["example"]), row["turn"] or 0)
         for batch in request_batches(path, launch, "arrivals")
-        for row in batch.select(["request", "example"]).to_pylist()
+        for row in batch.select(["request", "example", "turn"]).to_pylist()
     }
     for batch in request_batches(path, launch):
         for row in batch.select(["request", "status", "text", "finish_reason", "logprobs"]).to_pylist():
-            task, item, choice = order[rows[row["request"]]]
-            yield {**row, "task": task, "item": item, "choice": choice}
+            example, turn = rows[row["request"]]
+            task, item, choice = order[example]
+            yield {**row, "task": task, "item": item, "choice": choice, "turn": turn}
 
 
 def _with_text(answer: Mapping[str, Any]) -> dict[str, Any]:
@@ -284,9 +290,11 @@ def _with_text(answer: Mapping[str, Any]) -> dict[str, Any]:
 def _as_load(experiment: Experiment, load: Serving, prompts: Path, tasks: Sequence[Task], requests: int) -> Experiment:
     """The experiment with its items as the prompts of a closed loop that ends after the last one."""
     longest = None if _likelihoods(tasks) else max(task.max_tokens for task in tasks)
-    asked = load.prompts.model_copy(update={"source": str(prompts), "format": "jsonl", "field": "prompt", "answer_tokens": longest})
+    turns = steps.turns_of(experiment)
+    file = {"source": str(prompts), "format": "jsonl", "field": "prompt", "answer_tokens": longest}
+    asked = load.prompts.model_copy(update={**file, "turns": turns, "again": steps.again_of(experiment)})
     # Every item is waited for: the last ones too end by their own time limit (serving.client.timeout_s), not by the load's.
-    arrivals = load.arrivals.model_copy(update={"requests": requests, "duration_s": MAX_S / 2, "drain_s": MAX_S / 2})
+    arrivals = load.arrivals.model_copy(update={"requests": requests * turns, "duration_s": MAX_S / 2, "drain_s": MAX_S / 2})
     ends = _stops(experiment, tasks)
     targets = tuple(likelihood.with_stops(target, ends.get(target.name, ())) for target in load.targets)
     update = {"prompts": asked, "arrivals": arrivals, "targets": targets}

@@ -97,7 +97,9 @@ def configurations(experiment: Experiment) -> tuple[Configuration, ...]:
     """The configurations of a block: worker counts ascending, or engines, scenarios and loads in the given order."""
     if experiment.serving is not None and experiment.evaluation is not None:
         budgets = sorted(experiment.evaluation.steps.levels) if experiment.evaluation.steps.what == "reasoning_tokens" else ()
-        return tuple(_evaluated(target, experiment.serving, step) for target in targets_of(experiment.serving) for step in budgets or (None,))
+        return tuple(
+            _evaluated(target, experiment.serving, step) for target in targets_of(experiment.serving) for step in budgets or (None,)
+        )
     if experiment.serving is not None:
         return _loads(experiment.serving)
     if experiment.evaluation is not None:

@@ -32,7 +32,9 @@ def shares(counts: Sequence[int], blank: int, k: int) -> tuple[tuple[float, ...]
     """
     n = sum(counts) + blank
     if not (1 <= k <= n <= MAX_SAMPLES and blank >= 0 and all(count >= 1 for count in counts)):
-        raise ValueError(f"a vote of {k} needs as many samples, at most {MAX_SAMPLES} and each counted once, not {tuple(counts)} and {blank}")
+        raise ValueError(
+            f"a vote of {k} needs as many samples, at most {MAX_SAMPLES} and each counted once, not {tuple(counts)} and {blank}"
+        )
     ordered = tuple(sorted(counts))
     won = {own: _won(ordered, blank, own, k) for own in set(ordered)}
     return tuple(won[count] for count in counts), math.comb(blank, k) / math.comb(n, k)

@@ -30,7 +30,8 @@ from fireassay.runners.experiment.progress import LaunchProgress, LoadProgress
 from fireassay.runners.launching import watch
 from fireassay.runners.launching.launch import mark_of
 from fireassay.runners.load.engines import Deadline, Engine, Engines, FaultInjection
-from fireassay.spec.plan import configuration_of, measured_seconds
+from fireassay.spec.experiment import Experiment
+from fireassay.spec.plan import Configuration, configuration_of, measured_seconds
 from fireassay.spec.sections.serving import Serving, Target
 from fireassay.traffic.arrivals import make
 from fireassay.traffic.arrivals.schedule import Schedule
@@ -139,7 +140,8 @@ class LoadRun:
             make.digest(planned, texts_identity(self.serving, self.prompts, made=self.context.experiment.evaluation is not None))
         )
         self.model = engine.target.model or self.serving.model
-        target = engine.target.model_copy(update={"urls": engine.urls, "model": self.model})
+        options = {**engine.target.options, **budget_of(self.context.experiment, self.configuration)}
+        target = engine.target.model_copy(update={"urls": engine.urls, "model": self.model, "options": options})
         job = {
             "record": record,
             "launch": self.job.number,
@@ -413,7 +415,17 @@ def texts_identity(serving: Serving, prompts: Prompts, *, made: bool = False) ->
     settings = serving.model_dump(mode="json", include={"prompts", "task", "scenarios", "ignore_eos", "temperature"})
     if made:
         del settings["prompts"]["source"]
+    if not serving.prompts.again:  # a key of later releases: equal requests keep their digest
+        del settings["prompts"]["again"]
     return json.dumps({"settings": settings, "texts": prompts.describe()}, sort_keys=True, default=str)
+
+
+def budget_of(experiment: Experiment, configuration: Configuration) -> Mapping[str, str | int]:
+    """The option of the engine's requests that holds a configuration's budget of reasoning; none where it has none."""
+    if configuration.steps is None or experiment.evaluation is None:
+        return {}
+    steps = experiment.evaluation.steps
+    return {f"body.{steps.key}": steps.sent(configuration.steps)}
 
 
 def replace_urls(engine: Engine, urls: Mapping[int, str]) -> Engine:

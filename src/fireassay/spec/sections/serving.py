@@ -200,6 +200,10 @@ class Prompts(Model):
     turns: Annotated[int, flag("--turns", "N", "requests per conversation ({default})", load=260)] = Field(
         1, ge=1, le=10_000, description="Requests per conversation; each includes the previous ones."
     )
+    again: str = Field(
+        "",
+        description="For the scenario dataset: the user's message of every later turn. Default: the file's own turns, from the first again.",
+    )
     think_s: Annotated[Seconds, flag("--think", "T", "mean think time between turns ({default:g})", read=seconds, load=270)] = Field(
         0.0, description="Mean think time between two turns, seconds; exponential."
     )

@@ -14,7 +14,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-
 Pair = Callable[[int, int, float], float | None]  # level, other level, confidence -> lower bound of the gain of the first over the second
 
 

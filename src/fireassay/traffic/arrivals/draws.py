@@ -312,15 +312,24 @@ def queries(arrivals: Arrivals) -> Schedule:
 
 
 def _streams(serving: Serving, streams: int, first_ns: Ints | None = None, *, always_sessions: bool = False) -> Schedule:
-    n = count(serving.arrivals, streams)
+    n, steps = count(serving.arrivals, streams), length(serving.prompts)
     numbers = np.arange(n, dtype=np.int64)
     stream, position = numbers % streams, numbers // streams
+    if steps > 1 and serving.arrivals.requests is not None and n % steps == 0:  # as many whole conversations as were asked for
+        stream, position = _whole(n // steps, steps, streams)
     starts_ns = np.zeros(streams, dtype=np.int64) if first_ns is None else first_ns
     load = rows(n, stream=stream, due_ns=np.where(position == 0, starts_ns[stream], NONE))
-    steps = length(serving.prompts)
     if steps == 1 and not always_sessions:
         return load
     return replaced(load, session=position // steps * streams + stream, turn=position % steps)
+
+
+def _whole(conversations: int, steps: int, streams: int) -> tuple[Ints, Ints]:
+    """Stream, and position in it, of the requests of whole conversations: round by round, in each turn by turn."""
+    number = np.repeat(np.arange(conversations, dtype=np.int64), steps)
+    turn = np.tile(np.arange(steps, dtype=np.int64), conversations)
+    order = np.lexsort((number % streams, turn, number // streams))
+    return (number % streams)[order], (number // streams * steps + turn)[order]
 
 
 def _possible(load: Schedule, arrivals: Arrivals, streams: int) -> Schedule:

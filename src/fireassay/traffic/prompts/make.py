@@ -334,7 +334,8 @@ class Prompts:
     def _of_file(self, schedule: Schedule, index: int, history: Sequence[Json]) -> Prompt:
         number = self._number(schedule, index)
         row = self._rows[number]
-        text = row.turns[max(0, int(schedule.turn[index])) % len(row.turns)]
+        turn = max(0, int(schedule.turn[index]))
+        text = self._asked.again if self._asked.again and turn else row.turns[turn % len(row.turns)]
         prompt = self._row(row, text, history)
         unique = self._busts and int(schedule.kind[index]) not in FIXED
         if history or self._task in SILENT or not (unique or self._shared):
