@@ -140,13 +140,18 @@ def tasks(measured: RecordData) -> tuple[str, ...]:
 
 
 def answers_of(measured: RecordData, configuration: str) -> pl.DataFrame:
-    """The rows of `answers` of a configuration's timed launches."""
+    """The rows of `answers` of a configuration's timed launches; where steps are turns those of the last turn."""
     return measured.once(f"answers of {configuration}", lambda data: _answers_of(data, configuration))
 
 
 def _answers_of(measured: RecordData, configuration: str) -> pl.DataFrame:
     launches = measured.timed.filter(pl.col("configuration") == configuration).select("launch")
-    return measured.table("answers").join(launches, on="launch", how="semi")
+    answers = measured.table("answers").join(launches, on="launch", how="semi")
+    evaluation = measured.experiment.evaluation
+    steps = evaluation.steps if evaluation is not None else None
+    if steps is not None and steps.what == "turns" and steps.levels:  # earlier turns are steps to the answer: `frames.evaluation.steps`
+        return answers.filter(pl.col("repetition") == steps.most - 1)
+    return answers
 
 
 def item_scores(measured: RecordData, configuration: str, task: str, metric: str) -> ItemScores:

@@ -18,6 +18,7 @@ from typing import Any, Final
 from zlib import crc32
 
 from fireassay.instruments.reference_server.settings import Settings
+from fireassay.instruments.reference_server.solving import Sum, sum_of
 
 ECHOED: Final = 8  # words of the prompt that an answer repeats
 TAPE: Final = 8192
@@ -48,6 +49,7 @@ class Request:
     usage: bool  # whether the stream should include its usage
     model: str  # "": unspecified
     pieces: tuple[bytes, ...] = ()  # of an answer that is no text
+    sum: Sum | None = None  # that the prompt asks for
 
 
 def parse_request(body: bytes, *, chat: bool) -> Request:
@@ -81,6 +83,7 @@ def parse_request(body: bytes, *, chat: bool) -> Request:
         tokens_out=length,
         usage=isinstance(options, dict) and options.get("include_usage") is True,
         model=str(request.get("model") or "")[:200],
+        sum=sum_of(request, texts),
     )
 
 
@@ -182,10 +185,11 @@ def dumped(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
-def usage_of(tokens_in: int, tokens_out: int | str) -> str:
+def usage_of(tokens_in: int, tokens_out: int | str, reasoning: int = 0) -> str:
     """Usage in OpenAI's form, as JSON; the output tokens may be any JSON text, for servers that report nonsense."""
     total = tokens_in + tokens_out if isinstance(tokens_out, int) else tokens_in
-    return f'{{"prompt_tokens":{tokens_in},"completion_tokens":{tokens_out},"total_tokens":{total}}}'
+    details = f',"completion_tokens_details":{{"reasoning_tokens":{reasoning}}}' if reasoning else ""
+    return f'{{"prompt_tokens":{tokens_in},"completion_tokens":{tokens_out},"total_tokens":{total}{details}}}'
 
 
 REASONS: Final = {

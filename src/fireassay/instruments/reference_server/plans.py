@@ -18,6 +18,7 @@ from typing import Final
 from fireassay.instruments.reference_server.answers import LAST_CHUNK, Chunks, Request, Texts, dumped, head, problem, reply, usage_of
 from fireassay.instruments.reference_server.faults import Fault
 from fireassay.instruments.reference_server.settings import Settings
+from fireassay.instruments.reference_server.solving import shares_of
 
 SECOND: Final = 1_000_000_000
 HTML: Final = ("<b>bold</b>", "<script>alert(1)</script>", "<img", "src=x", "onerror=alert(2)>", "</td>&amp;")
@@ -49,6 +50,7 @@ class Said:
     at_once: bool = False
     faults: Sequence[Fault] = ()
     number: int = 0
+    reasoning: int = 0  # of the words, those that the usage calls reasoning
 
 
 @dataclass
@@ -62,11 +64,13 @@ class Planner:
     _offsets: dict[int, tuple[int, ...]] = field(default_factory=dict)
     _seen: dict[object, list[str]] = field(default_factory=dict)
     _before: list[str] = field(default_factory=list)
+    _shares: tuple[float, ...] = ()
 
     def __post_init__(self) -> None:
         self._texts = Texts(self.settings.salt)
         self._chunks = lru_cache(maxsize=16)(lambda chat, model: Chunks(self.settings, chat=chat, model=model))
         self._random = random.Random(self.settings.seed)
+        self._shares = shares_of(self.settings.solves)
 
     def plan(self, request: Request, number: int, faults: Sequence[Fault] = ()) -> Plan:
         """The plan for the request with this number."""
@@ -88,10 +92,13 @@ class Planner:
     def say(self, request: Request, number: int, faults: Sequence[Fault]) -> Said:
         """The content of the answer, by the request and the faults in SAID."""
         count = request.tokens_out or self.settings.tokens
-        words = self._texts.words(request.tail, count)
+        words, reasoning = self._texts.words(request.tail, count), 0
+        if self._shares and request.sum is not None:
+            reasoning = request.sum.reasoning
+            words = [*self._texts.words((), reasoning), *request.sum.answer(self._shares, self.settings.seed, number)]
         if self.settings.numbered:
             words = [f"r{number}", *words[: count - 1]]
-        answer = Said(request=request, words=words, faults=faults, number=number)
+        answer = Said(request=request, words=words, faults=faults, number=number, reasoning=reasoning)
         for fault in faults:
             if fault.name in SAID:
                 SAID[fault.name](self, fault, answer)
@@ -102,7 +109,7 @@ class Planner:
         """The plan for an answer."""
         request, chunks = answer.request, self._chunks(answer.request.chat, answer.request.model)
         count = len(answer.words)
-        usage = usage_of(request.tokens_in, count if answer.usage_out is None else answer.usage_out)
+        usage = usage_of(request.tokens_in, count if answer.usage_out is None else answer.usage_out, answer.reasoning)
         if request.stream:
             tell = self.settings.usage == "always" or (self.settings.usage == "asked" and request.usage)
             plan = self._streamed(answer, chunks, usage if tell else "")

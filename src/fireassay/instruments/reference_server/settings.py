@@ -11,6 +11,8 @@ from collections.abc import Sequence
 from dataclasses import MISSING, Field, dataclass, field, fields
 from typing import Any, Final
 
+from fireassay.instruments.reference_server.solving import shares_of
+
 ROLES: Final = ("with_first", "at_once", "none")
 USAGES: Final = ("asked", "always", "never")
 TRUTHS: Final = ("all", "ends", "none")
@@ -43,6 +45,7 @@ class Settings:
     crlf: bool = _setting(False, "end lines with CR LF")
     comments: bool = _setting(False, "begin every send with a comment, like a proxy that keeps connections alive")
     numbered: bool = _setting(False, "begin every answer with the request's number in the truth: r0, r1 ...")
+    solves: str = _setting("", "sums in prompts (A + B) are answered right in this share, by steps taken: 0.6,0.75,0.8")
     salt: str = _setting("", "two servers with different salts answer the same prompt differently")
     slots: int = _setting(0, "requests served at a time, others wait; 0: no limit")
     queue: int = _setting(-1, "requests that may wait, more get a 503; -1: no limit")
@@ -60,6 +63,8 @@ class Settings:
         for name in durations:
             if not 0.0 <= getattr(self, name) <= 1e6:
                 raise ValueError(f"{name} = {getattr(self, name)}; it must be from 0 to 1e6 seconds")
+
+        shares_of(self.solves)
 
     def model_name(self, requested: str = "") -> str:
         """The model's name in an answer to a request for `requested`."""

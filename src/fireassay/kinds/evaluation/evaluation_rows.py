@@ -30,6 +30,7 @@ from fireassay.frames.evaluation.item_scores import (
     requested,
     tasks,
 )
+from fireassay.frames.evaluation.steps import compares_budgets
 from fireassay.frames.record_data import RecordData
 from fireassay.kinds.evaluation.audits.graded import unused_words
 from fireassay.kinds.evaluation.audits.reading import extractor_of
@@ -38,6 +39,7 @@ from fireassay.kinds.evaluation.gates import more_items, status_of, words
 from fireassay.kinds.evaluation.held import Held, chance_of, held
 from fireassay.kinds.evaluation.metrics import of_task
 from fireassay.kinds.evaluation.recorded import calibrations
+from fireassay.kinds.evaluation.steps import knee_rows, step_rows
 from fireassay.quality.scoring.likelihoods import METHOD
 from fireassay.quality.scoring.reading import WHOLE
 from fireassay.reports.charts.evaluation import sure
@@ -59,7 +61,8 @@ ITEM_COLUMNS: Final = (
 
 def rows(measured: RecordData, labels: Mapping[str, str]) -> EvaluationRows:
     """All of them; `labels`: configuration -> its name on the page."""
-    base, others = (measured, measured.base), (name for name in measured.configurations if name != measured.base)
+    base = measured, measured.base
+    others = () if compares_budgets(measured) else tuple(name for name in measured.configurations if name != measured.base)
     quality = measured.experiment.quality
     return EvaluationRows(
         scores=tuple(_scores(measured)),
@@ -77,6 +80,8 @@ def rows(measured: RecordData, labels: Mapping[str, str]) -> EvaluationRows:
         independence=_independence(measured),
         unused="; ".join(unused_words(measured)),
         grouping=(_grouped(measured) or ("", ("", 0)))[1][0],
+        steps=tuple(step_rows(measured)),
+        knees=tuple(knee_rows(measured)),
     )
 
 

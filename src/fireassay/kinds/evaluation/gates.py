@@ -10,6 +10,7 @@ from fireassay.estimates.estimate import Absent, Estimate
 from fireassay.estimates.format import Scale, count, dressed, given, percent, show
 from fireassay.frames.evaluation.flipped import Flips, between
 from fireassay.frames.evaluation.item_scores import Answers, deciding, tasks
+from fireassay.frames.evaluation.steps import compares_budgets
 from fireassay.frames.record_data import RecordData
 from fireassay.kinds.evaluation.held import Held, held
 from fireassay.metrics.metric import Results
@@ -30,7 +31,7 @@ WORSE: Final = {"HELD": " (worse, but within the margin)", "INCONCLUSIVE": " (wo
 def check_held(measured: RecordData, _: Results) -> tuple[GateResult, ...]:
     """One result for each configuration but the base, all of whose tasks must hold; none without a margin."""
     quality = measured.experiment.quality
-    if quality is None:
+    if quality is None or compares_budgets(measured):
         return ()
     return tuple(_held(name, held(measured, name), quality) for name in measured.configurations if name != measured.base)
 
@@ -88,10 +89,10 @@ def more_items(task: Held, margin: float) -> str:
     if decision.items_as_seen is None:
         return f"no number of items would decide {AS_SEEN}: it lies at the margin"
     what = "held" if decision.estimate > -margin else "degraded"
-    return f"about {_rough(decision.items_as_seen)} items would show it {what} with 80 % probability {AS_SEEN}"
+    return f"about {rough(decision.items_as_seen)} items would show it {what} with 80 % probability {AS_SEEN}"
 
 
-def _rough(number: int) -> str:
+def rough(number: int) -> str:
     """Two digits, rounded up: a plan knows no more."""
     unit = 10 ** max(0, len(str(number)) - 2)
     return f"{-(-number // unit) * unit:,}"
@@ -148,7 +149,7 @@ def check_flips(measured: RecordData, _: Results) -> tuple[GateResult, ...]:
     the reference against itself, if it was asked more than once, is stated too.
     """
     base = (measured, measured.base)
-    sides = [(measured, name) for name in measured.configurations if name != measured.base]
+    sides = [(measured, name) for name in measured.configurations if name != measured.base and not compares_budgets(measured)]
     return tuple(result for side in sides for result in of_sides(base, side, measured.experiment.quality, measured.confidence))
 
 

@@ -54,6 +54,7 @@ from fireassay.frames.evaluation.item_scores import (
     tasks,
 )
 from fireassay.frames.evaluation.missing_items import missing, opposed
+from fireassay.frames.evaluation.steps import compares_budgets
 from fireassay.frames.record_data import RecordData
 from fireassay.kinds.evaluation.metrics import of_task
 from fireassay.spec.experiment import Quality
@@ -93,9 +94,9 @@ class Held:
 
 
 def held(measured: RecordData, configuration: str) -> tuple[Held, ...]:
-    """The decision on each task, without a margin the change alone; none for the base itself."""
+    """The decision on each task, without a margin the change alone; none for the base itself, or for steps of one engine."""
     quality = measured.experiment.quality
-    if configuration == measured.base:
+    if configuration == measured.base or compares_budgets(measured):  # numbers of steps have a knee instead
         return ()
     sides = (measured, measured.base), (measured, configuration)
     return measured.once(f"held {configuration}", lambda data: held_between(*sides, quality, data.confidence))

@@ -15,6 +15,7 @@ from fireassay.frames.evaluation.item_scores import metric_of, requested
 from fireassay.frames.record_data import RecordData
 from fireassay.kinds.evaluation.gates import status_of, words
 from fireassay.kinds.evaluation.held import held, lowest
+from fireassay.kinds.evaluation.steps import knee_rows
 from fireassay.metrics.cost import COST
 from fireassay.metrics.metric import Results
 from fireassay.metrics.serving.latency import E2E_P50, TTFT_P50
@@ -75,6 +76,8 @@ def status(evidence: Evidence, _: tuple[Recommendation, ...] = ()) -> Status:
     if evidence.gates:
         worst = min(evidence.gates, key=_badness).status
         return "INCONCLUSIVE" if worst == "NOT_MEASURED" else worst
+    if any(row.status == "INCONCLUSIVE" for row in knee_rows(evidence.data)):
+        return "INCONCLUSIVE"
     values = [value for name in requested(evidence.data) for value in evidence.results.get(name, {}).values()]
     return "MEASURED" if values and all(isinstance(value, Estimate) for value in values) else "INCONCLUSIVE"
 
@@ -177,6 +180,8 @@ def _sentence(evidence: Evidence, verdict: Verdict) -> str:
     gates.sort(key=lambda gate: (gate.gate != "held", lowest(measured, gate.configuration)))
     if gates:
         return f"{name}: {word}{_label(measured, gates[0].configuration)}: {gates[0].sentence}."
+    if knees := tuple(knee_rows(measured)):
+        return f"{name}: {word}{'; '.join(f'{row.task} at {row.engine}: {row.sentence}' if len(knees) > 1 else row.sentence for row in knees)}."
     several = len(measured.configurations) > 1
     changes = [
         f"{_label(measured, where)} against {_label(measured, measured.base)}: {change}"

@@ -15,8 +15,9 @@ from typing import Any, Final
 from fireassay.estimates.estimate import Estimate
 from fireassay.estimates.format import count, given
 from fireassay.frames.evaluation.item_scores import identity, requested, tasks
+from fireassay.frames.evaluation.steps import steps_of
 from fireassay.frames.record_data import RecordData
-from fireassay.kinds.evaluation import tables
+from fireassay.kinds.evaluation import step_tables, tables
 from fireassay.kinds.evaluation.evaluation_rows import rows
 from fireassay.kinds.evaluation.gates import change_words, margin_words
 from fireassay.kinds.evaluation.metrics import NO_ANSWER
@@ -30,6 +31,7 @@ from fireassay.reports.build_view import requested as requested_conditions
 from fireassay.reports.charts.evaluation import power, reliability
 from fireassay.reports.charts.model import Interval, intervals
 from fireassay.reports.charts.of_view import Draw
+from fireassay.reports.charts.step_curve import step_curve
 from fireassay.reports.charts.trade_offs import quality_price
 from fireassay.reports.cost_line import cost_line
 from fireassay.reports.page import Answer, Cell, Chart, Head, Line, Next, Section, Table, Words
@@ -38,6 +40,7 @@ from fireassay.reports.pages.record_sheets import sheets
 from fireassay.reports.pages.results import Paper, results, sentence
 from fireassay.reports.view import Column, Fact, HeldRow, LaunchRow, MetricRow, View
 from fireassay.verdict.comparison.tested import TEST
+from fireassay.spec.plan import Configuration
 from fireassay.verdict.judge import Judgement
 
 BESIDE: Final = (NO_ANSWER.name, OUTPUT_THROUGHPUT.name, REQUEST_THROUGHPUT.name, COST.name)  # of the same requests
@@ -85,6 +88,8 @@ def _made(view: View) -> Iterator[Line]:
 def _headline(view: View) -> str:
     """The decision with its number; without a margin the changes, of one file the scores."""
     worst = _deciding(view)
+    if worst is None and view.status in ("MEASURED", "INCONCLUSIVE") and step_tables.compared(view):
+        return step_tables.headline(view)
     if view.status == "MEASURED" and worst is not None:
         return _changes(view)
     if worst is None or worst.status != view.status or not isinstance(worst.change, Estimate):  # something else decides
@@ -164,7 +169,9 @@ def _decisive(view: View) -> tuple[Next, ...]:
     """INVALID or FAIL: what the finding asks for, else the items that got worse.  Undecided: how many items would decide."""
     if view.status in ("INVALID", "FAIL") and (remedies := answering.remedies(view, ("invalid", "fail"))):
         return remedies
-    worst = _deciding(view)
+    worst, knee = _deciding(view), step_tables.deciding(view)
+    if worst is None and knee is not None and knee.status == "INCONCLUSIVE" and knee.more:
+        return (Next(reason=f"{count(knee.items, 'items')} now; {knee.more}"),)
     if worst is not None and worst.status == "INCONCLUSIVE" and worst.more:
         return (Next(reason=f"{count(worst.items, 'items')} now; {worst.more}"),)
     if view.status == "FAIL" and worst is not None and worst.worse:
@@ -203,7 +210,9 @@ def brief(view: View) -> tuple[Section, ...]:
     titles = {row.name: row.title for row in view.metrics}
     heads = (Head(text="answers"), *(Head(text=titles[name]) for name in names))
     table = Table(name="scores", heads=heads, rows=rows, inline=True, notes=tables.standing(view))
-    return (Section(key="brief-scores", title="", role="answer", content=(table, *_plot(view))),)
+    if step_tables.compared(view) and not of(view).held:  # of one engine: its scores are those of its steps
+        return tuple(step_tables.brief(view))
+    return (Section(key="brief-scores", title="", role="answer", content=(table, *_plot(view))), *step_tables.brief(view))
 
 
 def _measured(view: View, name: str) -> bool:
@@ -242,8 +251,16 @@ def foreign_facts(measured: RecordData) -> Iterator[Fact]:
 def _columns(measured: RecordData) -> tuple[Column, ...]:
     """A configuration is called by the name of its answers."""
     return tuple(
-        Column(key=configuration.name, label=configuration.target or configuration.name, workers=configuration.workers)
+        Column(key=configuration.name, label=_called(measured, configuration), workers=configuration.workers)
         for configuration in measured.varied
+    )
+
+
+def _called(measured: RecordData, configuration: Configuration) -> str:
+    """Of a budget: what was sent."""
+    steps = steps_of(measured)
+    return (
+        configuration.target or configuration.name if steps is None or configuration.steps is None else str(steps.sent(configuration.steps))
     )
 
 
@@ -287,6 +304,7 @@ VIEW = KindView(columns=_columns, conditions=_conditions, fields=_fields)
 
 def question_sections(view: View, columns: Sequence[tuple[str, Callable[[LaunchRow], Cell]]]) -> Iterator[Section]:
     """The decision on the first screen, then a section for each question."""
+    yield from step_tables.question(view)
     if view.evaluation is not None and view.evaluation.held:
         content, margin = tuple(tables.forest(view)), view.evaluation.margin
         title, asked = ("Changes", "How much did quality change?") if margin is None else ("Held or not", "Was quality held?")
@@ -356,6 +374,7 @@ def page(view: View) -> tuple[Section, ...]:
     return (
         record.dimensions(view),
         record.gates(view),
+        *step_tables.sections(view),
         Section(key="scores", title="Scores", content=tables.scores(view)),
         Section(key="held", title="Held or not", content=lambda: tuple(tables.forest(view))),
         Section(key="divergence", title="Token by token", content=lambda: tables.divergence(view)),
@@ -378,4 +397,9 @@ def page(view: View) -> tuple[Section, ...]:
 def charts(view: View) -> tuple[Draw, ...]:
     """Those of which something was measured."""
     rows = tables.of(view)
-    return (*((power,) if rows.power else ()), *((reliability,) if rows.calibration else ()), quality_price)
+    return (
+        *((step_curve,) if rows.knees else ()),
+        *((power,) if rows.power else ()),
+        *((reliability,) if rows.calibration else ()),
+        quality_price,
+    )

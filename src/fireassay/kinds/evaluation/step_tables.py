@@ -1,0 +1,149 @@
+"""Which tables show quality against the number of steps, and how are they answered first?"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Final
+
+from fireassay.estimates.estimate import Estimate, Value
+from fireassay.estimates.format import Scale, scale_for
+from fireassay.kinds.evaluation.gates import POINTS
+from fireassay.reports.cell import Cell, Mark, Words, number
+from fireassay.reports.charts.step_curve import step_curve
+from fireassay.reports.page import Blocks, Head, Section, Table, heads
+from fireassay.reports.pages import questions
+from fireassay.reports.view import EvaluationRows, KneeRow, StepRow, View
+
+QUESTION: Final = "How many steps are enough?"
+PERCENT: Final = Scale(factor=100.0)
+BRIEF: Final = 4  # columns beside the score in a narrow table
+Column = tuple[str, Callable[[StepRow], Value | None]]
+
+
+def _rows(view: View) -> EvaluationRows:
+    assert view.evaluation is not None
+    return view.evaluation
+
+
+def compared(view: View) -> bool:
+    """True if numbers of steps were compared."""
+    return view.evaluation is not None and bool(view.evaluation.knees)
+
+
+def deciding(view: View) -> KneeRow | None:
+    """The knee that is told first: an undecided one if there is any."""
+    knees = _rows(view).knees if compared(view) else ()
+    return next((row for row in knees if row.status == "INCONCLUSIVE"), knees[0] if knees else None)
+
+
+def headline(view: View) -> str:
+    """The knee in a sentence, with its curve if there are several."""
+    row = deciding(view)
+    if row is None:
+        return ""
+    names = _named(_rows(view), row)
+    more = len(_rows(view).knees) - 1
+    others = f"; {more} more {'curve' if more == 1 else 'curves'} below" if more else ""
+    return f"{f'{names}: ' if names else ''}{row.sentence}{others}"
+
+
+def _named(rows: EvaluationRows, row: KneeRow | StepRow) -> str:
+    engines, tasks = len({one.engine for one in rows.knees}) > 1, len({one.task for one in rows.knees}) > 1
+    return ", ".join(([row.engine] if engines else []) + ([row.task] if tasks else []))
+
+
+COLUMNS: Final[tuple[Column, ...]] = (
+    ("Time p50", lambda row: row.time),
+    ("Time p95", lambda row: row.time_p95),
+    ("At once p50", lambda row: row.at_once),
+    ("Tokens out", lambda row: row.tokens_out),
+    ("Tokens in", lambda row: row.tokens_in),
+    ("Reasoning", lambda row: row.reasoning),
+    ("In tools", lambda row: row.tools),
+    ("Dollars", lambda row: row.usd),
+)
+
+
+def table(view: View, *, brief: bool = False) -> Blocks:
+    """A row for each number of steps; a column without any number is named in a note."""
+    rows = _rows(view)
+    if not rows.knees:
+        return ()
+    known = [column for column in COLUMNS if any(isinstance(column[1](row), Estimate) for row in rows.steps)]
+    shown = known[:BRIEF] if brief else known
+    share, several = rows.knees[0].share, any(_named(rows, row) for row in rows.knees)
+    scales = {
+        head: scale_for(_unit(rows.steps, of), [abs(value.value) for row in rows.steps if isinstance(value := of(row), Estimate)])
+        for head, of in shown
+    }
+    title = f"{rows.knees[0].title}, %" if share else rows.knees[0].title
+    head = (
+        *heads(*(("Curve",) if several else ()), rows.knees[0].what.capitalize(), title),
+        *(Head(text=_head(name, scales[name])) for name, _ in shown),
+    )
+    gains = (Head(text="Against the best, points" if share else "Against the best"), Head(text="Enough"))
+    body = tuple(_body(rows, row, shown, scales, share, several) for row in rows.steps)
+    return (
+        Table(
+            name="step-curve-brief" if brief else "step-curve",
+            heads=(*head, *(() if brief else gains)),
+            rows=tuple(cells if not brief else cells[:-2] for cells in body),
+            stub=2 if several else 1,
+            opens=not brief,
+            inline=brief,
+            notes=() if brief else tuple(_notes(rows, known)),
+        ),
+    )
+
+
+def _body(
+    rows: EvaluationRows, row: StepRow, shown: Sequence[Column], scales: dict[str, Scale], share: bool, several: bool
+) -> tuple[Cell, ...]:
+    cells: list[Cell] = [Words(text=_named(rows, row))] if several else []
+    knee = next(one for one in rows.knees if (one.task, one.engine) == (row.task, row.engine))
+    cells += [Words(text=row.sent, strong=row.steps == knee.at), number(row.score, PERCENT if share else None, bare=True)]
+    cells += [None if (value := of(row)) is None else number(value, scales[head], bare=True) for head, of in shown]
+    mark = (
+        Mark(word="yes", tone="good", why="no worse than any other by more than the margin")
+        if row.enough
+        else Mark(word="not shown", tone="open")
+    )
+    return (*cells, number(row.gain, POINTS if share else None, bare=True), mark)
+
+
+def _unit(rows: Sequence[StepRow], of: Callable[[StepRow], Value | None]) -> str:
+    return next(value.unit for row in rows if isinstance(value := of(row), Estimate))
+
+
+def _head(name: str, scale: Scale) -> str:
+    """The name with its unit."""
+    unit = scale.label if name.startswith(("Time", "At once")) else "%" if name == "In tools" else "$" if name == "Dollars" else ""
+    return f"{name}, {unit}" if unit and name != "Dollars" else f"{name} an item" if name == "Dollars" else name
+
+
+def _notes(rows: EvaluationRows, known: Sequence[Column]) -> Iterator[str]:
+    yield from dict.fromkeys(note for row in rows.knees for note in row.notes)
+    missing = [(head, of(rows.steps[0])) for head, of in COLUMNS if all(name != head for name, _ in known)]
+    reasons = [f"{head.lower()}: {value.detail}" for head, value in missing if value is not None and not isinstance(value, Estimate)]
+    if reasons:
+        yield f"Not measured: {'; '.join(reasons)}."
+
+
+def sections(view: View) -> Iterator[Section]:
+    """For text formats."""
+    if compared(view):
+        yield Section(key="steps", title="Quality against steps", content=lambda: table(view))
+
+
+def brief(view: View) -> Iterator[Section]:
+    """On the first screen."""
+    if compared(view):
+        yield Section(key="brief-steps", title="", role="answer", content=table(view, brief=True))
+
+
+def question(view: View) -> Iterator[Section]:
+    """On an HTML page: the chart on its first screen, the table below."""
+    if compared(view):
+        yield Section(key="step-chart", title="Steps", question=QUESTION, role="exhibit", content=lambda: step_curve(view))
+        told = f"{'; '.join(row.sentence for row in _rows(view).knees)}."
+        yield questions.section("steps", "Steps", "What do more steps give, and take?", lambda: table(view), told)
