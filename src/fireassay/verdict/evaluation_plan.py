@@ -57,6 +57,7 @@ class EvaluationPlan:
     most_tokens: int  # of all answers together
     margin: float | None
     repetitions: int = 1  # of each item at each side
+    turns: int = 1  # of each of them
     prices: str = ""  # in words; "": no price was given
     kept: bool = False  # whether a margin was given though there is one side
 
@@ -68,7 +69,9 @@ class EvaluationPlan:
 
 def evaluation_plan(experiment: Experiment, asked: tuple[Asked, ...]) -> EvaluationPlan:
     """The plan of an experiment with these tasks."""
-    passes = len(plan(experiment))
+    steps = experiment.evaluation.steps if experiment.evaluation is not None else None
+    turns = steps.most if steps is not None and steps.what == "turns" else 1
+    passes = len(plan(experiment)) * max(1, turns)
     return EvaluationPlan(
         tasks=tuple(TaskPlan(asked=task, power=_power(experiment, task)) for task in asked),
         requests=passes * sum(task.items if task.choices is None else task.choices for task in asked),
@@ -76,7 +79,8 @@ def evaluation_plan(experiment: Experiment, asked: tuple[Asked, ...]) -> Evaluat
         most_tokens=passes * sum(task.items * task.most_tokens for task in asked),
         margin=experiment.quality.margin if experiment.quality is not None and _compares(experiment) else None,
         repetitions=experiment.launches.per_configuration,
-        kept=experiment.quality is not None and not _compares(experiment),
+        turns=max(1, turns),
+        kept=experiment.quality is not None and not _compares(experiment) and not _has_steps(experiment),
         prices="" if experiment.prices is None else price_words(experiment.prices, "replica"),
     )
 
@@ -97,9 +101,14 @@ def _power(experiment: Experiment, task: Asked) -> ItemPower | None:
     )
 
 
+def _has_steps(experiment: Experiment) -> bool:
+    return experiment.evaluation is not None and bool(experiment.evaluation.steps.levels)
+
+
 def _compares(experiment: Experiment) -> bool:
-    """True if there are two sides and a margin."""
-    return experiment.quality is not None and len({launch.configuration for launch in plan(experiment)}) > 1
+    """True if there are two sides and a margin; numbers of steps are no sides."""
+    budgets = _has_steps(experiment) and experiment.evaluation is not None and experiment.evaluation.steps.what == "reasoning_tokens"
+    return not budgets and experiment.quality is not None and len({launch.configuration for launch in plan(experiment)}) > 1
 
 
 def _grouping(experiment: Experiment, task: Asked) -> Grouping | None:
@@ -115,7 +124,8 @@ def _grouping(experiment: Experiment, task: Asked) -> Grouping | None:
 def sentences(whole: EvaluationPlan) -> tuple[str, ...]:
     """The plan in words, before the first request."""
     tokens = f"at most {whole.most_tokens:,} tokens of answers" if whole.most_tokens else "nothing is generated"
-    times = f", each item {whole.repetitions:,} times a side" if whole.repetitions > 1 else ""
+    turns = f", each in {whole.turns} turns, whose prompts grow with the answers" if whole.turns > 1 else ""
+    times = f"{f', each item {whole.repetitions:,} times a side' if whole.repetitions > 1 else ''}{turns}"
     prompts = f"{whole.characters:,} characters of prompts (about {round(whole.characters / PER_TOKEN):,} tokens)"
     planned = [task for task in whole.tasks if task.power is not None]
     words = [

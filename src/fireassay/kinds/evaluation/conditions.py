@@ -94,6 +94,17 @@ def _own(measured: RecordData, _: Results) -> bool | None:
     return None if evaluation is None else evaluation.own_references
 
 
+def _steps(measured: RecordData, _: Results) -> str | None:
+    """What a step is, and how an engine gets it; the numbers that are compared are configurations, or change no answer."""
+    evaluation = measured.experiment.evaluation
+    if evaluation is None:
+        return None
+    steps = evaluation.steps
+    if not steps.levels or steps.what == "samples":  # a single sample is what is asked anyway
+        return "none"
+    return f"{steps.what}, up to {steps.most}: {steps.again}" if steps.what == "turns" else f"{steps.what}: {steps.field}"
+
+
 CONDITIONS: Final[tuple[Condition, ...]] = (
     _identity("evaluation.tasks.*", "other items, prompts, extraction or scoring give another score", _tasks, STORED),
     context(
@@ -113,6 +124,7 @@ CONDITIONS: Final[tuple[Condition, ...]] = (
     _identity(
         "evaluation.seed", "another seed draws other answers", _seed, f"{SPEC}; only where the temperature is above 0", absent="note"
     ),
+    _identity("evaluation.steps", "an answer after more turns, or with another budget, is another answer", _steps),
     _identity("evaluation.own_references", "agreement with a side is no score of right answers", _own),
     _identity("evaluation.most_failed", "it decides which records count", _allowed),
 )

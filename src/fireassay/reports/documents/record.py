@@ -170,6 +170,37 @@ class Profile(JsonObject):  # of profiled launch
     nsys: list[dict[str, Any]] = key("for each capture of Nsight Systems: its `reports`")
 
 
+class Step(JsonObject):  # of `StepRow`
+    """Answers with so many steps; values of an item, each as in `metrics`."""
+
+    task: str = key("the task")
+    engine: str = key("the engine")
+    steps: int = key("number of steps")
+    sent: str = key("what the engine got: the number, or the word that stands for it")
+    enough: bool = key("whether it is shown to be within the margin of every other number")
+    score: Measured = key("the deciding score")
+    session_time_p50: Measured = key("seconds, over items", "time")
+    session_time_p95: Measured = key("likewise", "time_p95")
+    tokens_in: Measured = key("prompt tokens")
+    tokens_out: Measured = key("output tokens")
+    tokens_reasoning: Measured = key("of these, reasoning", "reasoning")
+    tool_share: Measured = key("share of the time inside of tools", "tools")
+    usd: Measured = key("US dollars")
+    gain: Measured = key("score minus that of the best other number, better is positive")
+
+
+class Knee(JsonObject):  # of `KneeRow`
+    task: str = key("the task")
+    engine: str = key("the engine")
+    what: str = key("a step: `samples`, `turns` or `reasoning tokens`")
+    steps: int | None = key("the smallest number that is enough; null: none is shown to be", "at")
+    status: str = key("`MEASURED`, or `INCONCLUSIVE` where the items are too few to say")
+    margin: float = key("the margin, in the unit of the score")
+    confidence: float = key("of each one-sided bound")
+    items: int = key("items in the curve")
+    sentence: str = key("the result in words")
+
+
 class Link(JsonObject):
     """Messages from one rank to another; all but its class from a `Link`."""
 
@@ -238,6 +269,16 @@ class ReportDocument(Document):  # of `View`
         "only if the record is about serving: curves, timelines, failures, replicas, agreement",
         lambda view: view,
         when=lambda view: view.serving is not None,
+    )
+    steps: list[Step] = key(
+        "only if an evaluation compares numbers of steps: one for each number of each curve",
+        lambda view: view.evaluation.steps,
+        when=lambda view: view.evaluation is not None and bool(view.evaluation.steps),
+    )
+    knees: list[Knee] = key(
+        "likewise: the smallest number that is enough, for each curve",
+        lambda view: view.evaluation.knees,
+        when=lambda view: view.evaluation is not None and bool(view.evaluation.knees),
     )
     layers: list[Layer] = key(
         "only if it is a training on several workers: the four layers of its correctness, for each worker count",

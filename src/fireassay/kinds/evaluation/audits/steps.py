@@ -1,0 +1,80 @@
+"""Did the engine do as many steps as it was asked for?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+import numpy as np
+import polars as pl
+
+from fireassay.estimates.format import count, given
+from fireassay.frames.evaluation.item_scores import answers_of
+from fireassay.frames.evaluation.steps import Curve, curves, steps_of
+from fireassay.frames.record_data import RecordData
+from fireassay.metrics.metric import Results
+from fireassay.quality.scoring.text_metric import Array
+from fireassay.stats.intervals.item_means import of_items
+from fireassay.verdict.audits.audit import Audits
+from fireassay.verdict.types import Finding
+
+AUDITS: Final = Audits(about=("evaluation",))
+ALL_THE_SAME: Final = 0.9  # of the items; fewer are easy items
+
+
+@AUDITS.add("ignored_budget", "Did reasoning grow with its budget?", title="a budget of reasoning that the engine ignores")
+def examine_budget(measured: RecordData, _: Results) -> Iterator[Finding]:
+    """Invalid where the tokens of the same items are not shown to be more at the largest budget than at the smallest.
+
+    Reasoning tokens by the server's usage, else all output tokens. The levels of such a record are one condition, and differences of their scores
+    are chance. Where no tokens are known, a warning. Cannot tell: an engine that thinks more and hides it from its usage.
+    """
+    steps = steps_of(measured)
+    for curve in curves(measured) if steps is not None and steps.what == "reasoning_tokens" else ():
+        ends = curve.levels[0], curve.levels[-1]
+        named = next((name for name in ("tokens_reasoning", "tokens_out") if all(_known(level.sums[name]) for level in ends)), "")
+        if not named:
+            evidence = "the server reports no tokens, so whether it kept to the budgets is not known"
+            yield Finding("ignored_budget", "warning", ends[1].configuration, evidence, "use a server that reports usage")
+            continue
+        grown = ends[1].sums[named] - ends[0].sums[named]
+        bound = of_items(grown, ends[0].scores.weights, ends[0].scores.labels, (-np.inf, np.inf), measured.confidence)
+        if bound.low > 0.0:
+            continue
+        what = "reasoning tokens" if named == "tokens_reasoning" else "output tokens"
+        evidence = (
+            f"{what} do not grow with the budget: {_mean(ends[0].sums[named])} an item at {ends[0].steps:,}, {_mean(ends[1].sums[named])} at "
+            f"{ends[1].steps:,}, over {count(len(grown), 'items')}"
+        )
+        assert steps is not None
+        remedy = f"does the engine know the key {steps.key}? It may have another name, or need another model: --step-field KEY"
+        yield Finding("ignored_budget", "invalid", ends[1].configuration, evidence, remedy)
+
+
+def _known(values: Array) -> bool:
+    return not bool(np.isnan(values).any())
+
+
+def _mean(values: Array) -> str:
+    return given(float(f"{values.mean():.4g}"))
+
+
+@AUDITS.add("copied_samples", "Do the samples of an item differ?", title="samples that are copies")
+def examine_samples(measured: RecordData, _: Results) -> Iterator[Finding]:
+    """A warning where all samples of nine items in ten are one text: a vote of copies is that of one.
+
+    Cannot tell: an engine that ignores the temperature from a model that is sure.
+    """
+    steps = steps_of(measured)
+    for curve in curves(measured) if steps is not None and steps.what == "samples" else ():
+        yield from _copies(measured, curve)
+
+
+def _copies(measured: RecordData, curve: Curve) -> Iterator[Finding]:
+    where = curve.levels[-1].configuration
+    answered = answers_of(measured, where).filter((pl.col("task") == curve.task) & pl.col("text").is_not_null())
+    texts = answered.group_by("item").agg(pl.col("text").n_unique(), pl.len()).filter(pl.col("len") > 1)
+    same = texts.filter(pl.col("text") == 1).height
+    if texts.height and same >= ALL_THE_SAME * texts.height:
+        evidence = f"all samples of {same:,} of {count(texts.height, 'items')} are the same text, so a vote of them is one answer"
+        yield Finding("copied_samples", "warning", where, evidence, "does the engine use the temperature and the seed that it was sent?")
