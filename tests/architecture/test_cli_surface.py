@@ -27,8 +27,8 @@ SURFACE = {
     "demo": f"--folder --whole --list {OUTPUT}",
     "doctor": f"SUBJECT --seconds --show {OUTPUT}",
     "evaluate": (
-        "--target --task --data --model --margin --own-references --flips --max-flip-rate --explore --divergence --repetitions -k --task-option "
-        "--limit --first --perturb --metric --option --extract --majority --concurrency "
+        "--target --task --data --model --margin --own-references --flips --max-flip-rate --explore --divergence --repetitions "
+        "--steps --step-is --step-field -k --step-prompt --task-option --limit --first --perturb --metric --option --extract --majority --concurrency "
         "--temperature --backend --tokenizer --request-timeout --keep-going --api-key-env --header --no-stream --prices --price --price-date --price-source "
         f"--carbon --confidence --seed --name --root --dry-run --toml {OUTPUT}"
     ),

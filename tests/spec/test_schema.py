@@ -102,6 +102,7 @@ def test_every_section_is_in_the_table_of_sections() -> None:
         "[evaluation]",
         "[[evaluation.answers]]",
         "[evaluation.fields]",
+        "[evaluation.steps]",
         "[measure]",
         "[collectives]",
         "[program]",

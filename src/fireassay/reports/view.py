@@ -1,7 +1,4 @@
-"""What is in the tree from which every report is made?  Frozen rows with their text.
-
-Raw values stay next to their text for JSON, Excel and charts. What only some pages show is computed when one shows it.
-"""
+"""What is in the tree from which every report is made?  Frozen rows with their text; raw values beside it for JSON, Excel and charts."""
 
 from __future__ import annotations
 
@@ -31,6 +28,7 @@ if TYPE_CHECKING:
     from fireassay.reports.load import Load
     from fireassay.spec.sections.collectives import Cell as CollectiveCell
     from fireassay.verdict.artifact import ArtifactField
+    from fireassay.verdict.evidence.step_curve import KneeRow, StepRow
     from fireassay.verdict.hoefler_belli import Rule
     from fireassay.verdict.judge import Judgement
 
@@ -455,47 +453,6 @@ class DivergenceRow:
 
 
 @dataclass(frozen=True, kw_only=True)
-class StepRow:
-    """A task at an engine with so many steps; values in score, seconds, tokens, fraction and US dollars, each of an item."""
-
-    task: str
-    engine: str
-    steps: int
-    sent: str  # "8", or the word that stands for it: "high"
-    score: Value
-    time: Value  # p50 over items
-    time_p95: Value
-    at_once: Value | None  # p50, were its samples sent together; None: steps are no samples
-    tokens_in: Value
-    tokens_out: Value
-    reasoning: Value
-    tools: Value
-    usd: Value
-    gain: Value  # score minus that of the best other level, paired; one-sided bounds, both at the confidence of the knee's
-    enough: bool  # shown to be within the margin of every other level
-
-
-@dataclass(frozen=True, kw_only=True)
-class KneeRow:
-    """The smallest number of steps that is enough."""
-
-    task: str
-    engine: str
-    title: str  # of the score
-    share: bool  # the score lies between 0 and 1
-    what: str  # "samples", "turns", "reasoning_tokens"
-    margin: float
-    given: bool  # whether the margin was
-    at: int | None  # None: no number of steps is shown to be enough
-    status: Status
-    sentence: str
-    more: str  # what would decide; empty: it is decided, or nothing would
-    items: int
-    confidence: float  # of each bound
-    notes: tuple[str, ...]
-
-
-@dataclass(frozen=True, kw_only=True)
 class EvaluationRows:
     """Everything that only an evaluation has."""
 
@@ -515,7 +472,7 @@ class EvaluationRows:
     unused: str = ""  # fields of the files that look like a grade or another answer, and what they say
     grouping: str = ""  # the field that groups items which were taken as independent
     steps: tuple[StepRow, ...] = ()  # by task and engine, ascending; empty: none were compared
-    knees: tuple[KneeRow, ...] = ()  # one for each task and engine
+    knees: tuple[KneeRow, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -81,7 +81,7 @@ def rows(measured: RecordData, labels: Mapping[str, str]) -> EvaluationRows:
         unused="; ".join(unused_words(measured)),
         grouping=(_grouped(measured) or ("", ("", 0)))[1][0],
         steps=tuple(step_rows(measured)),
-        knees=tuple(knee_rows(measured)),
+        knees=knee_rows(measured),
     )
 
 

@@ -21,6 +21,7 @@ from fireassay.metrics.metric import Results
 from fireassay.metrics.serving.latency import E2E_P50, TTFT_P50
 from fireassay.metrics.serving.throughput import OUTPUT_THROUGHPUT, REQUEST_THROUGHPUT
 from fireassay.verdict.cost_words import cost_of_a_run, values_at
+from fireassay.verdict.evidence.step_curve import KneeRow
 from fireassay.verdict.judge import Judgement
 from fireassay.verdict.judging import Evidence, Judging, Methods, RuleAnswer, forced, nothing_to_pick
 from fireassay.verdict.phrases import in_words
@@ -180,8 +181,8 @@ def _sentence(evidence: Evidence, verdict: Verdict) -> str:
     gates.sort(key=lambda gate: (gate.gate != "held", lowest(measured, gate.configuration)))
     if gates:
         return f"{name}: {word}{_label(measured, gates[0].configuration)}: {gates[0].sentence}."
-    if knees := tuple(knee_rows(measured)):
-        return f"{name}: {word}{'; '.join(f'{row.task} at {row.engine}: {row.sentence}' if len(knees) > 1 else row.sentence for row in knees)}."
+    if knees := knee_rows(measured):
+        return f"{name}: {word}{'; '.join(_knee(evidence, row) for row in knees)}."
     several = len(measured.configurations) > 1
     changes = [
         f"{_label(measured, where)} against {_label(measured, measured.base)}: {change}"
@@ -193,6 +194,13 @@ def _sentence(evidence: Evidence, verdict: Verdict) -> str:
         for where in measured.configurations
     )
     return f"{name}: {word}{'; '.join((*changes, told))}."
+
+
+def _knee(evidence: Evidence, row: KneeRow) -> str:
+    """A curve's result, with its time where times count."""
+    timed = not any(finding.of_times for finding in evidence.findings)
+    where = f"{row.task} at {row.engine}: " if len(knee_rows(evidence.data)) > 1 else ""
+    return f"{where}{row.sentence}{row.longer if timed else ''}"
 
 
 JUDGING = Judging(

@@ -39,8 +39,8 @@ from fireassay.reports.pages import questions, record
 from fireassay.reports.pages.record_sheets import sheets
 from fireassay.reports.pages.results import Paper, results, sentence
 from fireassay.reports.view import Column, Fact, HeldRow, LaunchRow, MetricRow, View
-from fireassay.verdict.comparison.tested import TEST
 from fireassay.spec.plan import Configuration
+from fireassay.verdict.comparison.tested import TEST
 from fireassay.verdict.judge import Judgement
 
 BESIDE: Final = (NO_ANSWER.name, OUTPUT_THROUGHPUT.name, REQUEST_THROUGHPUT.name, COST.name)  # of the same requests

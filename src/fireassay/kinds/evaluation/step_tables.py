@@ -12,7 +12,8 @@ from fireassay.reports.cell import Cell, Mark, Words, number
 from fireassay.reports.charts.step_curve import step_curve
 from fireassay.reports.page import Blocks, Head, Section, Table, heads
 from fireassay.reports.pages import questions
-from fireassay.reports.view import EvaluationRows, KneeRow, StepRow, View
+from fireassay.reports.view import EvaluationRows, View
+from fireassay.verdict.evidence.step_curve import KneeRow, StepRow
 
 QUESTION: Final = "How many steps are enough?"
 PERCENT: Final = Scale(factor=100.0)
@@ -44,7 +45,12 @@ def headline(view: View) -> str:
     names = _named(_rows(view), row)
     more = len(_rows(view).knees) - 1
     others = f"; {more} more {'curve' if more == 1 else 'curves'} below" if more else ""
-    return f"{f'{names}: ' if names else ''}{row.sentence}{others}"
+    return f"{f'{names}: ' if names else ''}{row.sentence}{row.longer if times_count(view) else ''}{others}"
+
+
+def times_count(view: View) -> bool:
+    """False where an audit found that the times of the requests do not count."""
+    return all(row.cells["performance"].status != "INVALID" for row in view.vector if "performance" in row.cells)
 
 
 def _named(rows: EvaluationRows, row: KneeRow | StepRow) -> str:
@@ -56,11 +62,11 @@ COLUMNS: Final[tuple[Column, ...]] = (
     ("Time p50", lambda row: row.time),
     ("Time p95", lambda row: row.time_p95),
     ("At once p50", lambda row: row.at_once),
-    ("Tokens out", lambda row: row.tokens_out),
-    ("Tokens in", lambda row: row.tokens_in),
+    ("Out", lambda row: row.tokens_out),
+    ("In", lambda row: row.tokens_in),
     ("Reasoning", lambda row: row.reasoning),
     ("In tools", lambda row: row.tools),
-    ("Dollars", lambda row: row.usd),
+    ("Cost", lambda row: row.usd),
 )
 
 
@@ -81,7 +87,7 @@ def table(view: View, *, brief: bool = False) -> Blocks:
         *heads(*(("Curve",) if several else ()), rows.knees[0].what.capitalize(), title),
         *(Head(text=_head(name, scales[name])) for name, _ in shown),
     )
-    gains = (Head(text="Against the best, points" if share else "Against the best"), Head(text="Enough"))
+    gains = (Head(text="Against the best other, points" if share else "Against the best other"), Head(text="Enough"))
     body = tuple(_body(rows, row, shown, scales, share, several) for row in rows.steps)
     return (
         Table(
@@ -91,7 +97,7 @@ def table(view: View, *, brief: bool = False) -> Blocks:
             stub=2 if several else 1,
             opens=not brief,
             inline=brief,
-            notes=() if brief else tuple(_notes(rows, known)),
+            notes=() if brief else tuple(_notes(view, rows, known)),
         ),
     )
 
@@ -116,12 +122,13 @@ def _unit(rows: Sequence[StepRow], of: Callable[[StepRow], Value | None]) -> str
 
 
 def _head(name: str, scale: Scale) -> str:
-    """The name with its unit."""
-    unit = scale.label if name.startswith(("Time", "At once")) else "%" if name == "In tools" else "$" if name == "Dollars" else ""
-    return f"{name}, {unit}" if unit and name != "Dollars" else f"{name} an item" if name == "Dollars" else name
+    """The name with its unit; amounts are those of an item."""
+    return f"{name}, {scale.label}" if scale.label else name
 
 
-def _notes(rows: EvaluationRows, known: Sequence[Column]) -> Iterator[str]:
+def _notes(view: View, rows: EvaluationRows, known: Sequence[Column]) -> Iterator[str]:
+    if not times_count(view):
+        yield "The times do not count: see what is said of performance."
     yield from dict.fromkeys(note for row in rows.knees for note in row.notes)
     missing = [(head, of(rows.steps[0])) for head, of in COLUMNS if all(name != head for name, _ in known)]
     reasons = [f"{head.lower()}: {value.detail}" for head, value in missing if value is not None and not isinstance(value, Estimate)]

@@ -24,13 +24,13 @@ from fireassay.kinds.evaluation.gates import POINTS, change_words, margin_words,
 from fireassay.kinds.evaluation.held import Rule, changes, decided
 from fireassay.kinds.evaluation.metrics import of_task, over_items
 from fireassay.quality.scoring.text_metric import Array
-from fireassay.reports.view import KneeRow, StepRow
 from fireassay.spec.sections.steps import MARGIN, Steps
 from fireassay.stats.comparing.knee import Knee, knee
 from fireassay.stats.comparing.noninferiority import Decision
 from fireassay.stats.intervals.intervals import Interval, order_ranks
 from fireassay.stats.intervals.item_means import of_items
 from fireassay.units import FRACTION, SCORE, SECONDS, TOKENS, USD_PER_ITEM
+from fireassay.verdict.evidence.step_curve import KneeRow, StepRow
 
 NAMES: Final = {"samples": "samples", "turns": "turns", "reasoning_tokens": "reasoning tokens"}
 UNKNOWN: Final = {
@@ -192,8 +192,12 @@ def _gain(one: Found, place: int, other: int) -> Value:
 # ---- the knee in words -----------------------------------------------------------------------------------------------
 
 
-def knee_rows(measured: RecordData) -> Iterator[KneeRow]:
+def knee_rows(measured: RecordData) -> tuple[KneeRow, ...]:
     """One for each curve."""
+    return measured.once("knees in words", lambda data: tuple(_knee_rows(data)))
+
+
+def _knee_rows(measured: RecordData) -> Iterator[KneeRow]:
     steps, rows = steps_of(measured), list(step_rows(measured))
     for one in found(measured) if steps is not None else ():
         assert steps is not None
@@ -213,6 +217,7 @@ def knee_rows(measured: RecordData) -> Iterator[KneeRow]:
             at=None if at is None else one.curve.levels[at].steps,
             status="MEASURED" if at is not None and (at < largest or _all_worse(one)) else "INCONCLUSIVE",
             sentence=_sentence(one, mine, NAMES[steps.what], share),
+            longer=_longer(one, mine),
             more=_more(one),
             items=len(scores.items),
             confidence=one.knee.confidence,
@@ -242,10 +247,17 @@ def _sentence(one: Found, rows: list[StepRow], what: str, share: bool) -> str:
         return f"{told}; {_smaller(one, rows, margin, share)}"
     other = max(larger, key=lambda place: _score(one, place))
     more = rows[other]
-    longer = _times(more.time, row.time)
-    took = f" and {'take' if other else 'takes'} {longer} times as long" if longer else ""
     gain = _change(one.decisions[other, one.knee.at], share)
-    return f"{told}; {more.sent} are no better by more than {margin} ({gain}){took}"
+    return f"{told}; {more.sent} are no better by more than {margin} ({gain})"
+
+
+def _longer(one: Found, rows: list[StepRow]) -> str:
+    """ " and take 1.9 times as long": the larger number with the best score; empty where no time is known."""
+    larger = [place for place in range(len(rows)) if one.knee.at is not None and place > one.knee.at]
+    if one.knee.at is None or not larger:
+        return ""
+    times = _times(rows[max(larger, key=lambda place: _score(one, place))].time, rows[one.knee.at].time)
+    return f" and take {times} times as long" if times else ""
 
 
 def _smaller(one: Found, rows: list[StepRow], margin: str, share: bool) -> str:

@@ -1,0 +1,47 @@
+"""Are a budget that an engine ignores, and samples that are copies, found?"""
+
+from __future__ import annotations
+
+import pytest
+
+from fireassay.kinds.evaluation.audits.steps import examine_budget, examine_samples
+from fireassay.verdict.judge import judge
+from tests.steps_made import Answer, stepped
+
+RIGHT: Answer = ("7", 1.0)
+BUDGETS = {"levels": (64, 256), "what": "reasoning_tokens", "field": "thinking.budget_tokens"}
+
+
+def test_reasoning_that_does_not_grow_makes_the_record_invalid() -> None:
+    measured = stepped(BUDGETS, [[RIGHT, RIGHT]] * 20, reasoning=lambda item, place: 50 + (item + place) % 2)
+    (finding,) = examine_budget(measured, {})
+    assert (finding.severity, finding.configuration) == ("invalid", "engine=a reasoning_tokens=256")
+    assert "reasoning tokens do not grow with the budget: 50.5 an item at 64, 50.5 at 256" in finding.evidence
+    assert "thinking.budget_tokens" in finding.remedy
+    assert judge(measured).verdict.status == "INVALID"
+
+
+def test_reasoning_that_grows_is_no_finding() -> None:
+    measured = stepped(BUDGETS, [[RIGHT, RIGHT]] * 20, reasoning=lambda item, place: 8 + 24 * place + item % 3)
+    assert list(examine_budget(measured, {})) == []
+
+
+def test_output_tokens_stand_in_where_no_reasoning_is_reported() -> None:
+    (finding,) = examine_budget(stepped(BUDGETS, [[RIGHT, RIGHT]] * 20), {})
+    assert finding.evidence.startswith("output tokens do not grow with the budget: 4 an item at 64, 4 at 256")
+    assert list(examine_budget(stepped(BUDGETS, [[RIGHT, RIGHT]] * 20, tokens_out=lambda _, place: 4 + place), {})) == []
+
+
+def test_without_tokens_nothing_is_known_of_the_budget() -> None:
+    (finding,) = examine_budget(stepped(BUDGETS, [[RIGHT, RIGHT]] * 20, tokens_out=lambda *_: None), {})
+    assert finding.severity == "warning"
+    assert "is not known" in finding.evidence
+
+
+@pytest.mark.parametrize(("same", "found"), [(20, 1), (18, 1), (17, 0)])
+def test_samples_that_are_copies_are_told_from_nine_items_in_ten(same: int, found: int) -> None:
+    answers: list[list[Answer]] = [[RIGHT, RIGHT if item < same else ("8", 0.0), RIGHT] for item in range(20)]
+    findings = list(examine_samples(stepped({"levels": (1, 3)}, answers), {}))
+    assert len(findings) == found
+    if findings:
+        assert f"all samples of {same} of 20 items are the same text" in findings[0].evidence
