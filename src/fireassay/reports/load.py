@@ -13,6 +13,7 @@ import polars as pl
 
 from fireassay.frames.record_data import RecordData
 from fireassay.frames.serving.outages import still_open
+from fireassay.reports.sessions import SessionRow, session_rows
 from fireassay.spec.plan import targets_of
 from fireassay.verdict.evidence.answer_agreement import Agreement, agreements
 
@@ -56,6 +57,7 @@ class Load:
     attainment: float | None = None  # share of the requests that must meet them; None: there are none
     open: str = ""  # which share of the requests may or may not have met them, and why
     rivals: AOrB | None = None  # of a record with two engines: which of them
+    sessions: tuple[SessionRow, ...] = ()  # steps and sessions; none where no request follows another
 
 
 def build(measured: RecordData) -> Load:
@@ -73,6 +75,7 @@ def build(measured: RecordData) -> Load:
         limits=objectives.limits,
         attainment=objectives.attainment if objectives.any else None,
         open=still_open(measured.counted_requests),
+        sessions=session_rows(measured),
     )
 
 

@@ -13,9 +13,9 @@ from fireassay import catalog
 from fireassay.frames.record_data import RecordData
 from fireassay.kinds.evaluation.evaluation_rows import rows as evaluation_rows
 from fireassay.reports.build_view import build
+from fireassay.reports.evaluation_view import HeldRow
 from fireassay.reports.page import Table
 from fireassay.reports.pages.record import page
-from fireassay.reports.view import HeldRow
 from fireassay.verdict.judge import judge
 from tests.answered import rows, scored
 from tests.reports.pages.screens import flat

@@ -43,7 +43,17 @@ from fireassay.kinds.evaluation.steps import knee_rows, step_rows
 from fireassay.quality.scoring.likelihoods import METHOD
 from fireassay.quality.scoring.reading import WHOLE
 from fireassay.reports.charts.evaluation import sure
-from fireassay.reports.view import CalibrationBin, CalibrationRow, DivergenceRow, EvaluationRows, HeldRow, OutcomeRow, PowerRow, ScoreRow
+from fireassay.reports.evaluation_view import (
+    CalibrationBin,
+    CalibrationRow,
+    DivergenceRow,
+    EvaluationRows,
+    HeldRow,
+    OutcomeRow,
+    PowerRow,
+    ScoreRow,
+)
+from fireassay.reports.sessions import session_rows
 from fireassay.reports.words import cut
 from fireassay.spec.experiment import Quality
 from fireassay.stats.calibration import Bin, reliability
@@ -82,6 +92,7 @@ def rows(measured: RecordData, labels: Mapping[str, str]) -> EvaluationRows:
         grouping=(_grouped(measured) or ("", ("", 0)))[1][0],
         steps=tuple(step_rows(measured)),
         knees=knee_rows(measured),
+        sessions=session_rows(measured),
     )
 
 

@@ -34,11 +34,12 @@ from fireassay.reports.charts.of_view import Draw
 from fireassay.reports.charts.step_curve import step_curve
 from fireassay.reports.charts.trade_offs import quality_price
 from fireassay.reports.cost_line import cost_line
+from fireassay.reports.evaluation_view import HeldRow
 from fireassay.reports.page import Answer, Cell, Chart, Head, Line, Next, Section, Table, Words
 from fireassay.reports.pages import questions, record
 from fireassay.reports.pages.record_sheets import sheets
 from fireassay.reports.pages.results import Paper, results, sentence
-from fireassay.reports.view import Column, Fact, HeldRow, LaunchRow, MetricRow, View
+from fireassay.reports.view import Column, Fact, LaunchRow, MetricRow, View
 from fireassay.spec.plan import Configuration
 from fireassay.verdict.comparison.tested import TEST
 from fireassay.verdict.judge import Judgement

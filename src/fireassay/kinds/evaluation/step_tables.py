@@ -10,9 +10,11 @@ from fireassay.estimates.format import Scale, scale_for
 from fireassay.kinds.evaluation.gates import POINTS
 from fireassay.reports.cell import Cell, Mark, Words, number
 from fireassay.reports.charts.step_curve import step_curve
+from fireassay.reports.evaluation_view import EvaluationRows
 from fireassay.reports.page import Blocks, Head, Section, Table, heads
 from fireassay.reports.pages import questions
-from fireassay.reports.view import EvaluationRows, View
+from fireassay.reports.sessions import session_table
+from fireassay.reports.view import View
 from fireassay.verdict.evidence.step_curve import KneeRow, StepRow
 
 QUESTION: Final = "How many steps are enough?"
@@ -140,6 +142,12 @@ def sections(view: View) -> Iterator[Section]:
     """For text formats."""
     if compared(view):
         yield Section(key="steps", title="Quality against steps", content=lambda: table(view))
+    if _rows(view).sessions:
+        yield Section(key="sessions", title="Steps and sessions", content=lambda: _sessions(view))
+
+
+def _sessions(view: View) -> Blocks:
+    return session_table(_rows(view).sessions, {column.key: column.label for column in view.columns})
 
 
 def brief(view: View) -> Iterator[Section]:
@@ -154,3 +162,5 @@ def question(view: View) -> Iterator[Section]:
         yield Section(key="step-chart", title="Steps", question=QUESTION, role="exhibit", content=lambda: step_curve(view))
         told = f"{'; '.join(row.sentence for row in _rows(view).knees)}."
         yield questions.section("steps", "Steps", "What do more steps give, and take?", lambda: table(view), told)
+    if _rows(view).sessions:
+        yield questions.section("sessions", "Sessions", "What does each step of a session take?", lambda: _sessions(view))

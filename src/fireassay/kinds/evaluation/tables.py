@@ -18,11 +18,12 @@ from fireassay.reports.answering import TONES
 from fireassay.reports.cell import Number, ends
 from fireassay.reports.charts.evaluation import reliability, sure
 from fireassay.reports.charts.model import Edge, Interval, intervals
+from fireassay.reports.evaluation_view import CalibrationBin, DivergenceRow, EvaluationRows, HeldRow, ScoreRow
 from fireassay.reports.page import Block, Blocks, Cell, Chart, Figure, Mark, Prose, Raw, Section, Table, Words, heads, number
 from fireassay.reports.pages import questions
 from fireassay.reports.pages.comparison_view import flips_table as of_flips
 from fireassay.reports.pages.record_sheets import sheet
-from fireassay.reports.view import CalibrationBin, DivergenceRow, EvaluationRows, HeldRow, ScoreRow, View
+from fireassay.reports.view import View
 from fireassay.reports.words import STATUS_WORDS
 
 WORSE: Final = {"PASS": "worse within the margin", "INCONCLUSIVE": "worse"}

@@ -37,7 +37,11 @@ from fireassay.verdict.types import DIMENSIONS, HOLDS
 if TYPE_CHECKING:
     from fireassay.verdict.comparison.a_or_b import AOrB
 CURVE: Final = "How much latency does throughput cost?"
-TABLES: Final = {"faults": "reliability", "cold": "tails"}  # of the details, under which question; the others say if answers are right
+TABLES: Final = {
+    "faults": "reliability",
+    "cold": "tails",
+    "sessions": "tails",
+}  # of the details, under which question; the others say if answers are right
 GOODPUT: Final = "How much of the load was good?"
 COLUMNS: Final[tuple[tuple[str, Callable[[LaunchRow], Cell]], ...]] = (
     ("Requests due", lambda row: f"{row.due:,}"),

@@ -27,6 +27,7 @@ from fireassay.reports import grouping
 from fireassay.reports.metric_tables import CHECKS, COLD, ENGINES, FAULTS, WORKBOOK, MetricColumn
 from fireassay.reports.page import Blocks, Cell, Figure, Head, Number, Raw, Section, Table, Words, heads, said
 from fireassay.reports.pages.record_sheets import PLANNED, launch_sheet, sheet, wall
+from fireassay.reports.sessions import session_table
 from fireassay.reports.view import Column, MetricRow, View
 from fireassay.units import NS_PER_S
 
@@ -85,6 +86,7 @@ def details(view: View) -> tuple[Table, ...]:
         _of_metrics(view, "faults", "Under faults", view.columns, view.shown_in(FAULTS), only_measured=True),
         _of_metrics(view, "cold", "Cold and warm start", view.columns, view.shown_in(COLD), needs=TTFT_COLD.name),
         _checks(view),
+        *session_table(view.load.sessions, {column.key: column.label for column in view.columns}),
         _errors(view),
         _replicas(view),
     )

@@ -253,12 +253,12 @@ TTFT_COLD: Final = LATENCY(
 
 
 def _session_times(measured: RecordData, _: Results) -> Mapping[str, Value]:
-    series = in_series(measured, _sessions(measured))
+    series = in_series(measured, session_seconds(measured))
     return {name: _session_time(measured, name, series[name]) for name in measured.configurations}
 
 
-def _sessions(measured: RecordData) -> pl.DataFrame:
-    """(launch, configuration, value) of the complete sessions, launches by block, by their begin; seconds."""
+def session_seconds(measured: RecordData) -> pl.DataFrame:
+    """(launch, session, configuration, value) of the complete sessions, launches by block, by their begin; seconds."""
     keys = ["launch", "session"]
     planned = measured.table("arrivals").filter(pl.col("session").is_not_null()).group_by(keys).agg(pl.len().alias("turns"))
     rows = measured.timed_requests.filter(pl.col("session").is_not_null() & (pl.col("phase") != "cold"))
@@ -275,7 +275,7 @@ def _sessions(measured: RecordData) -> pl.DataFrame:
         .join(planned, on=keys, maintain_order="left")
     )
     complete = folded.filter(pl.col("counted") & pl.col("ok") & (pl.col("seen") == pl.col("turns")) & (pl.col("turns") > 1))
-    return complete.select("launch", "configuration", ((pl.col("end") - pl.col("begin")) / NS_PER_S).alias("value"))
+    return complete.select("launch", "session", "configuration", ((pl.col("end") - pl.col("begin")) / NS_PER_S).alias("value"))
 
 
 def _session_time(measured: RecordData, configuration: str, series: Sequence[NDArray[np.float64]]) -> Value:

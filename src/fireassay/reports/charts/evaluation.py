@@ -21,7 +21,8 @@ from fireassay.reports.charts.axes import linear, logarithmic, rows_axis
 from fireassay.reports.charts.model import Area, Chart, Dot, Drawn, Key, Line, Panel, Point, Rule, named
 from fireassay.reports.charts.of_view import absence, block_dots, common_scale, estimates, in_words, interval_key
 from fireassay.reports.charts.points import CATEGORIES, PLAIN, SHAPES, dot_key, level_point, plain, point
-from fireassay.reports.view import CalibrationBin, CalibrationRow, MetricRow, PowerRow, View
+from fireassay.reports.evaluation_view import CalibrationBin, CalibrationRow, PowerRow
+from fireassay.reports.view import MetricRow, View
 from fireassay.units import SCORE
 
 MAX_PANELS: Final = 8  # panels; the table has all sides

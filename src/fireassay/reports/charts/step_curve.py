@@ -13,7 +13,8 @@ from fireassay.estimates.format import Scale, scale_for, show
 from fireassay.reports.charts.axes import linear, top_of
 from fireassay.reports.charts.model import Chart, Dot, Drawn, Key, Panel, Point, named
 from fireassay.reports.charts.points import PLAIN, look, path, point, scaled
-from fireassay.reports.view import EvaluationRows, View
+from fireassay.reports.evaluation_view import EvaluationRows
+from fireassay.reports.view import View
 from fireassay.units import SECONDS, TOKENS
 from fireassay.verdict.evidence.step_curve import StepRow
 
