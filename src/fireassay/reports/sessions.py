@@ -149,7 +149,7 @@ def session_table(rows: tuple[SessionRow, ...], labels: dict[str, str]) -> tuple
         "A session's time includes thinking and external calls; generation is the sum of its answers' times.",
         *(() if cached else (UNREPORTED,)),
     )
-    return (Table(name="sessions", title="Steps and sessions", heads=head, rows=body, stub=2 if several else 1, inline=True, notes=notes),)
+    return (Table(name="sessions", title="Steps and sessions", heads=head, rows=body, stub=2 if several else 1, notes=notes),)
 
 
 def _cells(row: SessionRow, shown: list[Column], scales: dict[str, Scale], labels: dict[str, str], cached: bool) -> tuple[Cell, ...]:

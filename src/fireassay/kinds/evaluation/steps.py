@@ -24,6 +24,7 @@ from fireassay.kinds.evaluation.gates import POINTS, change_words, margin_words,
 from fireassay.kinds.evaluation.held import Rule, changes, decided
 from fireassay.kinds.evaluation.metrics import of_task, over_items
 from fireassay.quality.scoring.text_metric import Array
+from fireassay.spec.experiment import Quality
 from fireassay.spec.sections.steps import MARGIN, Steps
 from fireassay.stats.comparing.knee import Knee, knee
 from fireassay.stats.comparing.noninferiority import Decision
@@ -63,22 +64,23 @@ class Found:
 
 def found(measured: RecordData) -> tuple[Found, ...]:
     """Every curve of a record with its knee."""
-    return measured.once("knees over steps", lambda data: tuple(_of_curve(data, curve) for curve in curves(data)))
+    quality = measured.experiment.quality
+    return measured.once("knees over steps", lambda data: tuple(knee_of(curve, quality, data.confidence) for curve in curves(data)))
 
 
-def _of_curve(measured: RecordData, curve: Curve) -> Found:
-    quality, metric = measured.experiment.quality, curve.levels[0].scores.metric
-    low, high = metric.scale
+def knee_of(curve: Curve, quality: Quality | None, confidence: float) -> Found:
+    """The knee of a curve, with the margin of `quality`, if it is given."""
+    low, high = curve.levels[0].scores.metric.scale
     margin = quality.margin if quality is not None else MARGIN * (high - low if math.isfinite(high - low) else 1.0)
     decisions: dict[tuple[int, int], Decision | Absent] = {}
 
-    def lower(one: int, other: int, confidence: float) -> float | None:
-        rule = Rule(margin=margin, confidence=confidence, largest_change=None if quality is None else quality.largest_change)
+    def lower(one: int, other: int, each: float) -> float | None:
+        rule = Rule(margin=margin, confidence=each, largest_change=None if quality is None else quality.largest_change)
         pairs = matched(curve.levels[other].scores, curve.levels[one].scores)
         decision = decisions[one, other] = decided(pairs, changes(pairs), rule)
         return None if isinstance(decision, Absent) else decision.low
 
-    result = knee(len(curve.levels), lower, margin, measured.confidence)
+    result = knee(len(curve.levels), lower, margin, confidence)
     for one in range(len(curve.levels)):  # those that the knee needed no more
         for other in range(len(curve.levels)):
             if one != other and (one, other) not in decisions:
