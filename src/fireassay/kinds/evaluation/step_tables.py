@@ -13,7 +13,7 @@ from fireassay.reports.charts.step_curve import step_curve
 from fireassay.reports.evaluation_view import EvaluationRows
 from fireassay.reports.page import Blocks, Head, Section, Table, heads
 from fireassay.reports.pages import questions
-from fireassay.reports.sessions import session_table
+from fireassay.reports.session_table import session_table
 from fireassay.reports.view import View
 from fireassay.verdict.evidence.step_curve import KneeRow, StepRow
 

@@ -27,7 +27,7 @@ from fireassay.reports import grouping
 from fireassay.reports.metric_tables import CHECKS, COLD, ENGINES, FAULTS, WORKBOOK, MetricColumn
 from fireassay.reports.page import Blocks, Cell, Figure, Head, Number, Raw, Section, Table, Words, heads, said
 from fireassay.reports.pages.record_sheets import PLANNED, launch_sheet, sheet, wall
-from fireassay.reports.sessions import session_table
+from fireassay.reports.session_table import session_table
 from fireassay.reports.view import Column, MetricRow, View
 from fireassay.units import NS_PER_S
 
