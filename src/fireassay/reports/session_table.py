@@ -13,6 +13,8 @@ from fireassay.reports.sessions import NOT_HERE, SessionRow
 from fireassay.units import FRACTION, SECONDS
 
 UNREPORTED: Final = (
+    "Cold against warm cache: the server's usage reports no cached tokens. Step 1 finds nothing of its session in a cache; later steps may."
+)
 Column = tuple[str, Callable[[SessionRow], Value]]
 COLUMNS: Final[tuple[Column, ...]] = (
     ("TTFT p50", lambda row: row.ttft),

@@ -26,8 +26,6 @@ from fireassay.units import NS_PER_S
 MOST: Final = 8  # steps with a row of their own
 TOOLS: Final = ("tool", "retrieval")
 NOT_HERE: Final = Absent("not_applicable", "")
-    "Cold against warm cache: the server's usage reports no cached tokens. Step 1 finds nothing of its session in a cache; later steps may."
-)
 
 
 @dataclass(frozen=True, kw_only=True)
