@@ -5,7 +5,7 @@ A table lists its own; a metric of a third party joins by declaring `shown=(Show
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final, Protocol, TypeVar
 
@@ -128,6 +128,50 @@ PANEL: Final = _table(
     ("tpot_p50", "TPOT p50"),
     ("e2e_p95", "end to end p95"),
 )
+
+
+@dataclass(frozen=True)
+class Plot:
+    """Metrics upwards in one plot, and the metric across; empty: the load."""
+
+    up: tuple[str, ...]
+    across: str = ""
+
+
+PLOTS: Final[Mapping[str, tuple[Plot, ...]]] = {  # the presets of genai-bench, by its names
+    "2x4_default": (
+        Plot(("tpot_p50",), "output_throughput"),
+        Plot(("ttft_p50",), "output_throughput"),
+        Plot(("e2e_p50",), "request_throughput"),
+        Plot(("error_rate",)),
+        Plot(("tpot_p50",), "input_throughput"),
+        Plot(("ttft_p50",), "input_throughput"),
+        Plot(("e2e_p95",), "request_throughput"),
+        Plot(("e2e_p99",), "request_throughput"),
+    ),
+    "simple_2x2": (
+        Plot(("e2e_p50",), "output_throughput"),
+        Plot(("error_rate",), "request_throughput"),
+        Plot(("ttft_p50",)),
+        Plot(("output_throughput",)),
+    ),
+    "multi_line_latency": (
+        Plot(("e2e_p50", "e2e_p95", "e2e_p99"), "request_throughput"),
+        Plot(("ttft_p50", "ttft_p95"), "output_throughput"),
+        Plot(("output_throughput",)),
+        Plot(("error_rate",)),
+    ),
+    "2x4_tts": (
+        Plot(("real_time_factor_p50",), "request_throughput"),
+        Plot(("ttft_p50",), "request_throughput"),
+        Plot(("e2e_p50",), "request_throughput"),
+        Plot(("error_rate",)),
+        Plot(("real_time_factor_p50",)),
+        Plot(("ttft_p50",)),
+        Plot(("e2e_p95",), "request_throughput"),
+        Plot(("e2e_p99",), "request_throughput"),
+    ),
+}
 CURVE_ACROSS: Final = _table("curve across", ("output_throughput",), ("request_throughput",), ("input_throughput",))
 CURVE_UP: Final = _table("curve up", ("ttft_p95",), ("e2e_p95",), ("ttft_p50",), ("e2e_p50",))
 FAULTS: Final = _table(
