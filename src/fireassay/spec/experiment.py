@@ -326,7 +326,14 @@ class Experiment(Model):
     launches: Launches = Launches()
     conditions: Annotated[
         dict[str, str | int | float | bool],
-        flag("--server-engine", "NAME", "the engine behind the address: a condition, shown", entry="server_engine", read=label, load=22),
+        flag(
+            "--server-engine",
+            "NAME",
+            "the engine behind the address, or a=NAME,b=NAME: a condition",
+            entry="server_engine",
+            read=label,
+            load=22,
+        ),
         flag("--server-version", "V", "its version, as in v0.9.2", entry="server_version", read=label, load=23),
         flag("--server-gpu-type", "NAME", "the GPUs that it runs on, as in H100", entry="server_gpu_type", read=label, load=24),
         flag("--server-gpu-count", "N", "how many of them", entry="server_gpu_count", read=devices, load=26),

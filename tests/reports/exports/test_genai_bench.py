@@ -109,6 +109,19 @@ def test_several_engines_have_a_folder_each() -> None:
     names = exported(made)
     assert {name.split("/")[0] for name in names} == {"a", "b"}
     assert len(names) == 6
+    assert [names[f"{engine}/experiment_metadata.json"]["server_engine"] for engine in "ab"] == ["a", "b"]  # what its plots group by
+
+
+def test_a_condition_of_several_engines_is_divided_among_them() -> None:
+    conditions = {"server_engine": "a=vLLM,b=SGLang", "server_gpu_type": "H100"}
+    made = ServingMade(concurrency=(1,), engines=("a", "b"), blocks=1, conditions=conditions)
+    for name in made.names:
+        launch = made.launch(name)
+        for second in range(3):
+            made.request(launch, float(second), stream=0)
+    files = exported(made.measured())
+    found = [files[f"{engine}/experiment_metadata.json"] for engine in "ab"]
+    assert [(one["server_engine"], one["server_gpu_type"]) for one in found] == [("vLLM", "H100"), ("SGLang", "H100")]
 
 
 def test_it_comes_back_through_the_importer_with_the_same_latencies(tmp_path: Path) -> None:

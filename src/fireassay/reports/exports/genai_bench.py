@@ -199,7 +199,7 @@ def _file_name(run: Mapping[str, Any], task: str) -> str:
 
 
 def _metadata(measured: RecordData, serving: Serving, target: Target, runs: Sequence[Configuration]) -> dict[str, Any]:
-    model, conditions = target.model or serving.model, measured.experiment.conditions
+    model, conditions, several = target.model or serving.model, measured.experiment.conditions, len(targets_of(serving)) > 1
     record = str(measured.manifest.get("id", ""))
     windows = measured.served.windows["seconds"].drop_nulls().sum()
     return {
@@ -216,13 +216,20 @@ def _metadata(measured: RecordData, serving: Serving, target: Target, runs: Sequ
         "iteration_type": "num_concurrency",
         "traffic_scenario": list(dict.fromkeys(one.scenario for one in runs)),
         "additional_request_params": {"temperature": serving.temperature, "ignore_eos": serving.ignore_eos},
-        **{key: None if (value := conditions.get(key)) is None else str(value) for key in SERVER},
+        **{key: None if (value := conditions.get(key)) is None else _of_engine(str(value), target) for key in SERVER},
+        **({"server_engine": target.name} if several and "server_engine" not in conditions else {}),
         "max_time_per_run_s": max(1, round(windows)),
         "max_requests_per_run": max(1, measured.counted_requests.height),
         "experiment_folder_name": measured.experiment.name,
         "metrics_time_unit": "s",
         "dataset_path": None if serving.prompts.source == "synthetic" else serving.prompts.source,
     }
+
+
+def _of_engine(text: str, target: Target) -> str:
+    """A condition of one engine: its part of "a=vLLM,b=SGLang", else the whole."""
+    pairs = dict(part.split("=", 1) for part in text.split(",") if "=" in part)
+    return pairs.get(target.name, text)
 
 
 def _bytes(document: Mapping[str, Any]) -> bytes:
