@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from math import isfinite
 from typing import Annotated, Any, Final, Self
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 MAX_S = 1e8  # three years; longer waits overflow the operating system's timers
 NAME_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9._-]*$"
@@ -43,6 +43,16 @@ class Model(BaseModel):
     """A frozen part of the experiment that knows all of its keys."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _named(cls, value: Any) -> Any:
+        return cls.own_names(value)
+
+    @classmethod
+    def own_names(cls, value: Any) -> Any:
+        """The table with our names of what another program calls otherwise."""
+        return value
 
     @classmethod
     def complete(cls) -> type[Self]:

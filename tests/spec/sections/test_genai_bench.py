@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fireassay import catalog
+from fireassay.cli import main
 from fireassay.spec.sections.genai_bench import BACKENDS, TASKS
 from fireassay.spec.sections.serving import Serving, Target
 
@@ -18,6 +19,15 @@ def test_every_name_is_that_of_a_task_or_backend_of_ours() -> None:
 @pytest.mark.parametrize(("theirs", "ours"), TASKS.items())
 def test_a_task_is_kept_under_our_name(theirs: str, ours: str) -> None:
     assert Serving(task=theirs).task == Serving(task=ours).task == ours
+
+
+def test_a_name_is_ours_beside_other_problems(capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["load", "http://127.0.0.1:9", "--task", "text-to-speech", "--backend", "azure-openai", "--canaries", "0.1", "--toml"]
+    assert main(words) == 2
+    told = " ".join(capsys.readouterr().err.split())
+    assert "--canaries" in told
+    assert "--task: found" not in told
+    assert "--backend" not in told
 
 
 def test_a_backend_is_kept_under_our_name() -> None:

@@ -18,6 +18,7 @@ from pydantic import BaseModel, ValidationError
 from fireassay.errors import Problem
 from fireassay.spec.explain import shown
 from fireassay.spec.keys import bare, complete, model_of
+from fireassay.spec.model import Model
 
 AnyModel = TypeVar("AnyModel", bound=BaseModel)
 AnyValue = TypeVar("AnyValue", bound=Hashable)
@@ -92,7 +93,8 @@ def _usable(kind: str, value: object) -> bool:
 def _table(model: type[AnyModel], data: object, at: Location, wrong: Collection[Location]) -> AnyModel:
     if isinstance(data, model):
         return data
-    given = {name: value for name, value in data.items() if value is not None} if isinstance(data, Mapping) else {}
+    named = model.own_names(data) if issubclass(model, Model) else data
+    given = {name: value for name, value in named.items() if value is not None} if isinstance(named, Mapping) else {}
     model, values = complete(model), dict[str, Any]()
     for name, field in model.model_fields.items():
         key = field.alias or name

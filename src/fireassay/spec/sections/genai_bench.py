@@ -21,9 +21,10 @@ BACKENDS: Final = {"azure-openai": "azure", "aws-bedrock": "bedrock", "gcp-verte
 OF_COHERE: Final = "oci-cohere"  # whose requests have Cohere's format, whatever the model is called
 
 
-def own_task(value: object) -> object:
-    """Our name of a task."""
-    return TASKS.get(value, value) if isinstance(value, str) else value
+def own_task(value: Any) -> Any:
+    """The table [serving] with our name of its task."""
+    name = value.get("task") if isinstance(value, dict) else None
+    return {**value, "task": TASKS[name]} if isinstance(name, str) and name in TASKS else value
 
 
 def own_backend(value: Any) -> Any:

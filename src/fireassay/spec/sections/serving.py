@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import BeforeValidator, Field
 
 from fireassay.spec.model import NAME_PATTERN, Model, Positive, PositiveSeconds, Seconds, Share, Words, flag, header, listed, seconds, slo
 from fireassay.spec.sections.genai_bench import own_backend, own_task
@@ -78,9 +78,9 @@ class Target(Model):
         Words, flag("--metrics", "URL", "a Prometheus endpoint to scrape during the load; may be repeated", many=True, load=320)
     ] = Field((), description="Prometheus endpoints to scrape during the load, for example http://127.0.0.1:8000/metrics.")
 
-    @model_validator(mode="before")
     @classmethod
-    def _own_names(cls, value: Any) -> Any:
+    def own_names(cls, value: Any) -> Any:
+        """The table with our name of its backend."""
         return own_backend(value)
 
     @property
@@ -296,10 +296,13 @@ class Correctness(Model):
 class Serving(Model):
     """A load on serving engines. Only for workload.runner = "serving"."""
 
+    @classmethod
+    def own_names(cls, value: Any) -> Any:
+        """The table with our name of its task."""
+        return own_task(value)
+
     task: Annotated[
-        str,
-        BeforeValidator(own_task),
-        flag("--task", "NAME", "chat, completions, embeddings, rerank, image_chat, text_to_speech ... ({default})", load=30),
+        str, flag("--task", "NAME", "chat, completions, embeddings, rerank, image_chat, text_to_speech ... ({default})", load=30)
     ] = Field("chat", description="The task: its name, as declared in fireassay/traffic/tasks, or genai-bench's: text-to-image ...")
     model: Annotated[str, flag("--model", "NAME", "the name in requests, or a=NAME,b=NAME", load=10, evaluate=40)] = Field(
         "", description="The model's name in requests."
