@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 from fireassay.instruments.machine.gpus import GpuState
@@ -39,6 +40,15 @@ class Nvml:
     def nvmlDeviceGetTemperature(self, handle: str, sensor: int) -> int:
         assert sensor == 0  # NVML_TEMPERATURE_GPU
         return 41
+
+    def nvmlDeviceGetUtilizationRates(self, handle: str) -> Any:
+        return SimpleNamespace(gpu=87, memory=30)
+
+    def nvmlDeviceGetMemoryInfo(self, handle: str) -> Any:
+        return SimpleNamespace(used=3 << 30, free=77 << 30, total=80 << 30)
+
+    def nvmlDeviceGetComputeRunningProcesses(self, handle: str) -> Any:
+        return [SimpleNamespace(pid=pid, usedGpuMemory=used) for pid, used in ((7, 2 << 30), (8, 1 << 30), (9, None))]
 
     def nvmlDeviceGetCurrentClocksThrottleReasons(self, handle: str) -> int:
         found = self.reasons[handle]
@@ -82,7 +92,7 @@ def test_only_the_gpus_that_the_workload_may_use_are_read_under_their_own_number
 
 def test_what_the_driver_refuses_is_noted_and_the_rest_is_read() -> None:
     state = GpuState(lambda: Nvml({"GPU-a": NvmlError("Not Supported")}), {})
-    assert [reading.counter for reading in state.read()] == ["sm_clock", "temperature"]
+    assert [reading.counter for reading in state.read()] == ["utilisation", "memory_used", "memory_total", "sm_clock", "temperature"]
     assert state.absences == {"gpu_slowdown": "NVML: Not Supported"}
 
 
@@ -95,3 +105,30 @@ def test_a_machine_without_nvml_without_driver_or_without_gpu_says_so() -> None:
     assert GpuState(lambda: broken, {}).absences == {"gpu_state": "no NVML: Driver Not Loaded"}
     assert GpuState(lambda: Nvml({}), {}).absences == {"gpu_state": "NVML lists no GPU visible to the workload"}
     assert list(GpuState(missing, {}).read()) == []
+
+
+def test_use_is_a_share_of_time_and_memory_is_in_bytes() -> None:
+    found = {reading.counter: (reading.value, reading.unit) for reading in GpuState(lambda: Nvml({"GPU-a": 0}), {}).read()}
+    assert found["utilisation"] == (0.87, "share")
+    assert (found["memory_used"], found["memory_total"]) == ((3.0 * 2**30, "B"), (80.0 * 2**30, "B"))
+
+
+def test_memory_of_processes_is_summed_over_gpus_and_unknown_processes_have_none() -> None:
+    """Two GPUs show the same three processes: 2 GiB of process 7 on each; of process 9 the driver gives no number."""
+    state = GpuState(lambda: Nvml({"GPU-a": 0, "GPU-b": 0}), {})
+    groups = {"replica-0": (7, 7), "replica-1": (8, 11), "replica-2": (9,), "replica-3": (12,)}
+    assert [(reading.device, reading.counter, reading.value) for reading in state.of_processes(groups)] == [
+        ("replica-0", "device_memory", 4.0 * 2**30),
+        ("replica-1", "device_memory", 2.0 * 2**30),
+    ]
+
+
+def test_a_binding_without_these_calls_gives_the_rest() -> None:
+    class Old(Nvml):
+        nvmlDeviceGetUtilizationRates = property()  # type: ignore[assignment]
+        nvmlDeviceGetComputeRunningProcesses = property()  # type: ignore[assignment]
+
+    state = GpuState(lambda: Old({"GPU-a": 0}), {})
+    assert next(iter(state.read())).counter == "memory_used"
+    assert list(state.of_processes({"launch": (7,)})) == []
+    assert state.absences.keys() == {"gpu_utilisation", "gpu_processes"}

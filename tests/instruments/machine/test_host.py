@@ -55,7 +55,7 @@ def test_every_counter_is_read_in_its_unit(tmp_path: Path) -> None:
         Reading("cgroup", "throttled", 2.5, "s"),
         Reading("cgroup", "throttled_periods", 4.0, "count"),
     ]
-    assert host.absences.keys() == {"frequency", "network", "tcp"}
+    assert host.absences.keys() == {"frequency", "memory_used", "cgroup_memory", "network", "tcp"}
 
 
 def test_a_counter_that_is_not_there_gives_no_reading_and_a_reason(tmp_path: Path) -> None:
@@ -67,7 +67,10 @@ def test_a_counter_that_is_not_there_gives_no_reading_and_a_reason(tmp_path: Pat
         ("io", "pressure_some"),
         ("io", "pressure_full"),
     }
-    assert host.absences.keys() == {"pressure_cpu", "pressure_memory", "throttled", "frequency", "network", "tcp"}
+    assert host.absences.keys() == {
+        *("pressure_cpu", "pressure_memory", "throttled", "frequency"),
+        *("memory_used", "cgroup_memory", "network", "tcp"),
+    }
     assert host.absences["pressure_cpu"] == "/proc/pressure/cpu: No such file or directory"
 
 

@@ -170,6 +170,8 @@ def test_what_is_not_measured_has_a_reason(tmp_path: Path) -> None:
         "energy_amdsmi",
         "frequency",
         "gpu_state",
+        "memory_used",
+        "cgroup_memory",
         "network",
         "tcp",
     }

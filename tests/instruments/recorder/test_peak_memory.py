@@ -27,6 +27,7 @@ def cuda(*, initialised: bool = True) -> Any:
             device_count=lambda: 2,
             max_memory_reserved=(0, 64 * MIB).__getitem__,
             max_memory_allocated=(0, 40 * MIB).__getitem__,
+            get_device_properties=lambda index: SimpleNamespace(total_memory=(80 + index) * MIB),
         )
     )
 
@@ -46,7 +47,11 @@ def test_a_peak_is_at_least_what_the_process_holds() -> None:
 
 def test_devices_that_were_used_tell_what_was_allocated_and_reserved(tmp_path: Path) -> None:
     found = list(peaks(cuda(), status(tmp_path, "VmHWM:\t 1 kB\n")))
-    assert found[1:] == [("cuda:1", "memory_allocated_peak", 40 * MIB), ("cuda:1", "memory_reserved_peak", 64 * MIB)]
+    assert found[1:] == [
+        ("cuda:1", "memory_allocated_peak", 40 * MIB),
+        ("cuda:1", "memory_reserved_peak", 64 * MIB),
+        ("cuda:1", "memory_device_total", 81 * MIB),
+    ]
 
 
 def test_a_gpu_that_was_never_started_is_not_started_for_this(tmp_path: Path) -> None:

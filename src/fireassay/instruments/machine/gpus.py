@@ -1,18 +1,22 @@
-"""Was a GPU throttled, and what were its clock and temperature?
+"""Was a GPU throttled, how busy was it, how full is its memory, and what were its clock and temperature?
 
 Sampled from NVML. `slowdown_hardware`, `slowdown_thermal` and `slowdown_power_brake` are 1 while the driver lowers the clocks for that
 reason, else 0; `slowdown_thermal` covers the driver and the hardware. The power cap (the board at its rated watts) is the normal state
 of a busy GPU and is not included. A launch's share is the share of its readings, so a short launch says little.
-Source: NVML API reference, "Clocks Event Reasons" (before driver 535: "Throttle Reasons").
+`utilisation` is the share of the driver's last sample period (1/6 to 1 s) in which some kernel ran: one small kernel at a time gives 1.
+`memory_used` is of the whole device: all processes and the driver. `device_memory` is that of known processes, where the driver names
+them by the same process ids (not within a container).
+Source: NVML API reference, "Clocks Event Reasons" (before driver 535: "Throttle Reasons"), nvmlUtilization_t, nvmlProcessInfo_t.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 from fireassay.instruments.machine.energy.nvml import devices_for
+from fireassay.instruments.machine.memory import ON_DEVICE
 from fireassay.instruments.machine.reading import Reading
 
 HERTZ_PER_MHZ: Final = 1e6
@@ -36,7 +40,7 @@ class Gpu:
 
 
 class GpuState:
-    """Reads clocks, temperature and slowdowns of every GPU. `absences` gives the reason for missing values."""
+    """Reads use, memory, clocks, temperature and slowdowns of every GPU. `absences` gives the reason for missing values."""
 
     def __init__(self, load: Callable[[], Any], environ: Mapping[str, str]) -> None:
         self.absences: dict[str, str] = {}
@@ -60,8 +64,24 @@ class GpuState:
             for what, read in _READERS.items():
                 try:
                     yield from read(self._library, gpu)
-                except self._library.NVMLError as error:
+                except (self._library.NVMLError, AttributeError) as error:  # a binding may lack a call
                     self.absences[f"gpu_{what}"] = f"NVML: {error}"
+
+    def of_processes(self, groups: Mapping[str, Sequence[int]]) -> Iterator[Reading]:
+        """Device memory of each group of processes over all GPUs; none for a group of which the driver names no process."""
+        used: dict[int, int] = {}
+        for gpu in self._gpus:
+            try:
+                running = self._library.nvmlDeviceGetComputeRunningProcesses(gpu.handle)
+            except (self._library.NVMLError, AttributeError) as error:
+                self.absences["gpu_processes"] = f"NVML: {error}"
+                continue
+            for process in running:
+                if process.usedGpuMemory is not None:  # not reported on Windows and by some virtual GPUs
+                    used[process.pid] = used.get(process.pid, 0) + int(process.usedGpuMemory)
+        for name, pids in groups.items():
+            if known := [used[pid] for pid in set(pids) if pid in used]:
+                yield Reading(name, ON_DEVICE, float(sum(known)), "B", "sampled")
 
 
 def _clock(library: Any, gpu: Gpu) -> Iterator[Reading]:
@@ -71,6 +91,16 @@ def _clock(library: Any, gpu: Gpu) -> Iterator[Reading]:
 def _temperature(library: Any, gpu: Gpu) -> Iterator[Reading]:
     degrees = float(library.nvmlDeviceGetTemperature(gpu.handle, CORE_TEMPERATURE))
     yield Reading(gpu.name, "temperature", degrees, "degC", "sampled")
+
+
+def _utilisation(library: Any, gpu: Gpu) -> Iterator[Reading]:
+    yield Reading(gpu.name, "utilisation", float(library.nvmlDeviceGetUtilizationRates(gpu.handle).gpu) / 100.0, "share", "sampled")
+
+
+def _memory(library: Any, gpu: Gpu) -> Iterator[Reading]:
+    memory = library.nvmlDeviceGetMemoryInfo(gpu.handle)
+    yield Reading(gpu.name, "memory_used", float(memory.used), "B", "sampled")
+    yield Reading(gpu.name, "memory_total", float(memory.total), "B", "sampled")
 
 
 def _slowdowns(library: Any, gpu: Gpu) -> Iterator[Reading]:
@@ -85,4 +115,4 @@ def _reasons(library: Any, handle: Any) -> int:
     return int((newer or library.nvmlDeviceGetCurrentClocksThrottleReasons)(handle))
 
 
-_READERS: Final = {"clock": _clock, "temperature": _temperature, "slowdown": _slowdowns}
+_READERS: Final = {"utilisation": _utilisation, "memory": _memory, "clock": _clock, "temperature": _temperature, "slowdown": _slowdowns}

@@ -20,7 +20,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from fireassay.instruments.machine import interfaces
+from fireassay.instruments.machine import interfaces, memory
 from fireassay.instruments.machine.reading import Reading
 from fireassay.record.machine import Machine, Unread, cpu_ticks, pressure, throttled
 
@@ -76,6 +76,8 @@ def sources(ticks_per_s: int) -> dict[str, Source]:
         "pressure_io": lambda machine: stalls(machine, "io"),
         "throttled": throttling,
         "frequency": frequency,
+        "memory_used": memory.machine_memory,
+        "cgroup_memory": memory.group_memory,
         "network": interfaces.Interfaces().read,
         "tcp": interfaces.tcp_readings,
     }

@@ -10,7 +10,7 @@ from __future__ import annotations
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -20,13 +20,14 @@ from fireassay.instruments.machine.energy.support.launch_energy import LaunchEne
 from fireassay.instruments.machine.energy.support.source import Around
 from fireassay.instruments.machine.gpus import GpuState
 from fireassay.instruments.machine.host import HostNoise, TreeCounts, TreeTime, clock_ticks_per_s, coordinator_time
+from fireassay.instruments.machine.memory import of_processes
 from fireassay.instruments.machine.reading import Reading
 from fireassay.record.machine import Machine
 from fireassay.spec.sections.energy import Energy
 from fireassay.units import NS_PER_S
 
 Row = tuple[int, int, str, str, str, float, str, str]  # launch, ns, host, device, counter, value, unit, method
-MAX_COST: Final = 0.005  # CPU share for listing processes: a host may have many thousands
+MAX_COST: Final = 0.005  # CPU share for listing processes and reading their memory: a host may have many thousands
 JOIN_S: Final = 10.0  # a hanging driver must not block the experiment
 
 
@@ -65,6 +66,24 @@ COUNTERS: Final = (
     Counter("cgroup", "throttled", "s", "counter", "time for which the cgroup was throttled by its CPU quota", "cpu.stat"),
     Counter("cgroup", "throttled_periods", "count", "counter", "periods in which the cgroup used up its quota", "cpu.stat"),
     Counter("cpu", "frequency", "Hz", "sampled", "mean CPU frequency (of 16 to 31 CPUs on larger machines)", "cpufreq"),
+    Counter(
+        "memory", "used", "B", "sampled", "memory of the machine that no new program could get: MemTotal - MemAvailable", "/proc/meminfo"
+    ),
+    Counter("memory", "total", "B", "sampled", "memory of the machine", "/proc/meminfo"),
+    Counter("cgroup", "memory_used", "B", "sampled", "memory charged to the control group, page cache included", "memory.current"),
+    Counter("cgroup", "memory_limit", "B", "sampled", "its limit, if it has one", "memory.max"),
+    Counter(
+        "launch, replica-N", "memory_resident", "B", "sampled", "resident memory; a shared page counts in each process", "/proc/PID/statm"
+    ),
+    Counter(
+        "launch, replica-N",
+        "memory_proportional",
+        "B",
+        "sampled",
+        "the same with each shared page divided among the processes that map it",
+        "/proc/PID/smaps_rollup",
+    ),
+    Counter("launch, replica-N", "device_memory", "B", "sampled", "memory of these processes on all GPUs, if NVML knows their ids", "NVML"),
     Counter("net-NAME", "received_bytes", "B", "counter", "bytes received by an interface since boot; the 8 busiest ones", "/proc/net/dev"),
     Counter("net-NAME", "sent_bytes", "B", "counter", "bytes sent", "/proc/net/dev"),
     Counter("net-NAME", "received_packets", "count", "counter", "packets received", "/proc/net/dev"),
@@ -85,6 +104,9 @@ COUNTERS: Final = (
     Counter("meter", "cpu_time", "s", "self", "CPU time of the meter in this launch, up to the previous reading", "thread clock"),
     Counter("sentinel", "before", "s", "self", "time of a fixed piece of work on the coordinator, just before the launch", "clock"),
     Counter("sentinel", "after", "s", "self", "the same, just after the launch", "clock"),
+    Counter("gpu-N", "utilisation", "share", "sampled", "share of the driver's last sample period in which some kernel ran", "NVML"),
+    Counter("gpu-N", "memory_used", "B", "sampled", "memory in use on the GPU: all processes and the driver", "NVML"),
+    Counter("gpu-N", "memory_total", "B", "sampled", "memory of the GPU", "NVML"),
     Counter("gpu-N", "sm_clock", "Hz", "sampled", "SM clock of the GPU", "NVML"),
     Counter("gpu-N", "temperature", "degC", "sampled", "core temperature of the GPU", "NVML"),
     Counter("gpu-N", "slowdown_hardware", "flag", "sampled", "1 while the hardware lowers the clocks, for any reason", "NVML"),
@@ -158,17 +180,25 @@ class Meter:
         """Reasons for missing measurements, by name: "energy" if there are no joules at all."""
         return {**self._host.absences, **self._gpus.absences, **self._absences}
 
-    def start(self, launch: int, pids: Callable[[], Sequence[int]], *, workers: int | None = None) -> None:
+    def start(
+        self,
+        launch: int,
+        pids: Callable[[], Sequence[int]],
+        *,
+        workers: int | None = None,
+        groups: Callable[[], Mapping[str, Sequence[int]]] | None = None,
+    ) -> None:
         """Start metering a launch: one reading now, then one every `sample_every_s`.
 
         Args:
             pids: returns the launch's processes at the time of the call.
             workers: needed only for modelled energy.
+            groups: returns the processes whose memory is summed, by name ("replica-0"). Default: those of `pids`, as "launch".
         """
         self.stop()
         if self._energy.source == "modelled" and workers is None:
             self._absences["energy"] = "modelled energy needs the number of workers of the launch"
-        self._run = _Run(launch, pids, workers, LaunchEnergy(self._counters), self._tree(), self._clock.now_ns())
+        self._run = _Run(launch, pids, groups, workers, LaunchEnergy(self._counters), self._tree(), self._clock.now_ns())
         self._emit_all(self._run, self._idle)
         self._idle = ()
         self._emit_all(self._run, self._readings(self._run))
@@ -232,26 +262,30 @@ class Meter:
         yield from self._host.read()
         yield from self._gpus.read()
         yield coordinator_time()
-        tree_time = run.tree.read(self._pids(run))
+        pids, memory = self._processes(run)
+        tree_time = run.tree.read(pids)
         if tree_time is not None:
             yield tree_time
+        yield from memory
         yield from run.counts.read()
         watts = self._energy.modelled_watts_per_worker
         if self._energy.source == "modelled" and watts is not None and run.workers is not None:
             yield modelled(watts, run.workers, (self._clock.now_ns() - run.begin_ns) / NS_PER_S)
         yield Reading("meter", "cpu_time", run.cost_ns / NS_PER_S, "s", "self")
 
-    def _pids(self, run: _Run) -> Sequence[int]:
-        """The launch's processes, if listing them is cheap enough by now; known ones are always followed."""
+    def _processes(self, run: _Run) -> tuple[Sequence[int], Sequence[Reading]]:
+        """The launch's processes and their memory, if listing and reading them is cheap enough by now; known ones are always followed."""
         now = self._clock.now_ns()
         if now < run.ask_again_ns and not run.stopped.is_set():
-            return ()
+            return (), ()
         began = time.thread_time_ns()
         try:
-            return run.pids()
+            pids = run.pids()
+            groups = run.groups() if run.groups is not None else {"launch": pids}
+            return pids, (*of_processes(self._machine, groups), *self._gpus.of_processes(groups))
         except Exception as error:  # the launcher's error; the other counters still work
             self._note(error)
-            return ()
+            return (), ()
         finally:
             run.ask_again_ns = now + round((time.thread_time_ns() - began) / MAX_COST)
 
@@ -270,9 +304,16 @@ class _Run:
     """The launch being metered."""
 
     def __init__(
-        self, launch: int, pids: Callable[[], Sequence[int]], workers: int | None, energy: LaunchEnergy, tree: TreeTime, begin_ns: int
+        self,
+        launch: int,
+        pids: Callable[[], Sequence[int]],
+        groups: Callable[[], Mapping[str, Sequence[int]]] | None,
+        workers: int | None,
+        energy: LaunchEnergy,
+        tree: TreeTime,
+        begin_ns: int,
     ) -> None:
-        self.launch, self.pids, self.workers = launch, pids, workers
+        self.launch, self.pids, self.groups, self.workers = launch, pids, groups, workers
         self.energy, self.tree, self.begin_ns = energy, tree, begin_ns
         self.counts = TreeCounts()
         self.cost_ns = 0

@@ -2,7 +2,8 @@
 
 Read once, at its end: the system and torch track the maximum themselves.
 Host: the peak resident memory (VmHWM of proc(5); `ru_maxrss` is inherited from the parent process, so it is only the fallback without /proc).
-Device: peak bytes allocated and reserved by torch's caching allocator on each device used; absent without torch.cuda.
+Device: peak bytes allocated and reserved by torch's caching allocator on each device used, and the memory of the device; absent without
+torch.cuda.
 Cannot tell: memory of a loader's helper processes; device memory of the driver, NCCL and other libraries.
 """
 
@@ -16,6 +17,7 @@ from typing import Any
 HOST = "memory_peak"
 ALLOCATED = "memory_allocated_peak"
 RESERVED = "memory_reserved_peak"
+TOTAL = "memory_device_total"
 
 
 def peaks(torch: Any, status: Path = Path("/proc/self/status")) -> Iterator[tuple[str, str, int]]:
@@ -31,6 +33,7 @@ def peaks(torch: Any, status: Path = Path("/proc/self/status")) -> Iterator[tupl
         if reserved:
             yield f"cuda:{index}", ALLOCATED, int(cuda.max_memory_allocated(index))
             yield f"cuda:{index}", RESERVED, reserved
+            yield f"cuda:{index}", TOTAL, int(cuda.get_device_properties(index).total_memory)
 
 
 def resident_peak(status: Path = Path("/proc/self/status")) -> int | None:

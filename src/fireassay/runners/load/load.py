@@ -119,7 +119,7 @@ class LoadRun:
             meter.before_launch()
             self._start_clients()
             stack.callback(meter.stop)
-            meter.start(self.job.number, self._pids, workers=self.planned.workers)
+            meter.start(self.job.number, self._pids, workers=self.planned.workers, groups=self._replica_pids)
             self._until_the_end(breaking)
 
     def _prepare(self, engine: Engine) -> None:
@@ -220,6 +220,11 @@ class LoadRun:
         client_pids = [pid for handle in self.handles for pid in handle.pids()]
         engine = self.engine
         return (*client_pids, *(engine.replicas.pids() if engine is not None and engine.replicas is not None else ()))
+
+    def _replica_pids(self) -> dict[str, tuple[int, ...]]:
+        """Processes of each replica that assay started; the memory of the clients is none of the engine's."""
+        replicas = self.engine.replicas if self.engine is not None else None
+        return {} if replicas is None else {f"replica-{number}": replicas.pids(number) for number in range(len(replicas.replica_urls))}
 
     # ---- monitoring
 

@@ -70,7 +70,7 @@ def _communication_findings(measured: RecordData, results: Results, name: str) -
     whole = share(results, COMM_EXPOSED.name, name)
     if not isinstance(exposed, Estimate) or whole is None or whole[0] < MIN_SHARE:
         return
-    waiting, least, most = (min(bound, exposed.value) for bound in _waiting_s(measured, results, name))
+    waiting, least, most = (min(bound, exposed.value) for bound in waiting_s(measured, results, name))
     rest = share(results, COMM_EXPOSED.name, name, less=waiting) or whole
     each, low, high = whole
     text, ends = bracketed(each, low, high, FRACTION) if low < high else (percent(each), "")
@@ -104,7 +104,7 @@ def _note(name: str, rule: str, evidence: str, remedy: str) -> Finding:
     return Finding(rule, "note", name, evidence, remedy)
 
 
-def _waiting_s(measured: RecordData, results: Results, name: str) -> tuple[float, float, float]:
+def waiting_s(measured: RecordData, results: Results, name: str) -> tuple[float, float, float]:
     """Lower bound on the seconds per step that a rank waits for later ones, with its interval; 0 if unknown."""
     waits, total, exposed, lost = (
         results.get(metric, {}).get(name) for metric in (COMM_WAIT.name, COMM_TOTAL.name, COMM_EXPOSED.name, STRAGGLER_WAIT.name)

@@ -1,0 +1,232 @@
+"""How busy are the devices, and which share of the memory that is there does a training need?
+
+Two methods say how busy a device is, and they are never merged: samples of NVML's utilisation (the share of time in which some kernel ran, in
+timed launches) and the union of the kernels' intervals in a profile (in profiled launches, which are slower). Neither is an efficiency: see
+mfu. Peaks of device memory are torch's own counters and NVML's; totals are of the device. Sources: NVML API reference, nvmlUtilization_t;
+torch.cuda memory statistics; proc(5); Documentation/admin-guide/cgroup-v2.rst.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+
+import polars as pl
+
+from fireassay.estimates.estimate import Absent, Value
+from fireassay.estimates.over_launches import averaged, no_launch
+from fireassay.frames.machine_use import busy, of_gpus, of_timed
+from fireassay.frames.per_launch import from_frame
+from fireassay.frames.record_data import RecordData
+from fireassay.metrics.metric import Metric, Results
+from fireassay.units import BYTES, FRACTION
+
+measure = partial(Metric, dimension="performance", about=("training",))
+
+NO_SAMPLE = (
+    "no NVML reading lies within the steady steps: no NVIDIA GPU (or no nvidia-ml-py) on the coordinator's host, or too short a launch"
+)
+NO_PROFILE = "no rank was profiled on a device; `assay profile` does it"
+NO_TOTAL = "no rank reported the memory of a device that it used: no torch.cuda, or a record made before assay read it"
+NO_READING = "the meter made no such reading"
+
+
+def _shares(measured: RecordData, values: pl.DataFrame, *, name: str, aggregate: str, missing: str) -> Mapping[str, Value]:
+    """Student t over launches from a frame (configuration, launch, value, readings); shares may be 0, so no logarithm."""
+    made: dict[str, Value] = {}
+    for configuration in measured.configurations:
+        rows = values.filter(pl.col("configuration") == configuration).sort("launch")
+        if not rows.height:
+            seen = bool(measured.timed_by_block.get(configuration)) or bool(measured.profiles)
+            made[configuration] = Absent("not_measured", missing) if seen else no_launch(configuration)
+            continue
+        made[configuration] = averaged(
+            rows["value"].to_list(),
+            measured.confidence,
+            unit=FRACTION,
+            aggregate=aggregate,
+            name=name,
+            n_trials=int(rows["readings"].sum()),
+        )
+    return made
+
+
+def _busy(measured: RecordData, _: Results) -> Mapping[str, Value]:
+    launches = busy(measured).group_by("configuration", "launch").agg(pl.col("value").mean(), pl.col("readings").sum())
+    of = "mean NVML utilisation of the GPUs of the coordinator's host during the steady steps"
+    return _shares(measured, launches, name=DEVICE_BUSY.name, aggregate=of, missing=NO_SAMPLE)
+
+
+DEVICE_BUSY = measure(
+    name="device_busy",
+    title="Device busy, by NVML",
+    unit=FRACTION,
+    kind="ratio",
+    better="neither",
+    formula="mean over readings and GPUs of NVML's utilisation during the steady steps",
+    compute=_busy,
+    question="In what share of the time does some kernel run on a device?",
+    caveat="A share of time, not of the device: one small kernel at a time gives 100 %, and kernels that wait for other ranks count. Only the GPUs "
+    "of the coordinator's host that the workload may use, idle ones included.",
+    rank=1510,
+)
+
+
+def busy_when_profiled(measured: RecordData) -> pl.DataFrame:
+    """(configuration, launch, rank, value, readings): 1 - idle / window over the profiled steps of every rank on a device."""
+    names = dict(measured.table("launches").select("launch", "configuration").iter_rows())
+    rows = []
+    for profile in measured.profiles:
+        for rank in profile.get("ranks") or ():
+            steps = [step for step in rank.get("steps") or () if step["window_ns"] > 0]
+            if rank.get("on_device") and steps and (name := names.get(profile["launch"])) is not None:
+                idle, whole = (sum(step[key] for step in steps) for key in ("idle_ns", "window_ns"))
+                rows.append((name, profile["launch"], int(rank["rank"]), min(max(1.0 - idle / whole, 0.0), 1.0), len(steps)))
+    schema = {"configuration": pl.String, "launch": pl.Int32, "rank": pl.Int32, "value": pl.Float64, "readings": pl.Int64}
+    return pl.DataFrame(rows, schema=schema, orient="row")
+
+
+def _busy_profiled(measured: RecordData, _: Results) -> Mapping[str, Value]:
+    launches = busy_when_profiled(measured).group_by("configuration", "launch").agg(pl.col("value").mean(), pl.col("readings").sum())
+    of = "mean over ranks of the union of kernels and copies / the profiled steps"
+    return _shares(measured, launches, name=DEVICE_BUSY_PROFILED.name, aggregate=of, missing=NO_PROFILE)
+
+
+DEVICE_BUSY_PROFILED = measure(
+    name="device_busy_profiled",
+    title="Device busy, by the profiler",
+    unit=FRACTION,
+    kind="ratio",
+    better="neither",
+    formula="mean over ranks of (union of the intervals of kernels and copies) / the profiled steps",
+    compute=_busy_profiled,
+    question="In what share of the profiled steps does some kernel or copy run on a device?",
+    caveat="The profiler slows the launching of kernels, so a device is at least this busy without it. Communication kernels count, also while "
+    "they wait for other ranks.",
+    rank=1511,
+)
+
+
+def _peak_of_gpu(measured: RecordData, _: Results) -> Mapping[str, Value]:
+    return from_frame(
+        measured,
+        of_gpus(measured, "memory_used").group_by("launch").agg(pl.col("value").max(), pl.len().alias("readings")),
+        unit=BYTES,
+        name=GPU_MEMORY_PEAK.name,
+        missing=NO_SAMPLE,
+        trials="readings",
+        aggregate="largest NVML reading of the memory in use on one GPU",
+    )
+
+
+GPU_MEMORY_PEAK = measure(
+    name="gpu_memory_peak",
+    title="Peak memory in use on a GPU, by NVML",
+    unit=BYTES,
+    kind="cost",
+    better="lower",
+    formula="largest reading of the memory in use on one GPU",
+    compute=_peak_of_gpu,
+    question="How full is a GPU at most, with the driver, libraries and other programs?",
+    caveat="Sampled: a peak between two readings is missed. It includes programs that are none of this training.",
+    rank=1512,
+)
+
+
+def reserved_shares(measured: RecordData) -> pl.DataFrame:
+    """(launch, configuration, device, used, total, value): torch's reserved peak of each device of a rank over the device's memory."""
+    used, total = (
+        of_timed(measured, counter).group_by("launch", "configuration", "device").agg(pl.col("value").max().alias(name))
+        for counter, name in (("memory_reserved_peak", "used"), ("memory_device_total", "total"))
+    )
+    known = used.join(total.filter(pl.col("total") > 0.0), on=["launch", "configuration", "device"])
+    return known.with_columns((pl.col("used") / pl.col("total")).alias("value"))
+
+
+def _reserved_share(measured: RecordData, _: Results) -> Mapping[str, Value]:
+    largest = reserved_shares(measured).group_by("configuration", "launch").agg(pl.col("value").max(), pl.len().alias("readings"))
+    of = "largest share of a device's memory that torch held at most"
+    return _shares(measured, largest, name=MEMORY_SHARE.name, aggregate=of, missing=NO_TOTAL)
+
+
+MEMORY_SHARE = measure(
+    name="memory_share",
+    title="Share of device memory used",
+    unit=FRACTION,
+    kind="ratio",
+    better="neither",
+    formula="max over ranks and devices of memory_reserved_peak / memory of the device",
+    compute=_reserved_share,
+    question="What share of the memory of a device does torch hold at most?",
+    caveat="torch.cuda.max_memory_reserved: with torch's cache, without the driver, NCCL and other programs (gpu_memory_peak has those).",
+    rank=1513,
+)
+
+
+def _of_launch(measured: RecordData, _: Results) -> Mapping[str, Value]:
+    rows = of_timed(measured, "memory_proportional").filter(pl.col("device") == "launch")
+    return from_frame(
+        measured,
+        rows.group_by("launch").agg(pl.col("value").max(), pl.len().alias("readings")),
+        unit=BYTES,
+        name=LAUNCH_MEMORY_PEAK.name,
+        missing=f"{NO_READING}: the kernel shows no smaps_rollup, or the processes are another user's",
+        trials="readings",
+        aggregate="largest sum over the launch's processes of their proportional memory",
+    )
+
+
+LAUNCH_MEMORY_PEAK = measure(
+    name="launch_memory_peak",
+    title="Peak host memory of a launch",
+    unit=BYTES,
+    kind="cost",
+    better="lower",
+    formula="largest reading of the sum of Pss over all processes of a launch",
+    compute=_of_launch,
+    question="How much host memory do all processes of a launch need at most, loaders and shared pages once?",
+    caveat="Sampled about once a second: a peak between two readings is missed. Of the coordinator's host only.",
+    rank=1514,
+)
+
+
+def machine_shares(measured: RecordData) -> pl.DataFrame:
+    """(launch, configuration, used, total, value, readings): the fullest moment of the control group if it is limited, else of the machine."""
+    machine = _fullest(measured, "memory", "used", "total")
+    group = _fullest(measured, "cgroup", "memory_used", "memory_limit")
+    return pl.concat([group, machine.join(group, on="launch", how="anti")])
+
+
+def _fullest(measured: RecordData, device: str, used: str, total: str) -> pl.DataFrame:
+    readings, sizes = (of_timed(measured, counter).filter(pl.col("device") == device) for counter in (used, total))
+    of = sizes.group_by("launch", "host").agg(pl.col("value").max().alias("total"))
+    known = readings.join(of.filter(pl.col("total") > 0.0), on=["launch", "host"]).with_columns(
+        (pl.col("value") / pl.col("total")).alias("share")
+    )
+    return known.group_by("launch", "configuration").agg(
+        pl.col("value").sort_by("share").last().alias("used"),
+        pl.col("total").sort_by("share").last(),
+        pl.col("share").max().alias("value"),
+        pl.len().alias("readings"),
+    )
+
+
+def _machine_share(measured: RecordData, _: Results) -> Mapping[str, Value]:
+    of = "largest share of the memory of the machine, or of its control group's limit, in use"
+    return _shares(measured, machine_shares(measured), name=MACHINE_MEMORY_SHARE.name, aggregate=of, missing=NO_READING)
+
+
+MACHINE_MEMORY_SHARE = measure(
+    name="machine_memory_share",
+    title="Share of host memory in use",
+    unit=FRACTION,
+    kind="ratio",
+    better="neither",
+    formula="max over readings of memory in use / memory of the machine (of the control group's limit, if it has one)",
+    compute=_machine_share,
+    question="How full is the host's memory at most while a launch runs?",
+    caveat="All programs on the host, not only this training; a control group is also charged with the page cache of its files.",
+    rank=1515,
+)
+
+METRICS = (DEVICE_BUSY, DEVICE_BUSY_PROFILED, GPU_MEMORY_PEAK, MEMORY_SHARE, LAUNCH_MEMORY_PEAK, MACHINE_MEMORY_SHARE)
