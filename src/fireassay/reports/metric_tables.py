@@ -95,6 +95,10 @@ ENGINES: Final = _table(
     ("real_time_factor_p50", "p50", "Real-time factor"),
     ("real_time_factor_p95", "p95", "Real-time factor"),
     ("server_kv_cache", "KV cache in use", "Memory"),
+    ("engine_memory_device", "GPU, its processes", "Memory"),
+    ("engine_memory_gpus", "GPUs, all programs", "Memory"),
+    ("engine_memory_host", "host, its processes", "Memory"),
+    ("engine_memory_reported", "host, own report", "Memory"),
     ("cost_per_token", "", "Cost"),
     ("error_rate", "requests", "Failed"),
 )

@@ -234,3 +234,22 @@ def test_engines_of_the_same_long_beginning_are_told_apart() -> None:
     head = next(line for line in lines if line.startswith("load "))
     names = head.split()[1:]
     assert names[0] != names[1]
+
+
+def memory_of(counters: dict[str, dict[str, float]]) -> list[str]:
+    """The lines about memory of two engines at one load: engine -> counter -> GB."""
+    made = rivals({"a": {8: 0.012}, "b": {8: 0.013}})
+    for number, *_, configuration in [(row[0], row[3]) for row in made.rows["launches"]]:
+        for counter, gigabytes in counters[configuration.partition("engine=")[2][0]].items():
+            made.reading(number, "replica-0", counter, gigabytes * 1e9, at_s=3.0, unit="B")
+    return [line.text for line in answer(judged(made)).lines if line.label == "memory"]
+
+
+def test_memory_of_both_is_by_one_source_which_is_named() -> None:
+    """a's own GPU memory is known, b's is not: the host's memory is known of both."""
+    (said,) = memory_of({"a": {"device_memory": 22.0, "memory_proportional": 3.0}, "b": {"memory_proportional": 4.0}})
+    assert said == "a 3 GB, b 4 GB: host, own processes, at 8 in flight"
+
+
+def test_memory_of_different_sources_is_not_compared() -> None:
+    assert memory_of({"a": {"device_memory": 22.0}, "b": {"memory_reported": 1.0}}) == []

@@ -45,6 +45,7 @@ _HITS, _QUERIES = Wanted("prefix_cache_hits", "tokens"), Wanted("prefix_cache_qu
 _PREEMPTED = Wanted("preemptions", "count")
 _GENERATED, _PROMPT = Wanted("tokens_generated", "tokens"), Wanted("tokens_prompt", "tokens")
 _DONE = Wanted("requests_done", "count")
+MEMORY: Final = "process_resident_memory_bytes"  # of every official Prometheus client
 
 # Without the suffix _total, which a counter may also carry.
 KNOWN: Final[dict[str, Wanted]] = {
@@ -94,6 +95,7 @@ KNOWN: Final[dict[str, Wanted]] = {
     "llamacpp:kv_cache_usage_ratio": _CACHE,
     "llamacpp:tokens_predicted": _GENERATED,
     "llamacpp:prompt_tokens": _PROMPT,
+    MEMORY: Wanted("memory_reported", "B"),
 }
 
 # From the DCGM exporter, per GPU.

@@ -19,6 +19,7 @@ from heapq import heappush, heapreplace
 from pathlib import Path
 from typing import Any, Final
 
+from fireassay.instruments.machine.memory import resident
 from fireassay.instruments.reference_server.answers import parse_request, problem, reply
 from fireassay.instruments.reference_server.faults import parse
 from fireassay.instruments.reference_server.http import Head, Refused, stamped
@@ -27,6 +28,7 @@ from fireassay.instruments.reference_server.plans import SECOND
 from fireassay.instruments.reference_server.settings import Settings
 from fireassay.instruments.reference_server.streams import Connection, Stream, Streams
 from fireassay.instruments.reference_server.truth import Entry, lines
+from fireassay.record.machine import Machine
 
 ANSWERS: Final = {"/v1/chat/completions": True, "/v1/completions": False}
 SENDS_BETWEEN: Final = 4  # polls of the sockets
@@ -356,6 +358,8 @@ class Server(Streams):
         rows = [
             f'# TYPE vllm:{name} {kind}\nvllm:{name}{{model_name="{self.settings.model_name()}"}} {value}\n' for name, kind, value in values
         ]
+        if (held := resident(Machine(), os.getpid())) is not None:
+            rows.append(f"# TYPE process_resident_memory_bytes gauge\nprocess_resident_memory_bytes {held}\n")
         return "".join(rows).encode()
 
     # ---- answering ---------------------------------------------------------------------------------------------------

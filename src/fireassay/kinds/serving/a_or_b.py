@@ -17,6 +17,7 @@ from fireassay.kinds.serving import answer as of_load
 from fireassay.kinds.serving.brief import GOOD_PRICE, PRICES, YIELDS, caution, cautioned, load_name, unit
 from fireassay.kinds.serving.deciding import decide, open_loads
 from fireassay.metrics.serving.latency import TPOT_P50
+from fireassay.metrics.serving.memory import GPUS, OF_DEVICE, OF_HOST, REPORTED
 from fireassay.metrics.serving.objectives import SLO_ATTAINMENT
 from fireassay.reports import answering
 from fireassay.reports.charts.model import Edge, Interval, intervals
@@ -54,6 +55,7 @@ def answer(view: View, rivals: AOrB) -> Answer:
         lines=(
             *(() if at_each else _choose(view, rivals)),
             *_quality(rivals),
+            *_memory(view, rivals),
             *(line for line in load.lines if line.label != of_load.NOT_MEASURED),
         ),
         next=_next(view, rivals) if passed else load.next,
@@ -275,6 +277,27 @@ def _quality(rivals: AOrB) -> Iterator[Line]:
         marks = {"HELD": answering.mark("PASS", "held"), "DEGRADED": answering.mark("FAIL", "lost")}
         text = answering.shortened(rivals.quality.sentence, of_load.TWO_LINES)
         yield Line(label="quality", text=text, mark=marks.get(rivals.quality.held, answering.mark("INCONCLUSIVE")))
+
+
+MEMORIES: Final = {  # the first that is known of both engines: one source, never two
+    OF_DEVICE.name: "GPU, own processes",
+    GPUS.name: "GPUs, all programs",
+    OF_HOST.name: "host, own processes",
+    REPORTED.name: "host, by their own report",
+}
+
+
+def _memory(view: View, rivals: AOrB) -> Iterator[Line]:
+    """ "a 14.9 GB, b 15.1 GB: GPU, own processes, at 8 in flight"; at the largest load of both, with the source of the numbers."""
+    if not rivals.loads:
+        return
+    last = rivals.loads[-1]
+    for metric, source in MEMORIES.items():
+        a, b = (answering.cell(view, metric, key) for key in (last.a, last.b))
+        if _is(a) and _is(b) and a is not None and b is not None:
+            text = f"{rivals.a} {a.shown.text}, {rivals.b} {b.shown.text}: {source}, at {_column(view, last.a).brief}"
+            yield Line(label="memory", text=text, target="numbers")
+            return
 
 
 def _next(view: View, rivals: AOrB) -> tuple[Next, ...]:
