@@ -8,7 +8,7 @@ import pytest
 
 from fireassay.cli import main
 from tests.record.making import sealed
-from tests.serving_made import seal, simulated
+from tests.serving_made import ServingMade, seal, simulated
 
 pytestmark = pytest.mark.slow
 
@@ -23,6 +23,17 @@ def test_a_folder_is_written_once(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert main(["export", str(record), "--genai-bench", str(folder)]) == 2
     assert "a new or an empty folder" in capsys.readouterr().err
     assert {path.name: path.read_bytes() for path in folder.iterdir()} == written
+
+
+def test_a_void_record_is_said_to_be_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    made = ServingMade(concurrency=(1,), blocks=3)
+    for block in range(3):
+        launch = made.launch(block=block)
+        for second in range(4):  # times that may be wrong by as much as they are long
+            made.request(launch, float(second), stream=0, unsure_s=0.1)
+    record = seal(made.measured(), tmp_path)
+    assert main(["export", str(record), "--genai-bench", str(tmp_path / "folder")]) == 0
+    assert "INVALID" in capsys.readouterr().err
 
 
 def test_a_record_of_another_kind_and_a_file_in_the_way_are_bad_input(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -39,12 +39,14 @@ def _run(arguments: argparse.Namespace) -> int:
     from fireassay.frames.record_data import from_record
     from fireassay.metrics.results import LazyResults
     from fireassay.record.reader import judged_from, open_record
+    from fireassay.verdict.judge import judge
 
     with judged_from(path):
         measured = from_record(open_record(path))
         if measured.kind.name not in export.kinds:
             raise refuse("the record", f"kind {measured.kind.name}", f"kind {' or '.join(export.kinds)}", source="the export")
         exported = export.files(measured, LazyResults(measured))
+        status = judge(measured).verdict.status
     try:
         for file, content in exported.files.items():
             target = folder / file
@@ -52,7 +54,8 @@ def _run(arguments: argparse.Namespace) -> int:
             target.write_bytes(content)
     except OSError as error:
         raise RecordError(f"cannot write into {folder}: {error.strerror}. Choose another folder.") from error
-    for note in exported.notes:
+    void = (f"this record is INVALID, which no file of {export.title} can say: assay report {path.name}.",) if status == "INVALID" else ()
+    for note in (*void, *exported.notes):
         say(f"note: {note}", file=sys.stderr)
     say(folder)
     return 0
