@@ -109,8 +109,9 @@ def test_numbers_scores_and_rankings_are_rows(tmp_path: Path) -> None:
     ("key", "text", "said"),
     [
         ("numbers", "[1]", "a JSON object"),
-        ("numbers", '{"items": -1}', "at least 0"),
-        ("numbers", '{"items": NaN}', "at least 0"),
+        ("numbers", '{"items": -1}', "from 0"),
+        ("numbers", '{"items": NaN}', "from 0"),
+        ("numbers", '{"items": 1e308}', "from 0"),
         ("numbers", '{"rows": 3}', "an object with"),
         ("scores", "", "empty"),
         ("scores", '{"id": 1, "score": "high"}', "line 1"),

@@ -86,7 +86,8 @@ def ledger(measured: RecordData, launches: pl.DataFrame) -> pl.DataFrame:
         pl.col("rate").is_not_null()
     )
     used = pl.col("seconds") * pl.col("rate")
-    of_worker = pl.when(pl.col("workers") > 0).then(pl.col("rate") / pl.col("workers")).otherwise(0.0)
+    paid_workers = pl.col("workers") if prices.fleet_workers is None else pl.lit(prices.fleet_workers)
+    of_worker = pl.when(paid_workers > 0).then(pl.col("rate") / paid_workers).otherwise(0.0)
     reserved = pl.lit((prices.reserved_worker_hours or 0.0) * SECONDS_PER_HOUR) * of_worker
     unused = pl.max_horizontal(reserved - used, pl.lit(0.0))
     whole = paid.with_columns(used.alias("compute"), unused.alias("reserved"), _storage(prices), _egress(prices))

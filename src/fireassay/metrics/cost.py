@@ -21,7 +21,7 @@ from typing import Final
 import polars as pl
 
 from fireassay.estimates.estimate import Absent, Estimate, Value
-from fireassay.estimates.over_launches import average, exact, transform
+from fireassay.estimates.over_launches import averaged, exact, transform
 from fireassay.frames.costs import (
     NO_PRICES,
     components,
@@ -87,7 +87,7 @@ def _mean(found: list[float], confidence: float, part: str) -> Estimate:
     name, how = "cost_lost_work" if part == "lost" else f"cost_{part}", "mean over launches"
     if max(found) == min(found):
         return exact(found[0], unit=USD, name=name, n_launches=len(found), n_trials=len(found), how="the same in every launch")
-    return average(found, confidence, unit=USD, aggregate=how, name=name, n_trials=len(found))
+    return averaged(found, confidence, unit=USD, aggregate=how, name=name, n_trials=len(found))
 
 
 PARTS: Final = {  # component -> (title, formula, question, caveat)

@@ -6,7 +6,7 @@ from fireassay.estimates.estimate import Value
 from fireassay.reports.answering import shortened
 from fireassay.reports.page import Line
 from fireassay.reports.view import View
-from fireassay.verdict.cost_words import cost_of_a_run, footprint, parts_of_cost
+from fireassay.verdict.cost_words import cost_of_a_run, footprint, no_carbon, parts_of_cost
 
 THREE_LINES = 240
 
@@ -22,7 +22,7 @@ def cost_line(view: View, key: str, *, of: str = "run", shown: bool = False) -> 
     def find(metric: str) -> Value | None:
         return view.value(metric, key)
 
-    used = footprint(find)
+    used = "; ".join(words for words in (footprint(find), no_carbon(find)) if words)
     if not used and ((shown and not parts_of_cost(find)) or not cost_of_a_run(find, of)):
         return None
     words = [word for word in (cost_of_a_run(find, of), used) if word]

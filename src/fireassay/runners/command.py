@@ -73,12 +73,18 @@ def single_level(experiment: Experiment) -> list[Problem]:
     ]
 
 
+def _or_interpreter(program: str) -> str:
+    """How a script is started that is no program by itself."""
+    interpreter = {".py": "python", ".sh": "sh"}.get(Path(program).suffix)
+    return f", or start it as: {interpreter} {program}" if interpreter else ""
+
+
 def _program(experiment: Experiment, folder: Path) -> list[Problem]:
     program, path = experiment.workload.script, script_path(experiment, folder)
     if path.is_file() and os.access(path, os.X_OK):
         return []
     if path.is_file():
-        found, remedy = f"{program!r}, which is not executable", f"chmod u+x {program}"
+        found, remedy = f"{program!r}, which is not executable", f"chmod u+x {program}{_or_interpreter(program)}"
     elif "/" in program and path.is_dir():
         found, remedy = f"{program!r}, which is a folder", f"Name the program in it: {path}/..."
     elif "/" in program:

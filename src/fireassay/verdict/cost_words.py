@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from fireassay.estimates.estimate import Estimate, Value
+from fireassay.estimates.estimate import Absent, Estimate, Value
 from fireassay.estimates.format import show
+from fireassay.frames.carbon import NO_GRID
 from fireassay.metrics.carbon import CARBON
 from fireassay.metrics.cost import COMPONENTS, COST, ENERGY, ENERGY_BOUND, ENERGY_PER_ITEM, ENERGY_PER_STEP
 from fireassay.metrics.metric import Results
@@ -53,6 +54,12 @@ def footprint(find: Find) -> str:
         words[at] += f" (at most {show(bound).text} off)"
     modelled = any(MODELLED in value.signature for value in every.values())
     return f"{'modelled: ' if modelled else ''}{', '.join(words)}" if words else ""
+
+
+def no_carbon(find: Find) -> str:
+    """Why there is no CO2 although its grid is given; "" where there is, or where nobody asked."""
+    value = find(CARBON.name)
+    return f"CO2 not measured: {value.detail}" if isinstance(value, Absent) and value != NO_GRID else ""
 
 
 def _footed(name: str, value: Estimate) -> str:

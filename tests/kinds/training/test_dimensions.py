@@ -98,7 +98,7 @@ def test_energy_alone_measures_the_dimension() -> None:
         made.reading(number, "rapl:package-0", "energy", 141.0 if row[4] == 2 else 99.0, unit="J")
     result = of(made, 2, "cost")
     assert result.status == "MEASURED"
-    assert "energy 141 J" in result.sentence
+    assert "141 J a run" in result.sentence
 
 
 def test_reliability_without_a_fault_launch_is_not_measured_and_says_what_to_add() -> None:

@@ -195,7 +195,7 @@ def _prices(price: float | None, arguments: argparse.Namespace, problems: list[P
     except Unreadable as error:
         problems.append(Problem("--prices", arguments.prices, error.allowed, error.fix))
     except ValidationError as error:
-        problems.extend(explain(Prices, error))
+        problems.extend(dataclasses.replace(problem, where=f"{arguments.prices}: {problem.where}") for problem in explain(Prices, error))
     else:
         problems.extend((*prices_add_up(prices), *refuse_of_tables(prices)))
         return prices

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 EFFECTIVE = ("$/effective item", "$/effective step")  # cost divided by efficiency
 BEFORE, AFTER = ("seconds", "S", "E %", "scaling"), ("$", "$/item", "$/step")  # of the scores, on the first screen
-PARTS: Final = {"compute": "compute", "storage": "storage", "egress": "egress", "lost": "lost work"}
+PARTS: Final = {"compute": "compute", "reserved": "unused reservation", "storage": "storage", "egress": "egress", "lost": "lost work"}
 MAX_SCORES: Final = 3  # on the first screen
 HEADS: Final = {"S": "speedup", "E %": "efficiency, %"}
 MAX_ROWS: Final = 8
@@ -276,7 +276,7 @@ def _cost_line(result: Rubric) -> Iterator[Line]:
     words = [f"{total}: {parts}" if parts else total]
     words += [result.priced] if result.priced else []
     words += ["$/item, items/$ and cost per effective work are of the total"] if parts else []
-    yield Line(label="cost", text="; ".join(words), target="rows")
+    yield Line(label="cost", text="; ".join(words), target="rows", beside_tile=True)
 
 
 def _figure(value: float | None, form: str) -> Figure | None:

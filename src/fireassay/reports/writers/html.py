@@ -137,7 +137,7 @@ def _headline(answer: Answer, title: str = "") -> str:
 def _lines(answer: Answer) -> list[Line]:
     """The lines that no tile says, without what formats say that stop after the answer."""
     tiled = {tile.title.partition(" ")[0].lower() for tile in answer.tiles}
-    return [replace(line, text=FURTHER.sub("", line.text)) for line in answer.lines if line.label not in tiled]
+    return [replace(line, text=FURTHER.sub("", line.text)) for line in answer.lines if line.beside_tile or line.label not in tiled]
 
 
 def _record(answer: Answer) -> str:

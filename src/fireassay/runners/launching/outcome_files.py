@@ -20,7 +20,7 @@ from fireassay.errors import SpecError, refuse
 from fireassay.record.secrets.redact import redact
 from fireassay.spec import user_file
 from fireassay.spec.explain import NOTHING, shown
-from fireassay.spec.sections.program import Program
+from fireassay.spec.sections.program import MAX_COUNT, Program
 
 AT_ONCE: Final = 1 << 20  # bytes read
 TICK_S: Final = 0.05  # files carry the time of the kernel's last tick, which is before that of a clock
@@ -164,8 +164,8 @@ def _numbers(asked: Program, place: Place) -> Mapping[str, float]:
         raise refuse("program.numbers", shown(value), 'a JSON object with "items" or "bytes"')
     known = {name: value[name] for name in ("items", "bytes") if value.get(name) is not None}
     for name, number in known.items():
-        if not _is_number(number) or number < 0:
-            raise refuse(f"program.numbers: {name}", shown(number), "a number of at least 0")
+        if not _is_number(number) or not 0 <= number <= MAX_COUNT:
+            raise refuse(f"program.numbers: {name}", shown(number), f"a number from 0 to {MAX_COUNT:g}")
     if not known:
         raise refuse("program.numbers", f"an object with {shown(sorted(value)[:5])}", 'a JSON object with "items" or "bytes"')
     return {name: float(number) for name, number in known.items()}

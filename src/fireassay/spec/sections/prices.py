@@ -12,10 +12,10 @@ from datetime import date
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal
 
-from pydantic import BeforeValidator, ConfigDict, Field
+from pydantic import BeforeValidator, ConfigDict, Field, ValidationError
 
-from fireassay.errors import Problem
-from fireassay.spec.explain import NOTHING, shown
+from fireassay.errors import Problem, refuse_any
+from fireassay.spec.explain import NOTHING, explain, shown
 from fireassay.spec.model import Model, Unreadable, flag, listed
 from fireassay.spec.toml_file import parse
 
@@ -98,6 +98,11 @@ class Prices(Model):
         fleet = [role.usd_per_worker_hour * role.workers for role in self.roles if role.workers is not None]
         return sum(fleet) if fleet else None
 
+    @property
+    def fleet_workers(self) -> int | None:
+        """How many workers the roles of a fleet have together; None: workers are not priced by such roles."""
+        return None if self.of_fleet is None else sum(role.workers or 0 for role in self.roles)
+
 
 PARTS: Final = (  # (flat sum, quantity, price of a unit)
     ("storage_usd", "storage_gb", "storage_usd_per_gb_month"),
@@ -140,11 +145,18 @@ def prices_add_up(prices: Prices) -> Iterator[Problem]:
 
 
 def of_file(text: str) -> dict[str, Any]:
-    """The table [prices] of a TOML file, or the whole file if it has none; the flag --prices. Raises Unreadable or SpecError."""
+    """The table [prices] of a TOML file, or the whole file if it has none; the flag --prices. Raises Unreadable or SpecError.
+
+    Wrong values are reported here, under the file's name; a missing date or source is not: flags may give them.
+    """
     data, _ = parse(Path(text), "prices")
     table = data.get("prices", data)
     if not isinstance(table, Mapping) or not table:
         raise Unreadable("a TOML file with a table [prices]", "For example: [prices] usd_per_worker_hour = 2.0, date, source.")
+    try:
+        Prices.model_validate(table)
+    except ValidationError as error:
+        refuse_any([problem for problem in explain(Prices, error) if problem.found != NOTHING], text)
     return dict(table)
 
 

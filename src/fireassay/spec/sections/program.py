@@ -14,6 +14,7 @@ from pydantic import BeforeValidator, Field
 
 from fireassay.spec.model import Model, Words, flag, listed
 
+MAX_COUNT: Final = 1e18  # items or bytes of a run: quotients stay finite and above 0
 RANKED: Final = re.compile(r"(recall|ndcg|mrr)_at_([1-9][0-9]{0,5})|(mrr)")  # scores of a ranking
 
 
@@ -33,7 +34,7 @@ class Program(Model):
         False, description="Whether the order of lines, and which file holds them, is no part of the result, as after a shuffle."
     )
     items: Annotated[float | None, flag("--items", "N", "program: units of work of one run, for items/s and cost of an item", run=173)] = (
-        Field(None, gt=0.0, description="Units of work of one run, where every worker count does the same work.")
+        Field(None, gt=0.0, le=MAX_COUNT, description="Units of work of one run, where every worker count does the same work.")
     )
     numbers: Annotated[str, flag("--numbers", "FILE", "program: JSON it writes with items and bytes", run=174)] = Field(
         "",

@@ -1,6 +1,6 @@
 """What did a row of an external table cost, and for what?
 
-    C = compute + storage + egress + lost work
+    C = compute + unused reservation + storage + egress + lost work
 
 Compute is the table's own cost, or hours x its price per hour, or x the price that the user gives; a column called "total cost" holds the
 other parts already.  All sums are of the whole row.  Cannot tell: prices that differ between rows, unless the table has them.
@@ -37,6 +37,7 @@ def row_cost(at: int, values: Values, billed: Billed, given: tuple[Mapping[str, 
     columns, prices = given
     others = {part.removesuffix("_usd"): value for part in PARTS if (value := values.get(part)) is not None}
     others |= _given_parts(prices, billed)
+    others |= _unused(prices, billed)
     if others and not billed.whole_run:
         problems.append(_of_a_run(at, others))
         return ()
@@ -72,7 +73,15 @@ def _compute(values: Values, billed: Billed, columns: Mapping[str, Column], pric
         return hour * (billed.workers if columns["usd_per_hour"].heading.per_worker else 1.0) * hours
     if prices is None or math.isnan(rate := of_launches(prices, int(billed.workers))):
         return None
-    return max(rate * hours, rate / billed.workers * (prices.reserved_worker_hours or 0.0))
+    return rate * hours
+
+
+def _unused(prices: Prices | None, billed: Billed) -> dict[str, float]:
+    """Reserved hours that the row does not use."""
+    if prices is None or prices.reserved_worker_hours is None or math.isnan(rate := of_launches(prices, int(billed.workers))):
+        return {}
+    of_worker = rate / (prices.fleet_workers or billed.workers)
+    return {"reserved": max(0.0, of_worker * prices.reserved_worker_hours - rate * billed.seconds / SECONDS_PER_HOUR)}
 
 
 def _given_parts(prices: Prices | None, billed: Billed) -> Iterator[tuple[str, float]]:

@@ -22,7 +22,7 @@ rows are excluded. Superlinear rows have no law here.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -228,10 +228,21 @@ def rubric(timings: Timings, limits: Limits, *, predict_at: float | None = None)
         quality_held=not any(refusals) if timings.scores else None,
         picks=picks(rows, limits),
         priced="" if timings.prices is None else price_words(timings.prices),
-        doubts=(*timings.doubts, *better(rows, limits, timings), *own_numbers(rows, timings), *own_costs(timings, mode)),
+        doubts=(*timings.doubts, *_fleet(timings), *better(rows, limits, timings), *own_numbers(rows, timings), *own_costs(timings, mode)),
         notes=(),
     )
     return replace(result, notes=notes(result, timings))
+
+
+def _fleet(timings: Timings) -> Iterator[str]:
+    """Rows whose workers are not those that a fleet's prices pay for."""
+    paid = None if timings.prices is None else timings.prices.fleet_workers
+    others = [str(row.workers) for row in timings.rows if row.workers != paid]
+    if paid is not None and others:
+        yield (
+            f"Every row is paid as a fleet of {paid} {timings.worker_word}, the roles of the prices, also those with {', '.join(others)}: "
+            "compare no costs unless the fleet is the same in all; else price each row in a column."
+        )
 
 
 def _askable(timings: Timings, limits: Limits) -> None:
