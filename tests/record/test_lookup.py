@@ -78,3 +78,13 @@ def test_a_short_name_leaves_out_the_timestamp_and_is_understood(records: dict[s
     assert short_name("renamed", "vit", "8f0b5f") == "renamed"
     with pytest.raises(RecordError, match="no record"):
         resolve(f"resnet-{folder[-6:]}", tmp_path)
+
+
+def test_the_whole_name_of_one_experiment_is_no_prefix_of_another(tmp_path: Path) -> None:
+    short = made(tmp_path, experiment("vit"), 1)
+    made(tmp_path, experiment("vit1"), 2)
+    made(tmp_path, experiment("vit-large"), 3)
+    assert resolve("vit", tmp_path) == short
+    made(tmp_path, experiment("vit"), 4)
+    with pytest.raises(RecordError, match="4 records in .* begin with 'vit'"):
+        resolve("vit", tmp_path)

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from fireassay.record.reader import Record
 
 LATEST: Final = "latest"
+STAMPED: Final = re.compile(r"(.+)-\d{8}T\d{6}Z-[0-9a-f]+")
 MAX_NAMES: Final = 12  # in a message
 
 
@@ -41,7 +42,9 @@ def resolve(text: str, root: Path) -> Path:
         paths = sorted((root / name for name in names), key=_created, reverse=True)
         return _newest_of(which, paths, root) if colon else _newest(paths)
     fitting = [name for name in names if _is_called(name, text)] or [name for name in names if name.startswith(text)]
-    if len(fitting) == 1:
+    named = [name for name in fitting if _experiment(name) == text]  # "pb" is not "pb1", though that begins with it
+    if len(fitting) == 1 or len(named) == 1:
+        fitting = named or fitting
         return root / fitting[0]
     if fitting:
         raise RecordError(f"{len(fitting)} records in {root} begin with {text!r}: {', '.join(fitting)}. Write more of the name.")
@@ -57,6 +60,12 @@ def short_name(folder: str, name: str, identifier: str) -> str:
     """The shortest text for `resolve` that still names the experiment: "vit-8f0b5f"; of a renamed folder, its name."""
     short = f"{name}-{identifier}"
     return short if identifier and _is_called(folder, short) else folder
+
+
+def _experiment(folder: str) -> str:
+    """ "vit" of "vit-20260102T030405Z-8f0b5f"; empty if the folder was renamed."""
+    found = STAMPED.fullmatch(folder)
+    return found[1] if found else ""
 
 
 def _without_time(folder: str) -> str:

@@ -326,7 +326,8 @@ def _record(view: ComparisonView, rows: Sequence[ChangeRow], records: Sequence[s
     launches = launches_a_side(*(value for row in rows for value in (row.change.baseline, row.change.value)))
     each = f", {count(launches, 'launches')} a side" if launches else ""
     studied = f"; studied: {', '.join(view.varying)}" if view.varying else ""
-    return f"{', '.join(records or view.sides)}{each}, {sure(view.confidence, launches)}{studied}; --full shows everything"
+    intervals = f", {words}" if (words := sure(view.confidence, launches)) else ""
+    return f"{', '.join(records or view.sides)}{each}{intervals}{studied}; --full shows everything"
 
 
 # ---- a refusal -------------------------------------------------------------------------------------------------------

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from hashlib import sha256
 from pathlib import Path
 from statistics import fmean, median
 from typing import Any, Final
@@ -18,6 +19,8 @@ from fireassay.importers.support.documents import Place, Words, loads, opened
 
 MAX_BYTES: Final = 64 << 20
 MAX_LABEL: Final = 120
+MAX_NAME: Final = 100_000  # of a name that is digested
+DIGEST: Final = 8  # hexadecimal digits
 TOTAL_CALLS: Final = 1_000_000
 AGREE: Final = 1e-6  # relative; the tools print all digits of their numbers
 
@@ -130,11 +133,18 @@ def calls_of(value: object, place: Place) -> int:
 
 
 def label(value: object, place: Place) -> str:
-    """A benchmark's name: redacted, on one line. Raises SpecError: no text."""
+    """A benchmark's name: redacted, on one line; of a longer one the beginning and a digest. Raises SpecError: no text.
+
+    The digest keeps two names with one beginning apart, whatever their order in other files: each file is a launch of the same benchmarks.
+    """
     if not isinstance(value, str) or not value.strip():
         raise place.wrong(value, "the name of a benchmark")
-    words = " ".join(clean(value, 4 * MAX_LABEL).split())
-    return "".join(letter if letter.isprintable() else "?" for letter in words)[:MAX_LABEL]
+    words = " ".join(clean(value, MAX_NAME).split())
+    printed = "".join(letter if letter.isprintable() else "?" for letter in words)
+    if len(printed) <= MAX_LABEL:
+        return printed
+    digest = sha256(words.encode()).hexdigest()[:DIGEST]
+    return f"{printed[: MAX_LABEL - DIGEST - 1]}~{digest}"
 
 
 def stated(source: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, str | int | float | bool]:
