@@ -48,6 +48,13 @@ def noted(sink: MemorySink, kind: str) -> list[str]:
         ("accuracy is nan", None, float("nan")),
         ("accuracy of 1", None, 1.0),
         ("ACCURACY:.5", None, 0.5),
+        ("Test accuracy: 0.75.", None, 0.75),
+        ("\x1b[32maccuracy: \x1b[1m0.75\x1b[0m", None, 0.75),  # coloured, as by rich
+        ("accuracy (val): 0.75", None, 0.75),
+        ("accuracy score: 0.75", None, 0.75),
+        ("accuracy 75 out of 100", None, 0.75),
+        ("train_loss: 0.3, val_loss: 0.4, accuracy: 0.75", None, 0.75),
+        ("top-5 accuracy: 0.95, top-1 accuracy: 0.75", None, 0.75),
     ],
 )
 def test_a_line_gives_the_score_and_its_step(sink: MemorySink, line: str, step: int | None, score: float) -> None:
@@ -68,6 +75,9 @@ def test_a_line_gives_the_score_and_its_step(sink: MemorySink, line: str, step: 
         "accuracy",
         "accuracy: pending",
         "topk_accuracy5 0.9",
+        "top-5 accuracy: 0.95",
+        "Top 5 accuracy: 0.95",
+        "smoothed accuracy 0.9",
         "",
     ],
 )
@@ -80,6 +90,34 @@ def test_a_line_with_two_values_is_not_read_and_is_kept_to_be_shown(sink: Memory
     FoundScores("accuracy").text("val accuracy 0.7 test accuracy 0.8", "printed")
     assert scores(sink) == []
     assert noted(sink, "score_unclear") == ["val accuracy 0.7 test accuracy 0.8"]
+
+
+@pytest.mark.parametrize(
+    ("name", "line"),
+    [
+        ("loss", "Train Epoch: 1 [640/60000 (1%)]\tLoss: 0.319"),  # of torch's MNIST example: the loss of a training batch
+        ("accuracy", "[train] loss=0.3 accuracy=0.9"),
+        ("accuracy", "Train loss 0.3, accuracy 0.9"),
+        ("acc@1", "Epoch: [0][10/5005] Acc@1 75.20 (74.88)"),  # of torch's ImageNet example: a batch, and the mean so far
+        ("accuracy", "train/val accuracy: 0.9/0.8"),
+        ("accuracy", "accuracy: 12/0"),
+        ("accuracy", "accuracy: 0,75"),
+        ("ppl", "ppl 12,345.6"),
+        ("accuracy", "accuracy: tensor(0.75)"),
+    ],
+)
+def test_a_number_of_training_of_a_batch_or_in_another_notation_is_not_read_but_kept_to_be_shown(
+    sink: MemorySink, name: str, line: str
+) -> None:
+    FoundScores(name).text(line, "printed")
+    assert scores(sink) == []
+    assert noted(sink, "score_unclear") == [line]
+
+
+def test_a_name_with_its_own_word_for_the_data_is_read_behind_the_other(sink: MemorySink) -> None:
+    FoundScores("val/acc").text("train acc 0.9, val/acc 0.75", "printed")
+    FoundScores("train acc").text("train acc 0.9, val/acc 0.75", "printed")
+    assert scores(sink) == [(None, 0.75), (None, 0.9)]
 
 
 def test_the_whole_name_settles_it(sink: MemorySink) -> None:
@@ -95,6 +133,8 @@ def test_the_whole_name_settles_it(sink: MemorySink) -> None:
         ("Accuracy/val", True),
         ("train/accuracy", False),
         ("Accuracy/train", False),
+        ("train/epoch/accuracy", False),
+        ("train/eval/accuracy", True),
         ("accuracy_top5", False),
         ("loss", False),
     ],

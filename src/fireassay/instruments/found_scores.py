@@ -3,7 +3,8 @@
 With a target (`FIREASSAY_TARGET` is its name) these are read for it: text of `print` and of `logging`, TensorBoard's `add_scalar`, W&B's
 `log`, the `log` of transformers' Trainer. A name fits if it is the target's, whatever joins its words, alone or behind another word: "Test
 accuracy: 0.75", "eval/accuracy" and "Accuracy/val" are accuracies. Behind train, best, target and the like (`OTHER`) it is another number.
-"75 %" is 0.75, "9912/10000" a share. A line that gives two values is not read: the event `score_unclear` names it.
+"75 %" is 0.75, "9912/10000" a share. A line that gives two values, or one that may be of training data ("Train Epoch: 1 Loss: 0.3"), of a
+batch ("Acc@1 75.2 (74.9)") or no decimal number ("0,75"), is not read: the event `score_unclear` names it.
 The step is the one logged, or of the line ("step 200", "epoch 3"), else none.
 Other logged names that could be a target are noted once (event `score_name`), so that a misspelt target can be answered with them.
 Cannot tell: the step of a line without one; whether the data were held out.
@@ -24,10 +25,20 @@ from fireassay.instruments.recorder import singleton
 
 VARIABLE: Final = "FIREASSAY_TARGET"
 HELD_OUT: Final = r"val|valid|validation|eval|evaluation|test|dev|held[-_ ]?out"
-OTHER: Final = ("train", "training", "running", "batch", "best", "target", "goal", "max", "min", "previous", "last", "required")
+TRAINING: Final = ("train", "training", "trn")
+OTHER: Final = (
+    *TRAINING,
+    *("running", "smoothed", "batch", "best", "peak", "target", "goal", "max", "min", "previous", "last", "required"),
+)
+SPLIT: Final = re.compile(rf"(?<![^\W_])(?:(?P<training>{'|'.join(TRAINING)})|{HELD_OUT})(?![^\W_])", re.IGNORECASE)
+TOP: Final = re.compile(r"top[\s_-]?(?!1\b)\d+[\s_/.-]*$", re.IGNORECASE)  # "top-5 accuracy"
 NUMBER: Final = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:e[-+]?\d+)?|nan"
-# "accuracy: 0.7", "accuracy is 0.7", "Accuracy of the network on the 10000 test images: 70 %"
-BETWEEN: Final = r"[\"']?(?:\s*[:=]\s*|\s+(?:is\s+|of\s+)?|\s+(?:of|on|for|over)\b[^:=]{0,60}[:=]\s*)"
+# "accuracy: 0.7", "F1 score: 0.7", "accuracy is 0.7", "accuracy (val): 0.7", "Accuracy of the network on the 10000 test images: 70 %"
+BETWEEN: Final = (
+    rf"[\"']?(?:[\s_-]score)?(?:\s*[(\[](?:{HELD_OUT})[)\]])?"
+    r"(?:\s*[:=]\s*|\s+(?:is\s+|of\s+)?|\s+(?:of|on|for|over)\b[^:=]{0,60}[:=]\s*)"
+)
+COLOUR: Final = re.compile(r"\x1b\[[0-9;]*m")
 STEP: Final = re.compile(r"\b(?:global[_ ]?step|step|iteration|iter|epoch)s?[\"']?\s*[:=#]?\s*(\d{1,15})", re.IGNORECASE)
 MAX_LINE: Final = 2_000  # characters that are read of a text
 MAX_NAMES: Final = 20  # that are noted
@@ -41,9 +52,11 @@ class FoundScores:
         joined = r"[\s_/.-]*".join(words)
         self.words = tuple(word.casefold() for word in re.split(r"[\s_/.-]+", name) if word)
         self.name = name
-        self._in_text = re.compile(
-            rf"(?:\b(\w+)[\s_/.-]+)?(?<![A-Za-z0-9])({joined}){BETWEEN}({NUMBER})(?![\w.])\s*(?:/\s*({NUMBER})|(%))?", re.IGNORECASE
-        )
+        named = rf"(?:\b(\w+)[\s_/.-]+)?(?<![A-Za-z0-9])({joined}){BETWEEN}"
+        share = rf"(?:/|(?:out\s+)?of\b)\s*({NUMBER})"
+        average = rf"(\(\s*(?:{NUMBER})\s*\))"  # beside a batch's value
+        self._in_text = re.compile(rf"{named}({NUMBER})(?!\w|[.,]\d)\s*(?:{share}|(%)|{average})?", re.IGNORECASE)
+        self._near = re.compile(rf"{named}(?:tensor)?[(\[]*[-+]?\d", re.IGNORECASE)
         self._alone = re.compile(rf"(?:.*[\s_/.-])?({joined})(?:[\s_/.-]+(?:{HELD_OUT}))?", re.IGNORECASE)
         self._before = re.compile(rf"(?:.*[\s_/.-])?(\w+)[\s_/.-]+{joined}.*", re.IGNORECASE)
         self._noted: set[str] = set()
@@ -51,22 +64,36 @@ class FoundScores:
 
     def text(self, text: str, source: str) -> None:
         """A printed or logged text; every line is read alone."""
-        for line in text[:MAX_LINE].splitlines():
+        for line in COLOUR.sub("", text[:MAX_LINE]).splitlines():
             if not all(word in line.casefold() for word in self.words):
                 continue
-            values = {_value(match) for match in self._in_text.finditer(line) if not _another(match[1], self.words)}
-            if len(values) > 1:
+            values = {_value(match) for match in self._in_text.finditer(line) if not self._other(match)}
+            if len(values) > 1 or None in values or (not values and self._may_be_one(line)):
                 self._unclear(line)
             elif values:
                 step = STEP.search(line)
-                self._report(values.pop(), int(step[1]) if step else None, source)
+                self._report(next(iter(values)), int(step[1]) if step else None, source)
+
+    def _other(self, match: re.Match[str]) -> bool:
+        """True if what stands before a name in its line makes it another number."""
+        before = match.string[: match.start(2)]
+        return _another(match[1], self.words) or TOP.search(before) is not None or self._of_training(before)
+
+    def _of_training(self, before: str) -> bool:
+        """True if of the words for training and held-out data in front of the name the last one is training; a name may have its own."""
+        splits = [] if SPLIT.search(self.name) else list(SPLIT.finditer(before))
+        return bool(splits and splits[-1]["training"])
+
+    def _may_be_one(self, line: str) -> bool:
+        """True if a line without a readable value has one that a person could take for the target's."""
+        return any(not _another(match[1], self.words) and TOP.search(line[: match.start(2)]) is None for match in self._near.finditer(line))
 
     def fits(self, tag: str) -> bool:
         """True if a logged name is the target's."""
         if self._alone.fullmatch(tag) is None:
             return False
         before = self._before.fullmatch(tag)
-        return before is None or not _another(before[1], self.words)
+        return before is None or not (_another(before[1], self.words) or self._of_training(tag[: before.end(1)]))
 
     def scalar(self, tag: Any, value: Any, step: Any, source: str) -> None:
         """A logged number and its name."""
@@ -205,7 +232,11 @@ def _another(before: str | None, words: tuple[str, ...]) -> bool:
     return before is not None and before.casefold() in OTHER and before.casefold() != words[0]
 
 
-def _value(match: re.Match[str]) -> float:
-    """A share of "9912/10000", 0.75 of "75 %", else the number."""
-    value, whole = float(match[3]), float(match[4]) if match[4] else 0.0
-    return value / whole if whole else value / 100.0 if match[5] else value
+def _value(match: re.Match[str]) -> float | None:
+    """A share of "9912/10000", 0.75 of "75 %", else the number; None of two numbers that are no counts ("0.9/0.8"), and of a batch's."""
+    value = float(match[3])
+    if match[4]:
+        whole = float(match[4])
+        counts = match[3].isdecimal() and match[4].isdecimal() and 0.0 < whole and value <= whole
+        return value / whole if counts else None
+    return None if match[6] else value / 100.0 if match[5] else value

@@ -49,14 +49,12 @@ def never_evaluated(measured: RecordData) -> Absent | None:
     reported = names(measured)
     if name in reported:
         return None
-    noted = measured.table("events").filter(pl.col("kind").is_in(["score_name", "score_unclear"]))
-    unclear = noted.filter(pl.col("kind") == "score_unclear")["detail"].str.json_path_match("$.line").drop_nulls()
-    logged = noted["detail"].str.json_path_match("$.name").drop_nulls().to_list()
+    logged = measured.table("events").filter(pl.col("kind") == "score_name")["detail"].str.json_path_match("$.name").drop_nulls().to_list()
     others = [*reported, *(measured.table("examples")["metric"].unique().to_list()), *(other for other in logged if other != name)]
     known = sorted(dict.fromkeys(others))[:MAX_NAMES]
     why = (
-        f"; this line has it more than once: {unclear[0]!r}, so name it whole"
-        if len(unclear)
+        f"; this line was not read, as its number may be another, of training data or of a batch: {unread!r}"
+        if (unread := unread_line(measured)) is not None
         else f"; found: {', '.join(known)}"
         if known
         else ""
@@ -65,6 +63,13 @@ def never_evaluated(measured: RecordData) -> Absent | None:
         "not_measured",
         f"no evaluation named {name!r} was reported or printed{why}; call p.evaluate(step, score, name={name!r}) at each one",
     )
+
+
+def unread_line(measured: RecordData) -> str | None:
+    """A printed line with the target's name whose number was not read (see `instruments/found_scores.py`); None without any."""
+    noted = measured.table("events").filter(pl.col("kind") == "score_unclear")
+    lines = noted["detail"].str.json_path_match("$.line").drop_nulls()
+    return None if lines.is_empty() else str(lines[0])
 
 
 def of_configuration(measured: RecordData, configuration: str) -> pl.DataFrame:

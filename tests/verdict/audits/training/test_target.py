@@ -46,5 +46,19 @@ def test_ranks_that_disagree_are_named() -> None:
     assert "0.125" in one.evidence
 
 
+def test_a_line_that_was_not_read_beside_others_that_were_is_shown() -> None:
+    record = Handmade(levels=(1,), blocks=1)
+    record.experiment = record.experiment.model_copy(update={"target": Target(goal="loss=0.1")})
+    launch, line = record.launch(workers=1), "Train Epoch: 1 Loss: 0.319"
+    record.event(launch, "score", 4.0, step=1, value=0.5, detail={"name": "loss", "source": "printed"})
+    assert "scores_unread" not in [rule for rule, _ in found(record.measured())]
+    record.event(launch, "score_unclear", 3.0, detail={"name": "loss", "line": line})
+    (one,) = (one for one in examine(record.measured(), "target") if one.rule == "scores_unread")
+    assert one.severity == "warning"
+    assert line in one.evidence
+    record.event(launch, "score", 5.0, step=2, value=0.4, detail={"name": "loss", "source": "script"})  # its own report settles it
+    assert "scores_unread" not in [rule for rule, _ in found(record.measured())]
+
+
 def test_without_a_target_nothing_is_examined() -> None:
     assert found(Handmade(levels=(1,), blocks=1).measured()) == []

@@ -12,6 +12,7 @@ from fireassay.frames.record_data import RecordData
 from fireassay.frames.training.evaluated_scores import evaluated_scores
 from fireassay.frames.training.time_to_quality import launches_to_quality
 from fireassay.metrics.metric import Results
+from fireassay.metrics.training.quality_target import unread_line
 from fireassay.spec.scores import PROPORTIONS, has_word
 from fireassay.verdict.audits.audit import Audits
 from fireassay.verdict.types import Finding
@@ -23,8 +24,8 @@ COARSE: Final = 4  # evaluations before the target: the time is known to one of 
 
 @AUDITS.add("target", "Are the evaluations what the target is about?", title="evaluations on the way to the target")
 def examine_target(measured: RecordData, _: Results) -> Iterator[Finding]:
-    """Scores in per cent against a target that is a share: invalid. Ranks that report different scores, scores that are no numbers, and
-    evaluations too rare to time the target: warnings."""
+    """Scores in per cent against a target that is a share: invalid. Ranks that report different scores, scores that are no numbers, printed
+    lines that were not read beside those that were, and evaluations too rare to time the target: warnings."""
     target = measured.experiment.target
     if target is None:
         return
@@ -49,6 +50,9 @@ def examine_target(measured: RecordData, _: Results) -> Iterator[Finding]:
     if nans:
         evidence = f"{count(nans, 'scores')} of {goal.name} are not finite numbers; they never meet the target"
         yield Finding("scores_not_finite", "warning", every, evidence, "find out whether the training diverged, or the score divides by 0")
+    if (unread := unread_line(measured)) is not None and (scores["source"] != "script").any():
+        evidence = f"a printed line was not read as {goal.name}, as it may be another number, of training data or of a batch: {unread!r}"
+        yield Finding("scores_unread", "warning", every, evidence, f"call p.evaluate(step, score, name={goal.name!r}) at each evaluation")
     yield from _coarse(measured, str(goal), scores)
 
 
