@@ -237,6 +237,6 @@ def _value(match: re.Match[str]) -> float | None:
     value = float(match[3])
     if match[4]:
         whole = float(match[4])
-        counts = match[3].isdecimal() and match[4].isdecimal() and 0.0 < whole and value <= whole
+        counts = match[3].isdecimal() and match[4].isdecimal() and whole > 0.0 and value <= whole
         return value / whole if counts else None
     return None if match[6] else value / 100.0 if match[5] else value
