@@ -2,7 +2,7 @@
 
     python -m tests.records.make [NAME ...]
 
-`before`, `after` and `engines` are those of docs/exercises.md. Each experiment is run for real, and the record is then written again
+`before`, `after`, `engines` and `steps` are those of docs/exercises.md. Each experiment is run for real, and the record is then written again
 (`runners/replay`) without the environment of the machine: `tests/verdict/test_broken_trainers.py` judges the copies in milliseconds, and
 runs the experiments live in its slow form.
 """
@@ -10,6 +10,7 @@ runs the experiments live in its slow form.
 from __future__ import annotations
 
 import shutil
+import subprocess
 import sys
 import tempfile
 from pathlib import Path
@@ -47,7 +48,8 @@ TRAINERS = {
 
 # What the exercises judge: the page has the script and the load, and the commands that these repeat.
 READERS = {"before": "0", "after": "2"}
-EXERCISES = (*READERS, "engines")
+SERVED = ("engines", "steps")
+EXERCISES = (*READERS, *SERVED)
 
 # name -> words for the sharded index of examples/programs
 PROGRAMS = {"nearest_shard": ("--nearest-shard",)}
@@ -83,7 +85,9 @@ def measure(name: str, root: Path) -> Path:
         return run(experiment(name), folder=REPOSITORY, root=root)
     root.mkdir(parents=True)
     prepare(REPOSITORY / "docs" / "exercises.md", root)
-    return run(load(root / "engines.toml") if name == "engines" else exercise(name), folder=root, root=root / "records")
+    if name == "steps":
+        subprocess.run([sys.executable, "make_sums.py"], cwd=root, check=True)
+    return run(load(root / f"{name}.toml") if name in SERVED else exercise(name), folder=root, root=root / "records")
 
 
 def exercise(name: str) -> Experiment:
@@ -119,7 +123,8 @@ def copy_without_machine(source: Path, root: Path) -> Path:
     found = open_record(source)
     record = record_folder.create(root, found.experiment, plan_signature(found.experiment), clock=SystemClock())
     environment = found.manifest["environment"]["before"]
-    record.set_environment("before", {"cpu": environment.get("cpu", {})})
+    asked = {"evaluation": environment["evaluation"]} if "evaluation" in environment else {}
+    record.set_environment("before", {"cpu": environment.get("cpu", {}), **asked})
     context = RunContext(
         experiment=replayed(found.experiment, source),
         folder=REPOSITORY,

@@ -27,7 +27,7 @@ from fireassay.errors import Problem, refuse_any
 from fireassay.quality.scoring.items import Item, Task
 from fireassay.quality.scoring.likelihoods import METHOD
 from fireassay.quality.scoring.text_metric import TextMetric
-from fireassay.runners.evaluating import likelihood
+from fireassay.runners.evaluating import likelihood, steps
 from fireassay.runners.evaluation import folders_exist, section, tasks_of
 from fireassay.runners.experiment.script import refuse_secrets
 from fireassay.spec.experiment import Experiment
@@ -246,6 +246,7 @@ def planned(experiment: Experiment, announce: Callable[[str], object] | None = N
     evaluation, _ = section(experiment)
     folders_exist(experiment, Path())
     tasks = tasks_of(evaluation, Path())
+    steps.check(experiment, tasks)
     for task in tasks:
         likelihood.check_margin(experiment, _deciding(task))
     plan = evaluation_plan(experiment, tuple(map(_as_asked, tasks)))

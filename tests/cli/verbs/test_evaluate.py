@@ -145,3 +145,38 @@ def test_a_dry_run_too_wants_a_folder_with_a_model(
     (tmp_path / "empty").mkdir()
     assert cli.main([VERB.name, "--task", "jsonl", "--data", "items.jsonl", "--target", "empty", "--dry-run"]) == 2
     assert "a folder without config.json" in capsys.readouterr().err
+
+
+def test_steps_ask_for_as_many_samples_as_the_largest_number(capsys: pytest.CaptureFixture[str]) -> None:
+    words = ("--task", "own.toml", "--target", "http://a:1", "--model", "M", "--steps", "1,3,5")
+    experiment = from_mapping(toml(capsys, *words))
+    assert experiment.serving is not None
+    assert (experiment.launches.per_configuration, experiment.serving.temperature) == (5, 0.8)
+    turns = from_mapping(toml(capsys, *words, "--step-is", "turns", "--step-prompt", "Sure?"))
+    assert turns.serving is not None
+    assert turns.evaluation is not None
+    assert (turns.launches.per_configuration, turns.serving.temperature, turns.evaluation.steps.again) == (1, 0.0, "Sure?")
+
+
+@pytest.mark.parametrize(
+    ("extractor", "code", "words"),
+    [
+        ("whole", 2, "whose answer is the whole text: two samples hardly ever agree"),
+        ("last_number", 7, ""),  # nothing listens there
+    ],
+)
+def test_a_vote_needs_an_extractor(
+    extractor: str, code: int, words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("own.toml").write_text(
+        f'name = "own"\ndata = "own.jsonl"\ntemplate = "{{q}}"\nmetrics = ["exact_match"]\nextractor = "{extractor}"\n'
+        '[fields]\nreference = "a"\n'
+    )
+    Path("own.jsonl").write_text('{"q": "1 + 1?", "a": "2"}\n{"q": "1 + 2?", "a": "3"}\n')
+    asked = [VERB.name, "--task", "own.toml", "--target", "http://127.0.0.1:9", "--model", "M", "--steps", "1,3"]
+    assert cli.main(asked) == code
+    said = capsys.readouterr().err
+    assert words in " ".join(said.split())
+    assert cli.main([*asked, "--dry-run"]) == (2 if words else 0)
+    assert ("--extract last_number" in said) == bool(words)

@@ -58,6 +58,21 @@ def test_a_stream_has_one_conversation_after_the_other() -> None:
     assert schedule.tokens_in[::2].tolist() == [100, 64, 100, 64] * 2
 
 
+@pytest.mark.parametrize(("streams", "turns", "conversations"), [(8, 3, 21), (4, 2, 1), (5, 7, 5), (1, 4, 3)])
+def test_as_many_requests_as_conversations_have_turns_are_whole_ones(streams: int, turns: int, conversations: int) -> None:
+    """Every conversation has each turn once, its stream sends nothing else in between, and each request follows the one before it."""
+    schedule = planned("closed", load=streams, requests=turns * conversations, prompts={"turns": turns})
+    assert len(schedule) == turns * conversations
+    assert sorted(set(schedule.session.tolist())) == list(range(conversations))
+    for session in range(conversations):
+        mine = np.flatnonzero(schedule.session == session)
+        assert schedule.turn[mine].tolist() == list(range(turns))
+        assert make.predecessors(schedule)[mine[1:]].tolist() == mine[:-1].tolist()
+    for stream in range(streams):
+        sent = schedule.session[schedule.stream == stream].tolist()
+        assert sent == sorted(sent)
+
+
 def test_thinking_and_tools_take_exponential_times() -> None:
     prompts = {"turns": 3, "tool_steps": 2, "think_s": 2.0, "tool_s": 0.25}
     schedule = planned("closed", load=50, requests=90_000, prompts=prompts)

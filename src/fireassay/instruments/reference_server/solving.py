@@ -1,7 +1,8 @@
 """How does the reference server answer a sum, with a known probability of being right?
 
 With the setting `solves` = p0,p1,p2..., a prompt that asks for "A + B" is answered with the sum in a share p of requests, else with the sum plus 1:
-one wrong answer, so that votes follow the binomial distribution. Requests are independent draws by the server's seed and the request's number.
+one wrong answer, so that votes follow the binomial distribution. Requests are independent draws by the server's seed, the request's number, and
+the seed that it carries, so that a server that is started again does not repeat its mistakes.
 The step of p is the number of earlier answers in the conversation; with a budget of reasoning tokens (`thinking_budget`, or
 `thinking.budget_tokens`) its doublings from 64 on. A budget of B is answered after B / 8 words, which the usage calls reasoning.
 """
@@ -28,11 +29,12 @@ class Sum:
     value: int
     step: int
     reasoning: int  # words of it
+    seed: str  # of the request
 
     def answer(self, shares: tuple[float, ...], seed: int, number: int) -> list[str]:
         """The words of the answer proper: right with the probability of its step, the last one's if there are fewer."""
         share = shares[min(self.step, len(shares) - 1)]
-        right = random.Random(f"sum {seed} {number}").random() < share
+        right = random.Random(f"sum {seed} {number} {self.seed}").random() < share
         return ["The", "answer", "is", str(self.value if right else self.value + 1)]
 
 
@@ -54,7 +56,7 @@ def sum_of(body: Mapping[str, Any], texts: list[str]) -> Sum | None:
     budget = _budget(body)
     step = earlier if budget is None else max(0, math.floor(math.log2(max(1, budget) / LEAST)))
     words = 0 if budget is None else min(MAX_WORDS, budget // PER_WORD)
-    return Sum(value=int(match[1]) + int(match[2]), step=step, reasoning=words)
+    return Sum(value=int(match[1]) + int(match[2]), step=step, reasoning=words, seed=str(body.get("seed") or "")[:40])
 
 
 def _budget(body: Mapping[str, Any]) -> int | None:
