@@ -216,8 +216,10 @@ JUDGING = Judging(
 
 
 def headline(measured: RecordData, judgement: Judgement) -> str:
-    """The score of the worst side of those with the record's status, and whether it was held; empty if something else decided."""
+    """The score of the worst side of those with the record's status, and whether it was held; of steps the knee; empty if something else decided."""
     status, first = judgement.verdict.status, next(iter(requested(measured)), "")
+    if knees := knee_rows(measured):
+        return knees[0].sentence.partition(";")[0]
     sides = [(task.low, name, task) for name in measured.configurations for task in held(measured, name) if status_of(task) == status]
     _, side, task = min(sides, key=lambda one: one[0], default=(0.0, measured.configurations[-1], None))
     if task is None and status == "FAIL":

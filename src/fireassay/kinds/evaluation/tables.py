@@ -12,6 +12,7 @@ from typing import Final
 
 from fireassay.estimates.estimate import Estimate
 from fireassay.estimates.format import show
+from fireassay.kinds.evaluation import step_tables
 from fireassay.kinds.evaluation.gates import POINTS
 from fireassay.reports import answering
 from fireassay.reports.answering import TONES
@@ -262,6 +263,7 @@ def sheets(view: View) -> tuple[Section, ...]:
     """The sheets that only an evaluation has."""
     return (
         sheet("Scores", partial(_score_sheet, view)),
+        *((sheet("Steps", partial(step_tables.table, view)),) if step_tables.compared(view) else ()),
         *((sheet("Held", partial(_held_sheet, view)),) if of(view).held else ()),
         *((sheet("Calibration", partial(_calibration_sheet, view)),) if of(view).calibration else ()),
         sheet("Outcomes", partial(outcomes, view)),

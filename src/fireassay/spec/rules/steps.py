@@ -67,7 +67,7 @@ def _budget(experiment: Experiment) -> Iterator[Problem]:
 def _sampled(experiment: Experiment) -> Iterator[Problem]:
     """A vote needs as many samples, which differ only if they are sampled."""
     steps, serving = _steps(experiment), experiment.serving
-    if steps is None or steps.what != "samples" or serving is None:
+    if steps is None or steps.what != "samples" or serving is None or len(steps.levels) < 2:
         return
     most, launches = max((level for _, level in right(steps.levels)), default=0), experiment.launches.per_configuration
     if most > launches:

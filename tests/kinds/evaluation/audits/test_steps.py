@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fireassay.kinds.evaluation.audits.steps import examine_budget, examine_samples
+from fireassay.kinds.evaluation.audits.steps import examine_budget, examine_left, examine_samples
 from fireassay.verdict.judge import judge
 from tests.steps_made import Answer, stepped
 
@@ -45,3 +45,18 @@ def test_samples_that_are_copies_are_told_from_nine_items_in_ten(same: int, foun
     assert len(findings) == found
     if findings:
         assert f"all samples of {same} of 20 items are the same text" in findings[0].evidence
+
+
+def test_items_left_out_of_a_curve_are_told() -> None:
+    """One of 240 answers failed: its item is in no vote. Of earlier turns three of 60 failed: more than a hundredth, though the last all came."""
+    answers: list[list[Answer]] = [[RIGHT, RIGHT, None if item == 0 else RIGHT] for item in range(80)]
+    (finding,) = examine_left(stepped({"levels": (1, 3)}, answers), {})
+    assert (finding.severity, finding.evidence.partition(",")[0]) == (
+        "warning",
+        "1 of 80 items lack an answer or a score at some number of steps",
+    )
+    turns: list[list[Answer]] = [[None if item < 3 else RIGHT, RIGHT] for item in range(30)]
+    (finding,) = examine_left(stepped({"levels": (1, 2), "what": "turns"}, turns), {})
+    assert finding.severity == "invalid"
+    assert "3 of 60 answers were never given" in finding.evidence
+    assert list(examine_left(stepped({"levels": (1, 2)}, [[RIGHT, RIGHT]] * 5), {})) == []

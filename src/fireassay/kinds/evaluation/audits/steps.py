@@ -16,7 +16,7 @@ from fireassay.metrics.metric import Results
 from fireassay.quality.scoring.text_metric import Array
 from fireassay.stats.intervals.item_means import of_items
 from fireassay.verdict.audits.audit import Audits
-from fireassay.verdict.types import Finding
+from fireassay.verdict.types import Finding, Severity
 
 AUDITS: Final = Audits(about=("evaluation",))
 ALL_THE_SAME: Final = 0.9  # of the items; fewer are easy items
@@ -57,6 +57,30 @@ def _known(values: Array) -> bool:
 
 def _mean(values: Array) -> str:
     return given(float(f"{values.mean():.4g}"))
+
+
+@AUDITS.add("incomplete_curve", "Was every item answered at every number of steps?", title="items left out of a curve over steps")
+def examine_left(measured: RecordData, _: Results) -> Iterator[Finding]:
+    """A warning for items that lack an answer or a score at some number of steps and are therefore in none; invalid where more than
+    evaluation.most_failed of the answers, those of earlier turns among them, were never given.
+
+    Items whose requests fail may be the hard ones.
+    """
+    evaluation = measured.experiment.evaluation
+    for curve in curves(measured):
+        asked = len(curve.levels[0].scores.items) + curve.left
+        if not curve.left or evaluation is None:
+            continue
+        names = {level.configuration for level in curve.levels}
+        launches = measured.timed.filter(pl.col("configuration").is_in(list(names))).select("launch")
+        given = measured.table("answers").filter(pl.col("task") == curve.task).join(launches, on="launch", how="semi")["outcome"] == "ok"
+        failed = len(given) - int(given.sum())
+        evidence = (
+            f"{curve.left:,} of {count(asked, 'items')} lack an answer or a score at some number of steps, and are left out of all of them"
+        )
+        told = f"{evidence}: {failed:,} of {count(len(given), 'answers')} were never given" if failed else evidence
+        severity: Severity = "invalid" if failed > evaluation.most_failed * len(given) else "warning"
+        yield Finding("incomplete_curve", severity, curve.levels[-1].configuration, told, "find out why they failed, then evaluate again")
 
 
 @AUDITS.add("copied_samples", "Do the samples of an item differ?", title="samples that are copies")
