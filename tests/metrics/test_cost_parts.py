@@ -56,6 +56,23 @@ def test_reserved_hours_are_paid_whether_used_or_not() -> None:
     assert parts(made, "workers=4") == pytest.approx({"cost": 24.0, "cost_compute": 24.0, "cost_reserved": 0.0})
 
 
+def test_a_reserved_hour_of_a_fleet_is_that_of_its_mean_worker() -> None:
+    """$8 an hour for 6 workers: 12 reserved worker-hours are $16, of which an hour uses $8, whatever the level."""
+    roles = [{"name": "prefill", "usd_per_worker_hour": 2.0, "workers": 2}, {"name": "decode", "usd_per_worker_hour": 1.0, "workers": 4}]
+    made = Handmade(levels=(1,), blocks=1, prices=prices(roles=roles, market="reserved", reserved_worker_hours=12.0))
+    made.launch(workers=1, wall_s=3600.0)
+    assert parts(made, "workers=1") == pytest.approx({"cost": 16.0, "cost_compute": 8.0, "cost_reserved": 8.0})
+
+
+def test_no_part_of_a_cost_has_an_interval_below_zero() -> None:
+    """Of 1 s and 100 s, Student's t alone reaches to -$580 at $1 a second."""
+    made = Handmade(levels=(1,), blocks=2, prices=prices(usd_per_worker_hour=3600.0))
+    for block, wall in enumerate((1.0, 100.0)):
+        made.launch(workers=1, block=block, wall_s=wall)
+    compute = next(metric for metric in COMPONENTS if metric.name == "cost_compute")
+    assert estimated(compute.compute(made.measured(), {})["workers=1"]).low == 0.0
+
+
 def interrupted(*, fault: bool) -> Handmade:
     """Two spot workers at $1 a second each: a first attempt of 30 s fails; the second, of 20 s, loses 10 s to 18 s to an interruption.
 

@@ -73,3 +73,13 @@ def test_the_line_stands_where_joules_were_measured_without_a_price() -> None:
 def test_the_line_is_left_out_where_the_table_says_it_all() -> None:
     measured = run(priced()).measured()
     assert cost_line(build(measured, judge(measured)), "workers=1", shown=True) is None
+
+
+def test_a_grid_without_joules_says_why_there_is_no_co2() -> None:
+    """Asked for by its grid, so never silently absent; where nobody named a grid, nothing is said."""
+    grid = Carbon(intensity_g_per_kwh=400.0, source="operator", as_of=date(2026, 1, 1))
+    for carbon, said in ((grid, True), (None, False)):
+        measured = run(priced(), carbon=carbon).measured()
+        line = cost_line(build(measured, judge(measured)), "workers=1")
+        assert line is not None
+        assert ("CO2 not measured: no energy counter was readable" in line.text) is said

@@ -81,3 +81,18 @@ def test_prices_of_the_user_price_every_row() -> None:
 def test_what_cannot_be_added_up_is_refused(table: str, prices: dict[str, Any], said: str) -> None:
     with pytest.raises(SpecError, match=said):
         read(table, **prices)
+
+
+def test_reserved_hours_that_a_row_does_not_use_are_a_part_of_their_own() -> None:
+    """10 worker-hours at $2 are $20: 8 workers x 560 s use 1.2444 of them, $2.49, and 4 workers x 3 h all and two more."""
+    reserved = {"usd_per_worker_hour": 2.0, "market": "reserved", "reserved_worker_hours": 10.0}
+    used, beyond = read("workers,seconds\n8,560\n4,10800\n", **reserved).rows[::-1]
+    assert (used.workers, dict(used.parts)) == (8, pytest.approx({"compute": 8 * 560 / 1800, "reserved": 20.0 - 8 * 560 / 1800}))
+    assert dict(beyond.parts) == pytest.approx({"compute": 24.0, "reserved": 0.0})
+
+
+def test_a_reserved_hour_of_a_fleet_is_that_of_its_mean_worker() -> None:
+    """2 x $2 + 4 x $1 are $8 an hour for 6 workers: 12 reserved worker-hours are $16; one hour uses $8 of them, whatever the row's workers."""
+    roles = [{"name": "prefill", "usd_per_worker_hour": 2.0, "workers": 2}, {"name": "decode", "usd_per_worker_hour": 1.0, "workers": 4}]
+    (row,) = read("workers,seconds\n8,3600\n", roles=roles, market="reserved", reserved_worker_hours=12.0).rows
+    assert dict(row.parts) == pytest.approx({"compute": 8.0, "reserved": 8.0})

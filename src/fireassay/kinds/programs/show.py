@@ -10,7 +10,8 @@ from fireassay.frames.record_data import RecordData
 from fireassay.kinds.training.show import answer as answer
 from fireassay.kinds.training.show import charts as charts
 from fireassay.kinds.training.show import page as page
-from fireassay.metrics.cost import COST
+from fireassay.metrics.carbon import CARBON
+from fireassay.metrics.cost import COST, ENERGY
 from fireassay.metrics.quality import QUALITY, QUALITY_DIFFERENCE
 from fireassay.reports.build_view import KindView
 from fireassay.reports.view import View
@@ -25,7 +26,12 @@ def _fields(view: View, measured: RecordData, judgement: Judgement) -> Mapping[s
     def has_a_number(name: str) -> bool:
         return any(isinstance(value, Estimate) for value in judgement.results[name].values())
 
-    return {"metrics": tuple(row for row in view.metrics if row.name in MISSED or has_a_number(row.name))}
+    missed = {
+        *MISSED,
+        *((CARBON.name,) if measured.experiment.carbon is not None else ()),
+        *((ENERGY.name,) if "energy" not in measured.experiment.unasked else ()),
+    }
+    return {"metrics": tuple(row for row in view.metrics if row.name in missed or has_a_number(row.name))}
 
 
 VIEW = KindView(fields=_fields)
