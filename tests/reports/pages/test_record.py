@@ -169,7 +169,9 @@ def test_without_a_terminal_the_text_is_plain_ascii(view: View, load: View) -> N
         text = written(one, "terminal")
         assert text.isascii()
         assert "\x1b" not in text
-    assert "?" not in written(view, "terminal").replace("Do more workers pay?", "").replace("gives way?", "")  # nothing was lost on the way to ASCII
+    assert "?" not in written(view, "terminal").replace("Do more workers pay?", "").replace(
+        "gives way?", ""
+    )  # nothing was lost on the way to ASCII
 
 
 def test_the_sentence_the_vector_the_gates_and_the_remedy_are_there(view: View) -> None:
