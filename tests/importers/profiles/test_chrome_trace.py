@@ -155,6 +155,15 @@ def test_ranks_that_nothing_names_are_numbered_and_said_to_be(tmp_path: Path) ->
     assert launch["notes"] == ["not in the files: which rank wrote which trace: they are numbered in the order of their names"]
 
 
+def test_windows_that_tensorboards_handler_wrote_are_of_one_process(tmp_path: Path) -> None:
+    """torch.profiler.tensorboard_trace_handler with repeat=2: WORKER.TIMESTAMP.pt.trace.json, and no rank in the file."""
+    first, second = (trace([host(f"ProfilerStep#{step}", 0, 100), kernel(GEMM, 10, 50)]) for step in (2, 7))
+    made = imported(written(tmp_path, "node_42.17.pt.trace.json", first), written(tmp_path, "node_42.18.pt.trace.json", second))
+    launch = launch_of(made)
+    assert (launch["configuration"], launch["notes"]) == ("workers=1", [])
+    assert [(rank["rank"], rank["steps"][0]["step"]) for rank in launch["ranks"]] == [(0, 2), (0, 7)]
+
+
 def test_missing_ranks_are_counted(tmp_path: Path) -> None:
     launch = launch_of(imported(written(tmp_path, "a.json", of_rank(5, 8))))
     assert launch["configuration"] == "workers=8"

@@ -7,6 +7,7 @@ different ranks are never compared: their clocks are.  Ranks that the files do n
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,6 +29,7 @@ from fireassay.spec.plan import plan
 
 PACKAGE: Final = "importers.profiles"
 MAX_FILES: Final = 4096
+_WINDOW: Final = re.compile(r"\.\d+(?=\.pt\.trace\.json)")
 Summarise = Callable[[Mapping[str, Any]], dict[str, Any]]
 Rank = dict[str, Any]  # the summary of a capture, with `file`, `rank`, `workers`
 Progress = Callable[[int, int], None]
@@ -146,15 +148,15 @@ def _numbered(ranks: list[Rank], place: Place) -> list[str]:
         raise place.wrong(
             Words(f"traces of jobs of {' and '.join(map(str, worlds))} workers"), "the traces of one job", "Import each job alone."
         )
-    sentences = []
-    named = [rank["rank"] for rank in ranks]
-    if None in named:
-        free = iter(number for number in range(len(ranks) + len(named)) if number not in named)
-        for rank in ranks:
-            if rank["rank"] is None:
-                rank["rank"] = next(free)
-        if len(ranks) > 1:
-            sentences.append("which rank wrote which trace: they are numbered in the order of their names")
+    sentences: list[str] = []
+    named = {rank["rank"] for rank in ranks}
+    unnamed = list(dict.fromkeys(_process(rank) for rank in ranks if rank["rank"] is None))
+    free = (number for number in range(len(ranks) + len(named)) if number not in named)
+    numbers = dict(zip(unnamed, free, strict=False))
+    for rank in ranks:
+        rank["rank"] = numbers[_process(rank)] if rank["rank"] is None else rank["rank"]
+    if unnamed and len(numbers.keys() | named - {None}) > 1:
+        sentences.append("which rank wrote which trace: they are numbered in the order of their names")
     _refuse_repeated(ranks, place)
     workers = worlds[0] if worlds else max(rank["rank"] for rank in ranks) + 1
     for rank in ranks:
@@ -166,6 +168,11 @@ def _numbered(ranks: list[Rank], place: Place) -> list[str]:
     if absent := workers - len(present):
         sentences.append(f"the traces of {absent} of {workers} ranks")
     return sentences
+
+
+def _process(rank: Rank) -> str:
+    """The process that wrote a trace, by its file's name: TensorBoard's handler writes WORKER.TIMESTAMP.pt.trace.json for every window."""
+    return str(rank.get("device") or _WINDOW.sub("", rank["file"]))
 
 
 def _refuse_repeated(ranks: Sequence[Rank], place: Place) -> None:
