@@ -256,7 +256,7 @@ def datasheet(name: str) -> float | None:
 
 def comm(place: Place) -> dict[str, Any]:
     backend = "gloo" if place.fake else "nccl"
-    words = ("--workers", "1", "--ops", "all_reduce,broadcast", "--sizes", "64K:4M", "--factor", "8", "--launches", "1", "--seconds", "0.2")
+    words = ("--workers", "1", "--ops", "all_reduce,broadcast", "--sizes", "64K:4M", "--factor", "8", "--launches", "1", "--seconds", "0.05")
     assay(place, "comm", "--backend", backend, *words, "--name", "comm", "--quiet")
     calls = opened(place, "comm").table("collectives")
     timed = calls.filter(calls["phase"] == "timed")
