@@ -256,7 +256,8 @@ def datasheet(name: str) -> float | None:
 
 def comm(place: Place) -> dict[str, Any]:
     backend = "gloo" if place.fake else "nccl"
-    words = ("--workers", "1", "--ops", "all_reduce,broadcast", "--sizes", "64K:4M", "--factor", "8", "--launches", "1", "--seconds", "0.05")
+    words = ["--workers", "1", "--launches", "1", "--seconds", "0.05"]
+    words += ["--ops", "all_reduce,broadcast", "--sizes", "64K:4M", "--factor", "8"]
     assay(place, "comm", "--backend", backend, *words, "--name", "comm", "--quiet")
     calls = opened(place, "comm").table("collectives")
     timed = calls.filter(calls["phase"] == "timed")
