@@ -8,7 +8,10 @@ import pytest
 
 from fireassay.estimates.estimate import Absent, Estimate, Value
 from fireassay.frames.record_data import RecordData
-from fireassay.kinds.evaluation.recorded import ROBUSTNESS, robustness
+from fireassay.kinds.evaluation.perturbed import DROP, ROBUSTNESS, robustness
+from fireassay.reports.build_view import build
+from fireassay.reports.pages.record import page
+from fireassay.verdict.judge import judge
 from tests.answered import rows, scored
 
 
@@ -60,3 +63,27 @@ def test_items_of_one_passage_count_as_one_unit(tmp_path: Path) -> None:
 
 def test_without_changes_there_is_no_such_number(tmp_path: Path) -> None:
     assert robustness(varied(tmp_path, {"1": "yes", "2": "no"}, "")) == {}
+
+
+def test_what_a_change_costs_is_paired_by_item(tmp_path: Path) -> None:
+    """typos: 1 -> 1, 1 -> 0, 0 -> 0, 1 -> 0 is -2/4; spaces: item 4 has none, 1 -> 1, 1 -> 1, 0 -> 1 is +1/3."""
+    told = dict.fromkeys(("1", "1~typos", "1~spaces", "2", "2~spaces", "3~spaces", "4"), "yes") | dict.fromkeys(
+        ("2~typos", "3", "3~typos", "4~typos"), "no"
+    )
+    measured = varied(tmp_path, told)
+    metrics = robustness(measured)
+    found = {change: metrics[f"{DROP}{change}"].compute(measured, {})["answers=a"] for change in ("typos", "spaces")}
+    assert {change: (round(value.value, 12), value.n_trials) for change, value in found.items() if isinstance(value, Estimate)} == {
+        "typos": (-0.5, 4),
+        "spaces": (round(1 / 3, 12), 3),
+    }
+
+
+def test_the_first_screen_says_what_each_change_costs_and_that_the_score_pools_them(tmp_path: Path) -> None:
+    told = {f"{item}{change}": "no" if change else "yes" for item in range(12) for change in ("", "~typos")}
+    measured = varied(tmp_path, told, "typos@1")
+    answer = page(build(measured, judge(measured))).answer
+    assert answer is not None
+    (line,) = [line.text for line in answer.lines if line.label == "robustness"]
+    assert line.startswith("typos −1.00")
+    assert "the score above is over items as they are and changed" in line

@@ -5,15 +5,12 @@ Scores of another harness, calibration where choices were rated, robustness wher
 pass@k: how often is at least one of k programs right?  Programs of one problem, in the same launch or in others, are its samples; the
 estimate and its bounds are those of `fireassay.stats.intervals.item_means`.  Fewer than k judged programs of some problem leave it unmeasured:
 another set of problems is another score.
-Robustness: the worst score over an item and its changed variants, as HELM's, averaged over the items of which every variant was scored;
-subgroups tell what each change costs by itself.  Cannot tell: changes of the meaning; scores that are no mean over items, or of which
-less is better.
+Robustness: `fireassay.kinds.evaluation.perturbed`.
 """
 
 from __future__ import annotations
 
 import math
-from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -25,30 +22,20 @@ import polars as pl
 from fireassay.estimates.estimate import Absent, Value
 from fireassay.estimates.format import count
 from fireassay.estimates.over_launches import no_launch
-from fireassay.frames.evaluation.item_scores import (
-    Confidences,
-    ItemScores,
-    choices_were_rated,
-    confidences,
-    deciding,
-    identity,
-    item_scores,
-)
+from fireassay.frames.evaluation.item_scores import Confidences, ItemScores, choices_were_rated, confidences, item_scores
 from fireassay.frames.record_data import RecordData
 from fireassay.kinds.evaluation import metrics
 from fireassay.kinds.evaluation.metrics import SCORED, over_items
+from fireassay.kinds.evaluation.perturbed import robustness
 from fireassay.metrics.metric import Metric, OfRecord, each
 from fireassay.quality.scoring.metrics.words import PASS_AT_1
 from fireassay.stats.calibration import brier, calibration_error
 from fireassay.stats.intervals.intervals import Interval
-from fireassay.stats.intervals.item_means import Solved, of_items, of_problems
+from fireassay.stats.intervals.item_means import Solved, of_problems
 
 FIRST_PASS = 1800  # before the scores of texts
 FIRST_CALIBRATION = 2050
 Rated = Callable[[Confidences, float], Interval]
-ROBUST_RANK: Final = 2060
-ROBUSTNESS: Final = "robustness"
-CHANGES: Final = "perturbations"  # the option of a task
 
 
 def passes(measured: RecordData) -> Mapping[str, Metric]:
@@ -145,73 +132,6 @@ def _error(found: Confidences, confidence: float) -> Interval:
 
 def _squares(found: Confidences, confidence: float) -> Interval:
     return brier(found.stated, found.right, confidence, clusters=found.labels)
-
-
-# ---- small changes of the question -----------------------------------------------------------------------------------
-
-
-def robustness(measured: RecordData) -> Mapping[str, Metric]:
-    """The metric, if the items of some task were also asked with changes."""
-    if not _changes(measured):
-        return {}
-    metric = SCORED(
-        name=ROBUSTNESS,
-        title="Worst score over changed questions",
-        better="higher",
-        formula="mean over items of the lowest score of the item and its variants",
-        compute=each(_value),
-        question="Does an answer stay right if the question is written otherwise?",
-        caveat="More changes make it lower: compare records with the same ones.",
-        rank=ROBUST_RANK,
-    )
-    return {ROBUSTNESS: metric}
-
-
-def _changes(measured: RecordData) -> Mapping[str, tuple[str, ...]]:
-    """The changes of each task that was asked with any: "typos@1"."""
-    asked = {task: str((facts.get("options") or {}).get(CHANGES) or "") for task, facts in identity(measured).items()}
-    return {task: tuple(words.split(",")) for task, words in asked.items() if words}
-
-
-def _value(measured: RecordData, configuration: str) -> Value:
-    found = [item_scores(measured, configuration, task, deciding(measured, task)) for task in _changes(measured)]
-    if any(scores.metric.corpus or scores.metric.better != "higher" for scores in found):
-        return Absent(reason="undefined", detail="the deciding score is no mean over items of which more is better")
-    worst = [one for scores, changes in zip(found, _changes(measured).values(), strict=True) for one in _worst(scores, changes)]
-    if len(worst) < 2:
-        return Absent(reason="insufficient", detail="fewer than two items were scored with all of their changes")
-    labels = [one.cluster for one in worst]
-    alone = all(label is None for label in labels)
-    values = np.array([one.score for one in worst])
-    interval = of_items(values, np.ones(len(worst)), None if alone else labels, found[0].metric.scale, measured.confidence)
-    return over_items(
-        interval,
-        measured.confidence,
-        len(worst),
-        method=f"mean over {count(len(worst), 'items')} of the worst score of each with its variants",
-        signature=f"{ROBUSTNESS}|agg:mean over items of the worst variant|items:{len(worst)}|v:1",
-    )
-
-
-@dataclass(frozen=True, kw_only=True)
-class Worst:
-    """The worst score of an item and its variants."""
-
-    score: float
-    cluster: str | None  # None: none but the item's own, which holds its variants
-
-
-def _worst(scores: ItemScores, changes: tuple[str, ...]) -> Iterator[Worst]:
-    """Of each item that was scored in all variants."""
-    names = {label.partition("@")[0] for label in changes}
-    of_item: dict[str, list[float]] = defaultdict(list)
-    for item, score in zip(scores.items, scores.metric.item_scores(scores.rows).tolist(), strict=True):
-        original, _, change = item.rpartition("~")
-        of_item[original if change in names else item].append(score)
-    cluster = dict(zip(scores.items, scores.clusters, strict=True))
-    for item, values in of_item.items():
-        if len(values) == 1 + len(names):
-            yield Worst(score=min(values), cluster=None if cluster[item] == item else cluster[item])
 
 
 # ---- all of them -----------------------------------------------------------------------------------------------------

@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from fireassay.estimates.estimate import Estimate
-from fireassay.estimates.format import count, given
+from fireassay.estimates.format import count, given, show
 from fireassay.frames.evaluation.item_scores import identity, requested, tasks
 from fireassay.frames.evaluation.steps import steps_of
 from fireassay.frames.record_data import RecordData
@@ -21,6 +21,7 @@ from fireassay.kinds.evaluation import step_tables, tables
 from fireassay.kinds.evaluation.evaluation_rows import rows
 from fireassay.kinds.evaluation.gates import change_words, margin_words
 from fireassay.kinds.evaluation.metrics import NO_ANSWER
+from fireassay.kinds.evaluation.perturbed import DROP, ROBUSTNESS
 from fireassay.kinds.evaluation.recorded import reported
 from fireassay.kinds.evaluation.tables import SAID, WORSE, of
 from fireassay.metrics.cost import COST
@@ -78,12 +79,28 @@ def _made(view: View) -> Iterator[Line]:
     rows, worst = of(view), _deciding(view)
     if worst is not None and worst.tested:
         yield Line(label="t-test", text=worst.tested.removeprefix(f"{TEST} "), target="held")
+    if changed := _changed(view):
+        yield Line(label="robustness", text=changed, target="metrics-correctness")
     if rows.extractor:
         yield Line(label="extractor", text=rows.extractor, target="record")
     if rows.independence:
         yield Line(label="items", text=rows.independence, target="findings")
     if rows.unused:
         yield Line(label="not used", text=rows.unused, target="findings")
+
+
+def _changed(view: View) -> str:
+    """ "typos -12.0 points [-20.1, -4.2], lower case ...; worst of all 0.41 [...]": of the side that loses most; the score pools all variants."""
+    worst = {column.key: view.estimate(ROBUSTNESS, column.key) for column in view.columns}
+    known = {key: value for key, value in worst.items() if value is not None}
+    if not known:
+        return ""
+    key = min(known, key=lambda each: known[each].value)
+    drops = {row.name.removeprefix(DROP): view.estimate(row.name, key) for row in view.metrics if row.name.startswith(DROP)}
+    told = [f"{name.replace('_', ' ')} {change_words(drop, False)}" for name, drop in drops.items() if drop is not None]
+    side = f"{next(column.label for column in view.columns if column.key == key)}: " if len(view.columns) > 1 else ""
+    pooled = "the score above is over items as they are and changed"
+    return f"{side}{', '.join(told)}, against items as they are; worst variant of each item {show(known[key]).full}; {pooled}"
 
 
 def _headline(view: View) -> str:
