@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from fireassay.estimates.estimate import Estimate, Value
+from fireassay.estimates.estimate import Absent, Estimate, Value
 from fireassay.estimates.format import Scale, scale_for
 from fireassay.reports.cell import Cell, Words, number
 from fireassay.reports.page import Head, Table, heads
@@ -43,8 +43,15 @@ def session_table(rows: tuple[SessionRow, ...], labels: dict[str, str]) -> tuple
     notes = (
         "A session's time includes thinking and external calls; generation is the sum of its answers' times.",
         *(() if cached else (UNREPORTED,)),
+        *_absent(rows, [name for name, _ in shown]),
     )
     return (Table(name="sessions", title="Steps and sessions", heads=head, rows=body, stub=2 if several else 1, notes=notes),)
+
+
+def _absent(rows: tuple[SessionRow, ...], shown: list[str]) -> tuple[str, ...]:
+    """Why columns are not there."""
+    missing = ((name, of(rows[0])) for name, of in COLUMNS if name not in shown)
+    return tuple(f"No {name}: {value.detail}." for name, value in missing if isinstance(value, Absent))
 
 
 def _cells(row: SessionRow, shown: list[Column], scales: dict[str, Scale], labels: dict[str, str], cached: bool) -> tuple[Cell, ...]:

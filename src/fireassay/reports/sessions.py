@@ -1,7 +1,8 @@
 """What does each step of a session take, what the whole session, what do external calls add, and what does a warm cache save?
 
 One table for loads and evaluations whose requests follow each other: a row for each step by its number, for the session, for its parts, and for
-requests by what the server's usage says of its cache. Percentiles are those of the metrics: over the counted requests, pooled over launches.
+requests by what the server's usage says of its cache. Percentiles of a load are those of the metrics: over the counted requests, pooled over
+launches. Of an evaluation the items are the sample: order statistics over all of its requests.
 A session's time is from its first turn due to the end of its last answer, tools and thinking included; generation and external calls are its parts.
 External calls are the pauses of kind tool and retrieval, as they were asked for (`serving.prompts.tool_s`), not those of real tools.
 
@@ -17,6 +18,7 @@ from typing import Final
 import polars as pl
 
 from fireassay.estimates.estimate import Absent, Value
+from fireassay.estimates.over_items import quantile
 from fireassay.estimates.over_launches import tail_value
 from fireassay.frames.record_data import RecordData
 from fireassay.metrics.serving.latency import session_seconds
@@ -45,7 +47,7 @@ class SessionRow:
 
 def session_rows(measured: RecordData) -> tuple[SessionRow, ...]:
     """All rows, by configuration; none of a record without a request that follows another in its session."""
-    requests = measured.counted_requests
+    requests = _requests(measured)
     if not requests.height or not (requests["turn"].fill_null(0) > 0).any():
         return ()
     pauses = measured.table("arrivals").select("launch", "request", "pause_ns", "pause_kind")
@@ -54,8 +56,13 @@ def session_rows(measured: RecordData) -> tuple[SessionRow, ...]:
     return tuple(_rows(measured, joined.with_columns(in_tools.fill_null(0.0).alias("tool_s"))))
 
 
+def _requests(measured: RecordData) -> pl.DataFrame:
+    """The counted ones; of an evaluation all, since each item counts."""
+    return measured.counted_requests if measured.experiment.evaluation is None else measured.timed_requests
+
+
 def _rows(measured: RecordData, answered: pl.DataFrame) -> Iterator[SessionRow]:
-    sessions = session_seconds(measured)
+    sessions = session_seconds(measured, every=measured.experiment.evaluation is not None)
     for name in measured.configurations:
         mine = answered.filter(pl.col("configuration") == name)
         last = int(mine["turn"].max() or 0)  # type: ignore[arg-type]
@@ -106,6 +113,8 @@ def _whole(measured: RecordData, configuration: str, rows: pl.DataFrame, session
 
 def _quantile(measured: RecordData, configuration: str, rows: pl.DataFrame, column: str, p: float, things: str = "requests") -> Value:
     known = rows.filter(pl.col(column).is_not_null()).select("launch", "configuration", pl.col(column).cast(pl.Float64).alias("value"))
+    if measured.experiment.evaluation is not None:
+        return quantile(known["value"].to_numpy(), p, measured.confidence, name=column, things=things)
     series = in_series(measured, known)[configuration]
     if not series:
         return Absent("not_measured", f"no {things.removesuffix('s')} has it")

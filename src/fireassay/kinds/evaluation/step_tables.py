@@ -8,7 +8,7 @@ from typing import Final
 from fireassay.estimates.estimate import Estimate, Value
 from fireassay.estimates.format import Scale, scale_for
 from fireassay.kinds.evaluation.gates import POINTS
-from fireassay.reports.cell import Cell, Mark, Words, number
+from fireassay.reports.cell import Cell, Mark, Words, ends, number
 from fireassay.reports.charts.step_curve import step_curve
 from fireassay.reports.evaluation_view import EvaluationRows
 from fireassay.reports.page import Blocks, Head, Section, Table, heads
@@ -161,6 +161,41 @@ def question(view: View) -> Iterator[Section]:
     if compared(view):
         yield Section(key="step-chart", title="Steps", question=QUESTION, role="exhibit", content=lambda: step_curve(view))
         told = f"{'; '.join(row.sentence for row in _rows(view).knees)}."
+        told = f"{told[:1].upper()}{told[1:]}"
         yield questions.section("steps", "Steps", "What do more steps give, and take?", lambda: table(view), told)
     if _rows(view).sessions:
         yield questions.section("sessions", "Sessions", "What does each step of a session take?", lambda: _sessions(view))
+
+
+def sheet_rows(view: View) -> Blocks:
+    """For a workbook: a row for each number of steps, with raw numbers and their bounds."""
+    named: tuple[tuple[str, Callable[[StepRow], Value | None]], ...] = (
+        ("Score", lambda row: row.score),
+        ("Seconds p50", lambda row: row.time),
+        ("Seconds p95", lambda row: row.time_p95),
+        ("Seconds at once p50", lambda row: row.at_once),
+        ("Tokens out", lambda row: row.tokens_out),
+        ("Tokens in", lambda row: row.tokens_in),
+        ("Tokens of reasoning", lambda row: row.reasoning),
+        ("Share in tools", lambda row: row.tools),
+        ("US dollars", lambda row: row.usd),
+        ("Score against the best other", lambda row: row.gain),
+    )
+    head = ("Task", "Engine", "Steps", "Sent", "Enough", *(f"{name}{end}" for name, _ in named for end in ("", ", low", ", high")))
+    body = tuple(
+        (
+            row.task,
+            row.engine,
+            row.steps,
+            row.sent,
+            "yes" if row.enough else "not shown",
+            *(cell for _, of in named for cell in _ends(of(row))),
+        )
+        for row in _rows(view).steps
+    )
+    return (Table(name="sheet", heads=heads(*head), rows=body),)
+
+
+def _ends(value: Value | None) -> tuple[Cell, ...]:
+    """A number and its bounds; empty cells where it was not measured."""
+    return tuple(ends(value)) if isinstance(value, Estimate) else (None, None, None)

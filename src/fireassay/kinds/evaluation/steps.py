@@ -17,20 +17,19 @@ import numpy as np
 
 from fireassay.estimates.estimate import Absent, Estimate, Value
 from fireassay.estimates.format import count, given, show
+from fireassay.estimates.over_items import quantile
 from fireassay.frames.evaluation.item_scores import matched
 from fireassay.frames.evaluation.steps import Curve, Level, curves, steps_of
 from fireassay.frames.record_data import RecordData
 from fireassay.kinds.evaluation.gates import POINTS, change_words, margin_words, rough
 from fireassay.kinds.evaluation.held import Rule, changes, decided
 from fireassay.kinds.evaluation.metrics import of_task, over_items
-from fireassay.quality.scoring.text_metric import Array
 from fireassay.spec.experiment import Quality
 from fireassay.spec.sections.steps import MARGIN, Steps
 from fireassay.stats.comparing.knee import Knee, knee
 from fireassay.stats.comparing.noninferiority import Decision
-from fireassay.stats.intervals.intervals import Interval, order_ranks
 from fireassay.stats.intervals.item_means import of_items
-from fireassay.units import FRACTION, SCORE, SECONDS, TOKENS, USD_PER_ITEM
+from fireassay.units import FRACTION, SCORE, TOKENS, USD_PER_ITEM
 from fireassay.verdict.evidence.step_curve import KneeRow, StepRow
 
 NAMES: Final = {"samples": "samples", "turns": "turns", "reasoning_tokens": "reasoning tokens"}
@@ -39,7 +38,6 @@ UNKNOWN: Final = {
     "tokens_out": "output tokens are not known: the server reports none",
     "tokens_reasoning": "the server's usage reports no reasoning tokens",
     "usd": "no price was given, or the cost of a launch is not known",
-    "session_s": "a time is not known",
 }
 NO_TOOLS: Final = Absent("not_measured", "these items call no tools")
 
@@ -111,9 +109,9 @@ def _row(measured: RecordData, steps: Steps, one: Found, place: int, level: Leve
         steps=level.steps,
         sent=str(steps.sent(level.steps)) if steps.what == "reasoning_tokens" else str(level.steps),
         score=_scored(measured, level),
-        time=quantile(level.session_s, 0.5, confidence),
-        time_p95=quantile(level.session_s, 0.95, confidence),
-        at_once=quantile(level.at_once_s, 0.5, confidence) if steps.what == "samples" else None,
+        time=quantile(level.session_s, 0.5, confidence, name="session time"),
+        time_p95=quantile(level.session_s, 0.95, confidence, name="session time"),
+        at_once=quantile(level.at_once_s, 0.5, confidence, name="time at once") if steps.what == "samples" else None,
         tokens_in=_mean(level, "tokens_in", TOKENS, confidence),
         tokens_out=_mean(level, "tokens_out", TOKENS, confidence),
         reasoning=_mean(level, "tokens_reasoning", TOKENS, confidence),
@@ -136,20 +134,6 @@ def _scored(measured: RecordData, level: Level) -> Value:
         return value
     how = f"{value.method}; each the expected score of a vote of {level.steps} of its {level.scores.repetitions} samples"
     return replace(value, method=how, signature=f"{value.signature}|vote:{level.steps} of {level.scores.repetitions}")
-
-
-def quantile(values: Array, p: float, confidence: float) -> Value:
-    """The p-quantile (0..1) of independent items' seconds with its order-statistic interval; Absent if an end lies outside of them."""
-    known = np.sort(values[~np.isnan(values)])
-    if len(known) < len(values) or not len(known):
-        return Absent("not_measured", UNKNOWN["session_s"])
-    low, high = order_ranks(len(known), p, confidence)
-    if low is None or high is None:
-        return Absent("insufficient", f"{count(len(known), 'items')} carry no interval of their p{100 * p:g}")
-    interval = Interval(value=float(np.quantile(known, p)), low=float(known[low - 1]), high=float(known[high - 1]))
-    method = f"quantile of {count(len(known), 'items')}: order-statistic interval"
-    signature = f"session_time|p:{p:g}|items:{len(known)}|ci:order-statistics|v:1"
-    return over_items(interval, confidence, len(known), method=method, signature=signature, unit=SECONDS)
 
 
 def _mean(level: Level, name: str, unit: str, confidence: float) -> Value:

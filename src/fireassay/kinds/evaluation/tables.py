@@ -263,7 +263,7 @@ def sheets(view: View) -> tuple[Section, ...]:
     """The sheets that only an evaluation has."""
     return (
         sheet("Scores", partial(_score_sheet, view)),
-        *((sheet("Steps", partial(step_tables.table, view)),) if step_tables.compared(view) else ()),
+        *((sheet("Steps", partial(step_tables.sheet_rows, view)),) if step_tables.compared(view) else ()),
         *((sheet("Held", partial(_held_sheet, view)),) if of(view).held else ()),
         *((sheet("Calibration", partial(_calibration_sheet, view)),) if of(view).calibration else ()),
         sheet("Outcomes", partial(outcomes, view)),

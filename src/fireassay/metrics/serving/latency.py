@@ -257,8 +257,11 @@ def _session_times(measured: RecordData, _: Results) -> Mapping[str, Value]:
     return {name: _session_time(measured, name, series[name]) for name in measured.configurations}
 
 
-def session_seconds(measured: RecordData) -> pl.DataFrame:
-    """(launch, session, configuration, value) of the complete sessions, launches by block, by their begin; seconds."""
+def session_seconds(measured: RecordData, *, every: bool = False) -> pl.DataFrame:
+    """(launch, session, configuration, value) of the complete sessions, launches by block, by their begin; seconds.
+
+    `every`: those too that began before the measured window.
+    """
     keys = ["launch", "session"]
     planned = measured.table("arrivals").filter(pl.col("session").is_not_null()).group_by(keys).agg(pl.len().alias("turns"))
     rows = measured.timed_requests.filter(pl.col("session").is_not_null() & (pl.col("phase") != "cold"))
@@ -274,7 +277,7 @@ def session_seconds(measured: RecordData) -> pl.DataFrame:
         )
         .join(planned, on=keys, maintain_order="left")
     )
-    complete = folded.filter(pl.col("counted") & pl.col("ok") & (pl.col("seen") == pl.col("turns")) & (pl.col("turns") > 1))
+    complete = folded.filter((pl.col("counted") | every) & pl.col("ok") & (pl.col("seen") == pl.col("turns")) & (pl.col("turns") > 1))
     return complete.select("launch", "session", "configuration", ((pl.col("end") - pl.col("begin")) / NS_PER_S).alias("value"))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fireassay.kinds.evaluation.audits.steps import examine_budget, examine_left, examine_samples
+from fireassay.kinds.evaluation.audits.steps import examine_budget, examine_floor, examine_left, examine_samples
 from fireassay.verdict.judge import judge
 from tests.steps_made import Answer, stepped
 
@@ -60,3 +60,14 @@ def test_items_left_out_of_a_curve_are_told() -> None:
     assert finding.severity == "invalid"
     assert "3 of 60 answers were never given" in finding.evidence
     assert list(examine_left(stepped({"levels": (1, 2)}, [[RIGHT, RIGHT]] * 5), {})) == []
+
+
+def test_steps_none_of_which_solves_an_item_have_no_knee() -> None:
+    """Two of 100 items right lead nothing right by two points, the margin; three lead by more."""
+    wrong: Answer = ("8", 0.0)
+    answers: list[list[Answer]] = [[wrong, RIGHT if item < 2 else wrong] for item in range(100)]
+    (finding,) = examine_floor(stepped({"levels": (1, 2), "what": "turns"}, answers), {})
+    assert finding.severity == "invalid"
+    assert "the best number of steps, 2, has 0.02, within the margin of 0.02 of nothing right, 0" in finding.evidence
+    answers[2] = [wrong, RIGHT]
+    assert list(examine_floor(stepped({"levels": (1, 2), "what": "turns"}, answers), {})) == []

@@ -22,6 +22,7 @@ from fireassay.frames.evaluation.item_scores import (
     requested,
     tasks,
 )
+from fireassay.frames.evaluation.steps import compares_budgets
 from fireassay.frames.record_data import RecordData
 from fireassay.kinds.evaluation.held import at_ceiling, at_floor, held
 from fireassay.metrics.metric import Results
@@ -382,7 +383,7 @@ def examine_insensitive(measured: RecordData, _: Results) -> Iterator[Finding]:
     A reference at chance has nothing to lose: INVALID.  Items that both sides answer perfectly are too easy to tell them apart, and items
     whose negative control was held show nothing (`fireassay.kinds.evaluation.held`): held is INCONCLUSIVE.
     """
-    if measured.experiment.quality is None or len(measured.configurations) < 2:
+    if measured.experiment.quality is None or len(measured.configurations) < 2 or compares_budgets(measured):
         return
     for task in tasks(measured):
         metric = deciding(measured, task)

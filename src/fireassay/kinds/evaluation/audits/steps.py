@@ -12,6 +12,8 @@ from fireassay.estimates.format import count, given
 from fireassay.frames.evaluation.item_scores import answers_of
 from fireassay.frames.evaluation.steps import Curve, curves, steps_of
 from fireassay.frames.record_data import RecordData
+from fireassay.kinds.evaluation.held import chance_of
+from fireassay.kinds.evaluation.steps import found
 from fireassay.metrics.metric import Results
 from fireassay.quality.scoring.text_metric import Array
 from fireassay.stats.intervals.item_means import of_items
@@ -81,6 +83,28 @@ def examine_left(measured: RecordData, _: Results) -> Iterator[Finding]:
         told = f"{evidence}: {failed:,} of {count(len(given), 'answers')} were never given" if failed else evidence
         severity: Severity = "invalid" if failed > evaluation.most_failed * len(given) else "warning"
         yield Finding("incomplete_curve", severity, curve.levels[-1].configuration, told, "find out why they failed, then evaluate again")
+
+
+@AUDITS.add("steps_at_floor", "Is any number of steps better than guessing?", title="steps none of which solves the items")
+def examine_floor(measured: RecordData, _: Results) -> Iterator[Finding]:
+    """Invalid where the best number of steps leads guessing, or nothing right, by the margin at most: then every number is as good as the best.
+
+    The chance level is that of `fireassay.kinds.evaluation.held`. Cannot tell: a task whose chance level is unknown.
+    """
+    for one in found(measured):
+        scores = one.curve.levels[one.best].scores
+        chance = chance_of(measured, one.curve.task, scores)
+        if chance is None:
+            continue
+        lead = (scores.value - chance.value) * (1.0 if scores.metric.better == "higher" else -1.0)
+        if lead <= one.margin * (1.0 + 1e-9):
+            what = "guessing" if chance.guessed else "nothing right"
+            best = f"the best number of steps, {one.curve.levels[one.best].steps:,}, has {given(scores.value, 3)}"
+            evidence = (
+                f"{best}, within the margin of {given(one.margin)} of {what}, {given(chance.value, 3)}: fewer steps have nothing to lose"
+            )
+            remedy = "ask items that the model can solve, or look at its answers: the prompts or the extraction may be broken"
+            yield Finding("steps_at_floor", "invalid", one.curve.levels[one.best].configuration, evidence, remedy)
 
 
 @AUDITS.add("copied_samples", "Do the samples of an item differ?", title="samples that are copies")
