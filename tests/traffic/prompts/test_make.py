@@ -300,6 +300,20 @@ def test_turns_of_a_conversation_follow_the_file(base: Path) -> None:
     assert {first.example, second.example, third.example} == {"c"}
 
 
+def test_every_later_turn_may_ask_the_same(base: Path) -> None:
+    """The item is the first message; few-shot messages before it stay where they are."""
+    messages = [{"role": "user", "content": "1+1"}, {"role": "assistant", "content": "2"}, {"role": "user", "content": "2+2"}]
+    source = write(base, "m.jsonl", [{"prompt": messages}])
+    asked = {"source": source, "cache": "as_is", "turns": 3, "again": "Sure?"}
+    prompts = made.prompts(base, scenario="dataset", prompts=asked)
+    schedule = made.schedule(3, session=0, turn=[0, 1, 2])
+    first = prompts.prompt(schedule, 0)
+    second = prompts.prompt(schedule, 1, prompts.after(first, "5"))
+    third = prompts.prompt(schedule, 2, prompts.after(second, None))
+    assert [one["content"] for one in first.messages] == ["1+1", "2", "2+2"]
+    assert [one["content"] for one in third.messages] == ["1+1", "2", "2+2", "5", "Sure?", "(no answer)", "Sure?"]
+
+
 def test_a_file_with_lengths_is_where_the_words_come_from(base: Path) -> None:
     (base / "sonnet.txt").write_text("From fairest creatures we desire increase,\nThat thereby beauty's rose\n" * 30)
     prompts = made.prompts(base, tokenizer="model", prompts={"source": "sonnet.txt"})

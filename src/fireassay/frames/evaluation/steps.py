@@ -58,6 +58,7 @@ class Curve:
     engine: str
     levels: tuple[Level, ...]
     left: int  # items without an answer or a score at some level
+    unreached: tuple[int, ...] = ()  # levels that no item has, since the record ended before
     tied: int  # samples: items whose vote of all of them is tied
 
 
@@ -95,10 +96,10 @@ def _curves(measured: RecordData) -> Iterator[Curve]:
 
 def _curve(measured: RecordData, steps: Steps, task: str, metric: TextMetric, engine: str) -> Curve | None:
     answers = _answers(measured, task, metric, engine)
-    levels = sorted(steps.levels)
-    found = {level: dict(_items(answers, steps, level)) for level in levels}
+    found = {level: dict(_items(answers, steps, level)) for level in sorted(steps.levels)}
+    levels = [level for level, items in found.items() if items]
     asked = set(answers["item"].to_list())
-    complete = sorted(set.intersection(*(set(of_level) for of_level in found.values()))) if asked else []
+    complete = sorted(set.intersection(*(set(found[level]) for level in levels))) if len(levels) > 1 else []
     if not complete:
         return None
     about = answers.unique("item").filter(pl.col("item").is_in(complete)).sort("item")
@@ -108,6 +109,7 @@ def _curve(measured: RecordData, steps: Steps, task: str, metric: TextMetric, en
         engine=engine,
         levels=tuple(_level(answers, level, [found[level][item] for item in complete], about, metric) for level in levels),
         left=len(asked) - len(complete),
+        unreached=tuple(level for level, items in found.items() if not items),
         tied=tied,
     )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import Final
 
 from fireassay.estimates.estimate import Estimate, Value
@@ -147,6 +148,11 @@ def sections(view: View) -> Iterator[Section]:
 
 
 def _sessions(view: View) -> Blocks:
+    """Its section has its title."""
+    return tuple(replace(table, title="") for table in _session_table(view))
+
+
+def _session_table(view: View) -> tuple[Table, ...]:
     return session_table(_rows(view).sessions, {column.key: column.label for column in view.columns})
 
 

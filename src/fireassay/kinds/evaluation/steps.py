@@ -202,7 +202,7 @@ def _knee_rows(measured: RecordData) -> Iterator[KneeRow]:
             given=one.given,
             at=None if at is None else one.curve.levels[at].steps,
             status="MEASURED" if at is not None and (at < largest or _all_worse(one)) else "INCONCLUSIVE",
-            sentence=_sentence(one, mine, NAMES[steps.what], share),
+            sentence=f"{_sentence(one, mine, NAMES[steps.what], share)}{_unreached(one)}",
             longer=_longer(one, mine),
             more=_more(one),
             items=len(scores.items),
@@ -235,6 +235,11 @@ def _sentence(one: Found, rows: list[StepRow], what: str, share: bool) -> str:
     more = rows[other]
     gain = _change(one.decisions[other, one.knee.at], share)
     return f"{told}; {more.sent} are no better by more than {margin} ({gain})"
+
+
+def _unreached(one: Found) -> str:
+    """Which numbers are missing."""
+    return f"; {', '.join(map(str, one.curve.unreached))} not reached" if one.curve.unreached else ""
 
 
 def _longer(one: Found, rows: list[StepRow]) -> str:
@@ -306,6 +311,8 @@ def _more(one: Found) -> str:
 
 
 def _notes(one: Found, steps: Steps) -> Iterator[str]:
+    if one.curve.unreached:
+        yield f"No item has {', '.join(map(str, one.curve.unreached))} {NAMES[steps.what]}: the record ended before."
     given_or_not = "" if one.given else " (no margin given: --margin)"
     yield (
         f"Enough: no worse than any other number by more than {given(one.margin)}{given_or_not}, the same "
