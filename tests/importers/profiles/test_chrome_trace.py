@@ -253,10 +253,19 @@ def test_a_file_that_is_no_trace_is_one_clear_error(tmp_path: Path, content: byt
     assert found in refused(written(tmp_path, "trace.json", content))
 
 
+def test_events_years_apart_are_refused(tmp_path: Path) -> None:
+    """Their nanoseconds fit into no column of a record."""
+    far = {**kernel(GEMM, 0, 5), "ts": 9e16}
+    assert "years apart" in refused(written(tmp_path, "trace.json", trace([kernel(GEMM, 0, 5), far])))
+    late = trace([kernel(GEMM, 0, 5)], baseTimeNanoseconds=10**30, distributedInfo={"rank": 10**9, "world_size": 10**9})
+    assert launch_of(imported(written(tmp_path, "late.json", late)))["configuration"] == "workers=1"
+
+
 def test_a_compressed_file_that_is_cut_off_says_so(tmp_path: Path) -> None:
     whole = gzip.compress(json.dumps(of_rank(0, 1, *(kernel(f"k{i}", i, i + 1) for i in range(2000)))).encode())
     path = tmp_path / "trace.json.gz"
     path.write_bytes(whole[: len(whole) // 2])
+    assert recognised([path]) == "chrome_trace"
     assert "The file is cut off" in refused(path)
 
 

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from fireassay.importers.profiles.support.base import Capture, Names, Notes, Profiler, arguments, time_us
-from fireassay.importers.support.base import MAX_INTEGER, clean, is_number
+from fireassay.importers.support.base import clean, is_number
 from fireassay.importers.support.documents import CUT, Place, Words, opened
 from fireassay.record.untrusted import chrome_trace
 from fireassay.units import MIB
@@ -28,7 +28,9 @@ from fireassay.units import MIB
 HEAD: Final = 1 << 16
 GZIP: Final = b"\x1f\x8b"
 ENDS: Final = ("ends in the middle", "Unterminated", "Expecting")  # of messages about text that stops
-MAX_RANK: Final = 1_000_000
+GZIP_WINDOW: Final = 31  # zlib's number for a gzip header and the largest window
+MAX_RANK: Final = 100_000  # as of `factor.levels`
+MAX_EPOCH_NS: Final = 4 * 10**18  # the year 2096
 _EVENTS: Final = re.compile(r'"traceEvents"\s*:\s*\[|^\s*\[\s*\{[^}]*"ph"\s*:')
 _RANK: Final = re.compile(r"rank[-_=. ]?(\d{1,6})(?!\d)", re.IGNORECASE)
 _UNNEEDED: Final = frozenset({"python_function", "ac2g", "fwdbwd", "overhead", "gpu_user_annotation", "async_cpu_to_gpu"})
@@ -45,10 +47,12 @@ def _head(path: Path) -> str:
     if not path.is_file():
         return ""
     try:
-        with _opened(path) as stream:
-            return stream.read(HEAD).decode("utf-8-sig", "replace")
-    except chrome_trace.UNREADABLE:
+        with path.open("rb") as file:
+            raw = file.read(HEAD)
+        text = zlib.decompressobj(GZIP_WINDOW).decompress(raw, HEAD) if raw.startswith(GZIP) else raw
+    except (OSError, zlib.error):
         return ""
+    return text.decode("utf-8-sig", "replace")
 
 
 @contextmanager
@@ -169,7 +173,7 @@ class _Cleaned:
         """The other keys of the trace, as far as they have their types."""
         info = raw.get("distributedInfo")
         told = info if isinstance(info, Mapping) else {}
-        facts: dict[str, Any] = {key: int(raw[key]) for key in _KEYS if is_number(raw.get(key)) and abs(raw[key]) <= 4 * MAX_INTEGER * 1000}
+        facts: dict[str, Any] = {key: int(raw[key]) for key in _KEYS if is_number(raw.get(key)) and abs(raw[key]) <= MAX_EPOCH_NS}
         rank, world = _index(told.get("rank"), 0), _index(told.get("world_size"), 1)
         if rank is None and (named := _RANK.search(self._path.name)):
             rank = int(named.group(1))

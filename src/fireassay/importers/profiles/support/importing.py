@@ -21,7 +21,7 @@ from fireassay.importers.support.base import UNSAID, Imported, discard, record_n
 from fireassay.importers.support.documents import Place, Words, refuse_links
 from fireassay.record import files, trace_summaries
 from fireassay.record import folder as record_folder
-from fireassay.record.folder import launch_row, write_launch
+from fireassay.record.folder import check_written, launch_row, write_launch
 from fireassay.record.seal import plan_signature
 from fireassay.record.untrusted.chrome_trace import UNREADABLE
 from fireassay.spec.experiment import Experiment
@@ -29,6 +29,7 @@ from fireassay.spec.plan import plan
 
 PACKAGE: Final = "importers.profiles"
 MAX_FILES: Final = 4096
+MAX_SPAN_NS: Final = 366 * 86_400 * 10**9
 _WINDOW: Final = re.compile(r"\.\d+(?=\.pt\.trace\.json)")
 Summarise = Callable[[Mapping[str, Any]], dict[str, Any]]
 Rank = dict[str, Any]  # the summary of a capture, with `file`, `rank`, `workers`
@@ -125,6 +126,9 @@ def _summary(capture: Capture, path: Path, summarise: Summarise) -> Rank:
         raise Place(path.name).wrong(
             Words(found), "a trace of operators, kernels or threads", "Was the profiler stopped before it exported?"
         )
+    if summary["whole"]["window_ns"] > MAX_SPAN_NS:
+        found = f"events that are {summary['whole']['window_ns'] / MAX_SPAN_NS:,.0f} years apart"
+        raise Place(path.name).wrong(Words(found), "events of one run, in microseconds")
     device = {"device": capture.device} if capture.device else {}
     return {"file": capture.file, "bytes": path.stat().st_size, "absent": "", **summary, **device}
 
@@ -211,6 +215,7 @@ def _record(job: Job, digests: Mapping[str, str], root: Path, clock: Clock) -> I
         trace_summaries.write(record, 0, summary, workers=workers)
         longest = max(rank["whole"]["window_ns"] for rank in job.ranks)
         write_launch(record.writer(0), launch_row(planned, launch=0, begin_ns=0, end_ns=longest), record.path)
+        check_written(record.writer(0), record.path)
         record.note(foreign=_manifest(job, digests))
         record.finish("complete")
     except BaseException:
