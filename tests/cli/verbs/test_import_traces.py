@@ -24,7 +24,7 @@ def test_shares_of_every_rank_are_the_answer(tmp_path: Path, monkeypatch: pytest
     shown = " ".join(capsys.readouterr().out.split())
     assert "computing takes 40 % of a step of 100 µs at workers=2, rank 0 (1 step)" in shown
     assert "workers=2 1 100 40 30 15 15" in shown
-    assert "2 files of torch.profiler: r0.pt.trace.json.gz, r1.pt.trace.json.gz; not kept in the record" in shown
+    assert "2 files (torch.profiler): r0.pt.trace.json.gz, r1.pt.trace.json.gz; not kept in the record" in shown
     assert main(["report", "job"]) == 0
     again = " ".join(capsys.readouterr().out.split())
     assert "computing takes 40 % of a step of 100 µs at workers=2, rank 0 (1 step)" in again
@@ -63,7 +63,7 @@ def test_a_capture_is_exported_where_nsys_is_installed(
     assert main(["import", "train.nsys-rep"]) == 0
     shown = " ".join(capsys.readouterr().out.split())
     assert "computing takes 60 % of the trace of 100 ms at workers=1, rank 0 (no step marked)" in shown
-    assert "1 file of Nsight Systems: train.sqlite" in shown
+    assert "1 file (Nsight Systems): train.sqlite" in shown
 
 
 def test_a_capture_that_nsys_cannot_export_says_why(

@@ -105,6 +105,14 @@ def test_categories_of_older_versions_are_understood(tmp_path: Path) -> None:
     assert [rank["whole"][key] for key in ("compute_ns", "copy_ns", "idle_ns")] == [40 * US, 10 * US, 10 * US]
 
 
+def test_work_of_a_device_that_is_not_known_is_said_to_count_for_nothing(tmp_path: Path) -> None:
+    """As of MTIA, whose events have categories of their own: computing looked like that of the processor."""
+    events = [host("aten::mm", 0, 10, category="cpu_op"), *(kernel("x", at, at + 1, category="mtia_ccp_events") for at in range(4))]
+    launch = launch_of(imported(written(tmp_path, "trace.json", trace(events))))
+    expected = "events of unknown categories count for nothing, also if they are work of a device: mtia_ccp_events (4)"
+    assert launch["notes"] == [f"trace.json: {expected}"]
+
+
 TIMES = st.tuples(st.integers(0, 60), st.integers(0, 20))
 
 

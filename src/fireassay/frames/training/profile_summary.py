@@ -10,6 +10,7 @@ From a trace of torch.profiler, as plain data:
     whole        the same partition from the first kernel to the last, for a trace without steps
     threads, categories   of a trace of another program than torch (`fireassay.frames.training.trace_threads`): their busy time
     collectives  their kernels one by one, for the record; their totals are in `steps`
+    unread       events of categories that this knows nothing of, by category: perhaps work of another device
     memory       the most allocated on each device, if allocations were traced
 
 Classes follow from names; unmatched names are "other". Summed times of concurrent kernels may exceed the steps.
@@ -27,6 +28,7 @@ from fireassay.frames.training.communication.kernel_trace import Kernel, Operato
 from fireassay.frames.training.trace_threads import categories, threads
 
 TOP: Final = 20
+_NO_WORK: Final = frozenset({"", "trace", "cuda_profiler_range"})  # frames around other events
 CLASSES: Final = ("matmul", "attention", "elementwise", "reduction", "communication", "copy", "other")
 _RULES: Final = {  # the first match in the name, ignoring case
     "communication": r"nccl|rccl|^c10d::|gloo:|mpi:|allreduce|all_reduce|allgather|all_gather|reduce_scatter|record_param_comms",
@@ -60,9 +62,10 @@ def summary(content: Mapping[str, Any]) -> dict[str, Any]:
         "whole": _step(trace, _whole(trace, others)),
         "operators": _top(operators),
         "kernels": _top(kernels),
-        "classes": _classes(parts) if torchs else {},
+        "classes": {} if others else _classes(parts),
         "threads": threads(others, content.get("threads") or {}),
         "categories": categories(others),
+        "unread": dict(Counter(event.category for event in trace.others if event.category not in _NO_WORK)) if torchs else {},
         "memory": _memory(trace.allocations),
         "collectives": list(_collectives(trace, first, content)),
     }

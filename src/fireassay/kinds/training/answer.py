@@ -88,8 +88,8 @@ def brief(view: View) -> tuple[Section, ...]:
 
 
 def only_profiled(view: View) -> bool:
-    """True of a record of `assay profile`, or of imported traces: there is nothing to judge."""
-    return bool(view.profiles) and all(launch.role == "profile" for launch in view.launches)
+    """True of a record of `assay profile`, or of imported traces, unless a check failed: there is nothing to judge."""
+    return bool(view.profiles) and view.status not in ("FAIL", "INVALID") and all(launch.role == "profile" for launch in view.launches)
 
 
 def _profiled_record(view: View) -> str:

@@ -71,17 +71,19 @@ def sections(view: View) -> Iterator[Section]:
             lambda: (questions.levels(view, "workers"), *questions.verdict(view), *questions.by_configuration(view, "performance")),
             f"{questions.dimension_words(view, 'performance')} Numbers are over launches, with {view.confidence} intervals.".strip(),
         )
-    yield from _dimension(
-        view, "correctness", "Is the result still right?", lambda: (*_layers(view), *questions.charts(view, quality, absent=False))
-    )
+    if timed:
+        yield from _dimension(
+            view, "correctness", "Is the result still right?", lambda: (*_layers(view), *questions.charts(view, quality, absent=False))
+        )
     if view.kind.trains:
         yield questions.section("step", "Step", "Where does the time of a step go?", lambda: _step(view))
-    yield from _dimension(
-        view, "cost", "Was it worth the money?", lambda: questions.charts(view, cost_time, paid_time, cost_of_work, triangle)
-    )
-    yield from _dimension(
-        view, "reliability", "Does it survive a killed worker?", lambda: (*questions.charts(view, faults), *_recovery(view))
-    )
+    if timed:
+        yield from _dimension(
+            view, "cost", "Was it worth the money?", lambda: questions.charts(view, cost_time, paid_time, cost_of_work, triangle)
+        )
+        yield from _dimension(
+            view, "reliability", "Does it survive a killed worker?", lambda: (*questions.charts(view, faults), *_recovery(view))
+        )
     yield from questions.closing(view, record.TRAINING_COLUMNS, launch_order, launch_timeline)
 
 

@@ -347,7 +347,7 @@ def _own(report: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 def _not_kept(launch: Mapping[str, Any]) -> str:
     names = list(dict.fromkeys(str(rank["file"]) for rank in launch["ranks"]))
-    return f"{count(len(names), 'files')} of {launch['imported']}: {some([clipped(name, 40) for name in names], 3)}; not kept in the record"
+    return f"{count(len(names), 'files')} ({launch['imported']}): {some([clipped(name, 40) for name in names], 3)}; not kept in the record"
 
 
 def _troubles(report: Mapping[str, Any]) -> list[str]:

@@ -19,6 +19,7 @@ from fireassay.errors import SpecError
 from fireassay.importers.profiles.support.base import Capture, Profiler
 from fireassay.importers.support.base import UNSAID, Imported, discard, record_name
 from fireassay.importers.support.documents import Place, Words, refuse_links
+from fireassay.printable import some
 from fireassay.record import files, trace_summaries
 from fireassay.record import folder as record_folder
 from fireassay.record.folder import check_written, launch_row, write_launch
@@ -85,7 +86,7 @@ def import_traces(
     for number, path in enumerate(chosen, start=1):
         for capture in profiler.read(path):
             ranks.append(_summary(capture, path, summarise))
-            doubts += _doubts(capture)
+            doubts += _doubts(capture, ranks[-1])
             missing += capture.missing
         if on_progress is not None:
             on_progress(number, len(chosen) + 1)
@@ -133,8 +134,11 @@ def _summary(capture: Capture, path: Path, summarise: Summarise) -> Rank:
     return {"file": capture.file, "bytes": path.stat().st_size, "absent": "", **summary, **device}
 
 
-def _doubts(capture: Capture) -> Iterator[str]:
+def _doubts(capture: Capture, rank: Rank) -> Iterator[str]:
     notes = capture.notes
+    if unread := rank["unread"]:
+        names = some((f"{name} ({number:,})" for name, number in sorted(unread.items(), key=lambda one: -one[1])), 3)
+        yield f"{capture.file}: events of unknown categories count for nothing, also if they are work of a device: {names}"
     if notes.invalid:
         yield f"{capture.file}: {notes.invalid:,} of {notes.events:,} events have no usable time and are left out"
     if notes.unended:
@@ -200,6 +204,7 @@ def _experiment(job: Job, workers: int) -> Experiment:
             "workload": {"runner": "training", "script": UNSAID},
             "factor": {"levels": [workers]},
             "profile": {"only": True, "tool": "nsys" if job.tool == "nsys" else "torch"},
+            "launches": {"per_configuration": 1},
             "gates": {"efficiency": "none"},
         }
     )
@@ -247,7 +252,7 @@ def _manifest(job: Job, digests: Mapping[str, str]) -> dict[str, Any]:
         "files": dict(digests),
         "clock": "host",
         "times": "none",
-        "requests": False,
+        "requests": True,
         "begin_utc": None,
         "meanings": {"times": "of profiled steps, which are slower than others"},
         "unsaid": [],
