@@ -159,5 +159,9 @@ METRICS = (TRIAL_TIME, TRIAL_CPU_TIME, TRIAL_MEMORY, TRIAL_DEVICE_TIME)
 
 
 def of_calls(results: Results) -> Results:
-    """The results that apply to calls; for a record of calls the others are empty."""
-    return {metric.name: results[metric.name] for metric in METRICS if metric.name in results}
+    """The results that apply to calls; for a record of calls the others are empty. Without a device there is no time of it."""
+    own = {metric.name: results[metric.name] for metric in METRICS if metric.name in results}
+    of_device = own.get(TRIAL_DEVICE_TIME.name, {}).values()
+    if all(isinstance(value, Absent) and value.reason == "not_applicable" for value in of_device):
+        own.pop(TRIAL_DEVICE_TIME.name, None)
+    return own

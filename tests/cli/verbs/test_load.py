@@ -38,7 +38,19 @@ def test_a_dry_run_shows_the_plan_and_sends_nothing(capsys: pytest.CaptureFixtur
 
 
 def test_a_dry_run_shows_engines_loads_objectives_and_price_first(capsys: pytest.CaptureFixture[str]) -> None:
-    flags = ["--concurrency", "8,16,32", "--slo", "ttft=0.5", "--attainment", "0.95", "--price", "2.50", "--dry-run"]
+    flags = [
+        "--concurrency",
+        "8,16,32",
+        "--slo",
+        "ttft=0.5",
+        "--attainment",
+        "0.95",
+        "--price",
+        "2.50",
+        "--price-date",
+        "2026-11-01",
+        "--dry-run",
+    ]
     assert cli.main(["load", f"a={URL}", "b=http://127.0.0.1:9", *flags]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert re.match(r"54 launches; expected time: about 1[12] min", lines[0])
@@ -49,7 +61,7 @@ def test_a_dry_run_shows_engines_loads_objectives_and_price_first(capsys: pytest
         "  launches    9 of each of 6 configurations, in rounds of random order; 5 to 9,",
         "              and longer ones, where a request takes over 1 s",
         "  objectives  TTFT ≤ 500 ms, for 95 % of the requests (--attainment)",
-        "  price       $2.5 per replica-hour",
+        "  price       $2.5 per replica-hour (2026-11-01, given as --price)",
     ]
     assert sum(" timed " in line for line in lines) == 6
     assert lines[-1] == "  and 48 more: --full lists all"

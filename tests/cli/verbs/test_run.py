@@ -148,7 +148,7 @@ def test_a_dry_run_shows_the_plan_in_order_and_starts_nothing(capsys: pytest.Cap
 
 
 def test_a_dry_run_begins_with_what_is_measured_and_its_limits(capsys: pytest.CaptureFixture[str]) -> None:
-    quality = ["--quality-metric", "accuracy", "--margin", "0.03", "--price", "2.50", "--budget-usd", "9"]
+    quality = ["--quality-metric", "accuracy", "--margin", "0.03", "--price", "2.50", "--price-date", "2026-11-01", "--budget-usd", "9"]
     assert main(["run", "--workers", "2,1", "--launches", "7", "--fault", "kill", *quality, "--dry-run", "--", "train.py"]) == 0
     out = capsys.readouterr().out
     assert out.splitlines()[2:8] == [
@@ -157,7 +157,7 @@ def test_a_dry_run_begins_with_what_is_measured_and_its_limits(capsys: pytest.Ca
         "  launches  7 of each of 2 configurations, in rounds of random order; 1 fault",
         "  quality   accuracy, margin 0.03",
         "  gates     efficiency at least 0.7, budget $9",
-        "  price     $2.5 per worker-hour",
+        "  price     $2.5 per worker-hour (2026-11-01, given as --price)",
     ]
     assert out.splitlines()[-3:-1] == [line for line in out.splitlines() if " timed " in line], "the first round"
     assert out.splitlines()[-1] == "  and 13 more: --full lists all"

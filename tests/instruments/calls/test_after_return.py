@@ -136,9 +136,9 @@ def ms(after_ms: float, *, python: float = 0.0, quiet: bool = True) -> Followed:
 @pytest.mark.parametrize(
     ("readings", "state", "processor_s"),
     [
-        ([ms(20), ms(5), ms(18), ms(19)], "quiet", 0.0),  # spinning: eight calls leave no more than one
-        ([ms(20), ms(20), ms(20), ms(160), ms(158), ms(162)], "follows", 0.020),  # 160 / 8
-        ([ms(20), ms(20), ms(20), ms(160), ms(39)], "quiet", 0.0),  # less than twice the most of one
+        ([*[ms(20)] * 5, ms(5), ms(19)], "quiet", 0.0),  # spinning: eight calls leave no more than one
+        ([*[ms(20)] * 6, ms(160), ms(158), ms(162), *[ms(160)] * 3], "follows", 0.020),  # 160 / 8
+        ([*[ms(20)] * 6, ms(160), ms(39)], "quiet", 0.0),  # less than twice the most of one
         ([ms(20, python=20), ms(21, python=20), ms(19, python=20)], "follows", 0.020),
         ([ms(2000, quiet=False)] * 3, "unfinished", 2.0),
         ([ms(1), None], "unexamined", 0.0),

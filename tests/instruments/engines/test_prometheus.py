@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from types import SimpleNamespace
 from typing import Any
 
 import polars as pl
@@ -17,6 +18,7 @@ from fireassay.frames.costs import launch_joules
 from fireassay.instruments.engines import prometheus
 from fireassay.instruments.engines.prometheus import Row, Scraper, addresses, fetch
 from fireassay.record.declared import TELEMETRY
+from fireassay.spec.sections.energy import Energy
 from tests.launchers.helpers import until
 
 EVERY_S = 0.02
@@ -153,8 +155,13 @@ def test_the_metrics_of_energy_take_the_rows_as_they_are() -> None:
     rows.append((7, 0, HOST, "GPU-aaaa-1", "energy", 4.0, "J", "counter"))  # NVML saw the same GPU
 
     class RecordData:
+        experiment = SimpleNamespace(energy=Energy())
+
         def table(self, name: str) -> pl.DataFrame:
             return pl.DataFrame(rows, schema=list(TELEMETRY.column_names), orient="row")
+
+        def once(self, _: object, fold: Callable[[RecordData], object]) -> object:
+            return fold(self)
 
     assert launch_joules(RecordData()).rows() == [(7, 5.25)]  # type: ignore[arg-type]
 

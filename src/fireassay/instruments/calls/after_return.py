@@ -5,7 +5,9 @@
 Threads and children that were busy before the first call are subtracted by their own clocks: they belong to nobody's call.  A pool that
 spins for a moment after it has finished (OpenBLAS, OpenMP) is no work either.  Its threads run no Python, so that a Python thread that
 works after three calls in turn is enough; of everything else the amount must grow with the number of calls, which spinning does not: ones
-and eights are compared, three times, and the smallest of the eights must be twice the largest of the ones.
+and eights are compared, six of each, and the smallest of the eights must be twice the largest of the ones. On a busy machine how long a pool
+spins is a matter of chance; six of equal kind stand above six others once in 924 times, and twice as high more rarely.
+What waits for a processor is not quiet: a machine that is busy with other work may give it none for a while.
 Cannot tell: work on other machines or in the kernel, in a daemon that left the process, or that waits without using a processor; work
 that many calls do together once.  Linux only: the clocks of single threads are read by their ids (clock_gettime(2), and the kernel's
 include/linux/posix-timers.h for how an id makes a clock).
@@ -32,7 +34,8 @@ BASELINE_S = 0.03
 BUSY_NS = 500_000  # of processor time in the baseline: busy before the first call
 LEAST_NS = 1_000_000  # of processor time after the return that is examined
 LEAST_SHARE = 0.1  # of the time of the calls, likewise
-PAIRS, GROWTH = 3, 2.0  # less than eightfold: some of the work may be done before the last call returns
+TURNS = 3  # calls whose Python threads go on
+PAIRS, GROWTH = 6, 2.0  # less than eightfold: some of the work may be done before the last call returns
 FAST_S, SLOW_S = 0.1, 1.0  # of a call: how many more calls may be made to examine it
 SPINS = {"OMP_WAIT_POLICY": "active", "KMP_BLOCKTIME": "infinite"}  # pools that never rest, by request
 
@@ -95,11 +98,22 @@ class Others:
             for thread in self._python_threads():
                 python.setdefault(thread, 0)
                 latest[thread] = _thread_ns(thread) or latest.get(thread, 0)
-            still = still + 1 if now - before < QUIET_SHARE * SLICE_S * 1e9 else 0
+            still = still + 1 if now - before < QUIET_SHARE * SLICE_S * 1e9 and not self._waits() else 0
             before = now
         if begin is None or before is None:
             return None
         return Followed(max(0, before - begin), sum(latest[thread] - python[thread] for thread in python), still >= QUIET_SLICES)
+
+    def _waits(self) -> bool:
+        """True if a thread or child that was not busy before waits for a processor, or has one."""
+        own = {thread: f"/proc/self/task/{thread}" for thread in _numbers("/proc/self/task")}
+        others = [own[thread] for thread in own.keys() - {threading.get_native_id(), *self._threads}]
+        tasks = [
+            f"/proc/{child}/task/{thread}"
+            for child in _descendants(os.getpid()) - self._children
+            for thread in _numbers(f"/proc/{child}/task")
+        ]
+        return any(_state(task) == "R" for task in (*others, *tasks))
 
     def _python_threads(self) -> set[int]:
         """Other threads that run Python, without those that were busy before."""
@@ -128,17 +142,26 @@ def examine(others: Others, call: Callable[[int], float], call_s: float) -> Conc
     """
     if call_s > SLOW_S:
         return Conclusion("unexamined", returned_s=call_s)
-    ones, seconds = [], []
-    for _ in range(PAIRS):
-        seconds.append(call(1))
-        if (one := others.follow()) is None:
-            return Conclusion("unexamined", returned_s=call_s)
-        ones.append(one)
+    seconds: list[float] = []
+    ones: list[Followed] = []
+
+    def enough(turns: int) -> bool:
+        while len(ones) < turns:
+            seconds.append(call(1))
+            if (one := others.follow()) is None:
+                return False
+            ones.append(one)
+        return True
+
+    if not enough(TURNS):
+        return Conclusion("unexamined", returned_s=call_s)
     returned_s, one_s = median(seconds), median(one.ns for one in ones) / 1e9
     if not any(one.quiet for one in ones):
         return Conclusion("unfinished", one_s, returned_s)
     if all(worth_examining(replace(one, ns=one.python_ns), returned_s) for one in ones):
         return Conclusion("follows", one_s, returned_s)
+    if not enough(PAIRS):
+        return Conclusion("unexamined", returned_s=call_s)
     return _of_several(others, call, 8 if call_s <= FAST_S else 4, max(one.ns for one in ones), returned_s)
 
 
@@ -169,6 +192,13 @@ def _process_ns(process: int) -> int | None:
     with suppress(OSError):
         return time.clock_gettime_ns((~process << 3) | 2)  # CPUCLOCK_SCHED, all threads
     return None
+
+
+def _state(task: str) -> str:
+    """A thread's state, as proc(5) has it: R runs or waits for a processor; "" if it has ended."""
+    with suppress(OSError):
+        return Path(f"{task}/stat").read_text(errors="replace").rpartition(") ")[2][:1]
+    return ""
 
 
 def _numbers(folder: str) -> Iterable[int]:

@@ -15,7 +15,7 @@ from typing import Any, Final
 from fireassay import catalog
 from fireassay.clock import Clock
 from fireassay.errors import refuse
-from fireassay.importers.support.base import Imported, discard, first, record_name
+from fireassay.importers.support.base import Imported, clean, discard, first, is_number, record_name
 from fireassay.importers.support.documents import Place, Words, head, opened, refuse_links
 from fireassay.importers.timings.support.base import Benchmark, Timer, Timings, Trial, contradictions
 from fireassay.record import files
@@ -227,7 +227,18 @@ def _manifest(timer: Timer, group: Sequence[tuple[Timings, str]]) -> dict[str, A
             for figure in benchmark.figures
         ],
         "kept": [
-            {"file": one.file, **one.kept, "benchmarks": {called: dict(benchmark.settings) for benchmark, called in _named(one)}}
+            _plain({"file": one.file, **one.kept, "benchmarks": {called: dict(benchmark.settings) for benchmark, called in _named(one)}})
             for one in timings
         ],
     }
+
+
+def _plain(value: Any) -> Any:
+    """A value of a file as a manifest may hold it: texts redacted and cut, and no number that JSON has no word for."""
+    if isinstance(value, str):
+        return clean(value)
+    if isinstance(value, Mapping):
+        return {clean(str(name)): _plain(inner) for name, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(inner) for inner in value]
+    return value if value is None or isinstance(value, bool) or is_number(value) else str(value)
