@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.limits import PROCESS_S
+
 pytestmark = pytest.mark.slow
 PROGRAMS = Path(__file__).resolve().parents[2] / "examples" / "programs"
 WORD_COUNT, SHARDED_INDEX, PIPELINE = "programs/word_count.py", "programs/sharded_index.py", "programs/pipeline.sh"
@@ -20,7 +22,7 @@ def left(folder: Path, example: str, workers: int, *words: str) -> Path:
     out.mkdir()
     program = PROGRAMS / example.removeprefix("programs/")
     start = [sys.executable, str(program)] if program.suffix == ".py" else [str(program)]
-    subprocess.run([*start, str(workers), str(out), *words], check=True, capture_output=True, timeout=120)
+    subprocess.run([*start, str(workers), str(out), *words], check=True, capture_output=True, timeout=PROCESS_S)
     return out
 
 
