@@ -16,6 +16,7 @@ from fireassay.verdict.judge import judge
 from fireassay.verdict.types import Status
 from tests import builders
 from tests.reports.documents.conforming import conforming
+from tests.steps_made import Answer, stepped
 
 
 @pytest.fixture(scope="module")
@@ -72,8 +73,15 @@ GOLDEN = {
         "collectives",
         "profiles",
         "pairs",
+        "steps",
+        "knees",
     ],
     "profiles[]": ["launch", "configuration", "status", "reason", "windows", "ranks", "nsys"],
+    "steps[]": [
+        *("task", "engine", "steps", "sent", "enough", "score", "session_time_p50", "session_time_p95", "tokens_in", "tokens_out"),
+        *("tokens_reasoning", "tool_share", "usd", "gain"),
+    ],
+    "knees[]": ["task", "engine", "what", "steps", "status", "margin", "confidence", "items", "sentence"],
     "layers[]": ["configuration", "layer", "state", "sentence"],
     "spent[]": ["configuration", "role", "launches", "rank_s", "shares"],
     "pairs[]": ["configuration", "hosts", "at_once", "classes", "refused", "sentences", "links"],
@@ -171,3 +179,17 @@ def test_a_record_of_one_launch_is_strict_json_too() -> None:
     assert json.loads(text)["schema"] == "assay-report/1"
     assert "Infinity" not in text
     assert "NaN" not in text
+
+
+def test_a_curve_over_steps_is_in_the_document() -> None:
+    """One turn is right for half of 200 items, two for all: hand-made, so the keys are known."""
+    answers: list[list[Answer]] = [[("7", 1.0) if item % 2 else ("8", 0.0), ("7", 1.0)] for item in range(200)]
+    measured = stepped({"levels": (1, 2), "what": "turns"}, answers, margin=0.05)
+    found = conforming(json_report.DOCUMENT, json_report.render(build(measured, judge(measured))))
+    assert [(row["steps"], row["score"]["value"], row["enough"]) for row in found["steps"]] == [(1, 0.5, False), (2, 1.0, True)]
+    assert (found["knees"][0]["steps"], found["knees"][0]["what"], found["knees"][0]["margin"]) == (2, "turns", 0.05)
+    assert found["steps"][0]["usd"] == {
+        "measured": False,
+        "reason": "not_measured",
+        "detail": "no price was given, or the cost of a launch is not known",
+    }

@@ -270,16 +270,6 @@ class ReportDocument(Document):  # of `View`
         lambda view: view,
         when=lambda view: view.serving is not None,
     )
-    steps: list[Step] = key(
-        "only if an evaluation compares numbers of steps: one for each number of each curve",
-        lambda view: view.evaluation.steps,
-        when=lambda view: view.evaluation is not None and bool(view.evaluation.steps),
-    )
-    knees: list[Knee] = key(
-        "likewise: the smallest number that is enough, for each curve",
-        lambda view: view.evaluation.knees,
-        when=lambda view: view.evaluation is not None and bool(view.evaluation.knees),
-    )
     layers: list[Layer] = key(
         "only if it is a training on several workers: the four layers of its correctness, for each worker count",
         when=lambda view: bool(view.layers),
@@ -294,6 +284,16 @@ class ReportDocument(Document):  # of `View`
     pairs: list[Pairs] = key(
         "only if messages between pairs of ranks were timed: latency and bandwidth of each, and which ranks are close",
         when=lambda view: bool(view.pairs),
+    )
+    steps: list[Step] = key(
+        "only if an evaluation compares numbers of steps: one for each number of each curve",
+        lambda view: view.evaluation.steps,
+        when=lambda view: view.evaluation is not None and bool(view.evaluation.steps),
+    )
+    knees: list[Knee] = key(
+        "likewise: the smallest number that is enough, for each curve",
+        lambda view: view.evaluation.knees,
+        when=lambda view: view.evaluation is not None and bool(view.evaluation.knees),
     )
 
 
