@@ -42,7 +42,7 @@ SURFACE = {
     "load": (
         "URLS --model --backend --server-engine --server-version --server-gpu-type --server-gpu-count "
         "--task --scenario --concurrency --rate --arrival --cv --duration --warm-up --requests --cold "
-        "--trace --speed --slo --attainment --tokenizer --prompts --prompt-field --answer-field --quality-metric --margin "
+        "--trace --speed --slo --attainment --latency-cap --throughput-floor --tokenizer --prompts --prompt-field --answer-field --quality-metric --margin "
         "--cluster-field --prefix-tokens --cache --turns "
         "--think --canaries --identity --api-key-env --header --metrics --processes --request-timeout --keep-going --temperature --quick --launches "
         "--seed --confidence --precision --name --prices --price --price-date --price-source --watts --carbon --no-stream --no-verify-tls --search "

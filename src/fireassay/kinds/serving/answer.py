@@ -13,6 +13,7 @@ from typing import Final
 
 from fireassay.estimates.estimate import Absent, Estimate
 from fireassay.estimates.format import Scale, count, given, limit_text, percent, reading, show, with_interval
+from fireassay.kinds.serving import trade_off
 from fireassay.kinds.serving.brief import PRICES, STREAMED, YIELDS, known, latencies, load_name, recommended, unit
 from fireassay.kinds.serving.deciding import decide, open_loads
 from fireassay.metrics.metric import ALL
@@ -85,6 +86,8 @@ def _headline(view: View) -> str:
         return f"wrong: {wrong}"
     if lost := next((gate for gate in view.gates if gate.gate in ("quality", "recovery") and gate.status == "FAIL"), None):
         return lost.sentence
+    if trade := trade_off.headline(view):
+        return trade
     picked = next((column for column in view.columns if column.key == view.recommended), None)
     if picked is not None:
         where = f"{picked.group} up to {picked.brief}" if picked.group else f"up to {picked.label}"
@@ -124,7 +127,8 @@ def _evidence(view: View) -> str:
         return "A wrong answer has no speed."
     imported = f"Imported from {view.foreign[0].text.partition(':')[0]}, not measured by assay." if view.foreign else ""
     reasons = _reasons(view) if view.load.attainment is not None else ()
-    return " ".join((*reasons, *([imported] if imported else [])))
+    together = trade_off.evidence(view)
+    return " ".join(text for text in (*reasons, together, imported) if text)
 
 
 def _reasons(view: View) -> Iterator[str]:
@@ -173,7 +177,14 @@ def _first(view: View, severity: str) -> str:
 def lines(view: View) -> tuple[Line, ...]:
     """Correctness, reliability where faults were asked for, doubts, and what was not measured."""
     of = view.recommended if view.recommended is not None else view.columns[-1].key
-    made = (_correctness(view), cost_line(view, of, of="launch", shown=True), _reliability(view), doubts(view), _not_measured(view))
+    made = (
+        *trade_off.lines(view),
+        _correctness(view),
+        cost_line(view, of, of="launch", shown=True),
+        _reliability(view),
+        doubts(view),
+        _not_measured(view),
+    )
     return tuple(line for line in made if line is not None)
 
 

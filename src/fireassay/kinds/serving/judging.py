@@ -31,6 +31,7 @@ from fireassay.metrics.serving.latency import E2E_P50, E2E_P95, E2E_P99, TTFT_P9
 from fireassay.metrics.serving.objectives import capacity_of
 from fireassay.spec.plan import Configuration
 from fireassay.verdict.artifact import environment_facts
+from fireassay.verdict.gates.trade_off import preference, preferred
 from fireassay.verdict.judge import Judgement
 from fireassay.verdict.judging import NO_ENVIRONMENT, RESULT_GATES, Evidence, Judging, Methods, RuleAnswer, Vector, admissible, forced
 from fireassay.verdict.phrases import in_words
@@ -127,7 +128,7 @@ def recommend(evidence: Evidence, _: Vector) -> tuple[Recommendation, ...]:
     }
     picks = [_recommended(measured, results, passing, gates, invalid=invalid)]
     if len(groups) > 1 and gated(gates) and not invalid:
-        picks += [_largest(key, passed, gates) for key, passed in passing.items()]
+        picks += [_of_group(measured, key, passed, gates) for key, passed in passing.items()]
     picks += [] if invalid else [_saturated(measured, item, len(groups)) for item in saturations(measured)]
     right = [] if invalid else [name for name in measured.configurations if _is_right(name, findings, gates)]
     picks.append(_best(measured, results, COSTS, right, "cheapest", lowest=True))
@@ -148,7 +149,7 @@ def _recommended(
         return _none("the record is inadmissible, so no load can be recommended")
     if not gated(gates):
         return _none("no objective was requested (serving.objectives), so no load can be called the largest that is good enough")
-    tops = [members[-1] for members in passing.values() if members]
+    tops = [preferred(measured, members) for members in passing.values() if members]
     if not tops:
         return _none("no load passes every gate")
     scenario = tops[0].scenario
@@ -160,7 +161,7 @@ def _recommended(
         if others
         else ""
     )
-    return Recommendation(goal="recommended", configuration=best.name, sentence=f"the largest load that passes every gate{more}")
+    return Recommendation(goal="recommended", configuration=best.name, sentence=f"{preference(measured)}{more}")
 
 
 def _none(why: str) -> Recommendation:
@@ -172,14 +173,13 @@ def _speed(results: Results, name: str) -> float:
     return next((value.value for value in values if isinstance(value, Estimate)), 0.0)
 
 
-def _largest(key: Group, members: Sequence[Configuration], gates: Sequence[GateResult]) -> Recommendation:
+def _of_group(measured: RecordData, key: Group, members: Sequence[Configuration], gates: Sequence[GateResult]) -> Recommendation:
     goal = f"recommended for {key[0]}, {key[1]}"
     if not members:
         return Recommendation(goal=goal, configuration=None, sentence="no load passes every gate")
-    sentences = [gate.sentence for gate in gates if gate.configuration == members[-1].name and gate.gate == "objectives"]
-    return Recommendation(
-        goal=goal, configuration=members[-1].name, sentence="; ".join(sentences) or "the largest load that passes every gate"
-    )
+    best = preferred(measured, members).name
+    sentences = [gate.sentence for gate in gates if gate.configuration == best and gate.gate == "objectives"]
+    return Recommendation(goal=goal, configuration=best, sentence="; ".join(sentences) or preference(measured))
 
 
 def _saturated(measured: RecordData, saturation: Saturation, groups: int) -> Recommendation:

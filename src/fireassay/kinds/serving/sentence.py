@@ -27,10 +27,12 @@ from fireassay.spec.plan import Configuration
 from fireassay.verdict.cost_words import cost_of_a_run, footprint, parts_of_cost, values_at
 from fireassay.verdict.evidence.answer_agreement import Agreement, agreements, graded
 from fireassay.verdict.gates.gate import MIN_LAUNCHES, too_few
+from fireassay.verdict.gates.trade_off import asked, preference
 from fireassay.verdict.judging import RESULT_GATES, Evidence, Vector
 from fireassay.verdict.phrases import launch_words, machine_words, origin
-from fireassay.verdict.types import DIMENSIONS, DimensionResult, Finding, GateResult, Recommendation, Status, Verdict
+from fireassay.verdict.types import DIMENSIONS, WORST_FIRST, DimensionResult, Finding, GateResult, Recommendation, Status, Verdict
 
+TRADE_OFFS: Final = ("latency_cap", "throughput_floor")
 NOTHING_ASKED: Final = "measured; no objective was given"
 
 
@@ -49,8 +51,10 @@ def sentence(evidence: Evidence, verdict: Verdict) -> str:
         return f"{name}: INCONCLUSIVE: {_undecided(measured, results, gates)}.{origin(measured)}"
     if picked is None:
         return f"{name}: {NOTHING_ASKED}. {_widest(measured, results)}. {_conditions(measured)}"
-    claim = f"{at(measured, picked)} is the largest admissible load: {_claim(measured, results, gates, picked)}"
-    return f"{name}: {claim}{_next(measured, gates, picked)}. {_conditions(measured)}{_missing(vector[picked], results, picked)}"
+    which = f"has {preference(measured)}" if asked(measured) else "is the largest admissible load"
+    claim = f"{at(measured, picked)} {which}: {_claim(measured, results, gates, picked)}"
+    larger = "" if asked(measured) else _next(measured, gates, picked)
+    return f"{name}: {claim}{larger}. {_conditions(measured)}{_missing(vector[picked], results, picked)}"
 
 
 def _failure(measured: RecordData, findings: Sequence[Finding], gates: Sequence[GateResult], picks: Sequence[Recommendation]) -> str:
@@ -75,7 +79,7 @@ def _claim(measured: RecordData, results: Results, gates: Sequence[GateResult], 
         parts.append(f"{value_of(results, SLO_ATTAINMENT.name, name)} of the requests within {objectives_words(measured)}")
     parts += list(number_phrases(results, name))
     parts += [quoted(results, metric, name) for metric in COSTS[:1] if is_known(results, metric, name)]
-    parts += [gate.sentence for gate in gates if gate.configuration == name and gate.gate in RESULT_GATES]
+    parts += [gate.sentence for gate in gates if gate.configuration == name and gate.gate in (*RESULT_GATES, *TRADE_OFFS)]
     return "; ".join(parts)
 
 
@@ -320,16 +324,20 @@ def _performance(results: Results, name: str, findings: Sequence[Finding], gates
     if bad:
         return DimensionResult(status="INVALID", sentence="; ".join(f.evidence for f in bad))
     numbers = list(number_phrases(results, name))
+    required = [gates[gate] for gate in ("objectives", *TRADE_OFFS) if gate in gates]
     if not numbers:
         absent = results.get(E2E_P50.name, {}).get(name)
         why = absent.detail if isinstance(absent, Absent) else "no latency was measured"
-        return DimensionResult(status=gates["objectives"].status if "objectives" in gates else "NOT_MEASURED", sentence=why)
-    if "objectives" in gates:
-        sentence = "; ".join((gates["objectives"].sentence, *numbers))
-        return DimensionResult(status=gates["objectives"].status, sentence=sentence)
+        return DimensionResult(status=_worst(required) if required else "NOT_MEASURED", sentence=why)
+    if required:
+        return DimensionResult(status=_worst(required), sentence="; ".join((*(gate.sentence for gate in required), *numbers)))
     few = next((value.n_launches for metric in MEASURED if isinstance(value := results.get(metric, {}).get(name), Estimate)), 0)
     more = too_few(few) if few < MIN_LAUNCHES else "no objective was given"
     return DimensionResult(status="MEASURED", sentence="; ".join((*numbers, more)))
+
+
+def _worst(gates: Sequence[GateResult]) -> Status:
+    return min((gate.status for gate in gates), key=WORST_FIRST.index)
 
 
 def _cost(results: Results, name: str, gates: Mapping[str, GateResult]) -> DimensionResult:

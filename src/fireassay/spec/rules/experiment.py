@@ -56,6 +56,15 @@ def contradictions(experiment: Experiment) -> Iterator[Problem]:
     yield from fault_problems(experiment)
 
 
+def _of_a_load(experiment: Experiment) -> Iterator[Problem]:
+    """Gates on latency and throughput are of requests."""
+    for name in ("latency_cap", "throughput_floor"):
+        if getattr(experiment.gates, name) is not None and experiment.serving is None:
+            yield Problem(
+                f"gates.{name}", "a table", "only for a load on engines", "Remove it; `assay load` has it, and a file with [serving]."
+            )
+
+
 def _levels(experiment: Experiment) -> tuple[int, ...]:
     """The given worker counts."""
     return experiment.factor.levels if "factor" in experiment.model_fields_set else ()
@@ -195,6 +204,7 @@ RULES = (
         "a budget only together with [prices]",
         'Add [prices] with usd_per_worker_hour = ..., date = ..., source = "...".',
     ),
+    _of_a_load,
     Demand(
         "energy.modelled_watts_per_worker",
         lambda e: e.energy.source == "modelled" and e.energy.modelled_watts_per_worker is None,
@@ -349,7 +359,8 @@ def _notes_of_load(experiment: Experiment) -> Iterator[str]:
     for name in ("ttft_s", "ttft_visible_s", "tpot_s", "itl_s"):
         if (limit := getattr(serving.objectives, name)) is not None and limit > MAX_PLAIN_OBJECTIVE_S:
             yield f"serving.objectives.{name} is {limit:g} seconds. If milliseconds are meant, write {limit / 1000:g}."
-    if experiment.evaluation is None and not serving.objectives.any:
+    gates = experiment.gates
+    if experiment.evaluation is None and not (serving.objectives.any or gates.latency_cap or gates.throughput_floor):
         yield "no objectives are given: latency and throughput are reported, and nothing can pass or fail (assay load: --slo ttft=200ms)."
     if serving.prompts.answer_field and experiment.quality is None:
         yield (
