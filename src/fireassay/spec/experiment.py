@@ -44,7 +44,7 @@ from fireassay.spec.sections.prices import Prices, of_file
 from fireassay.spec.sections.program import Program
 from fireassay.spec.sections.serving import Serving
 from fireassay.spec.sections.target import Target
-from fireassay.spec.sections.trade_off import LatencyCap, ThroughputFloor, latency_cap, throughput_floor
+from fireassay.spec.sections.trade_off import LatencyCap, ThroughputFloor, cap_of_text, floor_of_text
 from fireassay.spec.sections.tune import Tune
 from fireassay.spec.sections.workload import ROUNDS, Launcher, Limits, Measure, Noise, Profile, Timing, Workload
 
@@ -261,11 +261,11 @@ class Gates(Model):
         Field(None, description="Highest admissible cost of one run, US dollars. Needs prices.")
     )
     latency_cap: Annotated[
-        LatencyCap | None, flag("--latency-cap", "CAP", "the most throughput under a latency, as e2e p99 500ms", read=latency_cap, load=162)
+        LatencyCap | None, flag("--latency-cap", "CAP", "the most throughput under a latency, as e2e p99 500ms", read=cap_of_text, load=162)
     ] = Field(None, description="Loads: the largest throughput among those that keep this latency.")
     throughput_floor: Annotated[
         ThroughputFloor | None,
-        flag("--throughput-floor", "RATE", 'the least latency at a throughput, as "100 req/s"', read=throughput_floor, load=164),
+        flag("--throughput-floor", "RATE", 'the least latency at a throughput, as "100 req/s"', read=floor_of_text, load=164),
     ] = Field(None, description="Loads: the lowest latency among those that reach this throughput.")
     required_workers: Annotated[int | None, flag("--required-workers", "N", "this worker count must be admissible", run=260)] = Field(
         None, ge=1, description="This worker count must be admissible, else the verdict is FAIL. For continuous integration."

@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 from fireassay.errors import SpecError
 from fireassay.spec.load import from_mapping
 from fireassay.spec.model import Unreadable
-from fireassay.spec.sections.trade_off import LatencyCap, ThroughputFloor, latency_cap, throughput_floor
+from fireassay.spec.sections.trade_off import LatencyCap, ThroughputFloor, cap_of_text, floor_of_text
 
 
 @pytest.mark.parametrize("text", ["e2e p99 500ms", "e2e_p99=0.5", "E2E P99 <= 500 ms", "e2e99 0.5s", "e2e p99: 0.5"])
 def test_a_cap_is_a_latency_a_percentile_and_a_time(text: str) -> None:
-    assert latency_cap(text) == {"metric": "e2e", "percentile": 99, "limit_s": 0.5}
-    assert LatencyCap.model_validate(latency_cap(text)).name == "e2e_p99"
+    assert cap_of_text(text) == {"metric": "e2e", "percentile": 99, "limit_s": 0.5}
+    assert LatencyCap.model_validate(cap_of_text(text)).name == "e2e_p99"
 
 
 @pytest.mark.parametrize(
@@ -31,7 +31,7 @@ def test_a_cap_is_a_latency_a_percentile_and_a_time(text: str) -> None:
     ],
 )
 def test_a_floor_is_a_rate_and_perhaps_a_latency(text: str, expected: dict[str, Any]) -> None:
-    assert throughput_floor(text) == expected
+    assert floor_of_text(text) == expected
     assert ThroughputFloor.model_validate(expected).at_least == expected["at_least"]
 
 
@@ -40,7 +40,7 @@ def test_a_floor_is_a_rate_and_perhaps_a_latency(text: str, expected: dict[str, 
 )
 def test_another_cap_is_refused_with_what_is_allowed(text: str) -> None:
     with pytest.raises(Unreadable):
-        latency_cap(text)
+        cap_of_text(text)
 
 
 @pytest.mark.parametrize(
@@ -48,12 +48,12 @@ def test_another_cap_is_refused_with_what_is_allowed(text: str) -> None:
 )
 def test_another_floor_is_refused_with_what_is_allowed(text: str) -> None:
     with pytest.raises(Unreadable):
-        throughput_floor(text)
+        floor_of_text(text)
 
 
 @given(st.text(max_size=40))
 def test_no_text_breaks_the_readers(text: str) -> None:
-    for read in (latency_cap, throughput_floor):
+    for read in (cap_of_text, floor_of_text):
         try:
             read(text)
         except Unreadable:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from fireassay.spec.experiment import Gates
-from fireassay.spec.sections.trade_off import latency_cap, throughput_floor
+from fireassay.spec.sections.trade_off import cap_of_text, floor_of_text
 from fireassay.stats.intervals.intervals import log_t
 from fireassay.verdict.gates.trade_off import Picked, answers, best_of, of_loads, preferred
 from tests.rivals_made import rivals
@@ -17,8 +17,8 @@ AT = "concurrency={}".format
 
 
 def gates(cap: str = "", floor: str = "") -> Gates:
-    asked = {"latency_cap": latency_cap(cap)} if cap else {}
-    asked |= {"throughput_floor": throughput_floor(floor)} if floor else {}
+    asked = {"latency_cap": cap_of_text(cap)} if cap else {}
+    asked |= {"throughput_floor": floor_of_text(floor)} if floor else {}
     return Gates.model_validate(asked)
 
 

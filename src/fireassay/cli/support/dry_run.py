@@ -162,6 +162,8 @@ def _facts(experiment: Experiment, changes: str) -> Iterator[tuple[str, str]]:
     yield "launches", f"{_launches(experiment)}{f'; {changes}' if changes else ''}"
     if serving is not None:
         yield "objectives", _objectives(serving)
+        if sought := ", ".join(_sought(experiment)):
+            yield "sought", sought
     elif kind_of(experiment).name == "training":
         yield "quality", _quality(experiment)
         yield "gates", ", ".join(_gates(experiment)) or "none"
@@ -203,6 +205,14 @@ def _objectives(serving: Serving) -> str:
         return "none: --slo ttft=0.5 says what a good request is"
     words = " and ".join(f"{name} ≤ {limit_text(limit, SECONDS)}" for name, limit in limits.items())
     return f"{words}, for {percent(serving.objectives.attainment, 6)} of the requests (--attainment)"
+
+
+def _sought(experiment: Experiment) -> Iterator[str]:
+    cap, floor = experiment.gates.latency_cap, experiment.gates.throughput_floor
+    if cap is not None:
+        yield f"most throughput with p{cap.percentile} {cap.metric} ≤ {limit_text(cap.limit_s, SECONDS)}"
+    if floor is not None:
+        yield f"least p{floor.percentile} {floor.metric} at {given(floor.at_least)} {floor.of}/s or more"
 
 
 def _quality(experiment: Experiment) -> str:

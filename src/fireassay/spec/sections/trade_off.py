@@ -47,7 +47,7 @@ class ThroughputFloor(Model):
         return f"{self.metric}_p{self.percentile}"
 
 
-def latency_cap(text: str) -> dict[str, Any]:
+def cap_of_text(text: str) -> dict[str, Any]:
     """ "e2e p99 500ms", "ttft_p95=0.2" as a table of gates.latency_cap. Raises Unreadable."""
     found = _CAP.fullmatch(text.lower())
     if found is None:
@@ -57,7 +57,7 @@ def latency_cap(text: str) -> dict[str, Any]:
     return {"metric": found["stem"], "percentile": int(found["percentile"]), "limit_s": seconds(found["limit"], 30.0)}
 
 
-def throughput_floor(text: str) -> dict[str, Any]:
+def floor_of_text(text: str) -> dict[str, Any]:
     """ "100 req/s", "5000 tok/s, ttft p95" as a table of gates.throughput_floor. Raises Unreadable."""
     found = _FLOOR.fullmatch(text.lower())
     if found is None:
