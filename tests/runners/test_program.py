@@ -15,6 +15,7 @@ from fireassay.errors import SpecError, WorkloadError
 from fireassay.record.lookup import record_folders
 from fireassay.record.reader import open_record
 from fireassay.runners.experiment.run import run
+from fireassay.runners.experiment.script import script_path
 from fireassay.spec.load import from_mapping
 from tests.programs_made import made
 
@@ -162,3 +163,14 @@ def test_a_program_that_does_not_exist_is_refused_before_there_is_a_record(tmp_p
 def test_a_script_of_another_language_is_no_training_and_the_way_is_named(tmp_path: Path) -> None:
     with pytest.raises(SpecError, match=r"--runner program -- \./job\.sh \{workers\}"):
         made(tmp_path, "true", workload={"runner": "training"})
+
+
+def test_the_link_by_which_a_program_is_named_is_kept(tmp_path: Path) -> None:
+    """The python of a virtual environment is a link to another environment's: its target would find other packages."""
+    (tmp_path / "real").mkdir()
+    (tmp_path / "env").mkdir()
+    (tmp_path / "real" / "tool").write_text("#!/bin/sh\n")
+    (tmp_path / "env" / "tool").symlink_to("../real/tool")
+    for runner in ("program", "command"):
+        experiment = from_mapping({"name": "a", "workload": {"runner": runner, "script": "./env/tool"}, "factor": {"levels": [1]}})
+        assert script_path(experiment, tmp_path) == tmp_path / "env" / "tool"

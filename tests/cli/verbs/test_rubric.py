@@ -120,6 +120,8 @@ def test_no_row_that_meets_everything_is_exit_code_1(scaling: str, capsys: pytes
         (["--efficiency", "much"], "--efficiency: found much; allowed: a number above 0"),
         (["--tolerance", "-1"], "--tolerance: found -1; allowed: a number of at least 0"),
         (["--deadline", "nan"], "--deadline: found nan; allowed: a number above 0"),
+        (["--price", "-1"], "--price: found -1; allowed: a number of at least 0"),  # was a traceback
+        (["--price", "1e13"], "--price: found 1e13; allowed: at most 1e+12"),
         (["--work", "0"], "--work: found 0; allowed: a number above 0"),
         (["--predict", "0.5"], "--predict: found 0.5; allowed: a whole number of at least 1"),
         (["--efficiency", "70"], "--efficiency: found 70; allowed: a fraction (0.70) or percent (70%). Write 70%."),

@@ -126,6 +126,18 @@ def test_a_gpu_draws_at_most_twice_its_power_limit(joules: float, found: set[str
     assert rules(made.measured()) == found
 
 
+def test_an_exporter_that_updates_every_30_s_draws_no_impossible_power() -> None:
+    """700 W read every second: the count stands still for 30 s, then rises by 21 kJ. The same rise of a meter that never stands still is impossible."""
+    for still, found in ((True, set()), (False, {"power_too_high"})):
+        made = Handmade(levels=(1,), blocks=1)
+        number = made.launch(workers=1, wall_s=90.0)
+        for second in range(90):
+            joules = 21_000.0 * ((second + 10) // 30) + (0.0 if still else second)
+            made.reading(number, "GPU-1", "energy", joules, at_s=float(second), unit="J")
+        made.manifest["environment"] = {"before": {"gpu": {"nvidia": [{"uuid": "GPU-1", "power_limit_w": 700.0}]}}, "after": {}}
+        assert rules(made.measured()) == found
+
+
 def test_the_kernel_s_own_totals_may_fall_and_a_last_reading_may_be_late() -> None:
     made = Handmade(levels=(1,), blocks=1)
     number = made.launch(workers=1, wall_s=10.0)

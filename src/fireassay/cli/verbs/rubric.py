@@ -153,7 +153,7 @@ def _limits(arguments: argparse.Namespace) -> tuple[Limits, Stated, float | None
         number("tolerance", "of at least 0", percent=True, part=part)  # in the table's unit: see `with_tolerance`
     efficiency = number("efficiency", "above 0", percent=True)
     if efficiency is not None and efficiency > MAX_EFFICIENCY:
-        remedy = f"Write {efficiency:g}%."
+        remedy = "" if arguments.efficiency.strip().endswith("%") else f"Write {efficiency:g}%."
         problems.append(Problem("--efficiency", arguments.efficiency, "a fraction (0.70) or percent (70%)", remedy))
     deadline, budget, work = number("deadline", "above 0"), number("budget", "above 0"), number("work", "above 0")
     predict_at = number("predict", WORKERS)
@@ -182,11 +182,14 @@ def _prices(price: float | None, arguments: argparse.Namespace, problems: list[P
     from fireassay.clock import SystemClock
     from fireassay.spec.explain import explain
     from fireassay.spec.model import PRICE_SOURCE, Unreadable
-    from fireassay.spec.sections.prices import Prices, of_file, prices_add_up
+    from fireassay.spec.sections.prices import MAX_USD, Prices, of_file, prices_add_up
     from fireassay.spec.tables.costs import refuse_of_tables
 
     if arguments.prices is None:
-        return None if price is None else Prices(usd_per_worker_hour=price, as_of=SystemClock().utc().date(), source=PRICE_SOURCE)
+        if price is None or not 0.0 <= price <= MAX_USD:
+            problems += [Problem("--price", arguments.price, f"at most {MAX_USD:g}")] if price is not None and price > MAX_USD else []
+            return None
+        return Prices(usd_per_worker_hour=price, as_of=SystemClock().utc().date(), source=PRICE_SOURCE)
     if arguments.price is not None:
         problems.append(Problem("--price", "given beside --prices", "one of them"))
         return None

@@ -28,11 +28,15 @@ ON_THE_PATH = ("command", "program")  # runners of a program that may be named w
 
 
 def script_path(experiment: Experiment, folder: Path) -> Path:
-    """The script's path; `~` is expanded. A command without a slash is searched on the PATH."""
+    """The script's path; `~` is expanded. A command without a slash is searched on the PATH.
+
+    A command's links are kept: the python of a virtual environment is a link, and its target another environment.
+    """
     if experiment.workload.runner in ON_THE_PATH and "/" not in experiment.workload.script:
         return Path(shutil.which(experiment.workload.script) or folder / experiment.workload.script).absolute()
     script = experiment.workload.script
-    return file_of(script, folder, interpreter.modules(experiment.launcher) if script.startswith(MODULE) else None).resolve()
+    path = file_of(script, folder, interpreter.modules(experiment.launcher) if script.startswith(MODULE) else None)
+    return Path(os.path.abspath(path)) if experiment.workload.runner in ON_THE_PATH else path.resolve()
 
 
 def script_identity(experiment: Experiment, folder: Path) -> dict[str, Any]:

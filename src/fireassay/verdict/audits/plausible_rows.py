@@ -86,6 +86,7 @@ COUNTER_READINGS_KEPT: Final = (
 )
 MAX_WATTS, HOST_WATTS, LATENCY_S = 2000.0, 20_000.0, 1.0
 MAX_LIMITS, LONG_S = 2.0, 5.0
+EXPORTERS, EXPORTED_S = ("dcgm", "prometheus"), 60.0
 LATE_S: Final = 60.0  # allowance for the last reading after the last launch's end
 METERED: Final = ("cpu", "launch", "coordinator", "meter", "cgroup", "memory", "io", "tcp", "workers")
 
@@ -96,8 +97,10 @@ def examine_counter_readings(measured: RecordData, _: Results) -> tuple[Finding,
 
     The meter reads while a launch runs, totals that it accumulates itself never fall, and no device exceeds its power limit:
 
-        energy between two readings  <=  2000 W (a whole host: 20 kW) x (seconds + 1)        the accumulator's own limit (`instruments/machine/energy/support/`)
+        energy between two readings  <=  2000 W (a whole host: 20 kW) x (seconds + delay)    the accumulator's own limit (`instruments/machine/energy/support/`)
         mean power of a GPU          <=  2 x its enforced power limit, if recorded and the readings span 5 s
+
+    The delay is 1 s, of an exporter that stands still between its own updates (dcgm-exporter: 30 s by default) 60 s.
 
     A violation cannot have been read: INVALID. The kernel's totals (idle time, interfaces) may fall and are not checked. Cannot tell: a
     counter scaled by a plausible factor.
@@ -108,13 +111,13 @@ def examine_counter_readings(measured: RecordData, _: Results) -> tuple[Finding,
     steps = kept.with_columns(
         _before=pl.col("value").shift(1).over(COUNTER_READINGS_SERIES), _since=pl.col("ns").diff().over(COUNTER_READINGS_SERIES) / NS_PER_S
     ).with_columns(_rise=pl.col("value") - pl.col("_before"))
-    energy = steps.filter((pl.col("counter") == "energy") & (pl.col("method") == "counter"))
+    energy = steps.filter((pl.col("counter") == "energy") & (pl.col("method") == "counter")).with_columns(_delay=_delay(measured))
     most = (
         pl.when(pl.col("device").str.starts_with("host-"))
         .then(HOST_WATTS)
         .otherwise(max(MAX_WATTS, measured.experiment.energy.max_watts or 0.0))
     )
-    much = energy.filter(pl.col("_rise") > most * (pl.col("_since") + LATENCY_S) * 1.01)
+    much = energy.filter(pl.col("_rise") > most * (pl.col("_since") + pl.col("_delay")) * 1.01)
     return (
         *impossible(
             "counter_falls",
@@ -128,16 +131,29 @@ def examine_counter_readings(measured: RecordData, _: Results) -> tuple[Finding,
     )
 
 
+def _delay(measured: RecordData) -> pl.Expr:
+    """Seconds by which a reading can be old: an exporter's is, which the experiment names, or whose value stood still."""
+    stood = ((pl.col("_rise") == 0.0) & (pl.col("value") > 0.0)).any().over(COUNTER_READINGS_SERIES)
+    named = any(source in EXPORTERS for source in measured.experiment.energy.source.split(","))
+    return pl.when(stood | pl.lit(named)).then(EXPORTED_S).otherwise(LATENCY_S)
+
+
 def _above_limit(measured: RecordData, energy: pl.DataFrame) -> Iterator[Finding]:
     limits = _limits(measured)
     whole = (
         energy.group_by(COUNTER_READINGS_SERIES)
-        .agg(pl.col("value").last() - pl.col("value").first(), (pl.col("ns").last() - pl.col("ns").first()).alias("_ns"))
+        .agg(
+            pl.col("value").last() - pl.col("value").first(),
+            (pl.col("ns").last() - pl.col("ns").first()).alias("_ns"),
+            pl.col("_delay").max(),
+        )
         .with_columns(_s=pl.col("_ns") / NS_PER_S)
         .filter(pl.col("_s") >= LONG_S)
     )
     for device, watts in limits.items():
-        bad = whole.filter((pl.col("device") == device) & (pl.col("value") / pl.col("_s") > MAX_LIMITS * watts))
+        bad = whole.filter(
+            (pl.col("device") == device) & (pl.col("value") > MAX_LIMITS * watts * (pl.col("_s") + pl.col("_delay") - LATENCY_S))
+        )
         yield from impossible("power_too_high", "telemetry", bad, f"{{value:.6g}} J in {{_s:.6g}} s with a power limit of {watts:g} W")
 
 
