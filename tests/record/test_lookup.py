@@ -88,3 +88,12 @@ def test_the_whole_name_of_one_experiment_is_no_prefix_of_another(tmp_path: Path
     made(tmp_path, experiment("vit"), 4)
     with pytest.raises(RecordError, match="4 records in .* begin with 'vit'"):
         resolve("vit", tmp_path)
+
+
+def test_a_folder_of_other_files_does_not_hide_the_record_of_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    record, logs = made(tmp_path / "records", experiment("vit"), 1), tmp_path / "vit"
+    logs.mkdir()
+    assert resolve("vit", tmp_path / "records") == record
+    assert resolve("./vit", tmp_path / "records") == Path("vit")
+    assert resolve("vit", tmp_path / "none") == Path("vit")

@@ -32,9 +32,12 @@ def resolve(text: str, root: Path) -> Path:
     Raises:
         RecordError: no record or more than one matches.
     """
-    if Path(text).is_dir() or "/" in text:
-        return Path(text)
+    given = Path(text)
+    if (given / "manifest.json").is_file() or "/" in text:
+        return given
     names = [folder.name for folder in record_folders(root)]
+    if given.is_dir() and not any(_is_called(name, text) or _experiment(name) == text for name in names):
+        return given
     head, colon, which = text.partition(":")
     if head == LATEST:
         if not names:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from pathlib import Path
 
@@ -58,6 +59,18 @@ def test_the_rule_that_fails_is_named_with_its_line(tmp_path: Path) -> None:
     assert rule.required == "once, == 16"
     assert rule.found == "32"
     assert '"lora_rank"' in lines[int(rule.where.partition(":")[2]) - 1]
+
+
+def test_a_run_that_ends_before_it_begins_has_no_time_to_train(tmp_path: Path) -> None:
+    """run_start of the first public file is at 1,745,598,081,340 ms or so; its run_stop is set to 5 ms."""
+    text = (PUBLIC / "result_0.txt").read_text(encoding="utf-8").splitlines()
+    stop = next(number for number, line in enumerate(text) if '"run_stop"' in line)
+    text[stop] = re.sub(r'"time_ms": \d+', '"time_ms": 5', text[stop])
+    (tmp_path / "result_0.txt").write_text("\n".join(text), encoding="utf-8")
+    result = check_files([tmp_path / "result_0.txt"], Asked(round="5.0"))
+    (failed,) = result.of("fail")
+    assert (failed.rule, failed.where) == ("time to train", f"result_0.txt:{stop + 1}")
+    assert result.score is None
 
 
 def test_of_a_single_file_the_rules_on_all_runs_are_not_checked() -> None:

@@ -68,7 +68,16 @@ def file_rules(log: Log, round_: str, division: str, rules: TrainingRules | None
         *(_counted(name, key, log) for name, key in keys.items()),
         *(_either(names, log) for names in EITHER),
         *(_target(log, rules) if rules is not None else ()),
+        *_backwards(log),
     ]
+
+
+def _backwards(log: Log) -> Iterator[Rule]:
+    """A run that ends before it begins, which has no time to train: MLPerf's checker looks at the order of lines only."""
+    start, stop = log.first("run_start"), log.first("run_stop")
+    if start is not None and stop is not None and stop.time_ms <= start.time_ms:
+        found = f"{(start.time_ms - stop.time_ms) / 1e3:g} s before it"
+        yield rule("time to train", False, "time_ms of run_stop after that of run_start", found, stop.where, "assay", log.file)
 
 
 def benchmark_of(log: Log) -> str:
