@@ -54,7 +54,7 @@ def search(shard: int) -> list[tuple[int, float, int]]:
     rows = []
     for query in queries:
         distances = ((VECTORS[ids] - QUERIES[query]) ** 2).sum(1)
-        rows += [(int(query), float(distances[i]), int(ids[i])) for i in np.argpartition(distances, K)[:K]]
+        rows += [(int(query), float(distances[i]), int(ids[i])) for i in np.argpartition(distances, min(K, len(ids) - 1))[:K]]
     return rows
 
 

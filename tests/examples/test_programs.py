@@ -8,6 +8,7 @@ import sys
 from collections import Counter
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from tests.limits import PROCESS_S
@@ -53,6 +54,16 @@ def test_all_shards_find_what_one_finds_and_the_nearest_alone_does_not(tmp_path:
     assert all(len(set(ids)) == 10 for ids in one.values())
     assert found(2) == one
     assert found(2, "--nearest-shard") != one
+
+
+@pytest.mark.parametrize("vectors", [40, 2000])
+def test_the_neighbours_are_those_of_a_full_sort_also_of_shards_with_fewer_than_ten(tmp_path: Path, vectors: int) -> None:
+    """40 vectors in 8 shards."""
+    drawn = np.random.default_rng(7)
+    stored, queries = (drawn.standard_normal((size, 16), dtype=np.float32) for size in (vectors, 20))
+    out = left(tmp_path, SHARDED_INDEX, 8, "--vectors", str(vectors), "--queries", "20")
+    found = [json.loads(line)["ids"] for line in (out / "rankings.jsonl").read_text().splitlines()]
+    assert found == ((stored[None] - queries[:, None]) ** 2).sum(2).argsort(1)[:, :10].tolist()
 
 
 def test_the_pipeline_counts_the_same_errors(tmp_path: Path) -> None:
