@@ -124,6 +124,27 @@ def test_each_benchmark_of_two_imports_decides(tmp_path: Path, capsys: pytest.Ca
     assert "test_fib" in capsys.readouterr().out
 
 
+def test_rows_of_a_check_name_their_benchmarks(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    names = [f"pytest_benchmark_{number}.json" for number in (1, 2, 3)]
+    before = imported(tmp_path / "a", *names)[0]
+    after = imported(tmp_path / "b", *(changed(tmp_path / name, name, lambda d: d.update(datetime="2026-11-30")) for name in names))[0]
+    assert main(["check", str(after.path), "--against", str(before.path), "--confirm", "never"]) == 4
+    rows = [line for line in capsys.readouterr().out.splitlines() if line.startswith("?")]
+    assert sorted(row.split()[1] for row in rows) == ["test_fib", "test_pedantic"]
+
+
+def test_a_benchmark_that_only_one_side_has_is_said_on_the_first_screen(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The later files lack the first benchmark, as if it had failed."""
+    names = [f"pytest_benchmark_{number}.json" for number in (1, 2, 3)]
+    before = imported(tmp_path / "a", *names)[0]
+    after = imported(tmp_path / "b", *(changed(tmp_path / name, name, lambda d: d["benchmarks"].pop(0)) for name in names))[0]
+    for command in (["compare", str(before.path), str(after.path)], ["check", str(after.path), "--against", str(before.path)]):
+        main(command)
+        told = " ".join(capsys.readouterr().out.split())
+        assert "Not compared: test_bench.py::test_fib: only in" in told
+        assert "test_pedantic" in told
+
+
 def test_another_processor_is_not_comparable(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     other = changed(tmp_path / "o.json", "pytest_benchmark_2.json", lambda d: d["machine_info"]["cpu"].update(brand_raw="Another"))
     before, after = imported(tmp_path / "a", "pytest_benchmark_1.json")[0], imported(tmp_path / "b", other)[0]

@@ -42,13 +42,13 @@ from fireassay.reports.page import (
     heads,
     notes,
 )
-from fireassay.reports.pages.comparison_answer import in_turn
+from fireassay.reports.pages.comparison_answer import benchmark_names, in_turn
 from fireassay.reports.pages.comparison_view import effect
 from fireassay.stats.comparing.comparison import Difference
 from fireassay.units import FRACTION
 from fireassay.verdict.checking.rows import SESSIONS
 from fireassay.verdict.checking.types import SURE, Check, CheckRow, Confirmation
-from fireassay.verdict.comparison.phrases import EXPLORATORY, UNKNOWN, difference_parts, difference_text, values_apart
+from fireassay.verdict.comparison.phrases import ALONE, EXPLORATORY, UNKNOWN, difference_parts, difference_text, values_apart
 from fireassay.verdict.comparison.phrases import shortened as middle_cut
 from fireassay.verdict.comparison.types import Mismatch
 
@@ -68,6 +68,7 @@ CONFIRMATIONS: Final[dict[Confirmation, str]] = {
     "undecided": "Both were measured again, in turn; that did not decide either.",
 }
 MAX_TILES: Final = 4
+MAX_NAME: Final = 34
 MAX_ROWS: Final = 6  # decided rows in a plot
 MAX_SENTENCE_LENGTH: Final = 240  # characters of a sentence in place of a change
 MAX_CONDITIONS: Final = 6
@@ -89,7 +90,9 @@ def answer(check: Check, records: Sequence[str] = (), asked: Asked = ANYHOW) -> 
     return Answer(
         mark=Mark(word=f"{forced}{check.state.replace('_', ' ')}{_unsure(check)}", tone=tone),
         headline=_headline(check),
-        evidence=" ".join(filter(None, (CONFIRMATIONS[check.confirmation], *_suspicion(check), *_others(check), opposite, *_days(check)))),
+        evidence=" ".join(
+            filter(None, (CONFIRMATIONS[check.confirmation], *_suspicion(check), *_others(check), opposite, *_limits(check)))
+        ),
         tiles=tuple(map(_tile, _told(check)[:MAX_TILES])),
         lines=tuple(_lines(check)),
         next=tuple(_next(check, records, asked)),
@@ -109,7 +112,9 @@ def brief(check: Check) -> tuple[Section, ...]:
     rows = [row for row in check.rows if row.decides and row.state == check.state and _is_ratio(row)][:MAX_ROWS]
     if not rows:
         return ()
-    shown = tuple(Interval(name=row.title.lower(), number=_percent(row), mark=_mark(row), target="changes") for row in rows)
+    shown = tuple(
+        Interval(name=name, number=_percent(row), mark=_mark(row), target="changes") for name, row in zip(_names(rows), rows, strict=True)
+    )
     edges = {Edge(value=0.0), *(Edge(value=edge, text="margin") for row in rows if (edge := _margin(row)))}
     ordered = tuple(sorted(edges, key=lambda edge: edge.value))
     return brief_sections(intervals(name="changes", title="change, %", stub="metric", rows=shown, edges=ordered))
@@ -183,6 +188,14 @@ def _is_ratio(row: CheckRow) -> bool:
     return row.difference is not None and row.difference.scale == "ratio" and math.isfinite(row.difference.value)
 
 
+def _names(rows: Sequence[CheckRow]) -> list[str]:
+    """The metric of each row; of rows of one metric what tells them apart, the configuration or benchmark."""
+    if len({row.metric for row in rows}) > 1 or len({row.configuration for row in rows}) == 1:
+        return [row.title.lower() for row in rows]
+    names = benchmark_names(row.configuration for row in rows)
+    return [middle_cut(names[row.configuration], MAX_NAME) for row in rows]
+
+
 def _margin(row: CheckRow) -> float:
     """Where a regression beyond the margin begins, as a change; 0 without one."""
     if row.margin is None or row.better == "neither":
@@ -227,13 +240,14 @@ def _lines(check: Check) -> Iterator[Line]:
         return
     for gap in check.gaps[:2]:
         yield Line(label="gap", text=shortened(gap), mark=Mark(word="gap", tone="open"))
-    notes = [note for note in check.notes if not note.startswith((SURE, UNKNOWN, SESSIONS, f"{check.record}: "))]
+    notes = [note for note in check.notes if not note.startswith((SURE, UNKNOWN, SESSIONS, ALONE, f"{check.record}: "))]
     yield noted_doubts([f"{note.rstrip('.')}." for note in reversed(notes)], most=1)  # the last ones are about this check
 
 
-def _days(check: Check) -> Iterator[str]:
-    """What was seen or assumed of the days, where two sessions are compared: a pass rests on it too."""
-    yield from (f"{note[0].upper()}{note[1:]}." for note in check.notes if note.startswith(SESSIONS))
+def _limits(check: Check) -> Iterator[str]:
+    """Benchmarks that one side lacks, and what was seen or assumed of the days between two sessions: a pass rests on both."""
+    for beginning in (ALONE, SESSIONS):
+        yield from (f"{note[0].upper()}{note[1:].rstrip('.')}." for note in check.notes if note.startswith(beginning))
 
 
 def _basis(check: Check) -> str:

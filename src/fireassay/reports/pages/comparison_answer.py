@@ -7,7 +7,7 @@ shown, and what it takes.  Refused: every condition that forbids it, and no chan
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from fireassay.estimates.format import count, reading
@@ -148,14 +148,20 @@ def _by_benchmark(rows: Sequence[ChangeRow]) -> bool:
     return len({row.configuration for row in rows}) > 1 and all(row.configuration.startswith(BENCHMARK) for row in rows)
 
 
-def _benchmarks(view: ComparisonView, rows: Sequence[ChangeRow]) -> list[tuple[str, ChangeRow]]:
-    """Name and row of each benchmark, the slower ones first; without the file that all names begin with."""
-    names = {row.configuration: row.configuration.removeprefix(BENCHMARK) for row in rows}
+def benchmark_names(configurations: Iterable[str]) -> dict[str, str]:
+    """configuration -> benchmark, without the file that all names begin with ("tests/test_sort.py::")."""
+    names = {configuration: configuration.removeprefix(BENCHMARK) for configuration in configurations}
     files = {name.rpartition("::")[0] for name in names.values()}
     shared = f"{files.pop()}::" if len(files) == 1 and "" not in files else ""
+    return {configuration: name.removeprefix(shared) for configuration, name in names.items()}
+
+
+def _benchmarks(view: ComparisonView, rows: Sequence[ChangeRow]) -> list[tuple[str, ChangeRow]]:
+    """Name and row of each benchmark, the slower ones first; without the file that all names begin with."""
+    names = benchmark_names(row.configuration for row in rows)
     ordered = sorted(rows, key=lambda row: (row.change.outcome != "worse", row.change.outcome == "equivalent", -(row.change.ratio or 0.0)))
     sides = "{0} {1}" if len(view.sides) > 2 else "{1}"
-    return [(sides.format(row.side, names[row.configuration].removeprefix(shared)), row) for row in ordered]
+    return [(sides.format(row.side, names[row.configuration]), row) for row in ordered]
 
 
 def _change(row: ChangeRow) -> str:

@@ -32,7 +32,7 @@ from fireassay.metrics.metric import ALL
 from fireassay.verdict.comparison.comparability import differences, refusing
 from fireassay.verdict.comparison.decide import decided, pairs_of
 from fireassay.verdict.comparison.groups import Group, compared, qualities
-from fireassay.verdict.comparison.phrases import notes_of, refused_sentence, sentence_of
+from fireassay.verdict.comparison.phrases import notes_of, one_sided, refused_sentence, sentence_of
 from fireassay.verdict.comparison.rules import rules_of
 from fireassay.verdict.comparison.sessions import Days
 from fireassay.verdict.comparison.types import Change, Comparison, Mismatch, Side, State
@@ -75,7 +75,7 @@ def compare(
     apart = () if common or inadmissible or refusing(mismatches) else (_nothing_in_common(sides),)
     refused = (*inadmissible, *refusing(mismatches), *apart)
     groups = [[Group(label=s.label, side=s, configuration=name) for s in sides] for name in common]
-    return _compare(
+    made = _compare(
         groups,
         configuration,
         primary,
@@ -85,6 +85,7 @@ def compare(
         forced=force and not inadmissible and bool(common),
         days=days,
     )
+    return replace(made, notes=(*one_sided(sides, common), *made.notes))
 
 
 def compare_configurations(side: Side, configurations: Sequence[str], *, primary: str | None = None) -> Comparison:

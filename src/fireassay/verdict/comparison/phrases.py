@@ -11,7 +11,7 @@ How is the occasion of two measurements worded, and what does it leave open?
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from fireassay.estimates.estimate import Absent, Estimate, Value
@@ -30,6 +30,8 @@ MAX_FLAGS: Final = 5  # of a refusal, spelled out in its sentence
 NOT_INTERLEAVED: Final = "were not interleaved"  # in the note on sessions
 UNKNOWN: Final = "Not recorded on any side"  # likewise
 REPEATS: Final = "prompts_repeat"  # rule of a finding
+ALONE: Final = "Not compared: "  # start of the note on benchmarks of one side
+MAX_ALONE: Final = 4
 UNCHANGED: Final = "Declared as studied, but the same on all sides"  # start of a note
 
 
@@ -138,6 +140,16 @@ def _mismatch_note(mismatch: Mismatch) -> str:
 def _later(deciding: Sequence[Group]) -> list[Side]:
     """The other records, which an engine may have answered out of what the first left in its caches."""
     return list({id(group.side): group.side for group in deciding if group.side is not deciding[0].side}.values())
+
+
+def one_sided(sides: Sequence[Side], common: Sequence[str]) -> Iterator[str]:
+    """The benchmarks of imported timings that not every side has: one that failed or was removed is in no verdict."""
+    for side in sides:
+        if common and side.measured.experiment.timing.benchmarks:
+            alone = [name.removeprefix("benchmark=") for name in side.measured.configurations if name not in common]
+            more = f" and {len(alone) - MAX_ALONE} more" if len(alone) > MAX_ALONE else ""
+            if alone:
+                yield f"{ALONE}{', '.join(alone[:MAX_ALONE])}{more}: only in {side.label}."
 
 
 def _price_notes(comparison: Comparison) -> list[str]:
