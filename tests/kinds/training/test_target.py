@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
+
+import pytest
 
 from fireassay.kinds.training import target
 from fireassay.reports.charts.target import target as chart
@@ -73,6 +76,18 @@ def test_the_chart_has_a_panel_over_time_one_over_samples_and_with_a_price_one_o
     launches = [(1, rising(4))] * 5
     assert [panel.view for panel in chart(view(launches))[0].panels] == ["over time", "over samples"]
     assert [panel.view for panel in chart(view(launches, prices=3.6))[0].panels] == ["over time", "over samples", "over dollars"]
+
+
+@pytest.mark.parametrize("score", [math.nan, math.inf, -math.inf])
+def test_scores_that_are_no_finite_numbers_meet_no_target_and_leave_a_page(score: float) -> None:
+    """Without `is finite` infinity would be 0.8 or more, and there is nothing to draw."""
+    shown = view([(1, [score] * 6)] * 5)
+    assert "reached in 0 of 5 launches" in texts(shown)[0]
+    assert chart(shown)[0].panels == ()
+    assert "finite number" in chart(shown)[0].missing
+    mixed = view([(1, [score, 0.2, 0.4, 0.6, 0.85])] * 4 + [(1, [score] * 6)])
+    assert "reached in 4 of 5 launches" in texts(mixed)[0]
+    assert [panel.view for panel in chart(mixed)[0].panels] == ["over time", "over samples"]
 
 
 def test_long_series_are_thinned_and_keep_their_ends() -> None:

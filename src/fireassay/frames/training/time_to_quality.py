@@ -73,7 +73,7 @@ def crossing(scores: list[dict[str, Any]], goal: Goal, *, held: bool) -> dict[st
 
 def _row(measured: RecordData, launch: dict[str, Any], end: dict[str, Any], goal: Goal, scores: list[dict[str, Any]]) -> dict[str, Any]:
     first, held = (crossing(scores, goal, held=held) for held in (False, True))
-    values = [row["score"] for row in scores if not np.isnan(row["score"])]
+    values = [row["score"] for row in scores if np.isfinite(row["score"])]
     last = scores[-1] if scores else end  # an importer has no steps, and a script may evaluate after its last
     unreached = last if last["since_s"] >= end["since_s"] or end["samples"] is None else end
     at = first or unreached

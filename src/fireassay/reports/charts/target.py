@@ -37,6 +37,8 @@ def target(view: View) -> Chart:
         return Chart(title=title, missing=absence(view.metric(TIME_TO_QUALITY.name), "Quality over time"))
     scores = _scores(view, goal)
     drawn = [row for row in ends.to_dicts() if row["launch"] in scores][:MAX_LAUNCHES]
+    if not drawn:
+        return Chart(title=title, missing=f"Quality over time: no score of {goal.name} is a finite number.")
     across = [
         ("since_s", "time_s", SECONDS, "time since the first step", "over time"),
         ("samples", "samples", "", "samples", "over samples"),

@@ -37,8 +37,11 @@ class Goal:
         return self.sign in (">=", ">")
 
     def met(self, score: float) -> bool:
-        """True if this score meets it; NaN never does."""
-        return {">=": score >= self.value, "<=": score <= self.value, ">": score > self.value, "<": score < self.value}[self.sign]
+        """True if this score meets it; NaN and infinity never do."""
+        return (
+            math.isfinite(score)
+            and {">=": score >= self.value, "<=": score <= self.value, ">": score > self.value, "<": score < self.value}[self.sign]
+        )
 
     def __str__(self) -> str:
         """ "accuracy 0.75", "loss <= 0.3": the sign where the name does not imply it."""
