@@ -42,6 +42,7 @@ def test_json_has_the_record_as_of_every_import(
     assert main(["report", record["path"], "--json"]) == 0
     (profile,) = json.loads(capsys.readouterr().out)["profiles"]
     assert profile["ranks"][0]["whole"]["compute_ns"] == 40_000
+    assert (profile["imported"], profile["notes"]) == ("torch.profiler", [])
 
 
 def fake_nsys(folder: Path, script: str) -> None:

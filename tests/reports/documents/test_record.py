@@ -76,7 +76,7 @@ GOLDEN = {
         "steps",
         "knees",
     ],
-    "profiles[]": ["launch", "configuration", "status", "reason", "windows", "ranks", "nsys"],
+    "profiles[]": ["launch", "configuration", "status", "reason", "windows", "ranks", "nsys", "imported", "notes"],
     "steps[]": [
         *("task", "engine", "steps", "sent", "enough", "score", "session_time_p50", "session_time_p95", "tokens_in", "tokens_out"),
         *("tokens_reasoning", "tool_share", "usd", "gain"),

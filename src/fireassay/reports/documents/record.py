@@ -165,9 +165,14 @@ class Profile(JsonObject):  # of profiled launch
         "for each rank: `kept` steps, steps `seen`, the request (`asked`), the `file`, and what went wrong (`trouble`)"
     )
     ranks: list[dict[str, Any]] = key(
-        "for each trace: `steps`, `operators`, `kernels`, `classes`, `memory`; times in nanoseconds; `absent` says why not"
+        "for each trace: `steps`, the `whole` trace, `operators`, `kernels`, `classes`, `memory`, or `threads` and `categories` of a trace that "
+        "knows neither; times in nanoseconds; `absent` says why not"
     )
     nsys: list[dict[str, Any]] = key("for each capture of Nsight Systems: its `reports`")
+    imported: str = key("only of imported traces: the tool that wrote them", when=lambda launch: "imported" in launch)
+    notes: list[str] = key(
+        "only of imported traces: what their files lack, and which events were left out", when=lambda launch: "imported" in launch
+    )
 
 
 class Step(JsonObject):  # of `StepRow`
