@@ -514,7 +514,7 @@ def main() -> int:
         parser.error(f"--only {arguments.only}: no such check")
     import torch
 
-    name = "no GPU: faked on the processor" if arguments.fake else gpu_name()
+    name = "no GPU: faked on the processor, no promise about times is judged" if arguments.fake else gpu_name()
     if not name:
         print("No GPU: torch.cuda is not available here. `--fake` tries the script on the processor.", file=sys.stderr)
         return 2
