@@ -47,6 +47,17 @@ def test_more_workers_that_are_slower_than_one_have_no_ceiling(tmp_path: Path, c
     assert "ceiling" not in text
 
 
+def test_a_quality_that_is_not_given_is_not_called_lost_alone_and_labels_stand_apart(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """ "under deadlinep = 1" was printed."""
+    (tmp_path / "t.csv").write_text("workers,seconds,quality\n1,100,0.9\n4,30,\n8,17,0.89\n")
+    assert main(["rubric", str(tmp_path / "t.csv"), "--deadline", "200"]) == 0
+    text = capsys.readouterr().out
+    assert re.search(r"^deadline +p = 1 ", text, re.MULTILINE)
+    assert "not held in 2 of 3 rows (p = 4, 8), not given at p = 4" in " ".join(text.split())
+
+
 def test_the_first_reference_table_is_printed_as_documented(scaling: str, capsys: pytest.CaptureFixture[str]) -> None:
     text = printed(capsys, scaling)
     lines = rows(text)

@@ -132,7 +132,10 @@ def _answer(result: Rubric) -> Answer:
     """The row to choose, or that none qualifies; the law of the rows."""
     chosen = result.recommended is not None
     laws = [_line(text) for text in sorted(_sentences(result), key=lambda text: ": not held in " not in text)[:MAX_LAWS]]
-    picks = [Line(label=pick.goal, text=_pick(result, pick.workers, pick.sentence), target="picks") for pick in _asked(result)[1:]]
+    picks = [
+        Line(label=pick.goal.removeprefix("under "), text=_pick(result, pick.workers, pick.sentence), target="picks")
+        for pick in _asked(result)[1:]
+    ]
     asked = [Line(label="predicted", text=result.predicted.sentence, target="laws")] if result.predicted else []
     word = Mark(word="recommended", tone="good") if len(result.rows) > 1 else Mark(word="nothing compared", tone="open")
     headline = _verdict(result).removeprefix("Verdict: ").rstrip(".") if chosen else f"wanted: {result.picks[0].sentence}"
@@ -341,8 +344,10 @@ def _sentences(result: Rubric) -> list[str]:
 
 
 def _quality_line(result: Rubric, place: int, score: JudgedScore) -> str:
-    lost = [str(row.workers) for row in result.rows if row.scores[place].lost]
-    held = f"not held in {len(lost)} of {len(result.rows)} rows (p = {', '.join(lost)})" if lost else "held"
+    lost = [row for row in result.rows if row.scores[place].lost]
+    unknown = [str(row.workers) for row in lost if row.scores[place].value is None]
+    held = f"not held in {len(lost)} of {len(result.rows)} rows (p = {', '.join(str(row.workers) for row in lost)})" if lost else "held"
+    held += f", not given at p = {', '.join(unknown)}" if unknown else ""
     factor, unit = (100.0, " points") if score.percent else (1.0, "")
     tolerance = factor * score.tolerance
     drift = beside(factor * (score.largest_drift or 0.0), tolerance, _decimals(score))
