@@ -256,6 +256,14 @@ def test_the_line_is_written_twice_a_second_and_whenever_a_launch_ends() -> None
     assert len(lines) == 3
 
 
+def test_the_line_of_a_running_launch_has_the_traffic_of_the_busiest_interface() -> None:
+    lines: list[str] = []
+    OneLine(lines.append, traffic=lambda: ("eth0", 1.2e6, 9e5))(progress(running=0))
+    assert lines[0].endswith("; eth0 in 1.20 MB/s, out 900 kB/s")
+    OneLine(lines.append, traffic=lambda: ("eth0", 1.2e6, 9e5))(progress(DONE))
+    assert "eth0" not in lines[1], "between two launches"
+
+
 class Terminal(io.StringIO):
     def isatty(self) -> bool:
         return True

@@ -90,3 +90,27 @@ def test_a_machine_without_the_table_says_so(tmp_path: Path) -> None:
 def test_this_machine_has_a_loopback() -> None:
     if Path("/proc/net/dev").exists():
         assert "lo" in interfaces.counted(Machine())
+
+
+def test_the_rate_is_of_the_busiest_interface_between_two_reads(tmp_path: Path) -> None:
+    """In two seconds eth0 received 4,000 and sent 1,000 bytes, lo 100 and 100."""
+    now = [10.0]
+    rates = interfaces.Rates(machine(tmp_path, {"/proc/net/dev": HEAD + ETH0 + LO}), lambda: now[0])
+    assert rates.read() is None
+    assert rates.read() is None, "no time has passed"
+    now[0] = 12.0
+    machine(tmp_path, {"/proc/net/dev": HEAD + ETH0.replace(" 1000 ", " 5000 ").replace(" 500 ", " 1500 ") + LO.replace(" 7 ", " 107 ")})
+    assert rates.read() == ("eth0", 2000.0, 500.0)
+
+
+def test_an_interface_that_began_again_has_no_rate(tmp_path: Path) -> None:
+    now = [10.0]
+    rates = interfaces.Rates(machine(tmp_path, {"/proc/net/dev": HEAD + ETH0 + LO}), lambda: now[0])
+    rates.read()
+    now[0] = 11.0
+    machine(tmp_path, {"/proc/net/dev": HEAD + ETH0.replace(" 1000 ", " 3 ") + LO})
+    assert rates.read() == ("lo", 0.0, 0.0)
+
+
+def test_what_cannot_be_read_has_no_rate(tmp_path: Path) -> None:
+    assert interfaces.Rates(Machine(root=tmp_path, environ={}), lambda: 1.0).read() is None

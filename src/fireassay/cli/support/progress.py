@@ -1,7 +1,8 @@
 """How far is the experiment?
 
-On a terminal one line that is written again and again; else a line now and then: of the first and the last launch, of every one that fails, of every
-interim analysis, and of the others at most each ten seconds.  What disturbed a launch is a warning of the report, and stands only there.
+On a terminal one line that is written again and again, with the traffic of the busiest network interface; else a line now and then: of the
+first and the last launch, of every one that fails, of every interim analysis, and of the others at most each ten seconds.  What disturbed a
+launch is a warning of the report, and stands only there.
 
 How does a verb that measures run its experiment, and show progress and verdict?
 """
@@ -23,11 +24,13 @@ from fireassay.api.served_model import with_served_models
 from fireassay.cli.support.judged import judge_and_show
 from fireassay.errors import RecordError
 from fireassay.estimates.format import count, duration, reading
+from fireassay.instruments.machine.interfaces import Rates
 from fireassay.printable import Rewritten, one_line, say
+from fireassay.record.machine import Machine
 from fireassay.runners.experiment.progress import FINAL, LaunchProgress, LaunchRow, LoadProgress, RunProgress, remaining
 from fireassay.spec.experiment import Experiment
 from fireassay.spec.plan import PlannedLaunch
-from fireassay.units import SECONDS
+from fireassay.units import BYTES_PER_SECOND, SECONDS
 
 REWRITE_S = 0.5  # slow on purpose: it shares processors with the workers
 OCCASION_S = 10.0  # between two lines of launches that went well
@@ -46,7 +49,7 @@ def display(stream: TextIO, *, quiet: bool, tables: bool = False) -> Iterator[Ca
     else:
         line = Rewritten(stream)
         with line.shown():
-            yield OneLine(line.show, so_far=so_far)
+            yield OneLine(line.show, so_far=so_far, traffic=Rates(Machine(), time.monotonic).read)
 
 
 class SoFar:
@@ -151,8 +154,14 @@ def _left(progress: RunProgress) -> str:
 class OneLine:
     """The line of a terminal: launches ended and planned, the time left, the running launch, the numbers so far."""
 
-    def __init__(self, show: Callable[[str], None], now: Callable[[], float] = time.monotonic, so_far: SoFar | None = None) -> None:
-        self.show, self.now, self.so_far = show, now, so_far
+    def __init__(
+        self,
+        show: Callable[[str], None],
+        now: Callable[[], float] = time.monotonic,
+        so_far: SoFar | None = None,
+        traffic: Callable[[], tuple[str, float, float] | None] = lambda: None,
+    ) -> None:
+        self.show, self.now, self.so_far, self.traffic = show, now, so_far, traffic
         self.steps: dict[str, int] = {}  # of the newest launch seen, by configuration: how many the running one will make
         self._running: dict[str, int] = {}
         self._at, self._rows = float("-inf"), -1
@@ -164,7 +173,8 @@ class OneLine:
             return
         self._at, self._rows = self.now(), len(progress.rows)
         self._count(progress)
-        self.show(line(progress, self.steps, so_far))
+        rates = self.traffic() if progress.running is not None else None
+        self.show(line(progress, self.steps, "; ".join(text for text in (network_words(rates), so_far) if text)))
 
     def _count(self, progress: RunProgress) -> None:
         """Remember the steps of the launch that ended, as the last progress showed them."""
@@ -201,6 +211,14 @@ def running_words(running: LaunchProgress, steps: Mapping[str, int]) -> str:
     if running.incarnation:
         words.append(f"restart {running.incarnation}")
     return ", ".join([*words, duration(running.elapsed_s)])
+
+
+def network_words(rates: tuple[str, float, float] | None) -> str:
+    """ "eth0 in 1.2 MB/s, out 0.9 MB/s": the busiest interface of this host."""
+    if rates is None:
+        return ""
+    name, received, sent = rates
+    return f"{name} in {reading(received, BYTES_PER_SECOND)}, out {reading(sent, BYTES_PER_SECOND)}"
 
 
 def load_words(load: LoadProgress) -> list[str]:

@@ -9,7 +9,7 @@ Sources: proc_pid_net(5), Documentation/networking/statistics.rst, RFC 4022 for 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from typing import Any, Final
 
@@ -64,6 +64,31 @@ class Interfaces:
         for name in self._names:
             for counter, value in counts.get(name, {}).items():  # an interface may have been removed
                 yield Reading(f"net-{name}", counter, float(value), "B" if counter.endswith("bytes") else "count")
+
+
+class Rates:
+    """Bytes per second of the busiest interface between two reads, as iftop and nload show them. Never raises."""
+
+    def __init__(self, machine: Machine, now: Callable[[], float]) -> None:
+        """`now`: seconds of a monotonic clock."""
+        self._machine, self._now = machine, now
+        self._last: tuple[float, dict[str, dict[str, int]]] | None = None
+
+    def read(self) -> tuple[str, float, float] | None:
+        """(interface, received, sent); None at the first read, and where nothing can be read."""
+        try:
+            at, counts = self._now(), counted(self._machine)
+        except (Unread, ValueError):
+            return None
+        (before, earlier), self._last = self._last or (at, {}), (at, counts)
+        if at <= before:
+            return None
+        rates = []
+        for name in counts.keys() & earlier.keys():
+            received, sent = ((counts[name][key] - earlier[name][key]) / (at - before) for key in ("received_bytes", "sent_bytes"))
+            if received >= 0.0 and sent >= 0.0:  # a new interface of an old name begins again at 0
+                rates.append((name, received, sent))
+        return max(rates, key=lambda rate: (rate[1] + rate[2], rate[0]), default=None)
 
 
 def tcp_readings(machine: Machine) -> Iterator[Reading]:
