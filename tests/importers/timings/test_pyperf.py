@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from fireassay.errors import SpecError
 from fireassay.estimates.estimate import Estimate
-from tests.importers.timings.made import one, times
+from tests.importers.timings.made import changed, one, times
 
 pytestmark = pytest.mark.slow
 
@@ -30,3 +31,10 @@ def test_every_worker_of_pyperf_is_a_launch(tmp_path: Path) -> None:
     rows = measured.table("trials")
     assert set(rows.filter(warm_up=0)["calls"]) == {32768}
     assert rows.filter(warm_up=1).height == 8  # one in each worker
+
+
+def test_a_file_of_memory_alone_is_refused_by_what_it_holds(tmp_path: Path) -> None:
+    """As pyperf timeit --track-memory writes it."""
+    file = changed(tmp_path / "memory.json", "pyperf_one.json", lambda document: document["metadata"].update(unit="byte"))
+    with pytest.raises(SpecError, match=r"no timed benchmarks, but .* in byte"):
+        one(tmp_path, file)

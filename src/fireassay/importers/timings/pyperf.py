@@ -62,7 +62,8 @@ def read(path: Path) -> Timings:
         else:
             benchmarks.append(_benchmark(row, metadata, where))
     if not benchmarks:
-        raise place.at("benchmarks").wrong(Words("no timed benchmarks"), "at least one")
+        found = f"no timed benchmarks, but {', '.join(left_out[:3])}" if left_out else "no timed benchmarks"
+        raise place.at("benchmarks").wrong(Words(found), "at least one in seconds", "Time it without --track-memory." if left_out else "")
     # What all runs share is common metadata; of a file with one benchmark it stands there, else some stands in each benchmark.
     first = {**common, **inner(listed(source, "benchmarks", place)[0], "metadata")}
     runs = [run for row in listed(source, "benchmarks", place) for run in listed(row, "runs", place)]
