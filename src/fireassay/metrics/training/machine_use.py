@@ -77,11 +77,12 @@ def busy_when_profiled(measured: RecordData) -> pl.DataFrame:
     names = dict(measured.table("launches").select("launch", "configuration").iter_rows())
     rows = []
     for profile in measured.profiles:
-        for rank in profile.get("ranks") or ():
+        for place, rank in enumerate(profile.get("ranks") or ()):
             steps = [step for step in rank.get("steps") or () if step["window_ns"] > 0]
             if rank.get("on_device") and steps and (name := names.get(profile["launch"])) is not None:
+                number = rank["rank"] if isinstance(rank.get("rank"), int) else place  # a trace of another profiler may not say
                 idle, whole = (sum(step[key] for step in steps) for key in ("idle_ns", "window_ns"))
-                rows.append((name, profile["launch"], int(rank["rank"]), min(max(1.0 - idle / whole, 0.0), 1.0), len(steps)))
+                rows.append((name, profile["launch"], number, min(max(1.0 - idle / whole, 0.0), 1.0), len(steps)))
     schema = {"configuration": pl.String, "launch": pl.Int32, "rank": pl.Int32, "value": pl.Float64, "readings": pl.Int64}
     return pl.DataFrame(rows, schema=schema, orient="row")
 
