@@ -115,6 +115,8 @@ def test_every_section_is_in_the_table_of_sections() -> None:
         "[quality]",
         "[target]",
         "[gates]",
+        "[gates.latency_cap]",
+        "[gates.throughput_floor]",
         "[verdict]",
         "[prices]",
         "[[prices.roles]]",
