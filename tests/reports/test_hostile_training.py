@@ -25,7 +25,7 @@ def hostile(view: View) -> View:
         "rank": 0,
         "file": EVIL,
         "absent": "",
-        "steps": [{"window_ns": 100, "compute_ns": 60, "exposed_ns": 10, "copy_ns": 0, "idle_ns": 30}],
+        "steps": [{"window_ns": 100, "compute_ns": 60, "communication_ns": 20, "exposed_ns": 10, "copy_ns": 0, "idle_ns": 30}],
         "classes": {EVIL: 5},
         "on_device": True,
         "kernels": [row],
