@@ -41,7 +41,7 @@ MEDIA = partial(Metric, dimension="performance", about=("serving",))
 
 
 def _images(measured: RecordData, _: Results) -> Mapping[str, Value]:
-    many = {one.name: parse(one.scenario).images[2] or 1 for one in measured.varied}
+    many = {one.name: (parse(one.scenario).images[2] if one.scenario else 0) or 1 for one in measured.varied}
     each = pl.col("configuration").replace_strict(list(many), list(many.values()), return_dtype=pl.Int64, default=1)
     launches = measured.timed.select("launch", each.alias("images"))
     answers = within(measured, ENDED, pl.col("ok")).join(launches, on="launch")
