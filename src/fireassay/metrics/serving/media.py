@@ -70,9 +70,8 @@ def _bytes(measured: RecordData, _: Results) -> Mapping[str, Value]:
 def _factor(p: int, measured: RecordData, _: Results) -> Mapping[str, Value]:
     """The p-th percentile of latency / playing time."""
     serving = measured.experiment.serving
-    assert serving is not None
-    rates = {target.name: target.options.get(OPTION, 0) for target in targets_of(serving)}
-    per_s = {one.name: float(rates.get(one.target) or (next(iter(rates.values())) if not one.target else 0)) for one in measured.varied}
+    rates = {} if serving is None else {target.name: target.options.get(OPTION, 0) for target in targets_of(serving)}
+    per_s = {one.name: float(rates.get(one.target) or (next(iter(rates.values()), 0) if not one.target else 0)) for one in measured.varied}
     rate = pl.col("configuration").replace_strict(list(per_s), list(per_s.values()), return_dtype=pl.Float64, default=0.0)
     played = measured.counted_requests.filter(pl.col("ok") & (pl.col("bytes_in") > 0) & (rate > 0))
     series = in_series(measured, played.select("launch", "configuration", (pl.col("e2e_s") * rate / pl.col("bytes_in")).alias("value")))
