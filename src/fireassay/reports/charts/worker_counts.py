@@ -46,6 +46,7 @@ from fireassay.stats.models.scaling_predictions import amdahl_speedup
 HEIGHT: Final = 240
 CURVE_POINTS: Final = 60
 MAX_TRIANGLES: Final = 6
+APART: Final = 0.2  # of the side of the best: closer labels would cover one another
 BEYOND: Final = 1.2  # how far a row that is refused may leave the triangle of the best
 CORNERS: Final = ((0.0, 1.0), (0.9, -0.55), (-0.9, -0.55))  # quality above, throughput right, work per dollar left
 SIDES: Final = (Swatch("quality", "plum"), Swatch("throughput", "teal"), Swatch("work per dollar", "gold"))
@@ -268,10 +269,13 @@ def _triangles(levels: Levels, drawn: Sequence[Shares]) -> Panel:
     }
     for row in sorted((one.row for one in drawn), key=lambda row: row.chosen):  # the chosen one on top
         marks.append(_closed(places[row.workers], role=_role(row), thin=not row.chosen, dashed=row.refused))
-    for one in drawn:
+    labelled: list[tuple[float, float]] = []
+    for one in sorted(drawn, key=lambda one: not one.row.chosen):  # the chosen one keeps its label; the bars name them all
         shape: Shape = "cross" if one.row.refused else "circle"
         x, y = places[one.row.workers][1]
-        told, label = Reading(name=one.row.name, text=one.told), str(one.row.workers)
+        apart = all(math.dist((x, y), other) >= APART for other in labelled)
+        labelled += [(x, y)] if apart else []
+        told, label = Reading(name=one.row.name, text=one.told), str(one.row.workers) if apart else ""
         marks.append(Point(x=x, y=y, role=_role(one.row), shape=shape, hollow=not one.row.refused, label=label, reading=told))
     side = Axis(low=-1.15, high=1.15, grid=False)
     return Panel(x=side, y=Axis(low=-0.9, high=1.2, grid=False), marks=tuple(marks), height=300, view="Triangle")
