@@ -1,4 +1,4 @@
-"""Records of a shell script that is told its number of workers, and their judgements."""
+"""Records of a shell script that is given its number of workers, and their judgements."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ WRITES = 'echo "$1" > "$2/out"'
 
 
 def made(folder: Path, script: str, *arguments: str, launches: int = 1, levels: tuple[int, ...] = (1, 2), **sections: Any) -> Record:
-    """The record of a shell script that is told its number of workers."""
+    """The record of a shell script that is given its number of workers."""
     job = folder / "job.sh"
     job.write_text(f"#!/bin/sh\nset -eu\n{script}\n")
     job.chmod(0o755)

@@ -101,7 +101,7 @@ def test_numbers_scores_and_rankings_are_rows(tmp_path: Path) -> None:
     rows = record.table("examples").sort("example").select("metric", "example", "prediction", "target", "score", "cluster").rows()
     assert rows == [
         ("ranking", "1", '["3", "1"]', json.dumps({"1": 1.0}), 2.0, None),
-        ("ranking", "2", "[]", None, 0.0, None),
+        ("ranking", "2", "[]", "{}", 0.0, None),  # not against the base's, as the other is not
         ("recall_at_2", "q1", None, None, 0.5, "p"),
     ]
 

@@ -10,8 +10,8 @@ import polars as pl
 
 from fireassay.frames.record_tables import RecordTables
 from fireassay.quality.scoring import rankings
+from fireassay.spec.sections.program import RANKING
 
-RANKING = "ranking"  # the metric of rows that hold one
 SCHEMA = {"launch": pl.Int32, "example": pl.String, "score": pl.Float64, "cluster": pl.String, "empty": pl.Boolean}
 
 

@@ -8,13 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final
 
 import polars as pl
 
 from fireassay.frames.record_data import RecordData
-
-RESULT: Final = "result"  # the fingerprint
+from fireassay.spec.sections.program import RESULT
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -29,9 +29,9 @@ from fireassay.runners.experiment.context import Job, Made, Metered, RunContext,
 from fireassay.runners.launching import fresh_folder, outcome_files
 from fireassay.runners.launching.launch import LaunchRun, request_for
 from fireassay.spec.experiment import Experiment
+from fireassay.spec.sections.program import RANKING, RESULT
 
 OUT: Final = "out"  # in the launch's folder, until it is sealed
-RANKING: Final = "ranking"  # the metric of rows that hold one
 
 
 def check(experiment: Experiment, folder: Path) -> None:
@@ -96,11 +96,11 @@ class Programs(Metered):
         # how many threads a worker has is the program's affair
         kept = {name: value for name, value in request.environment.items() if name in asked or name not in NOT_COUNTED}
         own = {name: os.environ[name] for name in NOT_COUNTED if name in os.environ and name not in asked}
-        told = {"FIREASSAY_WORKERS": str(job.planned.workers), "FIREASSAY_OUT": str(out)}
+        given = {"FIREASSAY_WORKERS": str(job.planned.workers), "FIREASSAY_OUT": str(out)}
         return replace(
             request,
             arguments=tuple(filled(argument, values) for argument in request.arguments),
-            environment={**{name: filled(value, values) for name, value in kept.items()}, **own, **told},
+            environment={**{name: filled(value, values) for name, value in kept.items()}, **own, **given},
         )
 
     def _write(self, job: Job, left: outcome_files.Left, end_ns: int) -> None:
@@ -114,7 +114,7 @@ class Programs(Metered):
             writer.append(EXAMPLES.name, table_row(EXAMPLES, **worker, **values))
 
         if left.digest:
-            fingerprint("result", text=left.digest, value=float(left.size))
+            fingerprint(RESULT, text=left.digest, value=float(left.size))
         for kind, value in (("useful_work", left.items), ("moved_bytes", left.moved)):
             if value is not None:
                 write_event(writer, job.number, kind, end_ns, {}, value=value)

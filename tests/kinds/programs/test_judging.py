@@ -69,3 +69,11 @@ def test_a_program_that_never_scores_what_decides_ends_after_its_first_launch(tm
     measured = from_record(made(tmp_path, "true", quality={"metric": "recall_at_4"}))
     assert "job.sh never scored recall_at_4" in why_futile(measured)
     assert why_futile(from_record(made(tmp_path, "true"))) == ""
+
+
+def test_a_query_of_which_nothing_is_known_has_no_score_where_others_have_one(tmp_path: Path) -> None:
+    found = search(tmp_path, list("abcd"))
+    (tmp_path / "exact").write_text("".join(json.dumps({"query": query, "relevant": ["a", "z"]}) + "\n" for query in range(200)))
+    found["program"]["relevant"] = "exact"
+    judgement = judged(tmp_path, 'cp "found-$1" "$2/r"', "{workers}", "{out}", **found)
+    assert judgement.results["quality"]["workers=1"].value == 0.5  # 200 queries; the base's own rankings would make it 0.75

@@ -229,13 +229,14 @@ def _id(value: object, where: str, name: str) -> str:
 
 
 def _rankings(asked: Program, place: Place) -> Iterator[Ranking]:
+    """The rankings, all against one reference: what is said to be relevant, and nothing to a query of which nothing is said; else the base's."""
     known = relevant_of(place.folder / asked.relevant, asked.relevant) if asked.relevant else {}
-    found = False
-    for ranking in _rows(asked.rankings, place, "program.rankings", _ranking):
-        found = found or ranking.query in known
-        yield Ranking(query=ranking.query, ids=ranking.ids, relevant=known.get(ranking.query, ranking.relevant))
-    if known and not found:
+    rows = list(_rows(asked.rankings, place, "program.rankings", _ranking))
+    if known and not any(row.query in known for row in rows):
         raise refuse("program.relevant", "no query of the rankings", "the queries that --rankings has", "Both name a query alike.")
+    known = known or {row.query: row.relevant for row in rows if row.relevant is not None}
+    for row in rows:
+        yield Ranking(query=row.query, ids=row.ids, relevant=known.get(row.query, {}) if known else None)
 
 
 def relevant_of(path: Path, name: str) -> Mapping[str, Grades | tuple[str, ...]]:

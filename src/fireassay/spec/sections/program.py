@@ -15,6 +15,8 @@ from pydantic import BeforeValidator, Field
 from fireassay.spec.model import Model, Words, flag, listed
 
 MAX_COUNT: Final = 1e18  # items or bytes of a run: quotients stay finite and above 0
+RANKING: Final = "ranking"  # in a record: the metric of rows that hold one
+RESULT: Final = "result"  # and the fingerprint of a result
 RANKED: Final = re.compile(r"(recall|ndcg|mrr)_at_([1-9][0-9]{0,5})|(mrr)")  # scores of a ranking
 
 
