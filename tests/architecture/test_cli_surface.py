@@ -28,7 +28,8 @@ SURFACE = {
     "doctor": f"SUBJECT --seconds --show {OUTPUT}",
     "evaluate": (
         "--target --task --data --model --margin --own-references --flips --max-flip-rate --explore --divergence --repetitions "
-        "--steps --step-is --step-field -k --step-prompt --task-option --limit --first --perturb --metric --option --extract --majority --concurrency "
+        "--steps --step-is --step-field -k --step-prompt --task-option --data-version --split "
+        "--limit --first --perturb --metric --option --extract --majority --concurrency "
         "--temperature --backend --tokenizer --request-timeout --keep-going --api-key-env --header --no-stream --prices --price --price-date --price-source "
         f"--carbon --confidence --seed --name --root --dry-run --toml {OUTPUT}"
     ),
@@ -42,8 +43,8 @@ SURFACE = {
     "load": (
         "URLS --model --backend --server-engine --server-version --server-gpu-type --server-gpu-count "
         "--task --scenario --concurrency --rate --arrival --cv --duration --warm-up --requests --cold "
-        "--trace --speed --slo --attainment --latency-cap --throughput-floor --tokenizer --prompts --prompt-field --answer-field --quality-metric --margin "
-        "--cluster-field --prefix-tokens --cache --turns "
+        "--trace --speed --slo --attainment --latency-cap --throughput-floor --tokenizer --prompts --prompt-field --answer-field --quality-metric "
+        "--data-version --split --margin --cluster-field --prefix-tokens --cache --turns "
         "--think --canaries --identity --api-key-env --header --metrics --processes --request-timeout --keep-going --temperature --quick --launches "
         "--seed --confidence --precision --name --prices --price --price-date --price-source --watts --carbon --no-stream --no-verify-tls --search "
         "--goodput --root --check --dry-run --toml --detect --trust "
@@ -61,7 +62,7 @@ SURFACE = {
     "rubric": f"TABLE {OF_A_TABLE} {OUTPUT}",
     "run": (
         "EXPERIMENT --workers --quick --launches --seed --confidence --budget --precision --at-most --repeat --name "
-        "--runner --work --parallelism --env --steps --fresh-folder --scaling --base --time "
+        "--runner --work --parallelism --data --data-version --split --env --steps --fresh-folder --scaling --base --time "
         "--result --any-order --items --numbers --scores --rankings --relevant "
         "--quality-metric --quality-direction --margin --chance --target --target-within --efficiency --deadline --budget-usd --only "
         "--required-workers --prices --price --price-date --price-source --energy --watts --carbon "
@@ -71,8 +72,8 @@ SURFACE = {
     ),
     "schema": "--keys --claim --document",
     "score": (
-        "FILES --metric --reference --answer --id --common --cluster --group --weight --extract --option --margin --own-references --majority "
-        f"--max-flip-rate --confidence --seed --name --root --toml {OUTPUT}"
+        "FILES --metric --reference --answer --id --common --cluster --group --weight --extract --option --data-version --split --margin --own-references "
+        f"--majority --max-flip-rate --confidence --seed --name --root --toml {OUTPUT}"
     ),
     "serve": "--root --port --host --expose --title --no-judge",
     "sign": "RECORD --key --root",

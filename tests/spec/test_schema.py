@@ -109,6 +109,7 @@ def test_every_section_is_in_the_table_of_sections() -> None:
         "[tune]",
         "[scaling]",
         "[launches]",
+        "[data]",
         "[noise]",
         "[comparison]",
         "[timing]",

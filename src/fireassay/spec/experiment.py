@@ -37,6 +37,7 @@ from fireassay.spec.rules.partial import as_far_as_known, broken
 from fireassay.spec.sections.carbon import Carbon, of_flag
 from fireassay.spec.sections.collectives import Collectives
 from fireassay.spec.sections.costs import Flops
+from fireassay.spec.sections.data import Data
 from fireassay.spec.sections.energy import Energy
 from fireassay.spec.sections.evaluation import Evaluation
 from fireassay.spec.sections.faults import AnyFault, of_kind
@@ -347,9 +348,10 @@ class Experiment(Model):
         flag("--server-gpu-count", "N", "how many of them", entry="server_gpu_count", read=devices, load=26),
     ] = Field(
         default_factory=dict,
-        description="Whatever else identifies the workload, by name: model, dataset, precision, global_batch, split ... "
+        description="Whatever else identifies the workload, by name: model, dataset, precision, global_batch ... "
         "Records whose conditions differ are not compared, unless the difference is under study.",
     )
+    data: Data | None = Field(None, description="The data that the workload reads: files, version, split. Conditions of the record.")
     noise: Noise = Noise()
     comparison: Comparison = Comparison()
     timing: Timing = Timing()

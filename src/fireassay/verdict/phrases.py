@@ -11,7 +11,20 @@ from fireassay.frames.record_data import RecordData
 
 
 def launch_words(measured: RecordData) -> str:
-    """Launches requested; for an adaptive run those made, and why it stopped."""
+    """Launches and data: those requested; for an adaptive run those made, and why it stopped."""
+    return f"{_launches(measured)}{_data(measured)}"
+
+
+def _data(measured: RecordData) -> str:
+    stated, digests = measured.experiment.data, measured.before.get("data")
+    if stated is None:
+        return ""
+    found = f" ({'; '.join(map(str, digests))})" if isinstance(digests, list) else ""
+    split = f", split {stated.split}" if stated.split else ""
+    return f", data {stated.version}{found}{split}" if stated.version else f", data{found}{split}"
+
+
+def _launches(measured: RecordData) -> str:
     launches = measured.experiment.launches
     if launches.until_decided:
         return f"{decided_words(measured)}, in randomised rounds, with intervals at {given(100 * measured.confidence)} % for {_looks(measured)}"

@@ -33,7 +33,7 @@ from fireassay.record.environment import capture
 from fireassay.record.reader import open_record
 from fireassay.record.seal import plan_signature
 from fireassay.record.secrets.redact import secret_values
-from fireassay.runners.experiment import launch_loop, progress
+from fireassay.runners.experiment import data_digest, launch_loop, progress
 from fireassay.runners.experiment.context import Advice, Outcome, RunContext, Runner, listening
 from fireassay.runners.experiment.launch_loop import LaunchLoop
 from fireassay.runners.experiment.progress import Look, RunProgress
@@ -41,6 +41,7 @@ from fireassay.runners.experiment.script import refuse_bytes, refuse_changes, re
 from fireassay.spec.experiment import Experiment
 from fireassay.spec.plan import plan
 from fireassay.spec.rules.evaluation import uncomputable
+from fireassay.spec.rules.experiment import missing_data
 
 
 def run(
@@ -80,7 +81,7 @@ def runner_for(experiment: Experiment, folder: Path, advice: Advice | None) -> R
     """The experiment's runner, after all checks that are possible beforehand. Raises SpecError, EnvironmentLacks: a check failed."""
     if experiment.tune is not None:
         raise refuse("tune", "knobs to tune", "no [tune] here", "Run it with `assay tune FILE`.")
-    refuse_any(uncomputable(experiment))
+    refuse_any((*uncomputable(experiment), *missing_data(experiment, folder)))
     runner: Runner = catalog.load("runners", experiment.workload.runner)
     runner.check(experiment, folder)
     refuse_bytes(experiment)
@@ -214,6 +215,8 @@ def begin(context: RunContext, before: Mapping[str, Any] | None = None) -> None:
     script = {"script": script_identity(context.experiment, context.folder)}
     machine = {"doctor": environment.carried_fitness(context.clock.utc())}
     context.record.set_environment("before", {**script, **machine, **seen})
+    if context.experiment.data is not None and context.experiment.data.paths:
+        context.note_inputs(data=data_digest.digests(context.experiment.data.paths, context.folder, context.record.path.parent))
 
 
 def _captured(context: RunContext) -> dict[str, Any]:

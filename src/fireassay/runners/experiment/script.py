@@ -98,6 +98,8 @@ def refuse_secrets(experiment: Experiment) -> None:
 def _conditions(experiment: Experiment) -> Iterator[Problem]:
     """Problems of the conditions, which the record, reports and comparisons show."""
     texts = {"name": experiment.name} | {f"conditions.{name}": str(value) for name, value in experiment.conditions.items()}
+    if experiment.data is not None:
+        texts |= {"data.version": experiment.data.version or "", "data.split": experiment.data.split or ""}
     if experiment.prices is not None:
         texts["prices.source"] = experiment.prices.source
     cleaned = redact_environment(texts)

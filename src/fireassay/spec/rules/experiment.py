@@ -393,7 +393,7 @@ _ENGINE = re.compile(r"python[0-9.]*|torchrun|accelerate|deepspeed|srun|mpirun")
 
 def missing_around(experiment: Experiment, folder: Path) -> Iterator[Problem]:
     """Files and plug-ins that the experiment names but that do not exist; scripts are relative to `folder`."""
-    yield from broken((_missing_script,), experiment, folder)
+    yield from broken((_missing_script, missing_data), experiment, folder)
     yield from broken((_missing_scores, _missing_plug_ins), experiment)
 
 
@@ -450,6 +450,14 @@ def _missing_script(experiment: Experiment, folder: Path) -> Iterator[Problem]:
         yield _script_problem(f"{shown(script)}, a folder", folder, _a_file_inside(path, script))
     else:
         yield _script_problem(f"{shown(script)}, which does not exist", folder, _similar(path, folder, script))
+
+
+def missing_data(experiment: Experiment, folder: Path) -> Iterator[Problem]:
+    for index, text in right(experiment.data.paths if experiment.data is not None else ()):
+        if "\0" in text or not (folder / _at_home(text)).exists():
+            yield Problem(
+                f"data.paths[{index}]", f"{shown(text)}, which does not exist", "a file or folder, relative to the experiment's file"
+            )
 
 
 def _at_home(script: str) -> Path:

@@ -54,7 +54,7 @@ ALIASES: Final[Mapping[str, tuple[str, ...]]] = {
     "software": ("software", "host.kernel", "host.os", "gpu.driver"),
     "launcher": ("launcher",),
     "model": ("conditions.model", "model", "serving.model", "serving.tokenizer", "engine.model"),
-    "dataset": ("conditions.dataset", "dataset", "samples"),
+    "dataset": ("conditions.dataset", "data", "dataset", "samples"),
     "batch": ("conditions.batch", "conditions.batch_size", "conditions.global_batch", "batch"),
 }
 # Declared field -> fields that change with it, so that one change needs one declaration.
@@ -62,7 +62,8 @@ FOLLOWS: Final[Mapping[str, tuple[str, ...]]] = {
     "workload.script_sha256": _CODE,
     "workload.script": _CODE,
     "conditions.model": ("model",),
-    "conditions.dataset": ("dataset", "samples"),
+    **dict.fromkeys(("conditions.dataset", "data", "data.version", "data.split"), ("data.content", "dataset", "samples")),
+    "data.content": ("dataset", "samples"),
     "conditions.batch": ("batch",),
     "conditions.batch_size": ("batch",),
     "conditions.global_batch": ("batch",),

@@ -89,6 +89,9 @@ COMMON: Final[tuple[Condition, ...]] = (
         absent="note",
         about=("training",),
     ),
+    identity("data.content", "other data are other work", facts.data("content"), f"{BEFORE} data"),
+    identity("data.version", "another version of the data is other work", facts.data("version")),
+    identity("data.split", "a score on another split is another score", facts.data("split")),
     identity("dataset.size", "another data set is other work", facts.fingerprint("dataset_size"), "table fingerprints", about=LAUNCHED),
     identity("model.parameters", "another model is other work", facts.fingerprint("parameters"), "table fingerprints", about=LAUNCHED),
     identity(

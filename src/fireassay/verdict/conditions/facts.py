@@ -75,6 +75,15 @@ def _digest(ids: pl.Series, what: str) -> str:
     return f"{len(ids):,} {what}, {hashlib.sha256(text.encode()).hexdigest()[:16]}"
 
 
+def data(key: str) -> Read:
+    """What the experiment states of its data: version, split, or the digests of its files; "not stated" if nothing."""
+
+    def read(measured: RecordData, _: Results) -> Any:
+        return (seen(measured, "data") if key == "content" else getattr(measured.experiment.data, key, None)) or "not stated"
+
+    return read
+
+
 def definitions(_: RecordData, results: Results) -> Any:
     """metric -> version of its definition, from the signatures of its estimates."""
     by_metric: dict[str, str] = {}
