@@ -114,6 +114,15 @@ def test_a_number_of_training_of_a_batch_or_in_another_notation_is_not_read_but_
     assert noted(sink, "score_unclear") == [line]
 
 
+@pytest.mark.parametrize("name", ["eval_accuracy", "accuracy"])
+def test_a_line_of_mlperfs_logger_is_read_by_its_key(sink: MemorySink, name: str) -> None:
+    found = FoundScores(name)
+    for key, value in (("eval_accuracy", 0.34), ("target_accuracy", 0.9), ("train_samples", 5), ("eval_accuracy", None)):
+        row = {"time_ms": 1700000000000, "key": key, "value": value, "metadata": {"epoch_num": 2, "note": "eval_accuracy 0.1"}}
+        found.text(f"0: :::MLLOG {json.dumps(row)}", "logging")
+    assert scores(sink) == [(None, 0.34)]
+
+
 def test_a_name_with_its_own_word_for_the_data_is_read_behind_the_other(sink: MemorySink) -> None:
     FoundScores("val/acc").text("train acc 0.9, val/acc 0.75", "printed")
     FoundScores("train acc").text("train acc 0.9, val/acc 0.75", "printed")

@@ -11,9 +11,11 @@ from typing import Final
 from fireassay.api.lookup import find
 from fireassay.api.sides import opened
 from fireassay.errors import did_you_mean, refuse
+from fireassay.frames.record_data import RecordData
 from fireassay.importers.support.documents import refuse_links
 from fireassay.importers.support.mllog import is_loadgen_log, read_log
 from fireassay.record.mllog import Log, written
+from fireassay.record.unsealed import launch_name
 from fireassay.spec.kind import kind_of
 from fireassay.spec.mlperf.tables import (
     inference_models,
@@ -70,10 +72,10 @@ def is_record(path: Path) -> bool:
 
 def check_record(name: str, asked: Asked, root: Path) -> MlperfCheck:
     """Judge a record: the lines that it was imported from, else those that it can give."""
-    measured = opened(find(name, root))
-    logs, kind = kept_logs(measured), kind_of(measured.experiment).name
+    measured, logs = _logs_of(name, asked, root)
+    kind = kind_of(measured.experiment).name
     if kind == "training":
-        return check_training(logs or own_logs(measured, asked.benchmark, asked.division), asked, whole=True)
+        return check_training(logs, asked, whole=True)
     if kind == "serving":
         if logs:
             return check_inference(Runs(performance=logs[0], given=len(logs)), asked, ())
@@ -87,13 +89,27 @@ def check_record(name: str, asked: Asked, root: Path) -> MlperfCheck:
 
 def lines_of(name: str, asked: Asked, root: Path) -> dict[str, str]:
     """The `:::MLLOG` lines of a record's launches, by file name. Raises SpecError: it has none; RecordError: no such record."""
-    measured = opened(find(name, root))
-    logs = kept_logs(measured)
-    if not logs and kind_of(measured.experiment).name == "training":
-        logs = own_logs(measured, asked.benchmark, asked.division)
+    _, logs = _logs_of(name, asked, root)
     if not logs:
         raise refuse(name, "a record without such lines", "a record of a training, or an import of MLPerf's logs", source=SOURCE)
     return {f"result_{number}.txt": written(log.entries) for number, log in enumerate(logs)}
+
+
+def _logs_of(name: str, asked: Asked, root: Path) -> tuple[RecordData, Sequence[Log]]:
+    """A record with the lines that it was imported from, else of a training those that its script printed and those that the record knows."""
+    path = find(name, root)
+    measured = opened(path)
+    logs = kept_logs(measured)
+    if logs or kind_of(measured.experiment).name != "training":
+        return measured, logs
+    printed = {number: _printed(path / "logs" / f"{launch_name(number)}.log") for number in measured.table("launches")["launch"].to_list()}
+    return measured, own_logs(measured, printed, asked.benchmark, asked.division)
+
+
+def _printed(path: Path) -> Log:
+    """The lines with the marker in a launch's output."""
+    name = "/".join(path.parts[-2:])
+    return read_log(path, name, least=0) if path.is_file() else Log(file=name)
 
 
 def check_files(paths: Sequence[Path], asked: Asked) -> MlperfCheck:

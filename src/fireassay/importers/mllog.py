@@ -11,7 +11,6 @@ Source: mlperf-logging 4.1.68, mllog; training_rules.adoc.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
@@ -23,7 +22,7 @@ from fireassay.importers.support.mllog import is_training, read_log
 from fireassay.record import files
 from fireassay.record import folder as record_folder
 from fireassay.record.folder import launch_row, write_event, write_launch
-from fireassay.record.mllog import EVENT, Entry, Log, kept, kept_broken
+from fireassay.record.mllog import EVENT, SCORES, Entry, Log, finite, kept, kept_broken
 from fireassay.record.seal import plan_signature
 from fireassay.record.writer import StreamWriter
 from fireassay.spec.experiment import Experiment
@@ -33,7 +32,6 @@ from fireassay.spec.plan import PlannedLaunch, plan
 NAME: Final = "mllog"
 TITLE: Final = "MLPerf training logs (:::MLLOG)"
 MS: Final = 1_000_000  # ns
-SCORES: Final = ("eval_accuracy", "eval_error", "averaged_validation_loss")
 OF_THE_RUN: Final = (
     "submission_benchmark",
     "submission_division",
@@ -161,25 +159,17 @@ def _launch(writer: StreamWriter, number: int, log: Log, planned: PlannedLaunch,
 
 def _scores(log: Log) -> Iterator[tuple[Entry, float, dict[str, Any]]]:
     """The evaluations with a finite number."""
-    in_epoch = _number(log.value("train_samples"))
+    in_epoch = finite(log.value("train_samples"))
     for entry in (entry for key in SCORES for entry in log.all(key)):
-        value = _number(entry.value)
+        value = finite(entry.value)
         if value is None:
             continue
         metric = entry.metadata.get("metric")
         detail: dict[str, Any] = {"name": clean(metric, 80) if isinstance(metric, str) and metric else entry.key, "source": NAME}
-        samples, epoch = (_number(entry.metadata.get(key)) for key in ("samples_count", "epoch_num"))
+        samples, epoch = (finite(entry.metadata.get(key)) for key in ("samples_count", "epoch_num"))
         if samples is None and epoch is not None and in_epoch is not None:
             samples = epoch * in_epoch
         yield entry, value, detail if samples is None else {**detail, "samples": samples}
-
-
-def _number(value: object) -> float | None:
-    return (
-        float(value)
-        if isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) < 1e300 and math.isfinite(value)
-        else None
-    )
 
 
 def _step(entry: Entry) -> int | None:

@@ -1,8 +1,9 @@
 """Which scores does a script print or log, that reports none to assay?
 
-With a target (`FIREASSAY_TARGET` is its name) these are read for it: text of `print` and of `logging`, TensorBoard's `add_scalar`, W&B's
-`log`, the `log` of transformers' Trainer. A name fits if it is the target's, whatever joins its words, alone or behind another word: "Test
-accuracy: 0.75", "eval/accuracy" and "Accuracy/val" are accuracies. Behind train, best, target and the like (`OTHER`) it is another number.
+With a target (`FIREASSAY_TARGET` is its name) these are read for it: text of `print` and of `logging` (lines of MLPerf's logger too),
+TensorBoard's `add_scalar`, W&B's `log`, the `log` of transformers' Trainer. A name fits if it is the target's, whatever joins its words,
+alone or behind another word: "Test accuracy: 0.75", "eval/accuracy" and "Accuracy/val" are accuracies. Behind train, best, target and the
+like (`OTHER`) it is another number.
 "75 %" is 0.75, "9912/10000" a share. A line that gives two values, or one that may be of training data ("Train Epoch: 1 Loss: 0.3"), of a
 batch ("Acc@1 75.2 (74.9)") or no decimal number ("0,75"), is not read: the event `score_unclear` names it.
 The step is the one logged, or of the line ("step 200", "epoch 3"), else none.
@@ -14,6 +15,7 @@ from __future__ import annotations
 
 import builtins
 import functools
+import json
 import os
 import re
 import sys
@@ -64,7 +66,7 @@ class FoundScores:
 
     def text(self, text: str, source: str) -> None:
         """A printed or logged text; every line is read alone."""
-        for line in COLOUR.sub("", text[:MAX_LINE]).splitlines():
+        for line in map(_mlperf, COLOUR.sub("", text[:MAX_LINE]).splitlines()):
             if not all(word in line.casefold() for word in self.words):
                 continue
             values = {_value(match) for match in self._in_text.finditer(line) if not self._other(match)}
@@ -225,6 +227,17 @@ def _all_of(found: FoundScores, data: Any, step: Any, source: str) -> None:
         for tag, value in data.items():
             if isinstance(value, int | float) or getattr(value, "shape", None) == ():
                 found.scalar(tag, value, step, source)
+
+
+def _mlperf(line: str) -> str:
+    """The score of a line of MLPerf's logger as "eval_accuracy: 0.34"; other lines as they are."""
+    if ":::MLLOG" not in line:
+        return line
+    try:
+        logged = json.loads(line.rpartition(":::MLLOG")[2])
+        return f"{logged['key']}: {logged['value']}"
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return line
 
 
 def _another(before: str | None, words: tuple[str, ...]) -> bool:

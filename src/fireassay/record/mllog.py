@@ -15,6 +15,8 @@ from typing import Any, Final
 MARK: Final = ":::MLLOG"
 EVENT: Final = "mllog"  # kind of the events that hold such lines in a record
 MAX_SHOWN: Final = 120  # characters of a broken line that are shown
+SCORES: Final = ("eval_accuracy", "eval_error", "averaged_validation_loss")  # keys of an evaluation's score
+LARGEST: Final = 1e300
 NEEDED: Final = ("key", "value", "metadata", "time_ms")
 
 
@@ -94,6 +96,13 @@ def _line(text: str, file: str, number: int) -> Entry | Broken | None:
     if missing:
         return Broken(file=file, line=number, reason=f"without {', '.join(missing)}")
     return entry_of(value, file, number)
+
+
+def finite(value: object) -> float | None:
+    """A value from a log as a number; None: it is none, or not a finite one."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return None
+    return float(value) if abs(value) < LARGEST else None  # false for NaN; of a whole number of any length no error
 
 
 def entry_of(value: Mapping[str, Any], file: str, number: int) -> Entry | Broken:

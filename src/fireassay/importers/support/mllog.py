@@ -28,8 +28,8 @@ def is_loadgen_log(path: Path) -> bool:
     return path.is_file() and is_loadgen(head(path))
 
 
-def read_log(path: Path, name: str = "") -> Log:
-    """The lines with the marker. `name`: how the file is called in results. Raises SpecError: missing, unreadable, too large, without such lines."""
+def read_log(path: Path, name: str = "", *, least: int = 1) -> Log:
+    """The lines with the marker. `name`: how the file is called in results. Raises SpecError: missing, unreadable, too large, fewer than `least`."""
     place = Place(name or path.name)
     with opened(path) as file:
         size = path.stat().st_size
@@ -39,6 +39,6 @@ def read_log(path: Path, name: str = "") -> Log:
             )
         file.reconfigure(errors="replace")  # type: ignore[attr-defined]  # as the checkers read Latin-1: what others printed may be in any encoding
         found = log(place.file, enumerate(file, start=1))
-    if not found.entries and not found.broken:
+    if len(found.entries) + len(found.broken) < least:
         raise place.wrong(Words("no line with the marker"), f"lines with {MARK} {{...}}")
     return found

@@ -14,11 +14,11 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from fireassay.estimates.format import given
-from fireassay.record.mllog import Log
+from fireassay.record.mllog import Log, finite
 from fireassay.spec.mlperf.tables import INFERENCE_SOURCE, InferenceRules
 from fireassay.stats.models.queueing import floor, least_passes
 from fireassay.verdict.mlperf.power import Samples, power_rules
-from fireassay.verdict.mlperf.types import MlperfCheck, Rule, Score, finite, rule, unchecked
+from fireassay.verdict.mlperf.types import MlperfCheck, Rule, Score, rule, unchecked
 
 SEEDS: Final = ("qsl_rng_seed", "sample_index_rng_seed", "schedule_rng_seed")
 STOPPING: Final = {"SingleStream": 0.90, "MultiStream": 0.99, "Server": 0.99}  # scenario -> percentile of early stopping, if not logged

@@ -1,29 +1,31 @@
 """What would MLPerf's logs say of a record of assay's own?  Lines of a training; minima of a load.
 
-A training gives the lines that its record knows: set-up and start, seed, evaluations (`evaluated_scores`), end: that of the last
-evaluation, without one that of the launch.  Which benchmark, division and hyperparameters it had, it does not know; the benchmark and
-division may be stated.  A load gives duration, counts and early stopping of
-its scenario; seeds, accuracy run and LoadGen itself are not its own, so a pass of these minima is no valid result.
+A training gives the lines that its script prints (as mlperf-logging's logger does), and for the keys that it does not print those that the
+record knows: set-up and start, seed, evaluations (`evaluated_scores`), end: that of the last evaluation, without one that of the launch.
+Hyperparameters, cleared caches and data sizes only the script can state; benchmark and division the command line too.
+A load gives duration, counts and early stopping of its scenario; seeds and LoadGen itself are not its own, so a pass is no valid result.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
-from typing import Any
+from heapq import merge
+from typing import Any, Final
 
 import polars as pl
 
 from fireassay.estimates.format import count, given
 from fireassay.frames.record_data import RecordData
 from fireassay.frames.training.evaluated_scores import evaluated_scores, training_starts
-from fireassay.record.mllog import EVENT, Entry, Log, restored
+from fireassay.record.mllog import EVENT, SCORES, Entry, Log, finite, restored
 from fireassay.spec.sections.scenario import SAMPLES, SECONDS, requirements
 from fireassay.stats.models.queueing import floor, least_passes
 from fireassay.verdict.audits.serving.standards import mlperf_launches
 from fireassay.verdict.evidence.sent_requests import planned, serving_of
 from fireassay.verdict.mlperf.types import MlperfCheck, Rule, rule, unchecked
 
+BEHIND: Final = ("eval_stop", "run_start", "run_stop")  # of ours, behind what was printed in that millisecond
 RULES = "inference_rules.adoc"
 NOT_OURS = (
     ("LoadGen", "the load comes from LoadGen", "assay's own client sent it"),
@@ -43,53 +45,78 @@ def kept_logs(measured: RecordData) -> list[Log]:
 # ---- a training ------------------------------------------------------------------------------------------------------
 
 
-def own_logs(measured: RecordData, benchmark: str = "", division: str = "") -> list[Log]:
-    """The lines that each timed launch of an own training can give."""
-    launches = measured.table("launches").sort("launch")
-    return [_own_log(measured, row, benchmark, division) for row in launches.iter_rows(named=True) if row["role"] == "timed"]
+def own_logs(measured: RecordData, printed: Mapping[int, Log], benchmark: str = "", division: str = "") -> list[Log]:
+    """The lines of each timed launch of an own training: what its script printed, and for keys that it did not print what the record knows."""
+    launches = measured.table("launches").filter(pl.col("role") == "timed").sort("launch")
+    return [
+        _own_log(measured, row, printed.get(row["launch"], Log(file="")), benchmark, division) for row in launches.iter_rows(named=True)
+    ]
 
 
-def _own_log(measured: RecordData, launch: dict[str, Any], benchmark: str, division: str) -> Log:
-    number, file = int(launch["launch"]), f"launch={launch['launch']}"
+def _own_log(measured: RecordData, launch: dict[str, Any], printed: Log, benchmark: str, division: str) -> Log:
+    file, logged = f"launch={launch['launch']}", {entry.key for entry in printed.entries}
+    added: list[Entry] = []
+
+    def put(key: str, value: Any, time_ms: float, /, **metadata: Any) -> None:
+        if key not in logged:
+            metadata = {"file": "fireassay", "lineno": len(added) + 1, **metadata}
+            added.append(Entry(key=key, value=value, metadata=metadata, time_ms=time_ms, file=file))
+
     begin_ms = _epoch_ms(str(launch["begin_utc"] or ""))
-    start_ns = training_starts(measured).filter(pl.col("launch") == number)["start_ns"]
-    entries: list[Entry] = []
+    starts = training_starts(measured).filter(pl.col("launch") == launch["launch"])["start_ns"].drop_nulls()
+    start_ms = begin_ms + ((starts[0] - launch["begin_ns"]) / 1e6 if len(starts) else 0.0)
+    ready = printed.first("run_start") or printed.first("init_stop")
+    ready_ms = ready.time_ms if ready else start_ms
+    for key, value in (("submission_division", division), ("submission_benchmark", benchmark)):
+        if value:
+            put(key, value, begin_ms)
+    put("init_start", None, begin_ms)
+    put("seed", launch["seed"], begin_ms)
+    put("init_stop", None, ready_ms)
+    put("run_start", None, ready_ms)
+    last_ms, before = None, 0.0
+    in_epoch = finite(printed.value("train_samples"))
+    for at_ms, value, metadata in _printed_scores(printed) or _known_scores(measured, launch["launch"], start_ms):
+        amount = _amounts(metadata, in_epoch)
+        put("block_start", None, ready_ms if last_ms is None else last_ms, samples_count=before)
+        put("block_stop", None, at_ms, **amount)
+        put("eval_start", None, at_ms, **amount)
+        put("eval_accuracy", value, at_ms, **{**metadata, **amount})
+        put("eval_stop", None, at_ms, **amount)
+        last_ms, before = at_ms, amount.get("samples_count", before)
+    if last_ms is None and launch["end_ns"] is not None:
+        last_ms = begin_ms + (launch["end_ns"] - launch["begin_ns"]) / 1e6
+    if last_ms is not None:
+        put("run_stop", None, last_ms, status="success" if launch["status"] == "ok" else "aborted")
+    entries = merge(added, printed.entries, key=lambda entry: (entry.time_ms, entry.file == file and entry.key in BEHIND))
+    return Log(file=file, entries=tuple(entries), broken=printed.broken)
 
-    def put(key: str, value: Any, seconds: float, **metadata: Any) -> None:
-        line = len(entries) + 1
-        entries.append(
-            Entry(
-                key=key,
-                value=value,
-                metadata={"file": "fireassay", "lineno": line, **metadata},
-                time_ms=begin_ms + 1000.0 * seconds,
-                file=file,
-                line=line,
-            )
+
+def _printed_scores(printed: Log) -> list[tuple[float, Any, Mapping[str, Any]]]:
+    """(ms, score, metadata) of the evaluations that a script printed as such lines."""
+    return [(entry.time_ms, entry.value, entry.metadata) for entry in printed.entries if entry.key in SCORES]
+
+
+def _known_scores(measured: RecordData, launch: int, start_ms: float) -> list[tuple[float, Any, Mapping[str, Any]]]:
+    """Likewise, of those that the record knows."""
+    scores = evaluated_scores(measured).filter(pl.col("launch") == launch).sort("since_s")
+    return [
+        (
+            start_ms + 1000.0 * row["since_s"],
+            row["score"],
+            {"step_num": row["step"], "metric": row["name"], "samples_count": row["samples"]},
         )
+        for row in scores.iter_rows(named=True)
+    ]
 
-    set_up_s = (start_ns[0] - launch["begin_ns"]) / 1e9 if len(start_ns) and start_ns[0] is not None else 0.0
-    if division:
-        put("submission_division", division, 0.0)
-    if benchmark:
-        put("submission_benchmark", benchmark, 0.0)
-    put("init_start", None, 0.0)
-    put("seed", launch["seed"], 0.0)
-    put("init_stop", None, set_up_s)
-    put("run_start", None, set_up_s)
-    put("block_start", None, set_up_s, samples_count=0)
-    last_s = (launch["end_ns"] - launch["begin_ns"]) / 1e9 if launch["end_ns"] is not None else None
-    for score in evaluated_scores(measured).filter(pl.col("launch") == number).sort("since_s").iter_rows(named=True):
-        at = set_up_s + score["since_s"]
-        amount = {"samples_count": score["samples"]} if score["samples"] is not None else {}
-        put("block_stop", None, at, **amount)
-        put("eval_start", None, at, **amount)
-        put("eval_accuracy", score["score"], at, **amount, step_num=score["step"], metric=score["name"])
-        put("eval_stop", None, at, **amount)
-        last_s = at
-    if last_s is not None:
-        put("run_stop", None, last_s, status="success" if launch["status"] == "ok" else "aborted")
-    return Log(file=file, entries=tuple(entries))
+
+def _amounts(metadata: Mapping[str, Any], in_epoch: float | None) -> dict[str, float]:
+    """Samples and epochs so far, each also from the other."""
+    samples, epochs = (finite(metadata.get(key)) for key in ("samples_count", "epoch_num"))
+    if in_epoch:
+        samples = epochs * in_epoch if samples is None and epochs is not None else samples
+        epochs = samples / in_epoch if epochs is None and samples is not None else epochs
+    return {key: value for key, value in (("samples_count", samples), ("epoch_num", epochs)) if value is not None}
 
 
 def _epoch_ms(text: str) -> float:

@@ -16,12 +16,12 @@ from typing import Any, Final
 from fireassay.estimates.estimate import Estimate
 from fireassay.estimates.format import count, given
 from fireassay.printable import some
-from fireassay.record.mllog import Log
+from fireassay.record.mllog import Log, finite
 from fireassay.spec.mlperf.tables import TRAINING_SOURCE, TrainingRules
 from fireassay.stats.intervals.means import trimmed_mean
 from fireassay.stats.models.mlperf_rcp import Judged, Point, converged, olympic_mean
 from fireassay.verdict.mlperf.training import evaluations, file_rules, met
-from fireassay.verdict.mlperf.types import MlperfCheck, Rule, Score, finite, merged, rule, shown, unchecked
+from fireassay.verdict.mlperf.types import MlperfCheck, Rule, Score, merged, rule, shown, unchecked
 
 SYSTEM: Final = "systems/SYSTEM.json of the submission is not in the logs"
 SOURCES: Final = "a log says what was set, not whether the program used it"
@@ -171,10 +171,11 @@ def _amount(log: Log, rules: TrainingRules) -> float:
     stop = log.first("run_stop")
     if stop is None or stop.metadata.get("status") != "success":
         return math.inf
-    points = evaluations(log, rules) or []
     if "FID" in rules.target:
+        points = evaluations(log, rules) or []
         return min((amount for at, scores, _ in points if met(scores, rules) and (amount := finite(at)) is not None), default=math.inf)
-    before = [amount for at, _, entry in points if entry.line <= stop.line and (amount := finite(at)) is not None]
+    until = replace(log, entries=log.entries[: log.entries.index(stop)])
+    before = [amount for at, _, _ in evaluations(until, rules) or [] if (amount := finite(at)) is not None]
     if not before:
         return math.inf
     return round(before[-1], 3) if rules.unit == "epoch_num" else before[-1]

@@ -11,7 +11,6 @@ from fireassay.printable import some
 
 Status = Literal["pass", "fail", "excused", "unchecked"]
 MAX_FOUND: Final = 60  # characters of a found value
-LARGEST: Final = 1e300
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,13 +70,6 @@ def rule(name: str, ok: bool, required: str, found: object, where: str = "", sou
 def unchecked(name: str, required: str, reason: str, source: str = "") -> Rule:
     """A rule that cannot be checked, and why."""
     return Rule(rule=name, required=required, found=reason, status="unchecked", source=source)
-
-
-def finite(value: object) -> float | None:
-    """A value from a log as a number; None: it is none, or not a finite one."""
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        return None
-    return float(value) if abs(value) < LARGEST else None  # false for NaN; of a whole number of any length no error
 
 
 def shown(value: object) -> str:
