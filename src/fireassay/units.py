@@ -12,6 +12,7 @@ PER_SECOND: Final = "1/s"
 RATIO: Final = "ratio"  # 1.0 means equal; a speedup of 1.9 is 1.9
 FRACTION: Final = "fraction"  # 0..1; shown as a percentage where that reads better
 JOULES: Final = "J"
+JOULES_PER_KWH: Final = 3.6e6
 BYTES: Final = "B"
 BYTES_PER_SECOND: Final = "B/s"
 SECONDS_PER_BYTE: Final = "s/B"

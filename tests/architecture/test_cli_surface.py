@@ -7,7 +7,7 @@ from fireassay import catalog, cli
 # of every verb that shows results: see fireassay.cli.support.output
 FORMATS = "--json --excel --html --junit --latex --markdown --format --full"
 OUTPUT = f"{FORMATS} --output"
-OF_A_TABLE = "--tolerance --efficiency --deadline --budget --work --scaling --use --where --price --prices --predict"
+OF_A_TABLE = "--tolerance --efficiency --deadline --budget --joules --work --scaling --use --where --price --prices --carbon --predict"
 # verb -> positional words in capitals and flags, in the order of its help
 SURFACE = {
     "audit": f"TARGET {OF_A_TABLE} {OUTPUT} --root",

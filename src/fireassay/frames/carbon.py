@@ -19,9 +19,8 @@ from fireassay.estimates.estimate import Absent
 from fireassay.frames.costs import energy_readings
 from fireassay.frames.record_data import RecordData
 from fireassay.spec.sections.carbon import HOUR_S, Carbon, intensities
-from fireassay.units import NS_PER_S, SECONDS_PER_HOUR
+from fireassay.units import JOULES_PER_KWH, NS_PER_S, SECONDS_PER_HOUR
 
-JOULES_PER_KWH: Final = 3.6e6
 NO_GRID: Final = Absent(
     "not_measured", "the carbon intensity of the grid is not given; add [carbon] intensity_g_per_kwh, source and date (--carbon)"
 )

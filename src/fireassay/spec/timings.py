@@ -122,6 +122,7 @@ def parse_timings(text: str, source: str, *, work: float | None = None, asked: S
         doubts=tuple(doubts),
         notes=(*notes, *unit_notes(columns)),
         prices=asked.prices,
+        grams_per_kwh=asked.grams_per_kwh,
     )
     return _with_base(found, by_efficiency="speedup" not in columns)
 
@@ -260,7 +261,7 @@ def timing(at: int, values: Values, asked: Stated, columns: Mapping[str, Column]
         scores=tuple(values.get(key) for key, _ in scores(columns)),
         work=work,
         steps=steps,
-        joules=_joules(values, workers, seconds, columns),
+        joules=_joules(values, Billed(workers=workers, seconds=seconds, whole_run=timed, steps=steps), columns),
         own_speedup=values.get("own_speedup"),
         own_efficiency=values.get("own_efficiency"),
         own_usd=values.get("own_usd"),
@@ -339,9 +340,11 @@ def rate_word(columns: Mapping[str, Column], asked: Stated) -> str:
     return columns["rate"].heading.word if "rate" in columns else OF_BASE
 
 
-def _joules(values: Values, workers: float, seconds: float, columns: Mapping[str, Column]) -> float | None:
-    """Energy of the row, given directly or as mean power."""
-    for name, time in (("joules", 1.0), ("watts", seconds)):
+def _joules(values: Values, of: Billed, columns: Mapping[str, Column]) -> float | None:
+    """Energy of the row, given directly, by the step, or as mean power."""
+    for name, times in (("joules", 1.0), ("watts", of.seconds)):
         if (value := values.get(name)) is not None:
-            return value * time * (workers if columns[name].heading.per_worker else 1.0)
+            heading = columns[name].heading
+            times *= of.workers if heading.per_worker else 1.0
+            return value * times * (of.steps or 1.0 if heading.word == "step" else 1.0)
     return None

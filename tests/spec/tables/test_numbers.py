@@ -93,6 +93,8 @@ def test_a_cell_may_say_that_there_is_no_value() -> None:
         ("scaling efficiency", "efficiency", 1.0, False),
         ("Speed-up", "speedup", 1.0, False),
         ("Energy (kWh)", "joules", 3.6e6, False),
+        ("J/step", "joules", 1.0, False),
+        ("energy per step (kJ)", "joules", 1e3, False),
         ("Power per GPU (W)", "watts", 1.0, True),
         ("Batch size / GPU", "batch", 1.0, True),
         ("Global batch size", "batch", 1.0, False),

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fireassay.errors import SpecError
-from fireassay.spec.timings import Timing, Timings, parse_timings, read_timings
+from fireassay.spec.timings import Stated, Timing, Timings, parse_timings, read_timings
 from fireassay.verdict.claims.rubric import rubric
 from fireassay.verdict.claims.rubric_types import Limits, Rubric
 from tests.tiers import drawn
@@ -288,3 +288,36 @@ def test_weak_scaling_follows_gustafson() -> None:
     assert scaling is not None
     assert scaling.chosen == "gustafson"
     assert scaling.laws[0].parameters["serial"] == pytest.approx(0.1)
+
+
+# ---- energy and CO2 ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("header", "rows", "expected"),
+    [  # joules of the row, of an item, of a step; grams at 360 g/kWh, which is 1 g for 10 kJ
+        ("nodes,seconds,work,power per node (W)", ("1,100,1000,300", "2,60,1000,300"), [(30e3, 30, None, 3), (36e3, 36, None, 3.6)]),
+        ("nodes,seconds,steps,energy (kWh)", ("1,100,10,0.01", "2,60,10,0.02"), [(36e3, None, 3.6e3, 3.6), (72e3, None, 7.2e3, 7.2)]),
+        ("nodes,step_s,power (kW)", ("1,10,0.3", "2,6,0.6"), [(3e3, None, 3e3, 0.3), (3.6e3, None, 3.6e3, 0.36)]),
+        ("nodes,seconds,steps,J/step", ("1,100,10,500", "2,60,10,900"), [(5e3, None, 500, 0.5), (9e3, None, 900, 0.9)]),
+        ("nodes,step_s,energy per step (kJ)", ("1,10,1", "2,6,2"), [(1e3, None, 1e3, 0.1), (2e3, None, 2e3, 0.2)]),
+        ("nodes,images/s,power (W)", ("1,100,300", "2,150,600"), [(None, 3, None, None), (None, 4, None, None)]),
+        ("nodes,seconds,J/step", ("1,100,500", "2,60,900"), [(None, None, None, None)] * 2),  # of how many steps?
+    ],
+)
+def test_joules_of_an_item_and_a_step_and_grams_follow_from_energy_or_power(
+    header: str, rows: tuple[str, ...], expected: list[tuple[float | None, ...]]
+) -> None:
+    made = rubric(parse_timings("\n".join((header, *rows)), "table.csv", asked=Stated(grams_per_kwh=360.0)), Limits())
+    found = [(row.joules, row.joules_per_item, row.joules_per_step, row.co2_g) for row in made.rows]
+    assert [[pytest.approx(value) for value in row] for row in found] == [list(row) for row in expected]
+    unknown = all(row.joules is None and row.joules_per_item is None for row in made.rows)
+    assert ("CO2 is not known: the table has no energy and no power." in made.notes) is unknown
+
+
+def test_a_limit_of_energy_is_one_more_requirement() -> None:
+    table = "workers,seconds,work,power (W)\n1,100,1000,100\n2,52,1000,200\n4,27,1000,400\n"  # 10.0, 10.4 and 10.8 kJ
+    assert [judged(table, joules=limit).recommended for limit in (11e3, 10.5e3, 9e3)] == [4, 2, None]
+    assert judged(table, joules=10.5e3).picks[0].sentence == "the most workers with efficiency of at least 0.70 and at most 10500 J"
+    with pytest.raises(SpecError, match="--joules"):
+        judged("workers,images/s\n1,100\n2,190\n", joules=1.0)

@@ -43,7 +43,7 @@ thousands separators and decimal commas are understood:
                    each of several is judged, and the worst decides
   cost parts       storage cost, egress cost, interruption cost ($ of the row): added to compute
   work, steps      or items; global batch, batch size / GPU
-  energy (kWh)     or power (W), power per GPU: joules from mean power and time
+  energy (kWh)     or J/step, power (W), power per GPU: joules from mean power and time
 Rows with equal counts are repetitions and are reduced to their medians. Predictions beyond twice the
 largest number of workers are refused.
 Exit code 1 if no row meets every requirement, or if the prediction is refused."""
@@ -63,6 +63,7 @@ def add_table(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--efficiency", metavar="E", help="smallest efficiency, a fraction or percent (0.70)")
     parser.add_argument("--deadline", metavar="S", help="longest time, seconds")
     parser.add_argument("--budget", metavar="USD", help="highest cost of a row")
+    parser.add_argument("--joules", metavar="J", help="highest energy of a row, if the table has energy or power")
     parser.add_argument("--work", metavar="N", help="units of work per row, if the table has no such column")
     parser.add_argument(
         "--scaling", choices=("strong", "weak"), help="whether the work is fixed or grows with the workers, if the table does not say"
@@ -79,10 +80,15 @@ def add_table(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--price", metavar="USD", help="price of one worker for one hour, if the table has no prices")
     parser.add_argument("--prices", metavar="FILE", help="prices of workers, storage and egress: a TOML file with a table [prices]")
+    parser.add_argument("--carbon", metavar="G", help="g CO2 per kWh of the grid, for a table with energy or power")
     parser.add_argument("--predict", metavar="N", help="predict the speedup with N workers, or say why not")
 
 
-USUAL = {"judge": ("--efficiency", "--deadline", "--budget", "--prices"), "table": ("--use", "--where"), "beyond": ("--predict",)}
+USUAL = {
+    "judge": ("--efficiency", "--deadline", "--budget", "--prices", "--carbon"),
+    "table": ("--use", "--where"),
+    "beyond": ("--predict",),
+}
 WORKERS = "of at least 1"  # what --predict may be
 EFFICIENCY = 0.70
 STDIN = "standard input"
@@ -126,12 +132,14 @@ def _read(table: Path, requested: Stated) -> Timings:
 
 def flag_of_a_table(arguments: argparse.Namespace) -> str:
     """The first flag that only tables have; "" if none was given."""
-    flags = ("tolerance", "efficiency", "deadline", "budget", "price", "prices", "work", "scaling", "use", "where", "predict")
+    stated = ("price", "prices", "carbon", "work", "scaling", "use", "where", "predict")
+    flags = ("tolerance", "efficiency", "deadline", "budget", "joules", *stated)
     return next((f"--{flag}" for flag in flags if getattr(arguments, flag)), "")
 
 
 def _limits(arguments: argparse.Namespace) -> tuple[Limits, Stated, float | None]:
     """The flags' numbers. Raises SpecError with every wrong one."""
+    from fireassay.spec.sections.carbon import MAX_INTENSITY
     from fireassay.spec.timings import Stated, tolerances
     from fireassay.verdict.claims.rubric_types import Limits
 
@@ -155,21 +163,25 @@ def _limits(arguments: argparse.Namespace) -> tuple[Limits, Stated, float | None
     if efficiency is not None and efficiency > MAX_EFFICIENCY:
         remedy = "" if arguments.efficiency.strip().endswith("%") else f"Write {efficiency:g}%."
         problems.append(Problem("--efficiency", arguments.efficiency, "a fraction (0.70) or percent (70%)", remedy))
-    deadline, budget, work = number("deadline", "above 0"), number("budget", "above 0"), number("work", "above 0")
+    deadline, budget, joules, work = (number(flag, "above 0") for flag in ("deadline", "budget", "joules", "work"))
     predict_at = number("predict", WORKERS)
+    grams = number("carbon", "of at least 0")
+    if grams is not None and grams > MAX_INTENSITY:
+        problems.append(Problem("--carbon", arguments.carbon, f"g/kWh of at most {MAX_INTENSITY:g}"))
     where = [tuple(text.rsplit("=", 1)) for text in arguments.where]
     problems += [Problem("--where", text, "HEADING=CELL") for text in arguments.where if "=" not in text]
     prices = _prices(number("price", "of at least 0"), arguments, problems)
     refuse_any(problems, "the flags")
     requested = Stated(
         prices=prices,
+        grams_per_kwh=grams,
         work=work,
         use=tuple(arguments.use),
         where=tuple((pair[0], pair[1]) for pair in where),
         scaling=arguments.scaling or "",
     )
     return (
-        Limits(efficiency=EFFICIENCY if efficiency is None else efficiency, deadline_s=deadline, budget_usd=budget),
+        Limits(efficiency=EFFICIENCY if efficiency is None else efficiency, deadline_s=deadline, budget_usd=budget, joules=joules),
         requested,
         predict_at,
     )

@@ -39,7 +39,10 @@ if TYPE_CHECKING:
     from fireassay.verdict.claims.rubric_types import Fit, Gustafson, JudgedScore, Pick, Rubric, RubricRow, Scaling
 
 EFFECTIVE = ("$/effective item", "$/effective step")  # cost divided by efficiency
-BEFORE, AFTER = ("seconds", "S", "E %", "scaling"), ("$", "$/item", "$/step")  # of the scores, on the first screen
+BEFORE, AFTER = (
+    ("seconds", "S", "E %", "scaling"),
+    ("$", "CO2, g", "$/item", "$/step", "J/item", "J/step"),
+)  # of the scores, on the first screen
 PARTS: Final = {"compute": "compute", "reserved": "unused reservation", "storage": "storage", "egress": "egress", "lost": "lost work"}
 MAX_SCORES: Final = 3  # on the first screen
 HEADS: Final = {"S": "speedup", "E %": "efficiency, %"}
@@ -250,8 +253,10 @@ def _table(result: Rubric) -> Table:
         ("items/$", lambda row: _figure(row.items_per_usd, ".0f")),
         ("$/step", lambda row: _figure(row.usd_per_step, ".4f")),
         (EFFECTIVE[of_steps], lambda row: _figure(row.usd_per_effective_work, ".4f" if of_steps else ".3e")),
-        ("J", lambda row: _figure(row.joules, ".4g")),
+        ("J", lambda row: None if row.joules == row.joules_per_step else _figure(row.joules, ".4g")),
         ("J/item", lambda row: _figure(row.joules_per_item, ".4g")),
+        ("J/step", lambda row: _figure(row.joules_per_step, ".4g")),
+        ("CO2, g", lambda row: _figure(row.co2_g, ".4g")),
         ("", lambda row: _standing(result, row)),
     )
     columns = [(heading, [of(row) for row in result.rows]) for heading, of in every]

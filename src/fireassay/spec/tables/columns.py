@@ -41,6 +41,7 @@ class Stated:
     where: tuple[tuple[str, str], ...] = ()  # heading and cell of the selected rows
     scaling: Scaling = ""
     prices: Prices | None = None  # of all rows, where the table has none
+    grams_per_kwh: float | None = None  # CO2 of the grid
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -121,6 +122,8 @@ def _own_costs(columns: Columns) -> None:
     for meaning in ("usd_per_item", "items_per_usd", *(("usd_per_step",) if priced or not counted else ())):
         if (own := columns.pop(meaning, None)) is not None:
             columns[OWN[meaning]] = own
+    if not counted and "joules" in columns and columns["joules"].heading.word == "step":
+        del columns["joules"]  # of a step, and no steps are known
 
 
 def _scores(same: Sequence[Column], every: Sequence[Column]) -> Columns:

@@ -66,7 +66,7 @@ _GLOBAL_BATCH: Final = re.compile(r"(?:global|total|effective|overall) batch(?: 
 _BATCH: Final = re.compile(r"(?:mini ?)?batch(?: ?size)?s?|bs")
 _OWN_BATCH: Final = re.compile(rf"micro ?batch(?: size)?|mbs|batch(?: size)? ?(?:/|per) ?{_WORKER}|(?:local|per {_WORKER}) batch(?: size)?")
 _ACCUMULATION: Final = re.compile(r"(?:grad(?:ient)?s? )?accum(?:ulation)?(?: steps)?")
-_ENERGY: Final = re.compile(r"(?:total )?energy(?: to solution| consumption| consumed| used)?|joules|kwh|wh")
+_ENERGY: Final = re.compile(r"(?:total )?energy(?: to solution| consumption| consumed| used)?|joules?|k?j|k?wh")
 _POWER: Final = re.compile(r"(?:total |avg |average |mean )?power(?: draw| consumption)?|watts")
 _MONEY: Final = re.compile(r"\$|usd|dollars?|price|cost|\brate$")
 _PARTS: Final = {  # of a cost, beside compute
@@ -92,7 +92,7 @@ class Heading:
     per_worker: bool = False
     percent: bool = False
     unit_said: bool = True
-    word: str = ""  # of a rate: the unit counted; of workers: their name
+    word: str = ""  # of a rate: the unit counted; of workers: their name; of joules: "step" if they are those of one
     either: bool = False  # a batch that may be that of all workers, or of each
 
 
@@ -196,10 +196,13 @@ def _power(base: str, inside: str) -> Heading | None:
     each = re.compile(rf"\s*(?:/|per)\s*{_WORKER}\b")
     per_worker = bool(each.search(base) or each.search(inside))
     base, inside = each.sub("", base).strip(), each.sub("", inside).strip()
+    of_step = re.compile(r"\s*(?:/|per) ?step\b")
+    word = "step" if of_step.search(base) or of_step.search(inside) else ""
+    base, inside = of_step.sub("", base).strip(), of_step.sub("", inside).strip()
     for meaning, pattern, units in (("joules", _ENERGY, JOULES), ("watts", _POWER, WATTS)):
         name, factor = _unit(base, inside, units)
-        if pattern.fullmatch(name) or pattern.fullmatch(base):
-            return Heading(meaning=meaning, factor=factor or 1.0, per_worker=per_worker, unit_said=factor is not None)
+        if (pattern.fullmatch(name) or pattern.fullmatch(base)) and not (word and meaning == "watts"):
+            return Heading(meaning=meaning, factor=factor or 1.0, per_worker=per_worker, unit_said=factor is not None, word=word)
     return None
 
 

@@ -82,6 +82,7 @@ class Timings:
     doubts: tuple[str, ...] = ()  # what may weaken the verdict
     notes: tuple[str, ...] = ()
     prices: Prices | None = None  # as the user gave them
+    grams_per_kwh: float | None = None  # likewise
 
 
 MAX_WORKERS: Final = 10_000_000

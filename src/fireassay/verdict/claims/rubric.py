@@ -46,6 +46,7 @@ from fireassay.stats.models.scaling_predictions import (
     peak,
     predict,
 )
+from fireassay.units import JOULES_PER_KWH
 from fireassay.verdict.claims.own_costs import costs_of_work, own_costs
 from fireassay.verdict.claims.own_numbers import CLOSE, at_most, beside, better, limit_text, own_numbers, tolerance_of
 from fireassay.verdict.claims.rubric_notes import notes
@@ -246,7 +247,11 @@ def _fleet(timings: Timings) -> Iterator[str]:
 
 
 def _askable(timings: Timings, limits: Limits) -> None:
-    requested = [name for name, value in (("--deadline", limits.deadline_s), ("--budget", limits.budget_usd)) if value is not None]
+    requested = [
+        name
+        for name, value in (("--deadline", limits.deadline_s), ("--budget", limits.budget_usd), ("--joules", limits.joules))
+        if value is not None
+    ]
     if timings.rate and requested:
         remedy = "Use --work N, the units of work of a whole run."
         problems = tuple(Problem(name, "a table of throughputs", "a table with the time of each row", remedy) for name in requested)
@@ -371,7 +376,7 @@ def _row(
 ) -> RubricRow:
     p, timed, refused = timing.workers / base.workers, not timings.rate, _refusal(scores, timings)
     deciding = _deciding(scores) if scores else None
-    usd, work, efficiency = timing.usd, timing.work, speedup / p
+    usd, joules, work, efficiency = timing.usd, timing.joules, timing.work, speedup / p
     per_item, per_usd = costs_of_work(timing)
     per_step = usd / timing.steps if usd is not None and timing.steps else timing.own_usd_per_step
     effective = per_step if per_step is not None else per_item
@@ -392,8 +397,12 @@ def _row(
         items_per_usd=per_usd,
         usd_per_step=per_step if timed else None,
         usd_per_effective_work=None if effective is None else effective / efficiency,
-        joules=timing.joules if timed else None,
-        joules_per_item=timing.joules / work if timing.joules is not None and work else None,
+        joules=joules if timed else None,
+        joules_per_item=joules / work if joules is not None and work else None,
+        joules_per_step=joules / timing.steps if timed and joules is not None and timing.steps else None,
+        co2_g=joules / JOULES_PER_KWH * timings.grams_per_kwh
+        if timed and joules is not None and timings.grams_per_kwh is not None
+        else None,
         quality=None if deciding is None else scores[deciding].value,
         drift=None if deciding is None else scores[deciding].drift,
         decides="" if deciding is None else timings.scores[deciding].name,
@@ -408,7 +417,8 @@ def picks(rows: Sequence[RubricRow], limits: Limits) -> tuple[Pick, ...]:
     efficient = [row for row in held if at_most(limits.efficiency, row.efficiency)]
     in_time = [row for row in held if limits.deadline_s is None or (row.seconds is not None and at_most(row.seconds, limits.deadline_s))]
     paid = [row for row in held if limits.budget_usd is None or (row.usd is not None and at_most(row.usd, limits.budget_usd))]
-    meets_all = [row for row in efficient if row in in_time and row in paid]
+    frugal = [row for row in held if limits.joules is None or (row.joules is not None and at_most(row.joules, limits.joules))]
+    meets_all = [row for row in efficient if row in in_time and row in paid and row in frugal]
     chosen = [
         _pick("recommended", meets_all, lambda row: -row.workers, f"the most workers with {_conditions(rows, limits)}"),
         _pick("cheapest", [row for row in held if row.priced], _price, "the lowest cost of the same work"),
@@ -448,4 +458,6 @@ def _conditions(rows: Sequence[RubricRow], limits: Limits) -> str:
         conditions.append(f"at most {limits.deadline_s:g} s")
     if limits.budget_usd is not None:
         conditions.append(f"at most ${limits.budget_usd:g}")
+    if limits.joules is not None:
+        conditions.append(f"at most {limits.joules:g} J")
     return " and ".join([*([", ".join(conditions[:-1])] if conditions[1:] else []), conditions[-1]])

@@ -19,6 +19,7 @@ class Limits:
     efficiency: float = 0.70
     deadline_s: float | None = None
     budget_usd: float | None = None
+    joules: float | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,6 +54,8 @@ class RubricRow:
     usd_per_effective_work: float | None  # cost per step, else per item, divided by the efficiency
     joules: float | None  # energy to solution
     joules_per_item: float | None
+    joules_per_step: float | None
+    co2_g: float | None  # of the joules, by the grid that the user gives
     quality: float | None  # of the score that decides
     drift: float | None  # quality minus the base's
     decides: str  # the score that lost most of its tolerance
