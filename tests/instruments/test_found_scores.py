@@ -164,15 +164,16 @@ def test_print_and_logging_are_read_and_still_print_and_log(
 ) -> None:
     monkeypatch.setattr("builtins.print", print)  # restored after the test
     monkeypatch.setattr(logging.Logger, "handle", logging.Logger.handle)
-    found_scores.arm({found_scores.VARIABLE: "accuracy"})
+    found_scores.arm({found_scores.VARIABLE: "accuracy\nloss"})
     print("accuracy", 0.5)
     print({"accuracy": 0.6})
     print("nothing of interest", object())
     with caplog.at_level("INFO"):
         logging.getLogger("train").info("step %d accuracy %.2f", 7, 0.75)
-    assert scores(sink) == [(None, 0.5), (None, 0.6), (7, 0.75)]
+        logging.getLogger("train").info("test loss %.2f", 0.25)
+    assert scores(sink) == [(None, 0.5), (None, 0.6), (7, 0.75), (None, 0.25)]
     assert capsys.readouterr().out.splitlines()[0] == "accuracy 0.5"
-    assert caplog.messages == ["step 7 accuracy 0.75"]
+    assert caplog.messages == ["step 7 accuracy 0.75", "test loss 0.25"]
 
 
 def test_without_a_target_nothing_is_touched(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,9 +1,9 @@
 """Which scores does a script print or log, that reports none to assay?
 
-With a target (`FIREASSAY_TARGET` is its name) these are read for it: text of `print` and of `logging` (lines of MLPerf's logger too),
-TensorBoard's `add_scalar`, W&B's `log`, the `log` of transformers' Trainer. A name fits if it is the target's, whatever joins its words,
-alone or behind another word: "Test accuracy: 0.75", "eval/accuracy" and "Accuracy/val" are accuracies. Behind train, best, target and the
-like (`OTHER`) it is another number.
+With a target (`FIREASSAY_TARGET` has its name, or several in lines) these are read for it: text of `print` and of `logging` (lines of
+MLPerf's logger too), TensorBoard's `add_scalar`, W&B's `log`, the `log` of transformers' Trainer. A name fits if it is the target's,
+whatever joins its words, alone or behind another word: "Test accuracy: 0.75", "eval/accuracy" and "Accuracy/val" are accuracies. Behind
+train, best, target and the like (`OTHER`) it is another number.
 "75 %" is 0.75, "9912/10000" a share. A line that gives two values, or one that may be of training data ("Train Epoch: 1 Loss: 0.3"), of a
 batch ("Acc@1 75.2 (74.9)") or no decimal number ("0,75"), is not read: the event `score_unclear` names it.
 The step is the one logged, or of the line ("step 200", "epoch 3"), else none.
@@ -137,15 +137,11 @@ class FoundScores:
 
 def arm(environ: Mapping[str, str] = os.environ) -> None:
     """Read the target's score in this process from now on, if there is one."""
-    if not (name := environ.get(VARIABLE, "")):
-        return
-    found = FoundScores(name)
-    _prints(found)
-    when_there(functools.partial(_logs, found), name="logging", stays=True)
-    for module in ("torch.utils.tensorboard.writer", "tensorboardX.writer"):
-        when_there(functools.partial(_tensorboard, found), name=module, stays=True)
-    when_there(functools.partial(_wandb, found), name="wandb.sdk.wandb_run", stays=True)
-    when_there(functools.partial(_trainer, found), name="transformers.trainer", stays=True)
+    for found in map(FoundScores, environ.get(VARIABLE, "").splitlines()):
+        _prints(found)
+        for hook, *modules in HOOKS:
+            for module in modules:
+                when_there(functools.partial(hook, found), name=module, stays=True)
 
 
 def _prints(found: FoundScores) -> None:
@@ -253,3 +249,11 @@ def _value(match: re.Match[str]) -> float | None:
         counts = match[3].isdecimal() and match[4].isdecimal() and whole > 0.0 and value <= whole
         return value / whole if counts else None
     return None if match[6] else value / 100.0 if match[5] else value
+
+
+HOOKS: Final = (
+    (_logs, "logging"),
+    (_tensorboard, "torch.utils.tensorboard.writer", "tensorboardX.writer"),
+    (_wandb, "wandb.sdk.wandb_run"),
+    (_trainer, "transformers.trainer"),
+)  # each with its modules

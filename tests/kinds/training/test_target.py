@@ -10,6 +10,7 @@ import pytest
 from fireassay.kinds.training import target
 from fireassay.reports.charts.target import target as chart
 from fireassay.reports.charts.target import thinned
+from fireassay.reports.page import Words
 from fireassay.reports.view import View
 from tests.kinds.training.test_answer import viewed
 from tests.metrics.training.test_quality_target import made, rising
@@ -67,9 +68,39 @@ def test_a_target_that_nothing_evaluates_says_what_was_found() -> None:
 
 def test_the_table_has_a_row_for_each_count_and_the_share_reached() -> None:
     launches = [(workers, rising(4 if workers == 1 else 99)) for _ in range(5) for workers in (1, 2)]
-    (table,) = target.table(view(launches))
+    table, _ = target.table(view(launches))
     assert [row[0] for row in table.rows] == [1, 2]
     assert [row[1].text for row in table.rows] == ["5 of 5", "0 of 5"]  # type: ignore[union-attr]
+    assert "Mean: up to 8 s" in table.notes[0]
+
+
+def test_a_round_has_its_times_and_their_ratio_or_a_bound_of_it() -> None:
+    """Two workers need half the time a step: 4 s against 2 s; then one side, the other side, and both end without it."""
+    at = [(4, 4), (4, 99), (99, 4), (99, 99)]
+    launches = [(workers, rising(own)) for pair in at for workers, own in zip((1, 2), pair, strict=True)]
+    _, table = target.table(view(launches, pace=[1.0, 0.5] * 4))
+    assert [[part.text if isinstance(part, Words) else part for part in row] for row in table.rows] == [
+        [1, "4 s", "2 s", "2"],
+        [2, "4 s", "> 4 s", "< 1"],
+        [3, "> 8 s", "2 s", "> 4"],
+        [4, "> 8 s", "> 4 s", "-"],
+    ]
+
+
+def test_a_further_target_has_a_line_and_tables_of_its_own() -> None:
+    """0.8 after 4 steps, 0.5 after the first; nothing evaluates a loss."""
+    launches = [(workers, rising(4)) for _ in range(5) for workers in (1, 2)]
+    shown = view(launches, goal=("accuracy=0.8", "accuracy=0.5", "loss=0.1"))
+    first, _, second, third = texts(shown)
+    assert first.startswith("1 worker: accuracy 0.8 reached in 5 of 5 launches, median 4")
+    assert second.startswith("1 worker: accuracy 0.5 reached in 5 of 5 launches, median 1")
+    assert third.startswith("no evaluation named 'loss'")
+    assert [(table.name, table.title) for table in target.table(shown)] == [
+        ("target", "Time to accuracy 0.8"),
+        ("target-rounds", "Time to accuracy 0.8 in each round"),
+        ("target-2", "Time to accuracy 0.5"),
+        ("target-rounds-2", "Time to accuracy 0.5 in each round"),
+    ]
 
 
 def test_the_chart_has_a_panel_over_time_one_over_samples_and_with_a_price_one_over_dollars() -> None:

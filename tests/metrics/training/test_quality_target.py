@@ -17,7 +17,7 @@ from fireassay.metrics.training.quality_target import METRICS
 from fireassay.record.reader import open_record
 from fireassay.spec.experiment import Experiment
 from fireassay.spec.sections.target import Target
-from fireassay.stats.intervals.intervals import log_t, paired_log_ratio
+from fireassay.stats.intervals.intervals import log_t, mean_t, paired_log_ratio
 from fireassay.verdict.gates.limits import check_target
 from tests.handmade import Handmade
 
@@ -27,7 +27,7 @@ Scores = Sequence[float]
 def made(
     launches: Sequence[tuple[int, Scores]],
     *,
-    goal: str = "accuracy=0.8",
+    goal: str | tuple[str, ...] = "accuracy=0.8",
     pace: Sequence[float] = (),
     statuses: Sequence[str] = (),
     prices: float | None = None,
@@ -89,6 +89,29 @@ def test_a_launch_that_never_reaches_it_is_censored_at_its_last_evaluation_and_n
     assert (time.value, time.high, time.n_launches, time.launch_values) == (4.0, math.inf, 5, ())
     assert "1 censored" in time.method
     assert number(measured, "quality_reached").value == 0.8
+
+
+def test_the_mean_counts_a_launch_that_never_reached_it_as_the_horizon_and_is_finite() -> None:
+    """(2 + 3 + 4 + 5 + 8) / 5, and 8 s at most; without a censored launch the plain mean with Student's t."""
+    mean = number(made([(1, rising(at)) for at in (2, 3, 4, 5, 99)]), "mean_time_to_quality")
+    assert mean.value == pytest.approx(4.4)
+    assert 0.0 < mean.low < mean.value < mean.high <= 8.0
+    assert "up to 8 s, by which 4 of 5 launches reached it" in mean.method
+    whole = number(made([(1, rising(at)) for at in (2, 3, 4, 5, 6)]), "mean_time_to_quality")
+    assert (whole.value, whole.low) == (pytest.approx(4.0), pytest.approx(mean_t([2, 3, 4, 5, 6], 0.95).low))
+
+
+def test_the_mean_of_launches_that_all_miss_it_is_at_most_their_end() -> None:
+    mean = number(made([(1, rising(99))] * 5), "mean_time_to_quality")
+    assert (mean.value, mean.high) == (8.0, 8.0)
+    assert mean.low < 4.0
+
+
+def test_every_count_has_the_horizon_of_the_count_whose_launches_were_cut_first() -> None:
+    """Two workers end at 4 s, one of them without the target: 5 s of one worker counts as 4."""
+    measured = pairs([3, 3, 5, 3, 3], [4, 4, 4, 4, 99], 0.5)
+    assert number(measured, "mean_time_to_quality").value == pytest.approx((4 * 3 + 4) / 5)
+    assert number(measured, "mean_time_to_quality", "workers=2").value == pytest.approx((4 * 2 + 4) / 5)
 
 
 def test_a_target_that_most_launches_miss_has_no_median_and_says_how_many_and_beyond_which_time() -> None:

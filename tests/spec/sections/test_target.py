@@ -55,6 +55,20 @@ def test_it_is_written_with_its_sign_where_the_name_does_not_imply_it() -> None:
     ]
 
 
+def test_of_several_goals_the_first_decides_and_has_the_limit() -> None:
+    target = Target(goal=("accuracy=0.75", "loss<=0.3"), within_s=60.0)
+    assert (target.parsed, target.goals[1]) == (Goal("accuracy", ">=", 0.75), Goal("loss", "<=", 0.3))
+    assert [(one.goal, one.within_s) for one in target.each()] == [(("accuracy=0.75",), 60.0), (("loss<=0.3",), None)]
+    assert Target(goal="accuracy=0.75") == Target(goal=("accuracy=0.75",))  # as older records have it
+
+
+def test_a_bad_goal_among_several_is_refused() -> None:
+    with pytest.raises(SpecError, match=r"target\.goal"):
+        Experiment(name="a", workload=Workload(script="t.py"), factor=Factor(levels=(1,)), target=Target(goal=("accuracy=1", "loss")))
+    with pytest.raises(ValueError, match="at least 1 item"):
+        Target(goal=())
+
+
 def test_an_experiment_refuses_a_bad_goal_and_a_target_of_what_is_no_training() -> None:
     with pytest.raises(SpecError, match=r"target\.goal"):
         Experiment(name="a", workload=Workload(script="t.py"), factor=Factor(levels=(1,)), target=Target(goal="accuracy"))

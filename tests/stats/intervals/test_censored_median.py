@@ -67,6 +67,14 @@ def test_three_launches_are_bounded_by_students_t_if_all_reach_it_and_by_nothing
     assert (open_.value, open_.low, open_.high) == (2.0, 0.0, math.inf)
 
 
+def test_launches_that_crash_before_the_first_event_leave_the_others_to_students_t() -> None:
+    """At no event were they at risk: four launches are left, whose ranks bound nothing; one that crashed later leaves the end open."""
+    others = [2.0, 3.0, 4.0, 5.0]
+    t, early = log_t(others, 0.95), censored_median([1.0, *others], [False] + [True] * 4, 0.95)
+    assert early == CensoredMedian(value=3.5, low=t.low, high=t.high, ranks=False)
+    assert math.isinf(censored_median([*others, 6.0], [True] * 4 + [False], 0.95).high)
+
+
 def test_one_launch_bounds_nothing() -> None:
     assert censored_median([3.0], [True], 0.95) == CensoredMedian(value=3.0, low=0.0, high=math.inf, ranks=False)
     assert censored_median([3.0], [False], 0.95) == CensoredMedian(value=None, low=0.0, high=math.inf, ranks=True)
@@ -111,7 +119,6 @@ def test_waiting_longer_never_shortens_the_answer(launches: list[tuple[float, bo
     after = censored_median(later, flags, 0.95)
     if before.value is not None and after.value is not None:
         assert after.value >= before.value or math.isclose(after.value, before.value)
-    assert after.ranks == before.ranks
 
 
 def lognormal(rng: np.random.Generator, n: int) -> NDArray[np.float64]:
@@ -154,7 +161,8 @@ def test_over_two_thousand_experiments_95_percent_intervals_cover_94_to_97_perce
 @pytest.mark.parametrize("draw", [lognormal, weibull])
 @pytest.mark.parametrize(("n", "share"), [(n, share) for n in (5, 8, 20) for share in (0.2, 0.4)])
 def test_crashes_at_any_time_make_the_interval_wider_and_never_false(draw: Draw, n: int, share: float) -> None:
-    assert coverage(draw, n, share, 2_000, seed=11, crashes=True) >= 0.93
+    """Up to 97 % with five launches: where at most one of them is left, nothing is bounded and everything is covered."""
+    assert 0.93 <= coverage(draw, n, share, 2_000, seed=11, crashes=True) <= 0.975
 
 
 @pytest.mark.deep

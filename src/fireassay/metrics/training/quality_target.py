@@ -8,12 +8,15 @@ Two worker counts are compared round by round, since a round shares its seed: th
 efficiency) times one of samples per second (hardware), in every round. If all launches reach the target: Student's t on the logs.
 Else the median of the rounds' ratios, of which those with a censored launch are known on one side only, or not at all.
 The target is the same for every worker count, so this is a speedup also where the batch grows with the workers.
+
+The mean is given up to a horizon, the largest time until which a launch of every configuration with censored ones ran; without any, over all.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any, Final
 
@@ -21,7 +24,7 @@ import polars as pl
 
 from fireassay.estimates.estimate import Absent, Estimate, Value
 from fireassay.estimates.format import count, reading
-from fireassay.estimates.over_launches import exact, no_launch, transform
+from fireassay.estimates.over_launches import average, exact, no_launch, transform
 from fireassay.frames.costs import NO_PRICES, no_energy
 from fireassay.frames.record_data import RecordData
 from fireassay.frames.training.evaluated_scores import names
@@ -31,6 +34,7 @@ from fireassay.metrics.metric import Dimension, Metric, Results, each
 from fireassay.stats.intervals.censored_median import CensoredMedian, censored_median, median_of_bounded
 from fireassay.stats.intervals.intervals import log_t
 from fireassay.stats.intervals.means import clopper_pearson
+from fireassay.stats.intervals.restricted_mean import restricted_mean
 from fireassay.units import COUNT, FRACTION, JOULES, RATIO, SECONDS, USD
 
 measure = partial(
@@ -232,6 +236,49 @@ TIME_TO_QUALITY, HELD, WALL, SAMPLES, COST, ENERGY = (
 )
 
 
+def horizon_s(measured: RecordData) -> float | None:
+    """Up to when means over launches are known in every configuration; None: no launch is censored."""
+    rows = launches_to_quality(measured)
+    largest = rows.group_by("configuration").agg(pl.col("time_s").max(), pl.col("reached").all()).filter(~pl.col("reached"))["time_s"]
+    return None if largest.is_empty() else float(largest.min())  # type: ignore[arg-type]
+
+
+def _mean(measured: RecordData, configuration: str) -> Value:
+    median = _median(measured, configuration, column="time_s", unit=SECONDS, name="mean_time_to_quality", missing="")
+    if isinstance(median, Absent) and median.reason != "insufficient":
+        return median
+    rows, horizon = of_configuration(measured, configuration), horizon_s(measured)
+    times, reached = rows["time_s"].to_list(), rows["reached"].to_list()
+    name = f"mean_time_to_quality|target:{_goal(measured)}"
+    if horizon is None:
+        mean = average(times, measured.confidence, unit=SECONDS, aggregate="time to the target", name=name, n_trials=len(times))
+        return replace(mean, low=max(0.0, mean.low))
+    hits = sum(hit and time <= horizon for time, hit in zip(times, reached, strict=True))
+    return Estimate.of(
+        restricted_mean(times, reached, horizon, measured.confidence),
+        unit=SECONDS,
+        confidence=measured.confidence,
+        n_launches=len(times),
+        n_trials=len(times),
+        method=f"area under Kaplan and Meier's curve up to {reading(horizon, SECONDS)}, by which {hits} of {count(len(times), 'launches')} "
+        "reached it; Gaffke's bounds",
+        signature=f"{name}|horizon:{horizon:.6g}|ci:gaffke|reached:{hits}|k:{len(times)}|conf:{measured.confidence:g}|v:1",
+    )
+
+
+MEAN = measure(
+    name="mean_time_to_quality",
+    title="Mean time to the target",
+    unit=SECONDS,
+    better="lower",
+    formula="mean over launches of min(time to the target, horizon), the area under Kaplan and Meier's curve",
+    compute=each(_mean),
+    question="How long does a training take on average, if one that never reaches the target is stopped at the horizon?",
+    caveat="The horizon is the record's own, the same for all its configurations: another record's mean has another one.",
+    rank=1251,
+)
+
+
 def _share(measured: RecordData, configuration: str) -> Value:
     if (absent := never_evaluated(measured)) is not None:
         return absent
@@ -417,6 +464,6 @@ RATE_RATIO = measure(
     rank=1250,
 )
 METRICS = (
-    *(TIME_TO_QUALITY, HELD, WALL, SAMPLES, COST, ENERGY, REACHED),
+    *(TIME_TO_QUALITY, HELD, WALL, SAMPLES, COST, ENERGY, MEAN, REACHED),
     *(SPEEDUP_TO_QUALITY, EFFICIENCY_TO_QUALITY, SAMPLES_RATIO, RATE_RATIO),
 )

@@ -63,7 +63,7 @@ def request_for(context: RunContext, job: Job, environment: dict[str, str], cwd:
     if experiment.flops.convention != "none" and not profiling.at_once(experiment, job):
         variables |= {"FIREASSAY_FLOPS": "1", "FIREASSAY_PEAK": f"{experiment.flops.peak}:{experiment.flops.precision or ''}"}
     if experiment.target is not None:
-        variables[found_scores.VARIABLE] = experiment.target.parsed.name
+        variables[found_scores.VARIABLE] = "\n".join(dict.fromkeys(goal.name for goal in experiment.target.goals))
     if (steps := steps_requested(experiment, planned)) is not None:
         variables[step_limit.VARIABLE] = str(steps)
         if experiment.launches.quick and experiment.launcher.nodes == 1 and not experiment.launcher.hosts:

@@ -1,7 +1,7 @@
 """Which score of the training is the target, and when has an evaluation met it?
 
-The section [target] of an experiment: `goal = "accuracy >= 0.75"`.  With "=" the direction is that of the score's name: a loss is better if
-lower, an accuracy if higher.
+The section [target] of an experiment: `goal = "accuracy >= 0.75"`, or a list of which the first decides.  With "=" the direction is that of
+the score's name: a loss is better if lower, an accuracy if higher.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ import re
 from dataclasses import dataclass
 from typing import Annotated, Final, Literal
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 
-from fireassay.spec.model import Model, Positive, Unreadable, flag, seconds
+from fireassay.spec.model import Model, Positive, Unreadable, Words, flag, seconds
 from fireassay.spec.scores import lower_is_better
 
 Sign = Literal[">=", "<=", ">", "<"]
@@ -64,7 +64,7 @@ def goal_of(text: str) -> Goal:
             value = math.nan
     if match is None or not math.isfinite(value):
         raise Unreadable(ALLOWED)
-    name = match["name"]
+    name = " ".join(match["name"].split())
     sign = _SIGNS.get(match["sign"]) or ("<=" if lower_is_better(name) else ">=")
     return Goal(name=name, sign=sign, value=value)
 
@@ -88,16 +88,28 @@ class Target(Model):
     """The score that a training is to reach, and how soon."""
 
     goal: Annotated[
-        str, flag("--target", "GOAL", "time to a score: accuracy=0.75, loss<=0.3 (p.evaluate, or printed)", read=goal_text, run=215)
+        Words,
+        BeforeValidator(lambda value: (value,) if isinstance(value, str) else value),
+        flag("--target", "GOAL", "time to a score: accuracy=0.75, loss<=0.3 (p.evaluate, or printed)", read=goal_text, many=True, run=215),
     ] = Field(
+        min_length=1,
         description='The score to reach, as "accuracy >= 0.75" or "loss <= 0.3"; with "=", higher is better unless the name says otherwise. '
-        "The name is that of p.evaluate, or of a score that the script prints or logs."
+        "The name is that of p.evaluate, or of a score that the script prints or logs. Of a list the first decides; each has its table.",
     )
     within_s: Annotated[
         Positive | None, flag("--target-within", "T", "gate: median time to the target, from the first step", read=seconds, run=216)
-    ] = Field(None, description="Longest admissible median time to the target, seconds from the first step. Default: no gate.")
+    ] = Field(None, description="Longest admissible median time to the (first) target, seconds from the first step. Default: no gate.")
+
+    @property
+    def goals(self) -> tuple[Goal, ...]:
+        """The goals; the first decides."""
+        return tuple(map(goal_of, self.goal))
 
     @property
     def parsed(self) -> Goal:
-        """The goal."""
-        return goal_of(self.goal)
+        """The first goal."""
+        return self.goals[0]
+
+    def each(self) -> tuple[Target, ...]:
+        """A target for each goal; the limit is the first one's."""
+        return tuple(Target(goal=(text,), within_s=None if place else self.within_s) for place, text in enumerate(self.goal))

@@ -12,8 +12,9 @@ Letters 4, 1986), which suits any smooth distribution. No distribution of the ti
 
 Five launches bound a median by their smallest and largest time with 93.75 %, no more; 95 % needs a little beyond. The end then lies
 outside by `BEYOND` times the missing fraction of a rank, in units of the outermost gap, and at most by `FARTHEST` gaps: beyond that the data
-bound nothing on that side, unless every launch has the event: then Student's t on the logarithms, which takes them as normal.
-Coverage of 95 % intervals over simulated experiments: docs/methodology.md; 94 to 97 % from 5 launches on, if launches are cut at one time.
+bound nothing on that side, unless every launch that lasts until the first event has one: then Student's t on their logarithms, which takes
+them as normal. A launch censored before the first event is in no risk set, so the point ignores it too.
+Coverage of 95 % intervals over simulated experiments: docs/methodology.md.
 Cannot tell: the median beyond the last event; why a launch was censored (if slow launches crash more often, the median is too short).
 """
 
@@ -80,9 +81,9 @@ def censored_median(times: Floats, reached: Sequence[bool], confidence: float) -
     low = _end(_ranks(logs, [True] * len(logs)) if few else ranks, tail)  # min(time, end of the launch) is below every time
     high = None if few and open_ended else _turned(_end(_mirrored(ranks), tail, beyond=not open_ended))
     value = _middle([float(data[i]) for i in order], events, survival)
-    if all(events) and (low is None or high is None):
-        t = log_t(data, confidence)
-        assert value is not None
+    at_risk = events.index(True) if any(events) else len(events)
+    if value is not None and all(events[at_risk:]) and (low is None or high is None):
+        t = log_t([data[i] for i in order[at_risk:]], confidence)
         return CensoredMedian(value=value, low=min(t.low, value), high=max(t.high, value), ranks=False)
     lowest, highest = (0.0 if low is None else math.exp(low)), (math.inf if high is None else _exp(high))
     if value is None:
