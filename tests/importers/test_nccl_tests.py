@@ -443,11 +443,3 @@ def test_what_cannot_be_used_is_told_and_leaves_nothing_behind(tmp_path: Path, n
         imported(tmp_path / name, tmp_path, tool="nccl_tests")
     assert said in str(caught.value)
     assert not list((tmp_path / "records").glob("*"))
-
-
-def test_a_file_of_nobody_is_told_that_nccl_tests_is_known_too(tmp_path: Path) -> None:
-    (tmp_path / "x.txt").write_text("hello")
-    with pytest.raises(SpecError) as caught:
-        imported(tmp_path / "x.txt", tmp_path)
-    assert "nccl-tests (printed output, or the JSON of -J)" in str(caught.value)
-    assert "--tool nccl_tests" in str(caught.value)

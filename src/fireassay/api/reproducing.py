@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 from fireassay.api.sides import Watch, days, unwatched, whole
 from fireassay.clock import SystemClock
@@ -21,14 +22,17 @@ from fireassay.verdict.comparison.compare import compare
 from fireassay.verdict.comparison.types import Mismatch, Side
 from fireassay.verdict.reproduction import Reproduction, another_experiment, reproduction
 
+VERBS: Final = {"calls": "time", "collectives": "comm", "evaluation": "evaluate", "serving": "load"}  # others: run
+
 
 def refuse_imported(measured: RecordData, name: str) -> None:
     """Refuse an imported record: assay does not have the program that made it."""
     if measured.foreign is not None:
-        title = measured.foreign.get("title")
+        profile = measured.experiment.profile
+        verb = "profile" if profile is not None and profile.only else VERBS.get(measured.kind.name, "run")
         raise RecordError(
-            f"{name} was imported from {title}, so assay cannot reproduce it. Measure with `assay load`, or compare it with another "
-            "record: assay reproduce RECORD --against OTHER."
+            f"{name} was imported from {measured.foreign.get('title')}, so assay cannot run it again. Measure the same with `assay {verb}`, "
+            "then compare the two: assay reproduce RECORD --against OTHER."
         )
 
 

@@ -19,7 +19,7 @@ from fireassay.clock import SystemClock
 from fireassay.errors import refuse
 from fireassay.importers.support.base import MAX_S, is_number
 from fireassay.importers.timings.support.base import Benchmark, Figure, Timer, Timings, Trial
-from fireassay.importers.timings.support.importing import write
+from fireassay.importers.timings.support.importing import Source, write
 from fireassay.record.machine import Machine, Unread, cpu_model
 
 MODULE: Final = "torch.utils.benchmark"
@@ -37,8 +37,7 @@ TIMER: Final = Timer(
         "time": "seconds of a run",
         "waits": "for CUDA, if torch finds it, else for the return of the statement",
     },
-    recognises=lambda name, head: False,
-    read=lambda path: Timings(file=path.name, benchmarks=()),
+    read=lambda source, place: Timings(benchmarks=()),
     missing=("warm-up, processor time and memory",),
 )
 
@@ -62,7 +61,6 @@ def record_of(value: Any, *, root: Path, name: str | None, round_s: float) -> tu
     calls = int(calls)
     title = _title(measurement.task_spec)
     timings = Timings(
-        file="Measurement",
         benchmarks=(
             Benchmark(
                 name=title,
@@ -75,7 +73,7 @@ def record_of(value: Any, *, root: Path, name: str | None, round_s: float) -> tu
         conditions=_conditions(measurement.task_spec),
     )
     digest = hashlib.sha256(json.dumps([calls, seconds]).encode()).hexdigest()
-    (made,) = write(TIMER, [timings], root, clock=SystemClock(), name=name or title[:MAX_NAME], digests=[digest])
+    (made,) = write(TIMER, [timings], root, clock=SystemClock(), name=name or title[:MAX_NAME], sources=[Source("Measurement", digest)])
     return made.path, title
 
 

@@ -54,7 +54,8 @@ records/<name>-<utc>-<id>/
   experiment.toml                            what was asked; secrets redacted
   manifest.json                              format version, state, environment before and after, digests
   SEAL                                       "<sha256 of manifest.json>  manifest.json"; a record is sealed if it exists
-  tables/<table>/launch=0003/part-0.parquet  the measurements, zstd-compressed Parquet; `launch` is also a column
+  tables/<table>/launch=0003/part-0.parquet  the measurements, zstd-compressed Parquet; the column `launch` counts:
+                                             timings of another tool are one file per table
   logs/launch=0003.log                       what the launch printed; capped, secrets redacted
   traces/launch=0003/                        of launches with the role profile: a trace of each rank, compressed, and summary.json
   reports/                                   derived; outside the seal, may be deleted

@@ -105,7 +105,7 @@ class Launches(Model):
         flag("--launches", "N", "launches of each load ({default}; 5 if flags say how long one is)", default=9, load=360),
         flag("--launches", "N", "rounds of each command ({default})", default=ROUNDS, time=10),
         flag("--repetitions", "N", "answers to each item ({default}); more for sampled answers", default=1, evaluate=70),
-    ] = Field(5, ge=1, le=1000, description="Independent launches per configuration; each round holds every configuration once.")
+    ] = Field(5, ge=1, le=100_000, description="Independent launches per configuration; each round holds every configuration once.")
     seed: Annotated[
         int,
         flag("--seed", "N", "fixes the order, the seeds and the fault times", run=30, profile=20),

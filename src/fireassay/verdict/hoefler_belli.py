@@ -27,6 +27,7 @@ from fireassay.stats.series.normality import shapiro, skewness
 from fireassay.verdict.artifact import environment_facts, first_value
 from fireassay.verdict.judge import Judgement
 from fireassay.verdict.judging import NO_ENVIRONMENT, Answer, Methods, RuleAnswer
+from fireassay.verdict.phrases import more_launches
 
 ENOUGH_LAUNCHES = 5  # as in the audit `launches`
 
@@ -179,7 +180,7 @@ def _comparison(measured: RecordData, results: Results) -> RuleAnswer:
     k = min(each, default=0)
     sentence = f"configurations are compared within randomised rounds, at least {count(k, 'launches')} each"
     if k < ENOUGH_LAUNCHES:
-        return "not kept", f"{sentence}, which is too few", f"use launches.per_configuration = {ENOUGH_LAUNCHES} or more"
+        return "not kept", f"{sentence}, which is too few", more_launches(measured, ENOUGH_LAUNCHES)
     return "kept", f"{sentence}, with intervals for paired differences", ""
 
 

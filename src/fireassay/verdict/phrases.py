@@ -116,6 +116,13 @@ def origin(measured: RecordData) -> str:
     return f" Imported from {titled(foreign)}, not measured by assay: {content}; anything the file does not state is unknown."
 
 
+def more_launches(measured: RecordData, enough: int) -> str:
+    """What to do about too few launches."""
+    if measured.foreign is not None:
+        return f"import the files of {enough} runs or more together"
+    return f"run with launches.per_configuration = {enough} or more"
+
+
 def titled(foreign: Mapping[str, Any]) -> str:
     """ "vLLM bench serve 0.11"."""
     return " ".join(str(word) for word in (foreign.get("title"), foreign.get("version")) if word)

@@ -43,7 +43,7 @@ SUPPOSED_SPREADS = (0.01, 0.02, 0.05)  # of launches, without an earlier record
 SUPPOSING = "if launches vary by"
 MIN_LAUNCHES = 3
 LAUNCHES_SHOWN = (5, 10, 20, 40)  # per configuration, each with the smallest change that it shows
-MAX_LAUNCHES = 1000  # the most that launches.per_configuration allows
+MAX_LAUNCHES = 1000  # that are proposed
 WINDOWS = 10  # into which a pilot's steps are divided, per launch
 TIMES = (STEP_TIME.name, TRIAL_TIME.name, WALL_TIME.name)
 

@@ -45,6 +45,20 @@ def test_json_has_the_record_as_of_every_import(
     assert (profile["imported"], profile["notes"]) == ("torch.profiler", [])
 
 
+def test_a_list_shows_the_largest_part_of_an_imported_profile(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    written(tmp_path, "trace.json", trace([kernel(GEMM, 10, 50)]))
+    assert main(["import", "trace.json", "--name", "job"]) == 0
+    capsys.readouterr()
+    assert main(["list", "--json"]) == 0
+    (listed,) = json.loads(capsys.readouterr().out)
+    assert listed["headline"].startswith("computing takes 100 % of the trace of 40 µs")
+    assert main(["reproduce", "job"]) == 2
+    assert "`assay profile`" in capsys.readouterr().err
+
+
 def fake_nsys(folder: Path, script: str) -> None:
     program = folder / "bin" / "nsys"
     program.parent.mkdir()

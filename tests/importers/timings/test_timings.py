@@ -7,7 +7,9 @@ hosts and paths were replaced. Expected numbers are what the tools printed when 
 from __future__ import annotations
 
 import copy
+import gzip
 import json
+import shutil
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -93,10 +95,61 @@ def test_files_of_different_machines_are_different_records(tmp_path: Path) -> No
 
 
 def test_what_was_left_out_is_named(tmp_path: Path) -> None:
-    assert "left out, since they failed or were skipped: skipped" in (one(tmp_path / "a", "google_benchmark.json").foreign or {})["missing"]
+    assert "benchmarks that failed or were skipped: skipped" in (one(tmp_path / "a", "google_benchmark.json").foreign or {})["missing"]
     missing = " ".join((one(tmp_path / "b", "asv.json").foreign or {})["missing"])
-    assert "no result: bench.time_fails" in missing
-    assert "time nothing: bench.Suite.track_len, bench.peakmem_list" in missing
+    assert "benchmarks that have no result: bench.time_fails" in missing
+    assert "benchmarks that time nothing: bench.Suite.track_len, bench.peakmem_list" in missing
+
+
+def test_thousands_of_executions_are_one_file_per_table(tmp_path: Path) -> None:
+    """hyperfine -N makes some 5,000 of a short command; synchronising a file for each took a minute."""
+    seconds = [0.001 + index * 1e-9 for index in range(2001)]
+    execute = {"command": "true", "times": seconds, "exit_codes": [0] * 2001, "median": 0.001001, "mean": 0.001001, "stddev": 0.0}
+    (tmp_path / "many.json").write_text(json.dumps({"results": [execute]}))
+    (made,) = imported(tmp_path / "records", tmp_path / "many.json")
+    assert made.launches == 2001
+    assert len(list(made.path.glob("tables/*/*/*.parquet"))) == 2
+    measured = from_record(open_record(made.path))
+    assert measured.table("launches")["launch"].to_list() == list(range(2001))
+    assert (measured.table("trials")["end_ns"] - measured.table("trials")["begin_ns"]).to_list() == [1_000_000 + i for i in range(2001)]
+
+
+def test_results_in_folders_of_machines_and_gzipped_ones_are_found(tmp_path: Path) -> None:
+    """asv and pytest-benchmark write a folder for each machine; pyperf writes FILE.json.gz."""
+    (tmp_path / "results" / "vm").mkdir(parents=True)
+    (tmp_path / "results" / "vm" / "machine.json").write_text("{}")
+    (tmp_path / "results" / "benchmarks.json").write_text("{}")
+    shutil.copy(FILES / "asv.json", tmp_path / "results" / "vm" / "1a2b-env.json")
+    assert imported(tmp_path / "records", tmp_path / "results")[0].tool == "asv"
+    packed = tmp_path / "pyperf.json.gz"
+    packed.write_bytes(gzip.compress((FILES / "pyperf.json").read_bytes()))
+    assert imported(tmp_path / "records", packed)[0].requests == imported(tmp_path / "records", "pyperf.json")[0].requests
+
+
+@pytest.mark.parametrize("damage", [lambda raw: raw[:-20], lambda raw: raw[:200] + b"xxxxx" + raw[205:]])
+def test_a_damaged_gzip_file_is_refused(tmp_path: Path, damage: Callable[[bytes], bytes]) -> None:
+    packed = tmp_path / "pyperf.json.gz"
+    packed.write_bytes(damage(gzip.compress((FILES / "pyperf.json").read_bytes())))
+    with pytest.raises(SpecError, match="damaged or cut off"):
+        imported(tmp_path / "records", packed, tool="pyperf")
+
+
+def test_files_of_one_name_are_told_apart(tmp_path: Path) -> None:
+    for number in (1, 2):
+        (tmp_path / str(number)).mkdir()
+        shutil.copy(FILES / f"pytest_benchmark_{number}.json", tmp_path / str(number) / "run.json")
+    measured = one(tmp_path / "records", tmp_path / "1" / "run.json", tmp_path / "2" / "run.json")
+    assert len((measured.foreign or {})["files"]) == 2
+
+
+def test_a_benchmark_with_fewer_launches_breaks_no_plan(tmp_path: Path) -> None:
+    """Each command of hyperfine has as many executions as its time allows."""
+    path = changed(tmp_path / "f.json", "hyperfine.json", lambda d: d["results"][0].update(times=[0.002] * 3, exit_codes=[0] * 3))
+    judgement = judge(one(tmp_path / "records", path))
+    words = " ".join(f"{finding.evidence} {finding.remedy}" for finding in judgement.verdict.findings)
+    assert "plan" not in words
+    assert "per_configuration" not in words
+    assert "import the files of 5 runs or more" in words
 
 
 # ---- comparing ----
@@ -167,7 +220,7 @@ def test_two_machines_that_no_file_names_are_not_the_same(tmp_path: Path, capsys
 
 
 WRONG: list[tuple[str, Callable[[dict[str, Any]], object], str]] = [
-    ("pytest_benchmark.json", lambda d: d.update(benchmarks=[]), "no benchmarks"),
+    ("pytest_benchmark.json", lambda d: d.update(benchmarks=[]), "Run pytest with tests"),
     ("pytest_benchmark.json", lambda d: d["benchmarks"][0]["stats"].update(data=[-1.0]), r"stats.data\[0\]"),
     ("pytest_benchmark.json", lambda d: d["benchmarks"][0]["stats"].update(iterations=0), "iterations"),
     ("pytest_benchmark.json", lambda d: d["benchmarks"][0]["stats"].update(data=[], median="fast"), "median"),
@@ -176,7 +229,7 @@ WRONG: list[tuple[str, Callable[[dict[str, Any]], object], str]] = [
     ("pyperf.json", lambda d: d["benchmarks"][0].update(runs=[]), "no run with values"),
     ("pyperf.json", lambda d: d["benchmarks"][0]["runs"][1].update(warmups=[[1]]), "a pair"),
     ("pyperf.json", lambda d: d["benchmarks"][0]["runs"][1].update(values=[float("nan")]), "a number of seconds"),
-    ("hyperfine.json", lambda d: d.update(results=[]), "no results"),
+    ("hyperfine.json", lambda d: d.update(results=[]), "Was hyperfine interrupted"),
     ("hyperfine.json", lambda d: d["results"][0].update(exit_codes=[0]), "1 exit codes of 8 times"),
     ("hyperfine.json", lambda d: d["results"][0].update(times=[1e300]), "a number of seconds"),
     ("google_benchmark.json", lambda d: d["benchmarks"][0].update(time_unit="h"), "time_unit"),

@@ -21,14 +21,11 @@ from typing import Any, Final
 
 from fireassay.importers.profiles.support.base import Capture, Names, Notes, Profiler, arguments, time_us
 from fireassay.importers.support.base import clean, is_number
-from fireassay.importers.support.documents import CUT, Place, Words, opened
+from fireassay.importers.support.documents import CUT, GZIP, Place, Words, head, opened
 from fireassay.record.untrusted import chrome_trace
 from fireassay.units import MIB
 
-HEAD: Final = 1 << 16
-GZIP: Final = b"\x1f\x8b"
 ENDS: Final = ("ends in the middle", "Unterminated", "Expecting")  # of messages about text that stops
-GZIP_WINDOW: Final = 31  # zlib's number for a gzip header and the largest window
 MAX_RANK: Final = 100_000  # as of `factor.levels`
 MAX_EPOCH_NS: Final = 4 * 10**18  # the year 2096
 _EVENTS: Final = re.compile(r'"traceEvents"\s*:\s*\[|^\s*\[\s*\{[^}]*"ph"\s*:')
@@ -40,19 +37,7 @@ _KEYS: Final = ("baseTimeNanoseconds", "assay_first_step", "assay_wall_minus_mon
 
 def recognises(path: Path) -> bool:
     """True if a file's beginning is that of a Chrome trace."""
-    return bool(_EVENTS.search(_head(path)))
-
-
-def _head(path: Path) -> str:
-    if not path.is_file():
-        return ""
-    try:
-        with path.open("rb") as file:
-            raw = file.read(HEAD)
-        text = zlib.decompressobj(GZIP_WINDOW).decompress(raw, HEAD) if raw.startswith(GZIP) else raw
-    except (OSError, zlib.error):
-        return ""
-    return text.decode("utf-8-sig", "replace")
+    return bool(_EVENTS.search(head(path)))
 
 
 @contextmanager

@@ -13,11 +13,15 @@ Members compressed with zstandard, which Python's zipfile cannot read before 3.1
 
 from __future__ import annotations
 
+import errno
+import gzip
+import io
 import itertools
 import json
 import struct
 import tempfile
 import zipfile
+import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -32,6 +36,9 @@ CHUNK: Final = 1 << 20  # characters read at a time
 MAX_VALUE: Final = 64 << 20
 SHOWN: Final = 60  # characters of an invalid value that are shown
 SLACK: Final = 16  # characters before the buffer's end in which an error, or a number's end, may be due to truncation
+GZIP: Final = b"\x1f\x8b"
+GZIP_WINDOW: Final = 31  # zlib's number for a gzip header and the largest window
+MAX_UNPACKED: Final = 8 << 30
 EVERY: Final = "*"  # in a path: any element of a list
 
 Pattern = tuple[str, ...]
@@ -111,16 +118,32 @@ def documents(path: Path, spooled: Sequence[Pattern], stack: ExitStack) -> Itera
 
 
 def opened(path: Path) -> TextIO:
-    """Open a regular file as text: a pipe might never end. Raises SpecError: the file is missing, not regular, or unreadable."""
+    """Open a regular file, which may be gzipped, as text: a pipe might never end. Raises SpecError: the file is missing, not regular, or unreadable."""
     place = Place(str(path))
     if not path.exists():
         raise place.wrong(Words("no such file"), "a file that another tool wrote")
     if not path.is_file():
         raise place.wrong(Words("not a regular file"), "a file that another tool wrote, or for some a folder of them")
     try:
-        return path.open(encoding="utf-8-sig", newline="")
+        with path.open("rb") as file:
+            packed = file.read(len(GZIP)) == GZIP
+        binary: Any = Unpacked(path) if packed else path.open("rb")
+        return io.TextIOWrapper(binary, encoding="utf-8-sig", newline="")
     except OSError as error:
         raise place.wrong(Words(f"a file that cannot be read ({error.strerror})"), "a readable file") from None
+
+
+class Unpacked(gzip.GzipFile):
+    """A gzip file that unpacks to a limited length. Raises OSError alone, whatever is wrong with it."""
+
+    def read1(self, size: int = -1) -> bytes:
+        try:
+            piece = super().read1(size)
+        except (OSError, EOFError, zlib.error) as error:
+            raise OSError(errno.EIO, f"damaged or cut off: {error}") from None
+        if self.tell() > MAX_UNPACKED:
+            raise OSError(errno.EFBIG, f"it unpacks to more than {MAX_UNPACKED >> 30} GiB")
+        return piece
 
 
 def refuse_links(path: Path, beside: Iterable[Path] = ()) -> None:
@@ -142,7 +165,7 @@ def lines(path: Path) -> Iterator[tuple[Place, str]]:
     with opened(path) as file:
         for number in itertools.count(1):
             place = Place(path.name, number)
-            line = _guarded(lambda: file.readline(MAX_VALUE + 1), place)
+            line = guarded(lambda: file.readline(MAX_VALUE + 1), place)
             if not line:
                 return
             if len(line) > MAX_VALUE:
@@ -181,9 +204,11 @@ def head(path: Path, length: int = 1 << 16) -> str:
         return ""
     try:
         with path.open("rb") as file:
-            return file.read(length).decode("utf-8-sig", "replace")
-    except OSError:
+            raw = file.read(length)
+        text = zlib.decompressobj(GZIP_WINDOW).decompress(raw, length) if raw.startswith(GZIP) else raw
+    except (OSError, zlib.error):
         return ""
+    return text.decode("utf-8-sig", "replace")
 
 
 # ---- one document ----------------------------------------------------------------------------------------------------
@@ -317,7 +342,7 @@ class _Text:
         place, rest = self.place, self._buffer[self._pos :]
         if too_nested(rest):  # of one unfinished value
             raise place.wrong(NESTS, "a result as the tool writes it")
-        piece = _guarded(lambda: self._file.read(max(CHUNK, len(rest))), place)  # doubles the buffer
+        piece = guarded(lambda: self._file.read(max(CHUNK, len(rest))), place)  # doubles the buffer
         self._buffer, self._pos, self._counted, self._ended = rest + piece, 0, 0, not piece
         return bool(piece)
 
@@ -325,7 +350,8 @@ class _Text:
 CUT: Final = "The file is cut off; was the tool still writing it?"
 
 
-def _guarded(read: Callable[[], str], place: Place) -> str:
+def guarded(read: Callable[[], str], place: Place) -> str:
+    """What `read` returns. Raises SpecError: the text is not UTF-8, or the file cannot be read."""
     try:
         return read()
     except UnicodeDecodeError as error:

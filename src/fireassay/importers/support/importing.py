@@ -10,9 +10,11 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field
+from difflib import SequenceMatcher
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Final
@@ -38,9 +40,7 @@ from fireassay.spec.plan import Configuration, PlannedLaunch, configurations, pl
 from fireassay.units import NS_PER_S
 
 PACKAGE: Final = "importers"
-HARNESSES: Final = "importers.harnesses"
-TIMINGS: Final = "importers.timings"
-PROFILES: Final = "importers.profiles"
+OTHER_PACKAGES: Final = ("importers.harnesses", "importers.timings", "importers.profiles")
 OTHERS: Final = (nccl_tests, mllog)  # tools whose results are no loads: NAME, TITLE, recognises, import_runs
 NOWHERE: Final = "http://unsaid.invalid"  # RFC 2606: never resolves
 # Conditions of a load that a foreign file may leave unknown; those in `Load.stated` are removed.
@@ -139,19 +139,28 @@ def _files_in(folder: Path) -> list[Path]:
 def _the_one(matching: Sequence[Foreign], tools: Mapping[str, Foreign], path: Path) -> Foreign:
     if len(matching) == 1:
         return matching[0]
-    if not matching and (told := printed(path)):
+    if matching:
+        found = f"results of {' and of '.join(candidate.title for candidate in matching)}"
+        fix = f"Name the tool: --from {' or --from '.join(candidate.name for candidate in matching)}."
+        raise refuse(str(path), found, "results of one tool", fix, source="the imported file")
+    if told := printed(path):
         raise refuse(str(path), *told, source="the imported file")
-    known = [f"{candidate.title} ({candidate.files})" for candidate in tools.values()]
-    harnesses: Mapping[str, Any] = catalog.load_all(HARNESSES)
-    timers: Mapping[str, Any] = catalog.load_all(TIMINGS)
-    profilers: Mapping[str, Any] = catalog.load_all(PROFILES)
-    known += [f"{other.title} ({other.files})" for other in (*harnesses.values(), *timers.values(), *profilers.values())]
-    allowed = "; ".join((*known, f"{nccl_tests.TITLE} (printed output, or the JSON of -J)", f"{mllog.TITLE}"))
-    names = [candidate.name for candidate in matching] or [*tools, *(other.NAME for other in OTHERS), *harnesses, *timers, *profilers]
-    titles = " and of ".join(candidate.title for candidate in matching)
-    found = f"results of {titles}" if matching else "no results of a known load generator, harness, timing tool or profiler"
-    fix = f"Name the tool: --tool {' or --tool '.join(names)}."
-    raise refuse(str(path), found, allowed, fix, source="the imported file")
+    empty = path.is_file() and path.stat().st_size == 0
+    found = "an empty file" if empty else "no results of a known load generator, harness, timing tool or profiler"
+    near = _nearest(path, [*tools.values(), *(reader for package in OTHER_PACKAGES for reader in catalog.load_all(package).values())])
+    fix = "All tools are listed by `assay import --help-all`; --from NAME says which one wrote the file."
+    raise refuse(str(path), found, f"for example {' or '.join(near)}", fix, source="the imported file")
+
+
+def _nearest(path: Path, tools: Sequence[Any], most: int = 3) -> list[str]:
+    """The tools that the file names, then those whose files have the most similar names."""
+    beginning, name = head(path).lower(), path.name.lower()
+
+    def likeness(tool: Any) -> tuple[bool, float]:
+        words = re.findall(r"[\w.*-]{4,}", f"{tool.name} {tool.files}".lower())
+        return tool.title.lower() in beginning, max(SequenceMatcher(None, name, word).ratio() for word in words)
+
+    return [f"{tool.title} ({tool.files})" for tool in sorted(tools, key=likeness, reverse=True)[:most]]
 
 
 def _digests(foreign: Foreign, chosen: Sequence[Path]) -> dict[str, str]:

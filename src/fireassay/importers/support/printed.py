@@ -85,7 +85,7 @@ def of_a_tool(path: Path) -> Told | None:
         return told
     beginning = head(path)
     titles = [reader.title for reader in catalog.load_all("importers").values() if reader.recognises(path.name, beginning)]
-    titles += [timer.title for timer in catalog.load_all("importers.timings").values() if timer.recognises(path.name, beginning)]
+    titles += [timer.title for timer in catalog.load_all("importers.timings").values() if timer.recognises(beginning)]
     titles += [harness.title for harness in catalog.load_all("importers.harnesses").values() if harness.recognises(path)]
     if nccl_tests.recognises(path.name, beginning):
         titles.append(nccl_tests.TITLE)

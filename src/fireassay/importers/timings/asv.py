@@ -12,26 +12,13 @@ from __future__ import annotations
 import itertools
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from fireassay.importers.support.base import inner, is_number, listed, mapping, time_of_day
 from fireassay.importers.support.documents import Place, Words
-from fireassay.importers.timings.support.base import (
-    Benchmark,
-    Figure,
-    Timer,
-    Timings,
-    Trial,
-    calls_of,
-    document,
-    label,
-    stated,
-    time_of,
-    times_of,
-    total,
-)
+from fireassay.importers.timings.support.base import Benchmark, Timer, Timings, calls_of, figures, label, stated, trials_of
+from fireassay.printable import some
 
 VERSION: Final = 2
 TIMES: Final = re.compile(r"(^|\.)(time_|timeraw_|Time[A-Z_])[^.]*$")
@@ -48,14 +35,8 @@ MAX_COMBINATIONS: Final = 10_000
 MAX_MS: Final = 4e12  # of a date: the year 2096
 
 
-def recognises(name: str, head: str) -> bool:
-    """True if a file's beginning is that of asv."""
-    return '"commit_hash"' in head and ('"result_columns"' in head or '"env_name"' in head)
-
-
-def read(path: Path) -> Timings:
+def read(source: Mapping[str, Any], place: Place) -> Timings:
     """The benchmarks of one file. Raises SpecError."""
-    source, place = document(path)
     if source.get("version") != VERSION:
         found = source.get("version", Words("nothing"))
         raise place.at("version").wrong(found, f"format {VERSION} of asv", "Convert the results: asv update.")
@@ -70,33 +51,21 @@ def read(path: Path) -> Timings:
             continue
         if not isinstance(row, list):
             raise where.wrong(row, "a list of columns")
-        of_name = list(_benchmarks(label(name, where), dict(zip(columns, row, strict=False)), where, failed))
-        benchmarks += of_name
+        benchmarks += _benchmarks(label(name, where), dict(zip(columns, row, strict=False)), where, failed)
     if not benchmarks:
         raise place.at("results").wrong(Words("no benchmark with a time"), "at least one", "Their names begin with time_.")
-    totals = sum(bool(benchmark.totals) for benchmark in benchmarks)
     date = source.get("date")
     requirements = {f"requires {key}": value for key, value in inner(source, "requirements").items() if isinstance(value, str)}
     return Timings(
-        file=path.name,
         benchmarks=tuple(benchmarks),
         begin_utc=time_of_day(date / 1e3) if is_number(date) and 0 <= date <= MAX_MS else "",
         conditions={**stated({"python": source.get("python"), **inner(source, "params")}, MACHINE), **requirements},
         missing=(
-            *(
-                (f"the samples of {totals} of {len(benchmarks)} benchmarks: their median stands for them (--record-samples)",)
-                if totals
-                else ()
-            ),
-            *((f"left out, since they have no result: {_some(failed)}",) if failed else ()),
-            *((f"left out, since they time nothing: {_some(untimed)}",) if untimed else ()),
+            *((f"benchmarks that have no result: {some(failed, 5)}",) if failed else ()),
+            *((f"benchmarks that time nothing: {some(untimed, 5)}",) if untimed else ()),
         ),
         kept={"commit": source.get("commit_hash"), "environment": source.get("env_name")},
     )
-
-
-def _some(names: Sequence[str]) -> str:
-    return ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
 
 
 def _benchmarks(name: str, row: Mapping[str, Any], place: Place, failed: list[str]) -> Iterator[Benchmark]:
@@ -125,15 +94,13 @@ def _one(name: str, index: int, result: object, row: Mapping[str, Any], place: P
         values = row.get(column)
         return values[index] if isinstance(values, list) and index < len(values) else None
 
-    median_s = time_of(result, place.at("result").at(index))
     calls = calls_of(at("stats_number"), place.at("stats_number").at(index))
-    samples = times_of({"samples": at("samples")}, "samples", place)
-    trials = [Trial(seconds=value, calls=calls) for value in samples] or [total(median_s)]
+    trials, totals = trials_of({"samples": at("samples"), "median": result}, "samples", place.at("result").at(index), calls)
     return Benchmark(
         name=name,
-        processes=(tuple(trials),),
-        figures=(Figure(name="median", value=median_s),),
-        totals="" if samples else "median",
+        processes=(trials,),
+        figures=figures({"median": result}, ("median",)),
+        totals=totals,
         settings={"version": row.get("version"), "samples": at("stats_repeat")},
     )
 
@@ -149,7 +116,9 @@ TIMER = Timer(
         "time": "seconds of a call",
         "waits": "for the return of the function only",
     },
-    recognises=recognises,
+    marks=(("commit_hash",), ("result_columns", "env_name")),
     read=read,
+    trials="samples",
+    saved_by="--record-samples",
     missing=("which process made a sample, warm-up, processor time and memory",),
 )

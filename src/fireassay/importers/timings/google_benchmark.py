@@ -12,41 +12,34 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from fireassay.importers.support.base import inner, is_number, listed, mapping, text
+from fireassay.importers.support.base import inner, is_number, text
 from fireassay.importers.support.documents import Place, Words
 from fireassay.importers.timings.support.base import (
     Benchmark,
     Figure,
+    Row,
     Timer,
     Timings,
     Trial,
     calls_of,
-    document,
     label,
+    rows_of,
     stated,
     time_of,
     total,
 )
+from fireassay.printable import some
 
 UNITS: Final = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0}
 AGGREGATES: Final = ("mean", "median", "stddev", "cv", "min", "max")
 MACHINE: Final = {"cpus": "num_cpus", "library": "library_version", "build": "library_build_type"}
-Row = tuple[Mapping[str, Any], Place]
 
 
-def recognises(name: str, head: str) -> bool:
-    """True if a file's beginning is that of Google Benchmark."""
-    return '"context"' in head and '"benchmarks"' in head and ('"cpu_scaling_enabled"' in head or '"library_build_type"' in head)
-
-
-def read(path: Path) -> Timings:
+def read(source: Mapping[str, Any], place: Place) -> Timings:
     """The benchmarks of one file. Raises SpecError."""
-    source, place = document(path)
     context, failed = inner(source, "context"), []
     groups: dict[str, list[Row]] = {}
-    for index, entry in enumerate(listed(source, "benchmarks", place)):
-        where = place.at("benchmarks").at(index)
-        row = mapping(entry, where)
+    for row, where in rows_of(source, "benchmarks", place):
         name = label(row.get("run_name") or _without_aggregate(row.get("name")), where.at("name"))
         if row.get("error_occurred") or row.get("skipped"):
             failed.append(name)
@@ -55,17 +48,12 @@ def read(path: Path) -> Timings:
     benchmarks = tuple(benchmark for name, rows in groups.items() if (benchmark := _benchmark(name, rows)) is not None)
     if not benchmarks:
         raise place.at("benchmarks").wrong(Words("no timed benchmarks"), "at least one")
-    totals = sum(bool(benchmark.totals) for benchmark in benchmarks)
     return Timings(
-        file=path.name,
         benchmarks=benchmarks,
         version=text(context, "library_version", place) or "",
         begin_utc=text(context, "date", place) or "",
         conditions=stated(context, MACHINE),
-        missing=(
-            *((f"the repetitions of {totals} of {len(benchmarks)} benchmarks: an aggregate stands for them",) if totals else ()),
-            *((f"left out, since they failed or were skipped: {', '.join(dict.fromkeys(failed))}",) if failed else ()),
-        ),
+        missing=(f"benchmarks that failed or were skipped: {some(dict.fromkeys(failed), 5)}",) if failed else (),
         doubts=tuple(_doubts(context)),
         kept={"host_name": context.get("host_name"), "executable": Path(str(context.get("executable", ""))).name},
     )
@@ -134,7 +122,8 @@ TIMER = Timer(
         "cpu": "cpu_time of an iteration, user mode and kernel together",
         "waits": "for the end of the loop only",
     },
-    recognises=recognises,
+    marks=(("context",), ("benchmarks",), ("cpu_scaling_enabled", "library_build_type")),
     read=read,
+    trials="repetitions",
     missing=("warm-up and memory",),
 )

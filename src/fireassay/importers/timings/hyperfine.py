@@ -9,36 +9,21 @@ Cannot tell: the machine, the number of warm-up runs, and the processor time of 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from pathlib import Path
+from dataclasses import replace
 from typing import Any, Final
 
-from fireassay.importers.support.base import inner, is_number, listed, mapping
+from fireassay.importers.support.base import inner, is_number, listed
 from fireassay.importers.support.documents import Place, Words
-from fireassay.importers.timings.support.base import Benchmark, Timer, Timings, Trial, document, figures, label, time_of, times_of, total
+from fireassay.importers.timings.support.base import Benchmark, Timer, Timings, figures, label, rows_of, trials_of
 
 UNKNOWN_SIGNAL: Final = -1  # hyperfine writes null
 FIGURES: Final = ("mean", "stddev", "median", "min", "max", "user", "system")
 
 
-def recognises(name: str, head: str) -> bool:
-    """True if a file's beginning is that of hyperfine."""
-    return '"results"' in head and '"command"' in head and '"stddev"' in head and ('"median"' in head or '"times"' in head)
-
-
-def read(path: Path) -> Timings:
+def read(source: Mapping[str, Any], place: Place) -> Timings:
     """The commands of one file. Raises SpecError."""
-    source, place = document(path)
-    rows = listed(source, "results", place)
-    if not rows:
-        raise place.at("results").wrong(Words("no results"), "at least one command")
-    benchmarks = tuple(_benchmark(mapping(row, where), where) for i, row in enumerate(rows) for where in [place.at("results").at(i)])
-    totals = sum(bool(benchmark.totals) for benchmark in benchmarks)
-    return Timings(
-        file=path.name,
-        benchmarks=benchmarks,
-        missing=(f"the executions of {totals} of {len(benchmarks)} commands: their median stands for them",) if totals else (),
-        doubts=tuple(doubt for benchmark in benchmarks for doubt in _doubts(benchmark)),
-    )
+    benchmarks = tuple(_benchmark(row, where) for row, where in rows_of(source, "results", place, "Was hyperfine interrupted?"))
+    return Timings(benchmarks=benchmarks, doubts=tuple(doubt for benchmark in benchmarks for doubt in _doubts(benchmark)))
 
 
 def _doubts(benchmark: Benchmark) -> Iterator[str]:
@@ -52,18 +37,17 @@ def _doubts(benchmark: Benchmark) -> Iterator[str]:
 
 
 def _benchmark(row: Mapping[str, Any], place: Place) -> Benchmark:
-    seconds, codes = times_of(row, "times", place), listed(row, "exit_codes", place)
-    if codes and len(codes) != len(seconds):
-        raise place.at("exit_codes").wrong(Words(f"{len(codes)} exit codes of {len(seconds)} times"), "one for each")
-    name = label(row.get("command"), place.at("command"))
-    trials = [Trial(seconds=value, exit_code=_exit_code(codes[i]) if codes else None) for i, value in enumerate(seconds)]
-    if not seconds:
-        trials = [total(time_of(row.get("median"), place.at("median")))]
+    trials, totals = trials_of(row, "times", place)
+    codes = listed(row, "exit_codes", place)
+    if codes and not totals:
+        if len(codes) != len(trials):
+            raise place.at("exit_codes").wrong(Words(f"{len(codes)} exit codes of {len(trials)} times"), "one for each")
+        trials = tuple(replace(trial, exit_code=_exit_code(code)) for trial, code in zip(trials, codes, strict=True))
     return Benchmark(
-        name=name,
+        name=label(row.get("command"), place.at("command")),
         processes=tuple((trial,) for trial in trials),
         figures=figures(row, FIGURES),
-        totals="" if seconds else "median",
+        totals=totals,
         settings={"parameters": dict(inner(row, "parameters"))},
     )
 
@@ -84,7 +68,8 @@ TIMER = Timer(
         "order": "commands one after the other, not in turn",
         "waits": "for the end of the process",
     },
-    recognises=recognises,
+    marks=(("results",), ("command",), ("stddev",), ("median", "times")),
     read=read,
+    trials="executions",
     missing=("the machine and its state", "warm-up runs", "processor time and memory of single executions"),
 )

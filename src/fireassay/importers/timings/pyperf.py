@@ -9,11 +9,10 @@ Cannot tell: processor time.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 from statistics import fmean, median, stdev
 from typing import Any, Final
 
-from fireassay.importers.support.base import inner, is_number, listed, mapping, text
+from fireassay.importers.support.base import inner, is_number, listed, text
 from fireassay.importers.support.documents import Place, Words
 from fireassay.importers.timings.support.base import (
     Benchmark,
@@ -22,8 +21,8 @@ from fireassay.importers.timings.support.base import (
     Timings,
     Trial,
     calls_of,
-    document,
     label,
+    rows_of,
     stated,
     time_of,
     times_of,
@@ -41,22 +40,16 @@ MACHINE: Final = {
 FORMAT: Final = "1."  # "1.0" and, of old files, a number
 
 
-def recognises(name: str, head: str) -> bool:
-    """True if a file's beginning is that of pyperf."""
-    return '"perf_version"' in head or ('"benchmarks"' in head and '"runs"' in head and '"warmups"' in head)
-
-
-def read(path: Path) -> Timings:
+def read(source: Mapping[str, Any], place: Place) -> Timings:
     """The benchmarks of one file. Raises SpecError."""
-    source, place = document(path)
     if not str(source.get("version", "")).startswith(FORMAT):
         raise place.at("version").wrong(
             source.get("version", Words("nothing")), "format 1.0 of pyperf", "Convert it: python -m pyperf convert."
         )
+    rows = rows_of(source, "benchmarks", place)
     common, benchmarks, left_out = inner(source, "metadata"), [], []
-    for index, row in enumerate(listed(source, "benchmarks", place)):
-        where = place.at("benchmarks").at(index)
-        metadata = {**common, **inner(mapping(row, where), "metadata")}
+    for row, where in rows:
+        metadata = {**common, **inner(row, "metadata")}
         if metadata.get("unit", "second") != "second":
             left_out.append(f"{label(metadata.get('name'), where)} in {metadata.get('unit')}")
         else:
@@ -65,15 +58,13 @@ def read(path: Path) -> Timings:
         found = f"no timed benchmarks, but {', '.join(left_out[:3])}" if left_out else "no timed benchmarks"
         raise place.at("benchmarks").wrong(Words(found), "at least one in seconds", "Time it without --track-memory." if left_out else "")
     # What all runs share is common metadata; of a file with one benchmark it stands there, else some stands in each benchmark.
-    first = {**common, **inner(listed(source, "benchmarks", place)[0], "metadata")}
-    runs = [run for row in listed(source, "benchmarks", place) for run in listed(row, "runs", place)]
+    first = {**common, **inner(rows[0][0], "metadata")}
     return Timings(
-        file=path.name,
         benchmarks=tuple(benchmarks),
         version=text(first, "perf_version", place) or "",
-        begin_utc=_date(runs),
+        begin_utc=_date([run for row, _ in rows for run in listed(row, "runs", place)]),
         conditions=stated(first, MACHINE),
-        missing=(f"left out, since they are no times: {', '.join(left_out)}",) if left_out else (),
+        missing=(f"benchmarks in other units than time: {', '.join(left_out)}",) if left_out else (),
         kept={"hostname": first.get("hostname")},
     )
 
@@ -83,7 +74,7 @@ def _date(runs: list[Any]) -> str:
 
 
 def _benchmark(row: Mapping[str, Any], metadata: Mapping[str, Any], place: Place) -> Benchmark:
-    runs = [(mapping(run, place.at("runs").at(i)), place.at("runs").at(i)) for i, run in enumerate(listed(row, "runs", place))]
+    runs = rows_of(row, "runs", place)
     processes = tuple(process for run, where in runs if (process := _process(run, metadata, where)))
     name = label(metadata.get("name", "benchmark"), place.at("metadata.name"))
     if not processes:
@@ -119,7 +110,7 @@ def _process(run: Mapping[str, Any], shared: Mapping[str, Any], place: Place) ->
 TIMER = Timer(
     name="pyperf",
     title="pyperf",
-    files="-o FILE.json",
+    files="-o FILE.json, or FILE.json.gz",
     runs="function",
     meanings={
         "launch": "a worker process with values",
@@ -128,7 +119,7 @@ TIMER = Timer(
         "waits": "for the return of the code only",
         "figures": "mean, median, stddev, min and max over all values, as `pyperf stats` computes them from the same file",
     },
-    recognises=recognises,
+    marks=tuple(("perf_version", other) for other in ("benchmarks", "runs", "warmups")),
     read=read,
     missing=("processor time",),
 )

@@ -9,25 +9,11 @@ Cannot tell: the order of benchmarks in time, nor the warm-up rounds, which it d
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any, Final
 
-from fireassay.importers.support.base import inner, listed, mapping, text
-from fireassay.importers.support.documents import Place, Words
-from fireassay.importers.timings.support.base import (
-    Benchmark,
-    Timer,
-    Timings,
-    Trial,
-    calls_of,
-    document,
-    figures,
-    label,
-    stated,
-    time_of,
-    times_of,
-    total,
-)
+from fireassay.importers.support.base import inner, mapping, text
+from fireassay.importers.support.documents import Place
+from fireassay.importers.timings.support.base import Benchmark, Timer, Timings, calls_of, figures, label, rows_of, stated, trials_of
 
 FIGURES: Final = ("min", "max", "mean", "stddev", "median", "iqr")
 MACHINE: Final = {
@@ -41,48 +27,28 @@ MACHINE: Final = {
 OPTIONS: Final = ("timer", "disable_gc")
 
 
-def recognises(name: str, head: str) -> bool:
-    """True if a file's beginning is that of pytest-benchmark."""
-    return '"machine_info"' in head and ('"commit_info"' in head or '"python_implementation"' in head)
-
-
-def read(path: Path) -> Timings:
+def read(source: Mapping[str, Any], place: Place) -> Timings:
     """The benchmarks of one file. Raises SpecError."""
-    source, place = document(path)
-    rows = [
-        (mapping(row, place.at("benchmarks").at(i)), place.at("benchmarks").at(i))
-        for i, row in enumerate(listed(source, "benchmarks", place))
-    ]
-    if not rows:
-        raise place.at("benchmarks").wrong(Words("no benchmarks"), "at least one", "Run pytest with tests that use the fixture benchmark.")
-    benchmarks = tuple(_benchmark(row, where) for row, where in rows)
+    rows = rows_of(source, "benchmarks", place, "Run pytest with tests that use the fixture benchmark.")
     options = {name: ", ".join(sorted({str(inner(row, "options").get(name)) for row, _ in rows})) for name in OPTIONS}
-    totals = sum(bool(benchmark.totals) for benchmark in benchmarks)
+    machine = inner(source, "machine_info")
     return Timings(
-        file=path.name,
-        benchmarks=benchmarks,
+        benchmarks=tuple(_benchmark(row, where) for row, where in rows),
         version=text(source, "version", place) or "",
         begin_utc=text(source, "datetime", place) or "",
-        conditions={**stated(inner(source, "machine_info"), MACHINE), **options},
-        missing=(f"the rounds of {totals} of {len(benchmarks)} benchmarks: their median stands for them (--benchmark-save-data)",)
-        if totals
-        else (),
-        kept={"commit": dict(inner(source, "commit_info")), "node": inner(source, "machine_info").get("node")},
+        conditions={**stated(machine, MACHINE), **options},
+        kept={"commit": dict(inner(source, "commit_info")), "node": machine.get("node")},
     )
 
 
 def _benchmark(row: Mapping[str, Any], place: Place) -> Benchmark:
     stats, where = mapping(row.get("stats"), place.at("stats")), place.at("stats")
-    calls = calls_of(stats.get("iterations"), where.at("iterations"))
-    seconds = times_of(stats, "data", where)
-    trials = [Trial(seconds=value, calls=calls) for value in seconds]
-    if not seconds:
-        trials = [total(time_of(stats.get("median"), where.at("median")))]
+    trials, totals = trials_of(stats, "data", where, calls_of(stats.get("iterations"), where.at("iterations")))
     return Benchmark(
         name=label(row.get("fullname") or row.get("name"), place.at("name")),
-        processes=(tuple(trials),),
+        processes=(trials,),
         figures=figures(stats, FIGURES),
-        totals="" if seconds else "median",
+        totals=totals,
         settings={"group": row.get("group"), "rounds": stats.get("rounds"), "options": dict(inner(row, "options"))},
     )
 
@@ -98,7 +64,9 @@ TIMER = Timer(
         "time": "seconds of a round over its calls, by the option `timer`",
         "waits": "for the return of the function only",
     },
-    recognises=recognises,
+    marks=(("machine_info",), ("commit_info", "python_implementation")),
     read=read,
+    trials="rounds",
+    saved_by="--benchmark-save-data",
     missing=("warm-up rounds, processor time and memory",),
 )

@@ -268,7 +268,8 @@ def _busiest(rank: Mapping[str, Any]) -> Iterator[Bullet]:
     """The busiest threads, then the categories and names of events that take most of their time."""
     for what, key in (("thread", "threads"), ("category", "categories"), ("event", "operators")):
         for row in rank[key][:3]:
-            text = f"{what} {clipped(str(row['name']), MAX_NAME_LENGTH)} ({count(row['calls'], 'events')})"
+            name = clipped(str(row["name"]).removeprefix(f"{what} "), MAX_NAME_LENGTH)  # an unnamed thread is called by its number
+            text = f"{what} {name} ({count(row['calls'], 'events')})"
             yield Bullet(title=_time(row["ns"]), text=text)
 
 

@@ -15,9 +15,9 @@ from statistics import fmean, median
 from typing import Any, Final
 
 from fireassay.importers.support.base import MAX_INTEGER, MAX_S, clean, inner, is_number, listed, mapping
-from fireassay.importers.support.documents import Place, Words, loads, opened
+from fireassay.importers.support.documents import Place, Words, guarded, loads, opened
 
-MAX_BYTES: Final = 64 << 20
+MAX_SIZE: Final = 256 << 20  # characters
 MAX_LABEL: Final = 120
 MAX_NAME: Final = 100_000  # of a name that is digested
 DIGEST: Final = 8  # hexadecimal digits
@@ -69,9 +69,8 @@ class Benchmark:
 
 @dataclass(frozen=True, kw_only=True)
 class Timings:
-    """One file."""
+    """The content of one file."""
 
-    file: str
     benchmarks: tuple[Benchmark, ...]
     version: str = ""
     begin_utc: str = ""  # ISO 8601
@@ -79,6 +78,9 @@ class Timings:
     missing: tuple[str, ...] = ()  # sentences: what this file lacks
     doubts: tuple[str, ...] = ()  # sentences: why it should not be trusted
     kept: Mapping[str, Any] = field(default_factory=dict)
+
+
+Row = tuple[Mapping[str, Any], Place]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,25 +92,52 @@ class Timer:
     files: str  # which of its files are read, for help and errors
     runs: str  # what it times: function or command
     meanings: Mapping[str, str]  # definitions: launch, trial, time, waits
-    recognises: Callable[[str, str], bool]  # (file name, its beginning)
-    read: Callable[[Path], Timings]  # raises SpecError
+    marks: tuple[tuple[str, ...], ...] = ()  # keys: the beginning of its files has one of each
+    read: Callable[[Mapping[str, Any], Place], Timings]  # raises SpecError
     missing: tuple[str, ...] = ()  # sentences: what its files never contain
+    trials: str = "trials"  # its word for them
+    saved_by: str = ""  # its option, without which a file has statistics only
+
+    def recognises(self, beginning: str) -> bool:
+        """True if a file begins like those of the tool."""
+        return bool(self.marks) and all(any(f'"{key}"' in beginning for key in keys) for keys in self.marks)
+
+    def absent(self, timings: Timings) -> Iterator[str]:
+        """What a file lacks, as sentences."""
+        yield from self.missing
+        yield from timings.missing
+        if totals := [benchmark.totals for benchmark in timings.benchmarks if benchmark.totals]:
+            statistic = " or ".join(sorted(set(totals)))
+            option = f" ({self.saved_by})" if self.saved_by else ""
+            yield f"the {self.trials} of {len(totals)} of {len(timings.benchmarks)} benchmarks: their {statistic} stands for them{option}"
 
 
 # ---- reading -----------------------------------------------------------------------------------------------------------
 
 
-def document(path: Path) -> tuple[Mapping[str, Any], Place]:
-    """The JSON object of a file. Raises SpecError: no JSON, too large, or no object."""
+def document(path: Path) -> Row:
+    """The JSON object of a file, which may be gzipped. Raises SpecError: no JSON, too large, or no object."""
     place = Place(path.name)
     with opened(path) as file:
-        if (size := path.stat().st_size) > MAX_BYTES:
-            raise place.wrong(Words(f"{size:,} bytes"), f"at most {MAX_BYTES:,}")
-        try:
-            text = file.read()
-        except UnicodeDecodeError as error:
-            raise place.wrong(Words(f"invalid UTF-8 (byte {error.object[error.start]:#04x})"), "UTF-8 text") from None
+        text = guarded(lambda: file.read(MAX_SIZE + 1), place)
+    if len(text) > MAX_SIZE:
+        raise place.wrong(Words(f"more than {MAX_SIZE:,} characters"), "at most that many", "Time fewer rounds, or save statistics only.")
     return mapping(loads(text, place), place), place
+
+
+def rows_of(source: Mapping[str, Any], key: str, place: Place, missing: str = "") -> list[Row]:
+    """The objects of a list, each with its place. Raises SpecError: an element is no object; with `missing`, there are none."""
+    rows = [(mapping(row, where), where) for index, row in enumerate(listed(source, key, place)) for where in [place.at(key).at(index)]]
+    if missing and not rows:
+        raise place.at(key).wrong(Words("nothing"), "at least one benchmark", missing)
+    return rows
+
+
+def trials_of(row: Mapping[str, Any], key: str, place: Place, calls: int = 1) -> tuple[tuple[Trial, ...], str]:
+    """The trials of a list of seconds, or the median that stands for them with its name."""
+    if seconds := times_of(row, key, place):
+        return tuple(Trial(seconds=value, calls=calls) for value in seconds), ""
+    return (total(time_of(row.get("median"), place.at("median"))),), "median"
 
 
 def time_of(value: object, place: Place, unit_s: float = 1.0) -> float:

@@ -6,49 +6,67 @@ the order of the files.  So two files of the same benchmark are two launches.  T
 
 from __future__ import annotations
 
+import itertools
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from fireassay import catalog
 from fireassay.clock import Clock
 from fireassay.errors import refuse
 from fireassay.importers.support.base import Imported, clean, discard, first, is_number, record_name
 from fireassay.importers.support.documents import Place, Words, head, opened, refuse_links
-from fireassay.importers.timings.support.base import Benchmark, Timer, Timings, Trial, contradictions
+from fireassay.importers.timings.support.base import Benchmark, Timer, Timings, Trial, contradictions, document
 from fireassay.record import files
 from fireassay.record import folder as record_folder
-from fireassay.record.declared import TRIALS
-from fireassay.record.folder import RecordFolder, launch_row, table_row, write_launch
+from fireassay.record.declared import LAUNCHES, TRIALS
+from fireassay.record.folder import RecordFolder, check_written, launch_row, table_row
 from fireassay.record.seal import plan_signature
+from fireassay.record.writer import ROWS_PER_BATCH
 from fireassay.spec.experiment import Experiment
 from fireassay.spec.plan import MAX_LAUNCHES, configurations, plan
 from fireassay.units import NS_PER_S
 
 PACKAGE: Final = "importers.timings"
+MACHINE: Final = "machine.json"  # asv's description
 MAX_TRIALS: Final = 5_000_000
 MAX_TOTAL_S: Final = 9e9  # of a launch: its nanoseconds are a 64-bit number
 Process = tuple[tuple[Trial, ...], str]  # its trials, and the date of its file
 
 
+class Source(NamedTuple):
+    """A file, and its SHA-256."""
+
+    file: str
+    sha256: str
+
+
+File = tuple[Timings, Source]
+
+
 def recognised(paths: Sequence[Path]) -> str:
     """The timing tool that wrote all of these files and folders; empty if none did."""
-    beginnings = [(file.name, head(file)) for file in _files(paths)]
+    beginnings = [head(file) for file in _files(paths)]
     for name, timer in catalog.load_all(PACKAGE).items():
-        if beginnings and all(timer.recognises(*beginning) for beginning in beginnings):
+        if beginnings and all(map(timer.recognises, beginnings)):
             return str(name)
     return ""
 
 
 def _files(paths: Sequence[Path]) -> list[Path]:
-    """The files, and the JSON files of the folders; asv keeps a description of the machine beside its results."""
+    """The files, and the results in the folders: asv and pytest-benchmark have a subfolder for each machine, which asv describes."""
     found: list[Path] = []
     for path in paths:
-        inside = sorted(path.glob("*.json")) if path.is_dir() else [path]
-        found += [file for file in inside if not (path.is_dir() and file.name == "machine.json")]
+        described = path.is_dir() and any(path.glob(f"*/{MACHINE}"))
+        inside = [] if described else _results(path.glob("*"))
+        found += (inside or _results(path.glob("*/*"))) if path.is_dir() else [path]
     return found
+
+
+def _results(entries: Iterable[Path]) -> list[Path]:
+    return sorted(entry for entry in entries if entry.name.endswith((".json", ".json.gz")) and entry.name != MACHINE)
 
 
 def import_timings(tool: str, paths: Sequence[Path], root: Path, *, clock: Clock, name: str = "") -> tuple[Imported, ...]:
@@ -67,27 +85,31 @@ def import_timings(tool: str, paths: Sequence[Path], root: Path, *, clock: Clock
         raise Place(str(paths[0])).wrong(Words("no JSON file"), f"results of {timer.title}: {timer.files}")
     for file in chosen:
         opened(file).close()
-    _refuse_twice(chosen)
-    digests = {file: files.digest(file) for file in chosen}
+    sources = _sources(chosen)
     name = name or f"{timer.name}-{paths[0].name if paths[0].is_dir() else paths[0].stem}"
-    return write(timer, [timer.read(file) for file in chosen], root, clock=clock, name=name, digests=[digests[file] for file in chosen])
+    return write(timer, [timer.read(*document(file)) for file in chosen], root, clock=clock, name=name, sources=sources)
 
 
-def _refuse_twice(chosen: Sequence[Path]) -> None:
+def _sources(chosen: Sequence[Path]) -> list[Source]:
+    """The files with their SHA-256. Raises SpecError: two are the same."""
     seen: dict[str, Path] = {}
     for file in chosen:
         other = seen.setdefault(files.digest(file), file)
         if other is not file:
             fix = "Each file is a launch: import it once."
             raise refuse("assay import", f"{file.name}, the same as {other.name}", "files of different runs", fix, source="the import")
+    names = [file.name for file in chosen]
+    return [Source(file.name if names.count(file.name) == 1 else str(file), digest) for digest, file in seen.items()]
 
 
-def write(timer: Timer, timings: Sequence[Timings], root: Path, *, clock: Clock, name: str, digests: Sequence[str]) -> tuple[Imported, ...]:
-    """Write what files hold as sealed records; `digests`: one per file."""
-    groups: dict[str, list[tuple[Timings, str]]] = {}
-    for one, digest in zip(timings, digests, strict=True):
+def write(
+    timer: Timer, timings: Sequence[Timings], root: Path, *, clock: Clock, name: str, sources: Sequence[Source]
+) -> tuple[Imported, ...]:
+    """Write what files hold as sealed records; `sources`: one per file."""
+    groups: dict[str, list[File]] = {}
+    for one, source in zip(timings, sources, strict=True):
         same = json.dumps([dict(one.conditions), one.version], sort_keys=True)
-        groups.setdefault(same, []).append((one, digest))
+        groups.setdefault(same, []).append((one, source))
     records: list[RecordFolder] = []
     try:
         return tuple(
@@ -100,29 +122,16 @@ def write(timer: Timer, timings: Sequence[Timings], root: Path, *, clock: Clock,
         raise
 
 
-def _record(
-    timer: Timer, group: Sequence[tuple[Timings, str]], root: Path, clock: Clock, name: str, records: list[RecordFolder]
-) -> Imported:
+def _record(timer: Timer, group: Sequence[File], root: Path, clock: Clock, name: str, records: list[RecordFolder]) -> Imported:
     processes: dict[str, list[Process]] = {}
     for timings, _ in group:
         for benchmark, called in _named(timings):
             processes.setdefault(called, []).extend((trials, timings.begin_utc) for trials in benchmark.processes)
-    _refuse_too_much(group[0][0].file, processes)
+    _refuse_too_much(group[0][1].file, processes)
     experiment = _experiment(timer, name, group[0][0], processes)
     record = record_folder.create(root, experiment, plan_signature(experiment), clock=clock)
     records.append(record)
-    planned = {(item.configuration, item.block): item for item in plan(experiment)}
-    number = 0
-    for configuration, launches in zip(configurations(experiment), processes.values(), strict=True):
-        for block, (trials, begin_utc) in enumerate(launches):
-            writer = record.writer(number)
-            end = 0
-            for row in _rows(number, trials):
-                writer.append(TRIALS.name, row)
-                end = max(end, row[TRIALS.column_names.index("end_ns")])
-            row_of_launch = launch_row(planned[configuration.name, block], launch=number, begin_ns=0, end_ns=end, begin_utc=begin_utc)
-            write_launch(writer, row_of_launch, record.path)
-            number += 1
+    launches = _write(record, processes)
     manifest = _manifest(timer, group)
     record.note(foreign=manifest)
     record.finish("complete")
@@ -132,7 +141,7 @@ def _record(
         tool=timer.name,
         title=timer.title,
         configurations=tuple(processes),
-        launches=number,
+        launches=launches,
         requests=len(counted),
         failed=sum(bool(trial.exit_code) for trial in counted),
         has_requests=True,
@@ -140,6 +149,26 @@ def _record(
         doubts=tuple(manifest["doubts"]),
         unit="trials",
     )
+
+
+def _write(record: RecordFolder, processes: Mapping[str, Sequence[Process]]) -> int:
+    """Write all launches into one stream per table: a file for each would take milliseconds. Returns their number."""
+    planned = {(item.configuration, item.block): item for item in plan(record.experiment)}
+    writer, numbers, pending = record.writer(0), itertools.count(), 0
+    for configuration, launches in zip(configurations(record.experiment), processes.values(), strict=True):
+        for block, (trials, begin_utc) in enumerate(launches):
+            number, end = next(numbers), 0
+            for row in _rows(number, trials):
+                writer.append(TRIALS.name, row)
+                end = row[TRIALS.column_names.index("end_ns")]
+                pending += 1
+                if pending % ROWS_PER_BATCH == 0:
+                    writer.flush()
+            outcome = launch_row(planned[configuration.name, block], launch=number, begin_ns=0, end_ns=end, begin_utc=begin_utc)
+            writer.append(LAUNCHES.name, table_row(LAUNCHES, **outcome))
+    writer.close()
+    check_written(writer, record.path)
+    return next(numbers)
 
 
 def _named(timings: Timings) -> Iterator[tuple[Benchmark, str]]:
@@ -200,35 +229,32 @@ def _rows(launch: int, trials: Sequence[Trial]) -> Iterator[tuple[Any, ...]]:
         now = end
 
 
-def _manifest(timer: Timer, group: Sequence[tuple[Timings, str]]) -> dict[str, Any]:
-    timings = [one for one, _ in group]
-    own = [(benchmark, called) for one in timings for benchmark, called in _named(one)]
-    found = [sentence for benchmark, _ in own for sentence in contradictions(benchmark)]
+def _manifest(timer: Timer, group: Sequence[File]) -> dict[str, Any]:
+    timings, (main, digest) = [one for one, _ in group], group[0][1]
+    own = [(source.file, benchmark, called) for one, source in group for benchmark, called in _named(one)]
+    found = [sentence for _, benchmark, _ in own for sentence in contradictions(benchmark)]
     return {
         "tool": timer.name,
         "title": timer.title,
         "version": timings[0].version or None,
-        "file": timings[0].file,
-        "sha256": group[0][1],
-        "files": {one.file: digest for one, digest in group},
+        "file": main,
+        "sha256": digest,
+        "files": dict(source for _, source in group),
         "clock": "host",
         "times": "none",
         "requests": False,
         "begin_utc": first(one.begin_utc for one in timings) or None,
         "meanings": dict(timer.meanings),
         "unsaid": [],
-        "missing": list(dict.fromkeys((*timer.missing, *(sentence for one in timings for sentence in one.missing)))),
+        "missing": list(dict.fromkeys(sentence for one in timings for sentence in timer.absent(one))),
         "doubts": list(dict.fromkeys((*(sentence for one in timings for sentence in one.doubts), *found))),
-        "totals": sorted({called for benchmark, called in own if benchmark.totals}),
+        "totals": sorted({called for _, benchmark, called in own if benchmark.totals}),
         "reported": [
-            {"file": one.file, "benchmark": called, **asdict(figure)}
-            for one in timings
-            for benchmark, called in _named(one)
-            for figure in benchmark.figures
+            {"file": file, "benchmark": called, **asdict(figure)} for file, benchmark, called in own for figure in benchmark.figures
         ],
         "kept": [
-            _plain({"file": one.file, **one.kept, "benchmarks": {called: dict(benchmark.settings) for benchmark, called in _named(one)}})
-            for one in timings
+            _plain({"file": source.file, **one.kept, "benchmarks": {called: dict(benchmark.settings) for benchmark, called in _named(one)}})
+            for one, source in group
         ],
     }
 

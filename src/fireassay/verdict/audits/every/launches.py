@@ -17,6 +17,7 @@ from fireassay.stats.groups.launch_groups import SURE, Groups, groups, unseen_sh
 from fireassay.units import FRACTION
 from fireassay.verdict.audits.audit import Audits
 from fireassay.verdict.evidence.affected import in_launches
+from fireassay.verdict.phrases import more_launches
 from fireassay.verdict.types import Finding
 
 AUDITS = Audits(about=EVERYTHING)
@@ -53,7 +54,7 @@ def _few(measured: RecordData) -> Iterator[Finding]:
             evidence = f"{count(done, 'successful launches')}; a reliable interval needs {LAUNCHES_ENOUGH}"
             if done > 1:
                 evidence += f": this one is provisional, as {done} can miss a mode of up to {percent(unseen_share(done))} of all launches"
-            yield Finding("few_launches", "warning", name, evidence, f"run with launches.per_configuration = {LAUNCHES_ENOUGH} or more")
+            yield Finding("few_launches", "warning", name, evidence, more_launches(measured, LAUNCHES_ENOUGH))
 
 
 def _failed(measured: RecordData) -> Iterator[Finding]:
@@ -197,8 +198,8 @@ def examine_cherry_picked(measured: RecordData, _: Results) -> tuple[Finding, ..
 
 
 def _cherry_picked_missing(measured: RecordData) -> list[Finding]:
-    if measured.state != "complete":
-        return []  # `sealed` reports the missing launches
+    if measured.state != "complete" or measured.foreign is not None:
+        return []  # `sealed` reports the missing launches; other tools' files follow no plan of ours
     launches = measured.table("launches").filter(pl.col("role") == "timed")
     there = launches.group_by("configuration").agg(pl.col("block").n_unique())
     known = dict(there.iter_rows())
