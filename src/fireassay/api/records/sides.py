@@ -19,7 +19,7 @@ from fireassay.api.records.survey import Entry, Measure, Summary, keep
 from fireassay.api.sides import Watch, side, unwatched
 from fireassay.errors import RecordError
 from fireassay.estimates.estimate import Estimate
-from fireassay.frames.record_data import from_record
+from fireassay.frames.record_data import RecordData, from_record
 from fireassay.metrics.results import about
 from fireassay.record.reader import judged_from, open_record
 from fireassay.reports.answering import TONES
@@ -71,13 +71,22 @@ def summarised(side: Side, entry: Entry) -> Summary:
         status=status,
         word=STATUS_WORDS[status],
         tone=TONES[status],
-        headline=headline(measured, judgement),
+        headline=_profiled(measured) or headline(measured, judgement),
         sentence=judgement.verdict.sentence,
         work=measured.experiment.workload.work,
         done=entry.done or 0,
         planned=entry.planned or 0,
         measures=_measures(judgement),
     )
+
+
+def _profiled(measured: RecordData) -> str:
+    """The largest part of a step, of a record that only profiles."""
+    if not measured.profiles or not measured.timed.is_empty():
+        return ""
+    from fireassay.reports.pages import profile  # deferred: few records are profiles
+
+    return profile.answer({"record": "", "launches": profile.of_record(measured)}).headline.partition(";")[0]
 
 
 def _measures(judgement: Judgement) -> tuple[Measure, ...]:

@@ -354,11 +354,7 @@ JUDGING = Judging(dimensions=dimensions, recommend=recommend, status=status, sen
 
 
 def headline(measured: RecordData, judgement: Judgement) -> str:
-    """ "3.58 [3.50, 3.66] times at 4", "keep 1 worker"; undecided: the speedup of the largest worker count; of a profile, its largest part."""
-    if measured.profiles and measured.timed.is_empty():
-        from fireassay.reports.pages import profile  # deferred: few records are profiles
-
-        return profile.answer({"record": "", "launches": profile.of_record(measured)}).headline.partition(";")[0]
+    """ "3.58 [3.50, 3.66] times at 4", "keep 1 worker"; undecided: the speedup of the largest worker count."""
     workers = dict(zip(measured.configurations, measured.levels, strict=True))
     pick = None if judgement.verdict.status == "INCONCLUSIVE" else judgement.verdict.recommended
     if pick == measured.base and len(workers) > 1:
