@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -81,9 +82,9 @@ def after(folder: Path, name: str, *, work: str = WORK) -> dict[str, Any]:
         "import json, sys; from fireassay.instruments.calls.function_calls import main; main(json.loads(sys.argv[1]))",
     ]
     subprocess.run([*words, json.dumps(job)], check=True, timeout=PROCESS_S, cwd=folder, capture_output=True)
-    (line,) = [row["after"] for row in map(json.loads, (folder / "lines").read_text().splitlines()) if "after" in row]
-    assert isinstance(line, dict)
-    return line
+    rows = [json.loads(line) for line in (folder / "lines").read_text().splitlines()]
+    (after,) = [row["after"] for row in rows if "after" in row]
+    return {**after, "calls": max(row["trial"]["calls"] for row in rows if not row.get("trial", {"warm_up": 1})["warm_up"])}
 
 
 @pytest.mark.parametrize("name", ["pool", "thread", "process", "on_a_loop"])
@@ -92,6 +93,7 @@ def test_work_after_the_return_is_seen(tmp_path: Path, name: str) -> None:
     seen = after(tmp_path, name)
     assert seen["state"] == "follows"
     assert 0.02 < seen["processor_s"] < 0.075
+    assert seen["calls"] <= 2  # more would leave more than 0.1 s behind, which a busy machine takes long to do
 
 
 @pytest.mark.parametrize("name", ["waits", "sleeps", "finished_task"])
@@ -116,16 +118,29 @@ def test_a_call_that_only_makes_a_coroutine_or_generator_is_refused(tmp_path: Pa
     assert f"a call of work:{name} only makes a " in caught.value.stderr.decode()
 
 
+def test_a_busy_thread_that_ends_leaves_the_rest_observable() -> None:
+    """As OpenBLAS's do at a fork."""
+    stop = threading.Event()
+    busy = threading.Thread(target=lambda: all(not stop.is_set() for _ in iter(int, 1)))
+    busy.start()
+    others = Others()
+    while busy.native_id not in others._threads:
+        others._exclude_the_busy()  # until it had a processor
+    stop.set()
+    busy.join()
+    assert others.follow().ns < 1e9
+
+
 # ---- the conclusion, from readings that are set ----
 
 
 class Readings(Others):
     """Answers that were written down, one for each wait."""
 
-    def __init__(self, *answers: Followed | None) -> None:
+    def __init__(self, *answers: Followed) -> None:
         self.answers = iter(answers)
 
-    def follow(self, limit_s: float = 0.0) -> Followed | None:
+    def follow(self, limit_s: float = 0.0) -> Followed:
         return next(self.answers)
 
 
@@ -141,10 +156,9 @@ def ms(after_ms: float, *, python: float = 0.0, quiet: bool = True) -> Followed:
         ([*[ms(20)] * 6, ms(160), ms(39)], "quiet", 0.0),  # less than twice the most of one
         ([ms(20, python=20), ms(21, python=20), ms(19, python=20)], "follows", 0.020),
         ([ms(2000, quiet=False)] * 3, "unfinished", 2.0),
-        ([ms(1), None], "unexamined", 0.0),
     ],
 )
-def test_what_grows_with_the_calls_is_their_work(readings: list[Followed | None], state: str, processor_s: float) -> None:
+def test_what_grows_with_the_calls_is_their_work(readings: list[Followed], state: str, processor_s: float) -> None:
     seen = after_return.examine(Readings(*readings), lambda calls: 1e-4 * calls, 1e-4)
     assert (seen.state, seen.processor_s) == (state, pytest.approx(processor_s))
 

@@ -62,7 +62,7 @@ class Others:
     """Processor time of everything in this process but the calling thread, and of its children."""
 
     def __init__(self) -> None:
-        self._threads: tuple[int, ...] = ()
+        self._threads: dict[int, int] = {}  # and their latest clocks
         self._children: frozenset[int] = frozenset()
         self._exclude_the_busy()
 
@@ -71,21 +71,20 @@ class Others:
         threads = {thread: _thread_ns(thread) for thread in _numbers("/proc/self/task") if thread != me}
         children = {child: _process_ns(child) for child in _descendants(os.getpid())}
         time.sleep(BASELINE_S)
-        self._threads = tuple(thread for thread, before in threads.items() if (_thread_ns(thread) or 0) - (before or 0) > BUSY_NS)
+        after = {thread: _thread_ns(thread) or 0 for thread in threads}
+        self._threads = {thread: after[thread] for thread, before in threads.items() if after[thread] - (before or 0) > BUSY_NS}
         self._children = frozenset(child for child, before in children.items() if (_process_ns(child) or 0) - (before or 0) > BUSY_NS)
 
-    def ns(self) -> int | None:
-        """Nanoseconds so far; None if a busy thread has ended, so that its share is unknown."""
-        excluded = [_thread_ns(thread) for thread in self._threads]
-        if None in excluded:
-            return None
+    def ns(self) -> int:
+        """Nanoseconds so far. A thread that was busy and has ended (OpenBLAS ends its threads before a fork) counts by its latest clock."""
+        self._threads = {thread: _thread_ns(thread) or latest for thread, latest in self._threads.items()}
         reaped = resource.getrusage(resource.RUSAGE_CHILDREN)
         living = sum(_process_ns(child) or 0 for child in _descendants(os.getpid()) if child not in self._children)
-        own = time.process_time_ns() - time.thread_time_ns() - sum(value for value in excluded if value is not None)
+        own = time.process_time_ns() - time.thread_time_ns() - sum(self._threads.values())
         return own + living + round((reaped.ru_utime + reaped.ru_stime) * 1e9)
 
-    def follow(self, limit_s: float = LIMIT_S) -> Followed | None:
-        """Wait until nothing works any more; the processor time until then. None: it cannot be told."""
+    def follow(self, limit_s: float = LIMIT_S) -> Followed:
+        """Wait until nothing works any more; the processor time until then."""
         begin = before = self.ns()
         python = {thread: _thread_ns(thread) or 0 for thread in self._python_threads()}
         latest = dict(python)
@@ -93,15 +92,11 @@ class Others:
         while still < QUIET_SLICES and time.monotonic() < deadline:
             time.sleep(SLICE_S)
             now = self.ns()
-            if now is None or before is None:
-                return None
             for thread in self._python_threads():
                 python.setdefault(thread, 0)
                 latest[thread] = _thread_ns(thread) or latest.get(thread, 0)
             still = still + 1 if now - before < QUIET_SHARE * SLICE_S * 1e9 and not self._waits() else 0
             before = now
-        if begin is None or before is None:
-            return None
         return Followed(max(0, before - begin), sum(latest[thread] - python[thread] for thread in python), still >= QUIET_SLICES)
 
     def _waits(self) -> bool:
@@ -145,23 +140,18 @@ def examine(others: Others, call: Callable[[int], float], call_s: float) -> Conc
     seconds: list[float] = []
     ones: list[Followed] = []
 
-    def enough(turns: int) -> bool:
+    def up_to(turns: int) -> None:
         while len(ones) < turns:
             seconds.append(call(1))
-            if (one := others.follow()) is None:
-                return False
-            ones.append(one)
-        return True
+            ones.append(others.follow())
 
-    if not enough(TURNS):
-        return Conclusion("unexamined", returned_s=call_s)
+    up_to(TURNS)
     returned_s, one_s = median(seconds), median(one.ns for one in ones) / 1e9
     if not any(one.quiet for one in ones):
         return Conclusion("unfinished", one_s, returned_s)
     if all(worth_examining(replace(one, ns=one.python_ns), returned_s) for one in ones):
         return Conclusion("follows", one_s, returned_s)
-    if not enough(PAIRS):
-        return Conclusion("unexamined", returned_s=call_s)
+    up_to(PAIRS)
     return _of_several(others, call, 8 if call_s <= FAST_S else 4, max(one.ns for one in ones), returned_s)
 
 
@@ -171,8 +161,6 @@ def _of_several(others: Others, call: Callable[[int], float], many: int, most_of
     for _ in range(PAIRS):
         call(many)
         followed = others.follow(LIMIT_S + 2.0 * many * most_of_one / 1e9)
-        if followed is None:
-            return Conclusion("unexamined", returned_s=returned_s)
         several.append(followed.ns)
         if followed.ns <= max(LEAST_NS, GROWTH * most_of_one):
             return Conclusion("quiet", returned_s=returned_s)

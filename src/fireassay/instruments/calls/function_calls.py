@@ -32,6 +32,7 @@ from fireassay.instruments.calls import after_return, device_queues
 MIN_NS = 1_000_000
 RESOLUTIONS = 1000
 MAX_CALLS = 2**30
+FOLLOWS_S = 0.1  # of processor time that the calls of a trial may leave behind: on a busy machine even that takes a second
 MAX_TRIALS = 10_000
 FLOOR_CALLS = 10_000
 FLOOR_TRIALS = 11
@@ -80,6 +81,7 @@ class Process:
         self._drains = False  # work follows the return: no trial begins before it has ended
         self._first = True
         self._followed: after_return.Followed | None = None
+        self._after: after_return.Conclusion | None = None
         self._seen: dict[str, Any] = {}
 
     def trial(self, calls: int, *, warm_up: int) -> dict[str, Any]:
@@ -117,27 +119,33 @@ class Process:
         return begin, end
 
     def calibrated(self) -> int:
-        """The smallest power of two of calls that makes a trial long enough."""
-        calls = 1
+        """The smallest power of two of calls that makes a trial long enough, and leaves no more than `FOLLOWS_S` of work behind."""
+        calls, most = 1, MAX_CALLS
         while True:
             row = self.trial(calls, warm_up=1)
-            if row["end_ns"] - row["begin_ns"] >= least_ns() or calls >= MAX_CALLS:
+            if row["end_ns"] - row["begin_ns"] >= least_ns():
+                return calls
+            if self._drains and calls > 1 and (after := self.examined(row)) is not None and after.state == "follows":
+                most = max(calls, round(FOLLOWS_S / after.processor_s))
+            if 2 * calls > most:
                 return calls
             calls *= 2
 
     def examined(self, row: dict[str, Any]) -> after_return.Conclusion | None:
         """What follows the return of a call; None if it cannot be observed here."""
-        if self._others is None:
-            return None
+        if self._others is None or self._after is not None:
+            return self._after
+        self._after = self._examined(self._others, row)
+        self._drains = self._after.state == "follows"
+        return self._after
+
+    def _examined(self, others: after_return.Others, row: dict[str, Any]) -> after_return.Conclusion:
         seconds = (row["end_ns"] - row["begin_ns"]) / 1e9
-        followed = self._followed if self._drains else self._others.follow()
-        if not after_return.worth_examining(followed, seconds):
-            self._drains = False
-            return after_return.Conclusion("quiet", returned_s=seconds / row["calls"])
+        followed = self._followed if self._drains else others.follow()
         self._drains = False
-        after = after_return.examine(self._others, self._seconds, seconds / row["calls"])
-        self._drains = after.state == "follows"
-        return after
+        if not after_return.worth_examining(followed, seconds):
+            return after_return.Conclusion("quiet", returned_s=seconds / row["calls"])
+        return after_return.examine(others, self._seconds, seconds / row["calls"])
 
     def _seconds(self, calls: int) -> float:
         row = self.trial(calls, warm_up=1)
