@@ -71,7 +71,7 @@ def test_a_configuration_that_keeps_failing_is_skipped_and_the_others_go_on(tmp_
     assert [row["status"] for row in rows(record) if row["workers"] == 1] == ["ok"] * 3
     two = [row for row in rows(record) if row["workers"] == 2]
     assert [row["status"] for row in two] == ["failed", "failed", "skipped"]
-    assert all("MemoryError: too small a machine" in row["reason"] for row in two)
+    assert [row["reason"] for row in two if "MemoryError: too small a machine" not in row["reason"]] == []
 
 
 def test_an_absent_package_is_told_with_the_line_that_installs_it(tmp_path: Path) -> None:

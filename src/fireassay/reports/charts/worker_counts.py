@@ -9,7 +9,7 @@ work: it is drawn broken, and cannot be the best. The area of a triangle means n
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, TypeGuard
 
@@ -269,16 +269,23 @@ def _triangles(levels: Levels, drawn: Sequence[Shares]) -> Panel:
     }
     for row in sorted((one.row for one in drawn), key=lambda row: row.chosen):  # the chosen one on top
         marks.append(_closed(places[row.workers], role=_role(row), thin=not row.chosen, dashed=row.refused))
-    labelled: list[tuple[float, float]] = []
-    for one in sorted(drawn, key=lambda one: not one.row.chosen):  # the chosen one keeps its label; the bars name them all
+    labelled = _labelled([one.row for one in drawn], {workers: spots[1] for workers, spots in places.items()})
+    for one in drawn:
         shape: Shape = "cross" if one.row.refused else "circle"
         x, y = places[one.row.workers][1]
-        apart = all(math.dist((x, y), other) >= APART for other in labelled)
-        labelled += [(x, y)] if apart else []
-        told, label = Reading(name=one.row.name, text=one.told), str(one.row.workers) if apart else ""
+        told, label = Reading(name=one.row.name, text=one.told), str(one.row.workers) if one.row.workers in labelled else ""
         marks.append(Point(x=x, y=y, role=_role(one.row), shape=shape, hollow=not one.row.refused, label=label, reading=told))
     side = Axis(low=-1.15, high=1.15, grid=False)
     return Panel(x=side, y=Axis(low=-0.9, high=1.2, grid=False), marks=tuple(marks), height=300, view="Triangle")
+
+
+def _labelled(rows: Sequence[Level], spots: Mapping[int, tuple[float, float]]) -> set[int]:
+    """Worker counts whose labels cover no other; the chosen one keeps its label, and the bars name them all."""
+    kept: dict[int, tuple[float, float]] = {}
+    for row in sorted(rows, key=lambda row: not row.chosen):
+        if all(math.dist(spots[row.workers], other) >= APART for other in kept.values()):
+            kept[row.workers] = spots[row.workers]
+    return set(kept)
 
 
 def _closed(places: Sequence[tuple[float, float]], *, role: Role, thin: bool, dashed: bool = False, faint: bool = False) -> Line:
