@@ -129,7 +129,7 @@ def test_printed_times_of_the_run_count_and_what_lacks_is_put_where_it_belongs()
     times = [_line("run_start", None, 3.0), score, _line("eval_stop", None, 5.0, epoch_num=1.5)]
     (found,) = _own(measured, {0: "".join([*stated, *times])})
     shown = [(entry.key, (entry.time_ms - BEGIN_MS) / 1000.0) for entry in found.entries if entry.key not in STATED]
-    assert shown[2:4] == [("init_stop", 3.0), ("run_start", 3.0)]
+    assert shown[2:5] == [("init_stop", 3.0), ("run_start", 3.0), ("block_start", 3.0)]
     assert shown[-2:] == [("eval_stop", 5.0), ("run_stop", 5.0)]
 
 

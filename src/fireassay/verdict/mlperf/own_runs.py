@@ -25,7 +25,7 @@ from fireassay.verdict.audits.serving.standards import mlperf_launches
 from fireassay.verdict.evidence.sent_requests import planned, serving_of
 from fireassay.verdict.mlperf.types import MlperfCheck, Rule, rule, unchecked
 
-BEHIND: Final = ("eval_stop", "run_start", "run_stop")  # of ours, behind what was printed in that millisecond
+BEHIND: Final = ("block_start", "eval_stop", "run_start", "run_stop")  # of ours, behind what was printed in that millisecond
 RULES = "inference_rules.adoc"
 NOT_OURS = (
     ("LoadGen", "the load comes from LoadGen", "assay's own client sent it"),
