@@ -60,9 +60,7 @@ def check(names: Sequence[str], asked: Asked, root: Path) -> MlperfCheck:
     asked = replace(asked, round=asked.round.removeprefix("v"))
     if all(path.exists() and not is_record(path) for path in paths):
         return check_files(paths, asked)
-    if len(names) > 1:
-        raise refuse("LOGS", ", ".join(names), "one record, or log files and folders that exist", source=SOURCE)
-    return check_record(names[0], asked, root)
+    return check_records(names, asked, root)
 
 
 def is_record(path: Path) -> bool:
@@ -70,16 +68,22 @@ def is_record(path: Path) -> bool:
     return (path / "manifest.json").is_file() or (path / "experiment.toml").is_file()
 
 
-def check_record(name: str, asked: Asked, root: Path) -> MlperfCheck:
-    """Judge a record: the lines that it was imported from, else those that it can give."""
+def check_records(names: Sequence[str], asked: Asked, root: Path) -> MlperfCheck:
+    """Judge a record: the lines that it was imported from, else those that it can give. A load may have accuracy runs and others with it."""
+    name, *more = names
     measured, logs = _logs_of(name, asked, root)
     kind = kind_of(measured.experiment).name
+    others = [opened(find(other, root)) for other in more]
+    if others and (logs or kind != "serving" or any(kind_of(one.experiment).name not in ("serving", "evaluation") for one in others)):
+        raise refuse(
+            "LOGS", ", ".join(names), "one record, or a load and its accuracy runs, or log files and folders that exist", source=SOURCE
+        )
     if kind == "training":
         return check_training(logs, asked, whole=True)
     if kind == "serving":
         if logs:
             return check_inference(Runs(performance=logs[0], given=len(logs)), asked, ())
-        if (result := judge_load(measured, measured.experiment.name)) is not None:
+        if (result := judge_load(measured, measured.experiment.name, others)) is not None:
             return result
     allowed = (
         "a record of a training, of a load with arrivals single_stream, multi_stream, server or offline, or an import of MLPerf's logs"

@@ -28,7 +28,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         "logs",
         metavar="LOGS",
         nargs="+",
-        help="a folder of result_*.txt or of LoadGen's runs, such files, or a record (folder, id, name, latest)",
+        help="a folder of result_*.txt or of LoadGen's runs, such files, or a record (folder, id, name, latest), a load's accuracy runs after it",
     )
     parser.add_argument(
         "--round", metavar="R", default="", help="the round, for example 5.0 (default: by the seeds, else the newest with the benchmark)"
@@ -85,6 +85,7 @@ VERB = Verb(
     assay mlperf check results/mine/retinanet           all result_*.txt of a training
     assay mlperf check results/mine/bert-99/Server      performance, accuracy and compliance runs
     assay mlperf check latest --division open           a record, also an imported one
+    assay mlperf check load accuracy                    a load, and its accuracy run
     assay mlperf export latest --output lines           its :::MLLOG lines, a file per launch
 
 Training: keys, their order and values, target, number of runs, seeds, reference convergence, olympic mean. Inference: LoadGen's own

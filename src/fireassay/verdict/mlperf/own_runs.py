@@ -8,7 +8,7 @@ A load gives duration, counts and early stopping of its scenario; seeds and Load
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from heapq import merge
 from typing import Any, Final
@@ -23,6 +23,7 @@ from fireassay.spec.sections.scenario import SAMPLES, SECONDS, requirements
 from fireassay.stats.models.queueing import floor, least_passes
 from fireassay.verdict.audits.serving.standards import mlperf_launches
 from fireassay.verdict.evidence.sent_requests import planned, serving_of
+from fireassay.verdict.mlperf.own_tests import compliance
 from fireassay.verdict.mlperf.types import MlperfCheck, Rule, rule, unchecked
 
 BEHIND: Final = ("block_start", "eval_stop", "run_start", "run_stop")  # of ours, behind what was printed in that millisecond
@@ -30,8 +31,6 @@ RULES = "inference_rules.adoc"
 NOT_OURS = (
     ("LoadGen", "the load comes from LoadGen", "assay's own client sent it"),
     ("seeds", "the seeds of the round", "assay draws arrivals and samples with its own seed"),
-    ("accuracy run", "an accuracy run of the whole data set", "a load is no accuracy run: assay evaluate"),
-    ("compliance tests", "TEST01, TEST04 or TEST06 of the model", "need LoadGen's sample library"),
     ("power", "optional", "read by the record's own meters, not by a PTDaemon"),
 )
 
@@ -131,8 +130,11 @@ def _epoch_ms(text: str) -> float:
 # ---- a load ----------------------------------------------------------------------------------------------------------
 
 
-def judge_load(measured: RecordData, name: str) -> MlperfCheck | None:
-    """The minima of the scenario of an own load, of every launch; None: its arrivals are no scenario of MLPerf."""
+def judge_load(measured: RecordData, name: str, others: Sequence[RecordData] = ()) -> MlperfCheck | None:
+    """The minima of the scenario of an own load, of every launch, and the compliance tests; None: its arrivals are no scenario of MLPerf.
+
+    others: see `own_tests.compliance`.
+    """
     process = serving_of(measured).arrivals.process
     required = requirements(process)
     if required is None:
@@ -140,11 +142,11 @@ def judge_load(measured: RecordData, name: str) -> MlperfCheck | None:
     launches = mlperf_launches(measured)
     rules = [one for row in launches.iter_rows(named=True) for one in _load_rules(measured, process, required.percentile, row)]
     rules += _samples(measured)
-    rules = rules or [rule("launches", False, "a successful launch", "none", source=RULES)]
+    rules = [*rules, *compliance(measured, others)] if rules else [rule("launches", False, "a successful launch", "none", source=RULES)]
     rules += [unchecked(what, needed, reason, RULES) for what, needed, reason in NOT_OURS]
     return MlperfCheck(
         suite="inference",
-        title=f"MLPerf minima of {required.name}, {name}",
+        title=f"MLPerf {required.name}, {name}",
         round="",
         division="",
         benchmark="",
@@ -152,12 +154,12 @@ def judge_load(measured: RecordData, name: str) -> MlperfCheck | None:
         files=launches.height,
         rules=tuple(rules),
         score=None,
-        notes=("the minima alone: a load of assay's own client is no MLPerf result",),
+        notes=("a load of assay's own client is no MLPerf result, whatever rules hold",),
     )
 
 
 def _samples(measured: RecordData) -> Iterator[Rule]:
-    """Whether different samples were sent: of one sample again and again the answer may be cached (what TEST04 looks for)."""
+    """Whether different samples were sent: of one sample again and again the answer may be cached."""
     rows = planned(measured, "example")
     if not rows.height:
         return
