@@ -181,8 +181,8 @@ def test_in_a_closed_loop_the_lag_is_the_clients_own_think_time() -> None:
     assert (finding.rule, finding.severity) == ("load_not_achieved", "invalid")
 
 
-def thinking(lag_s: float = 0.0, kind: str = "think", pause_s: float = 0.5) -> ServingMade:
-    """Two streams of conversations of 3 requests of 1 s with pauses inside of them; the client adds `lag_s` before each."""
+def thinking(lag_s: float = 0.0, kind: str = "think", pause_s: float = 0.5, answer_s: float = 1.0) -> ServingMade:
+    """Two streams of conversations of 3 requests with pauses inside of them; the client adds `lag_s` before each."""
     record = ServingMade(concurrency=(2,), blocks=1, seconds=30.0)
     launch = record.launch()
     for stream in range(2):
@@ -192,8 +192,8 @@ def thinking(lag_s: float = 0.0, kind: str = "think", pause_s: float = 0.5) -> S
             due = free + (pause_s if pauses else 0.0)
             how: dict[str, Any] = {"pause_s": pause_s, "pause_kind": kind} if pauses else {}
             late = lag_s if place else 0.0
-            record.request(launch, due, lag_s=late, at_s=[lag_s + 1.0], tokens_out=1, stream=stream, follows=place > 0, **how)
-            free = due + lag_s + 1.0
+            record.request(launch, due, lag_s=late, at_s=[lag_s + answer_s], tokens_out=1, stream=stream, follows=place > 0, **how)
+            free = due + lag_s + answer_s
     return record
 
 
@@ -204,9 +204,14 @@ def test_pauses_on_purpose_are_the_load_and_not_missing_from_it(kind: str) -> No
 
 
 def test_beside_pauses_a_late_client_is_still_named() -> None:
-    """From 1.15 to 12.6 s: 8.1 and 8 s in flight, 2.9 and 3 s of pauses: 16.1 of 22.9 - 5.9 s."""
+    """From 1.15 to 12.6 s: 8.1 and 8 s in flight, 2.9 and 3 s of pauses: 16.1 + 5.9 of 22.9 s."""
     (finding,) = found("send_lag", thinking(0.05).measured())
-    assert finding.evidence.startswith("only 94.7 % of the requested concurrency was in flight outside of pauses")
+    assert finding.evidence.startswith("only 96.1 % of the requested concurrency was in flight or in a pause on purpose")
+
+
+def test_with_pauses_the_load_is_a_request_per_answer_and_pause_however_fast_the_server() -> None:
+    """Little's law: N / (answer + pause + lag) instead of N / (answer + pause); 2 ms in (3 x 5 + 2 x 500) / 3 ms are 0.6 %."""
+    assert found("send_lag", thinking(0.002, answer_s=0.005).measured()) == ()
 
 
 def test_a_wait_that_the_server_asked_for_is_no_pause_on_purpose() -> None:

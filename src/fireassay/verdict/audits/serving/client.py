@@ -143,13 +143,14 @@ def examine_send_lag(measured: RecordData, _: Results) -> tuple[Finding, ...]:
 
         open loop:   p99 of the lag > max(serving.client.most_lag x median latency, serving.client.free_lag_s)
                      (sent / due) x (span of due times / span of sending times) < serving.client.least_achieved
-        closed loop: mean number in flight / requested concurrency < serving.client.least_achieved
+        closed loop: mean number in flight or in a planned pause / requested concurrency < serving.client.least_achieved
 
     In a closed loop the lag is the client's own think time: it reduces the load but lengthens no latency, since latencies start at sending.
     A request is in flight from its sending (connection set-up included) to its end, within the measured window and until the first stream
-    runs out of requests. Planned pauses (think time, tools) are the load, not missing from it: they are in neither number. MLPerf queries of
-    several samples are judged by their streams' waiting time, since finished samples wait for the rest of their query by design. Requests
-    refused by the server count as sent. A connection limit (serving.client.connections) that is too small shows here too.
+    runs out of requests. Planned pauses (think time, tools) are the load, not missing from it: by Little's law the share is that of the
+    requests which were sent. MLPerf queries of several samples are judged by their streams' waiting time, since finished samples wait for
+    the rest of their query by design. Requests refused by the server count as sent. A connection limit (serving.client.connections) that
+    is too small shows here too.
 
     Cannot tell: client delays after the first byte was written; `assay doctor client` measures those.
     """
@@ -186,7 +187,7 @@ def send_lag_fold(measured: RecordData) -> pl.DataFrame:
 
 
 def _in_flight(measured: RecordData) -> pl.DataFrame | None:
-    """(launch, achieved, pauses): the share of the requested concurrency in flight, outside of pauses on purpose; None unless the load is a
+    """(launch, achieved, pauses): the share of its time that a stream waits for an answer, or pauses on purpose; None unless the load is a
     closed loop of streams."""
     requests = requests_of(measured, "stream", "scheduled_ns", "sent_ns", "connect_ns", "done_ns").filter(pl.col("phase") != "cold")
     if serving_of(measured).arrivals.process not in SEND_LAG_CLOSED or requests.height == 0 or requests["stream"].null_count():
@@ -203,7 +204,7 @@ def _in_flight(measured: RecordData) -> pl.DataFrame | None:
     pauses = planned(measured, "pause_ns", "pause_kind").filter(pl.col("pause_kind") != "none").drop("pause_kind")
     spans = requests.join(pauses, on=["launch", "request"], how="left").join(bounds, on="launch")
     flown, rested = (span.clip(lower_bound=0).sum() for span in (inside, paused))
-    achieved: pl.DataFrame = spans.group_by("launch").agg((flown / (whole - rested)).alias("achieved"), (rested > 0).alias("pauses"))
+    achieved: pl.DataFrame = spans.group_by("launch").agg(((flown + rested) / whole).alias("achieved"), (rested > 0).alias("pauses"))
     return achieved
 
 
@@ -248,7 +249,7 @@ def _send_lag_short(measured: RecordData, name: str, launches: pl.DataFrame, *, 
         return
     worst = float(short["achieved"].min())  # type: ignore[arg-type]
     what = "requested concurrency was in flight" if closed else "requested load was sent"
-    what += " outside of pauses" if closed and "pauses" in known.columns and known["pauses"].any() else ""
+    what += " or in a pause on purpose" if closed and "pauses" in known.columns and known["pauses"].any() else ""
     evidence = f"only {percent(worst, 3, beside=(limit,))} of the {what}; at least {percent(limit, 12)} are needed; {_send_lag_which(short, known)}"
     yield Finding("load_not_achieved", _gravity(measured, voids=most(short.height, known.height)), name, evidence, SEND_LAG_REMEDY)
 
