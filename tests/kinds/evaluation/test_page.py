@@ -49,6 +49,12 @@ def test_without_a_margin_the_first_screen_tells_the_change_and_asks_for_one(tmp
     assert [part[:11] for part in told.headline.split("; ")] == ["c against a", "b against a", "e against a", "1 more chan"]
 
 
+def test_a_screen_too_narrow_for_all_scores_counts_the_others(tmp_path: Path) -> None:
+    asked = ["exact_match", "contains", "f1", "rouge_l", "meteor", "chrf"]
+    measured = scored(tmp_path, {"a": rows(["yes"] * 40 + ["no"] * 10)}, metrics=asked)
+    assert "more columns in a wider window)" in flat(page(build(measured, judge(measured))))
+
+
 def test_the_screen_of_a_macro_f1_says_over_which_labels_it_is_the_mean(tmp_path: Path) -> None:
     """.667 over "yes" and "no"; scikit-learn's default, which counts "?" too, gives .444."""
     rights = ["yes"] * 20 + ["no"] * 20

@@ -46,7 +46,6 @@ from fireassay.verdict.comparison.tested import TEST
 from fireassay.verdict.judge import Judgement
 
 BESIDE: Final = (NO_ANSWER.name, OUTPUT_THROUGHPUT.name, REQUEST_THROUGHPUT.name, COST.name)  # of the same requests
-MAX_SCORES: Final = 3  # scores beside them in a narrow table
 MAX_CHANGES: Final = 3  # in a headline
 AGAIN_WITH: Final = re.compile(r"(score again) with (--extract \S+)")  # a remedy that is a flag of `assay score`
 CHANGED: Final = "Which items changed?"  # a section
@@ -221,7 +220,7 @@ def _reliability(view: View) -> Line | None:
 def brief(view: View) -> tuple[Section, ...]:
     """A row for each side: its scores, and the shares of items that have none; in every state."""
     scores = [row.name for row in view.metrics if row.dimension == "correctness" and row.primary]
-    names = [*scores[:MAX_SCORES], *(name for name in BESIDE if _measured(view, name))]
+    names = [*scores, *(name for name in BESIDE if _measured(view, name))]
     if OUTPUT_THROUGHPUT.name in names:
         names = [name for name in names if name != REQUEST_THROUGHPUT.name]  # requests count where no token is generated
     rows = tuple((Words(text=column.label), *(answering.cell(view, name, column.key) for name in names)) for column in view.columns)
