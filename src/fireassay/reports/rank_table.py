@@ -1,4 +1,4 @@
-"""How is each phase of a step distributed on each rank?  A table over the steady steps of a training's largest worker count."""
+"""How is each phase of a step distributed on each rank?  Tables over the steady steps of a training."""
 
 from __future__ import annotations
 
@@ -19,24 +19,29 @@ TAILS: Final = {"p50": 0.5, "p95": 0.95, "p99": 0.99}
 
 
 def rank_table(view: View) -> tuple[Table, ...]:
-    """A row per rank and phase; only the percentiles that have enough steps beyond them."""
-    shown = rank_phases(view.measured)
-    if not shown:
-        return ()
-    configuration = shown[0].configuration
-    rows = own_phases(view.measured, configuration).filter(pl.col("rank").is_in([rank.rank for rank in shown]))
-    scale = scale_for("s", tuple(rank.step_s for rank in shown))
+    """A table for one worker and one for the largest count: a row per rank and phase, and only percentiles with enough steps beyond them."""
+    of = view.measured
+    ranks = {name: [0] for name, level in zip(of.configurations, of.levels, strict=True) if level == 1}
+    for shown in rank_phases(of):
+        ranks.setdefault(shown.configuration, []).append(shown.rank)
+    return tuple(table for place, (name, some) in enumerate(ranks.items()) if (table := _table(view, name, some, place)) is not None)
+
+
+def _table(view: View, configuration: str, ranks: list[int], place: int) -> Table | None:
+    rows = own_phases(view.measured, configuration).filter(pl.col("rank").is_in(ranks))
+    if not rows.height:
+        return None
+    scale = scale_for("s", (rows.select(pl.col("step_s").median()).item() / NS_PER_S,))
     steps = rows.group_by("rank").len()["len"].max()
     tails = {name: p for name, p in TAILS.items() if isinstance(steps, int) and steps * (1.0 - p) >= BEYOND}
-    table = Table(
-        name="rank-phases",
+    return Table(
+        name=f"rank-phases-{place}",
         title=f"Phases of each rank, {scale.label}, {view.label(configuration)}",
         heads=heads("rank", "phase", "steps", *MOMENTS, *tails),
         rows=tuple(row for (rank,), of in rows.partition_by("rank", as_dict=True).items() for row in _rows(int(rank), of, scale, tails)),
         stub=2,
         notes=(f"Over the steady steps of all timed launches; a percentile needs {BEYOND} of a rank beyond it.",),
     )
-    return (table,)
 
 
 def _rows(rank: int, of: pl.DataFrame, scale: Scale, tails: Mapping[str, float]) -> Iterator[tuple[Cell, ...]]:

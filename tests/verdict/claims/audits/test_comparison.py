@@ -94,6 +94,15 @@ def test_a_condition_of_one_side_and_no_condition_at_all_leave_it_open() -> None
     assert found(claim(conditions={"baseline": {}, "candidate": {}})) == {"conditions_unsaid": "note"}
 
 
+def test_a_rate_with_nothing_but_its_unit_is_a_fragment() -> None:
+    """ "Forty thousand tokens per second", and the same with what makes it a measurement."""
+    rate = {"metric": "throughput", "value": 40000, "unit": "tokens/s"}
+    nothing = claim(numbers=[rate], conditions={"baseline": {}, "candidate": {}})
+    assert found(nothing)["conditions_unsaid"] == "note"
+    stated = rate | {"conditions": {"batch": 32, "precision": "fp16", "hardware": "H100"}}
+    assert "conditions_unsaid" not in found(claim(numbers=[stated], conditions={"baseline": {}, "candidate": {}}))
+
+
 @pytest.mark.parametrize(
     ("base", "own"),
     [("fp16", "float16"), ("bf16", "BFloat16"), (1, "1"), (True, "yes"), (False, "off"), ("H100-80GB", "H100 80GB"), (256, 256.0)],

@@ -14,7 +14,7 @@ from fireassay.verdict.claims.claim import ClaimAudits
 from fireassay.verdict.claims.claimed_numbers import differences, folded, found, is_studied, listed, studied, unsaid
 from fireassay.verdict.claims.claimed_numbers import found as said_wrong
 from fireassay.verdict.claims.stated.gains import OF_A_STEP, base_workers, efficiency, gain, pairs, workers_factor
-from fireassay.verdict.claims.stated.kinds import is_cost, is_energy, is_quality, is_relative, metric_name, statistic, unit_of
+from fireassay.verdict.claims.stated.kinds import is_cost, is_energy, is_quality, is_relative, is_speed, metric_name, statistic, unit_of
 from fireassay.verdict.types import Finding
 
 AUDITS = ClaimAudits()
@@ -141,9 +141,13 @@ CENTRE = {"p50": "median"}
 
 @AUDITS.add("apples_to_oranges")
 def claim_apples_to_oranges(said: Claim) -> Iterator[Finding]:
-    """Differing conditions of the two sides."""
+    """Differing conditions of the two sides, and bare numbers, which nothing can be compared with."""
     base, other = said.conditions.baseline, said.conditions.candidate
     if not any(is_relative(number) for number in said.number) and not (base or other):
+        bare = [n for n in said.number if is_speed(n) and not n.conditions and n.launches is None and n.trials is None]
+        yield from unsaid(
+            "conditions_unsaid", bare, "under which conditions it holds", "state batch, precision, hardware, data set and software"
+        )
         return
     meant = studied(said)
     differing = differences(said)
