@@ -53,6 +53,19 @@ def test_the_second_example_of_the_help_is_poisson_and_has_objectives() -> None:
     assert made.comparison.primary == "goodput"
 
 
+def test_a_folder_with_a_model_is_an_engine_in_this_process(tmp_path: Path) -> None:
+    folders = [tmp_path / name for name in ("float", "int8")]
+    for folder in folders:
+        folder.mkdir()
+        (folder / "config.json").write_text("{}")
+    made = experiment_from(parsed(*(f"{folder.name}={folder}" for folder in folders)), today=TODAY)
+    assert made.serving is not None
+    found = [(target.name, target.backend, target.model, target.urls) for target in made.serving.targets]
+    assert found == [(folder.name, "process", str(folder), ()) for folder in folders]
+    assert experiment_from(parsed(str(folders[0])), today=TODAY).name == "float"
+    assert set(problems(str(tmp_path))) == {"URL"}, "no model in it"
+
+
 def test_several_addresses_are_replicas_of_one_engine_each_once() -> None:
     made = experiment_from(parsed("http://a:1", "http://b:1", "http://a:1"), today=TODAY)
     assert made.serving is not None

@@ -25,6 +25,7 @@ from fireassay.spec.flags import of_verb
 from fireassay.spec.flags.experiment import NAME_LENGTH
 from fireassay.spec.model import PRICE_SOURCE
 from fireassay.spec.rules.evaluation import LOAD
+from fireassay.spec.rules.serving import INSIDE
 from fireassay.spec.sections.evaluation import answer_file
 
 if TYPE_CHECKING:
@@ -36,7 +37,6 @@ if TYPE_CHECKING:
 VERB: Final = "evaluate"
 NAMED: Final = re.compile(r"([A-Za-z0-9][A-Za-z0-9._-]*)=(.+)")
 SAMPLED: Final = 0.8  # temperature of samples for pass@k, as of Chen et al., arXiv:2107.03374
-IN_THIS_PROCESS: Final = "process"  # the backend of a folder with a model
 
 
 def add_flags(parser: argparse.ArgumentParser) -> None:
@@ -104,7 +104,7 @@ def _target(text: str, index: int, count: int, taken: Sequence[str]) -> dict[str
         return {"name": named or ("engine" if count == 1 else "abcdefghijklmnopqrstuvwxyz"[index % 26]), "urls": [place]}
     plain = re.sub(r"[^A-Za-z0-9._-]+", "-", Path(place).name)[:36].strip("-._") or "engine"
     name = named or next(each for number in range(1, count + 1) if (each := plain if number == 1 else f"{plain}-{number}") not in taken)
-    return {"name": name, "backend": IN_THIS_PROCESS, "model": place}
+    return {"name": name, "backend": INSIDE, "model": place}
 
 
 def as_flag(problem: Problem) -> Problem:

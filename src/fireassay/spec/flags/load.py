@@ -12,6 +12,7 @@ import re
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import date
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
@@ -20,6 +21,7 @@ from fireassay.errors import Problem, SpecError
 from fireassay.spec.flags import of_verb
 from fireassay.spec.flags.of_verb import Stored
 from fireassay.spec.model import PRICE_SOURCE, Unreadable, slo
+from fireassay.spec.rules.serving import INSIDE
 
 if TYPE_CHECKING:
     import argparse
@@ -46,7 +48,10 @@ NAMED: Final = re.compile(r"([A-Za-z][A-Za-z0-9._-]*)=(.+)")
 def add_flags(parser: argparse.ArgumentParser) -> None:
     """Declare the addresses and every flag; values stay text until `experiment_from`."""
     parser.add_argument(
-        "urls", nargs="+", metavar="URL", help="where the server listens; several are replicas of one engine, a=URL b=URL are two engines"
+        "urls",
+        nargs="+",
+        metavar="URL",
+        help="where the server listens; several are replicas of one engine, a=URL b=URL are two engines; a folder: a model in this process",
     )
     group = parser.add_argument_group("keys of the experiment")
     of_verb.declare(group, of_verb.flags_of(VERB))
@@ -169,22 +174,33 @@ def name_from(model: str, *targets: Mapping[str, Any]) -> str:
     """A record's name: the model, and the engines if there are several; without both the host."""
     engines = "-vs-".join(str(target.get("name", "engine")) for target in targets) if len(targets) > 1 else ""
     parts = [part for part in (model.rpartition("/")[2], engines) if part]
-    text = "-".join(parts) or urlsplit(str(targets[0]["urls"][0])).hostname or "load"
+    text = (
+        "-".join(parts) or urlsplit(str(targets[0].get("urls", [""])[0])).hostname or Path(str(targets[0].get("model", ""))).name or "load"
+    )
     return re.sub(r"[^A-Za-z0-9._-]+", "-", text).strip("-._")[:80] or "load"
 
 
 def _targets(words: Sequence[str]) -> tuple[list[dict[str, Any]], list[Problem]]:
-    """The engines that the addresses name: one with replicas, or one for each NAME in NAME=URL."""
+    """The engines that the addresses name: one with replicas, or one for each NAME in NAME=URL; a folder is a model in this process."""
     named = [NAMED.fullmatch(word) for word in words]
     pairs = [(match[1], match[2]) if match else ("", word) for match, word in zip(named, words, strict=True)]
-    problems = [problem for _, url in pairs if (problem := _wrong_url(url)) is not None]
+    problems = [problem for _, url in pairs if not is_model(url) and (problem := _wrong_url(url)) is not None]
     if any(named) and not all(named):
         bare = next(url for name, url in pairs if not name)
         problems.append(Problem("URL", f"{bare} next to NAME=URL", "a name for every URL, or for none"))
     urls: dict[str, list[str]] = {}
     for name, url in dict.fromkeys(pairs):
         urls.setdefault(name, []).append(url)
-    return [{**({"name": name} if name else {}), "urls": each} for name, each in urls.items()], problems
+    where = {
+        name: {"backend": INSIDE, "model": each[0]} if each[1:] == [] and is_model(each[0]) else {"urls": each}
+        for name, each in urls.items()
+    }
+    return [{**({"name": name} if name else {}), **each} for name, each in where.items()], problems
+
+
+def is_model(place: str) -> bool:
+    """Whether it is a folder with a model."""
+    return (Path(place) / "config.json").is_file()
 
 
 def _wrong_url(url: str) -> Problem | None:
