@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Literal
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from fireassay.errors import Problem, SpecError
-from fireassay.spec.timings import parse_timings, read_timings
+from fireassay.spec.timings import Stated, parse_timings, read_timings
 
 
 def problems(text: str) -> tuple[Problem, ...]:
@@ -174,3 +175,37 @@ def test_no_text_whatever_breaks_the_reader(text: str) -> None:
 @given(st.text(alphabet='0123456789.,-+eEnaif \n"#'))
 def test_no_body_whatever_breaks_the_reader(body: str) -> None:
     assert understood("p,s,price,acc\n" + body)
+
+
+@pytest.mark.parametrize("separator", ["\t", ";"])
+def test_a_score_with_decimal_commas_counts(separator: str) -> None:
+    """It was called no number, and the row that lost a point was recommended."""
+    table = "GPUs,time [s],accuracy\n1,1.234|5,0|75\n2,700|2,0|75\n4,400|0,0|74\n".replace(",", separator).replace("|", ",")
+    timings = parse_timings(table, "t")
+    assert [row.scores for row in timings.rows] == [(0.75,), (0.75,), (0.74,)]
+    assert timings.rows[0].seconds == 1234.5
+    assert timings.doubts == ()
+
+
+def test_repetitions_with_decimal_commas_are_no_settings() -> None:
+    table = "GPUs;img/s;acc\n1;1.234,5 img/s;76,1\n1;1.244,5 img/s;76,3\n2;2.400,2 img/s;76,2\n"
+    assert [row.workers for row in parse_timings(table, "t").rows] == [1, 2]
+
+
+@pytest.mark.parametrize(
+    ("heading", "times", "stated", "scaling", "doubted"),
+    [
+        ("Time to train (h)", (29, 1.05), "", "strong", False),
+        ("Epoch time (s)", (100, 98), "", "strong", False),
+        ("Time (h)", (29, 1.05), "", "strong", True),  # 32 times the work in a twenty-seventh of the time is none
+        ("Time (s)", (100, 104), "", "weak", True),
+        ("Time (s)", (100, 104), "strong", "strong", False),
+        ("Time (h)", (29, 1.05), "weak", "weak", False),
+    ],
+)
+def test_a_batch_for_each_worker_says_the_work_of_a_step_and_not_of_a_run(
+    heading: str, times: tuple[float, float], stated: Literal["", "strong", "weak"], scaling: str, doubted: bool
+) -> None:
+    table = f"GPUs\tGlobal batch\t{heading}\n8\t256\t{times[0]}\n256\t8192\t{times[1]}\n"
+    timings = parse_timings(table, "t", asked=Stated(scaling=stated))
+    assert (timings.scaling, any("Global batch grows" in doubt for doubt in timings.doubts)) == (scaling, doubted)

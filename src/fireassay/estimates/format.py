@@ -10,7 +10,7 @@ number (a gate, a margin) is written as given.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Final
@@ -244,6 +244,14 @@ def percent(share: float, digits: int = 2, *, beside: Sequence[float] = (), way:
     scaled = round(100.0 * share, 12)
     percentage = rounded(scaled, fewest(scaled, digits), way, [100.0 * limit for limit in beside])
     return f"{written(percentage)} %"
+
+
+def banded(value: Value | None, band: Callable[[float], str] | None) -> str:
+    """The word for a number, or for both ends of its interval: "good", "moderate to excellent"; "" of an exact number or none."""
+    if band is None or not isinstance(value, Estimate) or value.low == value.high:
+        return ""
+    ends = (value.low, value.high) if math.isfinite(value.low) and math.isfinite(value.high) else (value.value, value.value)
+    return " to ".join(dict.fromkeys(map(band, ends)))
 
 
 def given(value: float, digits: int = 12) -> str:

@@ -67,6 +67,7 @@ class Metric:
     shown: tuple[Shown, ...] = ()  # of third parties: the tables of `reports.metric_tables` that have a column for it
     decides: int = 0  # its priority as a comparison's metric, from 1; 0: it never decides
     tool: str = ""  # the tool with this definition; empty: ours
+    band: Callable[[float], str] | None = None  # the word for a value, which decides nothing: "good"
     rank: int = LAST  # position in tables, within its dimension; ties are ordered by name
 
 

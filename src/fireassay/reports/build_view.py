@@ -149,7 +149,10 @@ def _vector_row(column: Column, dimensions: Mapping[str, Any]) -> VectorRow:
 
 def _gate_rows(gates: tuple[GateResult, ...], labels: Mapping[str, str]) -> tuple[GateRow, ...]:
     return tuple(
-        GateRow(**vars(gate), word=STATUS_WORDS[gate.status], label=labels.get(gate.configuration, place_of(gate.configuration)))
+        replace(
+            GateRow(**vars(gate), word=STATUS_WORDS[gate.status], label=labels.get(gate.configuration, place_of(gate.configuration))),
+            sentence="; ".join(filter(None, (gate.sentence, gate.tested))),
+        )
         for gate in gates
     )
 
@@ -323,6 +326,7 @@ def metric_row(metric: Metric, values: Callable[[], Mapping[str, Value]], work: 
         work=work,
         tool=metric.tool,
         shown=metric.shown,
+        band=metric.band,
     )
 
 

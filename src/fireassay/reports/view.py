@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from fireassay.estimates.estimate import Estimate, Value
-from fireassay.estimates.format import Scale, Shown, scale_for, show
+from fireassay.estimates.format import Scale, Shown, banded, scale_for, show
 from fireassay.frames.record_data import RecordData
 from fireassay.frames.training.rank_time import CATEGORIES
 from fireassay.metrics.metric import ALL
@@ -76,6 +76,7 @@ class MetricRow:
     work: str = "items"  # names an item of work
     tool: str = ""  # the load generator that defines it so; empty for a definition of ours
     shown: tuple[Placement, ...] = ()  # the tables that it asks for
+    band: Callable[[float], str] | None = None
 
     @cached_property
     def scale(self) -> Scale:
@@ -86,6 +87,10 @@ class MetricRow:
     def cells(self) -> Mapping[str, Shown]:
         """The values as text."""
         return {key: show(value, self.scale) for key, value in self.values().items()}
+
+    def word(self, key: str) -> str:
+        """The word for the value of a configuration: "good"; "" where the metric has no bands."""
+        return banded(self.values().get(key), self.band)
 
     @property
     def shown_unit(self) -> str:

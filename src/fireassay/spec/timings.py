@@ -22,6 +22,7 @@ from fireassay.spec.tables.cells import read_table
 from fireassay.spec.tables.columns import Column, Scaling, columns_of, named, other_base, scores, unused
 from fireassay.spec.tables.columns import Stated as Stated
 from fireassay.spec.tables.costs import Billed, row_cost
+from fireassay.spec.tables.headings import says_same_work
 from fireassay.spec.tables.rows import Score as Score
 from fireassay.spec.tables.rows import Timing as Timing
 from fireassay.spec.tables.rows import Timings as Timings
@@ -106,7 +107,7 @@ def parse_timings(text: str, source: str, *, work: float | None = None, asked: S
         raise refuse("the file", "no row with a value", "one row for each worker count", source=source)
     once = list(medians(kept, notes))
     timings = [timing(at, row_values, asked, columns, problems) for at, row_values in once]
-    scaling = batches([row_values for _, row_values in once], columns, asked, problems)
+    scaling = batches([row_values for _, row_values in once], columns, asked, problems, doubts)
     doubts += _either_price([row_values for _, row_values in once], columns)
     doubts += _either_batch([row_values for _, row_values in once], columns, problems)
     _stop(problems, source)
@@ -230,6 +231,7 @@ def _hundredth(scores: tuple[float | None, ...], place: int) -> tuple[float | No
 
 
 SECONDS_PER_HOUR: Final = 3600.0
+SUPERLINEAR: Final = 1.01  # times as fast on as many times the work: beyond rounding
 AGREE: Final = 0.02  # tolerated disagreement of time, rate and work: published numbers are rounded
 
 
@@ -290,16 +292,34 @@ def _batch(values: Values, workers: float, columns: Mapping[str, Column]) -> flo
     return batch * workers * (values.get("accumulation") or 1.0)
 
 
-def batches(rows: Sequence[Values], columns: Mapping[str, Column], asked: Stated, problems: list[Problem]) -> Scaling:
-    """Scaling mode from batches if no work is given: one batch for all is strong, one per worker weak."""
+def batches(rows: Sequence[Values], columns: Mapping[str, Column], asked: Stated, problems: list[Problem], doubts: list[str]) -> Scaling:
+    """Scaling mode from batches if no work is given: one batch for all is strong, one per worker weak, unless the times are of the same work."""
     batches = [(_batch(values, values["workers"] or 1.0, columns), values["workers"] or 1.0) for values in rows]
     totals = [batch for batch, _ in batches if batch is not None]
     per_worker = [batch / workers for batch, workers in batches if batch is not None]
     kind: Scaling = "" if len(totals) < max(2, len(rows)) else "strong" if _equal(totals) else "weak" if _equal(per_worker) else ""
+    if kind == "weak" and "seconds" in columns:
+        if asked.scaling or says_same_work(columns["seconds"].name):
+            return asked.scaling or "strong"  # a larger batch takes fewer steps for it
+        kind = _weak_or_strong(rows, columns["batch"].name.strip(), doubts)
     if asked.scaling and kind and asked.scaling != kind:
         contradiction = f"{asked.scaling}, but the batches of the table are those of {kind} scaling"
         problems.append(Problem("--scaling", contradiction, kind, "Leave it out."))
     return asked.scaling or kind
+
+
+def _weak_or_strong(rows: Sequence[Values], batch: str, doubts: list[str]) -> Scaling:
+    """Whether more workers did more work in these times: not if it would take them less time than the base took for its own."""
+    base = min(rows, key=lambda values: values["workers"] or 1.0)
+    faster = any((values["seconds"] or 0.0) * SUPERLINEAR < (base["seconds"] or 0.0) for values in rows)
+    kind: Scaling = "strong" if faster else "weak"
+    taken, other, instead = ("the same work in every row", "it grows with the workers", "weak")
+    if not faster:
+        taken, other, instead = "more work with more workers", "each time is that of the same work, such as all epochs", "strong"
+    doubts.append(
+        f"{batch} grows with the workers, and the times are taken as those of {taken} ({kind} scaling). If {other}: --scaling {instead}."
+    )
+    return kind
 
 
 def _either_batch(rows: Sequence[Values], columns: Mapping[str, Column], problems: list[Problem]) -> list[str]:

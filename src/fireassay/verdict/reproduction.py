@@ -185,10 +185,10 @@ def _quality(comparison: Comparison, first: Side, second: Side) -> list[Agreemen
     there, back = quality(ours, theirs), quality(theirs, ours)
     if "DEGRADED" in (there.held, back.held):
         agreement: Agreement = "differs"
-        sentence = there.sentence if there.held == "DEGRADED" else f"quality is better than that of {first.label}"
+        sentence = there.full if there.held == "DEGRADED" else f"quality is better than that of {first.label}"
     else:
         agreement = "agrees" if there.held == back.held == "HELD" else "undecided"
-        sentence = there.sentence if there.held != "HELD" or back.held == "HELD" else f"held, but possibly better than {first.label}"
+        sentence = there.full if there.held != "HELD" or back.held == "HELD" else f"held, but possibly better than {first.label}"
     return [_plain("quality", "Quality", comparison.configuration, agreement, sentence)]
 
 

@@ -50,6 +50,7 @@ class GateResult:
     sentence: str  # "efficiency 0.87 [0.83, 0.91] is above 0.70"
     launches_needed: int | None = None  # that would decide what is undecided, if the gate knows
     examples_needed: int | None = None  # likewise
+    tested: str = ""  # p of the paired t-test and the relative drop, which decide nothing
 
 
 @dataclass(frozen=True, kw_only=True)

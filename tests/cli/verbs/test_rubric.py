@@ -45,6 +45,8 @@ def test_more_workers_that_are_slower_than_one_have_no_ceiling(tmp_path: Path, c
     text = flat(capsys, str(tmp_path / "t.csv"))
     assert "slower than the base: no serial fraction explains it (s = 1.585 is above 1)" in text
     assert "ceiling" not in text
+    (tmp_path / "weak.csv").write_text("workers,seconds\n1,10\n2,30\n")
+    assert "slower than the base: no serial share explains it" in flat(capsys, str(tmp_path / "weak.csv"), "--scaling", "weak")
 
 
 def test_a_quality_that_is_not_given_is_not_called_lost_alone_and_labels_stand_apart(

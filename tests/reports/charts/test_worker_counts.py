@@ -119,5 +119,7 @@ def test_a_workbook_has_the_law_beside_the_measurements() -> None:
     assert [course.name for course in speedup.courses] == ["measured", "ideal", "Amdahl’s law", "Amdahl’s ceiling"]
     assert speedup.courses[2].spots[-1].y == pytest.approx(14.77, abs=0.005)
     assert [course.name for course in efficiency.courses] == ["measured", "threshold"]
-    assert cost.courses[0].quantity == "$ per item"
+    assert [spot.y for spot in efficiency.courses[1].spots] == [pytest.approx(70.0)] * 6
+    assert cost.courses[0].quantity == "$ per million items"
+    assert cost.courses[0].spots[-1].y == pytest.approx(1.852, abs=0.0005)  # $2.22 for 1.2 million
     assert [course.name for course in corners.courses] == ["quality", "throughput", "work per dollar"]

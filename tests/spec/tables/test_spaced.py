@@ -46,6 +46,11 @@ PRINTED = {
     "a comment as header": "# p Tp(s)\n1 3600\n2 1880\n8 560\n",
     "blank lines between rows": "p Tp(s)\n\n1 3600\n\n2 1880\n\n8 560\n",
     "a repeated header": "p Tp(s)\n1 3600\n2 1880\np Tp(s)\n8 560\n",
+    "on its side": "Number of GPUs   1   2   8\nTime (s)   3,600  1,880  560\nMeasured in May with 8 links\n",
+    "psql": " p | seconds \n---+---------\n 1 |    3600\n 2 |    1880\n 8 |     560\n(3 rows)\n",
+    "org": "| p | seconds |\n|---+---------|\n| 1 | 3600 |\n| 2 | 1880 |\n| 8 | 560 |\n",
+    "rich": "┏━━━┳━━━━━━━━━┓\n┃ p ┃ seconds ┃\n┡━━━╇━━━━━━━━━┩\n│ 1 │    3600 │\n│ 2 │    1880 │\n│ 8 │     560 │\n└───┴─────────┘\n",
+    "polars": "shape: (3, 2)\n┌───┬───┐\n│ p ┆ s │\n│ --- ┆ --- │\n│ i64 ┆ f64 │\n╞═══╪═══╡\n│ 1 ┆ 3600 │\n│ 2 ┆ 1880 │\n│ 8 ┆ 560 │\n└───┴───┘\n",
     "an empty cell": "p   T(p)   quality  speedup\n1   3600     0.871     1.00\n2   1880               1.91\n8    560     0.871     6.43\n",
 }
 

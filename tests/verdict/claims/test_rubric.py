@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Literal
 
 import pytest
 from hypothesis import given, settings
@@ -13,6 +14,8 @@ from fireassay.spec.timings import Stated, Timing, Timings, parse_timings, read_
 from fireassay.verdict.claims.rubric import rubric
 from fireassay.verdict.claims.rubric_types import Limits, Rubric
 from tests.tiers import drawn
+
+MODES: tuple[Literal["strong"], Literal["weak"]] = ("strong", "weak")
 
 
 @pytest.fixture
@@ -288,6 +291,14 @@ def test_weak_scaling_follows_gustafson() -> None:
     assert scaling is not None
     assert scaling.chosen == "gustafson"
     assert scaling.laws[0].parameters["serial"] == pytest.approx(0.1)
+
+
+def test_a_share_above_1_is_no_number() -> None:
+    """Three times as long on 2 workers: Karp-Flatt (3 - 1/2)/(1 - 1/2) = 5; weak, twice the work: S = 2/3, (2 - 2/3)/(2 - 1) = 1.33."""
+    slow = "p,s\n1,10\n2,30\n"
+    strong, weak = (rubric(parse_timings(slow, "t", asked=Stated(scaling=mode)), Limits()) for mode in MODES)
+    assert [row.karp_flatt for row in strong.rows] == [None, None]
+    assert [row.serial_share for row in weak.rows] == [None, None]
 
 
 # ---- energy and CO2 ----------------------------------------------------------------------------------------------------

@@ -145,3 +145,11 @@ def test_the_largest_change_that_is_declared_narrows_what_unchanged_scores_can_h
 
 def test_the_margin_is_part_of_the_sentence() -> None:
     assert f"margin {MARGIN.margin:g}" in gate(judged(good()), "quality", 2).sentence
+
+
+def test_the_textbooks_test_stands_beside_the_margin() -> None:
+    """26 of 40 answers got wrong: mean change -0.65, sd sqrt(40 x 0.65 x 0.35 / 39) = 0.483, t = -0.65 / (0.483 / sqrt(40)) = -8.51; all 36 right became 10."""
+    result = gate(judged(good(right={2: 10})), "quality", 2)
+    assert result.tested.startswith("paired t-test p < 0.0001 (t = -8.51, 40 items): a significant difference at 5 %; relative drop 72.2 %")
+    assert result.tested.endswith("the margin decides")
+    assert gate(judged(good()), "quality", 2).tested == ""  # no answer differs: there is nothing to test

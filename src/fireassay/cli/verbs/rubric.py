@@ -31,7 +31,7 @@ which row to choose. Rows whose quality is worse by more than the tolerance are 
   assay rubric table.md --use "Throughput - TF32" --where "Batch size / GPU=32"
   assay rubric table.md --use quality="Task score" --use seconds="Median"
 
-The file is CSV, TSV, semicolon-separated, in columns of white space or a Markdown table, with a
+The file is CSV, TSV, semicolon-separated, in columns of white space, or a table of Markdown, LaTeX or in a frame, with a
 header and one row per number of workers. Columns, in any order, with the unit in the heading or in each cell; percent signs,
 thousands separators and decimal commas are understood:
   workers          or nodes, GPUs, # of GPUs, p
@@ -50,7 +50,7 @@ Exit code 1 if no row meets every requirement, or if the prediction is refused."
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("table", metavar="TABLE", type=Path, help="the table: CSV, TSV, white space or Markdown; -: standard input")
+    parser.add_argument("table", metavar="TABLE", type=Path, help="the table: CSV, TSV, white space, Markdown or LaTeX; -: standard input")
     add_table(parser)
     add_formats(parser)
 

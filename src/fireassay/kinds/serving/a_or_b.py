@@ -26,6 +26,7 @@ from fireassay.reports.page import Answer, Blocks, Cell, Chart, Head, Line, Mark
 from fireassay.reports.view import Column, View
 from fireassay.units import FRACTION, RATIO
 from fireassay.verdict.comparison.a_or_b import AOrB, SameLoad
+from fireassay.verdict.comparison.tested import TEST
 from fireassay.verdict.comparison.types import Change
 from fireassay.verdict.types import HOLDS
 
@@ -277,6 +278,8 @@ def _quality(rivals: AOrB) -> Iterator[Line]:
         marks = {"HELD": answering.mark("PASS", "held"), "DEGRADED": answering.mark("FAIL", "lost")}
         text = answering.shortened(rivals.quality.sentence, of_load.TWO_LINES)
         yield Line(label="quality", text=text, mark=marks.get(rivals.quality.held, answering.mark("INCONCLUSIVE")))
+        if rivals.quality.tested:
+            yield Line(label="t-test", text=rivals.quality.tested.removeprefix(f"{TEST} "))
 
 
 MEMORIES: Final = {  # the first that is known of both engines: one source, never two

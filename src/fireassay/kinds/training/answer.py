@@ -55,7 +55,7 @@ DEGRADED_BY: Final = (
     "learning_rate_differs",
     "quality_degraded",
 )  # audits that say what to change where quality was lost, the closest first
-GATE_WORDS: Final = {"PASS": "good", "FAIL": "low", "INCONCLUSIVE": "open"}  # of the efficiency
+GATE_WORDS: Final = {"PASS": "met", "FAIL": "low", "INCONCLUSIVE": "open"}  # of the efficiency
 STATES: Final = {"pass": mark("PASS", "right"), "fail": mark("FAIL", "wrong"), "not run": mark("NOT_MEASURED", "not run")}
 
 
@@ -244,7 +244,14 @@ def _levels(view: View) -> Table:
         metrics = [name for name in metrics if name not in (SPEEDUP.name, EFFICIENCY.name)]
     heads = (Head(text=""), Head(text="workers"), *(Head(text=_head(view, name)) for name in metrics))
     rows = tuple((standing(view, column.key), column.workers, *(_cell(view, name, column.key) for name in metrics)) for column in columns)
-    return Table(name="levels", heads=heads, rows=rows, stub=2, notes=_worth(view))
+    return Table(name="levels", heads=heads, rows=rows, stub=2, notes=(*_bands(view, columns), *_worth(view)))
+
+
+def _bands(view: View, columns: Sequence[Column]) -> Iterator[str]:
+    """ "scaling: 2 workers good to excellent, 4 workers poor"."""
+    row = view.metric(EFFICIENCY.name)
+    if words := [f"{column.label} {row.word(column.key)}" for column in columns if row is not None and row.word(column.key)]:
+        yield f"scaling: {', '.join(words)}"
 
 
 def _worth(view: View) -> tuple[str, ...]:

@@ -16,7 +16,7 @@ from fireassay.kinds.training.answer import brief
 from fireassay.kinds.training.why import decomposition, studied
 from fireassay.metrics.cost import COST
 from fireassay.metrics.training.faults import TIMELINE
-from fireassay.reports.charts import scaling, steps
+from fireassay.reports.charts import counts_of_view, steps
 from fireassay.reports.charts.counts_of_view import cost_of_work, triangle
 from fireassay.reports.charts.evaluation import quality
 from fireassay.reports.charts.faults import faults
@@ -31,7 +31,7 @@ from fireassay.reports.machine_use_table import machine_use_table
 from fireassay.reports.page import Blocks, Number, Part, Section, Sum
 from fireassay.reports.pages import questions, record
 from fireassay.reports.pages.record_sheets import sheets
-from fireassay.reports.pages.results import results
+from fireassay.reports.pages.results import FIGURES, results
 from fireassay.reports.rank_table import rank_table
 from fireassay.reports.view import Column, View
 
@@ -161,6 +161,7 @@ def page(view: View) -> tuple[Section, ...]:
         *sections(view),
         *sheets(view, charts=in_cells),
         *results(view),
+        Section(key=FIGURES, title="Figures", role="publication", content=lambda: counts_of_view.figures(view)),
     )
 
 
@@ -173,5 +174,5 @@ def charts(view: View) -> tuple[Draw, ...]:
 
 
 def in_cells(view: View) -> Charts:
-    """The charts of the workbook: speedup, efficiency with its gate, the parts of a step, cost."""
-    return (*scaling.in_cells(view), *steps.phases_in_cells(view), *over_workers(view, COST.name, "Cost of a run", {}))
+    """The charts of the workbook: those over worker counts, the parts of a step, the cost of a run."""
+    return (*counts_of_view.in_cells(view), *steps.phases_in_cells(view), *over_workers(view, COST.name, "Cost of a run", {}))

@@ -32,6 +32,7 @@ from fireassay.stats.models.scaling_laws import Refused, fit
 from fireassay.stats.models.scaling_predictions import (
     amdahl_fit,
     amdahl_fit_interval,
+    band,
     ceiling,
     gustafson,
     held_out,
@@ -130,6 +131,7 @@ EFFICIENCY = measure(
     primary=True,
     question="How well is each worker used, compared with the base configuration?",
     caveat="Above 1: a weak base, or caches that suddenly suffice.",
+    band=band,
     rank=1201,
 )
 

@@ -1,6 +1,8 @@
-"""What did the work of a training cost at each worker count, and which corner gave way?  The charts of a table, over a record's numbers."""
+"""Do more workers pay in a record, at which cost, and which corner gave way?  The charts of a table, over a record's numbers."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 from fireassay.estimates.estimate import Estimate
 from fireassay.metrics.cost import COST_PER_ITEM
@@ -14,13 +16,15 @@ from fireassay.reports.charts.worker_counts import Level, Levels
 from fireassay.reports.view import Column, View
 
 
-def levels(view: View) -> Levels:
-    """The worker counts of a record; a count whose quality gate failed is refused."""
+def levels(view: View, columns: Sequence[Column] | None = None) -> Levels:
+    """The worker counts of a record, or some of them; a count whose quality gate failed is refused."""
     refused = {gate.configuration for gate in view.gates if gate.gate == "quality" and gate.status == "FAIL"}
     serial, score = view.estimate(SERIAL_FRACTION.name, ALL), view.metric(QUALITY.name)
     spec = view.measured.experiment.quality
     return Levels(
-        rows=tuple(_level(view, column, refused=column.key in refused) for column in sorted(view.columns, key=lambda one: one.workers)),
+        rows=tuple(
+            _level(view, column, refused=column.key in refused) for column in sorted(columns or view.columns, key=lambda one: one.workers)
+        ),
         word="workers",
         base=next(column.workers for column in view.columns if column.key == view.base),
         threshold=view.efficiency_gate,
@@ -57,3 +61,18 @@ def cost_of_work(view: View) -> Charts:
 def triangle(view: View) -> Charts:
     """Quality, throughput and work per dollar as shares of the best; none unless all were measured."""
     return tuple(chart for chart in worker_counts.triangle(levels(view)) if not chart.missing)
+
+
+def in_cells(view: View) -> Charts:
+    """The charts of a workbook: speedup with the ideal and Amdahl's law, efficiency with its gate, cost of work, the triangle."""
+    return worker_counts.in_cells(levels(view))
+
+
+def figures(view: View) -> Charts:
+    """The figures of a paper, from the worker counts that may be reported; none where the base may not."""
+    columns = [column for column in view.columns if view.reportable(column.key)]
+    if view.status == "INVALID" or len(columns) < 2 or all(column.key != view.base for column in columns):
+        return ()
+    found = levels(view, columns)
+    drawn = (draw(found) for draw in (worker_counts.speedup, worker_counts.efficiency, worker_counts.cost, worker_counts.triangle))
+    return tuple(chart for charts in drawn for chart in charts if not chart.missing)

@@ -11,7 +11,7 @@ count without its data (a cross); tinted, the range beyond twice the largest mea
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -26,19 +26,9 @@ from fireassay.metrics.training import communication_model as of_links
 from fireassay.metrics.training.scaling import EFFICIENCY, PREDICTED_SPEEDUP, SERIAL_FRACTION, SPEEDUP
 from fireassay.reports.charts.axes import linear, logarithmic, top_of, written_tick
 from fireassay.reports.charts.model import Area, Axis, Band, Chart, Charts, Dot, Drawn, Key, Line, Panel, Point, Role, Rule, named
-from fireassay.reports.charts.of_view import (
-    absence,
-    block_dots,
-    common_scale,
-    estimates,
-    in_words,
-    interval_key,
-    of_whole,
-    over_workers,
-    worker_axis,
-)
+from fireassay.reports.charts.of_view import absence, block_dots, common_scale, estimates, in_words, interval_key, of_whole, worker_axis
 from fireassay.reports.charts.points import PLAIN, dot_key, of_marks, plain, point
-from fireassay.reports.view import Column, MetricRow, View
+from fireassay.reports.view import MetricRow, View
 from fireassay.stats.intervals.intervals import Interval
 from fireassay.stats.models.communication_wall import Curve
 from fireassay.stats.models.communication_wall import predict as predict_wall
@@ -348,17 +338,3 @@ def _wall_key(view: View, panel: Panel, *, far: bool) -> Iterator[Key]:
         yield Key(mark="cross", role="plum", text=_without(held))
     if any(isinstance(mark, Area) for mark in panel.marks):
         yield Key(mark="band", role="soft", text=f"beyond {'twice ' if far else ''}the measured range: the model alone")
-
-
-# ---- for a workbook --------------------------------------------------------------------------------------------------
-
-
-def in_cells(view: View) -> Charts:
-    """Speedup and efficiency with its gate."""
-    base, gate = next(column.workers for column in view.columns if column.key == view.base), view.efficiency_gate
-    gates: dict[str, Callable[[Column], float]] = {} if gate is None else {"Gate, %": lambda _: 100.0 * gate}
-    ideal: dict[str, Callable[[Column], float]] = {"Ideal speedup": lambda column: column.workers / base}
-    return (
-        *over_workers(view, SPEEDUP.name, "Speedup against the ideal", ideal, alike=True),
-        *over_workers(view, EFFICIENCY.name, "Parallel efficiency and its gate" if gates else "Parallel efficiency", gates),
-    )

@@ -319,10 +319,11 @@ def in_cells(levels: Levels) -> Charts:
         return ()
     charts = [
         _plane(levels, "Speedup, the ideal and Amdahl’s law", "Speedup", lambda row: row.speedup, x, _laws(levels)),
-        _plane(levels, "Efficiency and its threshold", "Efficiency", lambda row: row.efficiency, x, _threshold(levels)),
+        _plane(levels, "Efficiency and its threshold", "Efficiency, %", lambda row: row.efficiency, x, _threshold(levels), factor=100.0),
     ]
     if all(row.cost is not None for row in held):
-        charts.append(_plane(levels, "Cost of equal work", f"$ per {levels.cost_of}", lambda row: row.cost, x, ()))
+        scale, quantity = _per(max(_value(row.cost) for row in held if row.cost is not None), levels.cost_of)
+        charts.append(_plane(levels, "Cost of equal work", quantity, lambda row: row.cost, x, (), factor=scale))
     if not isinstance(found := shares(levels), str):
         courses = tuple(
             Course(
@@ -343,12 +344,12 @@ def in_cells(levels: Levels) -> Charts:
 Of = Callable[[Level], Amount | None]
 
 
-def _plane(levels: Levels, title: str, quantity: str, of: Of, x: Axis, lines: Sequence[tuple[str, Of]]) -> Chart:
+def _plane(levels: Levels, title: str, quantity: str, of: Of, x: Axis, lines: Sequence[tuple[str, Of]], *, factor: float = 1.0) -> Chart:
     """Measured marks and the lines beside them; rows that lost quality are left out."""
     held = [row for row in levels.rows if not row.refused]
-    measured = Course(name="measured", quantity=quantity, spots=_spots(held, of), at=levels.word, look="joined")
+    measured = Course(name="measured", quantity=quantity, spots=_spots(held, of, factor), factor=factor, at=levels.word, look="joined")
     dashed = (
-        Course(name=name, quantity=name, spots=_spots(held, line), at=levels.word, look="dashes", colour=place or REFERENCE)
+        Course(name=name, quantity=name, spots=_spots(held, line, factor), at=levels.word, look="dashes", colour=place or REFERENCE)
         for place, (name, line) in enumerate(lines)
     )
     out = [row.name for row in levels.rows if row.refused]
@@ -356,8 +357,10 @@ def _plane(levels: Levels, title: str, quantity: str, of: Of, x: Axis, lines: Se
     return workbook(title, (measured, *dashed), x, Axis(title=quantity), stub=levels.word.capitalize(), caption=caption)
 
 
-def _spots(rows: Sequence[Level], of: Of) -> tuple[Spot, ...]:
-    return tuple(Spot(name=row.name, x=row.workers, y=of(row)) for row in rows)
+def _spots(rows: Sequence[Level], of: Of, factor: float) -> tuple[Spot, ...]:
+    """An estimate is taken to the unit by its course, a plain number here."""
+    values = ((row, of(row)) for row in rows)
+    return tuple(Spot(name=row.name, x=row.workers, y=factor * value if isinstance(value, float | int) else value) for row, value in values)
 
 
 def _laws(levels: Levels) -> tuple[tuple[str, Of], ...]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from fireassay.estimates.format import count
+from fireassay.estimates.format import banded, count
 from fireassay.metrics.serving.latency import TPOT_P50
 from fireassay.reports.answering import Asked
 from fireassay.reports.charts.comparison import forest, forest_in_cells
@@ -105,7 +105,9 @@ def _change(row: ChangeRow, several: bool) -> tuple[Cell, ...]:
     title = f"{row.title} (decides)" if row.primary else row.title
     detectable = row.detectable if row.primary or row.change.outcome == "inconclusive" else ""  # an undetected change may exist
     effect = None if row.effect is None else Number(shown=row.effect, struck=row.struck, extra=detectable)
-    ends = (Number(shown=shown, interval=False, struck=row.struck) for shown in (row.baseline, row.value))
+    ends = (
+        Number(shown=shown, interval=False, struck=row.struck, extra=banded(shown.value, row.band)) for shown in (row.baseline, row.value)
+    )
     why = f"{row.sentence}. Method: {row.method}."
     name = Words(text=title, below=where if several else "", strong=row.primary)
     return (name, Mark(word=row.word, tone=row.tone, why=why), effect, *ends, Words(text=row.probability or "–"))

@@ -5,7 +5,7 @@ In an exploratory comparison, the mark is part of the words, so that no format c
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -54,6 +54,7 @@ class ChangeRow:
     primary: bool
     shown: bool  # on the first page, as in the report of a record
     change: Change
+    band: Callable[[float], str] | None = None  # of the metric
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -173,6 +174,7 @@ def _row(change: Change, metric: Metric, comparison: Comparison, work: str) -> C
         primary=change.primary,
         shown=metric.primary,
         change=change,
+        band=metric.band,
     )
 
 

@@ -111,7 +111,7 @@ def _head(row: MetricRow) -> str:
 
 def _cell(row: MetricRow, key: str) -> Cell:
     shown = row.cells.get(key)
-    return None if shown is None else Number(shown=shown, bare=True)
+    return None if shown is None else Number(shown=shown, bare=True, extra=row.word(key))
 
 
 def verdict(view: View) -> Blocks:

@@ -226,9 +226,8 @@ def _used(column: Column, rows: Sequence[MetricRow]) -> bool:
 def _metric(row: MetricRow, columns: Sequence[tuple[str, str]], *, opens: bool) -> tuple[Cell, ...]:
     formula = f"{row.formula}. Unit {row.unit}, {row.better} is better."
     name: Cell = Words(text=row.title, title=row.name, fold=formula) if opens else row.title
-    if list(row.cells) == [ALL]:
-        return (name, Number(shown=row.cells[ALL]))
-    return (name, *(Number(shown=row.cells[key]) if key in row.cells else None for key, _ in columns))
+    keys = [ALL] if list(row.cells) == [ALL] else [key for key, _ in columns]
+    return (name, *(Number(shown=row.cells[key], extra=row.word(key)) if key in row.cells else None for key in keys))
 
 
 def _absences(view: View, rows: Sequence[MetricRow]) -> tuple[Bullet, ...]:

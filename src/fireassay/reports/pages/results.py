@@ -24,6 +24,7 @@ from fireassay.verdict.types import DIMENSIONS
 
 DIMENSION_SECTIONS: Final = (("Correctness", "correctness"), ("Cost and energy", "cost"), ("Reliability", "reliability"))
 LAUNCH_VALUES: Final = "A launch's value is the median of its steady trials; intervals are Student t on the logarithms of the launch values"
+FIGURES: Final = "paper-figures"  # key of the section that is drawn, and not written
 Sentences = Callable[[View], Iterable[str]]
 
 
@@ -101,7 +102,8 @@ def _section(title: str, content: Callable[[], tuple[Iterable[str], Table | None
 
 def page(view: View) -> Page:
     """The results section alone, as the record's kind writes it."""
-    sections = [section for section in catalog.part("kinds", view.kind.name, "show", "page")(view) if section.role == "publication"]
+    whole = catalog.part("kinds", view.kind.name, "show", "page")(view)
+    sections = [section for section in whole if section.role == "publication" and section.key != FIGURES]
     return Page(title="", sections=tuple(replace(section, role="report") for section in sections or results(view)))
 
 

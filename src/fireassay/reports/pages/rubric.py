@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 EFFECTIVE = ("$/effective item", "$/effective step")  # cost divided by efficiency
 BEFORE, AFTER = (
-    ("seconds", "S", "E %", "scaling"),
+    ("seconds", "steps/s", "S", "E %", "scaling"),
     ("$", "CO2, g", "$/item", "$/step", "J/item", "J/step"),
 )  # of the scores, on the first screen
 PARTS: Final = {"compute": "compute", "reserved": "unused reservation", "storage": "storage", "egress": "egress", "lost": "lost work"}
@@ -377,6 +377,8 @@ def _fit_lines(result: Rubric, fit: Fit) -> list[str]:
 
 def _gustafson_lines(result: Rubric, fit: Gustafson) -> list[str]:
     relative = "" if result.base_workers == 1 else f", relative to {result.base_workers} {result.worker_word}"
+    if not 0.0 <= fit.serial_share <= 1.0:
+        return [f"{'slower than the base' if fit.serial_share > 1.0 else 'more than linear'}: no serial share explains it"]
     return [
         f"Gustafson serial share: s = {fit.serial_share:.4f} of the time on p workers{relative}",
         f"scaled speedup at p = {fit.at_workers}: measured {fit.measured_there:.2f}, model {fit.expected_there:.2f}",

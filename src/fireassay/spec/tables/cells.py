@@ -1,4 +1,4 @@
-"""Which cells does a table of text hold (CSV, TSV, semicolons or Markdown), and which number does a cell hold?
+"""Which cells does a table of text hold (CSV, TSV, semicolons, white space, Markdown, a frame or LaTeX), and which number does a cell hold?
 
 The separator is the one that gives the most known headings, then the most cells.  Lines that begin with # are comments; text
 around a Markdown table is ignored, and so are its asterisks, links and notes.  A table with worker counts along the top is
@@ -22,12 +22,20 @@ from typing import Final, Literal
 
 from fireassay.errors import refuse
 from fireassay.spec.tables.headings import SECONDS, heading
+from fireassay.spec.tables.latex import rows_of
 from fireassay.spec.tables.spaced import RULER, printed
 
 SEPARATORS: Final = (",", "\t", ";", "|")
 MAX_HEADING: Final = 20_000  # characters of a row: each cell of the first is read as a heading in many ways
 MAX_REMARKS: Final = 100  # comment lines before the header
-_RULE: Final = re.compile(r"^\s*\|?\s*:?-+:?\s*(\|\s*:?-+:?\s*)+\|?\s*$")
+_RULE: Final = re.compile(r"^\s*\|?\s*:?-+:?\s*([|+]\s*:?-+:?\s*)+\|?\s*$")
+_BOX: Final = str.maketrans(
+    {
+        **dict.fromkeys("│┃║┆┇┊┋╎╏", "|"),
+        **dict.fromkeys("─━═╌╍┄┅┈┉", "-"),
+        **dict.fromkeys("┌┐└┘├┤┬┴┼┏┓┗┛┣┫┳┻╋┡┩╇╪╞╡╔╗╚╝╠╣╦╩╬╭╮╰╯╤╧╟╢╫┢┪┠┨┯┷┿╂", "+"),
+    }
+)
 _FRAME: Final = re.compile(r"\s*\+(?:[-=]+\+){2,}\s*")
 _MARKUP: Final = re.compile(r"\*\*|`|<br\s*/?>|<su[bp]>.*?</su[bp]>|</?[bi]>|\[\^\w+\]", re.IGNORECASE)
 _LINK: Final = re.compile(r"\[([^\]]*)\]\([^)]*\)")
@@ -48,18 +56,24 @@ class Table:
 
 def read_table(text: str, source: str) -> Table | None:
     """The table in a text; None without any row. Raises SpecError if it cannot be split into cells."""
+    if re.search("[│┃║]", text):
+        text = text.translate(_BOX)
     lines = text.splitlines()
+    if (latex := rows_of(text, source)) is not None:
+        return _headed(latex, "&")
     if sum(map(bool, map(_FRAME.fullmatch, lines))) > 1:
         return _framed(lines)
     if (columns := printed(lines, source, _known_headings, MAX_REMARKS)) is not None:
-        (_, header), *below = columns.rows
-        return _upright(Table(header=header, rows=tuple(below), separator=" ", notes=columns.notes, doubts=columns.doubts))
+        return replace(_headed(columns.rows, " "), notes=columns.notes, doubts=columns.doubts)
     rules = [index for index, line in enumerate(lines) if _RULE.match(line)]
     if rules:
         return _markdown(lines, rules, source)
     numbered, separator = _delimited(text, source)
-    if not numbered:
-        return None
+    return _headed(numbered, separator) if numbered else None
+
+
+def _headed(numbered: Sequence[tuple[int, Cells]], separator: str) -> Table:
+    """The first row as the header."""
     (_, header), *rows = numbered
     return _upright(Table(header=header, rows=tuple(rows), separator=separator))
 
@@ -74,8 +88,9 @@ def _framed(lines: Sequence[str]) -> Table:
             rows.append((number, _bars(line)))
         elif rows:
             break
-    (_, header), *rest = rows
-    return _upright(Table(header=header, rows=tuple(rest), separator="|"))
+    if len(rows) > 2 and set("".join(rows[1][1])) == {"-"}:  # polars prints the columns' types below such a row
+        del rows[1:3]
+    return _headed(rows, "|")
 
 
 def _markdown(lines: Sequence[str], rules: Sequence[int], source: str) -> Table:
@@ -269,6 +284,11 @@ def number(cell: str, decimal: Mark = "point") -> Number | None:
     rest = match["rest"].strip()
     percent = rest.startswith("%")
     return Number(value=float(f"{match['sign']}{plain}{match['power'] or ''}"), unit=rest.removeprefix("%").strip(), percent=percent)
+
+
+def either_number(cell: str) -> Number | None:
+    """The number in a cell of a table whose decimal mark is not known yet; None: unreadable."""
+    return number(cell) or number(cell, "comma")
 
 
 def is_short(cell: str) -> bool:

@@ -16,7 +16,7 @@ from fireassay.errors import Problem
 from fireassay.printable import some
 from fireassay.spec.explain import did_you_mean
 from fireassay.spec.sections.prices import Prices
-from fireassay.spec.tables.cells import Table, count_in, number, plain, speaks_of_workers
+from fireassay.spec.tables.cells import Table, count_in, either_number, plain, speaks_of_workers
 from fireassay.spec.tables.headings import GIVEN, SECONDS, Heading, as_given, heading, looks_like
 
 # One of these is required, best first; the last two are relative to a row that is not shown.
@@ -148,7 +148,7 @@ def _known(table: Table) -> list[Column]:
 
 def _is_numeric(cell: str) -> bool:
     """True if a cell is a number, or one that is none; not so "same", or a check mark."""
-    return number(cell) is not None or cell.lower() in ("nan", "inf", "-inf")
+    return either_number(cell) is not None or cell.lower() in ("nan", "inf", "-inf")
 
 
 def _priced(found: Heading, cells: Sequence[str]) -> Heading:
@@ -240,7 +240,7 @@ def _close(header: Sequence[str], needed: str) -> str:
 
 def _holds_times(name: str, cells: Sequence[str]) -> bool:
     """True if each cell is a number with a unit of time, in the cell or in the heading."""
-    read = [number(cell) or number(cell, "comma") for cell in cells]
+    read = [either_number(cell) for cell in cells]
     in_heading = re.search(r"[\[(]\s*(\w+)\s*[\])]\s*$", name)
     unit = in_heading[1].lower() if in_heading else ""
     return bool(read) and all(value is not None and (value.unit.lower() or unit) in SECONDS for value in read)
@@ -317,7 +317,7 @@ def other_base(table: Table, columns: Mapping[str, Column], places: Sequence[int
     for index, name in named:
         cells = {at: rows[at][index].strip() if index < len(rows[at]) else "" for at in places}
         if "version" not in name.lower() and any(
-            number(cell) is not None and not re.search("[a-z]", cell, re.I) for cell in cells.values()
+            either_number(cell) is not None and not re.search("[a-z]", cell, re.I) for cell in cells.values()
         ):
             continue  # a memory, a time or an index of the device
         kinds = {at: _kind(cell, workers.get(at)) for at, cell in cells.items()}
@@ -346,7 +346,7 @@ def unused(table: Table, columns: Mapping[str, Column], places: Sequence[int]) -
 def _why_it_matters(name: str, cells: Sequence[str]) -> str:
     """Why an unused column may weaken the verdict; "": it does not."""
     looks = looks_like(name)
-    read = [number(cell) for cell in cells]
+    read = [either_number(cell) for cell in cells]
     numeric = bool(read) and all(value is not None for value in read)
     if looks in ("quality", "cost"):
         hint = (

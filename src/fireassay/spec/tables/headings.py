@@ -121,6 +121,14 @@ def heading(name: str) -> Heading | None:
     )
 
 
+_OF_SAME_WORK: Final = re.compile(r"\bttt\b|\bto (?:train|solution|accuracy|target|convergence)\b|\bepoch\b")
+
+
+def says_same_work(name: str) -> bool:
+    """True if a time is that of the same work in every row, whatever the batch: "time to train", "time per epoch"."""
+    return _OF_SAME_WORK.search(_plain(name)) is not None
+
+
 Looks = Literal["quality", "cost", "work", ""]
 _WORK_WORDS: Final = re.compile(
     r"\b(?:epochs?|steps?|iterations?|iters?|samples?|items?|tokens?|images?|batch(?: ?size)?|data ?set|problem size|size|sequence|seq|params?|parameters?)\b"

@@ -16,7 +16,19 @@ from fireassay.errors import Problem
 from fireassay.printable import some
 from fireassay.spec.explain import shown
 from fireassay.spec.sections.prices import Prices
-from fireassay.spec.tables.cells import Marks, Number, Table, count_in, is_short, is_wordy, lengthened, marks, missing, number
+from fireassay.spec.tables.cells import (
+    Marks,
+    Number,
+    Table,
+    count_in,
+    either_number,
+    is_short,
+    is_wordy,
+    lengthened,
+    marks,
+    missing,
+    number,
+)
 from fireassay.spec.tables.columns import ENERGIES, FILLED, MEASURED, OWN, PARTS, PRICES, Column, Scaling, Stated, named, scores
 from fireassay.spec.tables.headings import UNITS, Heading, heading
 
@@ -303,7 +315,7 @@ def _mixed_rates(rows: Sequence[Read], column: Column | None) -> Iterator[Proble
     """Throughputs of one column in different units."""
     if column is None:
         return
-    units = {at: (number(cells[column.place]) or Number(value=0.0)).unit for at, cells, _ in rows if column.place < len(cells)}
+    units = {at: (either_number(cells[column.place]) or Number(value=0.0)).unit for at, cells, _ in rows if column.place < len(cells)}
     words = {at: (scaled[2] if (scaled := _THOUSANDS.fullmatch(unit)) else unit).strip().lower() for at, unit in units.items()}
     if len(set(words.values())) > 1:
         different = list(dict.fromkeys(words.values()))[:2]
@@ -334,7 +346,7 @@ def series(table: Table, rows: Sequence[Read], columns: Mapping[str, Column]) ->
 
 def _looks_measured(first: str, second: str) -> bool:
     """True if cells differ like measurements: fractions do, whole numbers and words are settings."""
-    read = [number(text) for text in (first, second)]
+    read = [either_number(text) for text in (first, second)]
     return all(value is not None and not float(value.value).is_integer() for value in read)
 
 

@@ -46,8 +46,29 @@ def printed(lines: Sequence[str], source: str, worth: Worth, most: int) -> Print
     Raises:
         SpecError: a row has fewer or more cells than the header, and their positions do not say which are empty.
     """
+    if (sideways := _on_its_side(lines)) is not None:
+        return sideways
     found = _header(lines, worth, most)
     return None if found is None else _read(lines, *found, source)
+
+
+def _on_its_side(lines: Sequence[str]) -> Printed | None:
+    """A table whose first line holds the worker counts, "GPUs 1 2 4"; each row has as many cells behind its heading."""
+    rows, ignored, count = list[Row](), list[str](), 0
+    for number, line in enumerate(lines, start=1):
+        words = tuple(line.split())
+        if not words or RULER.fullmatch(line):
+            continue
+        count = count or next((index for index, word in enumerate(reversed(words)) if not _FIGURE.match(word)), 0)
+        name, cells = " ".join(words[:-count]), words[-count:]
+        meaning = heading(name) if not rows and count > 1 else None
+        if not rows and (meaning is None or meaning.meaning != "workers"):
+            return None
+        if name and 2 * sum(_numbers(cells)) >= count:
+            rows.append((number, (name, *cells)))
+        else:
+            ignored.append(line)
+    return Printed(rows=tuple(rows), notes=tuple(_unread(ignored))) if len(rows) > 1 else None
 
 
 # ---- the header --------------------------------------------------------------------------------------------------------
@@ -152,10 +173,15 @@ def _read(lines: Sequence[str], at: int, heads: Cells, source: str) -> Printed:
             raise refuse(f"line {number}", found, f"{len(heads)}, as in the header", fix, source=source)
         else:
             ignored.append(line)
-    shown = some((f'"{line.strip()[:60]}"' for line in ignored), MAX_SHOWN)
-    lines_ = f"{len(ignored)} line{'s' if len(ignored) > 1 else ''}"
-    notes = [f"{lines_} beside the table {'are' if len(ignored) > 1 else 'is'} not read: {shown}."] if ignored else []
-    return Printed(rows=tuple(rows), notes=tuple(notes), doubts=tuple(doubts))
+    return Printed(rows=tuple(rows), notes=tuple(_unread(ignored)), doubts=tuple(doubts))
+
+
+def _unread(ignored: Sequence[str]) -> Iterator[str]:
+    """How many lines are no rows, and the first of them."""
+    if ignored:
+        shown = some((f'"{line.strip()[:60]}"' for line in ignored), MAX_SHOWN)
+        several = len(ignored) > 1
+        yield f"{len(ignored)} line{'s' if several else ''} beside the table {'are' if several else 'is'} not read: {shown}."
 
 
 def _is_indexed(lines: Sequence[str], count: int) -> bool:

@@ -65,7 +65,7 @@ def correctness(settings: Settings) -> list[CheckRow]:
     at = settings.comparison.configuration
     first, second = settings.group(settings.baseline, at), settings.group(settings.record, at)
     when = "" if in_turn(first, second) else f" {TWO_SESSIONS}"
-    sentence = f"{words[held]}{when} ({quality(first, second).sentence})"
+    sentence = f"{words[held]}{when} ({quality(first, second).full})"
     rows = [_plain_row(settings, QUALITY, "Quality", at, states[held], sentence)]
     known = {(f.rule, f.configuration) for f in settings.baseline.judgement.verdict.findings if f.severity == "fail"}
     for finding in settings.record.judgement.verdict.findings:

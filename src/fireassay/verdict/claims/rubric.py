@@ -371,6 +371,11 @@ def _judged(place: int, score: Score, rows: Sequence[RubricRow], limits: Limits)
     )
 
 
+def _share(value: float) -> float | None:
+    """A serial share; None above 1, where the row is slower than the base and no share explains it."""
+    return value if value <= 1.0 else None
+
+
 def _row(
     base: Timing, timing: Timing, speedup: float, fit: Fit | None, mode: Mode, timings: Timings, scores: tuple[RowScore, ...]
 ) -> RubricRow:
@@ -388,8 +393,8 @@ def _row(
         speedup=speedup,
         efficiency=efficiency,
         band="" if p == 1 or refused else band(efficiency),
-        karp_flatt=karp_flatt(speedup, p) if p > 1 and fit else None,
-        serial_share=(p - speedup) / (p - 1) if p > 1 and mode == "weak" else None,
+        karp_flatt=_share(karp_flatt(speedup, p)) if p > 1 and fit else None,
+        serial_share=_share((p - speedup) / (p - 1)) if p > 1 and mode == "weak" else None,
         amdahl_speedup=amdahl_speedup(fit.serial_fraction, p) if fit else None,
         usd=usd if timed else None,
         usd_of=dict(timing.parts) if timed else {},

@@ -43,8 +43,8 @@ class RubricRow:
     speedup: float  # weak scaling: multiple of the base's work done in the same time (scaled speedup)
     efficiency: float
     band: str  # the word for the efficiency: excellent, good, moderate, poor; empty for the base
-    karp_flatt: float | None  # undefined for the base
-    serial_share: float | None  # weak scaling: Gustafson's, of the time on these workers
+    karp_flatt: float | None  # undefined for the base, and where the row is slower
+    serial_share: float | None  # weak scaling: Gustafson's, of the time on these workers; undefined likewise
     amdahl_speedup: float | None  # predicted by the fit
     usd: float | None  # all of it
     usd_of: dict[str, float]  # by part: compute, storage, egress, lost; empty: not known apart

@@ -147,6 +147,11 @@ class Quality:
     sentence: str
     tested: str = ""  # p of the paired t-test and the relative drop, which decide nothing
 
+    @property
+    def full(self) -> str:
+        """The decision by the margin, then the test."""
+        return "; ".join(filter(None, (self.sentence, self.tested)))
+
 
 ItemQuality = Callable[[Group, Group, float], Quality]  # (baseline, side, confidence); of kinds whose sample is items
 

@@ -18,10 +18,12 @@ from fireassay.estimates.format import given, reading, show
 from fireassay.frames.record_data import RecordData
 from fireassay.frames.scores import at_floor, examples_words, near_chance
 from fireassay.metrics.metric import WORKLOADS, Results
-from fireassay.metrics.quality import decide, scores_of
+from fireassay.metrics.quality import decide, paired, scores_of
 from fireassay.spec.experiment import Quality
 from fireassay.stats.comparing.noninferiority import Decision
+from fireassay.stats.comparing.paired_test import paired_t
 from fireassay.units import SCORE
+from fireassay.verdict.comparison.tested import words_of_p
 from fireassay.verdict.gates.gate import MIN_LAUNCHES, Gate, too_few
 from fireassay.verdict.types import GateResult, Status
 
@@ -56,10 +58,19 @@ def _one(measured: RecordData, results: Results, quality: Quality, configuration
     status, sentence = _judged(quality, decision, value)
     if status == "PASS" and doubt is not None and decision.low <= 0.0:
         return _result(configuration, doubt[0], f"quality undecided: {doubt[1]}")
-    result = _result(configuration, status, sentence)
+    result = replace(_result(configuration, status, sentence), tested=_tested(measured, quality, configuration))
     if status != "INCONCLUSIVE":
         return result
     return replace(result, launches_needed=decision.launches_needed, examples_needed=decision.items_needed)
+
+
+def _tested(measured: RecordData, quality: Quality, configuration: str) -> str:
+    """The paired t-test of the examples' means over launches, which decides nothing."""
+    pairs = paired(measured, configuration)
+    if isinstance(pairs, Absent):
+        return ""
+    means = (side.mean(axis=0) for side in (pairs.reference, pairs.candidate))
+    return words_of_p(paired_t(*means, lower=quality.direction == "lower"), margin=True)
 
 
 def _reference(results: Results, quality: Quality, configuration: str, doubt: tuple[Status, str] | None) -> GateResult:

@@ -109,8 +109,10 @@ def test_names_of_strangers_do_not_break_the_file(look: str) -> None:
 def test_a_training_has_its_charts(view: View) -> None:
     charts = opened(view)["Charts"]._charts
     assert [text(chart.title) for chart in charts] == [
-        "Speedup against the ideal",
-        "Parallel efficiency and its gate",
+        "Speedup, the ideal and Amdahl’s law",
+        "Efficiency and its threshold",
+        "Cost of equal work",
+        "Quality, throughput and work per dollar",
         "Parts of a step",
         "Cost of a run",
     ]
@@ -127,7 +129,7 @@ def test_the_ideal_and_the_gate_are_cells_too(view: View) -> None:
 @pytest.mark.slow
 def test_parts_of_a_step_end_where_the_step_ends_or_before(view: View) -> None:
     page = opened(view)["Charts"]
-    columns, whole = page._charts[2]._charts
+    columns, whole = page._charts[4]._charts
     parts = [cells(page, series.val.numRef.f) for series in columns.ser]
     steps = cells(page, whole.ser[0].val.numRef.f)
     assert len(parts) == 4
