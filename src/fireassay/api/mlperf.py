@@ -121,8 +121,10 @@ def check_files(paths: Sequence[Path], asked: Asked) -> MlperfCheck:
     for path in paths:
         refuse_links(path)
     results = [file for path in paths for file in _results(path)]
-    if results and any(_details(path) for path in paths if path.is_dir() or is_loadgen_log(path)):
-        raise refuse(", ".join(map(str, paths)), "logs of a training and of LoadGen", "logs of one of them", source=SOURCE)
+    details = [file for path in paths if path.is_dir() or is_loadgen_log(path) for file in _details(path)]
+    if results and (details := details + [file for file in results if is_loadgen_log(file)]):
+        found = f"logs of a training and of LoadGen ({details[0]})"
+        raise refuse(", ".join(map(str, paths)), found, "logs of one of them", "Check them apart.", source=SOURCE)
     if results:
         whole = len(results) > 1 or any(path.is_dir() for path in paths)
         return check_training([read_log(file) for file in results], asked, whole=whole)

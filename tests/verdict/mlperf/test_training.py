@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from fireassay.api.mlperf import Asked, check_files, check_training
 from fireassay.errors import SpecError
-from fireassay.record.mllog import Entry, Log
+from fireassay.record.mllog import Entry, Log, written
 from tests.verdict.mlperf.training_logs import PLANTED, Planted, write
 
 HERE = Path(__file__).parent
@@ -84,6 +84,33 @@ def test_a_round_or_benchmark_without_rules_is_refused() -> None:
     for asked in (Asked(round="9.9"), Asked(round="5.0", benchmark="gpt3")):
         with pytest.raises(SpecError, match="one of"):
             check_files([PUBLIC], asked)
+
+
+def test_of_fewer_than_three_runs_none_is_excused(tmp_path: Path) -> None:
+    """An olympic mean drops the fastest and the slowest of three or more."""
+    (tmp_path / "result_0.txt").write_text(written([Entry(key="seed", value=1, time_ms=1.0)]), encoding="utf-8")
+    result = check_files([tmp_path], Asked(round="5.0"))
+    assert not result.of("excused")
+    failed = {rule.rule: rule.found for rule in result.of("fail")}
+    assert failed["run_start"] == "missing"
+
+
+def test_what_only_some_files_name_is_said_by_the_file(tmp_path: Path) -> None:
+    for number in range(5):
+        text = (PUBLIC / f"result_{number}.txt").read_text(encoding="utf-8")
+        if number == 1:
+            text = "".join(line for line in text.splitlines(keepends=True) if "submission_benchmark" not in line and "batch" not in line)
+        (tmp_path / f"result_{number}.txt").write_text(text, encoding="utf-8")
+    failed = {rule.rule: rule.found for rule in check_files([tmp_path], Asked(round="5.0")).of("fail")}
+    assert failed["one benchmark"] == "none in result_1.txt, retinanet"
+    assert failed["convergence"] == "global_batch_size differs: 96, none"
+
+
+def test_a_log_of_loadgen_among_result_files_is_refused_by_its_name(tmp_path: Path) -> None:
+    (tmp_path / "result_0.txt").write_text((PUBLIC / "result_0.txt").read_text(encoding="utf-8"), encoding="utf-8")
+    (tmp_path / "result_1.txt").write_text((HERE / "loadgen/Offline/performance.txt").read_text(encoding="utf-8"), encoding="utf-8")
+    with pytest.raises(SpecError, match=r"of a training and of LoadGen \(.*result_1.txt"):
+        check_files([tmp_path], Asked())
 
 
 def test_files_without_the_marker_or_missing_are_refused(tmp_path: Path) -> None:

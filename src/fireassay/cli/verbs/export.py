@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from fireassay import catalog
+from fireassay.cli.support.output import refuse_used, write_folder
 from fireassay.cli.support.verb import A_RECORD, Verb, add_root
-from fireassay.errors import RecordError, refuse
+from fireassay.errors import refuse
 from fireassay.printable import say
 from fireassay.record.lookup import resolve
 
@@ -35,7 +36,7 @@ def _run(arguments: argparse.Namespace) -> int:
     suit_threads(path)
     name, folder = next((name, to) for name in catalog.names(EXPORTS) if (to := getattr(arguments, f"to_{name}")) is not None)
     export: Export = catalog.load(EXPORTS, name)
-    _refuse_used(f"--{name.replace('_', '-')}", folder)
+    refuse_used(f"--{name.replace('_', '-')}", folder)
     from fireassay.frames.record_data import from_record
     from fireassay.metrics.results import LazyResults
     from fireassay.record.reader import judged_from, open_record
@@ -47,26 +48,12 @@ def _run(arguments: argparse.Namespace) -> int:
             raise refuse("the record", f"kind {measured.kind.name}", f"kind {' or '.join(export.kinds)}", source="the export")
         exported = export.files(measured, LazyResults(measured))
         status = judge(measured).verdict.status
-    try:
-        for file, content in exported.files.items():
-            target = folder / file
-            target.parent.mkdir(parents=True, exist_ok=True)
-            target.write_bytes(content)
-    except OSError as error:
-        raise RecordError(f"cannot write into {folder}: {error.strerror}. Choose another folder.") from error
+    write_folder(folder, exported.files)
     void = (f"this record is INVALID, which no file of {export.title} can say: assay report {path.name}.",) if status == "INVALID" else ()
     for note in (*void, *exported.notes):
         say(f"note: {note}", file=sys.stderr)
     say(folder)
     return 0
-
-
-def _refuse_used(flag: str, folder: Path) -> None:
-    """Never write among files that exist. Raises SpecError."""
-    if folder.is_dir() and not any(folder.iterdir()):
-        return
-    if folder.exists() or folder.is_symlink():
-        raise refuse(flag, f"{folder}, which exists", "a new or an empty folder", "Choose another name.", source="the command line")
 
 
 VERB = Verb(

@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fireassay.cli.support.output import Output, add_formats, emit, plain_stdout, write
+from fireassay.cli.support.output import Output, add_formats, emit, plain_stdout, refuse_used, write_folder
 from fireassay.cli.support.verb import Verb, add_root
 from fireassay.errors import refuse
 from fireassay.printable import json_text, say
@@ -60,12 +60,10 @@ def _export(arguments: argparse.Namespace, asked: Asked) -> int:
         raise refuse(
             "assay mlperf export", " ".join(arguments.logs), "one record, and --output DIR for its result_*.txt", source="the command line"
         )
-    texts = lines_of(arguments.logs[0], asked, arguments.root)
     folder: Path = arguments.output
-    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise refuse("--output", str(folder), "a folder that is new or empty", source="the command line")
-    for name, text in texts.items():
-        write(folder / name, text)
+    refuse_used("--output", folder)
+    texts = lines_of(arguments.logs[0], asked, arguments.root)
+    write_folder(folder, texts)
     lines = sum(text.count("\n") for text in texts.values())
     say(f"{len(texts)} files with {lines:,} lines: {folder}", file=sys.stdout if plain_stdout(arguments) else sys.stderr)
     return 0

@@ -40,5 +40,6 @@ def read_log(path: Path, name: str = "", *, least: int = 1) -> Log:
         file.reconfigure(errors="replace")  # type: ignore[attr-defined]  # as the checkers read Latin-1: what others printed may be in any encoding
         found = log(place.file, enumerate(file, start=1))
     if len(found.entries) + len(found.broken) < least:
-        raise place.wrong(Words("no line with the marker"), f"lines with {MARK} {{...}}")
+        fix = "Give the output of a program that logs with mlperf-logging, or LoadGen's mlperf_log_detail.txt, in UTF-8."
+        raise place.wrong(Words("no line with the marker"), f"lines with {MARK} {{...}}", fix)
     return found

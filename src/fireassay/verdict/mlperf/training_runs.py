@@ -20,7 +20,7 @@ from fireassay.record.mllog import Log, finite
 from fireassay.spec.mlperf.tables import TRAINING_SOURCE, TrainingRules
 from fireassay.stats.intervals.means import trimmed_mean
 from fireassay.stats.models.mlperf_rcp import Judged, Point, converged, olympic_mean
-from fireassay.verdict.mlperf.training import evaluations, file_rules, met
+from fireassay.verdict.mlperf.training import benchmark_of, evaluations, file_rules, met
 from fireassay.verdict.mlperf.types import MlperfCheck, Rule, Score, merged, rule, shown, unchecked
 
 SYSTEM: Final = "systems/SYSTEM.json of the submission is not in the logs"
@@ -61,9 +61,9 @@ def judge_training(
 
 
 def _excused(each: Sequence[Sequence[Rule]], *, whole: bool) -> Iterator[Rule]:
-    """The rules of every file; failures of a single one are excused among all runs, as the slowest is dropped anyway."""
+    """The rules of every file; failures of a single one are excused among three runs or more, as the slowest is dropped anyway."""
     bad = [rules for rules in each if any(one.status == "fail" for one in rules)]
-    forgiven = whole and len(bad) <= MAY_FAIL
+    forgiven = whole and len(each) >= LEAST and len(bad) <= MAY_FAIL
     for rules in each:
         for one in rules:
             yield replace(one, status="excused") if forgiven and one.status == "fail" else one
@@ -76,7 +76,7 @@ def _together(
         yield rule("runs", len(logs) == rules.runs, count(rules.runs, "result files"), count(len(logs), "files"), source=TRAINING_SOURCE)
     bad = sum(any(one.status == "fail" for one in found) for found in each)
     yield rule("files that comply", bad <= MAY_FAIL, "all but one", f"{len(logs) - bad} of {len(logs)}", source=TRAINING_SOURCE)
-    names = {str(log.value("submission_benchmark")) for log in logs}
+    names = {benchmark_of(log) or f"none in {log.file}" for log in logs}
     yield rule("one benchmark", len(names) == 1, "the same in every file", some(sorted(names)), source=TRAINING_SOURCE)
     if division == "closed":
         yield from _seeds(logs)
@@ -143,13 +143,13 @@ def _convergence(logs: Sequence[Log], rules: TrainingRules) -> Judged | Rule:
     def failed(found: object) -> Rule:
         return rule("convergence", False, required, found, source=TRAINING_SOURCE)
 
-    batches = {str(value): value for log in logs for value in [_last(log, "global_batch_size")]}
+    batches = {"none" if value is None else str(value): value for log in logs for value in [_last(log, "global_batch_size")]}
     if len(batches) != 1:
         return failed(f"global_batch_size differs: {some(sorted(batches))}")
     (batch,) = batches.values()
     size = finite(batch)
     if size is None:
-        return failed(f"global_batch_size is {shown(batch)}")
+        return failed(f"global_batch_size is {'missing' if batch is None else shown(batch)}")
     amounts = [_amount(log, rules) for log in logs]
     if (lost := sum(map(math.isinf, amounts))) > MAY_FAIL:
         return failed(f"{lost} runs did not converge")
