@@ -55,7 +55,7 @@ def test_a_list_shows_the_largest_part_of_an_imported_profile(
     assert main(["list", "--json"]) == 0
     (listed,) = json.loads(capsys.readouterr().out)
     assert listed["headline"].startswith("computing takes 100 % of the trace of 40 µs")
-    assert main(["reproduce", "job"]) == 2
+    assert main(["reproduce", "job"]) == 6
     assert "`assay profile`" in capsys.readouterr().err
 
 
