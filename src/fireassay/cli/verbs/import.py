@@ -86,10 +86,13 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _run(arguments: argparse.Namespace) -> int:
+    from fireassay.record.staging import staged
     from fireassay.reports.pages.record_list import page
 
-    with bar("importing") as advance:
-        imported = _imported(arguments, advance)
+    root = arguments.root
+    with bar("importing") as advance, staged(root) as arguments.root:
+        imported = [dataclasses.replace(record, path=root / record.path.name) for record in _imported(arguments, advance)]
+    arguments.root = root
     records = [{**dataclasses.asdict(record), "path": str(record.path)} for record in imported]
     document = partial(json.dumps, {"records": records}, indent=2, ensure_ascii=False)
     source = " and ".join(file.name or str(file) for file in arguments.files)

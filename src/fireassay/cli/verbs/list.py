@@ -120,7 +120,7 @@ def _inside(root: Path) -> dict[str, int]:
     """Folders below it that hold records, as gates' do, with how many."""
     from fireassay.record.lookup import record_folders
 
-    folders = sorted(folder for folder in root.iterdir() if folder.is_dir()) if root.is_dir() else []
+    folders = sorted(folder for folder in root.iterdir() if folder.is_dir() and not folder.name.startswith(".")) if root.is_dir() else []
     return {folder.name: found for folder in folders if (found := len(record_folders(folder)))}
 
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from statistics import fmean, median
 from typing import Any, Final
 
+from fireassay.errors import SpecError
 from fireassay.importers.support.base import MAX_INTEGER, MAX_S, clean, inner, is_number, listed, mapping
 from fireassay.importers.support.documents import Place, Words, guarded, loads, opened
 
@@ -143,13 +144,21 @@ def trials_of(row: Mapping[str, Any], key: str, place: Place, calls: int = 1) ->
 def time_of(value: object, place: Place, unit_s: float = 1.0) -> float:
     """A duration in seconds. Raises SpecError: no number, negative, or more than three years."""
     if not is_number(value) or not 0.0 <= value * unit_s <= MAX_S:
-        raise place.wrong(value, "a number of seconds, at least 0")
+        raise _no_time(value, place)
     return float(value * unit_s)
 
 
-def times_of(row: Mapping[str, Any], key: str, place: Place, unit_s: float = 1.0) -> list[float]:
+def _no_time(value: object, place: Place) -> SpecError:
+    return place.wrong(value, "a number of seconds, at least 0")
+
+
+def times_of(row: Mapping[str, Any], key: str, place: Place) -> list[float]:
     """The durations of a list, in seconds."""
-    return [time_of(value, place.at(key).at(index), unit_s) for index, value in enumerate(listed(row, key, place))]
+    values = listed(row, key, place)
+    for index, value in enumerate(values):
+        if not is_number(value) or not 0.0 <= value <= MAX_S:
+            raise _no_time(value, place.at(key).at(index))
+    return [float(value) for value in values]
 
 
 def calls_of(value: object, place: Place) -> int:

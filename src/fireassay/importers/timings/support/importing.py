@@ -33,6 +33,7 @@ PACKAGE: Final = "importers.timings"
 MACHINE: Final = "machine.json"  # asv's description
 MAX_TRIALS: Final = 5_000_000
 MAX_TOTAL_S: Final = 9e9  # of a launch: its nanoseconds are a 64-bit number
+END: Final = TRIALS.column_names.index("end_ns")
 Process = tuple[tuple[Trial, ...], str]  # its trials, and the date of its file
 
 
@@ -157,14 +158,14 @@ def _write(record: RecordFolder, processes: Mapping[str, Sequence[Process]]) -> 
     writer, numbers, pending = record.writer(0), itertools.count(), 0
     for configuration, launches in zip(configurations(record.experiment), processes.values(), strict=True):
         for block, (trials, begin_utc) in enumerate(launches):
-            number, end = next(numbers), 0
+            number, end_ns = next(numbers), 0
             for row in _rows(number, trials):
                 writer.append(TRIALS.name, row)
-                end = row[TRIALS.column_names.index("end_ns")]
+                end_ns = row[END]
                 pending += 1
                 if pending % ROWS_PER_BATCH == 0:
                     writer.flush()
-            outcome = launch_row(planned[configuration.name, block], launch=number, begin_ns=0, end_ns=end, begin_utc=begin_utc)
+            outcome = launch_row(planned[configuration.name, block], launch=number, begin_ns=0, end_ns=end_ns, begin_utc=begin_utc)
             writer.append(LAUNCHES.name, table_row(LAUNCHES, **outcome))
     writer.close()
     check_written(writer, record.path)
