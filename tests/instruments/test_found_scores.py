@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import types
 from typing import Any
 
 import pytest
@@ -199,3 +200,76 @@ def test_any_text_and_any_name_are_read_without_an_error(text: str, name: str) -
     found._unclear = lambda *_: None  # type: ignore[method-assign]
     found.text(f"{text} {name} 0.5 {text}", "printed")
     found.fits(text)
+
+
+def test_printed_words_like_a_misspelt_target_are_noted_in_the_first_lines(
+    sink: MemorySink, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("builtins.print", print)  # restored after the test
+    found_scores._prints(FoundScores("val_acuracy"))
+    for epoch in range(2):
+        print(f"epoch {epoch}: val accuracy 0.75, seen in a factory")
+    for _ in range(found_scores.MAX_UNLIKE):
+        print("nothing")
+    print("val acuracies 0.75")
+    assert noted(sink, "score_name") == ["accuracy"]
+    assert capsys.readouterr().out.startswith("epoch 0: val accuracy 0.75")
+
+
+def sources(sink: MemorySink) -> list[tuple[str, float]]:
+    return [(json.loads(row[9])["source"], row[8]) for row in sink.of("events") if row[6] == "score"]
+
+
+def test_a_name_of_held_out_data_is_told_apart_from_the_bare_one(sink: MemorySink) -> None:
+    """Many scripts log the training loss of a step as "loss" and that of an evaluation as "val/loss"."""
+    found = FoundScores("loss")
+    found.scalar("loss", 0.2, 1, "wandb")
+    found.scalar("val/loss", 0.4, 1, "wandb")
+    found.text("step 1 loss: 0.2", "printed")
+    found.text("val loss: 0.4", "printed")
+    found.text("loss (test): 0.4", "printed")
+    assert sources(sink) == [
+        ("wandb", 0.2),
+        ("wandb, held out", 0.4),
+        ("printed", 0.2),
+        ("printed, held out", 0.4),
+        ("printed, held out", 0.4),
+    ]
+
+
+class Logger:
+    """A logger, or a trainer, as the hooks see it."""
+
+    def __init__(self) -> None:
+        self.state = None
+
+    def log(self, logs: Any, step: Any = None) -> None: ...
+
+    def add_scalar(self, tag: Any, scalar_value: Any, global_step: Any = None) -> None: ...
+
+    def add_scalars(self, main_tag: Any, tag_scalar_dict: Any, global_step: Any = None) -> None: ...
+
+
+def hooked(hook: Any, name: str, target: str) -> Logger:
+    """An instance of a class of this name in a module that the hook was given."""
+    kind: Any = type(name, (Logger,), {method: getattr(Logger, method) for method in ("log", "add_scalar", "add_scalars")})
+    hook(FoundScores(target), types.SimpleNamespace(**{name: kind}))
+    return kind()  # type: ignore[no-any-return]
+
+
+def test_the_loss_of_transformers_trainer_is_that_of_training_and_eval_loss_is_not(sink: MemorySink) -> None:
+    trainer = hooked(found_scores._trainer, "Trainer", "loss")
+    trainer.log({"loss": 0.2, "grad_norm": 1.0})
+    trainer.log({"eval_loss": 0.4})
+    trainer.log({"train_loss": 0.3})
+    assert sources(sink) == [("trainer, held out", 0.4)]
+
+
+def test_tables_in_what_is_logged_to_wandb_are_read_with_their_names(sink: MemorySink) -> None:
+    hooked(found_scores._wandb, "Run", "accuracy").log({"train": {"accuracy": 0.9}, "val": {"accuracy": 0.7, "by_class": {"a": "x"}}}, 3)
+    assert sources(sink) == [("wandb, held out", 0.7)]
+
+
+def test_the_scalars_of_one_chart_of_tensorboard_are_read_with_its_name(sink: MemorySink) -> None:
+    hooked(found_scores._tensorboard, "SummaryWriter", "accuracy").add_scalars("accuracy", {"train": 0.9, "val": 0.7}, 3)
+    assert sources(sink) == [("tensorboard, held out", 0.7)]

@@ -1,11 +1,12 @@
 """Which scores does a script print or log, that reports none to assay?
 
 With a target (`FIREASSAY_TARGET` has its name, or several in lines) these are read for it: text of `print` and of `logging` (lines of
-MLPerf's logger too), TensorBoard's `add_scalar`, W&B's `log`, the `log` of transformers' Trainer. A name fits if it is the target's,
+MLPerf's logger too), TensorBoard's `add_scalar(s)`, W&B's `log`, the `log` of transformers' Trainer. A name fits if it is the target's,
 whatever joins its words, alone or behind another word: "Test accuracy: 0.75", "eval/accuracy" and "Accuracy/val" are accuracies. Behind
 train, best, target and the like (`OTHER`) it is another number.
 "75 %" is 0.75, "9912/10000" a share. A line that gives two values, or one that may be of training data ("Train Epoch: 1 Loss: 0.3"), of a
 batch ("Acc@1 75.2 (74.9)") or no decimal number ("0,75"), is not read: the event `score_unclear` names it.
+One whose name says that it is of held-out data has ", held out" behind its source, as many scripts log "loss" and "val/loss".
 The step is the one logged, or of the line ("step 200", "epoch 3"), else none.
 Other logged names that could be a target are noted once (event `score_name`), so that a misspelt target can be answered with them.
 Cannot tell: the step of a line without one; whether the data were held out.
@@ -44,6 +45,8 @@ COLOUR: Final = re.compile(r"\x1b\[[0-9;]*m")
 STEP: Final = re.compile(r"\b(?:global[_ ]?step|step|iteration|iter|epoch)s?[\"']?\s*[:=#]?\s*(\d{1,15})", re.IGNORECASE)
 MAX_LINE: Final = 2_000  # characters that are read of a text
 MAX_NAMES: Final = 20  # that are noted
+MAX_UNLIKE: Final = 100  # printed lines without the name in which words like it are looked for
+LIKE: Final = 0.8  # share of common letters (difflib)
 
 
 class FoundScores:
@@ -62,6 +65,7 @@ class FoundScores:
         self._alone = re.compile(rf"(?:.*[\s_/.-])?({joined})(?:[\s_/.-]+(?:{HELD_OUT}))?", re.IGNORECASE)
         self._before = re.compile(rf"(?:.*[\s_/.-])?(\w+)[\s_/.-]+{joined}.*", re.IGNORECASE)
         self._noted: set[str] = set()
+        self.unlike = 0  # lines without the name so far
         self._busy = False
 
     def text(self, text: str, source: str) -> None:
@@ -69,12 +73,14 @@ class FoundScores:
         for line in map(_mlperf, COLOUR.sub("", text[:MAX_LINE]).splitlines()):
             if not all(word in line.casefold() for word in self.words):
                 continue
-            values = {_value(match) for match in self._in_text.finditer(line) if not self._other(match)}
+            matches = [match for match in self._in_text.finditer(line) if not self._other(match)]
+            values = {_value(match) for match in matches}
             if len(values) > 1 or None in values or (not values and self._may_be_one(line)):
                 self._unclear(line)
             elif values:
                 step = STEP.search(line)
-                self._report(next(iter(values)), int(step[1]) if step else None, source)
+                named = line[: max(match.end() for match in matches)]
+                self._report(next(iter(values)), int(step[1]) if step else None, source, named)
 
     def _other(self, match: re.Match[str]) -> bool:
         """True if what stands before a name in its line makes it another number."""
@@ -102,15 +108,31 @@ class FoundScores:
         if not isinstance(tag, str):
             return
         if self.fits(tag):
-            self._report(value, int(step) if isinstance(step, int) else None, source)
-        elif tag not in self._noted and len(self._noted) < MAX_NAMES:
-            self._noted.add(tag)
-            self._event("score_name", {"name": tag[:100], "source": source})
+            self._report(value, int(step) if isinstance(step, int) else None, source, tag)
+        else:
+            self._note(tag, source)
 
-    def _report(self, value: Any, step: int | None, source: str) -> None:
-        recorder = singleton.recorder()
+    def like(self, line: str) -> None:
+        """Note words of a line that a misspelt target may mean."""
+        from difflib import get_close_matches  # deferred: most scripts need none
+
+        self.unlike += 1
+        words = re.findall(r"[^\W\d_]{3,}", line[:MAX_LINE])
+        for missing in (word for word in self.words if word not in words):
+            for near in get_close_matches(missing, words, cutoff=LIKE):
+                self._note(near, "printed")
+
+    def _note(self, name: str, source: str) -> None:
+        if name not in self._noted and len(self._noted) < MAX_NAMES:
+            self._noted.add(name)
+            self._event("score_name", {"name": name[:100], "source": source})
+
+    def _report(self, value: Any, step: int | None, source: str, named: str) -> None:
+        """`named`: the text up to the value, or its tag; the last word for a split in it says of which data the score is."""
+        recorder, splits = singleton.recorder(), list(SPLIT.finditer(named))
         if recorder is not None:
-            recorder.scored(self.name, value, step=step, source=source)
+            held_out = bool(splits) and not splits[-1]["training"]
+            recorder.scored(self.name, value, step=step, source=f"{source}, held out" if held_out else source)
 
     def _unclear(self, line: str) -> None:
         if "" not in self._noted:
@@ -155,6 +177,8 @@ def _prints(found: FoundScores) -> None:
             shown = " ".join(texts).casefold()
             if all(word in shown for word in found.words) or len(texts) < len(values):
                 found.guarded(_printed, found, values, str(words.get("sep") or " "))
+            elif found.unlike < MAX_UNLIKE:
+                found.guarded(found.like, shown)
 
     builtins.print = printed
 
@@ -194,6 +218,14 @@ def _tensorboard(found: FoundScores, module: Any) -> None:
         return original(self, tag, scalar_value, global_step, *others, **words)
 
     module.SummaryWriter.add_scalar = add_scalar
+    several = module.SummaryWriter.add_scalars
+
+    @functools.wraps(several)
+    def add_scalars(self: Any, main_tag: Any, tag_scalar_dict: Any, global_step: Any = None, *others: Any, **words: Any) -> Any:
+        found.guarded(_all_of, found, {main_tag: tag_scalar_dict}, global_step, "tensorboard")
+        return several(self, main_tag, tag_scalar_dict, global_step, *others, **words)
+
+    module.SummaryWriter.add_scalars = add_scalars
 
 
 def _wandb(found: FoundScores, module: Any) -> None:
@@ -212,16 +244,20 @@ def _trainer(found: FoundScores, module: Any) -> None:
 
     @functools.wraps(original)
     def log(self: Any, logs: Any, *others: Any, **words: Any) -> Any:
-        found.guarded(_all_of, found, logs, getattr(getattr(self, "state", None), "global_step", None), "trainer")
+        named = {"train/loss" if tag == "loss" else tag: value for tag, value in logs.items()} if isinstance(logs, Mapping) else logs
+        found.guarded(_all_of, found, named, getattr(getattr(self, "state", None), "global_step", None), "trainer")
         return original(self, logs, *others, **words)
 
     module.Trainer.log = log
 
 
 def _all_of(found: FoundScores, data: Any, step: Any, source: str) -> None:
+    """Every number in a mapping, and in those that it holds, under its name: {"val": {"loss": 0.3}} is val/loss."""
     if isinstance(data, Mapping):
         for tag, value in data.items():
-            if isinstance(value, int | float) or getattr(value, "shape", None) == ():
+            if isinstance(value, Mapping):
+                _all_of(found, {f"{tag}/{name}": inner for name, inner in value.items()}, step, source)
+            elif isinstance(value, int | float) or getattr(value, "shape", None) == ():
                 found.scalar(tag, value, step, source)
 
 

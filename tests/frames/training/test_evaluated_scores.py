@@ -95,6 +95,14 @@ def test_what_the_script_reports_replaces_what_was_found_under_that_name_only() 
     assert rows.select("name", "score").rows() == [("accuracy", 0.5), ("loss", 2.0)]
 
 
+def test_of_what_was_found_held_out_data_come_before_a_bare_name_and_a_logger_before_print() -> None:
+    """A loss of every step, printed and logged, and one of held-out data, printed first."""
+    sources = ("printed", "wandb", "printed, held out", "wandb, held out")
+    for known, best in ((4, 3.0), (3, 2.0), (2, 1.0)):
+        reports = [{"at": 3.0 + place, "value": float(place), "detail": {"source": source}} for place, source in enumerate(sources[:known])]
+        assert made(*reports)["score"].to_list() == [best]
+
+
 def test_a_score_that_is_no_number_is_kept_and_a_null_is_none() -> None:
     rows = made({"at": 4.0, "step": 1, "value": math.nan}, {"at": 5.0, "step": 2, "value": None})
     assert [math.isnan(score) for score in rows["score"]] == [True]

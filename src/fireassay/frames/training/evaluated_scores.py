@@ -91,9 +91,11 @@ def _reports(events: pl.DataFrame) -> pl.DataFrame:
 
 
 def _of_one_source(reports: pl.DataFrame) -> pl.DataFrame:
-    """Of a name in a launch, the script's own reports, else those of the source that reported first."""
+    """Of a name in a launch, the script's own reports, else those of the first source: of held-out data before others, logged before printed."""
     by_source = reports.group_by("launch", "name", "source").agg(pl.col("ns").min().alias("_first"))
-    chosen = by_source.sort(pl.col("source") != "script", "_first", "source").unique(["launch", "name"], keep="first", maintain_order=True)
+    source = pl.col("source")
+    worse = (source != "script", ~source.str.ends_with(", held out"), source.str.contains(r"^(printed|logging)"))
+    chosen = by_source.sort(*worse, "_first", source).unique(["launch", "name"], keep="first", maintain_order=True)
     return reports.join(chosen.select("launch", "name", "source"), on=["launch", "name", "source"], how="semi")
 
 

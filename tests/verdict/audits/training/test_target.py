@@ -35,6 +35,14 @@ def test_few_evaluations_before_the_target_make_its_time_coarse() -> None:
     assert found(made([(1, rising(6))] * 5)) == []
 
 
+def test_a_target_that_the_next_evaluation_misses_again_is_named() -> None:
+    """Met at 6 and 8; in the other launches met to the end, or at the last evaluation, after which there is none."""
+    lost = [0.1, 0.2, 0.3, 0.4, 0.5, 0.85, 0.7, 0.85]
+    measured = made([(1, lost), (1, rising(6)), (1, rising(8)), (1, rising(6)), (1, rising(6))])
+    (one,) = (one for one in examine(measured, "target") if one.rule == "target_missed_again")
+    assert one.evidence.startswith("1 launch met accuracy 0.8 and missed it at the next evaluation")
+
+
 def test_ranks_that_disagree_are_named() -> None:
     record = Handmade(levels=(2,), blocks=1)
     record.experiment = record.experiment.model_copy(update={"target": Target(goal="accuracy=0.9")})

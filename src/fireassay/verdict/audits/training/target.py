@@ -25,7 +25,7 @@ COARSE: Final = 4  # evaluations before the target: the time is known to one of 
 @AUDITS.add("target", "Are the evaluations what the target is about?", title="evaluations on the way to the target")
 def examine_target(measured: RecordData, _: Results) -> Iterator[Finding]:
     """Scores in per cent against a target that is a share: invalid. Ranks that report different scores, scores that are no numbers, printed
-    lines that were not read beside those that were, and evaluations too rare to time the target: warnings."""
+    lines that were not read beside those that were, and evaluations too rare to time the target: warnings. So is a target missed again."""
     target = measured.experiment.target
     if target is None:
         return
@@ -53,7 +53,18 @@ def examine_target(measured: RecordData, _: Results) -> Iterator[Finding]:
     if (unread := unread_line(measured)) is not None and (scores["source"] != "script").any():
         evidence = f"a printed line was not read as {goal.name}, as it may be another number, of training data or of a batch: {unread!r}"
         yield Finding("scores_unread", "warning", every, evidence, f"call p.evaluate(step, score, name={goal.name!r}) at each evaluation")
+    yield from _missed_again(measured, str(goal), scores)
     yield from _coarse(measured, str(goal), scores)
+
+
+def _missed_again(measured: RecordData, goal: str, scores: pl.DataFrame) -> Iterator[Finding]:
+    """The first evaluation that met the target was not followed by another that did."""
+    met = launches_to_quality(measured).filter(pl.col("reached") & (~pl.col("held") | (pl.col("held_s") > pl.col("time_s"))))
+    later = scores.join(met.select("launch", "time_s"), on="launch").filter(pl.col("since_s") > pl.col("time_s"))
+    if lost := later["launch"].n_unique():
+        evidence = f"{count(lost, 'launches')} met {goal} and missed it at the next evaluation"
+        remedy = "time_to_quality_held is the time until two evaluations in a row meet it; larger held-out data make the score steadier"
+        yield Finding("target_missed_again", "warning", "whole experiment", evidence, remedy)
 
 
 def _coarse(measured: RecordData, goal: str, scores: pl.DataFrame) -> Iterator[Finding]:
