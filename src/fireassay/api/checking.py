@@ -26,7 +26,7 @@ from fireassay.frames.record_data import RecordData
 from fireassay.record.store import is_address, shown_url
 from fireassay.runners.experiment import run
 from fireassay.runners.experiment.progress import RunProgress
-from fireassay.runners.experiment.script import script_identity, with_secrets
+from fireassay.runners.experiment.script import changed_file, script_identity, with_secrets
 from fireassay.spec.experiment import Experiment
 from fireassay.verdict.checking.check import alone, check, check_history, confirm, unconfirmed
 from fireassay.verdict.checking.history import in_order
@@ -138,10 +138,11 @@ def _same_script(measured: RecordData, folder: Path, where: str) -> Path:
     recorded, script = _script(measured).get("sha256"), measured.experiment.workload.script
     if recorded is None:
         raise CannotConfirm("the record does not say which script it ran")
-    now = script_identity(measured.experiment, folder)["sha256"]
-    if now is None:
+    now = script_identity(measured.experiment, folder)
+    if now["sha256"] is None:
         raise CannotConfirm(f"{where} does not contain {script}")
-    if now != recorded:
+    script = changed_file(_script(measured), now) or script
+    if now["sha256"] != recorded or changed_file(_script(measured), now):
         raise CannotConfirm(f"{script} in {where} is not the script that was measured")
     return folder
 

@@ -98,7 +98,7 @@ def _never_scored(measured: RecordData) -> str:
     quality = measured.experiment.quality
     if quality is None or measured.scores.height:
         return ""
-    program = printable(PurePath(measured.experiment.workload.script).name)
+    program = printable(measured.experiment.name)
     return f"{program} never scored {quality.metric}. Name the file in which it does: --scores FILE or --rankings FILE; {KEEP_GOING}"
 
 

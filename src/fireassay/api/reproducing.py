@@ -14,7 +14,7 @@ from fireassay.frames.record_data import RecordData, from_record
 from fireassay.launchers.support import interpreter
 from fireassay.record import environment
 from fireassay.record.secrets.redact import secret_values
-from fireassay.runners.experiment.script import script_identity, with_secrets
+from fireassay.runners.experiment.script import changed_file, script_identity, with_secrets
 from fireassay.spec.experiment import Experiment
 from fireassay.spec.plan import plan
 from fireassay.verdict.comparison.comparability import differences_now
@@ -71,18 +71,21 @@ def changed_script(measured: RecordData, folder: Path, *, force: bool) -> str:
     Raises:
         SpecError: it has changed, which makes another experiment, and nobody insists.
     """
-    then, now = recorded_script(measured).get("sha256"), script_identity(measured.experiment, folder)
-    if then is None or now["sha256"] is None or then == now["sha256"]:
+    then, now = recorded_script(measured), script_identity(measured.experiment, folder)
+    if then.get("sha256") is None or now["sha256"] is None:
         return ""  # the runner refuses a missing script with its path
+    changed = str(now["path"]) if then["sha256"] != now["sha256"] else changed_file(then, now)
+    if not changed:
+        return ""
     if not force:
         raise refuse(
             "workload.script",
-            f"{now['path']}, changed since the record was made",
+            f"{changed}, changed since the record was made",
             "the script as it was measured",
             "Give the folder of the old code with --folder, or run the changed script with --force.",
             source="the record to reproduce",
         )
-    return str(now["path"])
+    return changed
 
 
 def reproduced(
@@ -129,7 +132,7 @@ def expected(path: Path, name: str, folder: Path | None, *, force: bool) -> Expe
         seconds=float(((rows["end_ns"] - rows["begin_ns"]) / 1e9).sum()),
         script=str(script["path"]),
         script_then=recorded_script(measured).get("sha256"),
-        script_now=script["sha256"],
+        script_now=changed_file(recorded_script(measured), script) or script["sha256"],
         knows_conditions=bool(measured.before),
         differing=[(one, another_experiment(one, force=force)) for one in _differing_now(measured, where)],
     )

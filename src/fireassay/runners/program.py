@@ -2,7 +2,8 @@
 
 It learns its number of workers from {workers} in its arguments or variables, or from FIREASSAY_WORKERS; {seed} and {launch} likewise. {out}, or
 FIREASSAY_OUT, is a new folder of each launch, which is removed when its files have been read (`fireassay.runners.launching.outcome_files`).
-The launch ends with the last process that the program started. A Python program may call `fireassay.probe` as a training does.
+The launch ends with the program: processes that it leaves running are ended, which is a finding.
+A Python program may call `fireassay.probe` as a training does.
 Cannot tell what happens inside: a speedup is that of whole runs, their start-up included.
 """
 

@@ -168,6 +168,7 @@ def test_bad_numbers_are_told_by_their_flag(tmp_path: Path, monkeypatch: pytest.
         ("./bench.sh --fast", "bench"),
         ("python3 train.py --epochs 3", "train"),
         ("/usr/bin/python3.11 -X dev work.py", "python3"),
+        ("python -u train.py", "train"),
         ("python -m pkg.train", "pkg-train"),
         ("python3 -c pass", "python3"),
         ("bash build.sh", "build"),

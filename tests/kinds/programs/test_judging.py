@@ -67,7 +67,7 @@ def test_an_exact_search_in_a_file_is_the_reference_of_the_base_too(tmp_path: Pa
 
 def test_a_program_that_never_scores_what_decides_ends_after_its_first_launch(tmp_path: Path) -> None:
     measured = from_record(made(tmp_path, "true", quality={"metric": "recall_at_4"}))
-    assert "job.sh never scored recall_at_4" in why_futile(measured)
+    assert "job never scored recall_at_4" in why_futile(measured)
     assert why_futile(from_record(made(tmp_path, "true"))) == ""
 
 

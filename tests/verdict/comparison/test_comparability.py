@@ -169,8 +169,9 @@ HARMLESS: Mapping[str, Mutate] = {
     "a further level": asked("factor.levels", (1, 2, 4)),
     "processors numbered otherwise": machine("cpu/usable", {"count": 8, "processors": list(range(8, 16))}),
 }
-# Read from a part that training has not, or decided by another field; each has a test of its own below.
-ELSEWHERE = {"workload.script", "warm_up.trials", "factor.name"}
+# Read from a part that training has not, or decided by another field; each has a test of its own below,
+# that of files in tests/runners/experiment/test_script.py.
+ELSEWHERE = {"workload.script", "workload.files.*", "warm_up.trials", "factor.name"}
 # test_serving_comparability.py, test_collectives.py, tests/kinds/calls/test_conditions.py, tests/kinds/evaluation/test_conditions.py and test_between.py
 OF_LOADS = ("serving.", "engine.", "engines.", "foreign.", "collectives.", "calls.", "evaluation.", "quality.max_flip_rate")
 

@@ -20,7 +20,7 @@ from fireassay.cli.support.verb import Verb, add_root, share
 from fireassay.errors import Problem, SpecError, WorkloadError, refuse, refuse_any
 from fireassay.printable import one_line, say
 from fireassay.spec.flags import of_verb
-from fireassay.spec.flags.experiment import keep_command, name_from
+from fireassay.spec.flags.experiment import keep_command, named
 from fireassay.spec.model import Unreadable, seconds
 
 if TYPE_CHECKING:
@@ -143,19 +143,12 @@ def _asked(arguments: argparse.Namespace) -> tuple[Experiment, Path]:
         fix = "\n  assay gate origin/main -- python work.py"
         raise refuse("assay gate", "no command", "a command after --, or an experiment file", fix, source="the command line")
     words = [SHELL, "-c", " ".join(command)] if arguments.shell else command
-    return _timing(words, name_from(_subject(command, shell=arguments.shell)), known, given), Path()
+    return _timing(words, named(command[0].split() if arguments.shell else command), known, given), Path()
 
 
 def _is_training(command: Sequence[str]) -> bool:
     """True for a Python script that no shell would run: without an interpreter before it, it is meant as `assay run` takes it."""
     return bool(command) and Path(command[0]).suffix == ".py" and not os.access(command[0], os.X_OK)
-
-
-def _subject(command: Sequence[str], *, shell: bool) -> str:
-    """What the record is named after: the script of an interpreter, else the program."""
-    words = command[0].split() if shell else list(command)
-    scripts = [word for word in words[1:] if not word.startswith("-") and Path(word).suffix in (".py", ".sh", ".js", ".rb", ".pl")]
-    return scripts[0] if scripts else words[0]
 
 
 def _timing(words: Sequence[str], name: str, known: Sequence[Any], given: Any) -> Experiment:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import re
 import shlex
 import sys
 from collections.abc import Sequence
@@ -17,9 +16,8 @@ from fireassay.errors import SpecError, refuse, refuse_any
 from fireassay.printable import say
 from fireassay.spec.experiment import Experiment
 from fireassay.spec.flags import of_verb
-from fireassay.spec.flags.experiment import BETWEEN, keep_command, name_from
+from fireassay.spec.flags.experiment import BETWEEN, keep_command, named
 
-INTERPRETER = re.compile(r"(?:python|pypy|ruby|perl|node|bash|zsh|sh|julia|Rscript)[\d.]*")
 SHELL = "/bin/sh"
 SHELL_PLACE = 80  # position of --shell among the flags of keys
 OUTPUT_SHOWN = 20  # lines of a command's output, with --show-output
@@ -77,19 +75,6 @@ def labels(requested: Sequence[Sequence[str]], *, shell: bool) -> list[str]:
 
 def _on_one_line(text: str) -> str:
     return "".join(letter if letter.isprintable() else ascii(letter)[1:-1] for letter in text)
-
-
-def named(words: Sequence[str]) -> str:
-    """A record's name: the script or module that an interpreter runs, else the program. Other words may hold secrets."""
-    program, *rest = words
-    if INTERPRETER.fullmatch(Path(program).name):
-        script = next((word for word in rest if not word.startswith("-")), "")
-        before = rest[rest.index(script) - 1] if script in rest[1:] else ""
-        if before == "-m":
-            return name_from(f"-m {script}")
-        if not before.startswith("-") and Path(script).suffix:
-            return name_from(script)
-    return name_from(program)
 
 
 def experiments(arguments: argparse.Namespace, requested: Sequence[Sequence[str]]) -> list[Experiment]:

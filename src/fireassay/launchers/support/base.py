@@ -79,8 +79,9 @@ class Ending:
 
     exit_code: int | None  # of the engine; None if it was killed by a signal or never started
     signal: int | None = None  # that killed the engine
-    end_ns: int | None = None  # monotonic time at which its last process exited; None if unobserved
+    end_ns: int | None = None  # monotonic time at which its last process exited, of those not ended by assay; None if unobserved
     trouble: str = ""  # a failure of the launch itself, one sentence
+    left_running: int = 0  # processes that the engine left when it ended by itself, and that assay ended
     left: tuple[int, ...] = ()  # processes that could not be killed
 
 
@@ -290,6 +291,7 @@ class SupervisedHandle:
                 exit_code=ended["exit_code"],
                 signal=ended["signal"],
                 end_ns=ended["end_ns"],
+                left_running=ended["left_running"],
                 left=tuple(ended["left"]),
                 trouble=f"the engine could not be started: {self._trouble}" if self._trouble else "",
             )

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
 MARK = "FIREASSAY_MARK"
 POLL_S = 0.02  # polling interval for the last processes
+SETTLE_S = 0.5  # for processes that end by themselves once the engine has, as Spark's virtual machine does
 GIVE_UP_S = 30.0  # a process that survives SIGKILL this long hangs in the kernel
 _CHUNK = 1 << 20
 _IS_LINUX = sys.platform == "linux"
@@ -172,7 +173,9 @@ class Supervisor:
         self.selector = selectors.DefaultSelector()
         self.engine: int | None = None
         self.status: int | None = None  # of waitpid
-        self.end_ns = 0
+        self.end_ns = 0  # of the last process that ended by itself: how long the others take is up to us
+        self.settled_at: float | None = None  # when those that the engine left are ended
+        self.left_running = 0  # how many there were
         self.kill_at: float | None = None  # when graceful termination turns into SIGKILL
         self.give_up_at = float("inf")
         self.stopped_by = ""
@@ -195,7 +198,7 @@ class Supervisor:
         if output is not None:
             self.selector.register(output, selectors.EVENT_READ, lambda: self._read_output(output))
         while not self._is_over():
-            for key, _ in self.selector.select(None if self.kill_at is None else POLL_S):
+            for key, _ in self.selector.select(None if self.kill_at is None and self.settled_at is None else POLL_S):
                 key.data()
         while output is not None and output in self.selector.get_map() and self._read_output(output):
             pass
@@ -285,7 +288,10 @@ class Supervisor:
         if self.status is None:
             return False
         remaining = children or bool(marked(self.job["mark"])) or self._group_lives()
-        if remaining and self.kill_at is None:  # the engine ended by itself and left processes behind
+        if remaining and self.settled_at is None:  # the engine ended by itself and left processes behind
+            self.settled_at = time.monotonic() + SETTLE_S
+        if remaining and self.kill_at is None and time.monotonic() >= (self.settled_at or 0.0):
+            self.left_running = max(len({*descendants(os.getpid()), *marked(self.job["mark"])}), 1)
             self._kill_in(float(self.job["grace_s"]))
             self._send_all(signal.SIGTERM)
         return not remaining
@@ -314,7 +320,8 @@ class Supervisor:
                 return False
             if pid == 0:
                 return True
-            self.end_ns = time.monotonic_ns()
+            if not self.left_running:
+                self.end_ns = time.monotonic_ns()
             self._reaped(pid, status)
 
     def _reaped(self, pid: int, status: int) -> None:
@@ -331,6 +338,7 @@ class Supervisor:
                     "signal": -code if code < 0 and self.engine is not None else None,
                     "stopped_by": self.stopped_by,
                     "end_ns": self.end_ns,
+                    "left_running": self.left_running,
                     "bytes": self.log.bytes,
                     "lines": self.log.lines,
                     "log_error": self.log.error,

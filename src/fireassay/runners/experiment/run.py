@@ -37,7 +37,7 @@ from fireassay.runners.experiment import data_digest, launch_loop, progress
 from fireassay.runners.experiment.context import Advice, Outcome, RunContext, Runner, listening
 from fireassay.runners.experiment.launch_loop import LaunchLoop
 from fireassay.runners.experiment.progress import Look, RunProgress
-from fireassay.runners.experiment.script import refuse_bytes, refuse_changes, refuse_secrets, script_identity, with_secrets
+from fireassay.runners.experiment.script import ON_THE_PATH, refuse_bytes, refuse_changes, refuse_secrets, script_identity, with_secrets
 from fireassay.spec.experiment import Experiment
 from fireassay.spec.plan import plan
 from fireassay.spec.rules.evaluation import uncomputable
@@ -212,11 +212,15 @@ def _carry_out(runner: Runner, context: RunContext, before: Mapping[str, Any]) -
 def begin(context: RunContext, before: Mapping[str, Any] | None = None) -> None:
     """Record the environment before the first launch."""
     seen = _captured(context) if before is None else before
-    script = {"script": script_identity(context.experiment, context.folder)}
+    script = _script(context)
     machine = {"doctor": environment.carried_fitness(context.clock.utc())}
     context.record.set_environment("before", {**script, **machine, **seen})
     if context.experiment.data is not None and context.experiment.data.paths:
         context.note_inputs(data=data_digest.digests(context.experiment.data.paths, context.folder, context.record.path.parent))
+
+
+def _script(context: RunContext) -> dict[str, Any]:
+    return {"script": script_identity(context.experiment, context.folder)}
 
 
 def _captured(context: RunContext) -> dict[str, Any]:
@@ -230,7 +234,7 @@ def settle(context: RunContext, outcome: Outcome) -> None:
         RecordError: it cannot be sealed now; it stays unsealed, and `resume` seals it.
     """
     if outcome.state != "interrupted":
-        after = _captured(context)
+        after = {**_script(context), **_captured(context)}
         context.record.set_environment("after", {**after, "not_metered": dict(outcome.not_metered)})
     context.record.finish(outcome.state, outcome.reason)
 
@@ -248,7 +252,8 @@ def why_failed(context: RunContext, reason: str) -> str:
     row = next(row for row in context.rows if row["status"] in progress.FAILED)
     planned = context.plan[row["slot"]]
     script, path = context.experiment.workload.script, context.record.path
-    subject = Path(script).name if script else context.experiment.name
+    runner = context.experiment.workload.runner
+    subject = Path(script).name if script and runner not in ON_THE_PATH else context.experiment.name
     left = len(context.plan) - len({row["slot"] for row in context.rows})
     started = f"{left} {'launch' if left == 1 else 'launches'} not started, output kept" if left else "Output kept"
     workers = "" if context.experiment.serving is not None else f" --workers {planned.workers}"

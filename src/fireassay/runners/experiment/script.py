@@ -1,5 +1,7 @@
 """Has the script changed since the record began, and are the redacted secrets available?
 
+Of a program that may be an interpreter (`-- python job.py`), the files among its arguments are as much what is run as it is.
+
 Do the script's arguments or the conditions hold a secret or non-UTF-8 bytes?  If so, nothing is started.
 
 Arguments appear in the process list of every machine of the job, in the record and in every report.  A secret belongs in
@@ -9,10 +11,13 @@ an environment variable, which the record redacts.  Numbers are never secrets: `
 from __future__ import annotations
 
 import hashlib
+import math
 import os
 import re
 import shutil
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -23,8 +28,10 @@ from fireassay.record.secrets.redact import MIN_SECRET_LENGTH, REDACTED, declare
 from fireassay.spec.experiment import Experiment
 from fireassay.spec.plan import targets_of
 from fireassay.spec.sections.workload import MODULE, file_of
+from fireassay.units import MIB
 
 ON_THE_PATH = ("command", "program")  # runners of a program that may be named without its folder
+MAX_READ = 64 * MIB  # of a file among the arguments; a larger one is known by its size
 
 
 def script_path(experiment: Experiment, folder: Path) -> Path:
@@ -42,11 +49,44 @@ def script_path(experiment: Experiment, folder: Path) -> Path:
 def script_identity(experiment: Experiment, folder: Path) -> dict[str, Any]:
     """What `resume` needs to locate the script and to detect changes."""
     script = script_path(experiment, folder)
-    digest = None
-    if script.is_file():
-        with script.open("rb") as file:
-            digest = hashlib.file_digest(file, "sha256").hexdigest()
-    return {"folder": str(folder), "path": str(script), "sha256": digest}
+    files = argument_files(experiment, folder) if experiment.workload.runner in ON_THE_PATH else {}
+    return {"folder": str(folder), "path": str(script), "sha256": _digest(script), **({"files": files} if files else {})}
+
+
+def argument_files(experiment: Experiment, folder: Path) -> dict[str, str]:
+    """Name as given -> digest, of the files among the arguments; also in `--key=FILE`, `-m MODULE` and a shell's line.
+
+    Not those in which a program leaves its result: they change by themselves.
+    """
+    left = experiment.left_by_program
+    written = [folder / name for name in (*left.result, left.numbers, left.scores, left.rankings) if name]
+    found: dict[str, str] = {}
+    for before, argument in pairwise(("", *experiment.workload.arguments)):
+        paths = {word: folder / word for part in (argument, *argument.split()) for word in (part, part.partition("=")[2]) if word}
+        if before == MODULE.strip():
+            paths[argument] = file_of(MODULE + argument, folder, ())
+        for name, path in paths.items():
+            is_left = any(path.match(str(one)) or one in path.parents for one in written)
+            if not is_left and (digest := _digest(path, MAX_READ)):
+                found[name] = digest
+    return found
+
+
+def changed_file(then: Mapping[str, Any], now: Mapping[str, Any]) -> str:
+    """The first file among a recorded script's arguments that is another one now, or gone; "" if none is."""
+    files = now.get("files") or {}
+    return next((name for name, digest in (then.get("files") or {}).items() if files.get(name) != digest), "")
+
+
+def _digest(path: Path, most: float = math.inf) -> str | None:
+    """SHA-256 of a file; the size alone of one larger than `most` bytes; None: no file, or not readable."""
+    with suppress(OSError, ValueError):  # a name that is too long, or holds a zero byte
+        if path.is_file():
+            if (size := path.stat().st_size) > most:
+                return f"{size} bytes"
+            with path.open("rb") as file:
+                return hashlib.file_digest(file, "sha256").hexdigest()
+    return None
 
 
 def refuse_changes(experiment: Experiment, manifest: Mapping[str, Any], before: Mapping[str, Any], folder: Path) -> None:
@@ -55,9 +95,9 @@ def refuse_changes(experiment: Experiment, manifest: Mapping[str, Any], before: 
     if plan_signature(experiment) != manifest["plan_signature"]:
         found = "changes since the record began"
         problems.append(Problem("experiment.toml", found, "the unchanged experiment", remedy))
-    then = before.get("script")
-    if then is not None and script_identity(experiment, folder)["sha256"] != then["sha256"]:
-        found, allowed = f"{then['path']}, changed since the record began", "the unchanged script, so that all launches measure the same"
+    then, now = before.get("script"), script_identity(experiment, folder)
+    if then is not None and (changed := then["path"] if now["sha256"] != then["sha256"] else changed_file(then, now)):
+        found, allowed = f"{changed}, changed since the record began", "the unchanged script, so that all launches measure the same"
         problems.append(Problem("workload.script", found, allowed, remedy))
     refuse_any(problems, "the record to resume")
 

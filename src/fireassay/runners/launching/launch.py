@@ -143,6 +143,8 @@ class LaunchRun:
         self.begin_ns = self.context.clock.now_ns()
         ending = self._supervised(meter)
         status, reason = self._judged(ending)
+        if ending.left_running:
+            self._event("left_running", {"processes": ending.left_running})
         row = self.job.row(
             begin_ns=self.begin_ns,
             end_ns=ending.end_ns or self.context.clock.now_ns(),

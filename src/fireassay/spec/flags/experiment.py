@@ -136,7 +136,7 @@ def merge(
         script = " ".join(command[:words])
         put(merged, "workload.script", script)
         put(merged, "workload.arguments", list(command[words:]))
-        merged.setdefault("name", name_from(script))
+        merged.setdefault("name", name_from(script) if script.startswith("-m ") else named(command))
     return merged, problems
 
 
@@ -148,6 +148,8 @@ def _fix_the_number(data: dict[str, Any], flags: Container[str]) -> None:
             data["launches"].pop("at_most", None)  # it bounds what is no longer added
 
 
+INTERPRETER: Final = re.compile(r"(?:python|pypy|ruby|perl|node|bash|zsh|sh|julia|Rscript)[\d.]*")
+SCRIPTS: Final = (".py", ".sh", ".js", ".rb", ".pl", ".jl", ".R")
 DECIDED: Final = ("training", "program")  # runners whose worker counts are decided on
 
 
@@ -194,6 +196,20 @@ def name_from(script: str) -> str:
     stem = script[3:].replace(".", "-") if script.startswith("-m ") else Path(script).stem
     name = re.sub(r"[^A-Za-z0-9._-]+", "-", stem).strip("-._")
     return name[:NAME_LENGTH] or "experiment"
+
+
+def named(words: Sequence[str]) -> str:
+    """A record's name: the script or module that an interpreter runs, else the program. Other words may hold secrets."""
+    program, *rest = words
+    if INTERPRETER.fullmatch(Path(program).name):
+        script = next((word for word in rest if not word.startswith("-")), "")
+        before = rest[rest.index(script) - 1] if script in rest[1:] else ""
+        if before == "-m":
+            return name_from(f"-m {script}")
+        suffix = Path(script).suffix
+        if suffix in SCRIPTS or (suffix and not before.startswith("-")):  # python -u job.py; the value of an option may be anything
+            return name_from(script)
+    return name_from(program)
 
 
 def _something_to_run(file: str | None, command: Sequence[str], texts: Mapping[KeyFlag, Text], stored: Stored | None) -> None:

@@ -26,7 +26,7 @@ NOT_RECORDED: Final = "not recorded"
 REFUSING: Final[tuple[ConditionClass, ...]] = ("identity", "hardware")
 ORDER: Final[tuple[ConditionClass, ...]] = ("identity", "hardware", "condition", "context")
 _MACHINE = tuple(dict.fromkeys(c.name for c in CONDITIONS if c.kind == "hardware" and not c.name.startswith("software.")))
-_CODE = ("workload.script_sha256", "workload.script", "workload.git")
+_CODE = ("workload.script_sha256", "workload.files", "workload.script", "workload.git")
 # Alias -> the fields that it stands for.
 ALIASES: Final[Mapping[str, tuple[str, ...]]] = {
     "code": _CODE,

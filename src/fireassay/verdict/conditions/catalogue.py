@@ -32,6 +32,14 @@ COMMON: Final[tuple[Condition, ...]] = (
     identity(
         "workload.script_sha256", "another program does other work", environment.of("script", "sha256"), f"{BEFORE} script", about=LAUNCHED
     ),
+    identity(
+        "workload.files.*",
+        "another file among the arguments, as in python job.py, is another program or other work",
+        facts.argument_files,
+        f"{BEFORE} script",
+        absent="note",
+        about=LAUNCHED,
+    ),
     identity("workload.script", "another program does other work", facts.script, f"{SPEC}; only where no digest was recorded"),
     identity(
         "workload.arguments",

@@ -137,6 +137,12 @@ def script(measured: RecordData, _: Results) -> Any:
     return None if seen(measured, "script", "sha256") else measured.experiment.workload.script
 
 
+def argument_files(measured: RecordData, _: Results) -> Any:
+    """Name -> digest of the files among a program's arguments, but for those that changed while it ran: it writes them itself."""
+    before, after = (seen(measured, "script", "files", when=when) or {} for when in ("before", "after"))
+    return {name: digest for name, digest in before.items() if after.get(name, digest) == digest}
+
+
 def grid(measured: RecordData, _: Results) -> Any:
     return NOT_ASKED if measured.experiment.carbon is None else grid_words(measured)
 
