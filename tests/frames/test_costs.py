@@ -20,6 +20,15 @@ def test_four_ranks_of_a_host_are_one_device_and_two_hosts_are_two() -> None:
     assert launch_joules(made.measured()).rows() == [(number, 200.0)]
 
 
+def test_joules_after_the_end_of_a_launch_are_not_its_own() -> None:
+    """A launch of 100 s, read 10 s later: 1000 J at 90 s and 1400 J at 110 s are 1200 J at its end."""
+    made = Handmade(levels=(1,), blocks=1)
+    number = made.launch(workers=1, wall_s=100.0)
+    for at_s, joules in ((0.0, 0.0), (90.0, 1000.0), (110.0, 1400.0)):
+        made.reading(number, "package-0", "energy", joules, at_s=at_s, unit="J")
+    assert launch_joules(made.measured()).rows() == [(number, pytest.approx(1200.0))]
+
+
 def test_counted_sampled_and_modelled_joules_are_never_added() -> None:
     made = Handmade(levels=(1,), blocks=1)
     number = made.launch(workers=1)

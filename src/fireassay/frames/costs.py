@@ -22,6 +22,7 @@ import math
 from collections.abc import Mapping
 from typing import Final
 
+import numpy as np
 import polars as pl
 
 from fireassay.estimates.estimate import Absent
@@ -179,9 +180,19 @@ def energy_method(measured: RecordData) -> str | None:
 
 
 def launch_joules(measured: RecordData) -> pl.DataFrame:
-    """(launch, value): joules of all devices of a launch, by the one method that applies."""
-    per_device = energy_readings(measured).sort("ns").group_by("launch", "host", "device").agg(pl.col("value").last())
-    return per_device.group_by("launch").agg(pl.col("value").sum()).with_columns(pl.col("value").clip(lower_bound=0.0))
+    """(launch, value): joules of all devices until the launch ended, by the one method that applies.
+
+    The last reading is made after the end; the joules at the end lie on the line from the reading before.
+    """
+    ends = dict(measured.table("launches").select("launch", "end_ns").iter_rows())
+    joules: dict[int, float] = {}
+    for device in energy_readings(measured).sort("ns").partition_by("launch", "host", "device"):
+        launch, end_ns = int(device["launch"][0]), ends.get(device["launch"][0])
+        until = int(device["ns"][-1]) if end_ns is None else end_ns
+        of_device = np.interp(until, device["ns"].to_numpy(), device["value"].to_numpy())
+        joules[launch] = joules.get(launch, 0.0) + float(of_device)
+    rows = [(launch, max(0.0, value)) for launch, value in sorted(joules.items())]
+    return pl.DataFrame(rows, schema={"launch": pl.Int32, "value": pl.Float64}, orient="row")
 
 
 def launch_bound(measured: RecordData) -> pl.DataFrame:
