@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from fireassay.record import origin
 from fireassay.record.staging import staged
 from tests.limits import PROCESS_S
 
@@ -32,6 +33,15 @@ def test_records_are_moved_when_all_are_whole(tmp_path: Path) -> None:
         (folder / "b").mkdir()
         assert not {"a", "b"} & set(names(root))
     assert names(root) == ["a", "b"]
+
+
+def test_the_mark_of_a_staged_record_is_that_of_its_place(tmp_path: Path) -> None:
+    manifest: dict[str, str] = {}
+    with staged(tmp_path / "records") as folder:
+        (folder / "a").mkdir()
+        (folder / "a" / "experiment.toml").write_text("")
+        manifest["origin"] = origin.mark(folder / "a", manifest)
+    assert origin.is_own(tmp_path / "records" / "a", manifest)
 
 
 def test_a_failure_leaves_nothing(tmp_path: Path) -> None:

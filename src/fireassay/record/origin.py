@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from fireassay.errors import RecordError
+from fireassay.record.staging import destination
 from fireassay.record.untrusted import paths
 
 KEY_BYTES: Final = 32
@@ -54,7 +55,12 @@ def _mark(record: Path, manifest: Mapping[str, Any], key: bytes) -> str:
     before = (manifest.get("environment") or {}).get("before") or {}
     script = before.get("script") if isinstance(before, dict) else None
     folder = str(script.get("folder")) if isinstance(script, dict) else ""
-    facts = (socket.gethostname().encode(), os.fsencode(record.resolve()), experiment, folder.encode("utf-8", "surrogateescape"))
+    facts = (
+        socket.gethostname().encode(),
+        os.fsencode(destination(record.resolve())),
+        experiment,
+        folder.encode("utf-8", "surrogateescape"),
+    )
     return hmac.digest(key, b"".join(hashlib.sha256(fact).digest() for fact in facts), "sha256").hex()
 
 

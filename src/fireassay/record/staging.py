@@ -18,6 +18,11 @@ from fireassay.record import files
 PREFIX: Final = ".importing-"
 
 
+def destination(record: Path) -> Path:
+    """Where a record will lie once it is whole."""
+    return record.parent.parent / record.name if record.parent.name.startswith(PREFIX) else record
+
+
 @contextmanager
 def staged(root: Path) -> Iterator[Path]:
     """A folder for new records, which are moved into `root` after the body, unless that raises.

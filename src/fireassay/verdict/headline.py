@@ -1,7 +1,8 @@
 """Which number decides a record, in a few words for a list?
 
 The number with its interval, or what is wrong where no number may be quoted. By default it is the metric by which records of this kind
-are compared, at the recommended configuration, else at the last that has a value. A kind that decides by another number defines
+are compared, at the recommended configuration, else at the last that has a value; where there is none (results of another tool), the
+first main metric that is a time, by its title. A kind that decides by another number defines
 `headline` in `kinds/<kind>/judging.py`.
 """
 
@@ -58,7 +59,9 @@ def _failed(judgement: Judgement) -> str:
 
 
 def _compared(measured: RecordData, judgement: Judgement) -> str:
-    for metric in deciding_metrics(measured.kind):
+    deciding = deciding_metrics(measured.kind)
+    others = (name for name, metric in judgement.metrics.items() if metric.primary and metric.unit == "s" and name not in deciding)
+    for metric in (*deciding, *others):
         values = judgement.results.get(metric, {})
         known = [name for name, value in values.items() if isinstance(value, Estimate)]
         if known:
@@ -66,5 +69,6 @@ def _compared(measured: RecordData, judgement: Judgement) -> str:
             name = pick if pick in known else known[-1]
             several = f" at {name}" if len(values) > 1 else ""
             rate = f"{measured.experiment.workload.work}/s" if judgement.metrics[metric].unit == "1/s" else ""
-            return f"{in_words(values[name], rate)}{several}"
+            title = "" if metric in deciding else f"{judgement.metrics[metric].title}: "
+            return f"{title}{in_words(values[name], rate)}{several}"
     return ""

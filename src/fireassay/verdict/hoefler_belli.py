@@ -93,7 +93,7 @@ def _subset(measured: RecordData, _: Results) -> RuleAnswer:
     launches = measured.table("launches")
     status = dict(launches.group_by("status").len().iter_rows())
     bad = {name: number for name, number in status.items() if name != "ok"}
-    sentence = f"{count(launches.height, 'launches')} were started and all are in the record"
+    sentence = f"every launch that was started is in the record ({launches.height:,})"
     if waiting := _never_started(measured):
         return (
             "not kept",

@@ -43,7 +43,7 @@ class Evidence:
 
 Answer = Literal["kept", "in part", "not kept", "not applicable"]
 RuleAnswer = tuple[Answer, str, str]  # answer, evidence, remedy
-NO_ENVIRONMENT: RuleAnswer = ("not kept", "the record holds no environment", "run with assay run, which captures it")
+NO_ENVIRONMENT: RuleAnswer = ("not kept", "the record holds no environment", "measure with assay, which captures it")
 
 
 @dataclass(frozen=True, kw_only=True)

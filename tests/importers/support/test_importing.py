@@ -19,7 +19,8 @@ from fireassay.record.reader import open_record
 from fireassay.record.seal import verify
 from fireassay.verdict.conditions.catalogue import CONDITIONS
 from fireassay.verdict.conditions.facts import OURS
-from tests.importers.reading import foreign, imported, measured, one, requests
+from fireassay.verdict.headline import headline
+from tests.importers.reading import foreign, imported, judged, measured, one, requests
 from tests.importers.samples import (
     SUMMARY,
     aiperf_lines,
@@ -77,6 +78,11 @@ def test_the_record_is_sealed_intact_and_says_where_it_comes_from(tmp_path: Path
     assert (told["tool"], told["file"]) == (tool, "result.json")
     assert len(told["sha256"]) == 64
     assert told["files"]["result.json"] == told["sha256"]
+
+
+def test_a_list_shows_a_time_where_no_rate_is_known(tmp_path: Path) -> None:
+    record = measured(imported(tmp_path, "result.json", SAMPLES["genai_bench"])[0])
+    assert headline(record, judged(record)).startswith("Time per output token, p50: 10.0 ms")
 
 
 def test_what_nobody_wrote_is_refused_with_what_can_be_read(tmp_path: Path) -> None:
