@@ -28,7 +28,8 @@ from fireassay.spec.mlperf.tables import (
     training_rules,
 )
 from fireassay.verdict.mlperf.inference import SEEDS, ComplianceRun, Runs, judge_inference
-from fireassay.verdict.mlperf.own_runs import judge_load, kept_logs, own_logs
+from fireassay.verdict.mlperf.own_loads import judge_load
+from fireassay.verdict.mlperf.own_runs import kept_logs, own_logs
 from fireassay.verdict.mlperf.power import Samples, samples
 from fireassay.verdict.mlperf.training import benchmark_of, division_of
 from fireassay.verdict.mlperf.training_runs import judge_training

@@ -1,47 +1,30 @@
-"""What would MLPerf's logs say of a record of assay's own?  Lines of a training; minima of a load.
+"""What would MLPerf's logs say of a training of assay's own?
 
 A training gives the lines that its script prints (as mlperf-logging's logger does), and for the keys that it does not print those that the
 record knows: set-up and start, seed, evaluations (`evaluated_scores`), end: that of the last evaluation, without one that of the launch.
 Hyperparameters, cleared caches and data sizes only the script can state; benchmark and division the command line too.
-A load gives duration, counts and early stopping of its scenario; seeds and LoadGen itself are not its own, so a pass is no valid result.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from heapq import merge
 from typing import Any, Final
 
 import polars as pl
 
-from fireassay.estimates.format import count, given
 from fireassay.frames.record_data import RecordData
 from fireassay.frames.training.evaluated_scores import evaluated_scores, training_starts
 from fireassay.record.mllog import EVENT, SCORES, Entry, Log, finite, restored
-from fireassay.spec.sections.scenario import SAMPLES, SECONDS, requirements
-from fireassay.stats.models.queueing import floor, least_passes
-from fireassay.verdict.audits.serving.standards import mlperf_launches
-from fireassay.verdict.evidence.sent_requests import planned, serving_of
-from fireassay.verdict.mlperf.own_tests import compliance
-from fireassay.verdict.mlperf.types import MlperfCheck, Rule, rule, unchecked
 
 BEHIND: Final = ("block_start", "eval_stop", "run_start", "run_stop")  # of ours, behind what was printed in that millisecond
-RULES = "inference_rules.adoc"
-NOT_OURS = (
-    ("LoadGen", "the load comes from LoadGen", "assay's own client sent it"),
-    ("seeds", "the seeds of the round", "assay draws arrivals and samples with its own seed"),
-    ("power", "optional", "read by the record's own meters, not by a PTDaemon"),
-)
 
 
 def kept_logs(measured: RecordData) -> list[Log]:
     """The log of each launch of an imported record; empty: it has none."""
     events = measured.table("events").filter(pl.col("kind") == EVENT)
     return [restored(rows["detail"].to_list()) for _, rows in events.group_by("launch", maintain_order=True)]
-
-
-# ---- a training ------------------------------------------------------------------------------------------------------
 
 
 def own_logs(measured: RecordData, printed: Mapping[int, Log], benchmark: str = "", division: str = "") -> list[Log]:
@@ -125,64 +108,3 @@ def _epoch_ms(text: str) -> float:
     except ValueError:
         return 0.0
     return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp() * 1000.0
-
-
-# ---- a load ----------------------------------------------------------------------------------------------------------
-
-
-def judge_load(measured: RecordData, name: str, others: Sequence[RecordData] = ()) -> MlperfCheck | None:
-    """The minima of the scenario of an own load, of every launch, and the compliance tests; None: its arrivals are no scenario of MLPerf.
-
-    others: see `own_tests.compliance`.
-    """
-    process = serving_of(measured).arrivals.process
-    required = requirements(process)
-    if required is None:
-        return None
-    launches = mlperf_launches(measured)
-    rules = [one for row in launches.iter_rows(named=True) for one in _load_rules(measured, process, required.percentile, row)]
-    rules += _samples(measured)
-    rules = [*rules, *compliance(measured, others)] if rules else [rule("launches", False, "a successful launch", "none", source=RULES)]
-    rules += [unchecked(what, needed, reason, RULES) for what, needed, reason in NOT_OURS]
-    return MlperfCheck(
-        suite="inference",
-        title=f"MLPerf {required.name}, {name}",
-        round="",
-        division="",
-        benchmark="",
-        scenario=required.name,
-        files=launches.height,
-        rules=tuple(rules),
-        score=None,
-        notes=("a load of assay's own client is no MLPerf result, whatever rules hold",),
-    )
-
-
-def _samples(measured: RecordData) -> Iterator[Rule]:
-    """Whether different samples were sent: of one sample again and again the answer may be cached."""
-    rows = planned(measured, "example")
-    if not rows.height:
-        return
-    different = rows["example"].n_unique() if rows["example"].null_count() == 0 else rows.height
-    found = f"{different:,} different in {rows.height:,} requests"
-    yield rule("samples differ", different > 1 or rows.height == 1, "more than one sample", found, source="compliance TEST04")
-
-
-def _load_rules(measured: RecordData, process: str, percentile: float | None, row: dict[str, Any]) -> Iterator[Rule]:
-    where = f"launch {row['launch']}, {row['configuration']}"
-    seconds = float(row["seconds"] or 0.0)
-    yield rule("duration", seconds >= SECONDS, f">= {SECONDS:g} s", f"{given(seconds, 5)} s", where, RULES)
-    if percentile is None:
-        yield rule("samples", row["requests"] >= SAMPLES, f">= {SAMPLES:,}", f"{row['requests']:,}", where, RULES)
-        return
-    if process != "server":
-        needed = floor(percentile)
-        required = f">= {needed:,} queries for p{100 * percentile:g}"
-        yield rule("early stopping", row["queries"] >= needed, required, f"{row['queries']:,}", where, RULES)
-        return
-    bounded = bool(serving_of(measured).objectives.any)
-    yield rule("latency bound", bounded, "serving.objectives", "set" if bounded else "none set", where, RULES)
-    if bounded:
-        needed = least_passes(row["late"], percentile) + row["late"]
-        required = f">= {needed:,} queries with {row['late']:,} late"
-        yield rule("early stopping", row["queries"] >= needed, required, f"{count(row['queries'], 'queries')}", where, RULES)
