@@ -29,7 +29,7 @@ from fireassay.spec.mlperf.tables import (
 )
 from fireassay.verdict.mlperf.inference import SEEDS, ComplianceRun, Runs, judge_inference
 from fireassay.verdict.mlperf.own_loads import judge_load
-from fireassay.verdict.mlperf.own_runs import kept_logs, own_logs
+from fireassay.verdict.mlperf.own_runs import OURS, kept_logs, own_logs
 from fireassay.verdict.mlperf.power import Samples, samples
 from fireassay.verdict.mlperf.training import benchmark_of, division_of
 from fireassay.verdict.mlperf.training_runs import judge_training
@@ -43,6 +43,9 @@ MAX_TEXT: Final = 1 << 20  # bytes of accuracy.txt and verify_*.txt
 MAX_METER: Final = 64 << 20  # bytes of spl.txt
 MODELS: Final = {"resnet50": "resnet", "ssd-resnet34": "retinanet", "mobilenet": "resnet"}  # as submissions also call them
 SOURCE: Final = "the command line"
+SILENT: Final = (
+    "the script logs none of the keys that only it knows (hyperparameters, data sizes, cleared caches): log them with mlperf-logging"
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,12 +83,14 @@ def check_records(names: Sequence[str], asked: Asked, root: Path) -> MlperfCheck
             "LOGS", ", ".join(names), "one record, or a load and its accuracy runs, or log files and folders that exist", source=SOURCE
         )
     if kind == "training":
-        return check_training(logs, asked, whole=True)
+        result = check_training(logs, asked, whole=True)
+        silent = all(entry.metadata.get("file") == OURS for log in logs for entry in log.entries)
+        return replace(result, notes=(*result.notes, SILENT)) if silent else result
     if kind == "serving":
         if logs:
             return check_inference(Runs(performance=logs[0], given=len(logs)), asked, ())
-        if (result := judge_load(measured, measured.experiment.name, others)) is not None:
-            return result
+        if (judged := judge_load(measured, measured.experiment.name, others)) is not None:
+            return judged
     allowed = (
         "a record of a training, of a load with arrivals single_stream, multi_stream, server or offline, or an import of MLPerf's logs"
     )

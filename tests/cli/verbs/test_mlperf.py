@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 
 from fireassay import cli
+from fireassay.record.mllog import Entry, written
+from tests.record.making import unfinished
 
 PUBLIC = Path(__file__).parents[2] / "verdict/mlperf/tinybox_green_retinanet"
 
@@ -31,6 +33,25 @@ def test_a_rule_that_fails_exits_with_1_and_names_its_line(tmp_path: Path, capsy
     printed = capsys.readouterr().out
     assert "opt_name" in printed
     assert "result_0.txt:" in printed
+
+
+@pytest.mark.parametrize("printed", [True, False])
+def test_a_training_is_checked_with_what_its_script_printed(printed: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The launches' output is kept in the record's logs; a script that logs nothing is told how to."""
+    record = unfinished(tmp_path)
+    for launch in range(2):
+        line = written([Entry(key="opt_name", value="lion", time_ms=1.0, metadata={"lineno": 3})])
+        record.log_path(launch).write_text(f"loss 0.1\n{line if printed else ''}", encoding="utf-8")
+    record.finish("complete")
+    assert cli.main(["mlperf", "check", str(record.path), "--round", "5.0", "--benchmark", "retinanet", "--json"]) == 1
+    document = json.loads(capsys.readouterr().out)
+    found = {(rule["rule"], rule["found"], rule["where"]) for rule in document["rules"] if rule["rule"] == "opt_name"}
+    assert found == (
+        {("opt_name", "lion", f"logs/launch=000{launch}.log:2") for launch in range(2)}
+        if printed
+        else {("opt_name", "missing", f"launch={launch}") for launch in range(2)}
+    )
+    assert any("log them with mlperf-logging" in note for note in document["notes"]) is not printed
 
 
 def test_json_has_every_rule(capsys: pytest.CaptureFixture[str]) -> None:

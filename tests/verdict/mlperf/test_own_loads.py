@@ -34,7 +34,7 @@ def test_a_short_load_fails_and_says_what_a_load_cannot_show() -> None:
     result = judge_load(_load("single_stream", 100, seconds=30.0), "mine")
     assert result is not None
     assert [(rule.rule, rule.found) for rule in result.of("fail")] == [("duration", "30.1 s")]
-    assert {"LoadGen", "seeds", "TEST01", "TEST04"} <= {rule.rule for rule in result.of("unchecked")}
+    assert {"LoadGen", "seeds", "TEST01: answers", "TEST04: cached answers"} <= {rule.rule for rule in result.of("unchecked")}
 
 
 def test_arrivals_that_are_no_scenario_are_not_judged() -> None:

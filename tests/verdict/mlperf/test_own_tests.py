@@ -34,7 +34,7 @@ def _load(answers: Mapping[str, str], *, seed: int = 1, gap_s: float = 0.05, **m
 
 
 def _rules(measured: RecordData, *others: RecordData) -> dict[str, tuple[str, str]]:
-    return {rule.rule: (rule.status, rule.found) for rule in compliance(measured, others)}
+    return {rule.rule.partition(":")[0]: (rule.status, rule.found) for rule in compliance(measured, others)}
 
 
 # ---- TEST01 ----

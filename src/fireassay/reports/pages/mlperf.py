@@ -78,7 +78,7 @@ def _answer(result: MlperfCheck) -> Answer:
         tiles=tuple(_tiles(result)),
         lines=tuple(_lines(result)),
         record=f"{count(result.files, 'log files' if result.round else 'launches')}; --full shows every rule with its line and source",
-        source="logs",
+        source="logs" if result.round else "record",
         about=result.title,
     )
 

@@ -18,6 +18,7 @@ from fireassay.frames.record_data import RecordData
 from fireassay.frames.training.evaluated_scores import evaluated_scores, training_starts
 from fireassay.record.mllog import EVENT, SCORES, Entry, Log, finite, restored
 
+OURS: Final = "fireassay"  # the source file of lines that the record adds
 BEHIND: Final = ("block_start", "eval_stop", "run_start", "run_stop")  # of ours, behind what was printed in that millisecond
 
 
@@ -41,7 +42,7 @@ def _own_log(measured: RecordData, launch: dict[str, Any], printed: Log, benchma
 
     def put(key: str, value: Any, time_ms: float, /, **metadata: Any) -> None:
         if key not in logged:
-            metadata = {"file": "fireassay", "lineno": len(added) + 1, **metadata}
+            metadata = {"file": OURS, "lineno": len(added) + 1, **metadata}
             added.append(Entry(key=key, value=value, metadata=metadata, time_ms=time_ms, file=file))
 
     begin_ms = _epoch_ms(str(launch["begin_utc"] or ""))

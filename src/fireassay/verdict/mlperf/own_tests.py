@@ -36,7 +36,7 @@ def compliance(measured: RecordData, others: Sequence[RecordData]) -> Iterator[R
     for other in accuracy:
         yield _same_answers(measured, other)
     if not accuracy:
-        yield unchecked("TEST01", SAME_ANSWERS, "no accuracy run given: assay mlperf check PERFORMANCE ACCURACY", REFERENCE)
+        yield unchecked("TEST01: answers", SAME_ANSWERS, "no accuracy run given: assay mlperf check PERFORMANCE ACCURACY", REFERENCE)
     yield _cached(measured)
     for other in others:
         if _another_seed(measured, other):
@@ -54,24 +54,28 @@ def _another_seed(measured: RecordData, other: RecordData) -> bool:
 def _same_answers(measured: RecordData, other: RecordData) -> Rule:
     name = other.experiment.name
     if any(one.experiment.serving is not None and serving_of(one).prompts.cache == "bust" for one in (measured, other)):
-        return rule("TEST01", False, "equal prompts in both runs", "each prompt begins differently: --cache as_is", name, REFERENCE)
+        return rule(
+            "TEST01: answers", False, "equal prompts in both runs", "each prompt begins differently: --cache as_is", name, REFERENCE
+        )
     ours, theirs = _texts(measured), _texts(other)
     if not ours.height:
-        return rule("TEST01", False, SAME_ANSWERS, "no answers of a data set: --prompts FILE --scenario dataset", name, REFERENCE)
+        return rule("TEST01: answers", False, SAME_ANSWERS, "no answers of a data set: --prompts FILE --scenario dataset", name, REFERENCE)
     both = ours.join(theirs, on="example", how="left", suffix="_other")
     lacking, equal = both["texts_other"].null_count(), both.filter(pl.col("texts") == pl.col("texts_other")).height
     if lacking:
-        return rule("TEST01", False, SAME_ANSWERS, f"{lacking:,} of {both.height:,} samples are not in it", name, REFERENCE)
+        return rule("TEST01: answers", False, SAME_ANSWERS, f"{lacking:,} of {both.height:,} samples are not in it", name, REFERENCE)
     found = f"{equal:,} of {both.height:,} answers equal"
     if equal == both.height:
-        return rule("TEST01", True, SAME_ANSWERS, found, name, REFERENCE)
+        return rule("TEST01: answers", True, SAME_ANSWERS, found, name, REFERENCE)
     before, after = (one.scores.filter(pl.col("example").is_in(both["example"].to_list()))["score"].mean() for one in (other, measured))
     required = f"{SAME_ANSWERS}, or scores at most {APART:g} % apart"
     if not isinstance(before, float) or not isinstance(after, float):
         first = both.filter(pl.col("texts") != pl.col("texts_other"))["example"][0]
-        return rule("TEST01", False, f"{required} (--answer-field, --quality-metric)", f"{found}; not that to {first}", name, REFERENCE)
+        return rule(
+            "TEST01: answers", False, f"{required} (--answer-field, --quality-metric)", f"{found}; not that to {first}", name, REFERENCE
+        )
     held = after > 0.0 and abs(1.0 - before / after) * 100.0 <= APART
-    return rule("TEST01", held, required, f"{found}; scores {given(before, 5)} and {given(after, 5)}", name, REFERENCE)
+    return rule("TEST01: answers", held, required, f"{found}; scores {given(before, 5)} and {given(after, 5)}", name, REFERENCE)
 
 
 def _texts(measured: RecordData) -> pl.DataFrame:
@@ -90,15 +94,15 @@ def _texts(measured: RecordData) -> pl.DataFrame:
 def _cached(measured: RecordData) -> Rule:
     required = f"a repeated prompt takes >= {100 * FASTER:g} % of the time of a fresh one"
     if serving_of(measured).prompts.cache != "bust":
-        return unchecked("TEST04", required, "no prompt is certain to be fresh: --cache bust, --identity 10", REFERENCE)
+        return unchecked("TEST04: cached answers", required, "no prompt is certain to be fresh: --cache bust, --identity 10", REFERENCE)
     rows = _times(measured)
     fresh, again = rows.filter(pl.col("kind") == "normal")["time_s"], rows.filter(pl.col("kind") == AGAIN)["time_s"]
     if min(len(fresh), len(again)) < LEAST:
         reason = f"{count(len(again), 'repeated prompts')} and {len(fresh):,} fresh, at least {LEAST} of each: --identity {LEAST}"
-        return unchecked("TEST04", required, reason, REFERENCE)
+        return unchecked("TEST04: cached answers", required, reason, REFERENCE)
     before, after = number(fresh) or 0.0, number(again) or 0.0
     words = f"{reading(after, 's')} a token, fresh {reading(before, 's')} (medians of {len(again):,} and {len(fresh):,})"
-    return rule("TEST04", after >= FASTER * before, required, words, source=REFERENCE)
+    return rule("TEST04: cached answers", after >= FASTER * before, required, words, source=REFERENCE)
 
 
 def _times(measured: RecordData) -> pl.DataFrame:
@@ -116,6 +120,8 @@ def _near(measured: RecordData, other: RecordData) -> Rule:
     ours, theirs = (number(_times(one)["time_s"]) for one in (measured, other))
     name = other.experiment.name
     if not ours or theirs is None:
-        return rule("TEST05", False, "answers in both runs", "none", name, REFERENCE)
+        return rule("TEST05: another seed", False, "answers in both runs", "none", name, REFERENCE)
     found = f"{reading(theirs, 's')} a token, {100 * abs(theirs / ours - 1):.1f} % apart"
-    return rule("TEST05", abs(theirs / ours - 1.0) <= NEAR, f"within {100 * NEAR:g} % of {reading(ours, 's')}", found, name, REFERENCE)
+    return rule(
+        "TEST05: another seed", abs(theirs / ours - 1.0) <= NEAR, f"within {100 * NEAR:g} % of {reading(ours, 's')}", found, name, REFERENCE
+    )
