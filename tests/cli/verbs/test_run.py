@@ -167,6 +167,11 @@ def test_a_dry_run_begins_with_what_is_measured_and_its_limits(capsys: pytest.Ca
     assert "more:" not in out
 
 
+def test_a_dry_run_names_the_targets_the_first_of_which_decides(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["run", "--workers", "1", "--target", "accuracy=75%", "--target", "loss<=0.3", "--dry-run", "--", "train.py"]) == 0
+    assert "  target    accuracy 0.75, then loss 0.3\n" in capsys.readouterr().out
+
+
 def test_a_dry_run_of_adaptive_launches_gives_a_bound(capsys: pytest.CaptureFixture[str]) -> None:
     words = ["run", "--workers", "1", "--precision", "0.02", "--at-most", "7", "--dry-run", "--", "train.py"]
     assert main(words) == 0

@@ -18,6 +18,7 @@ from fireassay.record.reader import open_record
 from fireassay.spec.experiment import Experiment
 from fireassay.spec.sections.target import Target
 from fireassay.stats.intervals.intervals import log_t, mean_t, paired_log_ratio
+from fireassay.verdict.comparison.groups import definition
 from fireassay.verdict.gates.limits import check_target
 from tests.handmade import Handmade
 
@@ -286,3 +287,14 @@ def test_a_real_training_with_a_seed_that_never_gets_there_agrees_with_its_raw_e
     rate, samples = (number(measured, name, "workers=2").value for name in ("rate_ratio_to_quality", "samples_ratio_to_quality"))
     assert rate > 0.0
     assert 1.5 < samples < 2.1  # the batch is twice as large
+
+
+def test_records_with_more_launches_are_compared_and_with_another_target_or_horizon_not() -> None:
+    five, six, harder = (
+        made([(1, UP)] * launches, goal=goal) for launches, goal in ((5, "accuracy=0.8"), (6, "accuracy=0.8"), (5, "accuracy=0.9"))
+    )
+    for metric in ("time_to_quality", "mean_time_to_quality", "quality_reached"):
+        assert definition(value(five, metric)) == definition(value(six, metric))
+        assert definition(value(five, metric)) != definition(value(harder, metric))
+    until_8, until_9 = (made([(1, rising(4, length))] * 4 + [(1, rising(99, length))]) for length in (8, 9))
+    assert definition(value(until_8, "mean_time_to_quality")) != definition(value(until_9, "mean_time_to_quality"))

@@ -165,6 +165,8 @@ def _facts(experiment: Experiment, changes: str) -> Iterator[tuple[str, str]]:
         if sought := ", ".join(_sought(experiment)):
             yield "sought", sought
     elif kind_of(experiment).name == "training":
+        if experiment.target is not None:
+            yield "target", ", then ".join(map(str, experiment.target.goals))
         yield "quality", _quality(experiment)
         yield "gates", ", ".join(_gates(experiment)) or "none"
     if kind_of(experiment).name in ("training", "serving"):

@@ -133,7 +133,7 @@ def definition(value: Value) -> Mapping[str, str]:
         return {}
     name, *tags = value.signature.split("|")
     pairs = (tag.partition(":") for tag in tags if ":" in tag)
-    return {"metric": name, **{key: text for key, _, text in pairs if key not in ("k", "conf", "ci", "agg", "of")}}
+    return {"metric": name, **{key: text for key, _, text in pairs if key not in ("k", "reached", "conf", "ci", "agg", "of")}}
 
 
 # ---- quality ---------------------------------------------------------------------------------------------------------
