@@ -43,6 +43,14 @@ def test_the_smallest_number_within_the_margin_is_the_knee() -> None:
     assert [row.enough for row in step_rows(climbing(200))] == [False, True, True]
 
 
+def test_a_curve_that_falls_ends_at_its_first_step() -> None:
+    """One turn is right for all of 200 items, two for none."""
+    (knee,) = knee_rows(stepped({"levels": (1, 2), "what": "turns"}, [[RIGHT, WRONG]] * 200, margin=0.05))
+    assert (knee.at, knee.status) == (1, "MEASURED")
+    assert knee.sentence.startswith("1 turn: 100.00 % [98.")
+    assert "; 2 are worse by more than 5 points (−100" in knee.sentence
+
+
 def test_too_few_items_show_no_knee_and_say_how_many_would() -> None:
     """Twenty items bound a loss by 17 points only."""
     measured = climbing(20)

@@ -53,3 +53,10 @@ def test_the_sentence_has_the_servers_words_the_number_sent_and_the_flag() -> No
     assert sentence("http://h:1", {"status": NO_SERVER, "words": "refused"}, 10).startswith('no server at http://h:1: "refused"')
     assert sentence("http://h:1/foo", {"status": 404, "words": ""}, 10).endswith("; write http://h:1 if the server answers there")
     assert sentence("http://h:1/v1", {"status": 404, "words": ""}, 10).endswith("--model")
+
+
+def test_a_refused_budget_is_named_where_the_body_may_be_wrong() -> None:
+    budget = {"body.thinking.budget_tokens": 1024}
+    bad = sentence("http://h:1", {"status": 400, "words": "HTTP 400: too many"}, 10, budget)
+    assert bad.endswith("; the engine may not allow thinking.budget_tokens = 1024 (--steps, --step-field)")
+    assert "1024" not in sentence("http://h:1", {"status": 401, "words": ""}, 10, budget)

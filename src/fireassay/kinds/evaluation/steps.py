@@ -227,13 +227,16 @@ def _sentence(one: Found, rows: list[StepRow], what: str, share: bool) -> str:
         best = rows[one.best]
         return f"no number of {what} is shown to be within {margin} of the best: {best.sent} has {_shown(best.score, share)}"
     row = rows[one.knee.at]
-    told = f"{row.sent} {what}: {_shown(row.score, share)}"
+    told = f"{row.sent} {what.removesuffix('s') if row.sent == '1' else what}: {_shown(row.score, share)}"
     larger = [place for place in range(len(rows)) if place > one.knee.at]
     if not larger:
         return f"{told}; {_smaller(one, rows, margin, share)}"
     other = max(larger, key=lambda place: _score(one, place))
     more = rows[other]
-    gain = _change(one.decisions[other, one.knee.at], share)
+    decision = one.decisions[other, one.knee.at]
+    gain = _change(decision, share)
+    if not isinstance(decision, Absent) and decision.high < -one.margin:
+        return f"{told}; {more.sent} are worse by more than {margin} ({gain})"
     return f"{told}; {more.sent} are no better by more than {margin} ({gain})"
 
 

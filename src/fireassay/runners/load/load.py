@@ -296,7 +296,8 @@ class LoadRun:
             self.broken = broken
             self.status, self.reason = "aborted", str(self.broken)
         elif self.engine is not None and (refused := next((report["gave_up"] for report in reports if report.get("gave_up")), None)):
-            self.cure = redact(refusals.sentence(self.engine.urls[0], refused, _total(reports, "sent")))
+            budget = budget_of(self.context.experiment, self.configuration)
+            self.cure = redact(refusals.sentence(self.engine.urls[0], refused, _total(reports, "sent"), budget))
             self.status, self.reason = "failed", self.cure.partition("\n")[0]
         elif dead:
             log = self._request(dead[0]).log

@@ -75,15 +75,20 @@ def elsewhere(url: str) -> str:
     return "" if parts.path.rstrip("/") in ("", "/v1") else f"write {parts.scheme}://{parts.netloc} if the server answers there"
 
 
-def sentence(url: str, refused: Mapping[str, Any], sent: int) -> str:
-    """Three lines: the server's words, how many requests were sent, and the cure."""
+def sentence(url: str, refused: Mapping[str, Any], sent: int, budget: Mapping[str, object] | None = None) -> str:
+    """Three lines: the server's words, how many requests were sent, and the cure. `budget`: the key and value that the engine may not allow."""
     status, words = int(refused["status"]), str(refused["words"])
     words = " ".join(re.sub(r"<[^<>]*>", " ", words.removeprefix(f"HTTP {status}").removeprefix(":")).split())[
         :MAX_WORDS
     ]  # of a page, its text
     said = f': "{words}"' if words else ""
     what = f"{url} answers {f'{status} {_phrase(status)}'.strip()}{said}" if status else f"no server at {url}{said}"
-    cures = [CURES.get(status, CHECK if status // 100 == 4 else API), elsewhere(url) if status in NO_PATH else ""]
+    refusable = budget if CURES.get(status) == BODY else None
+    limits = [
+        f"the engine may not allow {key.removeprefix('body.')} = {value} (--steps, --step-field)"
+        for key, value in (refusable or {}).items()
+    ]
+    cures = [CURES.get(status, CHECK if status // 100 == 4 else API), elsewhere(url) if status in NO_PATH else "", *limits]
     return f"{what}\n{sent:,} requests were sent, none counted ({KEEP_GOING}).\n{'; '.join(filter(None, cures))}"
 
 
