@@ -12,6 +12,7 @@ from typing import Final
 from fireassay.estimates.estimate import Absent, Estimate
 from fireassay.estimates.format import count, show
 from fireassay.frames.evaluation.item_scores import metric_of, requested
+from fireassay.frames.evaluation.steps import steps_of
 from fireassay.frames.record_data import RecordData
 from fireassay.kinds.evaluation.gates import status_of, words
 from fireassay.kinds.evaluation.held import held, lowest
@@ -161,7 +162,9 @@ def scores_words(measured: RecordData, results: Results, configuration: str) -> 
     values = [(metric_of(measured, name).title, results[name][configuration]) for name in requested(measured) if name in results]
     told = ", ".join(f"{title}: {value.detail}" if isinstance(value, Absent) else f"{title} {show(value).full}" for title, value in values)
     items = {value.n_trials for _, value in values if isinstance(value, Estimate)}
-    return f"{told} over {count(items.pop(), 'items')}" if len(items) == 1 else told
+    steps = steps_of(measured)
+    alone = ", of single samples" if steps is not None and steps.what == "samples" else ""
+    return f"{told} over {count(items.pop(), 'items')}{alone}" if len(items) == 1 else f"{told}{alone}"
 
 
 def _label(measured: RecordData, configuration: str) -> str:

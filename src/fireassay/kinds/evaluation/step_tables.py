@@ -112,12 +112,15 @@ def _body(
     knee = next(one for one in rows.knees if (one.task, one.engine) == (row.task, row.engine))
     cells += [Words(text=row.sent, strong=row.steps == knee.at), number(row.score, PERCENT if share else None, bare=True)]
     cells += [None if (value := of(row)) is None else number(value, scales[head], bare=True) for head, of in shown]
-    mark = (
-        Mark(word="yes", tone="good", why="no worse than any other by more than the margin")
-        if row.enough
-        else Mark(word="not shown", tone="open")
+    return (*cells, number(row.gain, POINTS if share else None, bare=True), _enough(row))
+
+
+def _enough(row: StepRow) -> Mark:
+    if row.enough:
+        return Mark(word="yes", tone="good", why="no worse than any other by more than the margin")
+    return (
+        Mark(word="no", tone="bad", why="worse than another by more than the margin") if row.worse else Mark(word="not shown", tone="open")
     )
-    return (*cells, number(row.gain, POINTS if share else None, bare=True), mark)
 
 
 def _unit(rows: Sequence[StepRow], of: Callable[[StepRow], Value | None]) -> str:
@@ -189,14 +192,7 @@ def sheet_rows(view: View) -> Blocks:
     )
     head = ("Task", "Engine", "Steps", "Sent", "Enough", *(f"{name}{end}" for name, _ in named for end in ("", ", low", ", high")))
     body = tuple(
-        (
-            row.task,
-            row.engine,
-            row.steps,
-            row.sent,
-            "yes" if row.enough else "not shown",
-            *(cell for _, of in named for cell in _ends(of(row))),
-        )
+        (row.task, row.engine, row.steps, row.sent, _enough(row).word, *(cell for _, of in named for cell in _ends(of(row))))
         for row in _rows(view).steps
     )
     return (Table(name="sheet", heads=heads(*head), rows=body),)

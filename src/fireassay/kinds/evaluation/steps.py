@@ -119,6 +119,7 @@ def _row(measured: RecordData, steps: Steps, one: Found, place: int, level: Leve
         usd=_mean(level, "usd", USD_PER_ITEM, confidence),
         gain=_gain(one, place, other),
         enough=one.knee.enough[place],
+        worse=_worse(one, place),
     )
 
 

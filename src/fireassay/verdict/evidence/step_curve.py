@@ -27,6 +27,7 @@ class StepRow:
     usd: Value
     gain: Value  # score minus that of the best other level, paired; one-sided bounds, both at the confidence of the knee's
     enough: bool  # shown to be within the margin of every other level
+    worse: bool  # shown to be worse than another by more than the margin
 
 
 @dataclass(frozen=True, kw_only=True)
