@@ -48,8 +48,9 @@ def _notes(rubric: Rubric, timings: Timings) -> Iterator[str]:
         yield "Quality was not given, so whether the result was preserved is unknown."
     if not any(row.priced for row in rubric.rows):
         yield "No prices were given: cost is not measured."
-    if timings.grams_per_kwh is not None and not any(row.joules_per_item or row.joules for row in rubric.rows):
-        yield "CO2 is not known: the table has no energy and no power."
+    if timings.grams_per_kwh is not None and all(row.co2_g is None for row in rubric.rows):
+        missing = "time: use --work N" if any(row.joules_per_item for row in rubric.rows) else "energy and no power"
+        yield f"CO2 is not known: the table has no {missing}."
     if len(rubric.rows) == 1:
         yield "A single row has nothing to compare with."
     yield from timings.notes
