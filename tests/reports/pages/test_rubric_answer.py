@@ -37,6 +37,15 @@ def test_the_first_line_names_the_row_and_the_table_marks_it(scaling: Rubric) ->
     assert f"predicted {scaling.predicted.sentence[:30]}" in flat(page(scaling))
 
 
+def test_limits_that_decide_are_in_the_first_line_and_energy_has_its_column() -> None:
+    table_ = "workers,seconds,energy (kWh)\n1,3600,0.30\n4,1010,0.35\n8,560,0.40\n"
+    made = rubric(parse_timings(table_, "table.csv"), Limits(joules=1.3e6, deadline_s=2000.0))
+    assert "quality not measured, 1010 s (at most 2000 s), 1.26e+06 J (at most 1.3e+06 J); from single timings" in flat(page(made))
+    heads = [head.text for head in table(made).heads]
+    assert "J" in heads
+    assert "J" not in [head.text for head in table(rubric(parse_timings(table_, "table.csv"), Limits())).heads]
+
+
 def test_the_tiles_are_the_chosen_row(scaling: Rubric) -> None:
     answer = page(scaling).answer
     assert answer is not None

@@ -199,7 +199,8 @@ def _brief(result: Rubric) -> Table:
     whole = _table(result)
     names = [head.text for head in whole.heads]
     scores = _deciding(result)
-    columns = [names.index(name) for name in (result.worker_word, *BEFORE, *scores, *AFTER) if name in names]
+    asked = ("J",) if result.limits.joules is not None else ()
+    columns = [names.index(name) for name in (result.worker_word, *BEFORE, *scores, *asked, *AFTER) if name in names]
     standing = names.index("") if "" in names else None
     rows = [(_sign(row[standing]) if standing is not None else NOTHING, *(row[index] for index in columns)) for row in whole.rows]
     counts = [row.workers for row in result.rows]
@@ -422,7 +423,13 @@ def _verdict(result: Rubric) -> str:
     speedup = f"{row.speedup:.2f} times as fast as {result.base_workers}" + (" (superlinear)" if row.workers in result.superlinear else "")
     least = result.limits.efficiency
     efficiency = f"efficiency {beside(row.efficiency, least, 2)} (at least {limit_text(least)})"
-    return f"Verdict: {counted}: {speedup}, {efficiency}, {held}{_cost(result, row)}; from {_source(result)}, without intervals."
+    return f"Verdict: {counted}: {speedup}, {efficiency}, {held}{_cost(result, row)}{_within(result, row)}; from {_source(result)}, without intervals."
+
+
+def _within(result: Rubric, row: RubricRow) -> str:
+    """The row's time and energy, where they are limited."""
+    limited = ((row.seconds, result.limits.deadline_s, "s"), (row.joules, result.limits.joules, "J"))
+    return "".join(f", {value:.4g} {unit} (at most {most:g} {unit})" for value, most, unit in limited if value is not None and most is not None)
 
 
 def _source(result: Rubric) -> str:

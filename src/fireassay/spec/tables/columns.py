@@ -235,7 +235,10 @@ def _close(header: Sequence[str], needed: str) -> str:
     """The heading that is nearly a known one, as a question; a word that means something else is not near."""
     close = [did_you_mean(name.strip().lower(), _NAMES[needed]) for name in header if heading(name) is None and not looks_like(name)]
     near = next((sentence.replace("you mean", "one column mean") for sentence in close if sentence), "")
-    return f'{near} If so: --use {needed}="HEADING".' if near else f'Say which it is: --use {needed}="HEADING".'
+    if near:
+        return f'{near} If so: --use {needed}="HEADING".'
+    claim = " Numbers of engines or models are a claim: assay audit CLAIM.toml." if needed == "workers" else ""
+    return f'Say which it is: --use {needed}="HEADING".{claim}'
 
 
 def _holds_times(name: str, cells: Sequence[str]) -> bool:
