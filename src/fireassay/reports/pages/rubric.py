@@ -429,7 +429,9 @@ def _verdict(result: Rubric) -> str:
 def _within(result: Rubric, row: RubricRow) -> str:
     """The row's time and energy, where they are limited."""
     limited = ((row.seconds, result.limits.deadline_s, "s"), (row.joules, result.limits.joules, "J"))
-    return "".join(f", {value:.4g} {unit} (at most {most:g} {unit})" for value, most, unit in limited if value is not None and most is not None)
+    return "".join(
+        f", {value:.4g} {unit} (at most {most:g} {unit})" for value, most, unit in limited if value is not None and most is not None
+    )
 
 
 def _source(result: Rubric) -> str:
