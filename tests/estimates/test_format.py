@@ -9,7 +9,8 @@ from hypothesis import given as drawn
 from hypothesis import strategies as st
 
 from fireassay.estimates.estimate import Absent, Estimate
-from fireassay.estimates.format import count, given, limit_text, number, percent, reading, scale_for, show
+from fireassay.estimates.format import banded, count, given, limit_text, number, percent, reading, scale_for, show
+from fireassay.stats.models.scaling_predictions import band
 
 
 def made(value: float, low: float, high: float, unit: str = "ratio", *, k: int = 5, confidence: float = 0.95) -> Estimate:
@@ -209,3 +210,19 @@ def test_where_there_is_no_room_a_digit_less_is_shown_and_the_interval_still_hol
 def test_a_wide_interval_in_brief_is_rounded_to_tens() -> None:
     shown = show(made(533.0, 516.0, 551.0), brief=True)
     assert (shown.text, shown.interval) == ("530", "[510, 560]")
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [
+        (made(0.91, 0.905, 0.93), "excellent"),
+        (made(0.80, 0.69, 0.91), "moderate to excellent"),
+        (made(0.60, -math.inf, math.inf), "moderate"),  # one launch: the word of the number itself
+        (made(1.0, 1.0, 1.0), ""),  # the base
+        (Absent("not_measured", "none"), ""),
+        (None, ""),
+    ],
+)
+def test_an_interval_has_the_words_of_both_its_ends(value: Estimate | Absent | None, words: str) -> None:
+    assert banded(value, band) == words
+    assert banded(value, None) == ""

@@ -20,7 +20,8 @@ from fireassay.kinds.training.answer import answer, brief
 from fireassay.record.reader import open_record
 from fireassay.reports.answering import standing, timed
 from fireassay.reports.build_view import build
-from fireassay.reports.page import Sum, Table, said
+from fireassay.reports.page import Number, Sum, Table, said
+from fireassay.reports.pages.questions import levels
 from fireassay.reports.view import FindingRow, View
 from fireassay.spec.experiment import Gates, Quality
 from fireassay.verdict.judge import judge
@@ -340,3 +341,10 @@ def test_the_links_are_asked_about_the_bytes_of_a_step() -> None:
     data = from_record(open_record(Path(__file__).parents[2] / "records" / "before"))
     (step,) = answer(build(data, judge(data))).next
     assert step.reason == "see how much of it the links explain, with 4.749 MB a step"
+
+
+def test_the_bands_of_the_efficiencies_stand_below_the_table() -> None:
+    view = shown("NO GAIN")  # efficiencies of 0.4 and 0.3
+    assert "  scaling: 2 workers poor, 4 workers poor" in screen(view)
+    cells = [cell for row in levels(view, "workers").rows for cell in row if isinstance(cell, Number)]
+    assert [cell.extra for cell in cells if cell.extra] == ["poor", "poor"]

@@ -123,3 +123,21 @@ def test_a_workbook_has_the_law_beside_the_measurements() -> None:
     assert cost.courses[0].quantity == "$ per million items"
     assert cost.courses[0].spots[-1].y == pytest.approx(1.852, abs=0.0005)  # $2.22 for 1.2 million
     assert [course.name for course in corners.courses] == ["quality", "throughput", "work per dollar"]
+
+
+def test_thousands_of_rows_are_thinned_and_the_table_is_named() -> None:
+    """The ends, the chosen one, the cheapest and rows at equal factors are drawn; 10,000 labels took minutes and hid everything."""
+    made = [
+        Level(name=str(p), workers=p, speedup=p**0.9, efficiency=p**-0.1, cost=abs(p - 777) + 1.0, chosen=p == 429)
+        for p in range(1, 10_001)
+    ]
+    drawn = worker_counts.thinned(Levels(rows=tuple(made), word="workers", base=1, threshold=0.7))
+    counts = [row.workers for row in drawn.rows]
+    assert {1, 429, 777, 10_000} <= set(counts)
+    assert counts == sorted(counts)
+    assert len(counts) + drawn.left == 10_000
+    assert len(counts) <= worker_counts.MAX_DRAWN + 4
+    (chart,) = worker_counts.efficiency(drawn)
+    labels = [mark.label for panel in chart.panels for mark in panel.marks if isinstance(mark, Point) and mark.label]
+    assert len(labels) == 3
+    assert f"{drawn.left:,} more rows are in the table" in chart.caption

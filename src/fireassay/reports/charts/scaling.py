@@ -94,6 +94,8 @@ def _speedup(view: View, row: MetricRow, speedups: Mapping[str, Estimate], law: 
     x = _judged(view, worker_axis(view, law.beyond[-1][0] if law is not None and law.beyond else 0.0))
     base = next(column.workers for column in view.columns if column.key == view.base)
     top, least = max(top_of(speedups.values(), 1.0, 1.15), 1.3), min(value.value for value in speedups.values())
+    ceiling = _ceiling(view, max(1.15 * top, x.high / base))
+    top = max(top, 1.1 * (ceiling or 0.0))
     y = logarithmic(0.8 * min(least, 1.0), top, grid=True) if x.log else linear(0.0, top)
     marks: list[Drawn] = []
     if (gate := view.efficiency_gate) is not None:
@@ -103,7 +105,7 @@ def _speedup(view: View, row: MetricRow, speedups: Mapping[str, Estimate], law: 
         marks += [Band(points=below, role="fail"), Line(points=line, role="fail", dashed=True, thin=True)]
     marks.append(Line(points=((x.low, x.low / base), (x.high, x.high / base)), role="soft", dashed=True, thin=True, series="ideal"))
     marks += _amdahl(view, x) if law is None else _law(law)
-    marks += _ceiling(view, y)
+    marks += [Rule(y=ceiling, role="orange", dashed=True, text=f"Amdahl’s ceiling {ceiling:.1f}")] if ceiling is not None else []
     marks += _levels(view, speedups, common_scale(row))
     return Panel(x=x, y=y, marks=tuple(marks), height=HEIGHT, title=f"times as fast as {view.label(view.base)}", view="Speedup")
 
@@ -224,13 +226,12 @@ def _amdahl(view: View, axis: Axis) -> list[Drawn]:
     return [Band(points=tuple((p, amdahl(fraction.high, p), amdahl(fraction.low, p)) for p in counts), series="law"), line]
 
 
-def _ceiling(view: View, axis: Axis) -> list[Drawn]:
-    """Amdahl's largest speedup, where the plot reaches it; the caption names it in any case."""
+def _ceiling(view: View, reach: float) -> float | None:
+    """Amdahl's largest speedup, up to `reach`; the caption names it in any case."""
     fraction = view.estimate(SERIAL_FRACTION.name, ALL)
-    if fraction is None or not 0.0 < fraction.value <= 1.0 or 1.0 / fraction.value > axis.high:
-        return []
-    text = f"Amdahl’s ceiling {1.0 / fraction.value:.1f}"
-    return [Rule(y=1.0 / fraction.value, role="orange", dashed=True, text=text, series="law")]
+    if fraction is None or not 1.0 / max(reach, 1.0) <= fraction.value <= 1.0:
+        return None
+    return 1.0 / fraction.value
 
 
 # ---- the limit by communication --------------------------------------------------------------------------------------

@@ -8,6 +8,7 @@ work: it is drawn broken, and cannot be the best. The area of a triangle means n
 
 from __future__ import annotations
 
+import bisect
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -46,6 +47,8 @@ from fireassay.stats.models.scaling_predictions import amdahl_speedup
 HEIGHT: Final = 240
 CURVE_POINTS: Final = 60
 MAX_TRIANGLES: Final = 6
+MAX_DRAWN: Final = 24  # rows; a chart of thousands takes minutes and shows no more
+MAX_LABELS: Final = 12  # rows with a number beside each mark
 APART: Final = 0.2  # of the side of the best: closer labels would cover one another
 BEYOND: Final = 1.2  # how far a row that is refused may leave the triangle of the best
 CORNERS: Final = ((0.0, 1.0), (0.9, -0.55), (-0.9, -0.55))  # quality above, throughput right, work per dollar left
@@ -82,6 +85,21 @@ class Levels:
     quality_name: str = "quality"
     lower: bool = False  # a lower quality is better
     point: str = "single timing: no interval"  # what a mark is
+    left: int = 0  # rows that are not drawn
+
+
+def thinned(levels: Levels) -> Levels:
+    """At most some 24 rows: at equal factors of workers from end to end, the chosen one, and the best of each corner of the triangle."""
+    rows = levels.rows
+    if len(rows) <= MAX_DRAWN:
+        return levels
+    at = [math.log(row.workers) for row in rows]
+    step = (at[-1] - at[0]) / (MAX_DRAWN - 1)
+    kept = {min(bisect.bisect_left(at, at[0] + step * place - 1e-9), len(rows) - 1) for place in range(MAX_DRAWN)}
+    held = [index for index, row in enumerate(rows) if not row.refused]
+    kept |= {max(held, key=lambda index: gain(rows[index]) or 0.0) for gain in _gains(levels).values()}
+    drawn = tuple(row for index, row in enumerate(rows) if index in kept or row.chosen)
+    return replace(levels, rows=drawn, left=len(rows) - len(drawn))
 
 
 @named("rubric-speedup")
@@ -188,20 +206,24 @@ class Shares:
 
 def shares(levels: Levels) -> list[Shares] | str:
     """Each row's corners, or why there is no triangle."""
-    wanted: tuple[tuple[str, Callable[[Level], float | None]], ...] = (
-        ("Quality", lambda row: _gain(row.quality, lower=levels.lower)),
-        ("Throughput", lambda row: _gain(row.throughput if row.throughput is not None else row.speedup)),
-        ("Cost", lambda row: _gain(row.cost, lower=True)),
-    )
-    rows = levels.rows
-    found = [[gain(row) for row in rows] for _, gain in wanted]
-    lacking = [name for (name, _), gains in zip(wanted, found, strict=True) if any(gain is None for gain in gains)]
+    wanted, rows = _gains(levels), levels.rows
+    found = [[gain(row) for row in rows] for gain in wanted.values()]
+    lacking = [name for name, gains in zip(wanted, found, strict=True) if any(gain is None for gain in gains)]
     if len(rows) < 2 or lacking:
         what = " and ".join(name.lower() for name in lacking) if lacking else "a second worker count"
         return f"The triangle needs quality, throughput and cost, each above 0 in every row; missing: {what}."
     best = [max(gain or 0.0 for gain, row in zip(gains, rows, strict=True) if not row.refused) for gains in found]
     made = zip(rows, zip(*found, strict=True), strict=True)
     return [Shares(row=row, of=_three([(g or 0.0) / b for g, b in zip(gains, best, strict=True)])) for row, gains in made]
+
+
+def _gains(levels: Levels) -> dict[str, Callable[[Level], float | None]]:
+    """Of each corner, a number of which more is better."""
+    return {
+        "Quality": lambda row: _gain(row.quality, lower=levels.lower),
+        "Throughput": lambda row: _gain(row.throughput if row.throughput is not None else row.speedup),
+        "Cost": lambda row: _gain(row.cost, lower=True),
+    }
 
 
 def _three(values: Sequence[float]) -> tuple[float, float, float]:
@@ -397,7 +419,7 @@ def _short(row: Level) -> str:
 
 def _points(known: Sequence[tuple[Level, Amount]], factor: float, form: str) -> Iterator[Point]:
     """A mark for each row: filled where it is chosen, a cross where it is refused."""
-    for row, value in known:
+    for place, (row, value) in enumerate(known):
         drawn = replace(PLAIN, factor=factor)
         number = factor * _value(value)
         text = form.format(number)
@@ -408,7 +430,8 @@ def _points(known: Sequence[tuple[Level, Amount]], factor: float, form: str) -> 
         else:
             told = replace(plain(row.name, text, number, more=more), interval="no interval")
             made = Point(x=row.workers, y=number, hollow=not row.refused, reading=told)
-        yield replace(made, role=_role(row), shape=shape, label=text, target=row.target)
+        labelled = len(known) <= MAX_LABELS or row.chosen or place in (0, len(known) - 1)
+        yield replace(made, role=_role(row), shape=shape, label=text if labelled else "", target=row.target)
 
 
 def _key(levels: Levels) -> tuple[Key, ...]:
@@ -453,7 +476,8 @@ def _fit_words(levels: Levels) -> str:
 
 def _broken(levels: Levels) -> str:
     out = [str(row.workers) for row in levels.rows if row.refused]
-    return f" Quality was not held at {', '.join(out)} {levels.word}: struck out." if out else ""
+    left = f" {levels.left:,} more rows are in the table." if levels.left else ""
+    return f"{left} Quality was not held at {', '.join(out)} {levels.word}: struck out." if out else left
 
 
 def _spoken(known: Sequence[tuple[Level, Amount]], form: str) -> str:
