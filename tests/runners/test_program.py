@@ -131,6 +131,11 @@ def test_what_cannot_be_read_fails_the_launch_and_names_the_line(tmp_path: Path,
     assert str(tmp_path) not in reason
 
 
+def test_a_program_that_hangs_is_ended_and_no_steps_are_spoken_of(tmp_path: Path) -> None:
+    reason = why_failed(tmp_path, "echo waiting; exec sleep 1000", limits={"launch_timeout_s": 3.0, "grace_s": 0.5})
+    assert "still running after limits.launch_timeout_s = 3 s, and was ended; its last output was: waiting" in reason
+
+
 def test_a_program_that_fails_says_its_last_words(tmp_path: Path) -> None:
     reason = why_failed(tmp_path, "echo no space >&2; exit 3")
     assert "exited with code 3" in reason

@@ -23,6 +23,7 @@ from fireassay.record.secrets.redact import redact, secret_values
 from fireassay.runners.experiment.context import Job, Made, RunContext
 from fireassay.runners.experiment.launch_loop import middle_step as middle
 from fireassay.runners.experiment.progress import LaunchProgress
+from fireassay.runners.experiment.script import ON_THE_PATH
 from fireassay.runners.launching import copies, fresh_folder, profiling, stuck, watch
 from fireassay.runners.launching.watch import Watch
 from fireassay.spec.experiment import QUICK_S, Experiment
@@ -342,11 +343,13 @@ class LaunchRun:
         limit = self.context.experiment.limits.launch_timeout_s
         last = watch.explaining_line(output)
         output_clause = f"its last output was: {last}" if last else "it printed nothing"
-        steps = f"after {self.watch.steps} steps" if self.watch.ranks else "before its first step"
+        steps = f", after {self.watch.steps} steps" if self.watch.ranks else ", before its first step"
+        if self.context.experiment.workload.runner in ON_THE_PATH and not self.watch.ranks:  # it makes none
+            steps = ""
         deadlock = stuck.places(self.context.record.path, self.job.number, self.watch.ranks)
         return (
-            f"still running after limits.launch_timeout_s = {limit:g} s, {steps}, and was ended; {output_clause}. "
-            f"{deadlock or 'Raise the limit, or shorten the script.'}{'' if self.watch.ranks else self._own_ranks()}"
+            f"still running after limits.launch_timeout_s = {limit:g} s{steps}, and was ended; {output_clause}. "
+            f"{deadlock or 'Raise the limit (--timeout), or shorten the script.'}{'' if self.watch.ranks else self._own_ranks()}"
         )
 
     def _own_ranks(self) -> str:
