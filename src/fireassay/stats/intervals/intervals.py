@@ -91,13 +91,13 @@ def order_ranks(n: int, p: float, confidence: float) -> tuple[int | None, int | 
     return (low if low >= 1 else None), (high if high <= n else None)
 
 
-def smallest(first: int, enough: Callable[[int], bool]) -> int:
-    """Smallest integer from `first` on for which `enough` holds; `enough` must be monotone."""
+def smallest(first: int, enough: Callable[[int], bool], most: int = MAX_REPETITIONS) -> int:
+    """Smallest integer from `first` to `most` for which `enough` holds; `enough` must be monotone. Raises ValueError: there is none."""
     low, high = first - 1, first
     while not enough(high):
-        low, high = high, min(2 * high, MAX_REPETITIONS)
+        low, high = high, min(2 * high, most)
         if low == high:
-            raise ValueError(f"more than {MAX_REPETITIONS} repetitions would be needed; accept a wider interval")
+            raise ValueError(f"more than {most} repetitions would be needed; accept a wider interval")
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (low, middle) if enough(middle) else (middle, high)
