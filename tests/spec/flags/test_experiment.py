@@ -245,7 +245,7 @@ def test_wrong_flags_are_named_as_flags_and_all_at_once(here: Path) -> None:
     assert {problem.where for problem in found} == {"--workers", "--launches", "--margin", "--budget-usd", "--seed", "the script after --"}
     by_flag = {problem.where: problem for problem in found}
     assert by_flag["--workers"].found == "1,x"
-    assert by_flag["--launches"].allowed == "a whole number from 1 to 1000"
+    assert by_flag["--launches"].allowed == "a whole number from 1 to 100000"
     assert by_flag["--budget-usd"].fix == "Add --price USD."
 
 

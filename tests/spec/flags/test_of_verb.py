@@ -76,7 +76,7 @@ def test_the_text_of_a_flag_is_read_by_its_key(verb: str, words: list[str], path
 @pytest.mark.parametrize(
     ("verb", "words", "allowed"),
     [
-        ("run", ["--launches", "many"], "a whole number from 1 to 1000"),
+        ("run", ["--launches", "many"], "a whole number from 1 to 100000"),
         ("comm", ["--workers", "2,x"], "whole numbers with commas and no spaces, as in 2,4"),
         ("load", ["--rate", "fast"], "numbers with commas and no spaces, as in 5,10,20"),
         ("load", ["--think", "2y"], "a time such as 120s"),
