@@ -12,7 +12,7 @@ import pytest
 
 from fireassay.reports.charts.comparison import forest
 from fireassay.reports.documents import comparison as document
-from fireassay.reports.page import Page
+from fireassay.reports.page import Number, Page
 from fireassay.reports.pages import comparison
 from fireassay.reports.pages.comparison_view import ComparisonView, build
 from fireassay.reports.writers import html, markdown, terminal
@@ -239,3 +239,15 @@ def test_two_values_that_are_said_to_differ_do_not_read_alike(decided: Compariso
         close = replace(change, baseline=near[0], value=near[1], outcome=outcome)
         view = build(replace(decided.comparison, changes=(close,)), plain.judgement.metrics)
         assert (view.rows[0].baseline.text == view.rows[0].value.text) is alike
+
+
+WORDS = ("poor", "moderate", "good", "excellent", "superlinear")
+
+
+def test_an_efficiency_has_its_band_on_both_sides(decided: ComparisonView) -> None:
+    rows = [row for row in decided.rows if row.metric == "efficiency"]
+    table = comparison.changes("t", rows)
+    extras = {cell.extra for row in table.rows for cell in row[3:5] if isinstance(cell, Number)}
+    assert rows
+    assert extras - {""} <= {f"{a} to {b}" if a != b else a for a in WORDS for b in WORDS}
+    assert extras != {""}
