@@ -33,6 +33,7 @@ from fireassay.launchers.support import base, interpreter, node_group, processor
 from fireassay.launchers.support.base import Handle, Launcher, Request
 from fireassay.spec.experiment import Experiment
 from fireassay.spec.sections.workload import Host
+from fireassay.spec.sections.workload import Launcher as Settings
 
 HOST = "FIREASSAY_HOST"  # the host name that a node's workers report
 SHELLS = ("ssh",)  # programs that pass their arguments to a remote shell
@@ -101,9 +102,15 @@ def _levels(experiment: Experiment) -> list[Problem]:
     )
 
 
+def taking_part(settings: Settings, workers: int) -> tuple[Host, ...]:
+    """The hosts of a launch: all, or as many of the first as the workers fill."""
+    per_node = settings.workers_per_node
+    return settings.hosts if per_node is None else settings.hosts[: -(-workers // per_node)]
+
+
 def engine(request: Request, host: Host, endpoint: str, run_id: str) -> list[str]:
     """Command line of a node's torchrun."""
-    hosts = request.settings.hosts
+    hosts = taking_part(request.settings, request.workers)
     first = host.name == hosts[0].name
     return [
         *base.torchrun(request),
@@ -137,7 +144,7 @@ def over(prefix: tuple[str, ...], words: list[str]) -> list[str]:
 def job_of_nodes(request: Request, endpoint: str) -> dict[str, object]:
     """The engine's job: for each node, its supervisor's command line and the job sent to that supervisor."""
     nodes = []
-    for host in request.settings.hosts:
+    for host in taking_part(request.settings, request.workers):
         mark = f"{request.mark}{host.name}."  # starts with the launch's mark, which matches all nodes; this one matches one node
         job = {
             "command": engine(request, host, endpoint, request.mark),
@@ -176,9 +183,9 @@ def endpoint_of(request: Request) -> str:
 
 def describe(request: Request) -> dict[str, object]:
     """Placement of the launch."""
-    hosts = request.settings.hosts
+    hosts = taking_part(request.settings, request.workers)
     return {
-        "launcher": "nodes",
+        "launcher": request.settings.kind,
         "engine": "torchrun",
         "host": platform.node(),
         "nodes": len(hosts),

@@ -26,6 +26,7 @@ from typing import IO, Any, Protocol
 from fireassay import isolated
 from fireassay.launchers.support import interpreter, launch_log, supervisor
 from fireassay.spec.experiment import Experiment
+from fireassay.spec.sections.workload import Host
 from fireassay.spec.sections.workload import Launcher as Settings
 
 # Variables that a launch must not inherit if an engine started assay itself.
@@ -122,6 +123,20 @@ class Handle(Protocol):
 
 
 @dataclass(frozen=True, kw_only=True)
+class Allocation:
+    """Nodes that an engine lends to all launches of an experiment."""
+
+    hosts: tuple[Host, ...]
+    workers_per_node: int
+    facts: Mapping[str, object]  # JSON-serialisable: the engine's own words about it, conditions of the record
+    lost: Callable[[], str]  # why it has ended before its time; "" while it lasts
+    release: Callable[[], None]  # give the nodes back
+
+
+Waiting = Callable[[str], bool]  # what an engine waits for -> whether to give up
+
+
+@dataclass(frozen=True, kw_only=True)
 class Launcher:
     """A way to start workers."""
 
@@ -130,6 +145,10 @@ class Launcher:
     start: Callable[[Request], Handle]
     describe: Callable[[Request], dict[str, object]]  # JSON-serialisable: the launch's placement
     prepare: Callable[[Request], None] = lambda _: None  # before the launch begins: what is part of no launch; raises EnvironmentLacks
+    allocate: Callable[[Experiment, Waiting], Allocation] | None = (
+        None  # once, before the first launch; raises EnvironmentLacks, Interrupted
+    )
+    by_hand: Callable[[Experiment], str] | None = None  # what a user may submit to the engine
 
 
 def worker_environment(outer: Mapping[str, str], settings: Settings, extra: Mapping[str, str]) -> dict[str, str]:

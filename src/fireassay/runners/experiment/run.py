@@ -33,7 +33,7 @@ from fireassay.record.environment import capture
 from fireassay.record.reader import open_record
 from fireassay.record.seal import plan_signature
 from fireassay.record.secrets.redact import secret_values
-from fireassay.runners.experiment import data_digest, launch_loop, progress
+from fireassay.runners.experiment import allocations, data_digest, launch_loop, progress
 from fireassay.runners.experiment.context import Advice, Outcome, RunContext, Runner, listening
 from fireassay.runners.experiment.launch_loop import LaunchLoop
 from fireassay.runners.experiment.progress import Look, RunProgress
@@ -191,11 +191,12 @@ def _carry_out(runner: Runner, context: RunContext, before: Mapping[str, Any]) -
     """Run from the environment before to the seal; finish the record on any error."""
     try:
         begin(context, before)
-        if runner.run is not None:
-            outcome = runner.run(context)
-        else:
-            assert runner.maker is not None
-            outcome = launch_loop.run(context, runner.maker(context))
+        with allocations.shared([context]) as [context]:
+            if runner.run is not None:
+                outcome = runner.run(context)
+            else:
+                assert runner.maker is not None
+                outcome = launch_loop.run(context, runner.maker(context))
         settle(context, outcome)
     except BaseException as error:
         give_up(context, error)
@@ -321,7 +322,8 @@ def run_together(
                 rest = {"stop": stop, "on_progress": on_progress, "advice": advice, "label": member.label}
                 contexts.append(new_context(member.experiment, member.folder, root, clock=clock or SystemClock(), **rest))
             _note_session(contexts, seed)
-            outcomes = _carry_out_all(runners, contexts, seed)
+            with allocations.shared(contexts) as lent:
+                outcomes = _carry_out_all(runners, lent, seed)
         except BaseException as error:
             for context in contexts:
                 give_up(context, error)

@@ -211,6 +211,18 @@ class Host(Model):
     )
 
 
+class Slurm(Model):
+    """What is asked of Slurm for the allocation that all launches share."""
+
+    partition: str = Field("", description="The partition. Empty: the cluster's default.")
+    account: str = Field("", description="The account that is charged. Empty: the user's default.")
+    constraint: str = Field("", description="Required features of the nodes, as salloc's --constraint.")
+    gres: str = Field("", description='Generic resources of each node, as "gpu:8".')
+    time_limit: str = Field("", description='Longest time of the allocation, as "2:00:00". Empty: the partition\'s default.')
+    exclusive: bool = Field(True, description="Whole nodes, so that other jobs do not share them.")
+    options: Words = Field((), description='Further words of salloc, as ["--reservation=maintenance"].')
+
+
 class Launcher(Model):
     """Where the workers run."""
 
@@ -262,6 +274,14 @@ class Launcher(Model):
     hosts: Annotated[tuple[Host, ...], BeforeValidator(listed)] = Field(
         (), description='For kind "nodes": the machines, each with its command prefix.'
     )
+    workers_per_node: Annotated[int | None, flag("--workers-per-node", "N", "workers of each node of a cluster", run=405)] = Field(
+        None,
+        ge=1,
+        le=4096,
+        description="For a cluster: workers of each node. Unset: one per GPU of a node, or one where there is none. A level takes as many of the "
+        "first nodes as it fills.",
+    )
+    slurm: Slurm | None = Field(None, description='For kind "slurm": what is asked for.')
 
     @field_validator("python")
     @classmethod

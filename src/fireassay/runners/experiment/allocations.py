@@ -1,0 +1,90 @@
+"""Which nodes do an experiment's launches share?  Those that the launcher's engine lends, from before the first launch to after the last.
+
+Experiments of one session with equal launchers share one allocation, or the comparison would be one of nodes.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
+
+from fireassay import catalog
+from fireassay.launchers.support.base import Allocation, Launcher
+from fireassay.runners.experiment.context import RunContext
+from fireassay.spec.experiment import Experiment
+
+WATCHED_S = 0.5
+
+
+@contextmanager
+def shared(contexts: Sequence[RunContext]) -> Iterator[list[RunContext]]:
+    """The contexts, whose launchers have the nodes that were lent.
+
+    Raises:
+        EnvironmentLacks: the engine refuses.
+        Interrupted: a request to stop came while it waited.
+    """
+    with ExitStack() as held:
+        lent: list[tuple[Experiment, Allocation]] = []
+        changed = []
+        for context in contexts:
+            found = next((allocation for experiment, allocation in lent if experiment.launcher == context.experiment.launcher), None)
+            if found is None and (found := _allocate(context, contexts)) is not None:
+                lent.append((context.experiment, found))
+                held.callback(found.release)
+                held.enter_context(_watched(found, context))
+            changed.append(context if found is None else _placed(context, found))
+        yield changed
+
+
+def _allocate(context: RunContext, contexts: Sequence[RunContext]) -> Allocation | None:
+    kind = context.experiment.launcher.kind
+    if kind == type(context.experiment.launcher)().kind:  # this machine: nothing is loaded for it
+        return None
+    launcher: Launcher = catalog.load("launchers", kind)
+    if launcher.allocate is None:
+        return None
+    levels = sorted(
+        {
+            level
+            for other in contexts
+            if other.experiment.launcher == context.experiment.launcher
+            for level in other.experiment.factor.levels
+        }
+    )
+    widest = context.experiment.model_copy(update={"factor": context.experiment.factor.model_copy(update={"levels": tuple(levels)})})
+
+    def waiting(_why: str) -> bool:
+        context.show()
+        return context.stop.count > 0
+
+    return launcher.allocate(widest, waiting)
+
+
+def _placed(context: RunContext, allocation: Allocation) -> RunContext:
+    context.note_environment(allocation={**allocation.facts, "hosts": [host.name for host in allocation.hosts]})
+    launcher = context.experiment.launcher.model_copy(update={"hosts": allocation.hosts, "workers_per_node": allocation.workers_per_node})
+    return replace(context, experiment=context.experiment.model_copy(update={"launcher": launcher}))
+
+
+@contextmanager
+def _watched(allocation: Allocation, context: RunContext) -> Iterator[None]:
+    """Stop the run if the nodes are taken away."""
+    over = threading.Event()
+
+    def watch() -> None:
+        while not over.wait(WATCHED_S):
+            if why := allocation.lost():
+                context.stop.reason = context.stop.reason or why
+                context.stop.count += 1
+                return
+
+    thread = threading.Thread(target=watch, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
