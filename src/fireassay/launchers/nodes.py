@@ -36,6 +36,8 @@ from fireassay.spec.sections.workload import Host
 from fireassay.spec.sections.workload import Launcher as Settings
 
 HOST = "FIREASSAY_HOST"  # the host name that a node's workers report
+# Beginnings of variables that a scheduler sets on the node itself: the node's own values count, not those of this machine.
+OF_THE_NODE = ("SLURM", "CUDA_VISIBLE_DEVICES", "NVIDIA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "GPU_DEVICE_ORDINAL", "ZE_AFFINITY_MASK")
 SHELLS = ("ssh",)  # programs that pass their arguments to a remote shell
 
 
@@ -152,6 +154,7 @@ def job_of_nodes(request: Request, endpoint: str) -> dict[str, object]:
             "log": str(log_of(request, host)),
             "log_bytes": request.log_bytes,
             "environment": {**host.environment, HOST: host.name, supervisor.MARK: mark},
+            "inherited": OF_THE_NODE,
             "secrets": list(request.secrets),
             "grace_s": request.grace_s,
             "mark": mark,

@@ -23,6 +23,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+import time
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -124,8 +125,8 @@ def allocate(experiment: Experiment, waiting: Waiting) -> Allocation:
     """
     if "SLURM_JOB_ID" in os.environ:
         variables = {name: value for name, value in os.environ.items() if name.startswith("SLURM")}
-        return _allocation(experiment, variables, lost=lambda: "", release=lambda: None)
-    held = _Held(["salloc", *salloc(experiment), sys.executable, "-I", "-S", "-c", KEPT])
+        return _allocation(experiment, variables, lost=lambda _: "", release=lambda: None)
+    held = _Held(["salloc", *salloc(experiment), "--kill-command", sys.executable, "-I", "-S", "-c", KEPT])
     while not held.answered(POLL_S):
         if waiting(f"Slurm: {held.why()}"):
             held.release()
@@ -165,7 +166,7 @@ class _Held:
             else:
                 self.line += data
                 if not data:
-                    self.process.wait()
+                    self.release()
                     raise EnvironmentLacks(
                         f"Slurm gave no nodes: {self._words()}\nAsked: {shlex.join(self.words[: self.words.index(sys.executable)])}"
                     )
@@ -186,13 +187,19 @@ class _Held:
     def variables(self) -> dict[str, str]:
         return dict(json.loads(self.line))
 
-    def lost(self) -> str:
+    def lost(self, wait_s: float) -> str:
         """Why the allocation has ended before its time."""
-        if self.process.poll() is None:
+        try:
+            self.process.wait(wait_s)
+        except subprocess.TimeoutExpired:
             return ""
-        job = self.variables()["SLURM_JOB_ID"]
-        state = re.search(r"JobState=(\w+)", _said(["scontrol", "show", "job", job, "--oneliner"]))
-        return f"the end of Slurm job {job}{f' ({state[1]})' if state else ''}"
+        job, state = self.variables()["SLURM_JOB_ID"], "COMPLETING"
+        deadline = time.monotonic() + wait_s
+        while state == "COMPLETING" and time.monotonic() < deadline:  # how it ended is known when its processes have
+            found = re.search(r"JobState=(\w+)", _said(["scontrol", "show", "job", job, "--oneliner"]))
+            state = found[1] if found else "it is no longer known"
+            time.sleep(POLL_S)
+        return f"the end of Slurm job {job} ({state})"
 
     def release(self) -> None:
         """Give the nodes back."""
@@ -203,6 +210,8 @@ class _Held:
         except subprocess.TimeoutExpired:  # it waits in the queue, where it reads no input: SIGTERM cancels the request
             self.process.terminate()
             self.process.wait()
+        for pipe in (self.process.stdout, self.process.stderr):
+            _pipe(pipe).close()
 
 
 def _pipe(pipe: IO[bytes] | None) -> IO[bytes]:

@@ -129,7 +129,7 @@ class Allocation:
     hosts: tuple[Host, ...]
     workers_per_node: int
     facts: Mapping[str, object]  # JSON-serialisable: the engine's own words about it, conditions of the record
-    lost: Callable[[], str]  # why it has ended before its time; "" while it lasts
+    lost: Callable[[float], str]  # seconds to wait for it -> why it has ended before its time; "" while it lasts
     release: Callable[[], None]  # give the nodes back
 
 

@@ -213,7 +213,7 @@ class Supervisor:
             process = subprocess.Popen(
                 self.job["command"],
                 cwd=self.job["cwd"],
-                env=self.job["environment"],
+                env=self._environment(),
                 stdin=subprocess.DEVNULL,
                 stdout=write,
                 stderr=write,
@@ -231,6 +231,12 @@ class Supervisor:
         os.set_blocking(read, False)
         self._say({"started": process.pid, "started_ns": started_ns})
         return read
+
+    def _environment(self) -> dict[str, str]:
+        """The job's variables; of those that it inherits, this process's own values."""
+        beginnings = tuple(self.job.get("inherited", ()))
+        own = {name: value for name, value in os.environ.items() if beginnings and name.startswith(beginnings)}
+        return {**{name: value for name, value in self.job["environment"].items() if not own or not name.startswith(beginnings)}, **own}
 
     def stop(self, why: str) -> None:
         """Terminate the engine; kill what is left after the grace period."""

@@ -5,7 +5,6 @@ Experiments of one session with equal launchers share one allocation, or the com
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
@@ -14,8 +13,6 @@ from fireassay import catalog
 from fireassay.launchers.support.base import Allocation, Launcher
 from fireassay.runners.experiment.context import RunContext
 from fireassay.spec.experiment import Experiment
-
-WATCHED_S = 0.5
 
 
 @contextmanager
@@ -34,7 +31,6 @@ def shared(contexts: Sequence[RunContext]) -> Iterator[list[RunContext]]:
             if found is None and (found := _allocate(context, contexts)) is not None:
                 lent.append((context.experiment, found))
                 held.callback(found.release)
-                held.enter_context(_watched(found, context))
             changed.append(context if found is None else _placed(context, found))
         yield changed
 
@@ -66,25 +62,4 @@ def _allocate(context: RunContext, contexts: Sequence[RunContext]) -> Allocation
 def _placed(context: RunContext, allocation: Allocation) -> RunContext:
     context.note_environment(allocation={**allocation.facts, "hosts": [host.name for host in allocation.hosts]})
     launcher = context.experiment.launcher.model_copy(update={"hosts": allocation.hosts, "workers_per_node": allocation.workers_per_node})
-    return replace(context, experiment=context.experiment.model_copy(update={"launcher": launcher}))
-
-
-@contextmanager
-def _watched(allocation: Allocation, context: RunContext) -> Iterator[None]:
-    """Stop the run if the nodes are taken away."""
-    over = threading.Event()
-
-    def watch() -> None:
-        while not over.wait(WATCHED_S):
-            if why := allocation.lost():
-                context.stop.reason = context.stop.reason or why
-                context.stop.count += 1
-                return
-
-    thread = threading.Thread(target=watch, daemon=True)
-    thread.start()
-    try:
-        yield
-    finally:
-        over.set()
-        thread.join()
+    return replace(context, experiment=context.experiment.model_copy(update={"launcher": launcher}), lost=allocation.lost)

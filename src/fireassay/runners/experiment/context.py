@@ -54,6 +54,11 @@ class StopRequest:
         if self.count > 2:
             raise KeyboardInterrupt
 
+    def withdraw(self, why: str) -> None:
+        """Stop for a reason that is no signal: nothing further can be started."""
+        self.count += 1
+        self.reason = self.reason or why
+
     @contextmanager
     def at_once(self) -> Iterator[None]:
         """Leave the body at the first signal. It must write nothing: a write would be cut.
@@ -130,6 +135,7 @@ class RunContext:
     label: str = ""
     begun_ns: int = 0
     next_number: int = 0  # number of the next launch
+    lost: Callable[[float], str] = lambda _: ""  # seconds to wait -> why the nodes of all launches were taken away; "" while they are there
 
     @property
     def adaptive(self) -> bool:

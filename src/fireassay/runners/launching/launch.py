@@ -43,6 +43,9 @@ def mark_of(record: Path, number: int) -> str:
     return f"{record.resolve().name}.{number:04d}."
 
 
+TAKEN_S = 3.0  # a cluster's engine may end the workers before it says why
+
+
 def request_for(context: RunContext, job: Job, environment: dict[str, str], cwd: Path | None = None) -> Request:
     """The request to the launcher. `cwd`: the launch's working folder; default: the experiment's."""
     cwd = cwd or context.folder
@@ -325,6 +328,9 @@ class LaunchRun:
             self.broken = broken
             return "aborted", str(broken)
         if ending.exit_code != 0 and not self._ended_as_asked():
+            if taken := self.context.lost(TAKEN_S):
+                self.context.stop.withdraw(taken)
+                return "aborted", taken
             why = watch.why_failed(ending, output, f"logs/{self.request.log.name}")
             why += "" if self.strikes else stuck.left_behind(output, self.watch.ranks)
             return "failed", f"it did not recover from the fault: {why}" if self.strikes else why

@@ -1,0 +1,181 @@
+"""Do all launches run inside one Slurm allocation, which is given back whatever happens?"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from fireassay.errors import EnvironmentLacks, Interrupted, SpecError
+from fireassay.launchers import slurm
+from fireassay.record.reader import open_record
+from fireassay.runners.experiment.run import resume, run
+from fireassay.spec.experiment import Experiment, Factor, Launches
+from fireassay.spec.sections.workload import Launcher, Limits, Slurm, Workload
+from tests.launchers import slurm_commands
+from tests.limits import PROCESS_S
+
+SCRIPT = "import os; print('rank', os.environ['RANK'], 'of', os.environ['WORLD_SIZE'], os.environ['FIREASSAY_HOST'], os.environ['SLURMD_NODENAME'])"
+LONG = "import pathlib, time; pathlib.Path('begun').touch(); time.sleep(1e4)"
+
+
+@pytest.fixture
+def jobs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    folder = slurm_commands.faked(tmp_path)
+    monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}{os.pathsep}{os.environ['PATH']}")
+    monkeypatch.delenv("SLURM_JOB_ID", raising=False)
+    return folder
+
+
+def experiment(*, levels: tuple[int, ...] = (1, 2), launches: int = 1, slurm: Slurm | None = None, **launcher: object) -> Experiment:
+    return Experiment(
+        name="slurm",
+        workload=Workload(script="train.py"),
+        factor=Factor(levels=levels),
+        launches=Launches(per_configuration=launches),
+        launcher=Launcher(kind="slurm", slurm=slurm, **launcher),  # type: ignore[arg-type]
+        limits=Limits(launch_timeout_s=PROCESS_S, grace_s=1.0),
+    )
+
+
+def test_the_words_of_salloc_ask_for_the_nodes_of_the_largest_count(jobs: Path) -> None:
+    asked = Slurm(partition="h100", account="lab", constraint="ib", gres="gpu:8", time_limit="1:00:00", options=("--reservation=r",))
+    words = slurm.salloc(experiment(levels=(8, 16, 32), workers_per_node=8, slurm=asked))
+    assert words[1:] == [
+        *("--nodes=4", "--ntasks-per-node=1", "--partition=h100", "--account=lab", "--constraint=ib", "--gres=gpu:8", "--time=1:00:00"),
+        *("--exclusive", "--reservation=r"),
+    ]
+    script = slurm.by_hand(experiment(levels=(8, 16, 32), workers_per_node=8, slurm=asked))
+    assert script.startswith("#!/bin/bash\n#SBATCH --job-name=assay-slurm\n#SBATCH --nodes=4\n")
+
+
+@pytest.mark.parametrize(("gres", "per_node"), [("gpu:h100:8(S:0-1)", 8), ("gpu:4\ngpu:a100:2(S:0)", 2), ("(null)", 1), ("nic:2", 1)])
+def test_the_workers_of_a_node_are_its_gpus(jobs: Path, monkeypatch: pytest.MonkeyPatch, gres: str, per_node: int) -> None:
+    monkeypatch.setenv("FAKE_GRES", gres)
+    assert slurm.per_node_of(experiment()) == per_node
+
+
+def test_counts_that_do_not_fill_their_nodes_are_refused(jobs: Path) -> None:
+    with pytest.raises(SpecError, match="at most 4, or a multiple of it"):
+        slurm.check(experiment(levels=(2, 6, 8), workers_per_node=4))
+
+
+def test_without_slurm_the_missing_commands_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(EnvironmentLacks, match="salloc, srun, scontrol not found"):
+        slurm.check(experiment())
+
+
+@pytest.mark.slow
+def test_all_launches_share_one_allocation_and_a_level_takes_the_nodes_that_it_fills(jobs: Path, tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(SCRIPT)
+    record = open_record(run(experiment(), folder=tmp_path, root=tmp_path / "records"))
+    assert (record.state, (jobs / "7").read_text()) == ("complete", "COMPLETED")
+    assert record.manifest["environment"]["before"]["allocation"] == {
+        "engine": "slurm",
+        "job_id": "7",
+        "job_partition": "fake",
+        "job_nodelist": "n[1-2]",
+        "job_cpus_per_node": "2(x2)",
+        "hosts": ["n1", "n2"],
+    }
+    said = {
+        row["workers"]: (record.path / f"logs/launch={row['launch']:04d}.log").read_text() for row in record.table("launches").to_dicts()
+    }
+    assert "rank 0 of 1 n1 n1" in said[1]
+    assert "n2" not in said[1]
+    assert {line.split("of 2")[1] for line in said[2].splitlines() if "of 2" in line} == {" n1 n1", " n2 n2"}  # c10d orders the nodes
+    assert record.experiment.launcher.hosts == ()  # as its user wrote it
+
+
+@pytest.mark.slow
+def test_what_slurm_refuses_is_said_in_its_words(jobs: Path, tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(SCRIPT)
+    with pytest.raises(EnvironmentLacks, match="Slurm gave no nodes: invalid partition specified: none\nAsked: salloc .*--partition=none"):
+        run(experiment(slurm=Slurm(partition="none")), folder=tmp_path, root=tmp_path / "records")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL])
+@pytest.mark.parametrize("when", ["waiting", "running"])
+def test_the_nodes_are_given_back_when_assay_is_ended(jobs: Path, tmp_path: Path, how: signal.Signals, when: str) -> None:
+    (tmp_path / "train.py").write_text(LONG)
+    (tmp_path / "e.toml").write_text(written(partition="full" if when == "waiting" else ""))
+    process = subprocess.Popen([sys.executable, "-m", "fireassay", "run", "e.toml"], cwd=tmp_path, stderr=subprocess.PIPE)
+    until((jobs / "asked").exists if when == "waiting" else (tmp_path / "begun").exists)
+    process.send_signal(how)
+    _, said = process.communicate(timeout=PROCESS_S)
+    if how is signal.SIGTERM:
+        assert b"assay resume" in said
+    if when == "running":
+        until(lambda: (jobs / "7").read_text() == "COMPLETED")
+    until(lambda: not alive(tmp_path))
+
+
+@pytest.mark.slow
+def test_an_allocation_that_ends_early_interrupts_the_run_and_resume_asks_for_another(jobs: Path, tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(f"import pathlib\nif not pathlib.Path('again').exists(): exec({LONG!r})")
+
+    def cancel(_progress: object) -> None:
+        if (tmp_path / "begun").exists() and not (tmp_path / "again").exists():
+            (tmp_path / "again").touch()
+            (jobs / "7").write_text("PREEMPTED")
+
+    with pytest.raises(Interrupted, match=r"the end of Slurm job 7 \(PREEMPTED\)"):
+        run(experiment(), folder=tmp_path, root=tmp_path / "records", on_progress=cancel)
+    [path] = (tmp_path / "records").iterdir()
+    assert [row["status"] for row in open_record(path).table("launches").to_dicts()] == ["aborted"]
+    resume(path)
+    assert [row["status"] for row in open_record(path).table("launches").to_dicts()] == ["aborted", "ok", "ok"]
+
+
+@pytest.mark.deep
+@pytest.mark.skipif(bool(slurm_commands.why_not()), reason=slurm_commands.why_not() or "Slurm is here")
+def test_a_real_slurm_runs_it_on_two_nodes_and_takes_them_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "train.py").write_text(SCRIPT)
+    with slurm_commands.two_nodes(tmp_path / "cluster") as conf:
+        monkeypatch.setenv("SLURM_CONF", str(conf))
+        record = open_record(run(experiment(), folder=tmp_path, root=tmp_path / "records"))
+        assert record.state == "complete"
+        assert record.manifest["environment"]["before"]["allocation"]["hosts"] == ["n1", "n2"]
+        logs = "".join(path.read_text() for path in sorted((record.path / "logs").iterdir()))
+        assert {line.split(" of ")[1] for line in logs.splitlines() if " of " in line} >= {"1 n1 n1", "2 n1 n1", "2 n2 n2"}
+        until(lambda: subprocess.run(["squeue", "--noheader"], capture_output=True, timeout=PROCESS_S, check=True).stdout == b"")
+
+
+# ---- helpers ----
+
+
+def written(partition: str) -> str:
+    return (
+        'name = "s"\n[workload]\nscript = "train.py"\n[factor]\nlevels = [2]\n[launches]\nper_configuration = 1\n[limits]\ngrace_s = 1\n'
+        f'[launcher]\nkind = "slurm"\nslurm = {{ partition = {json.dumps(partition)} }}\n'
+    )
+
+
+def until(holds: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + PROCESS_S
+    while not holds():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def alive(folder: Path) -> list[int]:
+    """Processes that work in the folder, or whose words name it."""
+    return [
+        int(path.name) for path in Path("/proc").iterdir() if path.name.isdigit() and int(path.name) != os.getpid() and _of(path, folder)
+    ]
+
+
+def _of(process: Path, folder: Path) -> bool:
+    try:
+        return str(folder).encode() in (process / "cmdline").read_bytes() or Path(os.readlink(process / "cwd")) == folder
+    except OSError:
+        return False
