@@ -24,7 +24,7 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import IO, Any
@@ -110,10 +110,10 @@ def salloc(experiment: Experiment) -> list[str]:
     return [*(f"--{name}={value}" for name, value in words.items() if value), *(["--exclusive"] if asked.exclusive else []), *asked.options]
 
 
-def by_hand(experiment: Experiment) -> str:
-    """A script for sbatch, which runs the whole experiment in one job."""
-    words = "".join(f"#SBATCH {word}\n" for word in salloc(experiment))
-    return f"#!/bin/bash\n{words}exec {shlex.join([sys.executable, '-m', 'fireassay', 'run'])} FILE\n"
+def by_hand(experiment: Experiment, words: Sequence[str]) -> str:
+    """A script for sbatch, which runs the whole experiment in one job. `words`: assay's command line."""
+    lines = "".join(f"#SBATCH {word}\n" for word in salloc(experiment))
+    return f"#!/bin/bash\n{lines}exec {shlex.join([sys.executable, '-m', 'fireassay', *words])}\n"
 
 
 def allocate(experiment: Experiment, waiting: Waiting) -> Allocation:

@@ -15,6 +15,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from fireassay import catalog
 from fireassay.cli.support.output import JSON
 from fireassay.cli.support.settings import USED
 from fireassay.clock import SystemClock
@@ -111,8 +112,17 @@ def text(experiment: Experiment, expected: Foreseen, root: Path, *, full: bool =
             *(line for item in expected.differences for line in _wrapped(f"{item.subject}: {item.sentence}", "  ")),
             "",
             *_order(experiment, full=full),
+            *_by_hand(experiment),
         ]
     )
+
+
+def _by_hand(experiment: Experiment) -> Iterator[str]:
+    """The job in which the launcher's engine would run the whole experiment."""
+    submit = catalog.load("launchers", experiment.launcher.kind).by_hand
+    if submit is not None:
+        words = [word for word in sys.argv[1:] if word != "--dry-run"]
+        yield from ("", "To submit by hand:", "", *submit(experiment, words).splitlines())
 
 
 def _headline(experiment: Experiment, expected_s: float | None, root: Path) -> str:

@@ -148,7 +148,7 @@ class Launcher:
     allocate: Callable[[Experiment, Waiting], Allocation] | None = (
         None  # once, before the first launch; raises EnvironmentLacks, Interrupted
     )
-    by_hand: Callable[[Experiment], str] | None = None  # what a user may submit to the engine
+    by_hand: Callable[[Experiment, Sequence[str]], str] | None = None  # assay's words -> what a user may submit to the engine instead
 
 
 def worker_environment(outer: Mapping[str, str], settings: Settings, extra: Mapping[str, str]) -> dict[str, str]:
