@@ -67,7 +67,7 @@ SURFACE = {
         "--quality-metric --quality-direction --margin --chance --target --target-within --efficiency --deadline --budget-usd --only "
         "--required-workers --prices --price --price-date --price-source --energy --watts --carbon "
         "--fault --launcher --python --max-restarts --threads --pin --start --nodes --node-rank "
-        "--rendezvous-endpoint --rendezvous-id --timeout --total-timeout --root --dry-run --detect --keep-going --trust "
+        "--rendezvous-endpoint --rendezvous-id --workers-per-node --timeout --total-timeout --root --dry-run --detect --keep-going --trust "
         f"{OUTPUT}"
     ),
     "schema": "--keys --claim --document",
