@@ -63,14 +63,18 @@ def latest_round(benchmark: str) -> str:
 def training_rules(round_: str, benchmark: str, division: Division) -> TrainingRules | None:
     """The rules of a benchmark; None: the round does not have it."""
     tables = _training()
-    row = next((row for row in tables[division].values() if row["benchmark"] == benchmark and round_ in row["rounds"]), None)
-    if row is None:
+    if benchmark not in tables["rounds"].get(round_, ()):
         return None
-    points = next((one for one in tables["rcp"] if one["benchmark"] == benchmark and round_ in one["rounds"]), None)
+    rows = tables[division] + [row for row in tables["closed"] if row.get("open")]
+    row = next(row for row in rows if benchmark in row["benchmarks"])
+    points = next((one for one in tables["rcp"] if benchmark in one["benchmarks"] and round_ in one.get("rounds", [round_])), None)
     convergence = None
     if points is not None:
         rows = tuple((float(batch), mean, deviation, runs) for batch, mean, deviation, runs in points["points"])
         convergence = Convergence(points=rows, allowance=points.get("allowance", 0.0))
+    keys = dict.fromkeys(row.get("one", ()), ("one",)) | {
+        key: tuple(rule) for key, rule in (row.get("keys", {}) | row.get(round_, {})).items()
+    }
     return TrainingRules(
         round=round_,
         benchmark=benchmark,
@@ -78,7 +82,7 @@ def training_rules(round_: str, benchmark: str, division: Division) -> TrainingR
         runs=tables["runs"][benchmark],
         unit=row["unit"],
         target=row["target"],
-        keys={key: (rule,) if isinstance(rule, str) else tuple(rule) for key, rule in row.get("keys", {}).items()},
+        keys=dict(sorted(keys.items())),
         convergence=convergence,
     )
 
@@ -117,7 +121,7 @@ def inference_rounds() -> tuple[str, ...]:
 
 def inference_models(round_: str) -> tuple[str, ...]:
     """The models of a round."""
-    return tuple(row["name"] for row in _inference()["models"] if round_ in row["rounds"])
+    return tuple(name for row in _inference()["models"] if round_ in row["rounds"] for name in row["accuracy"])
 
 
 def round_of_seeds(seeds: Mapping[str, object]) -> str:
@@ -128,17 +132,18 @@ def round_of_seeds(seeds: Mapping[str, object]) -> str:
 def inference_rules(round_: str, model: str) -> InferenceRules | None:
     """The rules of a model; None: the round does not have it."""
     tables = _inference()
-    row = next((row for row in tables["models"] if row["name"] == model and round_ in row["rounds"]), None)
+    row = next((row for row in tables["models"] if model in row["accuracy"] and round_ in row["rounds"]), None)
     if row is None:
         return None
+    performance, dataset, offline = row["samples"] if isinstance(row["samples"], list) else [row["samples"]] * 3
     return InferenceRules(
         round=round_,
         model=model,
-        scenarios=tuple(row["scenarios"]),
-        performance_samples=row["performance"],
-        dataset=row["dataset"],
-        offline_samples=row["offline"],
-        accuracy=row["accuracy"],
+        scenarios=tuple(sorted(row["scenarios"] + row.get("added", {}).get(round_, []))),
+        performance_samples=performance,
+        dataset=dataset,
+        offline_samples=offline,
+        accuracy=row["accuracy"][model],
         server_ns=row.get("server_ns"),
         tokens=row.get("tokens"),
         tests=tuple(row["tests"]),
