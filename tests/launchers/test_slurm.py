@@ -87,6 +87,7 @@ def test_all_launches_share_one_allocation_and_a_level_takes_the_nodes_that_it_f
         "job_cpus_per_node": "2(x2)",
         "hosts": ["n1", "n2"],
     }
+    assert set(record.manifest["environment"]["before"]["nodes"]) == {"n1", "n2"}
     said = {
         row["workers"]: (record.path / f"logs/launch={row['launch']:04d}.log").read_text() for row in record.table("launches").to_dicts()
     }

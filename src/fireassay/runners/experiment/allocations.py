@@ -11,6 +11,7 @@ from dataclasses import replace
 
 from fireassay import catalog
 from fireassay.launchers.support.base import Allocation, Launcher
+from fireassay.runners.experiment import node_environments
 from fireassay.runners.experiment.context import RunContext
 from fireassay.spec.experiment import Experiment
 
@@ -32,6 +33,8 @@ def shared(contexts: Sequence[RunContext]) -> Iterator[list[RunContext]]:
                 lent.append((context.experiment, found))
                 held.callback(found.release)
             changed.append(context if found is None else _placed(context, found))
+            if hosts := changed[-1].experiment.launcher.hosts:
+                changed[-1].note_environment(nodes=node_environments.captured(hosts))
         yield changed
 
 
