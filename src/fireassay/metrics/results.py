@@ -29,7 +29,7 @@ from fireassay.metrics.metric import Metric, Need, OfRecord, Results
 from fireassay.spec.kind import Kind
 
 WHOLE: Final = "all requests of the imported file, for it has no measured window"
-PROFILED: Final = Absent("not_measured", "this record only profiles; no launch was timed: use `assay run`")
+PROFILED: Final = Absent("not_measured", "this record only profiles; no launch was timed")
 NOT_STREAMED: Final = Absent("not_applicable", "answers were not streamed (serving.stream = false), so no chunk has a time of its own")
 NO_TOKENS: Final = Absent("not_applicable", "speech has no output tokens: its chunks are pieces of audio")
 BEHIND_A_SERVER: Final = "the answers came from a server, which does not report it; a model in this process does (backend process)"

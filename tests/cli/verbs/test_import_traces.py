@@ -59,6 +59,51 @@ def test_a_list_shows_the_largest_part_of_an_imported_profile(
     assert "`assay profile`" in capsys.readouterr().err
 
 
+def two_profiles(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Imported as `old` and `new`: the same shares of a step."""
+    for name in ("old", "new"):
+        written(folder, f"{name}.pt.trace.json", of_rank(0))
+        assert main(["import", f"{name}.pt.trace.json", "--name", name]) == 0
+    capsys.readouterr()
+
+
+def test_profiles_are_compared_by_their_shares(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.chdir(tmp_path)
+    two_profiles(tmp_path, capsys)
+    assert main(["compare", "old", "new"]) == 5
+    shown = " ".join(capsys.readouterr().out.split())
+    assert shown.startswith("PROFILED new over old: no launch was timed, so no change is judged; the profiles side by side at workers=2")
+    assert "exposed communication 30.0 µs 30.0 µs" in shown
+    assert "device busy, by the 85.0 % 85.0 % profiler" in shown
+    assert not any(word in shown for word in ("doctor", "interleaved", "interval"))
+
+
+def test_a_check_of_profiles_names_the_comparison_of_their_shares(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    two_profiles(tmp_path, capsys)
+    assert main(["check", "new", "--against", "old"]) == 5
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "only profiles: no launch was timed. Its shares next to another's: assay compare" in shown
+    assert not any(word in shown for word in ("has no successful launch", "code"))
+
+
+def test_what_cannot_be_run_here_is_not_advised(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    two_profiles(tmp_path, capsys)
+    assert main(["report", "new", "--full"]) == 0
+    assert "use `assay run`" not in capsys.readouterr().out
+    assert main(["resume", "new"]) == 6
+    assert "assay run" not in capsys.readouterr().err
+    assert main(["list"]) == 0
+    shown = capsys.readouterr().out
+    assert "PROFILED" in shown
+    assert "MEASURED" not in shown
+
+
 def fake_nsys(folder: Path, script: str) -> None:
     program = folder / "bin" / "nsys"
     program.parent.mkdir()

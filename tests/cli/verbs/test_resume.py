@@ -79,7 +79,7 @@ def test_a_complete_record_is_refused_with_what_can_be_done_with_it(record: Path
     record_folder.reopen(record).finish("complete")
     assert main(["resume", str(record)]) == 6
     assert capsys.readouterr().err == (
-        f"error: {record} is complete; no launch is left to run. Show it: assay report {record}. Measure again: assay run\n"
+        f"error: {record} is complete; no launch is left to run. Show it: assay report {record}. Measure again: assay reproduce {record}.\n"
     )
 
 

@@ -16,7 +16,7 @@ from fireassay.reports.writers import markdown
 from fireassay.verdict.checking.check import check
 from fireassay.verdict.checking.types import Check, CheckRow
 from fireassay.verdict.comparison.compare import compare
-from fireassay.verdict.comparison.types import Side
+from fireassay.verdict.comparison.types import Mismatch, Side
 from tests.reports.pages.screens import EVIL, flat, harmless, parsed, plots, screen
 from tests.verdict.sides import made, side
 
@@ -54,7 +54,11 @@ def test_a_regression_is_drawn_against_its_margin_and_has_a_command_that_explain
     assert isinstance(value, Estimate)
     assert value.value == pytest.approx(row.difference.value - 1.0)
     assert [edge.value for edge in plot.edges] == [0.0, row.margin]
-    assert parsed(shown(found)) == [["assay", "compare", "44a5ef", "my record", "--varying", "code", "--full"]]
+    assert parsed(shown(found)) == [["assay", "compare", "44a5ef", "my record", "--full"]]
+    changed = Mismatch(field="workload.script_sha256", kind="identity", values=("a", "b"), why="it is the code", declared=True)
+    assert parsed(shown(replace(found, mismatches=(changed,)))) == [
+        ["assay", "compare", "44a5ef", "my record", "--varying", "code", "--full"]
+    ]
 
 
 @pytest.mark.parametrize(("margin", "written"), [(-0.0291262135922, "margin −2.91 "), (0.125, "margin 12.5 "), (0.9995, "margin 99.95 ")])

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pytest
 
 from fireassay.reports.documents.timing import DOCUMENT, render
-from fireassay.reports.pages.timing import Summary, summary, text
+from fireassay.reports.pages.timing import Summary, answer, summary, text
 from fireassay.verdict.judge import judge
 from tests.handmade import Handmade, S
 from tests.metrics.trials_made import timing, trials
@@ -47,6 +47,18 @@ def test_a_command_that_is_mostly_its_start_is_told_so() -> None:
     made = timing(*[[0.002, v] for v in (0.0010, 0.0011, 0.0012)], warm_up=1)
     floors(made, 0.0008, 1e7)
     assert any("much of this is process start-up" in note for note in shown(made)[0].notes)
+
+
+def test_a_floor_above_the_time_is_called_a_disturbance() -> None:
+    """A command cannot start faster than an empty one: between them the machine changed."""
+    made = timing(*[[0.002, v] for v in (0.0010, 0.0011, 0.0012)], warm_up=1)
+    floors(made, 0.004, 1e7)
+    found, words = shown(made)
+    slower = "longer than the command itself: the machine was slower while that was measured"
+    assert f"4 ms for starting an empty command; not subtracted; {slower}" in words
+    assert any(note.startswith("all of this is process start-up: an empty command takes as long; do more") for note in found.notes)
+    (line,) = [line for line in answer([(found, "r-1")], None).lines if line.label == "floor"]
+    assert line.text == f"starting an empty command takes 4 ms, not subtracted; {slower}"
 
 
 def test_memory_that_is_the_starters_own_is_only_a_bound() -> None:

@@ -62,6 +62,8 @@ def summarised(side: Side, entry: Entry) -> Summary:
     """The summary of a complete record."""
     measured, judgement = side.measured, side.judgement
     manifest, status = measured.manifest, judgement.verdict.status
+    profiled = _profiled(measured)
+    word = "profiled" if profiled and status not in ("FAIL", "INVALID") else STATUS_WORDS[status]
     return Summary(
         seal=measured.seal,
         name=str(manifest["name"]),
@@ -69,9 +71,9 @@ def summarised(side: Side, entry: Entry) -> Summary:
         created_utc=str(manifest["created_utc"]),
         kind=measured.kind.name,
         status=status,
-        word=STATUS_WORDS[status],
+        word=word,
         tone=TONES[status],
-        headline=_profiled(measured) or headline(measured, judgement),
+        headline=profiled or headline(measured, judgement),
         sentence=judgement.verdict.sentence,
         work=measured.experiment.workload.work,
         done=entry.done or 0,

@@ -259,7 +259,8 @@ def _next(check: Check, records: Sequence[str], asked: Asked) -> Iterator[Next]:
     if len(records) != 2 or check.exploratory:
         return
     baseline, record = records
-    code = () if "--varying" in asked.flags else ("--varying", "code")  # as it is by default
+    differs = "--varying" not in asked.flags and any(mismatch.declared for mismatch in check.mismatches)
+    code = ("--varying", "code") if differs else ()  # as it is by default
     if check.refused:
         fields = [mismatch.field for mismatch in check.refused if mismatch.override]
         if 0 < len(fields) == len(check.refused) <= 4:

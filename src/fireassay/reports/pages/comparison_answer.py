@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from fireassay.estimates.format import count, reading
+from fireassay.metrics.results import PROFILED
 from fireassay.reports.answering import (
     DECIDES,
     Asked,
@@ -24,7 +25,7 @@ from fireassay.reports.answering import (
     sure,
 )
 from fireassay.reports.charts.model import Edge, Interval, intervals
-from fireassay.reports.page import Answer, Bullet, Bullets, Chart, Line, Mark, Next, Number, Section, Tile, Tone
+from fireassay.reports.page import Answer, Bullet, Bullets, Chart, Line, Mark, Next, Number, Section, Table, Tile, Tone, heads
 from fireassay.reports.pages.comparison_view import DECIDED, ChangeRow, ComparisonView, MismatchRow
 from fireassay.reports.pages.comparison_view import flips_brief as flip_lines
 from fireassay.units import FRACTION
@@ -78,9 +79,21 @@ def brief(view: ComparisonView, records: Sequence[str] = ()) -> tuple[Section, .
     """The evidence: a plot of the metrics, or of the sides; the conditions of a refusal."""
     if view.state == "incomparable":
         return (Section(key="brief-differs", title="", role="answer", content=(_conditions(view, records),)),)
-    plot = _plot(view)
+    plot = _side_by_side(view) if _profiled(view) else _plot(view)
     flips = view.comparison.flips  # of evaluations
     return brief_sections(*(block for block in (plot, flip_lines(flips, MAX_FLIPS) if flips else None) if block is not None))
+
+
+def _profiled(view: ComparisonView) -> bool:
+    """True if no launch of any side was timed: they are profiles."""
+    return view.state == "nothing_measured" and all(row.change.baseline == row.change.value == PROFILED for row in view.rows if row.primary)
+
+
+def _side_by_side(view: ComparisonView) -> Table | None:
+    """What the profiles of all sides hold, without a change: one launch each shows no spread."""
+    cells = [(Number(shown=shown, interval=False) for shown in row.cells) for row in view.overview]
+    rows = tuple(zip((head.lower() for head in view.heads), *cells, strict=True))
+    return Table(name="changes", heads=heads("metric", *view.sides), rows=rows) if rows else None
 
 
 def _plot(view: ComparisonView) -> Chart | None:
@@ -105,7 +118,7 @@ def _mark(view: ComparisonView, rows: Sequence[ChangeRow], *, by_quality: bool) 
     forced = f"{EXPLORATORY} " if view.exploratory else ""
     words = {word.removesuffix(f" ({EXPLORATORY})") for word in words}
     if view.state == "nothing_measured" and not by_quality:
-        return Mark(word="nothing measured", tone="bad")
+        return Mark(word="profiled", tone="open") if _profiled(view) else Mark(word="nothing measured", tone="bad")
     if "degraded" in words:
         return Mark(word=f"{forced}degraded", tone="bad")
     if by_quality and words == {"measured"}:
@@ -128,6 +141,9 @@ def _headline(view: ComparisonView, rows: Sequence[ChangeRow]) -> str:
         return shortened(view.sentence.removeprefix(f"{others[0]} against {base}: ") if len(others) == 1 else view.sentence)
     where = {row.configuration for row in rows}
     at = f" at {where.pop()}" if len(where) == 1 and view.configuration in where else ""
+    if _profiled(view):
+        shown = f"the profiles side by side{at}" if view.heads else "assay report shows each profile"
+        return f"no launch was timed, so no change is judged; {shown}"
     first = rows[0].title.lower()
     if len(rows) == 1:
         return f"{first} {_change(rows[0])}{at}"
@@ -332,7 +348,7 @@ def _record(view: ComparisonView, rows: Sequence[ChangeRow], records: Sequence[s
     launches = launches_a_side(*(value for row in rows for value in (row.change.baseline, row.change.value)))
     each = f", {count(launches, 'launches')} a side" if launches else ""
     studied = f"; studied: {', '.join(view.varying)}" if view.varying else ""
-    intervals = f", {words}" if (words := sure(view.confidence, launches)) else ""
+    intervals = f", {words}" if (words := sure(view.confidence, launches)) and not _profiled(view) else ""
     return f"{', '.join(records or view.sides)}{each}{intervals}{studied}; --full shows everything"
 
 

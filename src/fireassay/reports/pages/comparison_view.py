@@ -124,7 +124,7 @@ def build(comparison: Comparison, metrics: Mapping[str, Metric], work: str = "it
     primary = sorted((metric.rank, name) for name, metric in metrics.items() if metric.primary)  # of kinds without an overview: evaluations
     measured = {name for row in comparison.table.values() for name, value in row.items() if isinstance(value, Estimate)}
     listed = [metric.name for _, metric in OVERVIEW.of(metrics.values()) if metric.name in measured]
-    names = listed or [name for _, name in primary if name in measured][:MAX_HEADS]
+    names = listed or [name for _, name in primary if name in measured][:MAX_HEADS] or [name for name in metrics if name in measured]
     return ComparisonView(
         state=comparison.state,
         word=STATE_WORDS[comparison.state],

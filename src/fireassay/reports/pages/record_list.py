@@ -1,6 +1,6 @@
 """What do the pages of a list of records and of an import show?
 
-A row per record, the problem of each damaged one, and how many records there are; of an import the source of each record, contradictions in
+A row per record, the problem of each damaged one, and how many records there are; of an import the source of each record, doubts about
 it, and the facts that it lacks.
 """
 
@@ -132,6 +132,6 @@ def _blocks(record: Mapping[str, Any]) -> tuple[Block, ...]:
     contents = totals if record["has_requests"] else "totals only, no requests"
     configurations = some(record["configurations"], CONFIGURATIONS)
     sentence = f"imported from {record['title']}: {contents} in {count(record['launches'], 'launches')} of {configurations}"
-    pairs = [("contradiction in the file", text) for text in record["doubts"]] + [("not in the file", text) for text in record["missing"]]
+    pairs = [("doubt", text) for text in record["doubts"]] + [("not in the file", text) for text in record["missing"]]
     items = tuple(Bullet(title=title, text=one_line(text)) for title, text in pairs)
     return (Prose(text=one_line(sentence)), *((Bullets(items=items),) if items else ()))

@@ -118,8 +118,9 @@ def _notes(measured: RecordData, judgement: Judgement, rows: pl.DataFrame, time:
         yield from _about_launches(measured, time)
         is_command = measured.experiment.workload.runner == "command"
         if floor is not None and is_command and time.value < SHORT * floor:
+            much, takes = ("much", reading(floor, SECONDS)) if floor < time.value else ("all", "as long")
             yield (
-                f"much of this is process start-up: an empty command takes {reading(floor, SECONDS)}; "
+                f"{much} of this is process start-up: an empty command takes {takes}; "
                 "do more work in one start, or time the function itself (fireassay.time in Python)"
             )
     wanted = ("warning", "invalid", "fail")
@@ -174,9 +175,15 @@ def lines(made: Summary) -> list[tuple[str, str]]:
     rows.append(("memory", _memory(made)))
     if made.floor is not None:
         thing = "starting an empty command" if made.trial == "starts" else "calling an empty function"
-        rows.append(("floor", f"{reading(made.floor, SECONDS)} for {thing}; not subtracted"))
+        rows.append(("floor", f"{reading(made.floor, SECONDS)} for {thing}; not subtracted{_slower(made)}"))
     rows += [("note", note) for note in made.notes]
     return [(name, words) for name, words in rows if words]
+
+
+def _slower(made: Summary) -> str:
+    """Of a floor above the time: nothing starts faster than an empty command, so the machine changed between them."""
+    above = made.floor is not None and isinstance(made.time, Estimate) and made.floor > min(made.time.high, SHORT * made.time.value)
+    return "; longer than the command itself: the machine was slower while that was measured" if above else ""
 
 
 def _time(result: Summary) -> str:
@@ -331,10 +338,9 @@ def _lines(summaries: Sequence[Summary]) -> Iterator[Line]:
     if missing:
         text = "; ".join(f"{index}: {why}" if several else why for index, why in missing)
         yield Line(label="memory", text=shortened(text), mark=Mark(word="not measured", tone="absent"))
-    floors = [summary.floor for summary in summaries if summary.floor is not None]
-    if floors:
-        thing = "starting an empty command" if summaries[0].trial == "starts" else "calling an empty function"
-        yield Line(label="floor", text=f"{thing} takes {reading(floors[0], SECONDS)}, not subtracted")
+    for made in [summary for summary in summaries if summary.floor is not None][:1]:
+        thing = "starting an empty command" if made.trial == "starts" else "calling an empty function"
+        yield Line(label="floor", text=f"{thing} takes {reading(made.floor or 0.0, SECONDS)}, not subtracted{_slower(made)}")
 
 
 def _record(summaries: Sequence[tuple[Summary, str]]) -> str:

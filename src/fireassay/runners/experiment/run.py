@@ -146,9 +146,8 @@ def resume(
     clock = clock or SystemClock()
     record_before = open_record(path)
     if record_before.sealed:
-        raise RecordError(
-            f"{path} is {record_before.state}; no launch is left to run. Show it: assay report {shell_word(path)}. Measure again: assay run"
-        )
+        again = "" if "foreign" in record_before.manifest else f" Measure again: assay reproduce {shell_word(path)}."
+        raise RecordError(f"{path} is {record_before.state}; no launch is left to run. Show it: assay report {shell_word(path)}.{again}")
     before = dict((record_before.manifest["environment"] or {}).get("before") or {})
     folder = Path((before.get("script") or {}).get("folder") or Path.cwd())
     experiment = with_secrets(record_before.experiment)

@@ -119,7 +119,7 @@ def check_history(
             histories=series,
             suspects_from=before,
             baseline=f"{count(len(past), 'records')} of the history",
-            notes=(*_own(comparison.notes), _sure(record.measured.confidence), *left_out_of(decided), rates(series)),
+            notes=(*start.notes, _sure(record.measured.confidence), *left_out_of(decided), rates(series)),
         )
     )
 
@@ -141,13 +141,15 @@ def _started(comparison: Comparison, baseline: Side, record: Side) -> Check:
         mismatches=comparison.mismatches,
         refused=comparison.refused,
         gaps=_gaps(record),
-        notes=comparison.notes,
+        notes=_own(comparison.notes),
         exploratory=comparison.state == "exploratory",
     )
     for side in (record, baseline):
         if side.measured.timed.height == 0:
-            why = f"{side.label} has no successful timed launch"
-            return _stopped(empty, "nothing_measured", why)
+            if side.measured.profiles:
+                why = f"{side.label} only profiles: no launch was timed. Its shares next to another's: assay compare"
+                return _stopped(replace(empty, gaps=()), "nothing_measured", why)
+            return _stopped(empty, "nothing_measured", f"{side.label} has no successful timed launch")
         if side.inadmissible(candidate=side is record):
             invalid = [f.evidence for f in side.judgement.verdict.findings if f.severity == "invalid"]
             return _stopped(empty, "not_comparable", f"{side.label} is inadmissible: {'; '.join(invalid[:1])}")

@@ -112,14 +112,15 @@ def notes_of(made: Comparison, deciding: Sequence[Group], held: Mapping[tuple[st
     base = deciding[0]
     notes = [f"{group.label}: {held[group.label, base.configuration].sentence}." for group in deciding[1:]]
     notes += [f"{group.label}: {tested}." for group in deciding[1:] if (tested := held[group.label, base.configuration].tested)]
-    timed = bool(made.changes) or not base.measured.kind.judges_quality  # answers that existed already have no session
+    # answers that existed already have no session
+    timed = made.state != "nothing_measured" and (bool(made.changes) or not base.measured.kind.judges_quality)
     unpaired = [group.label for group in deciding[1:] if timed and not in_turn(base, group)]
     if unpaired:
         notes.append(
             f"{', '.join(unpaired)} and {base.label} {NOT_INTERLEAVED}: the intervals include the variation between sessions, and a difference "
             "does not show its cause."
         )
-    if timed and not made.floor:
+    if timed and not made.floor and any(group.measured.foreign is None for group in deciding):
         notes.append("The noise floor of the machine is unknown: run `assay doctor` before measuring.")
     notes += [_mismatch_note(m) for m in made.mismatches if m.kind != "context" and not m.refuses]
     notes += [
