@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -54,7 +55,7 @@ def test_the_words_of_salloc_ask_for_the_nodes_of_the_largest_count(jobs: Path) 
     ]
     script = slurm.by_hand(experiment(levels=(8, 16, 32), workers_per_node=8, slurm=asked), ["run", "e f.toml"])
     assert script.startswith("#!/bin/bash\n#SBATCH --job-name=assay-slurm\n#SBATCH --nodes=4\n")
-    assert script.endswith(" -m fireassay run 'e f.toml'\n")
+    assert shlex.split(script.partition("exec ")[2]) == [sys.executable, "-m", "fireassay", "run", "e f.toml"]
 
 
 @pytest.mark.parametrize(("gres", "per_node"), [("gpu:h100:8(S:0-1)", 8), ("gpu:4\ngpu:a100:2(S:0)", 2), ("(null)", 1), ("nic:2", 1)])

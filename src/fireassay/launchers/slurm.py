@@ -37,6 +37,7 @@ from fireassay.spec.experiment import Experiment
 from fireassay.spec.sections.workload import Host, Slurm
 
 POLL_S = 0.25
+LINE, CONTINUED = 72, " \\\n"  # of a script that is printed in a terminal, where longer lines are broken
 ANSWER_S = 20.0  # for Slurm's own commands
 KEPT = (
     "import json, os, sys; print(json.dumps({k: v for k, v in os.environ.items() if k.startswith('SLURM')}), flush=True); sys.stdin.read()"
@@ -112,8 +113,13 @@ def salloc(experiment: Experiment) -> list[str]:
 
 def by_hand(experiment: Experiment, words: Sequence[str]) -> str:
     """A script for sbatch, which runs the whole experiment in one job. `words`: assay's command line."""
-    lines = "".join(f"#SBATCH {word}\n" for word in salloc(experiment))
-    return f"#!/bin/bash\n{lines}exec {shlex.join([sys.executable, '-m', 'fireassay', *words])}\n"
+    requested = "".join(f"#SBATCH {word}\n" for word in salloc(experiment))
+    lines = ["exec"]
+    for word in map(shlex.quote, [sys.executable, "-m", "fireassay", *words]):
+        if len(lines[-1]) + len(word) > LINE:
+            lines.append(" ")
+        lines[-1] += f" {word}"
+    return f"#!/bin/bash\n{requested}{CONTINUED.join(lines)}\n"
 
 
 def allocate(experiment: Experiment, waiting: Waiting) -> Allocation:
