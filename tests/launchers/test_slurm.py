@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shlex
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -18,13 +15,14 @@ from fireassay.errors import EnvironmentLacks, Interrupted, SpecError
 from fireassay.launchers import slurm
 from fireassay.record.reader import open_record
 from fireassay.runners.experiment.run import resume, run
-from fireassay.spec.experiment import Experiment, Factor, Launches
-from fireassay.spec.sections.workload import Launcher, Limits, Slurm, Workload
-from tests.launchers import slurm_commands
+from fireassay.spec.experiment import Experiment
+from fireassay.spec.sections.workload import Slurm
+from tests.launchers import clusters, slurm_commands
+from tests.launchers.clusters import LONG, RANKS, alive
+from tests.launchers.helpers import until
 from tests.limits import PROCESS_S
 
-SCRIPT = "import os; print('rank', os.environ['RANK'], 'of', os.environ['WORLD_SIZE'], os.environ['FIREASSAY_HOST'], os.environ['SLURMD_NODENAME'])"
-LONG = "import pathlib, time; pathlib.Path('begun').touch(); time.sleep(1e4)"
+SCRIPT = RANKS.format(node="SLURMD_NODENAME")
 
 
 @pytest.fixture
@@ -35,15 +33,8 @@ def jobs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-def experiment(*, levels: tuple[int, ...] = (1, 2), launches: int = 1, slurm: Slurm | None = None, **launcher: object) -> Experiment:
-    return Experiment(
-        name="slurm",
-        workload=Workload(script="train.py"),
-        factor=Factor(levels=levels),
-        launches=Launches(per_configuration=launches),
-        launcher=Launcher(kind="slurm", slurm=slurm, **launcher),  # type: ignore[arg-type]
-        limits=Limits(launch_timeout_s=PROCESS_S, grace_s=1.0),
-    )
+def experiment(*, levels: tuple[int, ...] = (1, 2), **launcher: object) -> Experiment:
+    return clusters.experiment("slurm", levels=levels, **launcher)
 
 
 def test_the_words_of_salloc_ask_for_the_nodes_of_the_largest_count(jobs: Path) -> None:
@@ -54,7 +45,7 @@ def test_the_words_of_salloc_ask_for_the_nodes_of_the_largest_count(jobs: Path) 
         *("--exclusive", "--reservation=r"),
     ]
     script = slurm.by_hand(experiment(levels=(8, 16, 32), workers_per_node=8, slurm=asked), ["run", "e f.toml"])
-    assert script.startswith("#!/bin/bash\n#SBATCH --job-name=assay-slurm\n#SBATCH --nodes=4\n")
+    assert script.startswith("#!/bin/bash\n#SBATCH --job-name=assay-cluster\n#SBATCH --nodes=4\n")
     assert shlex.split(script.partition("exec ")[2]) == [sys.executable, "-m", "fireassay", "run", "e f.toml"]
 
 
@@ -89,9 +80,7 @@ def test_all_launches_share_one_allocation_and_a_level_takes_the_nodes_that_it_f
         "hosts": ["n1", "n2"],
     }
     assert set(record.manifest["environment"]["before"]["nodes"]) == {"n1", "n2"}
-    said = {
-        row["workers"]: (record.path / f"logs/launch={row['launch']:04d}.log").read_text() for row in record.table("launches").to_dicts()
-    }
+    said = clusters.logs(record)
     assert "rank 0 of 1 n1 n1" in said[1]
     assert "n2" not in said[1]
     assert {line.split("of 2")[1] for line in said[2].splitlines() if "of 2" in line} == {" n1 n1", " n2 n2"}  # c10d orders the nodes
@@ -109,17 +98,11 @@ def test_what_slurm_refuses_is_said_in_its_words(jobs: Path, tmp_path: Path) -> 
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL])
 @pytest.mark.parametrize("when", ["waiting", "running"])
 def test_the_nodes_are_given_back_when_assay_is_ended(jobs: Path, tmp_path: Path, how: signal.Signals, when: str) -> None:
-    (tmp_path / "train.py").write_text(LONG)
-    (tmp_path / "e.toml").write_text(written(partition="full" if when == "waiting" else ""))
-    process = subprocess.Popen([sys.executable, "-m", "fireassay", "run", "e.toml"], cwd=tmp_path, stderr=subprocess.PIPE)
-    until((jobs / "asked").exists if when == "waiting" else (tmp_path / "begun").exists)
-    process.send_signal(how)
-    _, said = process.communicate(timeout=PROCESS_S)
-    if how is signal.SIGTERM:
-        assert b"assay resume" in said
+    asked = {"kind": "slurm", "slurm": {"partition": "full" if when == "waiting" else ""}}
+    clusters.ended(tmp_path, how, asked, (jobs / "asked" if when == "waiting" else tmp_path / "begun").exists)
     if when == "running":
-        until(lambda: (jobs / "7").read_text() == "COMPLETED")
-    until(lambda: not alive(tmp_path))
+        until(lambda: (jobs / "7").read_text() == "COMPLETED", "the end of the job")
+    until(lambda: not alive(tmp_path), "the end of all processes")
 
 
 @pytest.mark.slow
@@ -150,35 +133,7 @@ def test_a_real_slurm_runs_it_on_two_nodes_and_takes_them_back(tmp_path: Path, m
         assert record.manifest["environment"]["before"]["allocation"]["hosts"] == ["n1", "n2"]
         logs = "".join(path.read_text() for path in sorted((record.path / "logs").iterdir()))
         assert {line.split(" of ")[1] for line in logs.splitlines() if " of " in line} >= {"1 n1 n1", "2 n1 n1", "2 n2 n2"}
-        until(lambda: subprocess.run(["squeue", "--noheader"], capture_output=True, timeout=PROCESS_S, check=True).stdout == b"")
-
-
-# ---- helpers ----
-
-
-def written(partition: str) -> str:
-    return (
-        'name = "s"\n[workload]\nscript = "train.py"\n[factor]\nlevels = [2]\n[launches]\nper_configuration = 1\n[limits]\ngrace_s = 1\n'
-        f'[launcher]\nkind = "slurm"\nslurm = {{ partition = {json.dumps(partition)} }}\n'
-    )
-
-
-def until(holds: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + PROCESS_S
-    while not holds():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
-
-
-def alive(folder: Path) -> list[int]:
-    """Processes that work in the folder, or whose words name it."""
-    return [
-        int(path.name) for path in Path("/proc").iterdir() if path.name.isdigit() and int(path.name) != os.getpid() and _of(path, folder)
-    ]
-
-
-def _of(process: Path, folder: Path) -> bool:
-    try:
-        return str(folder).encode() in (process / "cmdline").read_bytes() or Path(os.readlink(process / "cwd")) == folder
-    except OSError:
-        return False
+        until(
+            lambda: subprocess.run(["squeue", "--noheader"], capture_output=True, timeout=PROCESS_S, check=True).stdout == b"",
+            "an empty queue",
+        )

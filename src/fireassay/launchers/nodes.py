@@ -104,6 +104,13 @@ def _levels(experiment: Experiment) -> list[Problem]:
     )
 
 
+def uneven(experiment: Experiment, per_node: int | None) -> list[Problem]:
+    """Worker counts that would leave the nodes of a launch with different numbers of workers. `per_node`: None if not yet known."""
+    wrong = [level for level in experiment.factor.levels if per_node and level > per_node and level % per_node]
+    fix = "Every node of a launch starts the same number of workers: launcher.workers_per_node says how many."
+    return [Problem("factor.levels", str(wrong), f"at most {per_node}, or a multiple of it", fix)] if wrong else []
+
+
 def taking_part(settings: Settings, workers: int) -> tuple[Host, ...]:
     """The hosts of a launch: all, or as many of the first as the workers fill."""
     per_node = settings.workers_per_node

@@ -67,17 +67,9 @@ def check(experiment: Experiment) -> None:
     problems = (
         [] if not settings.hosts else [Problem("launcher.hosts", "hosts", 'none with launcher.kind = "slurm"', "Slurm chooses them.")]
     )
-    refuse_any((*problems, *uneven(experiment)))
+    refuse_any((*problems, *nodes.uneven(experiment, per_node_of(experiment))))
     if not interpreter.has_torch(settings):
         raise EnvironmentLacks(f"{interpreter.no_torch(settings)}. Several nodes are started with torchrun.")
-
-
-def uneven(experiment: Experiment) -> list[Problem]:
-    """Worker counts that would leave the nodes of a launch with different numbers of workers."""
-    per_node = per_node_of(experiment)
-    wrong = [level for level in experiment.factor.levels if level > per_node and level % per_node]
-    fix = "Every node of a launch starts the same number of workers: launcher.workers_per_node says how many."
-    return [Problem("factor.levels", str(wrong), f"at most {per_node}, or a multiple of it", fix)] if wrong else []
 
 
 def per_node_of(experiment: Experiment) -> int:

@@ -163,7 +163,7 @@ def worker_environment(outer: Mapping[str, str], settings: Settings, extra: Mapp
 def _kept_here(outer: Mapping[str, str], settings: Settings) -> dict[str, str]:
     """Restrict listeners to loopback where all workers run on this machine (`instruments/loopback.py`)."""
     interface = loopback()
-    if settings.nodes > 1 or settings.hosts or not interface:
+    if settings.nodes > 1 or any(host.address != "127.0.0.1" for host in settings.hosts) or not interface:
         return {}
     return {"FIREASSAY_LOOPBACK": "1", **{name: interface for name in INTERFACES if name not in outer}}
 

@@ -223,6 +223,39 @@ class Slurm(Model):
     options: Words = Field((), description='Further words of salloc, as ["--reservation=maintenance"].')
 
 
+class Mpi(Model):
+    """How mpirun is started."""
+
+    hostfile: str = Field(
+        "",
+        description="The hosts and their slots, one per line, as mpirun's --hostfile; relative to the experiment's file. Empty: those of the batch "
+        "system's job, else this machine.",
+    )
+    options: Words = Field((), description='Further words of mpirun, as ["--mca", "btl_tcp_if_include", "eth0"].')
+
+    @field_validator("hostfile")
+    @classmethod
+    def _absolute(cls, hostfile: str, info: ValidationInfo) -> str:
+        return os.path.abspath(info.context / Path(hostfile).expanduser()) if hostfile and isinstance(info.context, Path) else hostfile
+
+
+class Ray(Model):
+    """What is asked of Ray: one bundle of resources per node, in a placement group that all launches share."""
+
+    address: str = Field(
+        "", description='Address of the cluster, as "10.0.0.1:6379". Empty: RAY_ADDRESS, else the cluster of this machine.'
+    )
+    resources: dict[str, float] = Field(
+        default_factory=dict,
+        description='Further resources of each node, as { "accelerator_type:H100" = 0.001 }; replaces CPU and GPU if named.',
+    )
+    wait_s: float = Field(
+        0.0,
+        ge=0.0,
+        description="Seconds to wait for nodes that the cluster does not have yet (an autoscaler starts them). Busy nodes are always awaited.",
+    )
+
+
 class Launcher(Model):
     """Where the workers run."""
 
@@ -278,10 +311,12 @@ class Launcher(Model):
         None,
         ge=1,
         le=4096,
-        description="For a cluster: workers of each node. Unset: one per GPU of a node, or one where there is none. A level takes as many of the "
-        "first nodes as it fills.",
+        description="For a cluster: workers of each node. Unset: one per GPU of a node, or one where there is none; with mpi the slots of a node. A "
+        "level takes as many of the first nodes as it fills.",
     )
     slurm: Slurm | None = Field(None, description='For kind "slurm": what is asked for.')
+    mpi: Mpi | None = Field(None, description='For kind "mpi": the hosts.')
+    ray: Ray | None = Field(None, description='For kind "ray": what is asked for.')
 
     @field_validator("python")
     @classmethod
