@@ -141,9 +141,9 @@ def _same_script(measured: RecordData, folder: Path, where: str) -> Path:
     now = script_identity(measured.experiment, folder)
     if now["sha256"] is None:
         raise CannotConfirm(f"{where} does not contain {script}")
-    script = changed_file(_script(measured), now) or script
-    if now["sha256"] != recorded or changed_file(_script(measured), now):
-        raise CannotConfirm(f"{script} in {where} is not the script that was measured")
+    changed = changed_file(measured.manifest.get("environment"), now)
+    if now["sha256"] != recorded or changed:
+        raise CannotConfirm(f"{changed or script} in {where} is not the script that was measured")
     return folder
 
 

@@ -74,7 +74,7 @@ def changed_script(measured: RecordData, folder: Path, *, force: bool) -> str:
     then, now = recorded_script(measured), script_identity(measured.experiment, folder)
     if then.get("sha256") is None or now["sha256"] is None:
         return ""  # the runner refuses a missing script with its path
-    changed = str(now["path"]) if then["sha256"] != now["sha256"] else changed_file(then, now)
+    changed = str(now["path"]) if then["sha256"] != now["sha256"] else changed_file(measured.manifest.get("environment"), now)
     if not changed:
         return ""
     if not force:
@@ -132,7 +132,7 @@ def expected(path: Path, name: str, folder: Path | None, *, force: bool) -> Expe
         seconds=float(((rows["end_ns"] - rows["begin_ns"]) / 1e9).sum()),
         script=str(script["path"]),
         script_then=recorded_script(measured).get("sha256"),
-        script_now=changed_file(recorded_script(measured), script) or script["sha256"],
+        script_now=changed_file(measured.manifest.get("environment"), script) or script["sha256"],
         knows_conditions=bool(measured.before),
         differing=[(one, another_experiment(one, force=force)) for one in _differing_now(measured, where)],
     )

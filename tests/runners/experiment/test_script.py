@@ -1,4 +1,4 @@
-"""Is a file among a program's arguments, as in `python job.py`, part of what was run?"""
+"""Is a file among the arguments, as in `python job.py` or `train.py --config c.yaml`, part of what was run?"""
 
 from __future__ import annotations
 
@@ -72,6 +72,20 @@ def test_sides_with_different_scripts_behind_one_interpreter_are_not_compared(tm
     one, same, other = (recorded(tmp_path / name, job) for name, job in (("a", "true"), ("b", "true"), ("c", "true # else")))
     assert "workload.files.job.sh" not in differing(one, same)
     assert "workload.files.job.sh" in differing(one, other)
+
+
+def test_the_files_that_arguments_of_a_training_name_are_a_part_of_it(tmp_path: Path) -> None:
+    (tmp_path / "c.yaml").write_text("lr: 0.1")
+    (tmp_path / "train.py").write_text("")
+    experiment = asked("--config", "c.yaml", "--lr", "0.1", runner="training")
+    assert script.script_identity(experiment, tmp_path)["files"].keys() == {"c.yaml"}
+
+
+@pytest.mark.parametrize(("after", "changed"), [({"log": "2", "c.yaml": "1"}, "c.yaml"), ({"log": "2", "c.yaml": "5"}, ""), (None, "log")])
+def test_what_the_run_itself_changed_is_no_change_of_it(after: dict[str, str] | None, changed: str) -> None:
+    """Without a capture at the end nobody knows who changed it."""
+    environment = {"before": {"script": {"files": {"log": "1", "c.yaml": "1"}}}, "after": after and {"script": {"files": after}}}
+    assert script.changed_file(environment, {"files": {"log": "3", "c.yaml": "2"}}) == changed
 
 
 @pytest.mark.slow

@@ -1,6 +1,7 @@
 """Has the script changed since the record began, and are the redacted secrets available?
 
-Of a program that may be an interpreter (`-- python job.py`), the files among its arguments are as much what is run as it is.
+Of a program that may be an interpreter (`-- python job.py`), the files among its arguments are as much what is run as it is; those of a
+training (`--config c.yaml`) configure it. A file that the run itself writes, such as a checkpoint, is neither.
 
 Do the script's arguments or the conditions hold a secret or non-UTF-8 bytes?  If so, nothing is started.
 
@@ -31,6 +32,7 @@ from fireassay.spec.sections.workload import MODULE, file_of
 from fireassay.units import MIB
 
 ON_THE_PATH = ("command", "program")  # runners of a program that may be named without its folder
+WITH_FILES = (*ON_THE_PATH, "training")  # whose arguments may name what is run, or a configuration
 MAX_READ = 64 * MIB  # of a file among the arguments; a larger one is known by its size
 
 
@@ -49,7 +51,7 @@ def script_path(experiment: Experiment, folder: Path) -> Path:
 def script_identity(experiment: Experiment, folder: Path) -> dict[str, Any]:
     """What `resume` needs to locate the script and to detect changes."""
     script = script_path(experiment, folder)
-    files = argument_files(experiment, folder) if experiment.workload.runner in ON_THE_PATH else {}
+    files = argument_files(experiment, folder) if experiment.workload.runner in WITH_FILES else {}
     return {"folder": str(folder), "path": str(script), "sha256": _digest(script), **({"files": files} if files else {})}
 
 
@@ -72,10 +74,17 @@ def argument_files(experiment: Experiment, folder: Path) -> dict[str, str]:
     return found
 
 
-def changed_file(then: Mapping[str, Any], now: Mapping[str, Any]) -> str:
-    """The first file among a recorded script's arguments that is another one now, or gone; "" if none is."""
+def changed_file(environment: Mapping[str, Any] | None, now: Mapping[str, Any]) -> str:
+    """The first file among a recorded script's arguments that is another one now, or gone, but was not changed by the run; "" if none is."""
+    then, after = _files(environment, "before"), _files(environment, "after")
     files = now.get("files") or {}
-    return next((name for name, digest in (then.get("files") or {}).items() if files.get(name) != digest), "")
+    return next((name for name, digest in then.items() if files.get(name) != digest and after.get(name, digest) == digest), "")
+
+
+def _files(environment: Any, when: str) -> Mapping[str, Any]:
+    for key in (when, "script", "files"):
+        environment = environment.get(key) if isinstance(environment, Mapping) else None
+    return environment if isinstance(environment, Mapping) else {}
 
 
 def _digest(path: Path, most: float = math.inf) -> str | None:
@@ -96,7 +105,7 @@ def refuse_changes(experiment: Experiment, manifest: Mapping[str, Any], before: 
         found = "changes since the record began"
         problems.append(Problem("experiment.toml", found, "the unchanged experiment", remedy))
     then, now = before.get("script"), script_identity(experiment, folder)
-    if then is not None and (changed := then["path"] if now["sha256"] != then["sha256"] else changed_file(then, now)):
+    if then is not None and (changed := then["path"] if now["sha256"] != then["sha256"] else changed_file(manifest["environment"], now)):
         found, allowed = f"{changed}, changed since the record began", "the unchanged script, so that all launches measure the same"
         problems.append(Problem("workload.script", found, allowed, remedy))
     refuse_any(problems, "the record to resume")

@@ -34,7 +34,7 @@ COMMON: Final[tuple[Condition, ...]] = (
     ),
     identity(
         "workload.files.*",
-        "another file among the arguments, as in python job.py, is another program or other work",
+        "another file among the arguments, as in python job.py or --config c.yaml, is another program or other work",
         facts.argument_files,
         f"{BEFORE} script",
         absent="note",
