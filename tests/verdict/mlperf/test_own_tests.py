@@ -66,6 +66,7 @@ def test_an_evaluation_is_an_accuracy_run_too(tmp_path: Path) -> None:
     accuracy = scored(tmp_path, {"a": rows})
     assert _rules(_load({"q1": "yes", "q2": "no"}), accuracy)["TEST01"] == ("pass", "2 of 2 answers equal")
     assert _rules(_load({"q1": "no", "q2": "no"}), accuracy)["TEST01"][0] == "fail"
+    assert _rules(_load({"q1": "no", "q2": "yes"}), accuracy)["TEST01"] == ("pass", "0 of 2 answers equal; scores 0.5 and 0.5")
 
 
 # ---- TEST04 ----

@@ -73,6 +73,20 @@ def test_a_run_that_ends_before_it_begins_has_no_time_to_train(tmp_path: Path) -
     assert result.score is None
 
 
+def test_an_interval_of_short_times_does_not_begin_below_zero(tmp_path: Path) -> None:
+    """The public runs, five of which now take 6 ms, 0.6 s, 6 s, 60 s and 600 s: five are kept of a wide spread."""
+    for number in range(5):
+        text = (PUBLIC / f"result_{number}.txt").read_text(encoding="utf-8")
+        start = int(re.search(r'"time_ms": (\d+)', next(line for line in text.splitlines() if '"run_start"' in line))[1])  # type: ignore[index]
+        stop = str(start + (6, 600, 6_000, 60_000, 600_000)[number])
+        lines = [re.sub(r'("time_ms": )\d+', rf"\g<1>{stop}", line) if '"run_stop"' in line else line for line in text.splitlines()]
+        (tmp_path / f"result_{number}.txt").write_text("\n".join(lines), encoding="utf-8")
+    score = check_files([tmp_path], Asked(round="5.0")).score
+    assert score is not None
+    assert score.estimate is not None
+    assert score.estimate.low == 0.0
+
+
 def test_of_a_single_file_the_rules_on_all_runs_are_not_checked() -> None:
     result = check_files([PUBLIC / "result_0.txt"], Asked(round="5.0"))
     assert result.passed

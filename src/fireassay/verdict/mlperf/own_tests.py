@@ -67,7 +67,8 @@ def _same_answers(measured: RecordData, other: RecordData) -> Rule:
     found = f"{equal:,} of {both.height:,} answers equal"
     if equal == both.height:
         return rule("TEST01: answers", True, SAME_ANSWERS, found, name, REFERENCE)
-    before, after = (one.scores.filter(pl.col("example").is_in(both["example"].to_list()))["score"].mean() for one in (other, measured))
+    metric = measured.experiment.quality.metric if measured.experiment.quality is not None else ""
+    before, after = (_mean_score(one, metric, both["example"].to_list()) for one in (other, measured))
     required = f"{SAME_ANSWERS}, or scores at most {APART:g} % apart"
     if not isinstance(before, float) or not isinstance(after, float):
         first = both.filter(pl.col("texts") != pl.col("texts_other"))["example"][0]
@@ -76,6 +77,14 @@ def _same_answers(measured: RecordData, other: RecordData) -> Rule:
         )
     held = after > 0.0 and abs(1.0 - before / after) * 100.0 <= APART
     return rule("TEST01: answers", held, required, f"{found}; scores {given(before, 5)} and {given(after, 5)}", name, REFERENCE)
+
+
+def _mean_score(measured: RecordData, metric: str, examples: Sequence[str]) -> object:
+    """The mean of a load's or an evaluation's scores of these samples; None: it has none by this metric."""
+    scores = measured.scores
+    if measured.experiment.serving is None:
+        scores = measured.table("scores").filter(pl.col("metric") == metric).rename({"item": "example"})
+    return scores.filter(pl.col("example").is_in(list(examples)))["score"].mean()
 
 
 def _texts(measured: RecordData) -> pl.DataFrame:

@@ -217,8 +217,9 @@ def _score(logs: Sequence[Log], factor: float) -> Score | None:
         return None
     if len(times) == LEAST:  # a single run is left, which has no spread
         return Score(title="the middle of three times to train", text=_minutes(value), value=value, unit="min")
+    trimmed = trimmed_mean(times, CONFIDENCE, cut=1.5 / len(times))
     estimate = Estimate.of(
-        trimmed_mean(times, CONFIDENCE, cut=1.5 / len(times)),
+        replace(trimmed, low=max(0.0, trimmed.low)),  # no time is negative
         unit="min",
         confidence=CONFIDENCE,
         n_launches=len(times),
