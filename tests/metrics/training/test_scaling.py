@@ -163,6 +163,15 @@ def test_more_workers_that_are_slower_than_one_have_no_serial_fraction() -> None
         assert value.detail == "slower than the base: no serial fraction explains it (s = 1.5 is above 1)"
 
 
+def test_no_serial_fraction_reaches_beyond_all_of_the_time() -> None:
+    """Speedups of 1.25 and 0.9: the intervals over two rounds would end far above 1."""
+    measured = stepped({(1, 0): 1.0, (2, 0): 0.8, (1, 1): 0.9, (2, 1): 1.0}).measured()
+    results = LazyResults(measured)
+    for value in (results["serial_fraction"][ALL], results["karp_flatt"]["workers=2"]):
+        assert estimated(value).value < estimated(value).high == 1.0
+    assert estimated(results["amdahl_ceiling"][ALL]).low == 1.0
+
+
 # ---- serial_fraction: Amdahl's law by least squares, block by block.
 
 REFERENCE = {1: 3600.0, 2: 1880.0, 4: 1010.0, 8: 560.0, 16: 340.0, 32: 250.0}  # docs/definitions.md

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from operator import mul
 
@@ -171,18 +172,22 @@ def _serial_fraction(measured: RecordData, results: Results) -> Mapping[str, Val
     interval = amdahl_fit_interval(above, np.array(speedups), measured.confidence)
     if slower := slower_than_base(interval.value):
         return {ALL: Absent("undefined", slower)}
-    return {
-        ALL: of_interval(
-            interval,
-            fits,
-            measured.confidence,
-            unit=FRACTION,
-            name="serial_fraction",
-            n_trials=len(fits) * levels,
-            method=f"Student t on Amdahl fits of {len(fits)} rounds",
-            tags=f"fit:least-squares|basis:{time_basis(measured)}|ci:t",
-        )
-    }
+    found = of_interval(
+        interval,
+        fits,
+        measured.confidence,
+        unit=FRACTION,
+        name="serial_fraction",
+        n_trials=len(fits) * levels,
+        method=f"Student t on Amdahl fits of {len(fits)} rounds",
+        tags=f"fit:least-squares|basis:{time_basis(measured)}|ci:t",
+    )
+    return {ALL: _at_most_all(found)}
+
+
+def _at_most_all(serial: Estimate) -> Estimate:
+    """The interval without what no serial fraction can be: more than all of the time. A negative end is a superlinear speedup."""
+    return replace(serial, high=1.0) if 1.0 < serial.high < math.inf else serial
 
 
 def _no_amdahl(measured: RecordData) -> Absent | None:
@@ -394,7 +399,8 @@ def _fraction_at(base: int, level: int, speedup: Value) -> Value:
         return Absent("insufficient", "one round does not bound the speedup; use at least 2 launches")
     if slower := slower_than_base(karp_flatt(speedup.value, p=level)):
         return Absent("undefined", slower)
-    return transform(speedup, partial(karp_flatt, p=level), unit=FRACTION, name="karp_flatt", how="(1/S - 1/p) / (1 - 1/p)")
+    found = transform(speedup, partial(karp_flatt, p=level), unit=FRACTION, name="karp_flatt", how="(1/S - 1/p) / (1 - 1/p)")
+    return _at_most_all(found)
 
 
 KARP_FLATT = measure(
