@@ -22,6 +22,7 @@ from fireassay.spec.experiment import Gates, Quality
 from fireassay.verdict.judge import judge
 from tests.answered import rows, scored
 from tests.collectives_made import Made
+from tests.fleet_made import drawn, fleet_record
 from tests.handmade import Handmade
 from tests.looked import Seen, look
 from tests.metrics.trials_made import timing
@@ -87,6 +88,9 @@ RECORDS: Final[Mapping[tuple[str, str], Record]] = {
     ("timing", "INCONCLUSIVE"): _calls(1.0, 1.02),
     ("network", "MEASURED"): lambda _: look({"a": QUIET}),
     ("network", "FAIL"): lambda _: look({"a": QUIET, "b": DEAD}),
+    ("fleet", "PASS"): lambda _: fleet_record({"memory": drawn(16)}),
+    ("fleet", "FAIL"): lambda _: fleet_record({"memory": drawn(16, slow={"n3": 0.1})}),
+    ("fleet", "INCONCLUSIVE"): lambda _: fleet_record({"memory": drawn(16)}, find=0.012),
 }
 
 

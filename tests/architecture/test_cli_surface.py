@@ -34,6 +34,7 @@ SURFACE = {
         f"--carbon --confidence --seed --name --root --dry-run --toml {OUTPUT}"
     ),
     "export": "RECORD --genai-bench --root",
+    "fleet": f"--hosts --tests --rounds --find --confidence --name --root --dry-run --toml {OUTPUT}",
     "gate": (
         "BASE EXPERIMENT --margin --merge-base --setup --accept --budget --pairs --primary --shell --workers --round --trials --warm-up --timeout "
         "--ignore-failure --root --json --excel --html --latex --format --full --output --junit --markdown"

@@ -30,6 +30,7 @@ KEYS = [
     ("collectives", "MEASURED"),
     ("timing", "MEASURED"),
     ("network", "MEASURED"),
+    ("fleet", "FAIL"),
 ]
 
 

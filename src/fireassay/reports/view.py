@@ -22,6 +22,7 @@ from fireassay.spec.kind import Kind
 from fireassay.verdict.types import DIMENSIONS, HOLDS, DimensionResult, Finding, GateResult, LayerResult, Recommendation, Status, rule_words
 
 if TYPE_CHECKING:
+    from fireassay.frames.fleet import Fleet
     from fireassay.frames.links.network_probe import Network
     from fireassay.frames.links.pairs import Pairs
     from fireassay.reports.evaluation_view import EvaluationRows
@@ -247,6 +248,7 @@ class View:
     foreign: tuple[Fact, ...] = ()  # of an imported record: its origin, its meanings, what its tool reported
     collectives: tuple[CollectiveCell, ...] = ()  # of a record that times collectives: the requested cells
     network: Network | None = None  # of a network probe
+    fleet: Fleet | None = None  # of a fleet's tests
     pairs: tuple[Pairs, ...] = ()  # of a record that times messages between pairs of ranks
     layers: tuple[LayerRow, ...] = ()  # of a training on several workers: does it compute what one worker computes?
     profiles: tuple[Mapping[str, Any], ...] = ()  # profiled launches: see `fireassay.reports.pages.profile`

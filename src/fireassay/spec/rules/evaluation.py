@@ -115,7 +115,7 @@ EVALUATION_RULES = (
 # ---- the deciding score ----------------------------------------------------------------------------------------------
 
 
-SCORELESS: Final = ("command", "function", "collectives", "network")  # runners whose workload reports no scores
+SCORELESS: Final = ("command", "function", "collectives", "network", "fleet")  # runners whose workload reports no scores
 FIELDLESS: Final = ("text", "sharegpt")  # prompt formats without reference answers
 
 READS: Final = {"generation": ("texts",), "loglikelihood": ("texts", "likelihoods"), "code": ("programs",)}  # method -> what scores read

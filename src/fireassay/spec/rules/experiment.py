@@ -387,7 +387,7 @@ def _open_ports(experiment: Experiment) -> Iterator[str]:
 MAX_FILES_COMPARED = 5000
 SCORES = "quality.scoring.metrics"
 # runners of a program on the PATH, a module, an address, or nothing: checked by the runner
-WITHOUT_SCRIPT = ("command", "program", "function", "serving", "collectives", "simulated", "network", "answers", "evaluation")
+WITHOUT_SCRIPT = ("command", "program", "function", "serving", "collectives", "simulated", "network", "fleet", "answers", "evaluation")
 _ENGINE = re.compile(r"python[0-9.]*|torchrun|accelerate|deepspeed|srun|mpirun")
 
 

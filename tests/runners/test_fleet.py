@@ -1,0 +1,103 @@
+"""Does a round hold every node's rates, does a node that fails cost only itself, and is a throttled node named?"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from fireassay.errors import SpecError, WorkloadError
+from fireassay.frames.fleet import fleet
+from fireassay.frames.record_data import from_record
+from fireassay.record.reader import open_record
+from fireassay.runners.experiment.run import run
+from fireassay.runners.fleet import check, run_tests
+from fireassay.spec.experiment import Experiment, Factor, Gates, Launches
+from fireassay.spec.sections.workload import Host, Launcher, Noise, Workload
+
+pytestmark = pytest.mark.slow
+STUTTER = """
+import signal, subprocess, sys, time
+child = subprocess.Popen(sys.argv[1:])
+while child.poll() is None:  # stopped for nine tenths of the time
+    child.send_signal(signal.SIGSTOP); time.sleep(0.045); child.send_signal(signal.SIGCONT); time.sleep(0.005)
+sys.exit(child.returncode)
+"""
+
+
+def experiment(*hosts: Host, tests: tuple[str, ...] = ("memory",), rounds: int = 1) -> Experiment:
+    return Experiment(
+        name="fleet",
+        workload=Workload(runner="fleet", script="fleet", arguments=tests),
+        launcher=Launcher(kind="nodes", hosts=hosts),
+        factor=Factor(levels=(1,)),
+        launches=Launches(per_configuration=rounds),
+        gates=Gates(efficiency=None),
+        noise=Noise(sentinel_s=0.0),
+    )
+
+
+def host(name: str, *prefix: str) -> Host:
+    return Host(name=name, address="127.0.0.1", prefix=prefix)
+
+
+def test_a_throttled_node_is_named_and_a_dead_one_costs_only_itself(tmp_path: Path) -> None:
+    script = tmp_path / "stutter.py"
+    script.write_text(STUTTER)
+    hosts = (*map(host, "abc"), host("slow", sys.executable, str(script)), host("dead", "false"))
+    record = open_record(run(experiment(*hosts, rounds=3), root=tmp_path))
+    found = fleet(from_record(record))
+    assert record.table("launches")["status"].to_list() == ["ok"] * 3
+    assert found.silent == {"dead": {"memory": "exit code 1: no output"}}
+    assert found.tests["memory"].nodes["slow"].slower > 0.5
+    assert max(found.tests["memory"].nodes[name].slower for name in "abc") < found.tests["memory"].nodes["slow"].slower
+
+
+def test_every_round_has_an_order_of_its_own(tmp_path: Path) -> None:
+    names = [f"n{number}" for number in range(6)]
+    answers = tmp_path / "answers.sh"
+    answers.write_text('#!/bin/sh\necho \'{"memory": {"rate": 5.0}, "disk": {"lack": "none"}}\'\n')
+    answers.chmod(0o755)
+    hosts = [host(name, str(answers)) for name in names]
+    record = open_record(run(experiment(*hosts, tests=("memory", "disk"), rounds=3), root=tmp_path))
+    orders = [json.loads(placement)["order"] for placement in record.table("launches")["placement"]]
+    assert all(sorted(order) == names for order in orders)
+    assert len({tuple(order) for order in orders}) > 1
+    rates = record.table("telemetry").filter(pl.col("counter") == "fleet_memory")
+    assert rates.height == 18
+    assert record.table("events").filter(pl.col("kind") == "fleet_lack").height == 18
+
+
+def test_a_round_without_any_answer_has_failed(tmp_path: Path) -> None:
+    with pytest.raises(WorkloadError, match="none of 1 nodes answered"):
+        run(experiment(host("a", "false")), root=tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("prefix", "why"),
+    [
+        (("/nowhere/ssh",), "/nowhere/ssh: No such file or directory"),
+        (("sh", "-c", "echo refused >&2; exit 255"), "exit code 255: refused"),
+        (("echo", "nonsense"), "exit code 0: no output"),
+        (("echo", "[1]"), "exit code 0: no output"),
+    ],
+)
+def test_a_node_that_fails_says_why(prefix: tuple[str, ...], why: str) -> None:
+    assert run_tests(host("a", *prefix), ["memory"]) == ({}, why)
+
+
+def test_a_nodes_variables_are_set(tmp_path: Path) -> None:
+    names = tmp_path / "names"
+    node = Host(name="a", address="x", prefix=("sh", "-c", f'echo "$@" > {names}; false', "sh"), environment={"OMP_NUM_THREADS": "1"})
+    run_tests(node, ["memory"])
+    assert names.read_text().split()[:2] == ["env", "OMP_NUM_THREADS=1"]
+
+
+def test_nodes_are_named_once(tmp_path: Path) -> None:
+    with pytest.raises(SpecError, match="a unique name"):
+        check(experiment(host("a"), host("a")), tmp_path)
+    with pytest.raises(SpecError, match="no node"):
+        check(experiment(), tmp_path)
