@@ -217,6 +217,22 @@ def portions(measured: RecordData, launches: pl.DataFrame) -> Iterator[pl.DataFr
     yield from (launches.filter(pl.col("launch").is_in(group)) for group in groups)
 
 
+def by_rank(frame: pl.DataFrame) -> Iterator[pl.DataFrame]:
+    """The rows (launch, rank, ...) in groups of at most `PORTION`, or of one rank: at least one group."""
+    keys = pl.struct("launch", "rank")
+    begins = frame.lazy().select("launch", "rank").with_row_index().filter(keys.ne_missing(keys.shift())).collect()
+    if begins.select("launch", "rank").is_duplicated().any():
+        yield from by_rank(frame.sort("launch", "rank", maintain_order=True))
+        return
+    begin = last = 0
+    for end in [*begins["index"][1:], frame.height]:
+        if end - begin > PORTION and last > begin:
+            yield frame.slice(begin, last - begin)
+            begin = last
+        last = end
+    yield frame.slice(begin)
+
+
 def by_launch(frame: pl.DataFrame) -> Iterator[pl.DataFrame]:
     """The frame's rows launch by launch, to bound memory by one launch."""
     ordered = frame if frame["launch"].is_sorted() else frame.sort("launch", maintain_order=True)

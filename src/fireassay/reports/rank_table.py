@@ -28,7 +28,7 @@ def rank_table(view: View) -> tuple[Table, ...]:
 
 
 def _table(view: View, configuration: str, ranks: list[int], place: int) -> Table | None:
-    rows = own_phases(view.measured, configuration).filter(pl.col("rank").is_in(ranks))
+    rows = own_phases(view.measured, configuration, ranks)
     if not rows.height:
         return None
     scale = scale_for("s", (rows.select(pl.col("step_s").median()).item() / NS_PER_S,))

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fireassay.frames import record_data
 from fireassay.frames.training.rank_time import CATEGORIES, partition
 from fireassay.record.declared import STEPS
 from tests.handmade import Handmade, S
@@ -327,3 +328,11 @@ def test_the_categories_of_any_launch_sum_to_its_wall_time_and_none_is_negative(
     assert parts["rank"].to_list() == [0, 1]
     assert parts.select(pl.sum_horizontal(*CATEGORIES) - pl.col("wall_ns")).to_series().to_list() == [0, 0]
     assert parts.select(pl.min_horizontal(*CATEGORIES).min()).item() >= 0
+
+
+@given(launches())
+def test_ranks_one_at_a_time_spend_what_they_spend_together(made: Handmade) -> None:
+    whole = partition(made.measured(), made.measured().table("launches"))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(record_data, "PORTION", 1)
+        assert partition(made.measured(), made.measured().table("launches")).equals(whole)

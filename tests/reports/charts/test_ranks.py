@@ -19,6 +19,13 @@ from tests.handmade import Handmade, S
 pytestmark = pytest.mark.slow
 
 
+def test_a_rank_s_medians_do_not_depend_on_how_many_ranks_are_read_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = rank_phases(two_ranks(4).measured())
+    monkeypatch.setattr(of_ranks, "PORTION", 1)
+    assert len(whole) == 4
+    assert rank_phases(two_ranks(4).measured()) == whole
+
+
 def two_ranks(workers: int = 2) -> Handmade:
     """Rank 1 computes .3 s longer in forward; rank 0 waits for it in its collective; 30 steps of 1 s."""
     made = Handmade(levels=(1, workers), blocks=1)

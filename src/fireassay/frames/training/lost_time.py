@@ -199,6 +199,12 @@ def pausing_waits(measured: RecordData, kind: str) -> Mapping[str, SavingWait]:
 
 
 @once_per_record
+def pauses(measured: RecordData) -> bool:
+    """True if any step was paused."""
+    return bool((measured.effective_steps["checkpoint_ns"] != 0).any())
+
+
+@once_per_record
 def pause_excess(measured: RecordData) -> pl.DataFrame:
     """(launch, rank, step, pause, own, missed, before, near, more), nanoseconds, of timed launches of several ranks: a rank's pauses and the rest
     of its step, how much longer another rank pauses in it and in the step before, whether it does, and by how much that lengthens the step.
@@ -224,6 +230,8 @@ def pause_excess(measured: RecordData) -> pl.DataFrame:
 
 def _pauses(measured: RecordData, counted: pl.DataFrame) -> pl.DataFrame:
     """(launch, pauses_s, paused_s): waiting for ranks that pause, of the rank that waits most and of the mean rank; means over these steps."""
+    if not pauses(measured):
+        return pl.DataFrame(schema={"launch": pl.Int32, "pauses_s": pl.Float64, "paused_s": pl.Float64})
     steps = pause_excess(measured).join(counted, on=["launch", "step"], how="semi")
     ranks = steps.group_by("launch", "rank").agg(pl.col("more").sort().mean() / NS_PER_S)
     return ranks.group_by("launch").agg(pl.col("more").max().alias("pauses_s"), pl.col("more").sort().mean().alias("paused_s"))

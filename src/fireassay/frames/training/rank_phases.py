@@ -27,7 +27,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from fireassay.frames.record_data import RecordData, effective_steps
+from fireassay.frames.record_data import RecordData
 from fireassay.frames.training.communication.watched_steps import watched
 from fireassay.stats.groups.stragglers import Search, search
 from fireassay.units import NS_PER_S
@@ -79,20 +79,21 @@ def own_times(measured: RecordData) -> tuple[Own, ...]:
 
 def _own_times(measured: RecordData) -> Iterator[Own]:
     steady = watched(measured.steady_steps.select("launch", "step", "ranks"), measured.table("communication"))
-    tables = {name: measured.table(name) for name in ("steps", "waits", "communication", "collectives")}
+    tables = {"steps": measured.effective_steps, **{name: measured.table(name) for name in ("waits", "communication", "collectives")}}
     for launch, configuration, workers in measured.timed.select("launch", "configuration", "workers").iter_rows():
         launch_steps = steady.filter((pl.col("launch") == launch) & (pl.col("ranks") == workers))
         if workers > 1 and launch_steps.height:
-            in_launch = pl.col("launch") == launch
-            of_launch = {name: table.filter(in_launch) if table.height else table for name, table in tables.items()}
+            of_launch = {name: table.lazy().filter(pl.col("launch") == launch) for name, table in tables.items()}
             yield _own(launch, configuration, launch_steps["step"], of_launch)
 
 
-def _own(launch: int, configuration: str, steady: pl.Series, tables: Mapping[str, pl.DataFrame]) -> Own:
-    steps = effective_steps(tables["steps"]).filter(pl.col("step").is_in(steady.implode())).sort(KEY)
-    counted = steps.select(*KEY, "incarnation")
+def _own(launch: int, configuration: str, steady: pl.Series, tables: Mapping[str, pl.LazyFrame]) -> Own:
+    of_steady = tables["steps"].filter(pl.col("step").is_in(steady.implode()))
+    steps = of_steady.select(*KEY, "incarnation", "begin_ns", "end_ns", "checkpoint_ns", *(f"{phase}_ns" for phase in PHASES)).collect()
+    steps = steps.sort(KEY)
     for method, (name, taken) in _METHODS.items():
-        rows = tables[name].join(counted, on=[*KEY, "incarnation"], how="semi") if tables[name].height else tables[name]
+        rows = tables[name].collect()
+        rows = rows.join(steps.select(*KEY, "incarnation"), on=[*KEY, "incarnation"], how="semi") if rows.height else rows
         if not rows.height:
             continue
         complete = _complete(steps.join(taken(rows), on=KEY, how="inner"), steps["rank"].n_unique())
@@ -148,34 +149,28 @@ _METHODS: Final[Mapping[str, tuple[str, Callable[[pl.DataFrame], pl.DataFrame]]]
 def _arrays(launch: int, configuration: str, steps: pl.DataFrame, method: str) -> Own:
     ranks = tuple(steps["rank"].unique().sort().to_list())
     shape = (-1, len(ranks))
-    known = steps.fill_null(0)
 
     def column(name: str) -> Array:
         """Seconds, shape [steps, ranks]; 0 if missing."""
-        if name not in known.columns:
-            return np.zeros((steps.height // len(ranks), len(ranks)))
-        return np.asarray(known[name].to_numpy().reshape(shape) / NS_PER_S, dtype=np.float64)
+        if name not in steps.columns:
+            return np.zeros((1, 1))
+        return np.asarray(steps[name].fill_null(0).to_numpy().reshape(shape) / NS_PER_S, dtype=np.float64)
 
     length = _difference(steps).reshape(shape) - column("checkpoint_ns")
     recorded = [phase for phase in PHASES if steps[f"{phase}_ns"].null_count() == 0]
-    between = length - sum((column(f"{phase}_ns") for phase in PHASES), np.zeros_like(length))
-    taken = sum((column(f"taken_{phase}") for phase in (*PHASES, BETWEEN)), np.zeros_like(length))
-    phases: dict[str, Any] = {phase: column(f"{phase}_ns") - column(f"taken_{phase}") for phase in recorded}
     if method == "none":
-        phases.pop("backward", None)
-    else:
+        recorded = [phase for phase in recorded if phase != "backward"]
+    phases: dict[str, Any] = {phase: column(f"{phase}_ns") - column(f"taken_{phase}") for phase in recorded}
+    whole = None
+    if method != "none":
+        between = length - sum((column(f"{phase}_ns") for phase in PHASES), np.zeros_like(length))
         phases[BETWEEN] = between - column(f"taken_{BETWEEN}")
+        taken = sum((column(f"taken_{phase}") for phase in (*PHASES, BETWEEN)), np.zeros_like(length))
+        whole = length - taken + column("asking")
     if method == "thread":
         phases[ASKING] = column("asking")
-    asking = column("asking")
     return Own(
-        launch=launch,
-        configuration=configuration,
-        ranks=ranks,
-        phases=phases,
-        step_s=length.max(axis=1),
-        method=method,
-        whole=None if method == "none" else length - taken + asking,
+        launch=launch, configuration=configuration, ranks=ranks, phases=phases, step_s=length.max(axis=1), method=method, whole=whole
     )
 
 

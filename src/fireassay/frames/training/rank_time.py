@@ -36,7 +36,7 @@ from typing import Final
 import polars as pl
 
 from fireassay.frames.clock_offsets import on_one_clock
-from fireassay.frames.record_data import RecordData, effective_steps, portions
+from fireassay.frames.record_data import RecordData, by_rank, effective_steps, portions
 from fireassay.frames.training.communication.step_communication import waiting
 from fireassay.frames.training.communication.watched_steps import unwatched
 from fireassay.frames.training.recovery import process_began, strikes, unknown_progress
@@ -88,13 +88,19 @@ def _partition(measured: RecordData, launches: pl.DataFrame) -> pl.DataFrame:
     blind = [*clock.troubles, *unknown_progress(measured)]
     known = launches.select("launch").filter(~pl.col("launch").is_in(blind))
     names = ("steps", "events", "collectives", "communication")
-    tables = {name: measured.table(name).join(known, on="launch", how="semi") for name in names}
+    tables = {name: _of_launches(measured.table(name), known["launch"]) for name in names}
     failures = _failures(tables["events"], strikes(measured).join(known, on="launch", how="semi"))
     lives = _lives(tables["steps"], tables["events"], ranks, failures)
     if lives.height == 0:
         return _filled(ranks, pl.DataFrame(schema={"launch": pl.Int32, "rank": pl.Int32}))
-    within_lives = _inside(_parts(tables, failures), lives, tables["events"])
+    within_lives = _inside(_sums(tables, failures), lives, tables["events"])
     return _filled(ranks, pl.concat([*_gaps(lives), within_lives], how="diagonal"))
+
+
+def _of_launches(table: pl.DataFrame, launches: pl.Series) -> pl.DataFrame:
+    """The rows of these launches; not copied if they are all."""
+    held = pl.col("launch").is_in(launches.implode())
+    return table if table.select(held.all()).item() else table.filter(held)
 
 
 def _filled(ranks: pl.DataFrame, parts: pl.DataFrame) -> pl.DataFrame:
@@ -250,18 +256,33 @@ def _after(ended: pl.DataFrame) -> pl.DataFrame:
 # ---- inside of a life --------------------------------------------------------------------------------------------------
 
 
-def _parts(tables: dict[str, pl.DataFrame], failures: pl.DataFrame) -> pl.DataFrame:
+def _sums(tables: dict[str, pl.DataFrame], failures: pl.DataFrame) -> pl.DataFrame:
+    """The sums of a life's steps by category, its pauses and their whole length: some ranks at a time, to bound memory."""
+    steps, calls, communication = tables["steps"], tables["collectives"], tables["communication"]
+    counted = effective_steps(steps).select(*_LIFE, "step")
+    calls = calls.join(counted, on=[*_LIFE, "step"], how="semi") if calls.height else calls
+    of_steps = [
+        (waiting(calls), ["launch", "rank", "step"]),
+        (_logged(communication), [*_LIFE, "step"]),
+        (unwatched(communication).with_columns(_unwatched=pl.lit(value=True)), ["launch", "step"]),
+    ]
+    if counted.height < steps.height:
+        of_steps.append((counted.group_by("launch", "step").agg(_last=pl.col("incarnation").max()), ["launch", "step"]))
+    names = ("productive", "data_stall", "exposed_communication", "straggler_wait", "compile", "recompute", "idle", HELD_UP)
+    length = pl.col("end_ns") - pl.col("begin_ns")
+    sums = (*(pl.col(name).sum() for name in names), (length - pl.col("_own")).sum().alias("_pauses"), length.sum().alias("_steps"))
+    return pl.concat([_parts(some, of_steps, failures).group_by(_LIFE).agg(*sums) for some in by_rank(steps)])
+
+
+def _parts(steps: pl.DataFrame, of_steps: list[tuple[pl.DataFrame, list[str]]], failures: pl.DataFrame) -> pl.DataFrame:
     """One row per step of a rank: its pause, and the rest by category."""
-    steps = tables["steps"]
-    counted = effective_steps(steps).select(*_LIFE, "step", "begin_ns", counted=pl.lit(value=True))
     unpaused = (pl.col("end_ns") - pl.col("begin_ns") - pl.col("_pause")).clip(lower_bound=0)
-    calls = tables["collectives"].join(counted, on=[*_LIFE, "step"], how="semi")
+    every = steps
+    for more, key in of_steps:
+        every = every.join(more, on=key, how="left")
+    counted = pl.col("incarnation") == pl.col("_last") if "_last" in every.columns else pl.lit(value=True)
     every = (
-        steps.join(counted, on=[*_LIFE, "step", "begin_ns"], how="left")
-        .join(waiting(calls), on=["launch", "rank", "step"], how="left")
-        .join(_logged(tables["communication"]), on=[*_LIFE, "step"], how="left")
-        .join(unwatched(tables["communication"]).with_columns(_unwatched=pl.lit(value=True)), on=["launch", "step"], how="left")
-        .with_columns(_pause=pl.col("checkpoint_ns").fill_null(0), counted=pl.col("counted").fill_null(value=False))
+        every.with_columns(_pause=pl.col("checkpoint_ns").fill_null(0), counted=counted)
         .with_columns(_own=unpaused)
         .with_columns(data_stall=pl.col("data_ns").fill_null(0).clip(0, pl.col("_own")))
     )
@@ -355,18 +376,12 @@ def _usual(name: str) -> pl.Expr:
     return pl.coalesce(quiet, least).fill_null(0).cast(pl.Int64).alias(f"{name}_usual")
 
 
-def _inside(parts: pl.DataFrame, lives: pl.DataFrame, events: pl.DataFrame) -> pl.DataFrame:
-    """Sums per life, its marked pauses by kind: in steps, between them, and after the last."""
-    names = ("productive", "data_stall", "exposed_communication", "straggler_wait", "compile", "recompute", "idle", HELD_UP)
-    sums = parts.group_by(_LIFE).agg(
-        *(pl.col(name).sum() for name in names),
-        (pl.col("end_ns") - pl.col("begin_ns") - pl.col("_own")).sum().alias("_pauses"),
-        (pl.col("end_ns") - pl.col("begin_ns")).sum().alias("_steps"),
-    )
+def _inside(sums: pl.DataFrame, lives: pl.DataFrame, events: pl.DataFrame) -> pl.DataFrame:
+    """The sums per life with its marked pauses by kind: in steps, between them, and after the last."""
     marked = sums.join(lives, on=_LIFE).join(_marked(lives, events), on=_LIFE, how="left")
     free = pl.col("_pauses") + pl.col("last") - pl.col("first") - pl.col("_steps")
     tail = pl.col("until") - pl.col("last")
-    return marked.select(*_KEY, *names, *_allotted(free + tail))
+    return marked.select(*_KEY, *(name for name in (*CATEGORIES, HELD_UP) if name in sums.columns), *_allotted(free + tail))
 
 
 def _allotted(room: pl.Expr) -> tuple[pl.Expr, pl.Expr]:

@@ -16,7 +16,8 @@ import polars as pl
 
 from fireassay.estimates.format import count, reading, scale_for
 from fireassay.frames.clock_offsets import on_one_clock
-from fireassay.frames.record_data import RecordData
+from fireassay.frames.record_data import PORTION, RecordData
+from fireassay.frames.record_tables import once_per_record
 from fireassay.frames.training.communication.watched_steps import all_watched, watched
 from fireassay.frames.training.rank_phases import BETWEEN
 from fireassay.reports.charts.axes import linear, rows_axis, written_tick
@@ -138,6 +139,7 @@ def _words(rank: RankPhases) -> str:
     return f"{rank.name}: {reading(rank.step_s, 's')}: {parts}."
 
 
+@once_per_record
 def rank_phases(measured: RecordData) -> tuple[RankPhases, ...]:
     """The ranks of the largest worker count that has steady steps and more than one rank; at most `MAX_RANKS`."""
     for configuration, level in sorted(zip(measured.configurations, measured.levels, strict=True), key=lambda pair: -pair[1]):
@@ -147,16 +149,18 @@ def rank_phases(measured: RecordData) -> tuple[RankPhases, ...]:
 
 
 def _phases(measured: RecordData, configuration: str) -> tuple[RankPhases, ...]:
-    medians = (
-        own_phases(measured, configuration)
+    launches = measured.timed.filter(pl.col("configuration") == configuration)["launch"]
+    rows = measured.effective_steps.lazy().filter(pl.col("launch").is_in(launches.implode())).group_by("rank").len().sort("rank")
+    groups = rows.with_columns(_group=pl.col("len").cum_sum() // PORTION).collect().partition_by("_group") if launches.len() else []
+    parts = [
+        own_phases(measured, configuration, group["rank"].to_list())
         .group_by("rank")
-        .agg(
-            *(pl.col(name).median() / NS_PER_S for name in ("step_s", "exposed_s")),
-            *((pl.col(f"own_{part}").median() / NS_PER_S).alias(part) for part in PARTS),
-        )
-        .sort(pl.col("step_s") - pl.col("exposed_s").fill_null(0.0), "rank")
-        .to_dicts()
-    )
+        .agg(pl.col("step_s", "exposed_s").median(), *(pl.col(f"own_{part}").median().alias(part) for part in PARTS))
+        for group in groups
+    ]
+    order = (pl.col("step_s") - pl.col("exposed_s").fill_null(0.0), pl.col("rank"))
+    seconds = pl.exclude("rank") / NS_PER_S
+    medians = pl.concat(parts).sort("rank").with_columns(seconds).sort(*order).to_dicts() if parts else []
     if len(medians) < 2:
         return ()
     kept = medians  # if there are too many, an even selection of them in their order, with both ends
@@ -177,11 +181,11 @@ def _phases(measured: RecordData, configuration: str) -> tuple[RankPhases, ...]:
     )
 
 
-def own_phases(measured: RecordData, configuration: str) -> pl.DataFrame:
-    """The columns of `_own` for each rank's steady steps of a configuration."""
+def own_phases(measured: RecordData, configuration: str, ranks: list[int]) -> pl.DataFrame:
+    """The columns of `_own` for these ranks' steady steps of a configuration."""
     steady = measured.steady_steps.filter(pl.col("configuration") == configuration).select("launch", "step")
     steady = watched(steady, measured.table("communication"))
-    return _own(measured, measured.effective_steps.join(steady, on=["launch", "step"], how="semi"))
+    return _own(measured, measured.effective_steps.filter(pl.col("rank").is_in(ranks)).join(steady, on=["launch", "step"], how="semi"))
 
 
 def _own(measured: RecordData, steps: pl.DataFrame) -> pl.DataFrame:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from fireassay import catalog
 from fireassay.estimates.estimate import Absent
@@ -299,6 +301,21 @@ def test_a_told_mean_over_unequal_shards_fails_and_the_right_one_does_not() -> N
 def test_untold_it_is_a_note_and_with_a_wrong_gradient_a_failure() -> None:
     assert unequal(denominators=None) == {"sample_weights_not_measured": "note"}
     assert unequal(denominators=None, gradients=True) == {"unequal_shards": "fail"}
+
+
+@given(st.lists(st.tuples(*[st.sampled_from([None, 2.0, 3.0])] * 2, *[st.integers(0, 3)] * 2), min_size=1, max_size=4))
+def test_shares_are_unequal_where_all_ranks_items_or_else_samples_say_so(steps: list[tuple[float | None, float | None, int, int]]) -> None:
+    made = Handmade(levels=(2,), blocks=1)
+    number = made.launch(workers=2)
+    for step, (*items, a, b) in enumerate(steps):
+        for rank, samples in enumerate((a, b)):
+            made.steps(number, rank=rank, seconds=[1.0], first=step, items=items[rank])
+            if samples:
+                made.samples(number, range(samples), rank=rank, step=step)
+    known = [(x or float(a) or None, y or float(b) or None) for x, y, a, b in steps]
+    expected = any(None not in pair and pair[0] != pair[1] for pair in known)
+    found = [finding.rule for finding in SAMPLE_WEIGHTS.examine(made.measured(), {})]
+    assert ("sample_weights_not_measured" in found) == expected
 
 
 def divided(alone: list[float] | None, two: Sequence[tuple[float | None, float | None]]) -> dict[str, str]:

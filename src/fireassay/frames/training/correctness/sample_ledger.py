@@ -259,9 +259,9 @@ def weights(measured: RecordData) -> pl.DataFrame:
 
 def shares(measured: RecordData, launches: pl.DataFrame | None = None) -> pl.DataFrame:
     """(launch, step, rank, items): the work of every rank in steps where all ranks' work is known; without items, its samples.
-    `launches`: a frame (launch) to restrict to; default: the timed ones."""
+    `launches`: a frame (launch) or (launch, step) to restrict to; default: the timed launches."""
     wanted = measured.timed.select("launch") if launches is None else launches
-    tables = {name: measured.table(name).join(wanted, on="launch", how="semi") for name in ("steps", "samples")}
+    tables = {name: measured.table(name).join(wanted, on=wanted.columns, how="semi") for name in ("steps", "samples")}
     steps = effective_steps(tables["steps"]).lazy().select("launch", "step", "rank", "items")
     ids = effective_steps(tables["samples"]).lazy().select("launch", "step", "rank", pl.col("ids").list.len().cast(pl.Float64).alias("ids"))
     counted = ids.group_by("launch", "step", "rank").agg(pl.col("ids").sum())

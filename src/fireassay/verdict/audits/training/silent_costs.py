@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from fireassay.estimates.format import count, given, percent, reading
 from fireassay.frames.record_data import RecordData
 from fireassay.frames.training.communication.watched_steps import watched
-from fireassay.frames.training.lost_time import pause_excess
+from fireassay.frames.training.lost_time import pause_excess, pauses
 from fireassay.frames.training.parallelism import parallelism
 from fireassay.metrics.metric import Results
 from fireassay.units import BYTES, NS_PER_S, SECONDS
@@ -249,20 +249,23 @@ def examine_late_in_few_steps(measured: RecordData, _: Results) -> Iterator[Find
     the same step (`stragglers`).
     """
     rank = ("configuration", "launch", "rank")
-    several = measured.timed.select("launch", "configuration")
-    steps = pause_excess(measured).join(several, on="launch")
-    own = steps.with_columns(pl.col("own") / NS_PER_S)
-    usual = pl.col("own").median().over(rank)
-    more = own.with_columns(more=pl.col("own") - usual, least=pl.max_horizontal(pl.lit(LEAST_LATE_S), LATE_SHARE * usual))
-    longest = more.group_by("launch", "step").agg(pl.col("more").max().alias("earlier")).with_columns(pl.col("step") + 1)
-    after = more.join(longest, on=["launch", "step"], how="left").with_columns(pl.col("earlier").fill_null(0.0))
-    alone = 2.0 * pl.max_horizontal(pl.col("more").min().over("launch", "step"), "earlier") < pl.col("more")
-    marked = after.with_columns(late=(pl.col("more") > pl.col("least")) & alone & ~pl.col("near"))
-    delays = pl.col("more").filter("late")
+    own = _own_seconds(measured)
+    usual = own.group_by(rank).agg(pl.col("own").median().alias("usual"), pl.len().alias("steps"), pl.col("own").sum().alias("whole"))
+    usual = usual.collect().lazy()
+    more = own.join(usual, on=rank).with_columns(more=pl.col("own") - pl.col("usual"))
+    long = more.filter((pl.col("more") > pl.max_horizontal(pl.lit(LEAST_LATE_S), LATE_SHARE * pl.col("usual"))) & ~pl.col("near")).collect()
+    step, before = long.lazy().select("launch", "step").unique(), pl.col("step") - 1
+    of_step = more.join(pl.concat([step, step.with_columns(before)]).unique(), on=["launch", "step"], how="semi").group_by("launch", "step")
+    ends = of_step.agg(pl.col("more").min().alias("least"), pl.col("more").max().alias("earlier"))
+    ends = ends.collect().lazy()
+    after = long.lazy().join(ends.drop("earlier"), on=["launch", "step"])
+    after = after.join(ends.select("launch", pl.col("step") + 1, "earlier"), on=["launch", "step"], how="left")
+    alone = 2.0 * pl.max_horizontal("least", pl.col("earlier").fill_null(0.0)) < pl.col("more")
+    delays = pl.col("more")
     large = delays.filter(delays >= OF_LONGEST * delays.quantile(0.9))
-    ranks = marked.group_by(rank).agg(
-        large.sort().sum(), delays.sort().sum().alias("delays"), large.len().alias("n"), pl.len().alias("steps"), pl.col("own").sum()
-    )
+    late = after.filter(alone).group_by(rank).agg(large.sort().sum(), delays.sort().sum().alias("delays"), large.len().alias("n"))
+    ranks = usual.join(late, on=rank, how="left").with_columns(pl.col("more", "delays", "n").fill_null(0)).collect()
+    ranks = ranks.rename({"whole": "own"})
     second = pl.col("more").sort(descending=True).get(1, null_on_oob=True).fill_null(0.0).over("launch")  # one rank waits for none
     found = ranks.filter(
         (pl.col("more") > LATE_WORTH_SAYING * pl.col("own"))
@@ -281,6 +284,17 @@ def examine_late_in_few_steps(measured: RecordData, _: Results) -> Iterator[Find
             )
             remedy = "look at what that rank alone does there, as before an evaluation: logging, saving, collecting garbage, sleeping"
             yield Finding("late_in_few_steps", "warning", name, f"{evidence}; the others wait for it", remedy)
+
+
+def _own_seconds(measured: RecordData) -> pl.LazyFrame:
+    """(configuration, launch, rank, step, own, near) of the timed launches of several workers: see `pause_excess`."""
+    timed = measured.timed.lazy().select("launch", "configuration", "workers")
+    if pauses(measured):
+        steps = pause_excess(measured).lazy()
+    else:
+        steps = measured.effective_steps.lazy().with_columns(own=pl.col("end_ns") - pl.col("begin_ns"), near=pl.lit(value=False))
+    several = steps.join(timed.filter(pl.col("workers") > 1), on="launch")
+    return several.select("configuration", "launch", "rank", "step", pl.col("own") / NS_PER_S, "near")
 
 
 # ---- epochs ----
