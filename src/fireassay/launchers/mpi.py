@@ -24,7 +24,7 @@ import shutil
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
 
@@ -61,14 +61,12 @@ def check(experiment: Experiment) -> None:
         raise EnvironmentLacks(f"mpirun is not Open MPI's: {found or 'it names no version'}. Put Open MPI's first on the PATH.")
 
 
-def _unsupported(experiment: Experiment) -> Iterator[Problem]:
-    settings, here = experiment.launcher, 'with launcher.kind = "mpi"'
-    if settings.hosts:
-        yield Problem("launcher.hosts", "hosts", f"none {here}", "Name them in launcher.mpi.hostfile, or start assay in a batch job.")
-    if settings.pin != "none":
-        yield Problem("launcher.pin", repr(settings.pin), f'"none" {here}', 'Bind with launcher.mpi.options, as ["--bind-to", "core"].')
+def _unsupported(experiment: Experiment) -> list[Problem]:
+    problems = nodes.unsupported(experiment, "Name them in launcher.mpi.hostfile, or start assay in a batch job.")
     if experiment.faults:
-        yield Problem("faults", "a fault", f"none {here}", 'mpirun restarts no worker. Use launcher.kind = "local" or "nodes".')
+        fix = 'mpirun restarts no worker. Use launcher.kind = "local" or "nodes".'
+        problems.append(Problem("faults", "a fault", 'none with launcher.kind = "mpi"', fix))
+    return problems
 
 
 def version() -> str:

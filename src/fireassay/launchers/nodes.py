@@ -49,20 +49,11 @@ def check(experiment: Experiment) -> None:
         SpecError: no hosts, duplicate names, or worker counts that do not divide over them.
     """
     hosts = experiment.launcher.hosts
-    problems = [*_hosts(hosts), *_levels(experiment)]
+    problems = [*_hosts(hosts), *_levels(experiment), *unsupported(experiment)]
     if experiment.launcher.nodes > 1:
         problems.append(
             Problem(
                 "launcher.nodes", str(experiment.launcher.nodes), '1 with launcher.kind = "nodes"', "The nodes are those of launcher.hosts."
-            )
-        )
-    if experiment.launcher.pin != "none":
-        problems.append(
-            Problem(
-                "launcher.pin",
-                repr(experiment.launcher.pin),
-                '"none" with launcher.kind = "nodes"',
-                "The processors of another machine are unknown here.",
             )
         )
     remote = [host.name for host in hosts if host.prefix and Path(host.prefix[0]).name in SHELLS]
@@ -102,6 +93,18 @@ def _levels(experiment: Experiment) -> list[Problem]:
         if uneven
         else []
     )
+
+
+def unsupported(experiment: Experiment, instead: str = "") -> list[Problem]:
+    """Keys that a launcher of several nodes cannot use. `instead`: where the nodes come from if an engine lends them."""
+    settings = experiment.launcher
+    problems = []
+    if settings.hosts and instead:
+        problems.append(Problem("launcher.hosts", "hosts", f'none with launcher.kind = "{settings.kind}"', instead))
+    if settings.pin != "none":
+        fix = "The processors of another machine are unknown here."
+        problems.append(Problem("launcher.pin", repr(settings.pin), f'"none" with launcher.kind = "{settings.kind}"', fix))
+    return problems
 
 
 def uneven(experiment: Experiment, per_node: int | None) -> list[Problem]:

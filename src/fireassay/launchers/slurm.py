@@ -15,30 +15,26 @@ Requirements as for `nodes`: a shared folder.  Source: salloc(1), srun(1), https
 
 from __future__ import annotations
 
-import json
 import os
 import re
-import select
 import shlex
 import shutil
 import subprocess
 import sys
 import time
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
-from dataclasses import dataclass, field
-from typing import IO, Any
+from functools import partial
+from typing import Any
 
-from fireassay.errors import EnvironmentLacks, Interrupted, Problem, refuse_any
+from fireassay.errors import EnvironmentLacks, refuse_any
 from fireassay.launchers import nodes
 from fireassay.launchers.support import interpreter
 from fireassay.launchers.support.base import Allocation, Launcher, Waiting
+from fireassay.launchers.support.held import ANSWER_S, POLL_S, Held
 from fireassay.spec.experiment import Experiment
 from fireassay.spec.sections.workload import Host, Slurm
 
-POLL_S = 0.25
 LINE, CONTINUED = 72, " \\\n"  # of a script that is printed in a terminal, where longer lines are broken
-ANSWER_S = 20.0  # for Slurm's own commands
 KEPT = (
     "import json, os, sys; print(json.dumps({k: v for k, v in os.environ.items() if k.startswith('SLURM')}), flush=True); sys.stdin.read()"
 )
@@ -64,10 +60,7 @@ def check(experiment: Experiment) -> None:
     missing = [name for name in ("salloc", "srun", "scontrol") if shutil.which(name) is None]
     if missing:
         raise EnvironmentLacks(f"{', '.join(missing)} not found: start assay on a login node of the cluster, or in a job.")
-    problems = (
-        [] if not settings.hosts else [Problem("launcher.hosts", "hosts", 'none with launcher.kind = "slurm"', "Slurm chooses them.")]
-    )
-    refuse_any((*problems, *nodes.uneven(experiment, per_node_of(experiment))))
+    refuse_any([*nodes.unsupported(experiment, "Slurm chooses them."), *nodes.uneven(experiment, per_node_of(experiment))])
     if not interpreter.has_torch(settings):
         raise EnvironmentLacks(f"{interpreter.no_torch(settings)}. Several nodes are started with torchrun.")
 
@@ -124,97 +117,26 @@ def allocate(experiment: Experiment, waiting: Waiting) -> Allocation:
     if "SLURM_JOB_ID" in os.environ:
         variables = {name: value for name, value in os.environ.items() if name.startswith("SLURM")}
         return _allocation(experiment, variables, lost=lambda _: "", release=lambda: None)
-    held = _Held(["salloc", *salloc(experiment), "--kill-command", sys.executable, "-I", "-S", "-c", KEPT])
-    while not held.answered(POLL_S):
-        if waiting(f"Slurm: {held.why()}"):
-            held.release()
-            raise Interrupted("a request to stop while waiting for Slurm")
-    return _allocation(experiment, held.variables(), lost=held.lost, release=held.release)
+    asked = ["salloc", *salloc(experiment)]
+    held = Held("Slurm", [*asked, "--kill-command", sys.executable, "-I", "-S", "-c", KEPT], asked, label="salloc: ")
+    variables = held.answer(waiting)
+    return _allocation(experiment, variables, lost=partial(_lost, held, variables["SLURM_JOB_ID"]), release=held.release)
 
 
 def _allocation(experiment: Experiment, variables: Mapping[str, str], **rest: Any) -> Allocation:
     return Allocation(hosts=_hosts(variables), workers_per_node=per_node_of(experiment), facts=_facts(variables), **rest)
 
 
-@dataclass
-class _Held:
-    """salloc, which holds the allocation until its program reaches the end of its input."""
-
-    words: list[str]
-    errors: bytes = b""
-    line: bytes = b""
-    process: subprocess.Popen[bytes] = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.process = subprocess.Popen(
-            self.words,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            start_new_session=True,  # Ctrl-C reaches assay alone
-        )
-
-    def answered(self, limit_s: float) -> bool:
-        """Whether the allocation is there, within the limit. Raises EnvironmentLacks: Slurm refused."""
-        pipes = [_pipe(self.process.stdout), _pipe(self.process.stderr)]
-        for pipe in select.select(pipes, [], [], limit_s)[0]:
-            data = os.read(pipe.fileno(), 1 << 16)
-            if pipe is self.process.stderr:
-                self.errors += data
-            else:
-                self.line += data
-                if not data:
-                    self.release()
-                    raise EnvironmentLacks(
-                        f"Slurm gave no nodes: {self._words()}\nAsked: {shlex.join(self.words[: self.words.index(sys.executable)])}"
-                    )
-        return b"\n" in self.line
-
-    def why(self) -> str:
-        """What salloc says, as "Pending job allocation 12"."""
-        return self._words() or "asked for nodes"
-
-    def _words(self) -> str:
-        lines = [
-            line.removeprefix("salloc: ").removeprefix("error: ")
-            for line in self.errors.decode(errors="replace").splitlines()
-            if line.strip()
-        ]
-        return lines[-1] if lines else ""
-
-    def variables(self) -> dict[str, str]:
-        return dict(json.loads(self.line))
-
-    def lost(self, wait_s: float) -> str:
-        """Why the allocation has ended before its time."""
-        try:
-            self.process.wait(wait_s)
-        except subprocess.TimeoutExpired:
-            return ""
-        job, state = self.variables()["SLURM_JOB_ID"], "COMPLETING"
-        deadline = time.monotonic() + wait_s
-        while state == "COMPLETING" and time.monotonic() < deadline:  # how it ended is known when its processes have
-            found = re.search(r"JobState=(\w+)", _said(["scontrol", "show", "job", job, "--oneliner"]))
-            state = found[1] if found else "it is no longer known"
-            time.sleep(POLL_S)
-        return f"the end of Slurm job {job} ({state})"
-
-    def release(self) -> None:
-        """Give the nodes back."""
-        with suppress(OSError):
-            _pipe(self.process.stdin).close()
-        try:
-            self.process.wait(ANSWER_S)
-        except subprocess.TimeoutExpired:  # it waits in the queue, where it reads no input: SIGTERM cancels the request
-            self.process.terminate()
-            self.process.wait()
-        for pipe in (self.process.stdout, self.process.stderr):
-            _pipe(pipe).close()
-
-
-def _pipe(pipe: IO[bytes] | None) -> IO[bytes]:
-    assert pipe is not None
-    return pipe
+def _lost(held: Held, job: str, wait_s: float) -> str:
+    """Why the allocation has ended before its time."""
+    if not held.has_ended(wait_s):
+        return ""
+    state, deadline = "COMPLETING", time.monotonic() + wait_s
+    while state == "COMPLETING" and time.monotonic() < deadline:  # how it ended is known when its processes have
+        found = re.search(r"JobState=(\w+)", _said(["scontrol", "show", "job", job, "--oneliner"]))
+        state = found[1] if found else "it is no longer known"
+        time.sleep(POLL_S)
+    return f"the end of Slurm job {job} ({state})"
 
 
 def _hosts(variables: Mapping[str, str]) -> tuple[Host, ...]:
