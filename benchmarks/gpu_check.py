@@ -27,11 +27,13 @@ import argparse
 import json
 import os
 import platform
+import signal
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from itertools import pairwise
@@ -173,12 +175,13 @@ def require(kept: bool, why: str) -> None:
         raise Broken(why)
 
 
-def assay(place: Place, *words: str, allowed: tuple[int, ...] = (0, 4, 9)) -> str:
-    """Run the command line, and return what it prints."""
-    command = [sys.executable, "-m", "fireassay", *words]
+def assay(place: Place, words: str, allowed: tuple[int, ...] = (0, 4, 9)) -> str:
+    """Run `assay WORDS --quiet`, and return its output."""
+    verb, *options = words.split(" -- ")
+    command = [sys.executable, "-m", "fireassay", *verb.split(), "--quiet", *(["--", *options] if options else [])]
     done = subprocess.run(command, cwd=place.folder, env=place.environment(), capture_output=True, text=True, check=False)
     last = (done.stderr.strip() or done.stdout.strip() or "no output").splitlines()[-1]
-    require(done.returncode in allowed, f"assay {words[0]} ended with exit code {done.returncode}: {last[:300]}")
+    require(done.returncode in allowed, f"assay {verb} ended with exit code {done.returncode}: {last[:300]}")
     return done.stdout
 
 
@@ -192,22 +195,7 @@ def opened(place: Place, name: str) -> Any:
 
 
 def ddp(place: Place) -> dict[str, Any]:
-    assay(
-        place,
-        "run",
-        "--workers",
-        "1",
-        "--launches",
-        "2",
-        "--name",
-        "ddp",
-        "--only",
-        "performance",
-        "--quiet",
-        "--",
-        "train.py",
-        allowed=(0, 1, 4, 9),
-    )
+    assay(place, "run --workers 1 --launches 2 --name ddp --only performance -- train.py", allowed=(0, 1, 4, 9))
     record = opened(place, "ddp")
     steps, launches = record.table("steps"), record.table("launches")
     failed = launches.filter(launches["status"] != "ok")
@@ -256,9 +244,8 @@ def datasheet(name: str) -> float | None:
 
 def comm(place: Place) -> dict[str, Any]:
     backend = "gloo" if place.fake else "nccl"
-    words = ["--workers", "1", "--launches", "1", "--seconds", "0.05"]
-    words += ["--ops", "all_reduce,broadcast", "--sizes", "64K:4M", "--factor", "8"]
-    assay(place, "comm", "--backend", backend, *words, "--name", "comm", "--quiet")
+    sizes = "--workers 1 --launches 1 --seconds 0.05 --ops all_reduce,broadcast --sizes 64K:4M --factor 8"
+    assay(place, f"comm --backend {backend} {sizes} --name comm")
     calls = opened(place, "comm").table("collectives")
     timed = calls.filter(calls["phase"] == "timed")
     require(timed.height > 0, "no timed call")
@@ -268,24 +255,7 @@ def comm(place: Place) -> dict[str, Any]:
 
 
 def profile(place: Place) -> dict[str, Any]:
-    shown = assay(
-        place,
-        "profile",
-        "--workers",
-        "1",
-        "--wait",
-        "5",
-        "--warm-up",
-        "2",
-        "--active",
-        "3",
-        "--name",
-        "profile",
-        "--quiet",
-        "--json",
-        "--",
-        "train.py",
-    )
+    shown = assay(place, "profile --workers 1 --wait 5 --warm-up 2 --active 3 --name profile --json -- train.py")
     (rank,) = json.loads(shown)["launches"][0]["ranks"]
     require(not rank["absent"], f"the trace: {rank['absent']}")
     require(len(rank["steps"]) == 3, f"{len(rank['steps'])} steps of 3")
@@ -325,22 +295,7 @@ def timing(place: Place) -> dict[str, Any]:
 
 
 def energy(place: Place) -> dict[str, Any]:
-    assay(
-        place,
-        "run",
-        "--workers",
-        "1",
-        "--launches",
-        "1",
-        "--energy",
-        "nvml",
-        "--name",
-        "energy",
-        "--quiet",
-        "--",
-        "train.py",
-        allowed=(0, 1, 4, 9),
-    )
+    assay(place, "run --workers 1 --launches 1 --energy nvml --name energy -- train.py", allowed=(0, 1, 4, 9))
     rows = opened(place, "energy").table("telemetry")
     joules = rows.filter((rows["counter"] == "energy") & rows["method"].str.to_lowercase().str.contains("counter|nvml"))
     require(joules.height >= 2, "no readings of energy in the telemetry")
@@ -462,11 +417,11 @@ def in_child(check: Check, place: Place) -> Outcome:
             why = "" if out.is_file() else f"the check ended with exit code {child.returncode}"
         except subprocess.TimeoutExpired:
             why = f"not done after {limit} s"
-            os.killpg(child.pid, 15)
-            try:
+            os.killpg(child.pid, signal.SIGTERM)
+            with suppress(subprocess.TimeoutExpired):
                 child.wait(timeout=5)
-            except subprocess.TimeoutExpired:
-                os.killpg(child.pid, 9)
+            if child.poll() is None:
+                os.killpg(child.pid, signal.SIGKILL)
                 child.wait()
         log.seek(0)
         lines = log.read().strip().splitlines()
