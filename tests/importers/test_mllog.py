@@ -46,7 +46,7 @@ def test_time_to_quality_is_measured_against_the_published_target(tmp_path: Path
     """By hand: 0.34 is met after 47404, 48015, 48216 and 48415 s, and by one run that has no end never: the median of five is the third."""
     record = fireassay.open(_imported(PUBLIC, tmp_path))
     assert record.experiment.target is not None
-    assert record.experiment.target.goal == "eval_accuracy >= 0.34"
+    assert record.experiment.target.goal == ("eval_accuracy >= 0.34",)
     found = record.metric("time_to_quality")
     assert isinstance(found, Estimate)
     assert found.value == pytest.approx(48_216.4, abs=1.0)

@@ -16,14 +16,12 @@ from pathlib import Path
 from typing import Any, Final
 
 from fireassay.clock import Clock
-from fireassay.importers.support.base import Imported, clean, discard, record_name
+from fireassay.importers.support.base import Imported, clean, new_record, record_name
 from fireassay.importers.support.documents import Place, Words
 from fireassay.importers.support.mllog import is_training, read_log
 from fireassay.record import files
-from fireassay.record import folder as record_folder
 from fireassay.record.folder import launch_row, write_event, write_launch
 from fireassay.record.mllog import EVENT, SCORES, Entry, Log, finite, kept, kept_broken
-from fireassay.record.seal import plan_signature
 from fireassay.record.writer import StreamWriter
 from fireassay.spec.experiment import Experiment
 from fireassay.spec.mlperf.tables import latest_round, training_rules
@@ -79,8 +77,7 @@ def _refuse_others(logs: Sequence[Log]) -> None:
 
 def _record(logs: Sequence[Log], name: str, digests: Mapping[str, str], root: Path, clock: Clock) -> Imported:
     experiment = _experiment(name, len(logs), _goal(str(logs[0].value("submission_benchmark"))))
-    record = record_folder.create(root, experiment, plan_signature(experiment), clock=clock)
-    try:
+    with new_record(root, experiment, clock) as record:
         planned = plan(experiment)
         failed = 0
         for number, log in enumerate(logs):
@@ -88,9 +85,6 @@ def _record(logs: Sequence[Log], name: str, digests: Mapping[str, str], root: Pa
         doubts = (*_broken(logs), *([f"{failed} of {len(logs)} runs did not end with success: see their launches"] if failed else []))
         record.note(foreign=_manifest(logs, digests, doubts))
         record.finish("complete")
-    except BaseException:
-        discard(record)
-        raise
     return Imported(
         path=record.path,
         tool=NAME,

@@ -19,14 +19,12 @@ from pathlib import Path
 from typing import Any, Final
 
 from fireassay.clock import Clock
-from fireassay.importers.support.base import Imported, discard, record_name
+from fireassay.importers.support.base import Imported, new_record, record_name
 from fireassay.importers.support.documents import Place, Words
 from fireassay.importers.support.nccl_logs import Run, runs_in_json, runs_in_text
 from fireassay.record import files
-from fireassay.record import folder as record_folder
 from fireassay.record.declared import COLLECTIVES
 from fireassay.record.folder import launch_row, table_row, write_launch
-from fireassay.record.seal import plan_signature
 from fireassay.spec.experiment import Experiment
 from fireassay.spec.plan import plan
 from fireassay.spec.sections.collectives import UNITS
@@ -77,8 +75,7 @@ def read(path: Path) -> tuple[Run, ...]:
 def _record(runs: Sequence[Run], name: str, digests: Mapping[str, str], root: Path, clock: Clock) -> Imported:
     first = runs[0]
     experiment = _experiment(first, name, len(runs))
-    record = record_folder.create(root, experiment, plan_signature(experiment), clock=clock)
-    try:
+    with new_record(root, experiment, clock) as record:
         planned = plan(experiment)
         for number, run in enumerate(runs):
             writer = record.writer(number)
@@ -88,9 +85,6 @@ def _record(runs: Sequence[Run], name: str, digests: Mapping[str, str], root: Pa
             write_launch(writer, launch_row(planned[number], launch=number, begin_ns=0, end_ns=round(seconds * 1e9)), record.path)
         record.note(foreign=_manifest(runs, digests))
         record.finish("complete")
-    except BaseException:
-        discard(record)
-        raise
     return Imported(
         path=record.path,
         tool=NAME,

@@ -11,18 +11,21 @@ import math
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final, Literal, TypeGuard
 from urllib.parse import urlsplit
 
+from fireassay import clock as clocks
 from fireassay.importers.support.documents import NOTHING, Place, Words
-from fireassay.record import files
+from fireassay.record import files, folder
 from fireassay.record.folder import RecordFolder
 from fireassay.record.mllog import Entry
+from fireassay.record.seal import plan_signature
 from fireassay.record.secrets.redact import redact
+from fireassay.spec.experiment import Experiment
 from fireassay.units import NS_PER_S
 
 Clock = Literal["sent", "scheduled"]  # where the tool's latencies begin
@@ -262,12 +265,18 @@ def record_name(proposed: str, fallback: str, index: int, of: int) -> str:
     return f"{plain[: MAX_NAME_LENGTH - len(ending)]}{ending}"
 
 
-def discard(record: RecordFolder) -> None:
-    """Remove the record of an invalid file."""
+@contextmanager
+def new_record(root: Path, experiment: Experiment, clock: clocks.Clock) -> Iterator[RecordFolder]:
+    """A record to fill, which is removed if the body raises."""
+    record = folder.create(root, experiment, plan_signature(experiment), clock=clock)
     try:
-        record.finish("interrupted")  # closes its streams and releases its lock
-    finally:
-        files.remove_tree(record.path)
+        yield record
+    except BaseException:
+        try:
+            record.finish("interrupted")  # closes its streams and releases its lock
+        finally:
+            files.remove_tree(record.path)
+        raise
 
 
 def first(values: Iterable[str]) -> str:

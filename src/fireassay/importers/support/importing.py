@@ -23,16 +23,14 @@ from fireassay import catalog
 from fireassay.clock import Clock
 from fireassay.errors import RecordError, SpecError, refuse
 from fireassay.importers import mllog, nccl_tests
-from fireassay.importers.support.base import UNSAID, Foreign, Imported, Load, RequestRow, discard, first, record_name
+from fireassay.importers.support.base import UNSAID, Foreign, Imported, Load, RequestRow, first, new_record, record_name
 from fireassay.importers.support.documents import Place, Words, head, opened, refuse_links
 from fireassay.importers.support.printed import printed
 from fireassay.record import files
-from fireassay.record import folder as record_folder
 from fireassay.record.batch_writer import BatchWriter
 from fireassay.record.declared import REQUESTS
 from fireassay.record.folder import RecordFolder, check_written, launch_row, table_row, write_event, write_launch
 from fireassay.record.mllog import EVENT, kept
-from fireassay.record.seal import plan_signature
 from fireassay.record.streams import to_batch
 from fireassay.record.writer import ROWS_PER_BATCH
 from fireassay.spec.experiment import Experiment
@@ -79,7 +77,6 @@ def import_results(
             return tuple(other.import_runs(runs, root, clock=clock, name=name))
     foreign, chosen = _chosen(path, tool)
     refuse_links(path, (file for one in chosen for file in foreign.beside(one)))
-    records: list[RecordFolder] = []
     with ExitStack() as stack:
         loads: list[Load] = []
         for number, file in enumerate(chosen, start=1):
@@ -90,17 +87,14 @@ def import_results(
             raise Place(path.name).wrong(Words("no results"), f"at least one run of {foreign.title}")
         groups = _groups(loads)
         digests = _digests(foreign, chosen)
-        try:
-            imported = []
-            for index, group in enumerate(groups):
-                imported.append(_record(foreign, group, digests, _name(name, foreign, path, index, len(groups)), root, clock, records))
-                if on_progress is not None:
-                    on_progress(len(chosen) * (len(groups) + index + 1), 2 * len(chosen) * len(groups))
-            return tuple(imported)
-        except BaseException:
-            for record in records:
-                discard(record)
-            raise
+        imported = []
+        for index, group in enumerate(groups):
+            experiment = _experiment(group, _name(name, foreign, path, index, len(groups)))
+            record = stack.enter_context(new_record(root, experiment, clock))
+            imported.append(_record(foreign, group, digests, record))
+            if on_progress is not None:
+                on_progress(len(chosen) * (len(groups) + index + 1), 2 * len(chosen) * len(groups))
+        return tuple(imported)
 
 
 # ---- identifying the tool --------------------------------------------------------------------------------------------
@@ -240,14 +234,9 @@ def _times_each(group: Sequence[Load]) -> dict[tuple[str, float | None], int]:
 # ---- the record ------------------------------------------------------------------------------------------------------
 
 
-def _record(
-    foreign: Foreign, group: Sequence[Load], digests: Mapping[str, str], name: str, root: Path, clock: Clock, records: list[RecordFolder]
-) -> Imported:
-    experiment = _experiment(group, name)
-    record = record_folder.create(root, experiment, plan_signature(experiment), clock=clock)
-    records.append(record)
-    planned = {(item.configuration, item.block): item for item in plan(experiment)}
-    names = {(item.scenario, item.load): item for item in configurations(experiment)}
+def _record(foreign: Foreign, group: Sequence[Load], digests: Mapping[str, str], record: RecordFolder) -> Imported:
+    planned = {(item.configuration, item.block): item for item in plan(record.experiment)}
+    names = {(item.scenario, item.load): item for item in configurations(record.experiment)}
     blocks: dict[str, int] = {}
     reported: list[dict[str, Any]] = []
     doubts: list[str] = []

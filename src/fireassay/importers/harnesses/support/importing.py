@@ -19,15 +19,13 @@ from fireassay import catalog
 from fireassay.clock import Clock
 from fireassay.errors import Problem, SpecError, refuse
 from fireassay.importers.harnesses.support.base import Answered, Harness, Run, TaskRun
-from fireassay.importers.support.base import Imported, discard, first, record_name
+from fireassay.importers.support.base import Imported, first, new_record, record_name
 from fireassay.importers.support.documents import Place, Words, refuse_links
 from fireassay.quality.rows import AT_ONCE, Asked, write_answers, write_recorded_scores
 from fireassay.quality.scoring.items import Extraction, Item
 from fireassay.record import files
-from fireassay.record import folder as record_folder
 from fireassay.record.batch_writer import BatchWriter
 from fireassay.record.folder import RecordFolder, check_written, launch_row, write_launch
-from fireassay.record.seal import plan_signature
 from fireassay.spec.experiment import Experiment
 from fireassay.spec.explain import did_you_mean
 from fireassay.spec.plan import plan
@@ -182,8 +180,7 @@ def _record(harness: Harness, sides: Sequence[Side], tasks: Mapping[str, TaskRun
     name = record_name(wanted.name or f"{harness.name}-{'-vs-'.join([*named][:2])}", harness.name, 0, 1)
     experiment = _experiment(sides, tasks, name, wanted)
     digests = _digests(sides)
-    record = record_folder.create(root, experiment, plan_signature(experiment), clock=clock)
-    try:
+    with new_record(root, experiment, clock) as record:
         planned = {launch.configuration: launch for launch in plan(experiment)}
         groups = {name: list(task.grouping) for name, task in tasks.items() if task.grouping and not task.cluster}
         known = {"tasks": _identities(sides, tasks, digests, wanted), **({"grouping": groups} if groups else {})}
@@ -201,9 +198,6 @@ def _record(harness: Harness, sides: Sequence[Side], tasks: Mapping[str, TaskRun
         manifest = _manifest(harness, sides, digests)
         record.note(foreign=manifest)
         record.finish("complete")
-    except BaseException:
-        discard(record)
-        raise
     return _imported(harness, record, sides, counts, manifest)
 
 

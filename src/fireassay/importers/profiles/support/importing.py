@@ -17,13 +17,11 @@ from fireassay import catalog
 from fireassay.clock import Clock
 from fireassay.errors import SpecError
 from fireassay.importers.profiles.support.base import Capture, Profiler
-from fireassay.importers.support.base import UNSAID, Imported, discard, record_name
+from fireassay.importers.support.base import UNSAID, Imported, new_record, record_name
 from fireassay.importers.support.documents import Place, Words, refuse_links
 from fireassay.printable import some
 from fireassay.record import files, trace_summaries
-from fireassay.record import folder as record_folder
 from fireassay.record.folder import check_written, launch_row, write_launch
-from fireassay.record.seal import plan_signature
 from fireassay.record.untrusted.chrome_trace import UNREADABLE
 from fireassay.spec.experiment import Experiment
 from fireassay.spec.plan import plan
@@ -213,8 +211,7 @@ def _experiment(job: Job, workers: int) -> Experiment:
 def _record(job: Job, digests: Mapping[str, str], root: Path, clock: Clock) -> Imported:
     workers = job.ranks[0]["workers"]
     experiment = _experiment(job, workers)
-    record = record_folder.create(root, experiment, plan_signature(experiment), clock=clock)
-    try:
+    with new_record(root, experiment, clock) as record:
         (planned,) = plan(experiment)
         summary = {"configuration": planned.configuration, "imported": job.title, "ranks": job.ranks, "nsys": []}
         trace_summaries.write(record, 0, summary, workers=workers)
@@ -223,9 +220,6 @@ def _record(job: Job, digests: Mapping[str, str], root: Path, clock: Clock) -> I
         check_written(record.writer(0), record.path)
         record.note(foreign=_manifest(job, digests))
         record.finish("complete")
-    except BaseException:
-        discard(record)
-        raise
     return Imported(
         path=record.path,
         tool=job.tool,

@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -16,14 +17,12 @@ from typing import Any, Final, NamedTuple
 from fireassay import catalog
 from fireassay.clock import Clock
 from fireassay.errors import refuse
-from fireassay.importers.support.base import Imported, clean, discard, first, is_number, record_name
+from fireassay.importers.support.base import Imported, clean, first, is_number, new_record, record_name
 from fireassay.importers.support.documents import Place, Words, head, opened, refuse_links
 from fireassay.importers.timings.support.base import Benchmark, Timer, Timings, Trial, contradictions, document
 from fireassay.record import files
-from fireassay.record import folder as record_folder
 from fireassay.record.declared import LAUNCHES, TRIALS
 from fireassay.record.folder import RecordFolder, check_written, launch_row, table_row
-from fireassay.record.seal import plan_signature
 from fireassay.record.writer import ROWS_PER_BATCH
 from fireassay.spec.experiment import Experiment
 from fireassay.spec.plan import MAX_LAUNCHES, configurations, plan
@@ -111,27 +110,27 @@ def write(
     for one, source in zip(timings, sources, strict=True):
         same = json.dumps([dict(one.conditions), one.version], sort_keys=True)
         groups.setdefault(same, []).append((one, source))
-    records: list[RecordFolder] = []
-    try:
-        return tuple(
-            _record(timer, group, root, clock, record_name(name, timer.name, index, len(groups)), records)
-            for index, group in enumerate(groups.values())
-        )
-    except BaseException:
-        for record in records:
-            discard(record)
-        raise
+    imported = []
+    with ExitStack() as stack:
+        for index, group in enumerate(groups.values()):
+            processes = _processes(group)
+            experiment = _experiment(timer, record_name(name, timer.name, index, len(groups)), group[0][0], processes)
+            record = stack.enter_context(new_record(root, experiment, clock))
+            imported.append(_record(timer, group, processes, record))
+    return tuple(imported)
 
 
-def _record(timer: Timer, group: Sequence[File], root: Path, clock: Clock, name: str, records: list[RecordFolder]) -> Imported:
+def _processes(group: Sequence[File]) -> dict[str, list[Process]]:
+    """Benchmark -> the processes that timed it. Raises SpecError: too many of them."""
     processes: dict[str, list[Process]] = {}
     for timings, _ in group:
         for benchmark, called in _named(timings):
             processes.setdefault(called, []).extend((trials, timings.begin_utc) for trials in benchmark.processes)
     _refuse_too_much(group[0][1].file, processes)
-    experiment = _experiment(timer, name, group[0][0], processes)
-    record = record_folder.create(root, experiment, plan_signature(experiment), clock=clock)
-    records.append(record)
+    return processes
+
+
+def _record(timer: Timer, group: Sequence[File], processes: Mapping[str, Sequence[Process]], record: RecordFolder) -> Imported:
     launches = _write(record, processes)
     manifest = _manifest(timer, group)
     record.note(foreign=manifest)
