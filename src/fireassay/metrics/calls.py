@@ -22,6 +22,7 @@ from fireassay.metrics.metric import Metric, Results
 from fireassay.units import BYTES, SECONDS
 
 NEAR_FLOOR: Final = 1.02  # memory within 2 % of the starter's cannot be told from it
+measure = partial(Metric, better="lower", dimension="performance")
 
 
 def _per_call(measured: RecordData, _: Results, *, name: str, unit: str, column: str, fold: str, missing: str) -> Mapping[str, Value]:
@@ -50,13 +51,11 @@ def _unless_nothing(value: Value) -> Value:
     return Absent("not_measured", "the trials took 0 s, which no call does") if nothing else value
 
 
-TRIAL_TIME = Metric(
+TRIAL_TIME = measure(
     name="trial_time",
     title="Time of a call",
     unit=SECONDS,
     kind="cost",
-    better="lower",
-    dimension="performance",
     formula="median over trials of (end - begin) / calls",
     compute=_time,
     question="How long does one call take: a start of a command, or a call of a function?",
@@ -64,13 +63,11 @@ TRIAL_TIME = Metric(
     rank=1610,
     decides=3,
 )
-TRIAL_CPU_TIME = Metric(
+TRIAL_CPU_TIME = measure(
     name="trial_cpu_time",
     title="Processor time of a call",
     unit=SECONDS,
     kind="cost",
-    better="lower",
-    dimension="performance",
     formula="mean over trials of (user + system) / calls",
     compute=partial(
         _per_call,
@@ -107,13 +104,11 @@ def _unless_below(value: Value, floor: float | None) -> Value:
     return Absent("not_measured", f"at most {reading(floor, BYTES)}, the memory of assay's starter itself")
 
 
-TRIAL_MEMORY = Metric(
+TRIAL_MEMORY = measure(
     name="trial_memory",
     title="Memory of a call",
     unit=BYTES,
     kind="level",
-    better="lower",
-    dimension="performance",
     formula="median over trials of the largest resident set",
     compute=_memory,
     question="What is the peak memory of one call?",
@@ -141,13 +136,11 @@ def _device_time(measured: RecordData, _: Results) -> Mapping[str, Value]:
     )
 
 
-TRIAL_DEVICE_TIME = Metric(
+TRIAL_DEVICE_TIME = measure(
     name="trial_device_time",
     title="Device time of a call",
     unit=SECONDS,
     kind="cost",
-    better="lower",
-    dimension="performance",
     formula="median over trials of (end event - begin event) / calls, on the current stream; of several devices the longest",
     compute=_device_time,
     question="How long does the device work on one call, by its own clock?",

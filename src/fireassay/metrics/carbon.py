@@ -7,10 +7,8 @@ Source: Patterson et al., "Carbon Emissions and Large Neural Network Training", 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import partial
-
-import polars as pl
 
 from fireassay.estimates.estimate import Absent, Value
 from fireassay.frames.carbon import NO_GRID, grid_words, launch_grams
@@ -18,10 +16,9 @@ from fireassay.frames.costs import energy_method, energy_words, no_energy
 from fireassay.frames.per_launch import from_frame
 from fireassay.frames.record_data import RecordData
 from fireassay.frames.training.work import UNCOUNTED, work_per_launch
+from fireassay.metrics.cost import Below, per_launch, steps_per_launch
 from fireassay.metrics.metric import EVERYTHING, Metric, Results
 from fireassay.units import GRAMS, GRAMS_PER_ITEM, GRAMS_PER_STEP
-
-Below = Callable[[RecordData], pl.DataFrame]  # (launch, below)
 
 
 def unknown(measured: RecordData) -> Absent | None:
@@ -36,19 +33,10 @@ def _carbon(measured: RecordData, _: Results, *, name: str, unit: str, below: Be
         return dict.fromkeys(measured.configurations, why)
     grams, lacking = launch_grams(measured, measured.timed.select("launch", "begin_ns", "end_ns"))
     if below is not None:
-        known = grams.join(below(measured).filter(pl.col("below") > 0), on="launch")
-        grams = known.select("launch", (pl.col("value") / pl.col("below")).alias("value"))
+        grams = per_launch(grams, below(measured))
     how = f"{energy_words(measured)}; {grid_words(measured)}"
     method = f"{name}|method:{energy_method(measured)}"
     return from_frame(measured, grams, unit=unit, name=method, missing=lacking or missing, aggregate=how)
-
-
-def _steps(measured: RecordData) -> pl.DataFrame:
-    return measured.effective_steps.group_by("launch").agg(pl.col("step").n_unique().alias("below"))
-
-
-def _work(measured: RecordData) -> pl.DataFrame:
-    return work_per_launch(measured).rename({"value": "below"})
 
 
 def _metric(
@@ -71,6 +59,6 @@ def _metric(
 
 
 CARBON = _metric("carbon", GRAMS, "CO2 of a run", "run", 584)
-CARBON_PER_STEP = _metric("carbon_per_step", GRAMS_PER_STEP, "CO2 of a step", "step", 585, _steps, "no steps were recorded")
-CARBON_PER_ITEM = _metric("carbon_per_item", GRAMS_PER_ITEM, "CO2 of an item", "item", 586, _work, UNCOUNTED)
+CARBON_PER_STEP = _metric("carbon_per_step", GRAMS_PER_STEP, "CO2 of a step", "step", 585, steps_per_launch, "no steps were recorded")
+CARBON_PER_ITEM = _metric("carbon_per_item", GRAMS_PER_ITEM, "CO2 of an item", "item", 586, work_per_launch, UNCOUNTED)
 METRICS = (CARBON, CARBON_PER_STEP, CARBON_PER_ITEM)

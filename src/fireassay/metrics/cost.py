@@ -13,7 +13,7 @@ only on request and is marked in its method and signature.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from operator import mul
 from typing import Final
@@ -140,17 +140,24 @@ COMPONENTS: Final = tuple(
 )
 
 
+Below = Callable[[RecordData], pl.DataFrame]  # (launch, value)
+
+
+def per_launch(above: pl.DataFrame, below: pl.DataFrame) -> pl.DataFrame:
+    """(launch, value): the quotients of launches with both, where the divisor is above 0."""
+    known = above.join(below.rename({"value": "below"}).filter(pl.col("below") > 0), on="launch")
+    return known.select("launch", (pl.col("value") / pl.col("below")).alias("value"))
+
+
 def _per_item(measured: RecordData, _: Results) -> Mapping[str, Value]:
     if measured.experiment.prices is None:
         return dict.fromkeys(measured.configurations, NO_PRICES)
     paid = launch_usd(measured, measured.timed)
     if paid.height and paid["value"].max() == 0.0:
         return dict.fromkeys(measured.configurations, FREE)
-    work = work_per_launch(measured).rename({"value": "work"})
-    ratio = paid.join(work, on="launch").filter(pl.col("work") > 0)
     return from_frame(
         measured,
-        ratio.select("launch", (pl.col("value") / pl.col("work")).alias("value")),
+        per_launch(paid, work_per_launch(measured)),
         unit=USD_PER_ITEM,
         name="cost_per_item",
         missing=UNCOUNTED,
@@ -225,8 +232,8 @@ COST_PER_STEP = measure(
 )
 
 
-def _per_effective_work(measured: RecordData, results: Results) -> Mapping[str, Value]:
-    return {name: _effective(results["cost_per_step"][name], results["efficiency"][name]) for name in measured.configurations}
+def _per_effective(measured: RecordData, results: Results, *, cost: str) -> Mapping[str, Value]:
+    return {name: _effective(results[cost][name], results["efficiency"][name]) for name in measured.configurations}
 
 
 def _effective(cost: Value, efficiency: Value) -> Value:
@@ -247,17 +254,13 @@ def _effective(cost: Value, efficiency: Value) -> Value:
     )
 
 
-def _per_effective_item(measured: RecordData, results: Results) -> Mapping[str, Value]:
-    return {name: _effective(results["cost_per_item"][name], results["efficiency"][name]) for name in measured.configurations}
-
-
 COST_PER_EFFECTIVE_WORK = measure(
     name="cost_per_effective_work",
     title="Cost of an effective step",
     unit=USD_PER_STEP,
     kind="rate",
     formula="cost_per_step / efficiency",
-    compute=_per_effective_work,
+    compute=partial(_per_effective, cost="cost_per_step"),
     question="What does a step cost, if idle capacity is charged to useful work?",
     caveat="Compute of the step alone, in steady state; cost_per_effective_item is of the total.",
     rank=554,
@@ -268,7 +271,7 @@ COST_PER_EFFECTIVE_ITEM = measure(
     unit=USD_PER_ITEM,
     kind="rate",
     formula="cost_per_item / efficiency",
-    compute=_per_effective_item,
+    compute=partial(_per_effective, cost="cost_per_item"),
     question="What does an item cost, storage and egress included, if idle capacity is charged to useful work?",
     caveat="The interval is wider than needed: cost and efficiency come from the same launches.",
     rank=563,
@@ -351,13 +354,11 @@ def _energy(measured: RecordData, _: Results) -> Mapping[str, Value]:
     )
 
 
-ENERGY = Metric(
+ENERGY = measure(
     name="energy",
     title="Energy of a run",
     unit=JOULES,
     kind="cost",
-    better="lower",
-    dimension="cost",
     formula="sum over devices of the energy counter over the launch, or of the integral of a sampled power",
     compute=_energy,
     about=EVERYTHING,
@@ -365,21 +366,6 @@ ENERGY = Metric(
     caveat="Counters measure whole devices, including other programs' use.",
     rank=580,
 )
-
-
-def _energy_per_item(measured: RecordData, _: Results) -> Mapping[str, Value]:
-    method = energy_method(measured)
-    if method is None:
-        return dict.fromkeys(measured.configurations, no_energy(measured))
-    work = work_per_launch(measured).rename({"value": "work"}).filter(pl.col("work") > 0)
-    return from_frame(
-        measured,
-        launch_joules(measured).join(work, on="launch").select("launch", (pl.col("value") / pl.col("work")).alias("value")),
-        unit=JOULES_PER_ITEM,
-        name=f"energy_per_item|method:{method}",
-        aggregate=f"joules / useful work; joules: {energy_words(measured)}",
-        missing=UNCOUNTED,
-    )
 
 
 def _bound(measured: RecordData, _: Results) -> Mapping[str, Value]:
@@ -398,13 +384,11 @@ def _bound(measured: RecordData, _: Results) -> Mapping[str, Value]:
     return values
 
 
-ENERGY_BOUND = Metric(
+ENERGY_BOUND = measure(
     name="energy_bound",
     title="Bound of the energy of a run",
     unit=JOULES,
     kind="cost",
-    better="lower",
-    dimension="cost",
     formula="sum over devices of what wraps, resets, delay and step of the meter allow",
     compute=_bound,
     about=EVERYTHING,
@@ -414,46 +398,48 @@ ENERGY_BOUND = Metric(
 )
 
 
-def _energy_per_step(measured: RecordData, _: Results) -> Mapping[str, Value]:
+def steps_per_launch(measured: RecordData) -> pl.DataFrame:
+    """(launch, value): the steps that counted, each once."""
+    return measured.effective_steps.group_by("launch").agg(pl.col("step").n_unique().alias("value"))
+
+
+def _energy_per(measured: RecordData, _: Results, *, name: str, unit: str, below: Below, words: str, missing: str) -> Mapping[str, Value]:
     method = energy_method(measured)
     if method is None:
         return dict.fromkeys(measured.configurations, no_energy(measured))
-    steps = measured.effective_steps.group_by("launch").agg(pl.col("step").n_unique().alias("steps"))
     return from_frame(
         measured,
-        launch_joules(measured).join(steps, on="launch").select("launch", (pl.col("value") / pl.col("steps")).alias("value")),
-        unit=JOULES_PER_STEP,
-        name=f"energy_per_step|method:{method}",
-        aggregate=f"joules / steps; joules: {energy_words(measured)}",
-        missing=UNSTEPPED,
+        per_launch(launch_joules(measured), below(measured)),
+        unit=unit,
+        name=f"{name}|method:{method}",
+        aggregate=f"joules / {words}; joules: {energy_words(measured)}",
+        missing=missing,
     )
 
 
 UNSTEPPED: Final = "no steps were recorded: for batch in probe.steps(loader)"
-ENERGY_PER_STEP = Metric(
+ENERGY_PER_STEP = measure(
     name="energy_per_step",
     title="Energy of a step",
     unit=JOULES_PER_STEP,
     kind="rate",
-    better="lower",
-    dimension="cost",
     formula="energy / steps that counted",
-    compute=_energy_per_step,
+    compute=partial(_energy_per, name="energy_per_step", unit=JOULES_PER_STEP, below=steps_per_launch, words="steps", missing=UNSTEPPED),
     question="How many joules does one step use, start-up included?",
     caveat="Counters measure whole devices, including other programs' use.",
     rank=583,
 )
 
 
-ENERGY_PER_ITEM = Metric(
+ENERGY_PER_ITEM = measure(
     name="energy_per_item",
     title="Energy of an item",
     unit=JOULES_PER_ITEM,
     kind="rate",
-    better="lower",
-    dimension="cost",
     formula="energy / useful work",
-    compute=_energy_per_item,
+    compute=partial(
+        _energy_per, name="energy_per_item", unit=JOULES_PER_ITEM, below=work_per_launch, words="useful work", missing=UNCOUNTED
+    ),
     question="How many joules does one unit of useful work use, start-up included?",
     caveat="Counters measure whole devices, including other programs' use.",
     rank=581,

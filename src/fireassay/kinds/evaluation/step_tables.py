@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -21,7 +21,7 @@ from fireassay.verdict.evidence.step_curve import KneeRow, StepRow
 QUESTION: Final = "How many steps are enough?"
 PERCENT: Final = Scale(factor=100.0)
 BRIEF: Final = 4  # columns beside the score in a narrow table
-Column = tuple[str, Callable[[StepRow], Value | None]]
+Column = tuple[str, str, str]  # head, head in a workbook, field of the row
 
 
 def _rows(view: View) -> EvaluationRows:
@@ -62,15 +62,20 @@ def _named(rows: EvaluationRows, row: KneeRow | StepRow) -> str:
 
 
 COLUMNS: Final[tuple[Column, ...]] = (
-    ("Time p50", lambda row: row.time),
-    ("Time p95", lambda row: row.time_p95),
-    ("At once p50", lambda row: row.at_once),
-    ("Out", lambda row: row.tokens_out),
-    ("In", lambda row: row.tokens_in),
-    ("Reasoning", lambda row: row.reasoning),
-    ("In tools", lambda row: row.tools),
-    ("Cost", lambda row: row.usd),
+    ("Time p50", "Seconds p50", "time"),
+    ("Time p95", "Seconds p95", "time_p95"),
+    ("At once p50", "Seconds at once p50", "at_once"),
+    ("Out", "Tokens out", "tokens_out"),
+    ("In", "Tokens in", "tokens_in"),
+    ("Reasoning", "Tokens of reasoning", "reasoning"),
+    ("In tools", "Share in tools", "tools"),
+    ("Cost", "US dollars", "usd"),
 )
+
+
+def _of(row: StepRow, field: str) -> Value | None:
+    value: Value | None = getattr(row, field)
+    return value
 
 
 def table(view: View, *, brief: bool = False) -> Blocks:
@@ -78,17 +83,15 @@ def table(view: View, *, brief: bool = False) -> Blocks:
     rows = _rows(view)
     if not rows.knees:
         return ()
-    known = [column for column in COLUMNS if any(isinstance(column[1](row), Estimate) for row in rows.steps)]
+    known = [column for column in COLUMNS if any(isinstance(_of(row, column[-1]), Estimate) for row in rows.steps)]
     shown = known[:BRIEF] if brief else known
     share, several = rows.knees[0].share, any(_named(rows, row) for row in rows.knees)
-    scales = {
-        head: scale_for(_unit(rows.steps, of), [abs(value.value) for row in rows.steps if isinstance(value := of(row), Estimate)])
-        for head, of in shown
-    }
+    measured = {field: [value for row in rows.steps if isinstance(value := _of(row, field), Estimate)] for *_, field in shown}
+    scales = {field: scale_for(values[0].unit, [abs(value.value) for value in values]) for field, values in measured.items()}
     title = f"{rows.knees[0].title}, %" if share else rows.knees[0].title
     head = (
         *heads(*(("Curve",) if several else ()), rows.knees[0].what.capitalize(), title),
-        *(Head(text=_head(name, scales[name])) for name, _ in shown),
+        *(Head(text=f"{name}, {label}" if (label := scales[field].label) else name) for name, _, field in shown),
     )
     gains = (Head(text="Against the best other, points" if share else "Against the best other"), Head(text="Enough"))
     body = tuple(_body(rows, row, shown, scales, share, several) for row in rows.steps)
@@ -111,7 +114,7 @@ def _body(
     cells: list[Cell] = [Words(text=_named(rows, row))] if several else []
     knee = next(one for one in rows.knees if (one.task, one.engine) == (row.task, row.engine))
     cells += [Words(text=row.sent, strong=row.steps == knee.at), number(row.score, PERCENT if share else None, bare=True)]
-    cells += [None if (value := of(row)) is None else number(value, scales[head], bare=True) for head, of in shown]
+    cells += [None if (value := _of(row, field)) is None else number(value, scales[field], bare=True) for *_, field in shown]
     return (*cells, number(row.gain, POINTS if share else None, bare=True), _enough(row))
 
 
@@ -123,20 +126,11 @@ def _enough(row: StepRow) -> Mark:
     )
 
 
-def _unit(rows: Sequence[StepRow], of: Callable[[StepRow], Value | None]) -> str:
-    return next(value.unit for row in rows if isinstance(value := of(row), Estimate))
-
-
-def _head(name: str, scale: Scale) -> str:
-    """The name with its unit; amounts are those of an item."""
-    return f"{name}, {scale.label}" if scale.label else name
-
-
 def _notes(view: View, rows: EvaluationRows, known: Sequence[Column]) -> Iterator[str]:
     if not times_count(view):
         yield "The times do not count: see what is said of performance."
     yield from dict.fromkeys(note for row in rows.knees for note in row.notes)
-    missing = [(head, of(rows.steps[0])) for head, of in COLUMNS if all(name != head for name, _ in known)]
+    missing = [(column[0], _of(rows.steps[0], column[-1])) for column in COLUMNS if column not in known]
     reasons = [f"{head.lower()}: {value.detail}" for head, value in missing if value is not None and not isinstance(value, Estimate)]
     if reasons:
         yield f"Not measured: {'; '.join(reasons)}."
@@ -178,21 +172,10 @@ def question(view: View) -> Iterator[Section]:
 
 def sheet_rows(view: View) -> Blocks:
     """For a workbook: a row for each number of steps, with raw numbers and their bounds."""
-    named: tuple[tuple[str, Callable[[StepRow], Value | None]], ...] = (
-        ("Score", lambda row: row.score),
-        ("Seconds p50", lambda row: row.time),
-        ("Seconds p95", lambda row: row.time_p95),
-        ("Seconds at once p50", lambda row: row.at_once),
-        ("Tokens out", lambda row: row.tokens_out),
-        ("Tokens in", lambda row: row.tokens_in),
-        ("Tokens of reasoning", lambda row: row.reasoning),
-        ("Share in tools", lambda row: row.tools),
-        ("US dollars", lambda row: row.usd),
-        ("Score against the best other", lambda row: row.gain),
-    )
+    named = (("Score", "score"), *(column[1:] for column in COLUMNS), ("Score against the best other", "gain"))
     head = ("Task", "Engine", "Steps", "Sent", "Enough", *(f"{name}{end}" for name, _ in named for end in ("", ", low", ", high")))
     body = tuple(
-        (row.task, row.engine, row.steps, row.sent, _enough(row).word, *(cell for _, of in named for cell in _ends(of(row))))
+        (row.task, row.engine, row.steps, row.sent, _enough(row).word, *(cell for _, field in named for cell in _ends(_of(row, field))))
         for row in _rows(view).steps
     )
     return (Table(name="sheet", heads=heads(*head), rows=body),)

@@ -8,8 +8,9 @@ torch.cuda memory statistics; proc(5); Documentation/admin-guide/cgroup-v2.rst.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
+from typing import Any
 
 import polars as pl
 
@@ -31,40 +32,49 @@ NO_TOTAL = "no rank reported the memory of a device that it used: no torch.cuda,
 NO_READING = "the meter made no such reading"
 
 
-def _shares(measured: RecordData, values: pl.DataFrame, *, name: str, aggregate: str, missing: str) -> Mapping[str, Value]:
-    """Student t over launches from a frame (configuration, launch, value, readings); shares may be 0, so no logarithm."""
-    made: dict[str, Value] = {}
+Rows = Callable[[RecordData], pl.DataFrame]  # (configuration, launch, value, readings), or without the configuration
+
+
+def _shares(measured: RecordData, _: Results, *, rows: Rows, name: str, aggregate: str, missing: str) -> Mapping[str, Value]:
+    """Student t over launches; shares may be 0, so no logarithm."""
+    values, made = rows(measured), dict[str, Value]()
     for configuration in measured.configurations:
-        rows = values.filter(pl.col("configuration") == configuration).sort("launch")
-        if not rows.height:
+        of = values.filter(pl.col("configuration") == configuration).sort("launch")
+        if not of.height:
             seen = bool(measured.timed_by_block.get(configuration)) or bool(measured.profiles)
             made[configuration] = Absent("not_measured", missing) if seen else no_launch(configuration)
             continue
-        made[configuration] = averaged(
-            rows["value"].to_list(),
-            measured.confidence,
-            unit=FRACTION,
-            aggregate=aggregate,
-            name=name,
-            n_trials=int(rows["readings"].sum()),
-        )
+        launches, readings = of["value"].to_list(), int(of["readings"].sum())
+        made[configuration] = averaged(launches, measured.confidence, unit=FRACTION, aggregate=aggregate, name=name, n_trials=readings)
     return made
 
 
-def _busy(measured: RecordData, _: Results) -> Mapping[str, Value]:
-    launches = busy(measured).group_by("configuration", "launch").agg(pl.col("value").mean(), pl.col("readings").sum())
-    of = "mean NVML utilisation of the GPUs of the coordinator's host during the steady steps"
-    return _shares(measured, launches, name=DEVICE_BUSY.name, aggregate=of, missing=NO_SAMPLE)
+def _share(name: str, rows: Rows, of: str, missing: str, **declared: Any) -> Metric:
+    compute = partial(_shares, rows=rows, name=name, aggregate=of, missing=missing)
+    return measure(name=name, unit=FRACTION, kind="ratio", better="neither", compute=compute, **declared)
 
 
-DEVICE_BUSY = measure(
-    name="device_busy",
+def _peaks(measured: RecordData, _: Results, *, rows: Rows, name: str, aggregate: str, missing: str) -> Mapping[str, Value]:
+    largest = rows(measured).group_by("launch").agg(pl.col("value").max(), pl.len().alias("readings"))
+    return from_frame(measured, largest, unit=BYTES, name=name, missing=missing, trials="readings", aggregate=aggregate)
+
+
+def _peak(name: str, rows: Rows, of: str, missing: str, **declared: Any) -> Metric:
+    compute = partial(_peaks, rows=rows, name=name, aggregate=of, missing=missing)
+    return measure(name=name, unit=BYTES, kind="cost", better="lower", compute=compute, **declared)
+
+
+def _mean_of_launch(rows: pl.DataFrame) -> pl.DataFrame:
+    return rows.group_by("configuration", "launch").agg(pl.col("value").mean(), pl.col("readings").sum())
+
+
+DEVICE_BUSY = _share(
+    "device_busy",
+    rows=lambda measured: _mean_of_launch(busy(measured)),
+    of="mean NVML utilisation of the GPUs of the coordinator's host during the steady steps",
+    missing=NO_SAMPLE,
     title="Device busy, by NVML",
-    unit=FRACTION,
-    kind="ratio",
-    better="neither",
     formula="mean over readings and GPUs of NVML's utilisation during the steady steps",
-    compute=_busy,
     question="In what share of the time does some kernel run on a device?",
     caveat="A share of time, not of the device: one small kernel at a time gives 100 %, and kernels that wait for other ranks count. Only the GPUs "
     "of the coordinator's host that the workload may use, idle ones included.",
@@ -87,20 +97,13 @@ def busy_when_profiled(measured: RecordData) -> pl.DataFrame:
     return pl.DataFrame(rows, schema=schema, orient="row")
 
 
-def _busy_profiled(measured: RecordData, _: Results) -> Mapping[str, Value]:
-    launches = busy_when_profiled(measured).group_by("configuration", "launch").agg(pl.col("value").mean(), pl.col("readings").sum())
-    of = "mean over ranks of the union of kernels and copies / the profiled steps"
-    return _shares(measured, launches, name=DEVICE_BUSY_PROFILED.name, aggregate=of, missing=NO_PROFILE)
-
-
-DEVICE_BUSY_PROFILED = measure(
-    name="device_busy_profiled",
+DEVICE_BUSY_PROFILED = _share(
+    "device_busy_profiled",
+    rows=lambda measured: _mean_of_launch(busy_when_profiled(measured)),
+    of="mean over ranks of the union of kernels and copies / the profiled steps",
+    missing=NO_PROFILE,
     title="Device busy, by the profiler",
-    unit=FRACTION,
-    kind="ratio",
-    better="neither",
     formula="mean over ranks of (union of the intervals of kernels and copies) / the profiled steps",
-    compute=_busy_profiled,
     question="In what share of the profiled steps does some kernel or copy run on a device?",
     caveat="The profiler slows the launching of kernels, so a device is at least this busy without it. Communication kernels count, also while "
     "they wait for other ranks.",
@@ -108,26 +111,13 @@ DEVICE_BUSY_PROFILED = measure(
 )
 
 
-def _peak_of_gpu(measured: RecordData, _: Results) -> Mapping[str, Value]:
-    return from_frame(
-        measured,
-        of_gpus(measured, "memory_used").group_by("launch").agg(pl.col("value").max(), pl.len().alias("readings")),
-        unit=BYTES,
-        name=GPU_MEMORY_PEAK.name,
-        missing=NO_SAMPLE,
-        trials="readings",
-        aggregate="largest NVML reading of the memory in use on one GPU",
-    )
-
-
-GPU_MEMORY_PEAK = measure(
-    name="gpu_memory_peak",
+GPU_MEMORY_PEAK = _peak(
+    "gpu_memory_peak",
+    rows=partial(of_gpus, counter="memory_used"),
+    of="largest NVML reading of the memory in use on one GPU",
+    missing=NO_SAMPLE,
     title="Peak memory in use on a GPU, by NVML",
-    unit=BYTES,
-    kind="cost",
-    better="lower",
     formula="largest reading of the memory in use on one GPU",
-    compute=_peak_of_gpu,
     question="How full is a GPU at most, with the driver, libraries and other programs?",
     caveat="Sampled: a peak between two readings is missed. It includes programs that are none of this training.",
     rank=1512,
@@ -144,47 +134,28 @@ def reserved_shares(measured: RecordData) -> pl.DataFrame:
     return known.with_columns((pl.col("used") / pl.col("total")).alias("value"))
 
 
-def _reserved_share(measured: RecordData, _: Results) -> Mapping[str, Value]:
-    largest = reserved_shares(measured).group_by("configuration", "launch").agg(pl.col("value").max(), pl.len().alias("readings"))
-    of = "largest share of a device's memory that torch held at most"
-    return _shares(measured, largest, name=MEMORY_SHARE.name, aggregate=of, missing=NO_TOTAL)
-
-
-MEMORY_SHARE = measure(
-    name="memory_share",
+MEMORY_SHARE = _share(
+    "memory_share",
+    rows=lambda measured: (
+        reserved_shares(measured).group_by("configuration", "launch").agg(pl.col("value").max(), pl.len().alias("readings"))
+    ),
+    of="largest share of a device's memory that torch held at most",
+    missing=NO_TOTAL,
     title="Share of device memory used",
-    unit=FRACTION,
-    kind="ratio",
-    better="neither",
     formula="max over ranks and devices of memory_reserved_peak / memory of the device",
-    compute=_reserved_share,
     question="What share of the memory of a device does torch hold at most?",
     caveat="torch.cuda.max_memory_reserved: with torch's cache, without the driver, NCCL and other programs (gpu_memory_peak has those).",
     rank=1513,
 )
 
 
-def _of_launch(measured: RecordData, _: Results) -> Mapping[str, Value]:
-    rows = of_timed(measured, "memory_proportional").filter(pl.col("device") == "launch")
-    return from_frame(
-        measured,
-        rows.group_by("launch").agg(pl.col("value").max(), pl.len().alias("readings")),
-        unit=BYTES,
-        name=LAUNCH_MEMORY_PEAK.name,
-        missing=f"{NO_READING}: the kernel shows no smaps_rollup, or the processes are another user's",
-        trials="readings",
-        aggregate="largest sum over the launch's processes of their proportional memory",
-    )
-
-
-LAUNCH_MEMORY_PEAK = measure(
-    name="launch_memory_peak",
+LAUNCH_MEMORY_PEAK = _peak(
+    "launch_memory_peak",
+    rows=lambda measured: of_timed(measured, "memory_proportional").filter(pl.col("device") == "launch"),
+    of="largest sum over the launch's processes of their proportional memory",
+    missing=f"{NO_READING}: the kernel shows no smaps_rollup, or the processes are another user's",
     title="Peak host memory of a launch",
-    unit=BYTES,
-    kind="cost",
-    better="lower",
     formula="largest reading of the sum of Pss over all processes of a launch",
-    compute=_of_launch,
     question="How much host memory do all processes of a launch need at most, loaders and shared pages once?",
     caveat="Sampled about once a second: a peak between two readings is missed. Of the coordinator's host only.",
     rank=1514,
@@ -212,19 +183,13 @@ def _fullest(measured: RecordData, device: str, used: str, total: str) -> pl.Dat
     )
 
 
-def _machine_share(measured: RecordData, _: Results) -> Mapping[str, Value]:
-    of = "largest share of the memory of the machine, or of its control group's limit, in use"
-    return _shares(measured, machine_shares(measured), name=MACHINE_MEMORY_SHARE.name, aggregate=of, missing=NO_READING)
-
-
-MACHINE_MEMORY_SHARE = measure(
-    name="machine_memory_share",
+MACHINE_MEMORY_SHARE = _share(
+    "machine_memory_share",
+    rows=machine_shares,
+    of="largest share of the memory of the machine, or of its control group's limit, in use",
+    missing=NO_READING,
     title="Share of host memory in use",
-    unit=FRACTION,
-    kind="ratio",
-    better="neither",
     formula="max over readings of memory in use / memory of the machine (of the control group's limit, if it has one)",
-    compute=_machine_share,
     question="How full is the host's memory at most while a launch runs?",
     caveat="All programs on the host, not only this training; a control group is also charged with the page cache of its files.",
     rank=1515,

@@ -141,70 +141,40 @@ def _goal(measured: RecordData) -> str:
 
 
 MEDIANS: Final[
-    tuple[tuple[str, str, str, str, str, Dimension, str, str, str], ...]
-] = (  # name, title, unit, column, flag, dimension, formula, question, caveat
+    tuple[tuple[tuple[str, str, str, str, str, Dimension], str, str, str], ...]
+] = (  # (name, title, unit, column, flag, dimension), formula, question, caveat
     (
-        "time_to_quality",
-        "Time to the target",
-        SECONDS,
-        "time_s",
-        "reached",
-        "performance",
+        ("time_to_quality", "Time to the target", SECONDS, "time_s", "reached", "performance"),
         "median over launches of the time from the first step to the first evaluation that meets the target",
         "How long does the training take to reach the target?",
         "As fine as evaluations are frequent; start-up is not in it (time_to_quality_wall), and the next evaluation may miss the target again.",
     ),
     (
-        "time_to_quality_held",
-        "Time to the target, held",
-        SECONDS,
-        "held_s",
-        "held",
-        "performance",
+        ("time_to_quality_held", "Time to the target, held", SECONDS, "held_s", "held", "performance"),
         "the same to the first evaluation whose next one meets the target too",
         "How long until the target is met and met again?",
         "A launch that stops at its first success never shows a second, and is censored.",
     ),
     (
-        "time_to_quality_wall",
-        "Time to the target with start-up",
-        SECONDS,
-        "wall_s",
-        "reached",
-        "performance",
+        ("time_to_quality_wall", "Time to the target with start-up", SECONDS, "wall_s", "reached", "performance"),
         "median over launches of the time from the launch's begin to the first evaluation that meets the target",
         "How long does a user wait for the target, start-up included?",
         "Start-up depends on the launcher and on caches.",
     ),
     (
-        "samples_to_quality",
-        "Samples to the target",
-        COUNT,
-        "samples",
-        "reached",
-        "performance",
+        ("samples_to_quality", "Samples to the target", COUNT, "samples", "reached", "performance"),
         "median over launches of the items of all ranks before the first evaluation that meets the target",
         "How many samples does the training need to reach the target?",
         "Items of steps that were repeated after a restart count once; says nothing about time.",
     ),
     (
-        "cost_to_quality",
-        "Cost to the target",
-        USD,
-        "usd",
-        "reached",
-        "cost",
+        ("cost_to_quality", "Cost to the target", USD, "usd", "reached", "cost"),
         "median over launches of workers x price x time from the launch's begin to the target",
         "What does a run cost until it reaches the target?",
         "Later work of the same run is not in it, nor the launches that never reach the target: they are censored.",
     ),
     (
-        "energy_to_quality",
-        "Energy to the target",
-        JOULES,
-        "joules",
-        "reached",
-        "cost",
+        ("energy_to_quality", "Energy to the target", JOULES, "joules", "reached", "cost"),
         "median over launches of the energy counters at the first evaluation that meets the target",
         "How many joules does a run use until it reaches the target?",
         "Between two readings in proportion to time; counters measure whole devices.",
@@ -232,7 +202,7 @@ TIME_TO_QUALITY, HELD, WALL, SAMPLES, COST, ENERGY = (
         caveat=caveat,
         rank=rank - (600 if dimension == "cost" else 0),
     )
-    for rank, (name, title, unit, column, flag, dimension, formula, question, caveat) in enumerate(MEDIANS, 1240)
+    for rank, ((name, title, unit, column, flag, dimension), formula, question, caveat) in enumerate(MEDIANS, 1240)
 )
 
 
