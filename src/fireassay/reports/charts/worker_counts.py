@@ -122,17 +122,10 @@ def speedup(levels: Levels) -> Chart:
     ]
     if reached and ceiling is not None:
         marks.append(Rule(y=ceiling, role="orange", dashed=True, text=f"Amdahl’s ceiling {ceiling:.1f}"))
-    marks += _points(known, 1.0, "{:.2f}")
     above = f" Amdahl’s ceiling of {ceiling:.1f} lies above the chart." if ceiling is not None and not reached else ""
-    return Chart(
-        title=title,
-        panels=(Panel(x=x, y=y, marks=tuple(marks), height=HEIGHT, title=f"times as fast as {levels.base}"),),
-        caption=f"{_fit_words(levels)}{above}{_broken(levels)}".strip(),
-        description=_spoken(known, "{:.2f} times"),
-        key=(*_key(levels), Key(mark="dash", role="soft", text="ideal", series="ideal"), *_law_key(levels)),
-        quantity="speedup",
-        in_tables=True,
-    )
+    panel = Panel(x=x, y=y, marks=(*marks, *_points(known, 1.0, "{:.2f}")), height=HEIGHT, title=f"times as fast as {levels.base}")
+    keys = (Key(mark="dash", role="soft", text="ideal", series="ideal"), *_law_key(levels))
+    return _chart(title, panel, levels, _spoken(known, "{:.2f} times"), "speedup", f"{_fit_words(levels)}{above}", keys)
 
 
 @named("rubric-efficiency")
@@ -152,15 +145,8 @@ def efficiency(levels: Levels) -> Chart:
         ]
     line = Line(points=tuple((row.workers, 100.0 * _value(value)) for row, value in known if not row.refused), role="soft", thin=True)
     marks += [line, *_points(known, 100.0, "{:.0f} %")]
-    return Chart(
-        title=title,
-        panels=(Panel(x=_axis(levels), y=linear(0.0, top), marks=tuple(marks), height=HEIGHT, title="efficiency, % of ideal"),),
-        caption=_broken(levels).strip(),
-        description=_spoken(known, "{:.1%}"),
-        key=_key(levels),
-        quantity="efficiency, %",
-        in_tables=True,
-    )
+    panel = Panel(x=_axis(levels), y=linear(0.0, top), marks=tuple(marks), height=HEIGHT, title="efficiency, % of ideal")
+    return _chart(title, panel, levels, _spoken(known, "{:.1%}"), "efficiency, %")
 
 
 @named("rubric-cost")
@@ -175,14 +161,18 @@ def cost(levels: Levels) -> Chart:
     estimates = [value for _, value in known if isinstance(value, Estimate)]
     top = top_of(estimates, scale) if estimates else 1.15 * scale * max(values)
     held = tuple((row.workers, scale * _value(value)) for row, value in known if not row.refused)
-    marks: list[Drawn] = [Line(points=held, role="soft", thin=True)]
-    marks += _points(known, scale, "{:.4g}")
+    marks: tuple[Drawn, ...] = (Line(points=held, role="soft", thin=True), *_points(known, scale, "{:.4g}"))
+    panel = Panel(x=_axis(levels), y=linear(0.0, top), marks=marks, height=HEIGHT, title=quantity)
+    return _chart(title, panel, levels, _spoken(known, "${:.4g}"), quantity, "Equal work in every row; lost efficiency is paid for.")
+
+
+def _chart(title: str, panel: Panel, levels: Levels, spoken: str, quantity: str, caption: str = "", keys: tuple[Key, ...] = ()) -> Chart:
     return Chart(
         title=title,
-        panels=(Panel(x=_axis(levels), y=linear(0.0, top), marks=tuple(marks), height=HEIGHT, title=quantity),),
-        caption=f"Equal work in every row; lost efficiency is paid for.{_broken(levels)}",
-        description=_spoken(known, "${:.4g}"),
-        key=_key(levels),
+        panels=(panel,),
+        caption=f"{caption}{_broken(levels)}".strip(),
+        description=spoken,
+        key=(*_key(levels), *keys),
         quantity=quantity,
         in_tables=True,
     )
@@ -199,8 +189,8 @@ class Shares:
     of: tuple[float, float, float]
 
     @property
-    def told(self) -> str:
-        """In words."""
+    def in_words(self) -> str:
+        """ "quality 98.0 %, throughput 61.2 %, work per dollar 100.0 %"."""
         return ", ".join(f"{side.text} {100 * share:.1f} %" for side, share in zip(SIDES, self.of, strict=True))
 
 
@@ -252,7 +242,7 @@ def triangle(levels: Levels) -> Chart:
         caption="Each corner is a share of the best row that held its quality; areas mean nothing."
         + (f" {left} more in the bars." if left else "")
         + _broken(levels),
-        description="; ".join(f"{one.row.name}: {one.told}" for one in found),
+        description="; ".join(f"{one.row.name}: {one.in_words}" for one in found),
         key=(
             *(
                 Key(mark="line", role=_role(one.row), text=_short(one.row), series=f"row{one.row.workers}")
@@ -295,8 +285,8 @@ def _triangles(levels: Levels, drawn: Sequence[Shares]) -> Panel:
     for one in drawn:
         shape: Shape = "cross" if one.row.refused else "circle"
         x, y = places[one.row.workers][1]
-        told, label = Reading(name=one.row.name, text=one.told), str(one.row.workers) if one.row.workers in labelled else ""
-        marks.append(Point(x=x, y=y, role=_role(one.row), shape=shape, hollow=not one.row.refused, label=label, reading=told))
+        reading, label = Reading(name=one.row.name, text=one.in_words), str(one.row.workers) if one.row.workers in labelled else ""
+        marks.append(Point(x=x, y=y, role=_role(one.row), shape=shape, hollow=not one.row.refused, label=label, reading=reading))
     side = Axis(low=-1.15, high=1.15, grid=False)
     return Panel(x=side, y=Axis(low=-0.9, high=1.2, grid=False), marks=tuple(marks), height=300, view="Triangle")
 
@@ -428,8 +418,8 @@ def _points(known: Sequence[tuple[Level, Amount]], factor: float, form: str) -> 
         if isinstance(value, Estimate):
             made = point(row.name, row.workers, value, drawn, more=more)
         else:
-            told = replace(plain(row.name, text, number, more=more), interval="no interval")
-            made = Point(x=row.workers, y=number, hollow=not row.refused, reading=told)
+            reading = replace(plain(row.name, text, number, more=more), interval="no interval")
+            made = Point(x=row.workers, y=number, hollow=not row.refused, reading=reading)
         labelled = len(known) <= MAX_LABELS or row.chosen or place in (0, len(known) - 1)
         yield replace(made, role=_role(row), shape=shape, label=text if labelled else "", target=row.target)
 
