@@ -75,12 +75,12 @@ def test_under_xdist_every_test_has_its_line_and_says_what_ran_beside_it(pyteste
     pytester.makepyfile(TEST + TEST.replace("test_dumps", "test_again"))
     run = pytester.runpytest_subprocess(*PLUGIN, *QUICK, "-n", "2")
     run.assert_outcomes(passed=2)
-    run.stdout.fnmatch_lines_random(["*::test_dumps: *; 2 workers of pytest-xdist ran beside it", "*::test_again: *; 2 workers of *"])
+    run.stdout.fnmatch_lines_random(["*::test_dumps: *; 2 workers of pytest-xdist ran meanwhile", "*::test_again: *; 2 workers of *"])
     assert len(list((pytester.path / ".assay").glob("*/run-*"))) == 2
 
 
 @pytest.mark.parametrize(
-    ("flags", "told"),
+    ("flags", "message"),
     [
         (("--assay-launches", "1"), "allowed: 3 or more"),
         (("--assay-margin", "5"), "allowed: a share above 0 and below 1"),
@@ -88,10 +88,10 @@ def test_under_xdist_every_test_has_its_line_and_says_what_ran_beside_it(pyteste
         (("--assay-round", "0"), "allowed: seconds above 0"),
     ],
 )
-def test_wrong_options_are_refused(pytester: pytest.Pytester, flags: tuple[str, ...], told: str) -> None:
+def test_wrong_options_are_refused(pytester: pytest.Pytester, flags: tuple[str, ...], message: str) -> None:
     run = pytester.runpytest_subprocess(*PLUGIN, *flags)
     assert run.ret == pytest.ExitCode.USAGE_ERROR
-    assert told in run.stderr.str()
+    assert message in run.stderr.str()
 
 
 def test_loading_it_imports_nothing_else_of_fireassay() -> None:

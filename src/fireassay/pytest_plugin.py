@@ -79,9 +79,9 @@ def _timed(item: pytest.Item, call: int, function: Any, args: tuple[Any, ...], k
     state, sentence = _checked(result.record.path, against, root, option("--assay-margin"))
     note = sentence if against is not None else _no_base(base)
     workers = int(getattr(item.config, "workerinput", {}).get("workercount", 1))  # of pytest-xdist
-    beside = f"{workers} workers of pytest-xdist ran beside it" if workers > 1 else ""
-    told = [str(result.estimate), *filter(None, (note, beside))]
-    item.user_properties.append((PROPERTY, f"{item.nodeid}: {'; '.join(told)}"))
+    shared = f"{workers} workers of pytest-xdist ran meanwhile" if workers > 1 else ""
+    notes = [str(result.estimate), *filter(None, (note, shared))]
+    item.user_properties.append((PROPERTY, f"{item.nodeid}: {'; '.join(notes)}"))
     if state == "regression":
         pytest.fail(f"{sentence}\nbase:   {against}\nrecord: {result.record.path}", pytrace=False)
     return result

@@ -23,7 +23,7 @@ pytestmark = pytest.mark.slow
 
 
 def why_failed(folder: Path, script: str, *arguments: str, **sections: Any) -> str:
-    """Why its first launch failed, in the record and as the user is told."""
+    """Why its first launch failed, in the record and in the words of the error."""
     with pytest.raises(WorkloadError) as failed:
         made(folder, script, *arguments, levels=(1,), **sections)
     (record,) = record_folders(folder / "records")

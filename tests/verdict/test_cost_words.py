@@ -48,10 +48,10 @@ def test_a_cost_of_compute_alone_has_no_parts() -> None:
 
 def test_joules_of_a_step_and_of_a_run_with_their_bound_and_the_grams() -> None:
     """36 kJ / 3600 steps = 10 J; 0.01 kWh x 400 g = 4 g."""
-    told = footprint(
+    words = footprint(
         found(run(None, method="counter", carbon=Carbon(intensity_g_per_kwh=400.0, source="operator", as_of=date(2026, 1, 1))))
     )
-    assert told == "10.0 J per step, 36.0 kJ a run (at most 4 J off), CO2 4.00 g a run"
+    assert words == "10.0 J per step, 36.0 kJ a run (at most 4 J off), CO2 4.00 g a run"
 
 
 def test_modelled_joules_and_grams_are_called_so() -> None:

@@ -50,18 +50,18 @@ def test_what_can_be_shown_or_is_explored_is_sent(easier: dict[str, Any]) -> Non
 
 def test_the_plan_counts_every_pass() -> None:
     asked = experiment(sides=2, launches=3)
-    told = evaluation_plan(asked, (PROBLEMS,))
-    assert (told.requests, told.characters, told.most_tokens) == (984, 6000, 503_808)
+    planned = evaluation_plan(asked, (PROBLEMS,))
+    assert (planned.requests, planned.characters, planned.most_tokens) == (984, 6000, 503_808)
     assert (
-        sentences(told)[0]
+        sentences(planned)[0]
         == "984 requests, each item 3 times a side, 6,000 characters of prompts (about 1,500 tokens), at most 503,808 tokens of answers"
     )
 
 
 def test_every_choice_is_a_request_and_nothing_is_generated() -> None:
     choices = Asked(task="mmlu", items=10, clusters=None, characters=500, most_tokens=0, choices=40)
-    told = evaluation_plan(experiment(margin=None), (choices,))
-    assert sentences(told)[0] == "80 requests, 1,000 characters of prompts (about 250 tokens), nothing is generated"
+    planned = evaluation_plan(experiment(margin=None), (choices,))
+    assert sentences(planned)[0] == "80 requests, 1,000 characters of prompts (about 250 tokens), nothing is generated"
 
 
 def test_clusters_that_change_together_need_more_items() -> None:
@@ -84,10 +84,10 @@ def test_a_margin_is_a_part_of_the_scale() -> None:
 
 def test_a_score_that_is_no_mean_is_not_planned_but_told() -> None:
     translated = replace(PROBLEMS, task="wmt", unplanned="BLEU is no mean over items")
-    told = evaluation_plan(experiment(margin=2.0), (translated,))
-    assert told.tasks[0].power is None
-    assert refusals(experiment(margin=2.0), told) == ()
-    assert sentences(told)[1] == (
+    planned = evaluation_plan(experiment(margin=2.0), (translated,))
+    assert planned.tasks[0].power is None
+    assert refusals(experiment(margin=2.0), planned) == ()
+    assert sentences(planned)[1] == (
         "wmt: 164 items; how many a margin of 2 needs is not known beforehand, since BLEU is no mean over items; the first verdict says how many would decide"
     )
     assert len(sentences(evaluation_plan(experiment(margin=None), (translated,)))) == 1
@@ -106,8 +106,8 @@ def test_a_margin_whose_control_cannot_be_made_is_refused() -> None:
 
 def test_several_tasks_have_one_power_and_a_price_is_told() -> None:
     asked = experiment(margin=0.1)
-    told = evaluation_plan(asked.model_copy(update={"prices": PRICES}), (PROBLEMS, replace(PROBLEMS, task="mbpp")))
-    (power, _) = (task.power for task in told.tasks)
+    planned = evaluation_plan(asked.model_copy(update={"prices": PRICES}), (PROBLEMS, replace(PROBLEMS, task="mbpp")))
+    (power, _) = (task.power for task in planned.tasks)
     assert power is not None
-    assert sentences(told)[-1] == f"that all 2 tasks are held has a power of {percent(power.power**2)}, if they are independent"
-    assert sentences(told)[1] == "$2.5 per replica-hour (2026-01-01, test); the progress says how long it takes"
+    assert sentences(planned)[-1] == f"that all 2 tasks are held has a power of {percent(power.power**2)}, if they are independent"
+    assert sentences(planned)[1] == "$2.5 per replica-hour (2026-01-01, test); the progress says how long it takes"

@@ -104,14 +104,14 @@ def cell(view: View, metric: str, key: str, *, bare: bool = True) -> Number | No
     return None if shown is None else Number(shown=shown, bare=bare)
 
 
-def doubts(view: View, longest: int = MAX_DOUBT_LENGTH, told: Sequence[str] = ()) -> Line:
+def doubts(view: View, longest: int = MAX_DOUBT_LENGTH, stated: Sequence[str] = ()) -> Line:
     """What weakens the numbers, in one line; `longest`: most characters of the first, which is quoted; the others are named.
 
-    `told`: rules that another line tells.
+    `stated`: rules of findings that another line states.
     """
     groups = [group for group in grouping.findings(view) if group.severity in ("fail", "warning") or group.rule in ASSUMED]
-    elsewhere = sum(group.rule in told for group in groups)
-    groups = [group for group in groups if group.rule not in told]
+    elsewhere = sum(group.rule in stated for group in groups)
+    groups = [group for group in groups if group.rule not in stated]
     groups.sort(key=lambda group: (group.rule not in DISTURBANCES, len(group.told[0].sentence)))
     if not groups:
         return Line(label="warnings", text="none but what is said above" if elsewhere else "none: every check passed", target="findings")

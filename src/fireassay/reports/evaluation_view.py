@@ -50,7 +50,7 @@ class HeldRow:
     flips: Value | None = None  # share of answers that score otherwise than the reference's
     itself: Value | None = None  # the same of the reference against itself; None: it was asked once
     independence: str = ""  # that the items were taken as independent, and which field speaks against it
-    share: bool = False  # the score lies between 0 and 1, so that a change of it can be told in points
+    share: bool = False  # the score lies between 0 and 1, so that its changes are in points
     tested: str = ""  # p of the paired t-test and the relative drop, which decide nothing
 
 

@@ -181,11 +181,11 @@ def _cost(measured: RecordData, results: Results, name: str, gates: Mapping[str,
         return DimensionResult(status=status, sentence=f"{joules}; {why}" if used else f"{why}; {joules}")
     if "budget" in gates:
         parts = parts_of_cost(values_at(results, name))
-        told = "; ".join((gates["budget"].sentence, *((parts,) if parts else ()), joules))
-        return DimensionResult(status=gates["budget"].status, sentence=told)
+        sentence = "; ".join((gates["budget"].sentence, *((parts,) if parts else ()), joules))
+        return DimensionResult(status=gates["budget"].status, sentence=sentence)
     ended = ended_words(measured)
-    told = cost_of_a_run(values_at(results, name), f"launch, {ended}" if ended else "run")
-    return DimensionResult(status="MEASURED", sentence=f"{told}{', ' if used else '; '}{joules}")
+    whole = cost_of_a_run(values_at(results, name), f"launch, {ended}" if ended else "run")
+    return DimensionResult(status="MEASURED", sentence=f"{whole}{', ' if used else '; '}{joules}")
 
 
 def _reliability(measured: RecordData, results: Results, name: str, gates: Mapping[str, GateResult]) -> DimensionResult:

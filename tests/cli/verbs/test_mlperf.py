@@ -37,7 +37,7 @@ def test_a_rule_that_fails_exits_with_1_and_names_its_line(tmp_path: Path, capsy
 
 @pytest.mark.parametrize("printed", [True, False])
 def test_a_training_is_checked_with_what_its_script_printed(printed: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The launches' output is kept in the record's logs; a script that logs nothing is told how to."""
+    """The launches' output is kept in the record's logs; a note says how to log, where a script logs nothing."""
     record = unfinished(tmp_path)
     for launch in range(2):
         line = written([Entry(key="opt_name", value="lion", time_ms=1.0, metadata={"lineno": 3})])

@@ -60,8 +60,8 @@ def export(
             [(at * MS, at * MS + 10, PROCESS | 5, correlation, LAUNCH) for at, correlation in launches],
         )
         for begin, end, text in ranges:
-            told, number = (text, None) if isinstance(text, str) else (None, text)
-            row = (begin * MS, None if end is None else end * MS, 59, told, PROCESS | 5, number)
+            named, number = (text, None) if isinstance(text, str) else (None, text)
+            row = (begin * MS, None if end is None else end * MS, 59, named, PROCESS | 5, number)
             made.execute("INSERT INTO NVTX_EVENTS VALUES (?, ?, ?, ?, ?, ?)", row)
         made.commit()
     return path

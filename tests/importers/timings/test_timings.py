@@ -169,10 +169,10 @@ def test_each_benchmark_of_two_imports_decides(tmp_path: Path, capsys: pytest.Ca
     later = [changed(tmp_path / f"{name}", name, slower) for name in names]
     before, after = imported(tmp_path / "a", *names)[0], imported(tmp_path / "b", *later)[0]
     assert main(["compare", str(before.path), str(after.path)]) == 4  # the other one is undecided
-    told = " ".join(capsys.readouterr().out.split())
-    assert told.startswith("SLOWER")
-    assert "1 slower, 1 undecided of 2 benchmarks" in told
-    assert "test_fib 5.0 times" in told or "test_fib +400 %" in told
+    printed = " ".join(capsys.readouterr().out.split())
+    assert printed.startswith("SLOWER")
+    assert "1 slower, 1 undecided of 2 benchmarks" in printed
+    assert "test_fib 5.0 times" in printed or "test_fib +400 %" in printed
     assert main(["check", str(after.path), "--against", str(before.path), "--confirm", "never"]) == 1
     assert "test_fib" in capsys.readouterr().out
 
@@ -193,18 +193,18 @@ def test_a_benchmark_that_only_one_side_has_is_said_on_the_first_screen(tmp_path
     after = imported(tmp_path / "b", *(changed(tmp_path / name, name, lambda d: d["benchmarks"].pop(0)) for name in names))[0]
     for command in (["compare", str(before.path), str(after.path)], ["check", str(after.path), "--against", str(before.path)]):
         main(command)
-        told = " ".join(capsys.readouterr().out.split())
-        assert "Not compared: test_bench.py::test_fib: only in" in told
-        assert "test_pedantic" in told
+        printed = " ".join(capsys.readouterr().out.split())
+        assert "Not compared: test_bench.py::test_fib: only in" in printed
+        assert "test_pedantic" in printed
 
 
 def test_another_processor_is_not_comparable(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     other = changed(tmp_path / "o.json", "pytest_benchmark_2.json", lambda d: d["machine_info"]["cpu"].update(brand_raw="Another"))
     before, after = imported(tmp_path / "a", "pytest_benchmark_1.json")[0], imported(tmp_path / "b", other)[0]
     main(["compare", str(before.path), str(after.path)])
-    told = " ".join(capsys.readouterr().out.split())
-    assert told.startswith("NOT COMPARABLE")
-    assert "conditions.cpu" in told
+    printed = " ".join(capsys.readouterr().out.split())
+    assert printed.startswith("NOT COMPARABLE")
+    assert "conditions.cpu" in printed
 
 
 def test_two_machines_that_no_file_names_are_not_the_same(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -242,13 +242,13 @@ WRONG: list[tuple[str, Callable[[dict[str, Any]], object], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("file", "change", "told"), WRONG)
+@pytest.mark.parametrize(("file", "change", "message"), WRONG)
 def test_a_wrong_file_is_refused_with_its_place_and_leaves_nothing(
-    tmp_path: Path, file: str, change: Callable[[dict[str, Any]], object], told: str
+    tmp_path: Path, file: str, change: Callable[[dict[str, Any]], object], message: str
 ) -> None:
     path = changed(tmp_path / "f.json", file, change)
     tool = next(tool for tool, name in EVERY if name == file)
-    with pytest.raises(SpecError, match=told):
+    with pytest.raises(SpecError, match=message):
         imported(tmp_path / "records", path, tool=tool)
     assert not list((tmp_path / "records").glob("*"))
 

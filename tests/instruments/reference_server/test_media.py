@@ -40,15 +40,15 @@ def test_speech_is_a_wav_of_a_tenth_of_a_second_for_ten_characters() -> None:
 def test_images_vectors_and_ranks_are_as_many_as_asked_for() -> None:
     with served(first_s=0.0, next_s=0.0) as server:
 
-        def told(path: str, **body: Any) -> Any:
+        def answered(path: str, **body: Any) -> Any:
             return json.loads(posted(server.url, path, {"model": "m", **body})[1])
 
-        images = told("/v1/images/generations", prompt="a cat", n=3)["data"]
+        images = answered("/v1/images/generations", prompt="a cat", n=3)["data"]
         assert [base64.b64decode(image["b64_json"])[:4] for image in images] == [b"\x89PNG"] * 3
-        vectors = told("/v1/embeddings", input=["a b", "c"])
+        vectors = answered("/v1/embeddings", input=["a b", "c"])
         assert ([entry["index"] for entry in vectors["data"]], vectors["usage"]["prompt_tokens"]) == ([0, 1], 3)
-        assert "usage" not in told("/v1/embeddings", messages=[{"role": "user", "content": []}])
-        ranks = told("/v1/rerank", query="q", documents=["a", "b"])
+        assert "usage" not in answered("/v1/embeddings", messages=[{"role": "user", "content": []}])
+        ranks = answered("/v1/rerank", query="q", documents=["a", "b"])
         assert [entry["index"] for entry in ranks["results"]] == [0, 1]
 
 

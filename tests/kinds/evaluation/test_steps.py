@@ -1,4 +1,4 @@
-"""Is the knee told in words, on the first screen, in the table, the chart and the workbook, and never read by eye?"""
+"""Is the knee stated in words, on the first screen, in the table, the chart and the workbook, and never read by eye?"""
 
 from __future__ import annotations
 

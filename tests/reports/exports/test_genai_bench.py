@@ -142,14 +142,14 @@ def test_it_comes_back_through_the_importer_with_the_same_latencies(tmp_path: Pa
 
 
 @pytest.mark.parametrize(
-    ("made", "told"),
+    ("made", "message"),
     [
         (lambda: simulated(rate=(5.0,), blocks=1, seconds=4.0, seed=1).measured(), "genai-bench's files have no rate"),
         (lambda: ServingMade(concurrency=(1,), blocks=1).measured(), "no answered request"),
     ],
 )
-def test_a_record_that_its_form_cannot_hold_is_refused(made: Any, told: str) -> None:
-    with pytest.raises(SpecError, match=told):
+def test_a_record_that_its_form_cannot_hold_is_refused(made: Any, message: str) -> None:
+    with pytest.raises(SpecError, match=message):
         exported(made())
 
 

@@ -24,10 +24,10 @@ def test_a_task_is_kept_under_our_name(theirs: str, ours: str) -> None:
 def test_a_name_is_ours_beside_other_problems(capsys: pytest.CaptureFixture[str]) -> None:
     words = ["load", "http://127.0.0.1:9", "--task", "text-to-speech", "--backend", "azure-openai", "--canaries", "0.1", "--toml"]
     assert main(words) == 2
-    told = " ".join(capsys.readouterr().err.split())
-    assert "--canaries" in told
-    assert "--task: found" not in told
-    assert "--backend" not in told
+    message = " ".join(capsys.readouterr().err.split())
+    assert "--canaries" in message
+    assert "--task: found" not in message
+    assert "--backend" not in message
 
 
 def test_a_backend_is_kept_under_our_name() -> None:

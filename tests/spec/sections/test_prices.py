@@ -48,5 +48,5 @@ def test_prices_survive_the_file_of_the_record() -> None:
 
 
 def test_prices_in_words_name_every_part() -> None:
-    told = price_words(prices(usd_per_worker_hour=2.0, storage_usd=0.05, egress_gb=3.0, egress_usd_per_gb=0.09, market="spot"))
-    assert told == "$2 per worker-hour, spot, storage $0.05, egress of 3 GB at $0.09 per GB (2026-11-30, list)"
+    words = price_words(prices(usd_per_worker_hour=2.0, storage_usd=0.05, egress_gb=3.0, egress_usd_per_gb=0.09, market="spot"))
+    assert words == "$2 per worker-hour, spot, storage $0.05, egress of 3 GB at $0.09 per GB (2026-11-30, list)"

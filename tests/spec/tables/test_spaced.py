@@ -114,8 +114,8 @@ def test_a_rate_without_a_time_names_both_readings(text: str) -> None:
 
 
 def test_one_price_for_every_count_is_a_doubt() -> None:
-    told = parse_timings("p,Tp,rate\n1,3600,2\n8,560,2\n", "t")
-    assert "is taken as the price of all workers together" in told.doubts[0]
+    timings = parse_timings("p,Tp,rate\n1,3600,2\n8,560,2\n", "t")
+    assert "is taken as the price of all workers together" in timings.doubts[0]
     of_each = parse_timings("p,Tp,rate\n1,3600,2\n8,450,2\n", "t", asked=Stated(use=("price_per_worker_hour=rate",)))
     assert [row.usd for row in of_each.rows] == [2.0, 2.0]  # 8 x $2/h x 450 s
     assert of_each.doubts == ()

@@ -1,4 +1,4 @@
-"""Is Cohere's API asked in its own form, and are its typed events told apart?  Wire format: docs.cohere.com/reference/chat-stream."""
+"""Is Cohere's API called in its own form, and are its typed events distinguished?  Wire format: docs.cohere.com/reference/chat-stream."""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ def read(*events: object) -> Answer:
     return BACKEND.read(reply_of([(place, sse(one)) for place, one in enumerate(events)]), ASK)
 
 
-def whole(task: str, told: object, **ask: Any) -> Answer:
+def whole(task: str, document: object, **ask: Any) -> Answer:
     asked = Ask(task=task, model="m", stream=False, **ask)
-    return BACKEND.read(reply_of([(5, json.dumps(told).encode())], headers={"content-type": "application/json"}), asked)
+    return BACKEND.read(reply_of([(5, json.dumps(document).encode())], headers={"content-type": "application/json"}), asked)
 
 
 def test_a_chat_is_asked_with_the_services_own_key_and_read(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -83,7 +83,7 @@ def test_each_event_has_its_kind() -> None:
 
 
 @pytest.mark.parametrize(
-    ("events", "status", "told"),
+    ("events", "status", "error"),
     [
         ((START, text("a"), end("ERROR", error="the model is overloaded")), "error", "overloaded"),
         ((START, text("a"), end("TIMEOUT")), "error", "TIMEOUT"),
@@ -96,9 +96,9 @@ def test_each_event_has_its_kind() -> None:
         ),
     ],
 )
-def test_an_answer_that_broke_off_is_no_answer(events: tuple[object, ...], status: str, told: str) -> None:
+def test_an_answer_that_broke_off_is_no_answer(events: tuple[object, ...], status: str, error: str) -> None:
     answer = read(*events)
-    assert (answer.status, told in (answer.error or "")) == (status, True)
+    assert (answer.status, error in (answer.error or "")) == (status, True)
 
 
 def test_an_answer_in_one_piece() -> None:
@@ -118,19 +118,19 @@ def test_texts_and_images_are_embedded_in_their_own_form() -> None:
         Ask(task="image_to_embeddings", model="m", messages=({"role": "user", "content": parts},)), Target(backend="cohere")
     )
     assert json.loads(image.body) == {"model": "m", "input_type": "image", "embedding_types": ["float"], "images": [IMAGE]}
-    told = {"id": "1", "embeddings": {"float": [[0.1, 0.2], [0.3, 0.4]]}, "meta": {"billed_units": {"input_tokens": 6}}}
-    answer = whole("embeddings", told, documents=("a", "b"))
+    document = {"id": "1", "embeddings": {"float": [[0.1, 0.2], [0.3, 0.4]]}, "meta": {"billed_units": {"input_tokens": 6}}}
+    answer = whole("embeddings", document, documents=("a", "b"))
     assert (answer.status, answer.tokens_in, answer.text) == ("ok", 6, None)
     assert whole("image_to_embeddings", {"embeddings": {"float": [[0.1]]}, "meta": {"billed_units": {"images": 1}}}).tokens_in is None
 
 
-@pytest.mark.parametrize("told", [{"embeddings": {"float": [[0.1]]}}, {"embeddings": {"float": [[0.1], []]}}, {"embeddings": {}}, []])
-def test_embeddings_that_are_not_those_asked_for_are_malformed(told: object) -> None:
-    assert whole("embeddings", told, documents=("a", "b")).status == "malformed"
+@pytest.mark.parametrize("document", [{"embeddings": {"float": [[0.1]]}}, {"embeddings": {"float": [[0.1], []]}}, {"embeddings": {}}, []])
+def test_embeddings_that_are_not_those_asked_for_are_malformed(document: object) -> None:
+    assert whole("embeddings", document, documents=("a", "b")).status == "malformed"
 
 
 def test_a_ranking_is_the_order_of_the_documents() -> None:
     wire = BACKEND.wire(Ask(task="rerank", model="m", query="q", documents=("a", "b"), stream=False), Target(backend="cohere"))
     assert (wire.path, json.loads(wire.body)) == ("/v2/rerank", {"model": "m", "query": "q", "documents": ["a", "b"]})
-    told = {"results": [{"index": 1, "relevance_score": 0.9}, {"index": 0, "relevance_score": 0.1}], "meta": {}}
-    assert whole("rerank", told, query="q", documents=("a", "b")).text == "1 0"
+    document = {"results": [{"index": 1, "relevance_score": 0.9}, {"index": 0, "relevance_score": 0.1}], "meta": {}}
+    assert whole("rerank", document, query="q", documents=("a", "b")).text == "1 0"

@@ -55,6 +55,6 @@ def test_items_per_dollar_are_the_reciprocal() -> None:
 
 def test_of_a_step_beside_a_price() -> None:
     """2 nodes at $0.02 a node-second for 7.69 s: $0.3076."""
-    told = "nodes,step_s,usd_per_node_second,cost/step($)\n1,10,0.02,0.2\n2,7.69,0.02,{}\n"
-    assert judged(told.format("0.3076")).doubts == ()
-    assert "own cost of a step contradicts" in judged(told.format("0.1538")).doubts[0]
+    table = "nodes,step_s,usd_per_node_second,cost/step($)\n1,10,0.02,0.2\n2,7.69,0.02,{}\n"
+    assert judged(table.format("0.3076")).doubts == ()
+    assert "own cost of a step contradicts" in judged(table.format("0.1538")).doubts[0]

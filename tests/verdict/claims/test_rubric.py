@@ -322,9 +322,9 @@ def test_joules_of_an_item_and_a_step_and_grams_follow_from_energy_or_power(
     made = rubric(parse_timings("\n".join((header, *rows)), "table.csv", asked=Stated(grams_per_kwh=360.0)), Limits())
     found = [(row.joules, row.joules_per_item, row.joules_per_step, row.co2_g) for row in made.rows]
     assert [[pytest.approx(value) for value in row] for row in found] == [list(row) for row in expected]
-    told = [note for note in made.notes if note.startswith("CO2 is not known")]
-    assert len(told) == all(row[3] is None for row in expected)
-    assert all(("--work" in note) is (made.rows[0].joules_per_item is not None) for note in told)
+    notes = [note for note in made.notes if note.startswith("CO2 is not known")]
+    assert len(notes) == all(row[3] is None for row in expected)
+    assert all(("--work" in note) is (made.rows[0].joules_per_item is not None) for note in notes)
 
 
 def test_a_limit_of_energy_is_one_more_requirement() -> None:

@@ -125,9 +125,9 @@ def _read(table: Path, requested: Stated) -> Timings:
     try:
         return read_timings(table, asked=requested)
     except SpecError:
-        if (told := of_a_tool(table)) is None:
+        if (refusal := of_a_tool(table)) is None:
             raise
-        raise refuse(str(table), *told) from None
+        raise refuse(str(table), *refusal) from None
 
 
 def flag_of_a_table(arguments: argparse.Namespace) -> str:

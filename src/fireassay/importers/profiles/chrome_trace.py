@@ -157,12 +157,12 @@ class _Cleaned:
     def _facts(self, raw: Mapping[str, Any]) -> dict[str, Any]:
         """The other keys of the trace, as far as they have their types."""
         info = raw.get("distributedInfo")
-        told = info if isinstance(info, Mapping) else {}
+        job = info if isinstance(info, Mapping) else {}
         facts: dict[str, Any] = {key: int(raw[key]) for key in _KEYS if is_number(raw.get(key)) and abs(raw[key]) <= MAX_EPOCH_NS}
-        rank, world = _index(told.get("rank"), 0), _index(told.get("world_size"), 1)
+        rank, world = _index(job.get("rank"), 0), _index(job.get("world_size"), 1)
         if rank is None and (named := _RANK.search(self._path.name)):
             rank = int(named.group(1))
-        backend = told.get("backend")
+        backend = job.get("backend")
         facts["distributedInfo"] = {"rank": rank, "world_size": world, "backend": clean(backend, 40) if isinstance(backend, str) else ""}
         facts["threads"] = self._threads
         return facts

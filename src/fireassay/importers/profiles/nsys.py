@@ -252,10 +252,10 @@ def _steps(ranges: list[tuple[int, int, str, int]]) -> dict[tuple[int, int, str,
     if not families:
         return {}
     longest = sorted(max(families.values(), key=lambda some: sum(end - begin for begin, end, *_ in some)))
-    numbers = [_STEP.match(one[2]) for one in longest]
-    told = [int(marked.group(2)) for marked in numbers if marked is not None and marked.group(2)]
-    distinct = len(told) == len(longest) == len(set(told))
-    return dict(zip(longest, told if distinct else range(len(longest)), strict=True))
+    matches = [_STEP.match(one[2]) for one in longest]
+    numbers = [int(marked.group(2)) for marked in matches if marked is not None and marked.group(2)]
+    distinct = len(numbers) == len(longest) == len(set(numbers))
+    return dict(zip(longest, numbers if distinct else range(len(longest)), strict=True))
 
 
 PROFILER: Final = Profiler(

@@ -137,8 +137,8 @@ def _the_one(matching: Sequence[Foreign], tools: Mapping[str, Foreign], path: Pa
         found = f"results of {' and of '.join(candidate.title for candidate in matching)}"
         fix = f"Name the tool: --from {' or --from '.join(candidate.name for candidate in matching)}."
         raise refuse(str(path), found, "results of one tool", fix, source="the imported file")
-    if told := printed(path):
-        raise refuse(str(path), *told, source="the imported file")
+    if refusal := printed(path):
+        raise refuse(str(path), *refusal, source="the imported file")
     empty = path.is_file() and path.stat().st_size == 0
     found = "an empty file" if empty else "no results of a known load generator, harness, timing tool or profiler"
     near = _nearest(path, [*tools.values(), *(reader for package in OTHER_PACKAGES for reader in catalog.load_all(package).values())])

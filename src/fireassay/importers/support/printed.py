@@ -15,7 +15,7 @@ from fireassay.importers import nccl_tests
 from fireassay.importers.support.documents import head
 from fireassay.printable import shell_word
 
-Told = tuple[str, str, str]  # what was found, what is allowed, what to do
+Refusal = tuple[str, str, str]  # what was found, what is allowed, what to do
 LONGEST: Final = 1 << 20  # characters that are searched: logs may come first
 _COLOUR: Final = re.compile(r"\x1b\[[0-9;]*m")
 _GUIDELLM: Final = (
@@ -34,7 +34,7 @@ _AIPERF: Final = (
     "Import the file from --artifact-dir.",
 )
 # All of these in the text -> what it is, and how that tool saves a file.
-PRINTED: Final[Mapping[tuple[str, ...], Told]] = {
+PRINTED: Final[Mapping[tuple[str, ...], Refusal]] = {
     ("Serving Benchmark Result =",): (
         "what vllm bench serve (or sglang.bench_serving) prints",
         "the file that it saves",
@@ -73,16 +73,16 @@ PRINTED: Final[Mapping[tuple[str, ...], Told]] = {
 }
 
 
-def printed(path: Path) -> Told | None:
+def printed(path: Path) -> Refusal | None:
     """(found, allowed, fix) of a tool's printed results, which are no file that it saves for programs."""
     text = "" if path.is_dir() else _COLOUR.sub("", head(path, LONGEST))
-    return next((told for marks, told in PRINTED.items() if all(mark in text for mark in marks)), None)
+    return next((refusal for marks, refusal in PRINTED.items() if all(mark in text for mark in marks)), None)
 
 
-def of_a_tool(path: Path) -> Told | None:
+def of_a_tool(path: Path) -> Refusal | None:
     """The same for a file given where a table is wanted; also of one that can be imported."""
-    if (told := printed(path)) is not None or not path.is_file():
-        return told
+    if (refusal := printed(path)) is not None or not path.is_file():
+        return refusal
     beginning = head(path)
     titles = [reader.title for reader in catalog.load_all("importers").values() if reader.recognises(path.name, beginning)]
     titles += [timer.title for timer in catalog.load_all("importers.timings").values() if timer.recognises(beginning)]

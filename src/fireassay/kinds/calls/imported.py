@@ -41,12 +41,12 @@ def facts(measured: RecordData) -> Iterator[Fact]:
 
 def own_numbers(foreign: Mapping[str, Any], names: Sequence[str] | None) -> dict[str, str]:
     """benchmark -> its numbers by the program that timed it; of several files the smallest and the largest; `names`: which of them."""
-    told: dict[str, dict[str, list[tuple[float, str]]]] = {}
+    reported: dict[str, dict[str, list[tuple[float, str]]]] = {}
     for entry in foreign.get("reported") or ():
         name, value = str(entry.get("name")), entry.get("value")
         if isinstance(value, int | float) and (names is None or name in names):
-            told.setdefault(str(entry.get("benchmark")), {}).setdefault(name, []).append((float(value), str(entry.get("unit"))))
-    return {benchmark: ", ".join(_ends(name, values) for name, values in found.items()) for benchmark, found in told.items()}
+            reported.setdefault(str(entry.get("benchmark")), {}).setdefault(name, []).append((float(value), str(entry.get("unit"))))
+    return {benchmark: ", ".join(_ends(name, values) for name, values in found.items()) for benchmark, found in reported.items()}
 
 
 def _ends(name: str, values: Sequence[tuple[float, str]]) -> str:
@@ -105,7 +105,7 @@ def _lines(view: View) -> Iterator[Line]:
         yield Line(
             label="totals", text=f"{count(len(totals), 'benchmarks')} without single times: the file's own statistic stands for them"
         )
-    audits = answering.doubts(view, told=("few_launches",) if few else ())
+    audits = answering.doubts(view, stated=("few_launches",) if few else ())
     failed = _failed(view.measured)
     yield noted_doubts([*failed, *([audits.text] if audits.mark else [])])
 

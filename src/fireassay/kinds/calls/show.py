@@ -150,7 +150,7 @@ def _lines(view: View) -> Iterator[Line]:
     if (paid := cost_line(view, view.columns[-1].key)) is not None:
         yield paid
     notes = [f"{fact.text}." for fact in view.timing if fact.name == "note"]
-    audits = answering.doubts(view, told=UNFINISHED)
+    audits = answering.doubts(view, stated=UNFINISHED)
     yield noted_doubts([*notes, *([audits.text] if audits.mark else [])])
 
 

@@ -103,16 +103,16 @@ def _dimensions(evidence: Evidence) -> Mapping[str, Mapping[str, DimensionResult
 
 
 def _correctness(evidence: Evidence, name: str, gate: GateResult | None) -> DimensionResult:
-    told = "; ".join((*_changed(evidence, name), scores_words(evidence.data, evidence.results, name)))
+    scores = "; ".join((*_changed(evidence, name), scores_words(evidence.data, evidence.results, name)))
     if gate is not None:
-        return DimensionResult(status=gate.status, sentence=f"{gate.sentence}; {told}")
+        return DimensionResult(status=gate.status, sentence=f"{gate.sentence}; {scores}")
     values = [evidence.results[metric][name] for metric in requested(evidence.data) if metric in evidence.results]
     measured = bool(values) and all(isinstance(value, Estimate) for value in values)
-    return DimensionResult(status="MEASURED" if measured else "INCONCLUSIVE", sentence=told)
+    return DimensionResult(status="MEASURED" if measured else "INCONCLUSIVE", sentence=scores)
 
 
 def _changed(evidence: Evidence, name: str) -> list[str]:
-    """The change of each task against the base where no gate tells it."""
+    """The change of each task against the base where no gate states it."""
     if evidence.data.experiment.quality is not None:
         return []
     tasks = held(evidence.data, name)
@@ -128,14 +128,14 @@ def _performance(evidence: Evidence, name: str) -> DimensionResult:
         return DimensionResult(status="INVALID", sentence=f"the times do not count: {spoiled[0].evidence}")
     speed = evidence.results.get(OUTPUT_THROUGHPUT.name, {}).get(name)
     why = next((value.detail for metric in OF_CHOICES if isinstance(value := evidence.results.get(metric, {}).get(name), Absent)), "")
-    return _told(evidence.results, name, TIMES if isinstance(speed, Estimate) else OF_CHOICES, why or "no time was measured")
+    return _measured(evidence.results, name, TIMES if isinstance(speed, Estimate) else OF_CHOICES, why or "no time was measured")
 
 
 def _cost(evidence: Evidence, name: str) -> DimensionResult:
     if evidence.data.experiment.serving is None:
         return NOTHING_SENT
-    told = cost_of_a_run(values_at(evidence.results, name), "pass")
-    return DimensionResult(status="MEASURED" if told else "NOT_MEASURED", sentence=told or _why(evidence, name))
+    cost = cost_of_a_run(values_at(evidence.results, name), "pass")
+    return DimensionResult(status="MEASURED" if cost else "NOT_MEASURED", sentence=cost or _why(evidence, name))
 
 
 def _why(evidence: Evidence, name: str) -> str:
@@ -144,7 +144,7 @@ def _why(evidence: Evidence, name: str) -> str:
     return value.detail if given and isinstance(value, Absent) else "no price was given"
 
 
-def _told(results: Results, name: str, metrics: tuple[str, ...], nothing: str) -> DimensionResult:
+def _measured(results: Results, name: str, metrics: tuple[str, ...], nothing: str) -> DimensionResult:
     values = {metric: value for metric in metrics if isinstance(value := results.get(metric, {}).get(name), Estimate)}
     words = ", ".join(f"{metric} {show(value).full}" for metric, value in values.items())
     return DimensionResult(status="MEASURED" if values else "NOT_MEASURED", sentence=words or nothing)
@@ -160,11 +160,13 @@ def _reliability(evidence: Evidence, name: str) -> DimensionResult:
 def scores_words(measured: RecordData, results: Results, configuration: str) -> str:
     """ "ROUGE-L 0.41 [0.38, 0.44], BLEU 31.2 [29.4, 33.0] over 300 items"."""
     values = [(metric_of(measured, name).title, results[name][configuration]) for name in requested(measured) if name in results]
-    told = ", ".join(f"{title}: {value.detail}" if isinstance(value, Absent) else f"{title} {show(value).full}" for title, value in values)
+    scores = ", ".join(
+        f"{title}: {value.detail}" if isinstance(value, Absent) else f"{title} {show(value).full}" for title, value in values
+    )
     items = {value.n_trials for _, value in values if isinstance(value, Estimate)}
     steps = steps_of(measured)
     alone = ", of single samples" if steps is not None and steps.what == "samples" else ""
-    return f"{told} over {count(items.pop(), 'items')}{alone}" if len(items) == 1 else f"{told}{alone}"
+    return f"{scores} over {count(items.pop(), 'items')}{alone}" if len(items) == 1 else f"{scores}{alone}"
 
 
 def _label(measured: RecordData, configuration: str) -> str:

@@ -58,7 +58,9 @@ COLUMNS: Final = record.TRAINING_COLUMNS
 
 def answer(view: View) -> Answer:
     """Status, the decision, the shares without an answer."""
-    reliable = () if view.status == "INVALID" else (_reliability(view), answering.doubts(view, told=("grouped_items", "graded_otherwise")))
+    reliable = (
+        () if view.status == "INVALID" else (_reliability(view), answering.doubts(view, stated=("grouped_items", "graded_otherwise")))
+    )
     paid = cost_line(view, view.columns[-1].key, of="pass")
     lines = tuple(line for line in (*_made(view), paid, *reliable) if line is not None)
     worst = _deciding(view)
@@ -96,10 +98,10 @@ def _changed(view: View) -> str:
         return ""
     key = min(known, key=lambda each: known[each].value)
     drops = {row.name.removeprefix(DROP): view.estimate(row.name, key) for row in view.metrics if row.name.startswith(DROP)}
-    told = [f"{name.replace('_', ' ')} {change_words(drop, False)}" for name, drop in drops.items() if drop is not None]
+    changes = [f"{name.replace('_', ' ')} {change_words(drop, False)}" for name, drop in drops.items() if drop is not None]
     side = f"{next(column.label for column in view.columns if column.key == key)}: " if len(view.columns) > 1 else ""
     pooled = "the score above is over items as they are and changed"
-    return f"{side}{', '.join(told)}, against items as they are; worst variant of each item {show(known[key]).full}; {pooled}"
+    return f"{side}{', '.join(changes)}, against items as they are; worst variant of each item {show(known[key]).full}; {pooled}"
 
 
 def _headline(view: View) -> str:

@@ -20,7 +20,7 @@ from fireassay.verdict.evidence.step_curve import KneeRow, StepRow
 
 QUESTION: Final = "How many steps are enough?"
 PERCENT: Final = Scale(factor=100.0)
-BRIEF: Final = 4  # columns beside the score in a narrow table
+BRIEF: Final = 4  # columns after the score in a narrow table
 Column = tuple[str, str, str]  # head, head in a workbook, field of the row
 
 
@@ -35,7 +35,7 @@ def compared(view: View) -> bool:
 
 
 def deciding(view: View) -> KneeRow | None:
-    """The knee that is told first: an undecided one if there is any."""
+    """The knee of the headline: an undecided one if there is any."""
     knees = _rows(view).knees if compared(view) else ()
     return next((row for row in knees if row.status == "INCONCLUSIVE"), knees[0] if knees else None)
 
@@ -128,7 +128,7 @@ def _enough(row: StepRow) -> Mark:
 
 def _notes(view: View, rows: EvaluationRows, known: Sequence[Column]) -> Iterator[str]:
     if not times_count(view):
-        yield "The times do not count: see what is said of performance."
+        yield "The times do not count: see performance."
     yield from dict.fromkeys(note for row in rows.knees for note in row.notes)
     missing = [(column[0], _of(rows.steps[0], column[-1])) for column in COLUMNS if column not in known]
     reasons = [f"{head.lower()}: {value.detail}" for head, value in missing if value is not None and not isinstance(value, Estimate)]
@@ -163,9 +163,10 @@ def question(view: View) -> Iterator[Section]:
     """On an HTML page: the chart on its first screen, the table below."""
     if compared(view):
         yield Section(key="step-chart", title="Steps", question=QUESTION, role="exhibit", content=lambda: step_curve(view))
-        told = f"{'; '.join(row.sentence for row in _rows(view).knees)}."
-        told = f"{told[:1].upper()}{told[1:]}"
-        yield questions.section("steps", "Steps", "What do more steps give, and take?", lambda: table(view), told)
+        sentences = f"{'; '.join(row.sentence for row in _rows(view).knees)}."
+        yield questions.section(
+            "steps", "Steps", "What do more steps give, and take?", lambda: table(view), f"{sentences[:1].upper()}{sentences[1:]}"
+        )
     if _rows(view).sessions:
         yield questions.section("sessions", "Sessions", "What does each step of a session take?", lambda: _sessions(view))
 

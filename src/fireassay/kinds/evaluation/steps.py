@@ -228,17 +228,17 @@ def _sentence(one: Found, rows: list[StepRow], what: str, share: bool) -> str:
         best = rows[one.best]
         return f"no number of {what} is shown to be within {margin} of the best: {best.sent} has {_shown(best.score, share)}"
     row = rows[one.knee.at]
-    told = f"{row.sent} {what.removesuffix('s') if row.sent == '1' else what}: {_shown(row.score, share)}"
+    fewest = f"{row.sent} {what.removesuffix('s') if row.sent == '1' else what}: {_shown(row.score, share)}"
     larger = [place for place in range(len(rows)) if place > one.knee.at]
     if not larger:
-        return f"{told}; {_smaller(one, rows, margin, share)}"
+        return f"{fewest}; {_smaller(one, rows, margin, share)}"
     other = max(larger, key=lambda place: _score(one, place))
     more = rows[other]
     decision = one.decisions[other, one.knee.at]
     gain = _change(decision, share)
     if not isinstance(decision, Absent) and decision.high < -one.margin:
-        return f"{told}; {more.sent} are worse by more than {margin} ({gain})"
-    return f"{told}; {more.sent} are no better by more than {margin} ({gain})"
+        return f"{fewest}; {more.sent} are worse by more than {margin} ({gain})"
+    return f"{fewest}; {more.sent} are no better by more than {margin} ({gain})"
 
 
 def _unreached(one: Found) -> str:

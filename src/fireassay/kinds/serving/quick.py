@@ -44,7 +44,7 @@ def answer(view: View) -> Answer:
         lines=(
             *_imprecise(view),
             *(line for line in [cost_line(view, view.columns[-1].key, of="launch", shown=True)] if line),
-            answering.doubts(view, told=IMPRECISE if _imprecise(view) else ()),
+            answering.doubts(view, stated=IMPRECISE if _imprecise(view) else ()),
             *_uncounted(view),
         ),
         next=(for_both(again),),

@@ -314,8 +314,8 @@ def _layers(view: View) -> Table:
 def _lines(view: View) -> Iterator[Line]:
     yield from target.lines(view)
     for dimension in ("correctness", "cost", "reliability"):
-        if dimension == "cost" and (told := cost_line(view, _focus(view).key, shown=bool(_used(view, PRICES)))) is not None:
-            yield told
+        if dimension == "cost" and (line := cost_line(view, _focus(view).key, shown=bool(_used(view, PRICES)))) is not None:
+            yield line
             continue
         if dimension == "cost" and _used(view, PRICES):
             continue  # in the table of levels

@@ -35,7 +35,7 @@ def answer(view: View) -> Answer:
     return Answer(
         mark=mark(view.status),
         headline=_headline(view),
-        lines=(*target.lines(view), *_costs(view), answering.doubts(view, told=IMPLIED)),
+        lines=(*target.lines(view), *_costs(view), answering.doubts(view, stated=IMPLIED)),
         next=(_next(view),),
         record=f"{answering.short(view)}, 1 launch{' per worker count' if len(view.columns) > 1 else ''}; all: --full",
     )

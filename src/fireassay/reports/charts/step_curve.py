@@ -111,9 +111,9 @@ def _marks(
         if not isinstance(across, Estimate) or not isinstance(row.score, Estimate):
             continue
         wide = scaled(across, scale.factor)
-        told = f"at {show(across).full}"
+        where = f"at {show(across).full}"
         mark = point(
-            f"{name}, {row.sent}", wide.value, row.score, up, across=wide, more=told, shape=shape, role=role, label=row.sent, series=name
+            f"{name}, {row.sent}", wide.value, row.score, up, across=wide, more=where, shape=shape, role=role, label=row.sent, series=name
         )
         points.append(mark)
         if row.steps == knee:

@@ -112,8 +112,8 @@ def _mark(goal: Goal, row: Row, scores: Sequence[Row], x: str, end: str, scale: 
     )
     text = reading(row[end], SECONDS) if x == "since_s" else reading(row[end], USD) if x == "usd" else f"{row[end]:,.0f}"
     name = f"{look['series']}, launch {row['launch']}"
-    told = Reading(name=name, text=text, value=row[end] * scale.factor, more=what)
-    return Point(x=row[end] * scale.factor, y=score, hollow=met is None, reading=told, target=f"launch-{row['launch']}", **look)
+    tip = Reading(name=name, text=text, value=row[end] * scale.factor, more=what)
+    return Point(x=row[end] * scale.factor, y=score, hollow=met is None, reading=tip, target=f"launch-{row['launch']}", **look)
 
 
 def thinned(rows: Sequence[Row]) -> Sequence[Row]:

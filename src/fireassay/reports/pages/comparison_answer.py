@@ -151,11 +151,9 @@ def _headline(view: ComparisonView, rows: Sequence[ChangeRow]) -> str:
         worse, undecided = (
             sum(row.change.outcome in outcomes for row in rows) for outcomes in (("worse",), ("inconclusive", "not_measured"))
         )
-        told = [f"{worse} slower" if worse else "", f"{undecided} undecided" if undecided else ""]
+        counts = [f"{worse} slower" if worse else "", f"{undecided} undecided" if undecided else ""]
         rest = "; ".join(f"{name} {_change(row)}" for name, row in _benchmarks(view, rows)[:2])
-        return (
-            f"{', '.join(filter(None, told)) or 'none slower'} of {len(rows)} benchmarks; {first}: {rest}{'; ...' if len(rows) > 2 else ''}"
-        )
+        return f"{', '.join(filter(None, counts)) or 'none slower'} of {len(rows)} benchmarks; {first}: {rest}{'; ...' if len(rows) > 2 else ''}"
     return f"{first} {'; '.join(f'{row.side} {_change(row)}' for row in rows[:3])}{at}{'; ...' if len(rows) > 3 else ''}"
 
 

@@ -17,8 +17,8 @@ PICTURE = Ask(task="text_to_image", model="m", prompt="a cat", stream=False, siz
 TARGET = Target(options={"voice": "verse"})
 
 
-def pictured(told: object) -> Answer:
-    return BACKEND.read(reply_of([(5, json.dumps(told).encode())], headers={"content-type": "application/json"}), PICTURE)
+def pictured(document: object) -> Answer:
+    return BACKEND.read(reply_of([(5, json.dumps(document).encode())], headers={"content-type": "application/json"}), PICTURE)
 
 
 def test_images_of_a_size() -> None:
@@ -50,7 +50,7 @@ def test_a_chunk_of_audio_has_the_time_of_its_read_and_the_head_is_none() -> Non
 
 
 @pytest.mark.parametrize(
-    ("content", "kind", "status", "told"),
+    ("content", "kind", "status", "error"),
     [
         (b"", "audio/wav", "malformed", "no audio"),
         (b'{"error": {"message": "no such voice"}}', "application/json", "error", "no such voice"),
@@ -58,9 +58,9 @@ def test_a_chunk_of_audio_has_the_time_of_its_read_and_the_head_is_none() -> Non
         (b"{", "application/json", "error", "text, not audio"),
     ],
 )
-def test_what_is_no_audio_is_no_answer(content: bytes, kind: str, status: str, told: str) -> None:
+def test_what_is_no_audio_is_no_answer(content: bytes, kind: str, status: str, error: str) -> None:
     answer = BACKEND.read(reply_of([(5, content)], headers={"content-type": kind}), SPEECH)
-    assert (answer.status, told in (answer.error or "")) == (status, True)
+    assert (answer.status, error in (answer.error or "")) == (status, True)
 
 
 def test_audio_that_was_cut_off_keeps_its_times() -> None:
@@ -78,5 +78,5 @@ def test_embeddings_of_images_are_those_of_a_message() -> None:
         "/v1/embeddings",
         {"model": "m", "encoding_format": "float", "messages": [{"role": "user", "content": parts}]},
     )
-    told = {"object": "list", "data": [{"index": 0, "embedding": [0.5]}], "usage": {"prompt_tokens": 9}}
-    assert BACKEND.read(reply_of([(5, json.dumps(told).encode())]), ask).tokens_in == 9
+    document = {"object": "list", "data": [{"index": 0, "embedding": [0.5]}], "usage": {"prompt_tokens": 9}}
+    assert BACKEND.read(reply_of([(5, json.dumps(document).encode())]), ask).tokens_in == 9

@@ -80,9 +80,12 @@ def examine_left(measured: RecordData, _: Results) -> Iterator[Finding]:
         evidence = (
             f"{curve.left:,} of {count(asked, 'items')} lack an answer or a score at some number of steps, and are left out of all of them"
         )
-        told = f"{evidence}: {failed:,} of {count(len(given), 'answers')} were never given" if failed else evidence
+        if failed:
+            evidence += f": {failed:,} of {count(len(given), 'answers')} were never given"
         severity: Severity = "invalid" if failed > evaluation.most_failed * len(given) else "warning"
-        yield Finding("incomplete_curve", severity, curve.levels[-1].configuration, told, "find out why they failed, then evaluate again")
+        yield Finding(
+            "incomplete_curve", severity, curve.levels[-1].configuration, evidence, "find out why they failed, then evaluate again"
+        )
 
 
 @AUDITS.add("steps_at_floor", "Is any number of steps better than guessing?", title="steps none of which solves the items")
