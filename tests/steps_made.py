@@ -34,20 +34,20 @@ def stepped(
     tool_s: float = 0.0,
 ) -> RecordData:
     """The record; `seconds`, `reasoning` and `tokens_out` are those of (item, launch, turn or level)."""
-    asked = Steps(**steps)
+    compared = Steps(**steps)
     most = max(map(len, answers))
-    made = ServingMade(concurrency=(1,), blocks=most if asked.what == "samples" else 1, engines=("a",), replicas=1, prices=prices)
-    update: dict[str, Any] = {"evaluation": Evaluation(task="sums.toml", steps=asked)}
+    made = ServingMade(concurrency=(1,), blocks=most if compared.what == "samples" else 1, engines=("a",), replicas=1, prices=prices)
+    update: dict[str, Any] = {"evaluation": Evaluation(task="sums.toml", steps=compared)}
     if margin is not None:
         update["quality"] = Quality(metric="exact_match", margin=margin)
     made.experiment = made.experiment.model_copy(update=update)
     names = [one.name for one in configurations(made.experiment)]
     for place in range(most):
-        if asked.what != "turns" or place == 0:
-            name = names[place] if asked.what == "reasoning_tokens" else names[0]
-            launch = made.launch(name, block=place if asked.what == "samples" else 0, wall_s=100.0)
+        if compared.what != "turns" or place == 0:
+            name = names[place] if compared.what == "reasoning_tokens" else names[0]
+            launch = made.launch(name, block=place if compared.what == "samples" else 0, wall_s=100.0)
         for item, given in enumerate(answers):
-            turn = place if asked.what == "turns" else 0
+            turn = place if compared.what == "turns" else 0
             answer, due_s = given[place], (item * most + place) * 2.0
             request = made.request(
                 launch,
@@ -60,8 +60,8 @@ def stepped(
                 tokens_in=10 * (1 + turn),
                 reasoning_tokens=reasoning(item, place),
                 status="ok" if answer is not None else "5xx",
-                session=item if asked.what == "turns" else None,
-                turn=turn if asked.what == "turns" else None,
+                session=item if compared.what == "turns" else None,
+                turn=turn if compared.what == "turns" else None,
                 pause_s=tool_s if turn else 0.0,
                 pause_kind="tool" if turn and tool_s else "none",
             )

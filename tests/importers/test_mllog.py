@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 import fireassay
-from fireassay.api.mlperf import Asked, check, check_files, lines_of
+from fireassay.api.mlperf import Submission, check, check_files, lines_of
 from fireassay.api.sides import opened
 from fireassay.clock import FakeClock
 from fireassay.errors import SpecError
@@ -69,7 +69,7 @@ def _times(text: str, key: str) -> list[float]:
 
 
 def test_the_record_gives_back_the_lines_of_the_files(tmp_path: Path) -> None:
-    texts = lines_of(str(_imported(PUBLIC, tmp_path)), Asked(), tmp_path)
+    texts = lines_of(str(_imported(PUBLIC, tmp_path)), Submission(), tmp_path)
     for name, text in texts.items():
         lines = (PUBLIC / name).read_text(encoding="utf-8").splitlines()
         assert text.splitlines() == [line[line.index(":::MLLOG") :] for line in lines if ":::MLLOG " in line]
@@ -79,9 +79,9 @@ def test_the_record_gives_back_the_lines_of_the_files(tmp_path: Path) -> None:
 def test_the_record_has_the_verdict_of_its_files(name: str, tmp_path: Path) -> None:
     planted = next(one for one in PLANTED if one.name == name)
     folder = write(planted, tmp_path / "logs")
-    asked = Asked(round=planted.round)
-    expected = check_files([folder], asked)
-    result = check([str(_imported(folder, tmp_path / "records"))], asked, tmp_path)
+    submission = Submission(round=planted.round)
+    expected = check_files([folder], submission)
+    result = check([str(_imported(folder, tmp_path / "records"))], submission, tmp_path)
     assert result.passed is expected.passed
     assert [(rule.rule, rule.status) for rule in result.rules] == [(rule.rule, rule.status) for rule in expected.rules]
 
@@ -93,14 +93,14 @@ def test_a_broken_line_stays_a_failure_in_the_record(tmp_path: Path) -> None:
         file.write_text(f"{file.read_text(encoding='utf-8')}:::MLLOG {{cut\n", encoding="utf-8")
     (record,) = import_results(folder, tmp_path / "records", clock=FakeClock())
     assert len(record.doubts) == 2
-    result = check([str(record.path)], Asked(round="5.0"), tmp_path)
+    result = check([str(record.path)], Submission(round="5.0"), tmp_path)
     assert [rule.rule for rule in result.of("fail")] == ["files that comply", "lines", "lines"]
 
 
 def test_a_log_of_loadgen_is_taken_for_its_own_and_one_of_a_training_not(tmp_path: Path) -> None:
     (record,) = import_results(LOADGEN, tmp_path, clock=FakeClock())
     assert record.tool == "loadgen"
-    result = check([str(record.path)], Asked(benchmark="resnet"), tmp_path)
+    result = check([str(record.path)], Submission(benchmark="resnet"), tmp_path)
     assert (result.passed, result.scenario) == (True, "SingleStream")
     (other,) = import_results(PUBLIC / "result_0.txt", tmp_path, clock=FakeClock())
     assert other.tool == "mllog"

@@ -49,8 +49,8 @@ SILENT: Final = (
 
 
 @dataclass(frozen=True, kw_only=True)
-class Asked:
-    """What the user states, where the logs do not; "" if nothing."""
+class Submission:
+    """What is submitted, as far as the user states it; "": as the logs say."""
 
     round: str = ""
     division: str = ""
@@ -58,13 +58,13 @@ class Asked:
     scenario: str = ""
 
 
-def check(names: Sequence[str], asked: Asked, root: Path) -> MlperfCheck:
+def check(names: Sequence[str], submission: Submission, root: Path) -> MlperfCheck:
     """Judge files, folders of them, or a record below `root`. Raises SpecError, RecordError: there is nothing to judge."""
     paths = [Path(name) for name in names]
-    asked = replace(asked, round=asked.round.removeprefix("v"))
+    submission = replace(submission, round=submission.round.removeprefix("v"))
     if all(path.exists() and not is_record(path) for path in paths):
-        return check_files(paths, asked)
-    return check_records(names, asked, root)
+        return check_files(paths, submission)
+    return check_records(names, submission, root)
 
 
 def is_record(path: Path) -> bool:
@@ -72,10 +72,10 @@ def is_record(path: Path) -> bool:
     return (path / "manifest.json").is_file() or (path / "experiment.toml").is_file()
 
 
-def check_records(names: Sequence[str], asked: Asked, root: Path) -> MlperfCheck:
+def check_records(names: Sequence[str], submission: Submission, root: Path) -> MlperfCheck:
     """Judge a record: the lines that it was imported from, else those that it can give. A load may have accuracy runs and others with it."""
     name, *more = names
-    measured, logs = _logs_of(name, asked, root)
+    measured, logs = _logs_of(name, submission, root)
     kind = kind_of(measured.experiment).name
     others = [opened(find(other, root)) for other in more]
     if others and (logs or kind != "serving" or any(kind_of(one.experiment).name not in ("serving", "evaluation") for one in others)):
@@ -83,12 +83,12 @@ def check_records(names: Sequence[str], asked: Asked, root: Path) -> MlperfCheck
             "LOGS", ", ".join(names), "one record, or a load and its accuracy runs, or log files and folders that exist", source=SOURCE
         )
     if kind == "training":
-        result = check_training(logs, asked, whole=True)
+        result = check_training(logs, submission, whole=True)
         silent = all(entry.metadata.get("file") == OURS for log in logs for entry in log.entries)
         return replace(result, notes=(*result.notes, SILENT)) if silent else result
     if kind == "serving":
         if logs:
-            return check_inference(Runs(performance=logs[0], given=len(logs)), asked, ())
+            return check_inference(Runs(performance=logs[0], given=len(logs)), submission, ())
         if (judged := judge_load(measured, measured.experiment.name, others)) is not None:
             return judged
     allowed = (
@@ -97,15 +97,15 @@ def check_records(names: Sequence[str], asked: Asked, root: Path) -> MlperfCheck
     raise refuse(name, f"a record of {kind}", allowed, source=SOURCE)
 
 
-def lines_of(name: str, asked: Asked, root: Path) -> dict[str, str]:
+def lines_of(name: str, submission: Submission, root: Path) -> dict[str, str]:
     """The `:::MLLOG` lines of a record's launches, by file name. Raises SpecError: it has none; RecordError: no such record."""
-    _, logs = _logs_of(name, asked, root)
+    _, logs = _logs_of(name, submission, root)
     if not logs:
         raise refuse(name, "a record without such lines", "a record of a training, or an import of MLPerf's logs", source=SOURCE)
     return {f"result_{number}.txt": written(log.entries) for number, log in enumerate(logs)}
 
 
-def _logs_of(name: str, asked: Asked, root: Path) -> tuple[RecordData, Sequence[Log]]:
+def _logs_of(name: str, submission: Submission, root: Path) -> tuple[RecordData, Sequence[Log]]:
     """A record with the lines that it was imported from, else of a training those that its script printed and those that the record knows."""
     path = find(name, root)
     measured = opened(path)
@@ -113,7 +113,7 @@ def _logs_of(name: str, asked: Asked, root: Path) -> tuple[RecordData, Sequence[
     if logs or kind_of(measured.experiment).name != "training":
         return measured, logs
     printed = {number: _printed(path / "logs" / f"{launch_name(number)}.log") for number in measured.table("launches")["launch"].to_list()}
-    return measured, own_logs(measured, printed, asked.benchmark, asked.division)
+    return measured, own_logs(measured, printed, submission.benchmark, submission.division)
 
 
 def _printed(path: Path) -> Log:
@@ -122,7 +122,7 @@ def _printed(path: Path) -> Log:
     return read_log(path, name, least=0) if path.is_file() else Log(file=name)
 
 
-def check_files(paths: Sequence[Path], asked: Asked) -> MlperfCheck:
+def check_files(paths: Sequence[Path], submission: Submission) -> MlperfCheck:
     """Judge log files. Raises SpecError: no such files, or of no known benchmark or round."""
     for path in paths:
         refuse_links(path)
@@ -133,11 +133,11 @@ def check_files(paths: Sequence[Path], asked: Asked) -> MlperfCheck:
         raise refuse(", ".join(map(str, paths)), found, "logs of one of them", "Check them apart.", source=SOURCE)
     if results:
         whole = len(results) > 1 or any(path.is_dir() for path in paths)
-        return check_training([read_log(file) for file in results], asked, whole=whole)
+        return check_training([read_log(file) for file in results], submission, whole=whole)
     runs = _runs(paths)
     if not runs.given:
         raise refuse(", ".join(map(str, paths)), f"no {RESULT_FILES} and no {DETAIL}", ALLOWED, source=SOURCE)
-    return check_inference(runs, asked, paths)
+    return check_inference(runs, submission, paths)
 
 
 def _results(path: Path) -> list[Path]:
@@ -154,16 +154,16 @@ def _natural(path: Path) -> list[tuple[int, str]]:
 # ---- training --------------------------------------------------------------------------------------------------------
 
 
-def check_training(logs: Sequence[Log], asked: Asked, *, whole: bool) -> MlperfCheck:
+def check_training(logs: Sequence[Log], submission: Submission, *, whole: bool) -> MlperfCheck:
     """Judge the logs of a training. Raises SpecError: the round or the benchmark is none with rules here."""
-    benchmark = asked.benchmark or next((name for log in logs if (name := benchmark_of(log))), "")
-    division = asked.division or next((name for log in logs if (name := division_of(log)) in ("closed", "open")), "closed")
-    _known("--round", asked.round, training_rounds())
-    round_ = asked.round or latest_round(benchmark) or training_rounds()[-1]
-    _known("--benchmark", asked.benchmark, training_benchmarks(round_))
+    benchmark = submission.benchmark or next((name for log in logs if (name := benchmark_of(log))), "")
+    division = submission.division or next((name for log in logs if (name := division_of(log)) in ("closed", "open")), "closed")
+    _known("--round", submission.round, training_rounds())
+    round_ = submission.round or latest_round(benchmark) or training_rounds()[-1]
+    _known("--benchmark", submission.benchmark, training_benchmarks(round_))
     rules = training_rules(round_, benchmark, "open" if division == "open" else "closed")
     result = judge_training(logs, round_, division, benchmark, rules, whole=whole)
-    return result if asked.round else replace(result, notes=(f"round {round_} is assumed, as the logs name none: --round",))
+    return result if submission.round else replace(result, notes=(f"round {round_} is assumed, as the logs name none: --round",))
 
 
 def _known(flag: str, value: str, allowed: Sequence[str]) -> None:
@@ -174,26 +174,26 @@ def _known(flag: str, value: str, allowed: Sequence[str]) -> None:
 # ---- inference -------------------------------------------------------------------------------------------------------
 
 
-def check_inference(runs: Runs, asked: Asked, paths: Sequence[Path]) -> MlperfCheck:
+def check_inference(runs: Runs, submission: Submission, paths: Sequence[Path]) -> MlperfCheck:
     """Judge the runs of a scenario. Raises SpecError: the model is not known, or not of the round."""
     log = runs.performance or runs.accuracy or next((test.performance for test in runs.tests.values() if test.performance), None)
     seeds = {name: log.value(f"effective_{name}") for name in SEEDS} if log else {}
-    _known("--round", asked.round, inference_rounds())
-    round_ = asked.round or round_of_seeds(seeds) or inference_rounds()[-1]
+    _known("--round", submission.round, inference_rounds())
+    round_ = submission.round or round_of_seeds(seeds) or inference_rounds()[-1]
     models = inference_models(round_)
-    model = asked.benchmark or next((name for name in _names(paths) if name in models), "")
+    model = submission.benchmark or next((name for name in _names(paths) if name in models), "")
     _known("--benchmark", model, models)
     if not model:
         fix = f"Name it, one of {', '.join(models)}: --benchmark NAME."
         raise refuse("--benchmark", "nothing", "the model, which LoadGen's logs do not name; or a folder called as it", fix, source=SOURCE)
     rules = inference_rules(round_, model)
     assert rules is not None  # of the round's models
-    scenario = asked.scenario or next((name for path in paths for name in path.resolve().parts[::-1] if name in rules.scenarios), "")
-    _known("--scenario", asked.scenario, ("SingleStream", "MultiStream", "Server", "Offline", "Interactive"))
-    result = judge_inference(runs, rules, asked.division or "closed", scenario, folder=any(path.is_dir() for path in paths))
-    assumed = () if asked.round or round_of_seeds(seeds) else (f"round {round_} is assumed, as the seeds are of none: --round",)
+    scenario = submission.scenario or next((name for path in paths for name in path.resolve().parts[::-1] if name in rules.scenarios), "")
+    _known("--scenario", submission.scenario, ("SingleStream", "MultiStream", "Server", "Offline", "Interactive"))
+    result = judge_inference(runs, rules, submission.division or "closed", scenario, folder=any(path.is_dir() for path in paths))
+    assumed = () if submission.round or round_of_seeds(seeds) else (f"round {round_} is assumed, as the seeds are of none: --round",)
     return replace(
-        result, notes=(*assumed, *(() if asked.division else ("division closed is assumed, as the logs name none: --division",)))
+        result, notes=(*assumed, *(() if submission.division else ("division closed is assumed, as the logs name none: --division",)))
     )
 
 
@@ -206,7 +206,7 @@ def _names(paths: Sequence[Path]) -> Iterator[str]:
 
 
 def _runs(paths: Sequence[Path]) -> Runs:
-    """The runs below the folders, or in the files, told apart by the folder of a test and by LoadGen's mode."""
+    """The runs below the folders, or in the files, distinguished by the folder of a test and by LoadGen's mode."""
     runs, tests = Runs(), {name: ComplianceRun() for name in TESTS}
     found: set[str] = set()
     for file in (file for path in paths for file in _details(path)):

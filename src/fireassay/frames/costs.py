@@ -62,7 +62,7 @@ def launch_usd(measured: RecordData, launches: pl.DataFrame) -> pl.DataFrame:
 
 def components(prices: Prices) -> tuple[str, ...]:
     """The parts of the cost that these prices are about."""
-    asked = {
+    priced = {
         "compute": prices.usd_per_worker_hour is not None or bool(prices.roles),
         "reserved": prices.reserved_worker_hours is not None,
         "storage": prices.storage_usd is not None or prices.storage_gb is not None,
@@ -70,7 +70,7 @@ def components(prices: Prices) -> tuple[str, ...]:
         "tokens": prices.prices_tokens,
         "lost": prices.market == "spot",
     }
-    return tuple(name for name in COMPONENTS if asked[name])
+    return tuple(name for name in COMPONENTS if priced[name])
 
 
 def ledger(measured: RecordData, launches: pl.DataFrame) -> pl.DataFrame:

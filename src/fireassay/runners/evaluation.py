@@ -292,12 +292,12 @@ def _as_load(experiment: Experiment, load: Serving, prompts: Path, tasks: Sequen
     longest = None if _likelihoods(tasks) else max(task.max_tokens for task in tasks)
     turns = steps.turns_of(experiment)
     file = {"source": str(prompts), "format": "jsonl", "field": "prompt", "answer_tokens": longest}
-    asked = load.prompts.model_copy(update={**file, "turns": turns, "again": steps.again_of(experiment)})
+    repeated = load.prompts.model_copy(update={**file, "turns": turns, "again": steps.again_of(experiment)})
     # Every item is waited for: the last ones too end by their own time limit (serving.client.timeout_s), not by the load's.
     arrivals = load.arrivals.model_copy(update={"requests": requests * turns, "duration_s": MAX_S / 2, "drain_s": MAX_S / 2})
     ends = _stops(experiment, tasks)
     targets = tuple(likelihood.with_stops(target, ends.get(target.name, ())) for target in load.targets)
-    update = {"prompts": asked, "arrivals": arrivals, "targets": targets}
+    update = {"prompts": repeated, "arrivals": arrivals, "targets": targets}
     return experiment.model_copy(update={"serving": load.model_copy(update=update)})
 
 

@@ -93,10 +93,10 @@ class Programs(Metered):
         experiment = self.context.experiment
         plain = experiment.model_copy(update={"workload": experiment.workload.model_copy(update={"attach": False})})
         request = request_for(replace(self.context, experiment=plain), job, dict(os.environ), folder)
-        asked, values = experiment.workload.environment, {"{out}": str(out)}
+        named, values = experiment.workload.environment, {"{out}": str(out)}
         # how many threads a worker has is the program's affair
-        kept = {name: value for name, value in request.environment.items() if name in asked or name not in NOT_COUNTED}
-        own = {name: os.environ[name] for name in NOT_COUNTED if name in os.environ and name not in asked}
+        kept = {name: value for name, value in request.environment.items() if name in named or name not in NOT_COUNTED}
+        own = {name: os.environ[name] for name in NOT_COUNTED if name in os.environ and name not in named}
         given = {"FIREASSAY_WORKERS": str(job.planned.workers), "FIREASSAY_OUT": str(out)}
         return replace(
             request,

@@ -17,9 +17,9 @@ AT = "concurrency={}".format
 
 
 def gates(cap: str = "", floor: str = "") -> Gates:
-    asked = {"latency_cap": cap_of_text(cap)} if cap else {}
-    asked |= {"throughput_floor": floor_of_text(floor)} if floor else {}
-    return Gates.model_validate(asked)
+    table = {"latency_cap": cap_of_text(cap)} if cap else {}
+    table |= {"throughput_floor": floor_of_text(floor)} if floor else {}
+    return Gates.model_validate(table)
 
 
 def picked(cap: str = "", floor: str = "", blocks: int = 5) -> Picked:
@@ -32,7 +32,7 @@ def test_the_largest_throughput_that_keeps_the_cap_wins() -> None:
     found = picked(cap="e2e p50 500ms")
     assert found.configuration == AT(8)
     assert found.value is not None
-    assert found.asked.wanted == "output_throughput"
+    assert found.question.wanted == "output_throughput"
 
 
 def test_the_lowest_latency_that_reaches_the_floor_wins() -> None:

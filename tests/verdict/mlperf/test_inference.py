@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fireassay.api.mlperf import Asked, check_files
+from fireassay.api.mlperf import Submission, check_files
 from fireassay.errors import SpecError
 from fireassay.record.mllog import Entry, Log
 from fireassay.spec.mlperf.tables import inference_rules
@@ -24,13 +24,13 @@ FIRST = PLANTED[0]
 
 @pytest.mark.parametrize("planted", PLANTED, ids=lambda planted: planted.name)
 def test_a_planted_scenario_gets_the_verdict_of_the_official_checkers(planted: Planted, tmp_path: Path) -> None:
-    result = check_files([write(planted, tmp_path)], Asked(round="5.1", division=planted.division))
+    result = check_files([write(planted, tmp_path)], Submission(round="5.1", division=planted.division))
     assert result.passed is EXPECTED[planted.name]["passed"], result.of("fail")
 
 
 def test_the_public_log_is_named_by_its_seeds_and_its_folders(tmp_path: Path) -> None:
     planted = next(one for one in PLANTED if one.name == "public-server")
-    result = check_files([write(planted, tmp_path)], Asked())
+    result = check_files([write(planted, tmp_path)], Submission())
     assert result.passed
     assert (result.round, result.benchmark, result.scenario) == ("5.1", "stable-diffusion-xl", "Server")
     assert result.score is not None
@@ -52,7 +52,7 @@ def test_late_queries_need_as_many_more_as_loadgen_says() -> None:
 
 def test_of_a_single_log_the_other_runs_are_not_checked(tmp_path: Path) -> None:
     path = write(FIRST, tmp_path) / "performance/run_1/mlperf_log_detail.txt"
-    result = check_files([path], Asked(benchmark="resnet"))
+    result = check_files([path], Submission(benchmark="resnet"))
     assert result.passed
     assert {"accuracy run", "TEST01", "TEST04", "system", "power"} <= {rule.rule for rule in result.of("unchecked")}
 
@@ -62,12 +62,12 @@ def test_a_model_that_nothing_names_is_asked_for(tmp_path: Path) -> None:
     moved = tmp_path / "elsewhere.txt"
     moved.write_text(path.read_text(encoding="utf-8"), encoding="utf-8")
     with pytest.raises(SpecError, match="--benchmark"):
-        check_files([moved], Asked())
+        check_files([moved], Submission())
 
 
 def test_logs_of_a_training_beside_those_of_loadgen_are_refused() -> None:
     with pytest.raises(SpecError, match="of a training and of LoadGen"):
-        check_files([HERE / "tinybox_green_retinanet", LOGS / "SingleStream/performance.txt"], Asked())
+        check_files([HERE / "tinybox_green_retinanet", LOGS / "SingleStream/performance.txt"], Submission())
 
 
 def _metered(tmp_path: Path, lines: list[str], **window: str) -> dict[str, tuple[str, str]]:
@@ -80,7 +80,7 @@ def _metered(tmp_path: Path, lines: list[str], **window: str) -> dict[str, tuple
 
     path = write(Planted("metered", "public/Server", change, "stable-diffusion-xl"), tmp_path)
     (path / "performance/run_1/spl.txt").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
-    result = check_files([path], Asked(round="5.1"))
+    result = check_files([path], Submission(round="5.1"))
     return {rule.rule: (rule.status, rule.found) for rule in result.rules if rule.rule.startswith("power")}
 
 
@@ -132,7 +132,7 @@ def test_millijoules_a_query_of_a_stream(tmp_path: Path) -> None:
     seconds = (end - begin).total_seconds()
     rows = [f"Time,{(begin + timedelta(seconds=second)):%m-%d-%Y %H:%M:%S.%f},Watts,100.0,x\n" for second in range(1, int(seconds) + 1)]
     (path / "performance/run_1/spl.txt").write_text("".join(rows), encoding="utf-8")
-    result = check_files([path], Asked(round="5.1"))
+    result = check_files([path], Submission(round="5.1"))
     (rule,) = (rule for rule in result.rules if rule.rule == "power: average")
     assert float(rule.found.split(", ")[1].removesuffix(" mJ/query")) == pytest.approx(100.0 * seconds / 28_857 * 1000.0, rel=1e-4)
 

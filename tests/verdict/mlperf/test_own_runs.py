@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from fireassay.api.mlperf import Asked, check_training
+from fireassay.api.mlperf import Submission, check_training
 from fireassay.frames.record_data import RecordData
 from fireassay.record.mllog import Entry, Log, log, written
 from fireassay.verdict.mlperf.own_runs import kept_logs, own_logs
@@ -78,7 +78,7 @@ def test_a_training_whose_script_prints_what_only_it_knows_has_complete_lines(kn
     """1.5 epochs are 24 of 16 samples an epoch; the launches' seeds differ."""
     measured, printed = trained(known=known)
     logs = _own(measured, printed)
-    result = check_training(logs, Asked(round="5.0"), whole=True)
+    result = check_training(logs, Submission(round="5.0"), whole=True)
     assert result.passed, result.of("fail")
     assert (result.benchmark, result.division) == ("retinanet", "open")
     keys = [entry.key for entry in logs[0].entries]
@@ -103,7 +103,7 @@ def test_printed_times_of_the_run_count_and_what_lacks_is_put_where_it_belongs()
 def test_a_broken_printed_line_fails_with_its_place() -> None:
     measured, printed = trained(known=True, launches=1)
     logs = _own(measured, {0: printed[0] + ":::MLLOG {cut\n"})
-    failed = {rule.rule: rule.where for rule in check_training(logs, Asked(round="5.0"), whole=True).of("fail")}
+    failed = {rule.rule: rule.where for rule in check_training(logs, Submission(round="5.0"), whole=True).of("fail")}
     assert failed["lines"] == f"out:{len(STATED) + 2}"
 
 

@@ -16,7 +16,7 @@ from fireassay.errors import refuse
 from fireassay.printable import json_text, say
 
 if TYPE_CHECKING:
-    from fireassay.api.mlperf import Asked
+    from fireassay.api.mlperf import Submission
     from fireassay.verdict.mlperf.types import MlperfCheck
 
 
@@ -41,18 +41,18 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _run(arguments: argparse.Namespace) -> int:
-    from fireassay.api.mlperf import Asked, check
+    from fireassay.api.mlperf import Submission, check
     from fireassay.reports.pages.mlperf import page
 
-    asked = Asked(round=arguments.round, division=arguments.division, benchmark=arguments.benchmark, scenario=arguments.scenario)
+    submission = Submission(round=arguments.round, division=arguments.division, benchmark=arguments.benchmark, scenario=arguments.scenario)
     if arguments.action == "export":
-        return _export(arguments, asked)
-    result = check(arguments.logs, asked, arguments.root)
+        return _export(arguments, submission)
+    result = check(arguments.logs, submission, arguments.root)
     emit(Output(name="mlperf", page=partial(page, result), document=lambda: json_text(_json(result))), arguments)
     return 0 if result.passed else 1
 
 
-def _export(arguments: argparse.Namespace, asked: Asked) -> int:
+def _export(arguments: argparse.Namespace, submission: Submission) -> int:
     """Write a result file per launch into a new folder; the exit code."""
     from fireassay.api.mlperf import lines_of
 
@@ -62,7 +62,7 @@ def _export(arguments: argparse.Namespace, asked: Asked) -> int:
         )
     folder: Path = arguments.output
     refuse_used("--output", folder)
-    texts = lines_of(arguments.logs[0], asked, arguments.root)
+    texts = lines_of(arguments.logs[0], submission, arguments.root)
     write_folder(folder, texts)
     lines = sum(text.count("\n") for text in texts.values())
     say(f"{len(texts)} files with {lines:,} lines: {folder}", file=sys.stdout if plain_stdout(arguments) else sys.stderr)

@@ -3,7 +3,7 @@
 Items are the sample: a row for each item of a curve, at every level the same ones.  A *curve* is one task at one engine.
 
     samples            the first k answers are k steps.  Score: the expected score of a vote of k of the n answers (`stats.votes`), so every
-                       answer counts at every level.  Time: the sum over the first k asked, as if one after another; at once: the longest of them.
+                       answer counts at every level.  Time: the sum over the first k, as if one after another; at once: the longest of them.
     turns              turn k is k steps.  Score: that of the answer after it.  Time: from the first turn's start to the end of the k-th.
     reasoning_tokens   each budget is a configuration.  Score and time of its answers.
 
@@ -12,7 +12,7 @@ Dollars: tokens at their price, and of what else a launch cost the share of its 
 Repeated answers (other launches) of turns and budgets are averaged first.  An item that lacks an answer or a score at any level is left out of
 the whole curve, and counted.
 
-Cannot tell: what samples cost if an engine shares the prompt's prefill between them, or what they take if it is asked for all at once.
+Cannot tell: what samples cost if an engine shares the prompt's prefill between them, or how long they take in one request.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from fireassay.frames.costs import launch_usd, requests_usd
 from fireassay.frames.evaluation.item_scores import ItemScores, deciding, metric_of, tasks
 from fireassay.frames.record_data import RecordData
 from fireassay.quality.scoring.text_metric import Array, TextMetric
-from fireassay.spec.sections.steps import Steps
+from fireassay.spec.sections.steps import Steps, compared
 from fireassay.stats.votes import shares
 from fireassay.units import NS_PER_S
 
@@ -64,8 +64,7 @@ class Curve:
 
 def steps_of(measured: RecordData) -> Steps | None:
     """The steps that a record compares; None if it compares none."""
-    evaluation = measured.experiment.evaluation
-    return evaluation.steps if evaluation is not None and evaluation.steps.levels else None
+    return compared(measured.experiment)
 
 
 def compares_budgets(measured: RecordData) -> bool:
@@ -98,7 +97,6 @@ def _curve(measured: RecordData, steps: Steps, task: str, metric: TextMetric, en
     answers = _answers(measured, task, metric, engine)
     found = {level: dict(_items(answers, steps, level)) for level in sorted(steps.levels)}
     levels = [level for level, items in found.items() if items]
-    asked = set(answers["item"].to_list())
     complete = sorted(set.intersection(*(set(found[level]) for level in levels))) if len(levels) > 1 else []
     if not complete:
         return None
@@ -108,7 +106,7 @@ def _curve(measured: RecordData, steps: Steps, task: str, metric: TextMetric, en
         task=task,
         engine=engine,
         levels=tuple(_level(answers, level, [found[level][item] for item in complete], about, metric) for level in levels),
-        left=len(asked) - len(complete),
+        left=answers["item"].n_unique() - len(complete),
         unreached=tuple(level for level, items in found.items() if not items),
         tied=tied,
     )
@@ -153,7 +151,7 @@ def _level(answers: pl.DataFrame, level: int, items: list[_Item], about: pl.Data
 
 
 def _answers(measured: RecordData, task: str, metric: TextMetric, engine: str) -> pl.DataFrame:
-    """A row for each answer that was asked of an engine, in the order of asking; `score` is null where there is none."""
+    """A row for each requested answer of an engine, in the order of the requests; `score` is null where there is none."""
     of_engine = {one.name: one.steps for one in measured.varied if one.target == engine}
     launches = measured.timed.filter(pl.col("configuration").is_in(list(of_engine))).select("launch", "block", "configuration")
     budgets = launches.with_columns(pl.col("configuration").replace_strict(of_engine, return_dtype=pl.Int64).alias("steps"))

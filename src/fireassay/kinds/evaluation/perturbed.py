@@ -32,7 +32,7 @@ UNDEFINED: Final = Absent(reason="undefined", detail="the deciding score is no m
 
 
 def robustness(measured: RecordData) -> Mapping[str, Metric]:
-    """The metric, if the items of some task were also asked with changes."""
+    """The metric, if items of some task were also sent with changes."""
     if not _changes(measured):
         return {}
     metric = SCORED(
@@ -63,9 +63,9 @@ def _drop(change: str, rank: int) -> Metric:
 
 
 def _changes(measured: RecordData) -> Mapping[str, tuple[str, ...]]:
-    """The changes of each task that was asked with any: "typos@1"."""
-    asked = {task: str((facts.get("options") or {}).get(CHANGES) or "") for task, facts in identity(measured).items()}
-    return {task: tuple(words.split(",")) for task, words in asked.items() if words}
+    """Task -> its changes, of tasks with any: "typos@1"."""
+    options = {task: str((facts.get("options") or {}).get(CHANGES) or "") for task, facts in identity(measured).items()}
+    return {task: tuple(words.split(",")) for task, words in options.items() if words}
 
 
 def _value(measured: RecordData, configuration: str) -> Value:
@@ -123,9 +123,9 @@ def _clusters(scores: ItemScores) -> Mapping[str, str | None]:
 
 
 def _difference(measured: RecordData, configuration: str, *, change: str) -> Value:
-    """The paired difference of one change, over the tasks that were asked with it."""
-    asked = {task: changes for task, changes in _changes(measured).items() if change in _names(changes)}
-    found = [(item_scores(measured, configuration, task, deciding(measured, task)), changes) for task, changes in asked.items()]
+    """The paired difference of one change, over the tasks that have it."""
+    having = {task: changes for task, changes in _changes(measured).items() if change in _names(changes)}
+    found = [(item_scores(measured, configuration, task, deciding(measured, task)), changes) for task, changes in having.items()]
     if any(scores.metric.corpus or scores.metric.better != "higher" for scores, _ in found):
         return UNDEFINED
     pairs = [

@@ -327,7 +327,7 @@ def _notes(one: Found, steps: Steps) -> Iterator[str]:
         most = one.curve.levels[-1].scores.repetitions
         yield (
             f"A vote of k is the expected score of the majority of k of the {most} samples; of a tie each tied answer counts alike, and a sample "
-            "without an answer does not vote. Time: one after another, the first k asked; at once: the longest of them."
+            "without an answer does not vote. Time: the first k one after another; at once: the longest of them."
         )
     if one.curve.tied:
         yield f"{count(one.curve.tied, 'items')} of {len(one.curve.levels[0].scores.items):,} have a tied vote of all their samples."

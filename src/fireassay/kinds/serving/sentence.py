@@ -27,7 +27,7 @@ from fireassay.spec.plan import Configuration
 from fireassay.verdict.cost_words import cost_of_a_run, footprint, parts_of_cost, values_at
 from fireassay.verdict.evidence.answer_agreement import Agreement, agreements, graded
 from fireassay.verdict.gates.gate import MIN_LAUNCHES, too_few
-from fireassay.verdict.gates.trade_off import asked, preference
+from fireassay.verdict.gates.trade_off import preference, questions
 from fireassay.verdict.judging import RESULT_GATES, Evidence, Vector
 from fireassay.verdict.phrases import launch_words, machine_words, origin
 from fireassay.verdict.types import DIMENSIONS, WORST_FIRST, DimensionResult, Finding, GateResult, Recommendation, Status, Verdict
@@ -51,9 +51,9 @@ def sentence(evidence: Evidence, verdict: Verdict) -> str:
         return f"{name}: INCONCLUSIVE: {_undecided(measured, results, gates)}.{origin(measured)}"
     if picked is None:
         return f"{name}: {NOTHING_ASKED}. {_widest(measured, results)}. {_conditions(measured)}"
-    which = f"has {preference(measured)}" if asked(measured) else "is the largest admissible load"
+    which = f"has {preference(measured)}" if questions(measured) else "is the largest admissible load"
     claim = f"{at(measured, picked)} {which}: {_claim(measured, results, gates, picked)}"
-    larger = "" if asked(measured) else _next(measured, gates, picked)
+    larger = "" if questions(measured) else _next(measured, gates, picked)
     return f"{name}: {claim}{larger}. {_conditions(measured)}{_missing(vector[picked], results, picked)}"
 
 

@@ -10,20 +10,20 @@ from fireassay.estimates.format import count, given, limit_text, show
 from fireassay.reports.page import Line
 from fireassay.reports.view import View
 from fireassay.units import SECONDS
-from fireassay.verdict.gates.trade_off import Asked, Picked, answers
+from fireassay.verdict.gates.trade_off import Picked, Question, answers
 
 LABELS: Final = {"throughput": "under cap", "latency": "at floor"}
 
 
 def of_view(view: View) -> tuple[Picked, ...]:
-    """The answers, that of the recommended load first; none where neither was asked."""
+    """The answers, that of the recommended load first; none without a cap or a floor."""
     if view.measured.experiment.serving is None:
         return ()
     return tuple(sorted(answers(view.measured), key=lambda picked: picked.configuration != view.recommended))
 
 
 def headline(view: View) -> str:
-    """ "p99 e2e at 100 requests/s or more: 420 ms [400, 445] at 16 in flight"; "" where nothing was asked, or objectives say more."""
+    """ "p99 e2e at 100 requests/s or more: 420 ms [400, 445] at 16 in flight"; "" without a cap or a floor, or where objectives say more."""
     found = of_view(view)
     return words(view, found[0]) if found and not view.load.limits else ""
 
@@ -32,7 +32,7 @@ def lines(view: View) -> Iterator[Line]:
     """The answers that the headline does not say."""
     said = 0 if view.load.limits else 1
     for picked in of_view(view)[said:]:
-        yield Line(label=LABELS[picked.asked.sought], text=words(view, picked))
+        yield Line(label=LABELS[picked.question.sought], text=words(view, picked))
 
 
 def evidence(view: View) -> str:
@@ -48,7 +48,7 @@ def evidence(view: View) -> str:
 def words(view: View, picked: Picked) -> str:
     """One answer in words."""
     group = _group(view, picked)
-    question = picked.asked
+    question = picked.question
     if picked.value is not None:
         open_ = f"; {count(picked.undecided, 'loads')} undecided" if picked.undecided else ""
         return f"{group}{question.wanted_words} {_limit(question)}: {_shown(picked.value)} at {_load(view, picked.configuration)}{open_}"
@@ -70,13 +70,13 @@ def words(view: View, picked: Picked) -> str:
     return f"{group}no load {verb} {limit}: {best} {where}"
 
 
-def _limit(question: Asked) -> str:
+def _limit(question: Question) -> str:
     if question.side == "at least":
         return f"at {_number(question)} {question.limited_words} or more"
     return f"with {question.limited_words} ≤ {_number(question)}"
 
 
-def _number(question: Asked) -> str:
+def _number(question: Question) -> str:
     return given(question.limit) if question.side == "at least" else limit_text(question.limit, SECONDS)
 
 

@@ -199,8 +199,8 @@ def _brief(result: Rubric) -> Table:
     whole = _table(result)
     names = [head.text for head in whole.heads]
     scores = _deciding(result)
-    asked = ("J",) if result.limits.joules is not None else ()
-    columns = [names.index(name) for name in (result.worker_word, *BEFORE, *scores, *asked, *AFTER) if name in names]
+    energy = ("J",) if result.limits.joules is not None else ()
+    columns = [names.index(name) for name in (result.worker_word, *BEFORE, *scores, *energy, *AFTER) if name in names]
     standing = names.index("") if "" in names else None
     rows = [(_sign(row[standing]) if standing is not None else NOTHING, *(row[index] for index in columns)) for row in whole.rows]
     counts = [row.workers for row in result.rows]

@@ -87,31 +87,31 @@ class Place:
         return path
 
 
-def read(asked: Program, place: Place) -> Left:
+def read(program: Program, place: Place) -> Left:
     """What the program left.
 
     Raises:
         SpecError: a file is missing, older than the launch, or not in the form that its key says.
     """
-    digest, size = _digest(asked, place) if asked.result else ("", 0)
-    numbers = _numbers(asked, place)
+    digest, size = _digest(program, place) if program.result else ("", 0)
+    numbers = _numbers(program, place)
     return Left(
         digest=digest,
         size=size,
-        items=numbers.get("items", asked.items),
+        items=numbers.get("items", program.items),
         moved=numbers.get("bytes"),
-        scores=tuple(_rows(asked.scores, place, "program.scores", _score)) if asked.scores else (),
-        rankings=tuple(_rankings(asked, place)) if asked.rankings else (),
+        scores=tuple(_rows(program.scores, place, "program.scores", _score)) if program.scores else (),
+        rankings=tuple(_rankings(program, place)) if program.rankings else (),
     )
 
 
 # ---- the result ------------------------------------------------------------------------------------------------------
 
 
-def _digest(asked: Program, place: Place) -> tuple[str, int]:
-    paths = [path for pattern in asked.result for path in _files(pattern, place)]
+def _digest(program: Program, place: Place) -> tuple[str, int]:
+    paths = [path for pattern in program.result for path in _files(pattern, place)]
     try:
-        return (_of_lines if asked.any_order else _in_order)(paths)
+        return (_of_lines if program.any_order else _in_order)(paths)
     except OSError as error:
         raise refuse("program.result", f"{error.strerror}: {place.named(Path(str(error.filename)))}", "files that can be read") from None
 
@@ -156,10 +156,10 @@ def _of_lines(paths: Sequence[Path]) -> tuple[str, int]:
 # ---- numbers, scores, rankings ---------------------------------------------------------------------------------------
 
 
-def _numbers(asked: Program, place: Place) -> Mapping[str, float]:
-    if not asked.numbers:
+def _numbers(program: Program, place: Place) -> Mapping[str, float]:
+    if not program.numbers:
         return {}
-    value = _json(_text(asked.numbers, place, "program.numbers"), "program.numbers", asked.numbers)
+    value = _json(_text(program.numbers, place, "program.numbers"), "program.numbers", program.numbers)
     if not isinstance(value, dict):
         raise refuse("program.numbers", shown(value), 'a JSON object with "items" or "bytes"')
     known = {name: value[name] for name in ("items", "bytes") if value.get(name) is not None}
@@ -228,10 +228,10 @@ def _id(value: object, where: str, name: str) -> str:
     raise refuse(where, f"{name} {NOTHING if value is None else shown(value)}", "text or a whole number")
 
 
-def _rankings(asked: Program, place: Place) -> Iterator[Ranking]:
+def _rankings(program: Program, place: Place) -> Iterator[Ranking]:
     """The rankings, all against one reference: what is said to be relevant, and nothing to a query of which nothing is said; else the base's."""
-    known = relevant_of(place.folder / asked.relevant, asked.relevant) if asked.relevant else {}
-    rows = list(_rows(asked.rankings, place, "program.rankings", _ranking))
+    known = relevant_of(place.folder / program.relevant, program.relevant) if program.relevant else {}
+    rows = list(_rows(program.rankings, place, "program.rankings", _ranking))
     if known and not any(row.query in known for row in rows):
         raise refuse("program.relevant", "no query of the rankings", "the queries that --rankings has", "Both name a query alike.")
     known = known or {row.query: row.relevant for row in rows if row.relevant is not None}

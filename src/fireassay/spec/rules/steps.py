@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from fireassay.errors import Problem
 from fireassay.spec.explain import NOTHING, shown
 from fireassay.spec.rules.partial import Demand, repeated, right
-from fireassay.spec.sections.steps import MOST_SAMPLES, MOST_TURNS, Steps
+from fireassay.spec.sections.steps import MOST_SAMPLES, MOST_TURNS, compared
 
 if TYPE_CHECKING:
     from fireassay.spec.experiment import Experiment
@@ -24,14 +24,8 @@ KEYS: Final = (
 )
 
 
-def _steps(experiment: Experiment) -> Steps | None:
-    """What is asked; None if no steps are compared."""
-    evaluation = experiment.evaluation
-    return evaluation.steps if evaluation is not None and evaluation.steps.levels else None
-
-
 def _levels(experiment: Experiment) -> Iterator[Problem]:
-    steps = _steps(experiment)
+    steps = compared(experiment)
     if steps is None:
         return
     found = [level for _, level in right(steps.levels)]
@@ -46,7 +40,7 @@ def _levels(experiment: Experiment) -> Iterator[Problem]:
 
 def _budget(experiment: Experiment) -> Iterator[Problem]:
     """A budget is sent under a name that only the user knows."""
-    steps = _steps(experiment)
+    steps = compared(experiment)
     if steps is None:
         return
     if steps.what != "reasoning_tokens":
@@ -66,7 +60,7 @@ def _budget(experiment: Experiment) -> Iterator[Problem]:
 
 def _sampled(experiment: Experiment) -> Iterator[Problem]:
     """A vote needs as many samples, which differ only if they are sampled."""
-    steps, serving = _steps(experiment), experiment.serving
+    steps, serving = compared(experiment), experiment.serving
     if steps is None or steps.what != "samples" or serving is None or len(steps.levels) < 2:
         return
     most, launches = max((level for _, level in right(steps.levels)), default=0), experiment.launches.per_configuration
@@ -81,8 +75,8 @@ def _sampled(experiment: Experiment) -> Iterator[Problem]:
 STEP_RULES = (
     Demand(
         LEVELS,
-        lambda e: _steps(e) is not None and e.serving is None,
-        "steps of an engine that is asked; answers that exist already have as many as they have",
+        lambda e: compared(e) is not None and e.serving is None,
+        "steps of a running engine: the steps of stored answers are fixed",
         "Use: assay evaluate --task NAME --data PATH --target URL --steps 1,2,4,8",
     ),
     _levels,

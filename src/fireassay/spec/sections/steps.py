@@ -1,16 +1,19 @@
 """How many reasoning steps may an answer take?
 
 The table [evaluation.steps]: the numbers of steps that are compared, and how an engine gets them.  Each number is a level of one record with the
-same items.  Samples and turns are nested: the largest number is asked, and its first k samples (turns) are those of a smaller one.
+same items.  Samples and turns are nested: the largest number is requested, and its first k samples (turns) are those of a smaller one.
 """
 
 from __future__ import annotations
 
-from typing import Annotated, Final, Literal
+from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 from pydantic import BeforeValidator, Field
 
 from fireassay.spec.model import Model, flag, listed
+
+if TYPE_CHECKING:
+    from fireassay.spec.experiment import Experiment
 
 Level = Annotated[int, Field(ge=1, le=10_000_000)]
 MARGIN: Final = 0.02  # of the whole scale, where none was given
@@ -32,7 +35,7 @@ class Steps(Model):
         flag("--step-is", "WHAT", "samples (a majority votes), turns (it checks its answer), or reasoning_tokens ({default})", evaluate=73),
     ] = Field(
         "samples",
-        description="What a step is. samples: answers to an item, of which the majority counts. turns: the model is asked again, with its own answer "
+        description="What a step is. samples: answers to an item, of which the majority counts. turns: another request, with the model's own answer "
         "and `again`. reasoning_tokens: a budget, sent as `field`.",
     )
     field: Annotated[
@@ -43,7 +46,7 @@ class Steps(Model):
         "thinking_token_budget (vLLM), chat_template_kwargs.thinking_budget. With words instead of numbers, one for each level: "
         "reasoning_effort=low,medium,high.",
     )
-    again: Annotated[str, flag("--step-prompt", "TEXT", "turns: what the model is asked after each answer", evaluate=76)] = Field(
+    again: Annotated[str, flag("--step-prompt", "TEXT", "turns: the message after each answer", evaluate=76)] = Field(
         AGAIN, min_length=1, description="Where what = turns: the message after each answer. A condition."
     )
 
@@ -65,3 +68,9 @@ class Steps(Model):
     def sent(self, level: int) -> int | str:
         """What the engine gets at a level."""
         return self.words[self.levels.index(level)] if self.words else level
+
+
+def compared(experiment: Experiment) -> Steps | None:
+    """The steps that an experiment compares; None if it compares none."""
+    evaluation = experiment.evaluation
+    return evaluation.steps if evaluation is not None and evaluation.steps.levels else None

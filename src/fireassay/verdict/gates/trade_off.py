@@ -33,7 +33,7 @@ Sought = Literal["throughput", "latency"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Asked:
+class Question:
     """One of the two questions: what is limited, and what is sought."""
 
     sought: Sought
@@ -54,7 +54,7 @@ class Asked:
 class Picked:
     """The answer for one engine and scenario."""
 
-    asked: Asked
+    question: Question
     loads: int
     confidence: float  # of every interval
     configuration: str = ""  # empty: no load passes
@@ -64,15 +64,15 @@ class Picked:
     undecided: int = 0  # loads that may pass, or pass without what is sought: one of them may be better
 
 
-def asked(measured: RecordData) -> tuple[Asked, ...]:
-    """What the experiment asks: none, one or both."""
+def questions(measured: RecordData) -> tuple[Question, ...]:
+    """The questions of the experiment: none, one or both."""
     cap, floor = measured.experiment.gates.latency_cap, measured.experiment.gates.throughput_floor
-    questions = []
+    found = []
     if cap is not None:
         metric, words = OF[floor.of if floor is not None else "tokens" if _has_tokens(measured) else "requests"]
         title = f"p{cap.percentile} {LATENCIES[cap.metric]}"
-        questions.append(
-            Asked(
+        found.append(
+            Question(
                 sought="throughput",
                 limited=cap.name,
                 limit=cap.limit_s,
@@ -85,8 +85,8 @@ def asked(measured: RecordData) -> tuple[Asked, ...]:
     if floor is not None:
         metric, words = OF[floor.of]
         title = f"p{floor.percentile} {LATENCIES[floor.metric]}"
-        questions.append(
-            Asked(
+        found.append(
+            Question(
                 sought="latency",
                 limited=metric,
                 limit=floor.at_least,
@@ -96,7 +96,7 @@ def asked(measured: RecordData) -> tuple[Asked, ...]:
                 wanted_words=title,
             )
         )
-    return tuple(questions)
+    return tuple(found)
 
 
 def _has_tokens(measured: RecordData) -> bool:
@@ -107,7 +107,7 @@ def _has_tokens(measured: RecordData) -> bool:
 @once_per_record
 def answers(measured: RecordData) -> tuple[Picked, ...]:
     """One per question, engine and scenario, in report order."""
-    return tuple(_pick(measured, question, members) for question in asked(measured) for members in _groups(measured))
+    return tuple(_pick(measured, question, members) for question in questions(measured) for members in _groups(measured))
 
 
 def _groups(measured: RecordData) -> list[list[Configuration]]:
@@ -118,11 +118,11 @@ def _groups(measured: RecordData) -> list[list[Configuration]]:
     return list(groups.values())
 
 
-def _pick(measured: RecordData, question: Asked, members: Sequence[Configuration]) -> Picked:
+def _pick(measured: RecordData, question: Question, members: Sequence[Configuration]) -> Picked:
     limited, wanted = (of_loads(measured, metric, len(members)) for metric in (question.limited, question.wanted))
     statuses = {member.name: _result(question, member.name, limited[member.name]).status for member in members}
     confidence = 1.0 - (1.0 - measured.confidence) / len(members)
-    found = Picked(asked=question, loads=len(members), confidence=confidence)
+    found = Picked(question=question, loads=len(members), confidence=confidence)
     passed = [name for name, status in statuses.items() if status == "PASS"]
     passing = {name: value for name in passed if isinstance(value := wanted[name], Estimate)}
     open_ = sum(status not in ("PASS", "FAIL") for status in statuses.values()) + len(passed) - len(passing)
@@ -140,7 +140,7 @@ def _pick(measured: RecordData, question: Asked, members: Sequence[Configuration
 
 def preferred(measured: RecordData, members: Sequence[Configuration]) -> Configuration:
     """The load to recommend among those that pass every gate: by what is sought, the floor's latency first; else the largest."""
-    for question in reversed(asked(measured)):
+    for question in reversed(questions(measured)):
         loads = next(len(group) for group in _groups(measured) if members[0] in group)
         known = of_loads(measured, question.wanted, loads)
         sought = {member.name: value.value for member in members if isinstance(value := known[member.name], Estimate)}
@@ -152,7 +152,7 @@ def preferred(measured: RecordData, members: Sequence[Configuration]) -> Configu
 
 def preference(measured: RecordData) -> str:
     """ "the lowest p99 e2e among the loads that pass every gate"."""
-    found = asked(measured)
+    found = questions(measured)
     if not found:
         return "the largest load that passes every gate"
     return f"the {'lowest' if found[-1].sought == 'latency' else 'largest'} {found[-1].wanted_words} among the loads that pass every gate"
@@ -184,13 +184,13 @@ def _metric(name: str) -> Metric:
     return metric
 
 
-def _result(question: Asked, configuration: str, value: Value) -> GateResult:
+def _result(question: Question, configuration: str, value: Value) -> GateResult:
     return threshold(question.gate, configuration, question.limited_words.removesuffix("/s"), value, question.limit, question.side)
 
 
 def _check(measured: RecordData, _: Results, *, sought: Sought) -> tuple[GateResult, ...]:
     results = []
-    for question in asked(measured):
+    for question in questions(measured):
         if question.sought != sought:
             continue
         for members in _groups(measured):

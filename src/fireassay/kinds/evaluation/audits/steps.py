@@ -1,4 +1,4 @@
-"""Did the engine do as many steps as it was asked for?"""
+"""Did the engine do as many steps as were requested?"""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def examine_left(measured: RecordData, _: Results) -> Iterator[Finding]:
     """
     evaluation = measured.experiment.evaluation
     for curve in curves(measured):
-        asked = len(curve.levels[0].scores.items) + curve.left
+        items = len(curve.levels[0].scores.items) + curve.left
         if not curve.left or evaluation is None:
             continue
         names = {level.configuration for level in curve.levels}
@@ -78,7 +78,7 @@ def examine_left(measured: RecordData, _: Results) -> Iterator[Finding]:
         given = measured.table("answers").filter(pl.col("task") == curve.task).join(launches, on="launch", how="semi")["outcome"] == "ok"
         failed = len(given) - int(given.sum())
         evidence = (
-            f"{curve.left:,} of {count(asked, 'items')} lack an answer or a score at some number of steps, and are left out of all of them"
+            f"{curve.left:,} of {count(items, 'items')} lack an answer or a score at some number of steps, and are left out of all of them"
         )
         if failed:
             evidence += f": {failed:,} of {count(len(given), 'answers')} were never given"
