@@ -1,4 +1,4 @@
-"""How does a test fail on a decided regression, and on nothing else?  The pytest fixture `assay_time`.
+"""How does a test fail on a decided regression only?  The pytest fixture `assay_time`.
 
     def test_sort(assay_time):
         assay_time("work:sort_many", 1000)

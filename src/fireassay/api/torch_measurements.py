@@ -1,7 +1,7 @@
 """How does a `torch.utils.benchmark` Timer or Measurement become a record of calls?
 
 A Measurement's raw times and number_per_run are the trials of one launch: this process.  A Timer is run here first (`blocked_autorange`), since its
-statement and globals exist in no other process.  torch's Timer synchronises CUDA itself before each reading of its clock.
+statement and globals exist only in this process.  torch's Timer synchronises CUDA itself before each reading of its clock.
 """
 
 from __future__ import annotations

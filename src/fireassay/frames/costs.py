@@ -207,7 +207,7 @@ def launch_bound(measured: RecordData) -> pl.DataFrame:
 def energy_readings(measured: RecordData) -> pl.DataFrame:
     """(launch, ns, host, device, value): joules since the launch's first reading, by the one method that applies.
 
-    Where the experiment asks for it, without idle power x time; a launch with a device whose idle power is unknown is then left out.
+    On request without idle power x time; a launch with a device whose idle power is unknown is then left out.
     """
     rows = _readings(measured).filter(pl.col("method") == (energy_method(measured) or "")).select("launch", "ns", "host", "device", "value")
     if measured.experiment.energy.idle == "include" or energy_method(measured) == "modelled":

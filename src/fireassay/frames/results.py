@@ -1,7 +1,7 @@
 """Is a program's result that of the base, by the digests of what it wrote?
 
-Compared within a round, whose launches have one seed. A base that wrote the same in every round repeats itself; one that did not may follow the
-seed or chance, so that a difference from it decides nothing.
+Compared within a round, whose launches have one seed. A base that wrote the same in every round is repeatable; otherwise it may depend on the
+seed or on chance, and a difference from it decides nothing.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from fireassay.spec.sections.program import RESULT
 
 @dataclass(frozen=True, kw_only=True)
 class Compared:
-    """A configuration's results beside the base's."""
+    """A configuration's results against the base's."""
 
     rounds: int  # with a result of both
     other: int  # of them with different ones
     repeats: bool  # the base wrote the same in every round, of at least two
-    differs_from_itself: bool  # this configuration did not
+    differs_from_itself: bool  # this configuration wrote different ones
 
 
 def compared(measured: RecordData) -> Mapping[str, Compared]:

@@ -1,4 +1,4 @@
-"""What did a timed function's trials wait for, and what went on after its return?
+"""Which devices did a timed function's trials wait for, and which work went on after its return?
 
 From the table `telemetry` as `instruments/calls` writes it: seconds of a synchronisation of each device in use (`synchronise`), the time of a
 call by device events (`trial_device`) and until the host's return (`trial_returned`), and the processor time of other threads and children
@@ -34,7 +34,7 @@ def _readings(measured: RecordData) -> pl.DataFrame:
 
 
 def following(measured: RecordData) -> Following | None:
-    """What goes on after a return; None if no launch could be examined."""
+    """The work after a return; None if no launch could be examined."""
     rows = _readings(measured).filter((pl.col("device") == "process") & pl.col("counter").str.starts_with(AFTER))
     states = dict(zip(rows["launch"], rows["counter"].str.strip_prefix(AFTER), strict=True))
     examined = [launch for launch, state in states.items() if state in EXAMINED]

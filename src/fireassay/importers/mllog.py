@@ -4,8 +4,8 @@ A launch runs from its log's first line to its last, in the log's milliseconds. 
 checked against MLPerf's rules and written as lines again; run_start is the event `training_start`, and each evaluation an event `score`
 with the samples trained so far (samples_count; else epoch_num times train_samples).  The benchmark's published target is the record's
 `[target]`, so that time to quality is measured.  A launch without a successful run_stop has failed.
-Files with equal benchmark, batch size and hyperparameters are launches of one record; others are refused, as their times belong apart.
-The lines name neither steps, workers nor machine: only times to train and scores can be measured from them.
+Files with equal benchmark, batch size and hyperparameters are launches of one record; others are refused, as their times do not belong together.
+The lines name no steps, workers or machine: only times to train and scores can be measured from them.
 Source: mlperf-logging 4.1.68, mllog; training_rules.adoc.
 """
 

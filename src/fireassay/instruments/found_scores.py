@@ -1,4 +1,4 @@
-"""Which scores does a script print or log, that reports none to assay?
+"""Which scores does a script print or log without reporting them to assay?
 
 With a target (`FIREASSAY_TARGET` has its name, or several in lines) these are read for it: text of `print` and of `logging` (lines of
 MLPerf's logger too), TensorBoard's `add_scalar(s)`, W&B's `log`, the `log` of transformers' Trainer. A name fits if it is the target's,
@@ -45,7 +45,7 @@ COLOUR: Final = re.compile(r"\x1b\[[0-9;]*m")
 STEP: Final = re.compile(r"\b(?:global[_ ]?step|step|iteration|iter|epoch)s?[\"']?\s*[:=#]?\s*(\d{1,15})", re.IGNORECASE)
 MAX_LINE: Final = 2_000  # characters that are read of a text
 MAX_NAMES: Final = 20  # that are noted
-MAX_UNLIKE: Final = 100  # printed lines without the name in which words like it are looked for
+MAX_UNLIKE: Final = 100  # printed lines without the name that are searched for similar words
 LIKE: Final = 0.8  # share of common letters (difflib)
 
 
@@ -59,7 +59,7 @@ class FoundScores:
         self.name = name
         named = rf"(?:\b(\w+)[\s_/.-]+)?(?<![A-Za-z0-9])({joined}){BETWEEN}"
         share = rf"(?:/|(?:out\s+)?of\b)\s*({NUMBER})"
-        average = rf"(\(\s*(?:{NUMBER})\s*\))"  # beside a batch's value
+        average = rf"(\(\s*(?:{NUMBER})\s*\))"  # after a batch's value
         self._in_text = re.compile(rf"{named}({NUMBER})(?!\w|[.,]\d)\s*(?:{share}|(%)|{average})?", re.IGNORECASE)
         self._near = re.compile(rf"{named}(?:tensor)?[(\[]*[-+]?\d", re.IGNORECASE)
         self._alone = re.compile(rf"(?:.*[\s_/.-])?({joined})(?:[\s_/.-]+(?:{HELD_OUT}))?", re.IGNORECASE)

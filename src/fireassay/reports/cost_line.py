@@ -12,7 +12,7 @@ THREE_LINES = 240
 
 
 def cost_line(view: View, key: str, *, of: str = "run", shown: bool = False) -> Line | None:
-    """The cost at a configuration; None where it was not asked for and no joule is known.
+    """The cost at a configuration; None without prices and without joules.
 
     `of`: what is paid for. `shown`: the total stands elsewhere on the screen, so that a line is for what it does not say.
     """

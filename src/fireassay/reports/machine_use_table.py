@@ -1,7 +1,7 @@
 """How much of the memory that is there does each rank, GPU and host need, and how busy is each device?  A table of the largest worker count.
 
 Peaks are the largest of the timed launches, busy shares means over them. Every row says how it was read: torch's counters, NVML's samples and
-a profile are different things, and none stands in for another.
+a profile differ, and none replaces another.
 """
 
 from __future__ import annotations

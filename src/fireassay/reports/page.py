@@ -220,7 +220,7 @@ class Line:
     text: str
     mark: Mark | None = None
     target: str = ""
-    beside_tile: bool = False  # shown beside a tile of the same title too, which says less
+    beside_tile: bool = False  # also shown if a tile with less detail has the same title
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -4,7 +4,7 @@ One table for loads and evaluations whose requests follow each other: a row for 
 requests by what the server's usage says of its cache. Percentiles of a load are those of the metrics: over the counted requests, pooled over
 launches. Of an evaluation the items are the sample: order statistics over all of its requests.
 A session's time is from its first turn due to the end of its last answer, tools and thinking included; generation and external calls are its parts.
-External calls are the pauses of kind tool and retrieval, as they were asked for (`serving.prompts.tool_s`), not those of real tools.
+External calls are the pauses of kind tool and retrieval, as requested (`serving.prompts.tool_s`), not those of real tools.
 
 Cannot tell: what a cache that the server does not report has saved; whether a step was slower for its longer prompt or for its place.
 """

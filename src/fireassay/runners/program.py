@@ -1,8 +1,8 @@
-"""How is a program driven that spreads its work itself, over threads, processes, Ray, Dask or Spark?  It is started once per launch.
+"""How is a program run that distributes its work itself, over threads, processes, Ray, Dask or Spark?  It is started once per launch.
 
-It learns its number of workers from {workers} in its arguments or variables, or from FIREASSAY_WORKERS; {seed} and {launch} likewise. {out}, or
+It reads its number of workers from {workers} in its arguments or variables, or from FIREASSAY_WORKERS; {seed} and {launch} likewise. {out}, or
 FIREASSAY_OUT, is a new folder of each launch, which is removed when its files have been read (`fireassay.runners.launching.outcome_files`).
-The launch ends with the program: processes that it leaves running are ended, which is a finding.
+The launch ends with the program: processes that it leaves running are killed, which is a finding.
 A Python program may call `fireassay.probe` as a training does.
 Cannot tell what happens inside: a speedup is that of whole runs, their start-up included.
 """
@@ -94,7 +94,7 @@ class Programs(Metered):
         plain = experiment.model_copy(update={"workload": experiment.workload.model_copy(update={"attach": False})})
         request = request_for(replace(self.context, experiment=plain), job, dict(os.environ), folder)
         named, values = experiment.workload.environment, {"{out}": str(out)}
-        # how many threads a worker has is the program's affair
+        # the program decides how many threads a worker has
         kept = {name: value for name, value in request.environment.items() if name in named or name not in NOT_COUNTED}
         own = {name: os.environ[name] for name in NOT_COUNTED if name in os.environ and name not in named}
         given = {"FIREASSAY_WORKERS": str(job.planned.workers), "FIREASSAY_OUT": str(out)}

@@ -110,7 +110,7 @@ def configurations(experiment: Experiment) -> tuple[Configuration, ...]:
 
 
 def _evaluated(target: Target, serving: Serving, steps: int | None) -> Configuration:
-    """An engine that is asked every item, with a budget of reasoning tokens if there are several."""
+    """An engine that gets every item, with a budget of reasoning tokens if there are several."""
     load = serving.concurrency[0] if serving.concurrency else 1
     name = f"engine={target.name}" if steps is None else f"engine={target.name} reasoning_tokens={steps}"
     replicas = len(target.urls) or target.replicas

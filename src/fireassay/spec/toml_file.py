@@ -1,4 +1,4 @@
-"""How is a TOML file of the user's read, and what is said where it is none?"""
+"""How is a user's TOML file read, and how are its errors explained?"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How often does each answer win a vote of k samples, drawn from the n that were asked?
+"""How often does each answer win a vote of k samples, drawn from n answers?
 
 Plurality of the samples in which an answer was found; of a tie each tied answer wins alike, since the samples are exchangeable: in the order
 of asking the first one wins, and every order is equally likely. The share of the C(n, k) subsets that an answer wins is exact, by counting

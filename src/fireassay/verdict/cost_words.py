@@ -64,7 +64,7 @@ def no_carbon(find: Find) -> str:
 
 def _footed(name: str, value: Estimate) -> str:
     shown = show(value)
-    bracketed = shown.full if shown.interval.startswith("[") else shown.text  # why there is none stands beside the total
+    bracketed = shown.full if shown.interval.startswith("[") else shown.text  # the total says why there is none
     return OF.get(name, "{}").format(bracketed)
 
 

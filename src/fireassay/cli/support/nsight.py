@@ -1,4 +1,4 @@
-"""How is a capture of Nsight Systems read that is not exported yet?  By `nsys export` into a temporary folder, where nsys is installed.
+"""How is a capture of Nsight Systems that is not exported yet read?  By `nsys export` into a temporary folder, where nsys is installed.
 
 Importers run nothing, so this belongs to the verb; without nsys the importer's error names the command.
 """

@@ -1,4 +1,4 @@
-"""What did each item score, take and cost with so many steps?
+"""How much did each item score, take and cost with so many steps?
 
 Items are the sample: a row for each item of a curve, at every level the same ones.  A *curve* is one task at one engine.
 

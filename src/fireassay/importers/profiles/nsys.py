@@ -5,8 +5,8 @@
     CUPTI_ACTIVITY_KIND_RUNTIME                    launches, which assign kernels to steps by their correlation
     TARGET_INFO_GPU                                names of the devices
 
-Tables and columns that an older or newer nsys lacks are left out; only plain tables are read, since a view or a virtual table of a stranger
-may run for ever.  Source: NVIDIA, Nsight Systems User Guide, "SQLite Export Schema Reference" and "Serialized process and thread identifiers".
+Tables and columns that an older or newer nsys lacks are left out; only plain tables are read, since a view or a virtual table from
+outside may run for ever.  Source: NVIDIA, Nsight Systems User Guide, "SQLite Export Schema Reference" and "Serialized process and thread identifiers".
 Cannot tell: ranks (processes and devices are numbered in their order), bytes of collectives, and operators without NVTX.
 """
 

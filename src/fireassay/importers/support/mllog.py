@@ -1,4 +1,4 @@
-"""How are files with `:::MLLOG` lines read?  Within the limits of every file from strangers; other lines may be of any kind."""
+"""How are files with `:::MLLOG` lines read?  Within the limits of every file from outside; other lines may be of any kind."""
 
 from __future__ import annotations
 

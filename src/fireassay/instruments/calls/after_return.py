@@ -2,8 +2,8 @@
 
     others = CLOCK_PROCESS_CPUTIME - CLOCK_THREAD_CPUTIME of the caller + reaped children + living descendants
 
-Threads and children that were busy before the first call are subtracted by their own clocks: they belong to nobody's call.  A pool that
-spins for a moment after it has finished (OpenBLAS, OpenMP) is no work either.  Its threads run no Python, so that a Python thread that
+Threads and children that were busy before the first call are subtracted by their own clocks: they belong to no call.  A pool that
+spins for a moment after it has finished (OpenBLAS, OpenMP) is no work either.  Its threads run no Python, so a Python thread that
 works after three calls in turn is enough; of everything else the amount must grow with the number of calls, which spinning does not: ones
 and eights are compared, six of each, and the smallest of the eights must be twice the largest of the ones. On a busy machine how long a pool
 spins is a matter of chance; six of equal kind stand above six others once in 924 times, and twice as high more rarely.
@@ -123,7 +123,7 @@ def observer() -> Others | None:
 
 
 def worth_examining(followed: Followed | None, trial_s: float) -> bool:
-    """True if the processor time after a trial is not negligible beside it."""
+    """True if the processor time after a trial is not negligible against its time."""
     return followed is not None and followed.ns > max(LEAST_NS, LEAST_SHARE * trial_s * 1e9)
 
 

@@ -49,7 +49,7 @@ class Request:
     usage: bool  # whether the stream should include its usage
     model: str  # "": unspecified
     pieces: tuple[bytes, ...] = ()  # of an answer that is no text
-    sum: Sum | None = None  # that the prompt asks for
+    sum: Sum | None = None  # in the prompt
 
 
 def parse_request(body: bytes, *, chat: bool) -> Request:

@@ -1,4 +1,4 @@
-"""What does the reference server answer where no text is asked for: images, speech, embeddings, ranks?
+"""How does the reference server answer requests for images, speech, embeddings and ranks?
 
 One piece after `first_s`, but for speech: a WAV of 24 kHz, 16 bit and mono, in pieces of a tenth of a second of silence, one for every ten
 characters of the text.  The first is due after `first_s`, each further one `next_s` later, so that its real-time factor is known:

@@ -1,6 +1,6 @@
 """How does the reference server answer a sum, with a known probability of being right?
 
-With the setting `solves` = p0,p1,p2..., a prompt that asks for "A + B" is answered with the sum in a share p of requests, else with the sum plus 1:
+With the setting `solves` = p0,p1,p2..., a prompt with "A + B" is answered with the sum in a share p of requests, else with the sum plus 1:
 one wrong answer, so that votes follow the binomial distribution. Requests are independent draws by the server's seed, the request's number, and
 the seed that it carries, so that a server that is started again does not repeat its mistakes.
 The step of p is the number of earlier answers in the conversation; with a budget of reasoning tokens (`thinking_budget`, or
@@ -24,7 +24,7 @@ MAX_WORDS: Final = 4096
 
 @dataclass(frozen=True, slots=True)
 class Sum:
-    """A sum that a request asks for."""
+    """The sum in a request."""
 
     value: int
     step: int
@@ -47,7 +47,7 @@ def shares_of(text: str) -> tuple[float, ...]:
 
 
 def sum_of(body: Mapping[str, Any], texts: list[str]) -> Sum | None:
-    """The sum that the first message with one asks for; None if there is none."""
+    """The sum in the first message with one; None if there is none."""
     match = next((found for text in texts if (found := SUM.search(text)) is not None), None)
     if match is None:
         return None

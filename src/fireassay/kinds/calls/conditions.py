@@ -1,4 +1,4 @@
-"""What did the trials of a timed function wait for, and is the machine of an imported file known?"""
+"""Which devices did the trials of a timed function wait for, and is the machine of an imported file known?"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is shown of calls that another program timed?  Each benchmark with its time over launches, and the program's own numbers beside it."""
+"""Which numbers of calls that another program timed are shown?  The time of each benchmark over launches, and the program's own."""
 
 from __future__ import annotations
 

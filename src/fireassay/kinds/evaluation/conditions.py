@@ -100,7 +100,7 @@ def _steps(measured: RecordData, _: Results) -> str | None:
     if evaluation is None:
         return None
     steps = evaluation.steps
-    if not steps.levels or steps.what == "samples":  # a single sample is what is asked anyway
+    if not steps.levels or steps.what == "samples":  # one sample is the default
         return "none"
     return f"{steps.what}, up to {steps.most}: {steps.again}" if steps.what == "turns" else f"{steps.what}: {steps.field}"
 

@@ -1,4 +1,4 @@
-"""How good are answers with so many steps, what do these take, and how many are enough?
+"""How good are answers with so many steps, how much do they take, and how many steps are enough?
 
 A row for each number of steps of each curve (`fireassay.frames.evaluation.steps`), and the knee (`fireassay.stats.comparing.knee`): the smallest
 number whose score is shown to be no worse than that of every other by more than the margin. The margin is quality.margin, else two points.

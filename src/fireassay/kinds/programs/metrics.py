@@ -1,6 +1,6 @@
 """How much does a program do per second, and how much does it move?
 
-Work per second is work / wall time of a whole run, start-up included: what the program itself says of its inside is not asked.
+Work per second is work / wall time of a whole run, start-up included: what the program reports about its inside is not used.
 """
 
 from __future__ import annotations

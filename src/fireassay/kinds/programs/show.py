@@ -1,4 +1,4 @@
-"""What is shown of a program?  What is shown of a training, without the numbers that only steps have."""
+"""Which numbers of a program are shown?  Those of a training, without the ones that need steps."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from fireassay.reports.build_view import KindView
 from fireassay.reports.view import View
 from fireassay.verdict.judge import Judgement
 
-MISSED: Final = ("work_rate", COST.name, QUALITY.name, QUALITY_DIFFERENCE.name)  # said to be missing where they are
+MISSED: Final = ("work_rate", COST.name, QUALITY.name, QUALITY_DIFFERENCE.name)  # listed as missing if they are
 
 
 def _fields(view: View, measured: RecordData, judgement: Judgement) -> Mapping[str, Any]:
-    """The metrics that have a number, and those that a reader would miss."""
+    """The metrics with a number, and those that a reader would miss."""
 
     def has_a_number(name: str) -> bool:
         return any(isinstance(value, Estimate) for value in judgement.results[name].values())

@@ -1,4 +1,4 @@
-"""How is the throughput under a cap, or the latency at a floor, said on one screen?"""
+"""How does the first screen state the throughput under a cap, or the latency at a floor?"""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def headline(view: View) -> str:
 
 
 def lines(view: View) -> Iterator[Line]:
-    """The answers that the headline does not say."""
+    """The answers that are not in the headline."""
     said = 0 if view.load.limits else 1
     for picked in of_view(view)[said:]:
         yield Line(label=LABELS[picked.question.sought], text=words(view, picked))

@@ -1,4 +1,4 @@
-"""How soon is the target reached?  Its lines on the first screen, and its table.
+"""How soon is the target reached?  The lines on the first screen, and the table.
 
 With several worker counts the line of each is a product: times as fast per sample, times the samples, times as fast to the target.
 """
@@ -22,7 +22,7 @@ from fireassay.reports.view import Column, View
 from fireassay.units import SECONDS
 
 LABEL: Final = "target"
-MAX_LINES: Final = 3  # beside the base's; the table has all
+MAX_LINES: Final = 3  # without the base's; the table has all
 HEADS: Final = (
     (metrics.TIME_TO_QUALITY.name, "time"),
     (metrics.MEAN.name, "mean"),

@@ -2,7 +2,7 @@
 
 A launch's value is that of its first evaluation that meets the target (`frames.training.time_to_quality`); a launch without one is
 censored at its own end: it counts as "more than that". The value over launches is Kaplan and Meier's median, with the interval of ranks
-(`stats.intervals.censored_median`); the share reached stands beside it. Time runs from the first step; evaluations count.
+(`stats.intervals.censored_median`); `quality_reached` is the share of launches that reach it. Time runs from the first step; evaluations count.
 
 Two worker counts are compared round by round, since a round shares its seed: the ratio of times is one of samples (statistical
 efficiency) times one of samples per second (hardware), in every round. If all launches reach the target: Student's t on the logs.
@@ -207,7 +207,7 @@ TIME_TO_QUALITY, HELD, WALL, SAMPLES, COST, ENERGY = (
 
 
 def horizon_s(measured: RecordData) -> float | None:
-    """Up to when means over launches are known in every configuration; None: no launch is censored."""
+    """The time up to which means over launches are known in every configuration; None: no launch is censored."""
     rows = launches_to_quality(measured)
     largest = rows.group_by("configuration").agg(pl.col("time_s").max(), pl.col("reached").all()).filter(~pl.col("reached"))["time_s"]
     return None if largest.is_empty() else float(largest.min())  # type: ignore[arg-type]

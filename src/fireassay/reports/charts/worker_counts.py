@@ -3,7 +3,7 @@ triangle of quality, throughput and cost.
 
 The same charts for a table from elsewhere, whose numbers have no intervals, and for a record. Each corner of the triangle is a share of the best
 row: throughput, work per dollar, and quality (the best one's loss over a row's where a lower one is better). A row that lost quality did other
-work: it is drawn broken, and cannot be the best. The area of a triangle means nothing; the bars beside it show the same shares.
+work: it is drawn broken, and cannot be the best. The area of a triangle means nothing; the bars show the same shares.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ HEIGHT: Final = 240
 CURVE_POINTS: Final = 60
 MAX_TRIANGLES: Final = 6
 MAX_DRAWN: Final = 24  # rows; a chart of thousands takes minutes and shows no more
-MAX_LABELS: Final = 12  # rows with a number beside each mark
+MAX_LABELS: Final = 12  # rows with a number at each mark
 APART: Final = 0.2  # of the side of the best: closer labels would cover one another
 BEYOND: Final = 1.2  # how far a row that is refused may leave the triangle of the best
 CORNERS: Final = ((0.0, 1.0), (0.9, -0.55), (-0.9, -0.55))  # quality above, throughput right, work per dollar left
@@ -357,7 +357,7 @@ Of = Callable[[Level], Amount | None]
 
 
 def _plane(levels: Levels, title: str, quantity: str, of: Of, x: Axis, lines: Sequence[tuple[str, Of]], *, factor: float = 1.0) -> Chart:
-    """Measured marks and the lines beside them; rows that lost quality are left out."""
+    """Measured marks and the lines of comparison; rows that lost quality are left out."""
     held = [row for row in levels.rows if not row.refused]
     measured = Course(name="measured", quantity=quantity, spots=_spots(held, of, factor), factor=factor, at=levels.word, look="joined")
     dashed = (

@@ -189,7 +189,7 @@ def _is_ratio(row: CheckRow) -> bool:
 
 
 def _names(rows: Sequence[CheckRow]) -> list[str]:
-    """The metric of each row; of rows of one metric what tells them apart, the configuration or benchmark."""
+    """The metric of each row; of several rows of one metric the configuration or benchmark."""
     if len({row.metric for row in rows}) > 1 or len({row.configuration for row in rows}) == 1:
         return [row.title.lower() for row in rows]
     names = benchmark_names(row.configuration for row in rows)

@@ -305,7 +305,7 @@ def _quality(view: ComparisonView) -> Iterator[Line]:
 
 
 def _tested(view: ComparisonView, side: str) -> Iterator[Line]:
-    """The textbook's p and the relative drop, beside the margin that decides."""
+    """The textbook's p and the relative drop; the margin decides."""
     begin = f"{side}: {TEST} "
     for note in view.notes:
         if note.startswith(begin):

@@ -78,7 +78,7 @@ def page(result: Rubric, title: str = "rubric") -> Page:
 
 
 def _drawn(result: Rubric) -> Iterator[Section]:
-    """Speedup and efficiency beside the answer, then cost and the triangle; and all of them for a workbook."""
+    """Speedup and efficiency with the answer, then cost and the triangle; and all of them for a workbook."""
     levels = worker_counts.thinned(levels_of(result))
     if len(levels.rows) < 2:
         return

@@ -1,4 +1,4 @@
-"""What is paid for a run, and for what?
+"""How much is paid for a run, and for what?
 
 The section [prices]: workers (on demand, reserved or spot, alike or by role of a fleet), storage, egress and tokens.  Every amount is in
 US dollars; a month is 730 hours (8760 / 12), as cloud price lists count it.  Prices are inputs: they have one date and one source.

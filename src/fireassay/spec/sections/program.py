@@ -1,8 +1,8 @@
-"""What does a program say of the result of one run?
+"""How does a program report the result of one run?
 
 The section [program], for workload.runner = "program": a program of any language that is started once per launch and spreads its work over
-workers itself.  It says what it did in files, since nothing in it is hooked.  A path is relative to the working folder; {out} in a path, an
-argument or a variable is a new folder for each launch, so that no launch finds what another one left.
+workers itself.  It reports its work in files, since nothing in it is hooked.  A path is relative to the working folder; {out} in a path, an
+argument or a variable is a new folder for each launch, so that no launch finds the files of another.
 """
 
 from __future__ import annotations

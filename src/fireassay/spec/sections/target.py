@@ -85,7 +85,7 @@ def readable(text: str) -> bool:
 
 
 class Target(Model):
-    """The score that a training is to reach, and how soon."""
+    """The score that a training must reach, and how soon."""
 
     goal: Annotated[
         Words,

@@ -21,7 +21,7 @@ _FLOOR: Final = re.compile(rf"\s*{_NUMBER}\s*(?P<unit>req|requests|tok|tokens)?(
 
 
 class LatencyCap(Model):
-    """A latency that a load may have at most. The largest throughput among the loads that keep it is the answer."""
+    """The largest admissible latency of a load. The answer is the largest throughput among the loads that keep it."""
 
     metric: Stem = Field("e2e", description="The latency: ttft, tpot, itl or e2e.")
     percentile: Percentile = Field(99, description="Its percentile: 50, 95 or 99.")
@@ -34,7 +34,7 @@ class LatencyCap(Model):
 
 
 class ThroughputFloor(Model):
-    """A throughput that a load must reach. The lowest latency among the loads that reach it is the answer."""
+    """A throughput that a load must reach. The answer is the lowest latency among the loads that reach it."""
 
     at_least: Positive = Field(description="The smallest admissible throughput, per second.")
     of: Literal["requests", "tokens"] = Field("requests", description="requests: answers per second. tokens: output tokens per second.")

@@ -21,10 +21,10 @@ from fireassay.spec.tables.headings import GIVEN, SECONDS, Heading, as_given, he
 
 # One of these is required, best first; the last two are relative to a row that is not shown.
 MEASURED: Final = ("seconds", "step_seconds", "rate", "speedup", "efficiency")
-# The table's own, beside what they follow from; a cost of a step is its own only beside a cost or a price.
+# Derived columns of the table; a cost of a step is derived only if there is a cost or a price.
 OWN: Final = {**{name: f"own_{name}" for name in ("speedup", "efficiency", "usd", "usd_per_step", "usd_per_item", "items_per_usd")}}
 PRICES: Final = ("usd", "usd_per_hour")
-PARTS: Final = ("storage_usd", "egress_usd", "lost_usd")  # of a cost, beside compute
+PARTS: Final = ("storage_usd", "egress_usd", "lost_usd")  # of a cost, besides compute
 ENERGIES: Final = ("joules", "watts")
 FILLED: Final = (*PRICES, *PARTS, *ENERGIES, "quality", "work", "steps", "batch", "accumulation")
 MIN_COUNTS: Final = 2  # different numbers of workers in a column that is taken for them
@@ -92,7 +92,7 @@ def columns_of(table: Table, asked: Stated) -> tuple[Columns, list[Problem], lis
 
 
 def _costs(columns: Columns, asked: Stated) -> Iterator[Problem]:
-    """A cost that may hold the parts beside it or not, and prices that are given twice."""
+    """A cost that may or may not include the parts in other columns, and prices given twice."""
     parts = [columns[part].name.strip() for part in PARTS if part in columns]
     whole = columns.get("usd")
     if parts and whole is not None and whole.heading.word not in ("total", "compute"):

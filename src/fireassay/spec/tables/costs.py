@@ -1,4 +1,4 @@
-"""What did a row of an external table cost, and for what?
+"""How much did a row of an external table cost, and for what?
 
     C = compute + unused reservation + storage + egress + lost work
 
@@ -100,7 +100,7 @@ def _given_parts(prices: Prices | None, billed: Billed) -> Iterator[tuple[str, f
 
 
 def refuse_of_tables(prices: Prices) -> Iterator[Problem]:
-    """What of the prices no table of timings can use."""
+    """Prices that no table of timings can use."""
     if prices.prices_tokens:
         yield Problem(
             "--prices", "prices of tokens", "prices of workers, storage and egress", "A table of timings has no prompt and output tokens."

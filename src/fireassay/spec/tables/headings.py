@@ -69,12 +69,12 @@ _ACCUMULATION: Final = re.compile(r"(?:grad(?:ient)?s? )?accum(?:ulation)?(?: st
 _ENERGY: Final = re.compile(r"(?:total )?energy(?: to solution| consumption| consumed| used)?|joules?|k?j|k?wh")
 _POWER: Final = re.compile(r"(?:total |avg |average |mean )?power(?: draw| consumption)?|watts")
 _MONEY: Final = re.compile(r"\$|usd|dollars?|price|cost|\brate$")
-_PARTS: Final = {  # of a cost, beside compute
+_PARTS: Final = {  # of a cost, besides compute
     "storage_usd": re.compile(r"(?:total )?(?:storage|disk)(?: costs?)?|costs? of storage"),
     "egress_usd": re.compile(r"(?:total )?(?:(?:network )?egress|data (?:transfer|out)|transfer(?: out)?)(?: costs?)?|costs? of egress"),
     "lost_usd": re.compile(r"(?:(?:spot )?(?:interruptions?|preemptions?)|lost work)(?: costs?)?|costs? of (?:lost work|interruptions?)"),
 }
-_WHOLE: Final = {"total ": "total", "compute ": "compute", "gpu ": "compute"}  # of what a cost is, beside its parts
+_WHOLE: Final = {"total ": "total", "compute ": "compute", "gpu ": "compute"}  # what a cost includes
 _PER_RUN: Final = re.compile(r"|(?P<of>total |compute |gpu |run )?(?:cost|price)(?: of (?:the )?run)?(?: ?(?:/|per) ?run)?|(?:/|per) ?run")
 _PER_STEP: Final = re.compile(r"(?:(?:cost|price) ?)?(?:(?:/|per) ?)?(?:training |optimizer )?(?:step|iteration|iter)(?: (?:cost|price))?")
 _COUNTED: Final = r"(work|unit|item|sample|token|image|example|request|sequence)"

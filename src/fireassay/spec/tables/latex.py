@@ -1,4 +1,4 @@
-"""Which cells has a table of LaTeX, as it stands in the source of a paper?
+"""Which cells does a LaTeX table have in the source of a paper?
 
 The rows of a `tabular` or of a relative, or bare rows "a & b \\\\".  Rules, comments, spacing and formatting are dropped; "3\\,600" is 3600, and
 `\\num{3600}` its argument.  `\\multicolumn` takes its columns.  Of the first rows the header is the one with the most known headings.

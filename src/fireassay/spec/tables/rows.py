@@ -63,7 +63,7 @@ class Timing:
     joules: float | None = None  # of all its workers in these seconds
     own_speedup: float | None = None  # as the table says, beside times
     own_efficiency: float | None = None
-    own_usd: float | None = None  # beside a price and a time
+    own_usd: float | None = None  # where the table has a price and a time
     own_usd_per_step: float | None = None
     own_usd_per_item: float | None = None
     own_items_per_usd: float | None = None

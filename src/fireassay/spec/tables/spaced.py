@@ -1,7 +1,7 @@
-"""Which cells has a table whose columns are parted by white space, as programs print it?
+"""Which cells does a table have whose columns are separated by white space, as programs print it?
 
 A heading may hold blanks ("step time (s)"), so the header is split as the rows are: of the ways to join its words into as many cells as a row
-has, the one with the most known headings.  Rules, prompts, sentences around the rows and marks beside them ("▸", "recommended") are no
+has, the one with the most known headings.  Rules, prompts, sentences around the rows and marks ("▸", "recommended") are no
 cells.  A row with an empty cell is read by the positions of its cells below the headings, else refused.  The index that pandas prints before
 the rows is dropped.
 
@@ -218,7 +218,7 @@ def _without_marks(cells: Cells) -> Cells:
 
 
 def _aligned(line: str, header: str, heads: Cells) -> Cells | None:
-    """Cells by their positions below the headings, each below one; None: their positions do not tell."""
+    """Cells by their positions below the headings, each below one; None: their positions are ambiguous."""
     spans, begin = list[tuple[int, int]](), 0
     for head in heads:
         found = re.compile(r"\s+".join(map(re.escape, head.split()))).search(header, begin)

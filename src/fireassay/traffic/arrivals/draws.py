@@ -315,7 +315,7 @@ def _streams(serving: Serving, streams: int, first_ns: Ints | None = None, *, al
     n, steps = count(serving.arrivals, streams), length(serving.prompts)
     numbers = np.arange(n, dtype=np.int64)
     stream, position = numbers % streams, numbers // streams
-    if steps > 1 and serving.arrivals.requests is not None and n % steps == 0:  # as many whole conversations as were asked for
+    if steps > 1 and serving.arrivals.requests is not None and n % steps == 0:  # whole conversations, as many as requested
         stream, position = _whole(n // steps, steps, streams)
     starts_ns = np.zeros(streams, dtype=np.int64) if first_ns is None else first_ns
     load = rows(n, stream=stream, due_ns=np.where(position == 0, starts_ns[stream], NONE))

@@ -1,4 +1,4 @@
-"""How is the paired t-test of two sides' scores said, beside the margin that decides?"""
+"""How is the paired t-test of two sides' scores put into words?  The margin decides."""
 
 from __future__ import annotations
 

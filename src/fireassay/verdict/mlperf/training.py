@@ -2,7 +2,7 @@
 
 The rules are those of mlperf-logging's compliance checker (4.1.68, compliance_checker/training_ROUND.0): a key's rule in the benchmark's
 file replaces that of the division, which replaces the common one.  A key that must occur once may be repeated with equal values.
-Hyperparameters are compared as logged; whether the program used them a log cannot tell.
+Hyperparameters are compared as logged; a log cannot show whether the program used them.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""What must an importer of a profiler's traces declare, and how are the events of strangers made safe to summarise?
+"""What must an importer of a profiler's traces declare, and how are events from outside made safe to summarise?
 
 One module holds one `PROFILER`; its stem is the tool's name.  A file is read into captures, one for each rank or device, whose content has the
-form of torch.profiler's Chrome trace: the summary of `assay profile` then applies to all of them.  Events are a stream, taken once.
+form of torch.profiler's Chrome trace: the summary of `assay profile` then applies to all of them.  Events are a stream, read once.
 """
 
 from __future__ import annotations

@@ -60,7 +60,7 @@ class Benchmark:
     processes: tuple[tuple[Trial, ...], ...]
     figures: tuple[Figure, ...] = ()
     totals: str = ""  # the statistic that stands for the trials of a file that holds none: "median"
-    settings: Mapping[str, Any] = field(default_factory=dict)  # kept beside the numbers: options, parameters
+    settings: Mapping[str, Any] = field(default_factory=dict)  # kept with the numbers: options, parameters
 
     @property
     def seconds(self) -> list[float]:
@@ -90,13 +90,13 @@ class Timer:
 
     name: str
     title: str
-    files: str  # which of its files are read, for help and errors
+    files: str  # the files that are read, for help and errors
     runs: str  # what it times: function or command
     meanings: Mapping[str, str]  # definitions: launch, trial, time, waits
     marks: tuple[tuple[str, ...], ...] = ()  # keys: the beginning of its files has one of each
     read: Callable[[Mapping[str, Any], Place], Timings]  # raises SpecError
     missing: tuple[str, ...] = ()  # sentences: what its files never contain
-    trials: str = "trials"  # its word for them
+    trials: str = "trials"  # what the tool calls them
     saved_by: str = ""  # its option, without which a file has statistics only
 
     def recognises(self, beginning: str) -> bool:

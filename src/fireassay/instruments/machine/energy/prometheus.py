@@ -74,13 +74,13 @@ def _series(around: Around) -> dict[str, float]:
 
 
 def _name(series: Series, common: set[str]) -> str:
-    """The metric with the labels that tell its series apart."""
+    """The metric with the labels that distinguish its series."""
     own = [f"{name}={value}" for name, value in sorted(series.labels.items()) if name not in common]
     return f"{series.name}{'{' + ','.join(own) + '}' if own else ''}"[:120]
 
 
 class _Page:
-    """One page for all series of a reading: it is fetched again when a series is asked for twice."""
+    """One page for all series of a reading: it is fetched again when a series is read twice."""
 
     def __init__(self, around: Around) -> None:
         self._around = around

@@ -19,8 +19,8 @@ AUDITS: Final = Audits(about=("programs",))
 def examine_result(measured: RecordData, _: Results) -> Iterator[Finding]:
     """One finding per configuration whose result differs from the base's in a round.
 
-    It is wrong if the base repeats itself. If it does not, nobody knows which of the two is right: a score has to say.
-    Where a score is named, the score judges, and the difference is a note.
+    It is wrong if the base is repeatable. Otherwise either may be right, and a score has to decide.
+    Where a score is named, the score decides, and the difference is a note.
     """
     for name, found in compared(measured).items():
         if not found.other:

@@ -25,7 +25,7 @@ COARSE: Final = 4  # evaluations before the target: the time is known to one of 
 @AUDITS.add("target", "Are the evaluations what the target is about?", title="evaluations on the way to the target")
 def examine_target(measured: RecordData, _: Results) -> Iterator[Finding]:
     """Scores in per cent against a target that is a share: invalid. Ranks that report different scores, scores that are no numbers, printed
-    lines that were not read beside those that were, and evaluations too rare to time the target: warnings. So is a target missed again."""
+    lines that were skipped among others that were read, and evaluations too rare to time the target: warnings. So is a target missed again."""
     target = measured.experiment.target
     if target is None:
         return

@@ -3,7 +3,7 @@
 A counter: the sum of its rises, with wraps and resets.  Between two good readings a device uses at least nothing and at most
 `max_watts` x (seconds + delay); what else the readings allow is the bound:
 
-    rise        0, or (largest possible - rise) if the counter is so young that a reset may hide in it, or whole ranges that fit beside it
+    rise        0, or (largest possible - rise) if the counter is so young that a reset may hide in it, or whole ranges that fit into it
     wrap        what the counter had left to its end, for it may have been a reset; or largest possible - counted, if that is more
     reset       largest possible - counted
     both ends   max_watts x delay + one step of the counter
@@ -138,7 +138,7 @@ def _used(before: Raw, now: Raw, limits: Limits) -> _Used:
 
 
 def _hidden(rise: float, possible: float, max_range: float | None) -> float:
-    """Joules of whole wraps that may hide beside a rise."""
+    """Joules of whole wraps that a rise may hide."""
     return 0.0 if max_range is None else max_range * max(0, math.floor((possible - rise) / max_range))
 
 

@@ -2,7 +2,7 @@
 
 One process of a host reads its meters, whatever the number of ranks there; a device is read once.  `find` chooses the sources: those
 that the experiment names, in that order, or all that need no address.  A source whose devices another one covers already, such as a
-meter of the whole host beside RAPL, is not read, and the record says so.
+meter of the whole host after RAPL, is not read, and the record says so.
 """
 
 from __future__ import annotations
