@@ -86,24 +86,20 @@ def test_a_node_of_the_backward_pass_and_the_engines_call_of_it_are_one_row() ->
     assert rows == [f"    {'13 ms':>10}  {12:>6} ×  {node['name']}", f"    {'5 ms':>10}  {9:>6} ×  aten::mm"]
 
 
-def test_what_a_trace_cannot_tell_is_not_told_as_nothing() -> None:
+ON_PROCESSOR = {"step": 5, "window_ns": 100 * US, "compute_ns": 40 * US, "idle_ns": 60 * US} | dict.fromkeys(
+    ("communication_ns", "exposed_ns", "copy_ns"), 0
+)
+
+
+def test_unknown_parts_of_a_trace_are_not_reported_as_zero() -> None:
     """Of a processor's trace copies are operators like others, and what is in none of them is Python; one worker communicates with
     nobody.
     """
-    step = {
-        "step": 5,
-        "window_ns": 100 * US,
-        "compute_ns": 40 * US,
-        "communication_ns": 0,
-        "exposed_ns": 0,
-        "copy_ns": 0,
-        "idle_ns": 60 * US,
-    }
-    alone = rank(steps=[step], on_device=False, workers=1, memory=[{"device": "cpu", "peak_bytes": 5000, "allocations": 3}])
+    alone = rank(steps=[ON_PROCESSOR], on_device=False, workers=1, memory=[{"device": "cpu", "peak_bytes": 5000, "allocations": 3}])
     lines = list(rank_lines(alone, most=5))
     assert lines[0] == "rank 0: 1 step of 100 µs on average: computing 40 %, in no operator 60 %"
     assert "  memory: at most 5 kB more than when the window began on cpu, 3 allocations" in lines
-    two = list(rank_lines(rank(steps=[step], on_device=False, workers=2), most=5))
+    two = list(rank_lines(rank(steps=[ON_PROCESSOR], on_device=False, workers=2), most=5))
     assert two[0].endswith("computing 40 %, exposed communication 0 %, in no operator 60 %")
 
 
@@ -136,16 +132,7 @@ def test_a_record_that_only_profiles_misses_no_timings() -> None:
     made = good(levels=(1,), blocks=1)
     made.experiment = made.experiment.model_copy(update={"profile": Profile(only=True)})
     made.rows["launches"] = [(*row[:7], "profile", *row[8:]) for row in made.rows["launches"]]
-    step = {
-        "step": 5,
-        "window_ns": 100 * US,
-        "compute_ns": 40 * US,
-        "communication_ns": 0,
-        "exposed_ns": 0,
-        "copy_ns": 0,
-        "idle_ns": 60 * US,
-    }
-    ranks = [rank(steps=[step], on_device=False, kernels=[], workers=1)]
+    ranks = [rank(steps=[ON_PROCESSOR], on_device=False, kernels=[], workers=1)]
     shown = view(replace(made.measured(), profiles=({"launch": 0, "ranks": ranks, "nsys": []},)))
     (picture,) = pictures_of(shown).values()
     assert picture.chart.description == "rank 0: 100 µs: computing 40 %, in no operator 60 %."
