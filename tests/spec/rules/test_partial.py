@@ -31,7 +31,7 @@ def test_a_rule_says_nothing_without_a_value_that_it_needs() -> None:
 
 
 def test_a_value_out_of_bounds_still_counts() -> None:
-    assert places(launches={"precision": 0.02, "per_configuration": 5000, "at_most": 2}) == [
+    assert places(launches={"precision": 0.02, "per_configuration": 500_000, "at_most": 2}) == [
         "launches.per_configuration",
         "launches.at_most",
     ]

@@ -63,7 +63,7 @@ def test_a_curve_over_budgets_is_of_one_engine() -> None:
 
 
 def test_answers_that_exist_have_no_steps() -> None:
-    with pytest.raises(SpecError, match="steps of an engine that is asked"):
+    with pytest.raises(SpecError, match="steps of a running engine"):
         from_mapping(
             {
                 "name": "x",
