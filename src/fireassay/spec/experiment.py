@@ -44,6 +44,7 @@ from fireassay.spec.sections.faults import AnyFault, of_kind
 from fireassay.spec.sections.prices import Prices, of_file
 from fireassay.spec.sections.program import Program
 from fireassay.spec.sections.serving import Serving
+from fireassay.spec.sections.steps import Steps
 from fireassay.spec.sections.target import Target
 from fireassay.spec.sections.trade_off import LatencyCap, ThroughputFloor, cap_of_text, floor_of_text
 from fireassay.spec.sections.tune import Tune
@@ -418,6 +419,11 @@ class Experiment(Model):
     def collectives_requested(self) -> Collectives:
         """The collectives to time; defaults if the section is missing."""
         return self.collectives or Collectives()
+
+    @property
+    def steps(self) -> Steps | None:
+        """The numbers of steps to compare; None: none are."""
+        return self.evaluation.steps if self.evaluation is not None and self.evaluation.steps.levels else None
 
     @property
     def left_by_program(self) -> Program:

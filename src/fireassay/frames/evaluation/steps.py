@@ -29,7 +29,7 @@ from fireassay.frames.costs import launch_usd, requests_usd
 from fireassay.frames.evaluation.item_scores import ItemScores, deciding, metric_of, tasks
 from fireassay.frames.record_data import RecordData
 from fireassay.quality.scoring.text_metric import Array, TextMetric
-from fireassay.spec.sections.steps import Steps, compared
+from fireassay.spec.sections.steps import Steps
 from fireassay.stats.votes import shares
 from fireassay.units import NS_PER_S
 
@@ -64,7 +64,7 @@ class Curve:
 
 def steps_of(measured: RecordData) -> Steps | None:
     """The steps that a record compares; None if it compares none."""
-    return compared(measured.experiment)
+    return measured.experiment.steps
 
 
 def compares_budgets(measured: RecordData) -> bool:

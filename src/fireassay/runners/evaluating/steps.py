@@ -8,7 +8,7 @@ from fireassay.errors import Problem, refuse_any
 from fireassay.quality.scoring.items import Task
 from fireassay.quality.scoring.reading import WHOLE
 from fireassay.spec.experiment import Experiment
-from fireassay.spec.sections.steps import Steps, compared
+from fireassay.spec.sections.steps import Steps
 
 GENERATED = "generation"  # the method of tasks whose answers are texts
 NAMED = "Name what is found in a text: --extract last_number, final_number, choice_letter, yes_no, or regex:PATTERN (see `assay evaluate --help-all`)."
@@ -16,13 +16,13 @@ NAMED = "Name what is found in a text: --extract last_number, final_number, choi
 
 def turns_of(experiment: Experiment) -> int:
     """Requests of one conversation: 1 unless steps are turns."""
-    steps = compared(experiment)
+    steps = experiment.steps
     return steps.most if steps is not None and steps.what == "turns" else 1
 
 
 def again_of(experiment: Experiment) -> str:
     """The message after each answer; empty unless steps are turns."""
-    steps = compared(experiment)
+    steps = experiment.steps
     return steps.again if steps is not None and steps.what == "turns" else ""
 
 
@@ -32,7 +32,7 @@ def check(experiment: Experiment, tasks: Sequence[Task]) -> None:
     Raises:
         SpecError: a task has no generated texts, or its texts have nothing to vote over.
     """
-    steps = compared(experiment)
+    steps = experiment.steps
     if steps is None:
         return
     refuse_any((problem for task in tasks for problem in _problems(task, steps)), "the steps")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from fireassay.errors import Problem
 from fireassay.spec.explain import NOTHING, shown
 from fireassay.spec.rules.partial import Demand, repeated, right
-from fireassay.spec.sections.steps import MOST_SAMPLES, MOST_TURNS, compared
+from fireassay.spec.sections.steps import MOST_SAMPLES, MOST_TURNS
 
 if TYPE_CHECKING:
     from fireassay.spec.experiment import Experiment
@@ -25,7 +25,7 @@ KEYS: Final = (
 
 
 def _levels(experiment: Experiment) -> Iterator[Problem]:
-    steps = compared(experiment)
+    steps = experiment.steps
     if steps is None:
         return
     found = [level for _, level in right(steps.levels)]
@@ -40,7 +40,7 @@ def _levels(experiment: Experiment) -> Iterator[Problem]:
 
 def _budget(experiment: Experiment) -> Iterator[Problem]:
     """A budget is sent under a name that only the user knows."""
-    steps = compared(experiment)
+    steps = experiment.steps
     if steps is None:
         return
     if steps.what != "reasoning_tokens":
@@ -60,7 +60,7 @@ def _budget(experiment: Experiment) -> Iterator[Problem]:
 
 def _sampled(experiment: Experiment) -> Iterator[Problem]:
     """A vote needs as many samples, which differ only if they are sampled."""
-    steps, serving = compared(experiment), experiment.serving
+    steps, serving = experiment.steps, experiment.serving
     if steps is None or steps.what != "samples" or serving is None or len(steps.levels) < 2:
         return
     most, launches = max((level for _, level in right(steps.levels)), default=0), experiment.launches.per_configuration
@@ -75,7 +75,7 @@ def _sampled(experiment: Experiment) -> Iterator[Problem]:
 STEP_RULES = (
     Demand(
         LEVELS,
-        lambda e: compared(e) is not None and e.serving is None,
+        lambda e: e.steps is not None and e.serving is None,
         "steps of a running engine: the steps of stored answers are fixed",
         "Use: assay evaluate --task NAME --data PATH --target URL --steps 1,2,4,8",
     ),

@@ -6,14 +6,11 @@ same items.  Samples and turns are nested: the largest number is requested, and 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Final, Literal
+from typing import Annotated, Final, Literal
 
 from pydantic import BeforeValidator, Field
 
 from fireassay.spec.model import Model, flag, listed
-
-if TYPE_CHECKING:
-    from fireassay.spec.experiment import Experiment
 
 Level = Annotated[int, Field(ge=1, le=10_000_000)]
 MARGIN: Final = 0.02  # of the whole scale, where none was given
@@ -68,9 +65,3 @@ class Steps(Model):
     def sent(self, level: int) -> int | str:
         """What the engine gets at a level."""
         return self.words[self.levels.index(level)] if self.words else level
-
-
-def compared(experiment: Experiment) -> Steps | None:
-    """The steps that an experiment compares; None if it compares none."""
-    evaluation = experiment.evaluation
-    return evaluation.steps if evaluation is not None and evaluation.steps.levels else None
