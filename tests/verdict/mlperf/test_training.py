@@ -81,7 +81,7 @@ def test_an_interval_of_short_times_does_not_begin_below_zero(tmp_path: Path) ->
         stop = str(start + (6, 600, 6_000, 60_000, 600_000)[number])
         lines = [re.sub(r'("time_ms": )\d+', rf"\g<1>{stop}", line) if '"run_stop"' in line else line for line in text.splitlines()]
         (tmp_path / f"result_{number}.txt").write_text("\n".join(lines), encoding="utf-8")
-    score = check_files([tmp_path], Asked(round="5.0")).score
+    score = check_files([tmp_path], Submission(round="5.0")).score
     assert score is not None
     assert score.estimate is not None
     assert score.estimate.low == 0.0
