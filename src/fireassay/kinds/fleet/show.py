@@ -47,7 +47,7 @@ def _lines(view: View) -> Iterator[Line]:
         text = result.undecided or f"would have found a node {percent(result.findable or 1.0, way='up')} slower"
         decides = not result.undecided and (result.findable or 1.0) <= _fleet(view).find
         yield Line(label=test, text=text, mark=answering.mark("PASS" if decides else "INCONCLUSIVE"), target="nodes")
-    yield answering.doubts(view, told=DRAINS)
+    yield answering.doubts(view, stated=DRAINS)
 
 
 def _next(view: View) -> Iterator[Next]:
