@@ -14,8 +14,8 @@ TABLES, CLAIMS = HERE / "tables", HERE / "claims"
 ANSWERS: tuple[tuple[str, tuple[str, ...], int, tuple[str, ...]], ...] = (
     # DenseDepth 104: a step of 24 in 2 s against one of 6 in 0.45 s is 12 items/s to 13.33; 4 times 24 are 48 items/s
     ("rub12b.csv", (), 2, ("of all workers together, or of each?", '--use global_batch="batch" or --use batch_per_worker="batch"')),
-    ("rub12b.csv", ("--use", "global_batch=batch"), 0, ("4 2 0.90 22",)),
-    ("rub12b.csv", ("--use", "batch_per_worker=batch"), 0, ("4 2 3.60 90",)),
+    ("rub12b.csv", ("--use", "global_batch=batch"), 0, ("4 2 0.5000 0.90 22",)),
+    ("rub12b.csv", ("--use", "batch_per_worker=batch"), 0, ("4 2 0.5000 3.60 90",)),
     ("rub11_step_epoch.csv", (), 2, ("both say the time",)),
     ("rub11_step_epoch.csv", ("--use", "ms/step"), 2, ("of all workers together, or of each?",)),
     ("rub11_step_epoch.csv", ("--use", "s/epoch"), 0, ("3471 1.10 27",)),  # 3803/3471

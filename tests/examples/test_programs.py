@@ -16,6 +16,7 @@ from tests.limits import PROCESS_S
 pytestmark = pytest.mark.slow
 PROGRAMS = Path(__file__).resolve().parents[2] / "examples" / "programs"
 WORD_COUNT, SHARDED_INDEX, PIPELINE = "programs/word_count.py", "programs/sharded_index.py", "programs/pipeline.sh"
+ON_RAY = "programs/ray_word_count.py"
 
 
 def left(folder: Path, example: str, workers: int, *words: str) -> Path:
@@ -40,6 +41,14 @@ def test_words_are_counted_alike_by_any_number_of_processes(tmp_path: Path) -> N
     numbers = [json.loads((tmp_path / f"{workers}8000" / "numbers.json").read_text()) for workers in (1, 2)]
     assert [one["items"] for one in numbers] == [8000, 8000]
     assert numbers[0]["bytes"] == 0 < numbers[1]["bytes"]
+
+
+@pytest.mark.deep
+def test_ray_counts_the_same_words(tmp_path: Path) -> None:
+    pytest.importorskip("ray", reason="Ray is an engine of clusters, no dependency")
+    (tmp_path / "ray").mkdir()
+    counted = {folder: left(tmp_path / folder, example, 1, "8000") for folder, example in ((".", WORD_COUNT), ("ray", ON_RAY))}
+    assert len({(out / "part-0").read_text() for out in counted.values()}) == 1
 
 
 def test_all_shards_find_what_one_finds_and_the_nearest_alone_does_not(tmp_path: Path) -> None:

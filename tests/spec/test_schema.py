@@ -128,6 +128,9 @@ def test_every_section_is_in_the_table_of_sections() -> None:
         "[[faults]]",
         "[launcher]",
         "[[launcher.hosts]]",
+        "[launcher.slurm]",
+        "[launcher.mpi]",
+        "[launcher.ray]",
         "[limits]",
     ]
 

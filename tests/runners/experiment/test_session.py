@@ -142,7 +142,8 @@ def test_resuming_one_member_keeps_the_session_and_lists_the_blocks_made_alone(t
     from fireassay.runners.experiment import launch_loop
 
     runner = Runner(name="training", check=lambda *_: None, run=lambda made: launch_loop.run(made, InstantMaker(made)), maker=InstantMaker)
-    monkeypatch.setattr(catalog, "load", lambda *_: runner)
+    found = catalog.load
+    monkeypatch.setattr(catalog, "load", lambda kind, name: runner if kind == "runners" else found(kind, name))
     left = records(tmp_path)["b"]
     resume(left.path, clock=FakeClock())
     again = open_record(left.path)

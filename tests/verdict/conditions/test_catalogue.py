@@ -15,6 +15,7 @@ NOT_HERE = {
     "workload.script",
     "warm_up.trials",
     "workload.environment.*",
+    "workload.files.*",
     "conditions.*",
     "noise.sentinel_s",
     "record.seal",

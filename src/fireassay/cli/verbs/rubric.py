@@ -84,11 +84,7 @@ def add_table(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--predict", metavar="N", help="predict the speedup with N workers, or say why not")
 
 
-USUAL = {
-    "judge": ("--efficiency", "--deadline", "--budget", "--prices", "--carbon"),
-    "table": ("--use", "--where"),
-    "beyond": ("--predict",),
-}
+USUAL = {"judge": ("--efficiency", "--deadline", "--budget", "--prices"), "table": ("--use", "--where"), "beyond": ("--predict",)}
 WORKERS = "of at least 1"  # what --predict may be
 EFFICIENCY = 0.70
 STDIN = "standard input"
