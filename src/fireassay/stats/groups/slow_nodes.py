@@ -15,8 +15,8 @@ judged by its own error, from distances without the farthest. A node is slow if 
 fleets of 64, where the slow ones widen s.
 Sources: Rousseeuw & Leroy, Robust Regression and Outlier Detection, 1987, 4.4; Westfall & Young, Resampling-Based Multiple Testing,
 1993 (maximum statistics). benchmarks/slow_nodes.py: 256 nodes, 7 rounds, spread between nodes of 0.75 %, noise of 0.5 %, normal, heavy-tailed
-or with bursts: an alarm in 4 to 6 % of fleets without a slow node, three nodes 5 % slow all named in 97 % or more.
-Too many alarms (up to 16 %) where noise is all there is and differs from node to node by a factor of 1.6: more spread, or 10 rounds.
+or with bursts: an alarm in 3 to 6.5 % of fleets without a slow node (200 a row), three nodes 5 % slow all named in 95 % or more. Too many
+alarms (18 % at 7 rounds, 12 % at 10) where noise is all there is and differs from node to node by a factor of 1.6.
 Cannot tell: a fleet that is slow as a whole, groups of more than a quarter, or two kinds of nodes, which are two fleets.
 """
 
