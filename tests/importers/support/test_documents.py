@@ -161,7 +161,7 @@ def test_a_mark_of_byte_order_is_no_content(tmp_path: Path) -> None:
 def test_a_place_names_field_file_and_line() -> None:
     place = Place("run.json", 7).at("requests").at(3).at("ttft")
     assert str(place.wrong(-1, "a number of at least 0")) == (
-        "the imported file: requests[3].ttft (run.json, line 7): found -1; allowed: a number of at least 0."
+        "the file: requests[3].ttft (run.json, line 7): found -1; allowed: a number of at least 0."
     )
 
 

@@ -108,6 +108,14 @@ def test_launches_of_one_session_are_paired_by_block_and_others_never(plain: Sid
     assert (paired.high or 0) - (paired.low or 0) < 1e-6 < (apart.high or 0) - (apart.low or 0)
 
 
+def test_sides_without_a_common_configuration_are_named_and_no_flag_that_cannot_help_is(plain: Side) -> None:
+    other = side("other", complete(levels=(4, 8)))
+    made = compare([plain, other], varying=["factor.levels"], force=True)
+    assert (made.state, made.sides) == ("incomparable", (plain.label, "other"))
+    assert made.refused[-1].override == ""
+    assert made.refused[-1].why.endswith("to compare one of each: --at workers=1 --at workers=4")
+
+
 def test_configurations_of_one_record_are_paired_by_block(plain: Side) -> None:
     made = compare_configurations(plain, ["workers=1", "workers=2"])
     found = only(made)

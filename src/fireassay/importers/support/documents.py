@@ -61,7 +61,7 @@ class Place:
         """The error to raise for an invalid value."""
         line = f", line {self.line}" if self.line else ""
         where = f"{self.path} ({self.file}{line})" if self.path else f"{self.file}{line}"
-        return refuse(where, shown(found), allowed, fix, source="the imported file")
+        return refuse(where, shown(found), allowed, fix, source="the file")
 
 
 def shown(value: object) -> str:

@@ -28,7 +28,9 @@ from typing import Final
 from fireassay.errors import refuse
 from fireassay.estimates.estimate import Value
 from fireassay.frames.evaluation.flipped import Flip, flipped, in_turn
+from fireassay.frames.record_data import RecordData
 from fireassay.metrics.metric import ALL
+from fireassay.printable import shell_word
 from fireassay.verdict.comparison.comparability import differences, refusing
 from fireassay.verdict.comparison.decide import decided, pairs_of
 from fireassay.verdict.comparison.groups import Group, compared, qualities
@@ -72,17 +74,20 @@ def compare(
         _check_candidates(sides, common)
     configuration = _decisive(at, common) if common else ""
     inadmissible = _inadmissible(sides)
-    apart = () if common or inadmissible or refusing(mismatches) else (_nothing_in_common(sides),)
+    apart = () if common or inadmissible else (_nothing_in_common(sides),)
     refused = (*inadmissible, *refusing(mismatches), *apart)
+    if not common:
+        labels, differing = [side.label for side in sides], (*inadmissible, *mismatches, *apart)
+        return _refusal(labels, sides[0].measured, configuration, primary, tuple(varying), differing, refused)
     groups = [[Group(label=s.label, side=s, configuration=name) for s in sides] for name in common]
     made = _compare(
         groups,
         configuration,
         primary,
         varying=tuple(varying),
-        mismatches=(*inadmissible, *mismatches, *apart),
+        mismatches=(*inadmissible, *mismatches),
         refused=refused,
-        forced=force and not inadmissible and bool(common),
+        forced=force and not inadmissible,
         days=days,
     )
     return replace(made, notes=(*one_sided(sides, common), *made.notes))
@@ -209,13 +214,16 @@ def _check_candidates(sides: Sequence[Side], common: Sequence[str]) -> None:
 
 
 def _nothing_in_common(sides: Sequence[Side]) -> Mismatch:
-    """The mismatch of records whose conditions agree, but whose configurations do not."""
+    """The mismatch of records whose configurations differ, whatever their conditions: no flag but a choice of two compares them."""
+    names = tuple(compared(side.measured)[0] for side in sides)  # all of them would hide the difference
+    alike = len({side.measured.kind.name for side in sides}) == 1
     return Mismatch(
         field="configurations",
         kind="identity",
-        values=tuple(compared(side.measured)[0] for side in sides),  # all of them would hide the difference
+        values=names,
         refuses=True,
-        why="no configuration was measured on every side",
+        why="no configuration was measured on every side"
+        + (f"; to compare one of each: {' '.join(f'--at {shell_word(name)}' for name in names)}" if alike else ""),
     )
 
 
@@ -262,7 +270,8 @@ def _compare(
     days: Days | None = None,
 ) -> Comparison:
     if refused and not forced:
-        return _refusal(groups, configuration, primary, varying, mismatches, refused)
+        labels = [group.label for group in groups[0]]
+        return _refusal(labels, groups[0][0].measured, configuration, primary, varying, mismatches, refused)
     deciding = next((row for row in groups if row[0].configuration == configuration), groups[0])
     rules = rules_of(deciding, primary, exploratory=bool(refused), varying=varying, days=days or Days())
     held = {(label, row[0].configuration): quality for row in groups for label, quality in qualities(row[0], row[1:]).items()}
@@ -311,7 +320,8 @@ def _table(deciding: Sequence[Group]) -> dict[str, dict[str, Value]]:
 
 
 def _refusal(
-    groups: Sequence[Sequence[Group]],
+    sides: Sequence[str],
+    base: RecordData,
     configuration: str,
     primary: str | None,
     varying: tuple[str, ...],
@@ -319,23 +329,16 @@ def _refusal(
     refused: tuple[Mismatch, ...],
 ) -> Comparison:
     """An empty comparison whose sentence gives the reason and the way out."""
-    sides = [group.label for group in groups[0]] if groups else _labels(mismatches)
-    base = groups[0][0].measured if groups else None
-    spec = base.experiment.comparison if base else None
     return Comparison(
         state="incomparable",
         sides=tuple(sides),
         varying=varying,
         mismatches=mismatches,
         refused=refused,
-        primary=primary or (spec.primary if spec else "auto"),
+        primary=primary or base.experiment.comparison.primary,
         configuration=configuration,
         table={},
         quality={},
-        confidence=base.confidence if base else 0.95,
+        confidence=base.confidence,
         sentence=refused_sentence(sides, refused),
     )
-
-
-def _labels(mismatches: Sequence[Mismatch]) -> list[str]:
-    return [f"side {index + 1}" for index in range(len(mismatches[0].values))] if mismatches else []
