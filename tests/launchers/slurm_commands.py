@@ -28,7 +28,7 @@ if name == "salloc":
     (jobs / "asked").write_text(" ".join(words[:words.index({python!r})]))
     if options.get("partition") == "none":
         sys.exit("salloc: error: invalid partition specified: none")
-    while options.get("partition") == "full":
+    while options.get("partition") == "full" and not (jobs / "free").exists():
         print("salloc: Pending job allocation 7", file=sys.stderr, flush=True)
         time.sleep(0.2)
     nodes = int(options["nodes"])

@@ -14,6 +14,7 @@ import pytest
 from fireassay.errors import EnvironmentLacks, Interrupted, SpecError
 from fireassay.launchers import slurm
 from fireassay.record.reader import open_record
+from fireassay.runners.experiment.progress import RunProgress
 from fireassay.runners.experiment.run import resume, run
 from fireassay.spec.experiment import Experiment
 from fireassay.spec.sections.workload import Slurm
@@ -92,6 +93,21 @@ def test_what_slurm_refuses_is_said_in_its_words(jobs: Path, tmp_path: Path) -> 
     (tmp_path / "train.py").write_text(SCRIPT)
     with pytest.raises(EnvironmentLacks, match="Slurm gave no nodes: invalid partition specified: none\nAsked: salloc .*--partition=none"):
         run(experiment(slurm=Slurm(partition="none")), folder=tmp_path, root=tmp_path / "records")
+
+
+@pytest.mark.slow
+def test_a_job_that_waits_in_the_queue_is_shown_in_slurms_words(jobs: Path, tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(SCRIPT)
+    waits: list[str] = []
+
+    def free(progress: RunProgress) -> None:
+        if progress.waiting.endswith("7"):
+            waits.append(progress.waiting)
+            (jobs / "free").touch()
+
+    full = experiment(slurm=Slurm(partition="full"))
+    assert open_record(run(full, folder=tmp_path, root=tmp_path / "records", on_progress=free)).state == "complete"
+    assert set(waits) == {"Slurm: Pending job allocation 7"}
 
 
 @pytest.mark.slow

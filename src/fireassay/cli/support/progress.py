@@ -84,6 +84,7 @@ class _Printed:
     looks: int = 0
     at: float = float("-inf")
     live: tuple[int, int] = (-1, 0)  # launch, and which of its lines
+    waiting: str = ""
 
 
 class PlainLines:
@@ -104,6 +105,9 @@ class PlainLines:
                 self._line(ended_line(row, progress, so_far))
                 shown.at = self.now()
         shown.rows = len(progress.rows)
+        if progress.waiting not in ("", shown.waiting):
+            shown.waiting = progress.waiting
+            self._line(f"{_prefix(progress)}waiting: {progress.waiting}")
         self._live(progress.running, shown, _prefix(progress))
         for look in progress.looks[shown.looks :]:
             self._line(f"{_prefix(progress)}interim analysis: {look.sentence}")
@@ -191,7 +195,9 @@ def line(progress: RunProgress, steps: Mapping[str, int], so_far: str = "") -> s
     failed = sum(status in ("failed", "timeout") for status in ended.values())
     begin = f"{_prefix(progress)}{len(ended)} of {'at most ' if progress.adaptive else ''}{count(len(progress.plan), 'launches')}"
     head = f"{begin}{f', {failed} failed' if failed else ''}{_left(progress)}"
-    now = f": {running_words(progress.running, steps)}" if progress.running is not None else ""
+    now = (
+        f": {running_words(progress.running, steps)}" if progress.running is not None else f": {progress.waiting}" * bool(progress.waiting)
+    )
     return f"{head}{now}{f'; {so_far}' if so_far else ''}"
 
 

@@ -55,8 +55,8 @@ def _allocate(context: RunContext, contexts: Sequence[RunContext]) -> Allocation
     )
     widest = context.experiment.model_copy(update={"factor": context.experiment.factor.model_copy(update={"levels": tuple(levels)})})
 
-    def waiting(_why: str) -> bool:
-        context.show()
+    def waiting(why: str) -> bool:
+        context.show(waiting=why)
         return context.stop.count > 0
 
     return launcher.allocate(widest, waiting)

@@ -178,7 +178,7 @@ class RunContext:
         )
         self.note_environment(**facts)
 
-    def show(self, running: LaunchProgress | None = None) -> None:
+    def show(self, running: LaunchProgress | None = None, waiting: str = "") -> None:
         """Report the progress to the listener, if any."""
         if self.on_progress is not None:
             blocks = self.looked_for
@@ -193,6 +193,7 @@ class RunContext:
                     label=self.label,
                     looks=tuple(self.looks),
                     adaptive=self.adaptive,
+                    waiting=waiting,
                 )
             )
 

@@ -124,6 +124,7 @@ class RunProgress:
     label: str = ""  # of the side, when experiments are interleaved
     looks: tuple[Look, ...] = ()  # interim analyses so far
     adaptive: bool = False  # whether the plan is only the maximum
+    waiting: str = ""  # for what the cluster's engine waits before the first launch, in its words
 
 
 def seconds_left(
