@@ -25,6 +25,12 @@ def test_every_worker_knows_its_rank_and_the_size(tmp_path: Path) -> None:
     assert sorted(asked.log.read_text().splitlines()) == ["0 3 0 0", "1 3 1 0", "2 3 2 0"]
 
 
+def test_the_workers_share_a_run_id_as_torchrun_gives_one(tmp_path: Path) -> None:
+    asked = request(tmp_path, "import os\nos.write(1, os.environ['TORCHELASTIC_RUN_ID'].encode() + b'\\n')\n", workers=2)
+    run(plain, asked)
+    assert asked.log.read_text().splitlines() == [asked.mark] * 2
+
+
 def test_one_failure_restarts_all_workers_as_often_as_allowed(tmp_path: Path) -> None:
     fails_in_first = SAYS + "import sys, time\nif os.environ['TORCHELASTIC_RESTART_COUNT'] == '0':\n"
     fails_in_first += "    sys.exit(7) if os.environ['RANK'] == '1' else time.sleep(600)\n"

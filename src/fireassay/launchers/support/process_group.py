@@ -4,8 +4,8 @@ Together: if one fails, all are ended and restarted.
 
     python -I -S process_group.py WORKERS MAX_RESTARTS GRACE_S COMMAND...
 
-Each copy gets the variables of torchrun: RANK, WORLD_SIZE, LOCAL_RANK, LOCAL_WORLD_SIZE, MASTER_ADDR, MASTER_PORT and
-TORCHELASTIC_RESTART_COUNT.
+Each copy gets the variables of torchrun: RANK, WORLD_SIZE, LOCAL_RANK, LOCAL_WORLD_SIZE, MASTER_ADDR, MASTER_PORT,
+TORCHELASTIC_RESTART_COUNT and TORCHELASTIC_RUN_ID.
 Standard library only.  Returns the exit code of the worker that failed first; 128 + signal if a signal killed it.
 """
 
@@ -41,6 +41,7 @@ def start_all(command: list[str], workers: int, incarnation: int, port: int) -> 
             "MASTER_ADDR": "127.0.0.1",
             "MASTER_PORT": str(port),
             "TORCHELASTIC_RESTART_COUNT": str(incarnation),
+            "TORCHELASTIC_RUN_ID": os.environ["FIREASSAY_MARK"],
         }
         process = subprocess.Popen(command, env={**os.environ, **variables})
         process.returncode = 0  # reaped below
