@@ -28,8 +28,14 @@ if name == "salloc":
     (jobs / "asked").write_text(" ".join(words[:words.index({python!r})]))
     if options.get("partition") == "none":
         sys.exit("salloc: error: invalid partition specified: none")
-    while options.get("partition") == "full" and not (jobs / "free").exists():
+    def cancelled(*_):
+        if (jobs / "7").exists():
+            (jobs / "7").write_text("COMPLETED")
+        os._exit(1)
+    signal.signal(signal.SIGTERM, cancelled)
+    if options.get("partition") == "full":
         print("salloc: Pending job allocation 7", file=sys.stderr, flush=True)
+    while options.get("partition") == "full" and not (jobs / "free").exists():
         time.sleep(0.2)
     nodes = int(options["nodes"])
     made = {{"SLURM_JOB_ID": "7", "SLURM_JOB_NODELIST": f"n[1-{{nodes}}]", "SLURM_JOB_CPUS_PER_NODE": f"2(x{{nodes}})", "SLURM_JOB_PARTITION": "fake"}}

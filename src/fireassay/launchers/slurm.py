@@ -8,7 +8,8 @@
 salloc asks for the nodes of the largest worker count, once: all launches use the same nodes, as a comparison needs.  Inside a job
 (SLURM_JOB_ID is set: assay in a script for sbatch) that job's nodes are used.  Each launch is one of `launchers/nodes.py`: srun is the
 prefix that starts a supervisor on each of its nodes, and torchrun meets by c10d rendezvous.
-salloc runs a program that ends at the end of its input: however this process ends, the allocation is given back.
+salloc runs a program that ends at the end of its input: however this process ends, the allocation is given back.  While it waits in the
+queue it reads no input: the kernel ends it with this process (PR_SET_PDEATHSIG is kept by execve).
 An allocation that ends early (time limit, preemption, scancel, a failed node) stops the run; `assay resume` asks for a new one.
 Requirements as for `nodes`: a shared folder.  Source: salloc(1), srun(1), https://slurm.schedmd.com/preempt.html
 """
@@ -35,6 +36,10 @@ from fireassay.spec.experiment import Experiment
 from fireassay.spec.sections.workload import Host, Slurm
 
 LINE, CONTINUED = 72, " \\\n"  # of a script that is printed in a terminal, where longer lines are broken
+ENDS = (  # SIGTERM cancels the request
+    "import ctypes, os, signal, sys; ctypes.CDLL(None).prctl(1, int(signal.SIGTERM), 0, 0, 0); "
+    "os.getppid() == int(sys.argv[1]) and os.execvp(sys.argv[2], sys.argv[2:])"
+)
 KEPT = (
     "import json, os, sys; print(json.dumps({k: v for k, v in os.environ.items() if k.startswith('SLURM')}), flush=True); sys.stdin.read()"
 )
@@ -118,7 +123,8 @@ def allocate(experiment: Experiment, waiting: Waiting) -> Allocation:
         variables = {name: value for name, value in os.environ.items() if name.startswith("SLURM")}
         return _allocation(experiment, variables, lost=lambda _: "", release=lambda: None)
     asked = ["salloc", *salloc(experiment)]
-    held = Held("Slurm", [*asked, "--kill-command", sys.executable, "-I", "-S", "-c", KEPT], asked, label="salloc: ")
+    ends = [sys.executable, "-I", "-S", "-c", ENDS, str(os.getpid())]
+    held = Held("Slurm", [*ends, *asked, "--kill-command", sys.executable, "-I", "-S", "-c", KEPT], asked, label="salloc: ")
     variables = held.answer(waiting)
     return _allocation(experiment, variables, lost=partial(_lost, held, variables["SLURM_JOB_ID"]), release=held.release)
 
