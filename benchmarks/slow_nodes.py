@@ -95,9 +95,8 @@ def main() -> int:
     parser = argparse.ArgumentParser()
     parser.add_argument("--fleets", type=int, default=200)
     count = parser.parse_args().fleets
-    print(
-        f"# Are slow nodes of a fleet found, and only those?\n\n{count} fleets of {NODES} nodes per row; {SLOW} of them {SLOWNESS:.0%} slow where named. Per cent.\n"
-    )
+    print("# Are slow nodes of a fleet found, and only those?\n")
+    print(f"{count} fleets of {NODES} nodes per row; {SLOW} of them {SLOWNESS:.0%} slow where named. Per cent.\n")
     print("| noise | between nodes | noise of a round | unequal noise | rounds | any alarm | all named | others named | findable |")
     print("|---|---|---|---|---|---|---|---|---|")
     failed = 0
