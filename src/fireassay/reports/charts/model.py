@@ -148,6 +148,7 @@ class Rule(Seen):
     role: Role = "soft"
     dashed: bool = False
     text: str = ""
+    anchor: Anchor = "end"  # which end of a level line has the text
 
 
 @dataclass(frozen=True, kw_only=True)

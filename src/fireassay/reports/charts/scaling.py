@@ -105,7 +105,9 @@ def _speedup(view: View, row: MetricRow, speedups: Mapping[str, Estimate], law: 
         marks += [Band(points=below, role="fail"), Line(points=line, role="fail", dashed=True, thin=True)]
     marks.append(Line(points=((x.low, x.low / base), (x.high, x.high / base)), role="soft", dashed=True, thin=True, series="ideal"))
     marks += _amdahl(view, x) if law is None else _law(law)
-    marks += [Rule(y=ceiling, role="orange", dashed=True, text=f"Amdahl’s ceiling {ceiling:.1f}")] if ceiling is not None else []
+    marks += (
+        [Rule(y=ceiling, role="orange", dashed=True, text=f"Amdahl’s ceiling {ceiling:.1f}", anchor="start")] if ceiling is not None else []
+    )
     marks += _levels(view, speedups, common_scale(row))
     return Panel(x=x, y=y, marks=tuple(marks), height=HEIGHT, title=f"times as fast as {view.label(view.base)}", view="Speedup")
 

@@ -121,7 +121,7 @@ def speedup(levels: Levels) -> Chart:
         *_amdahl(levels, x),
     ]
     if reached and ceiling is not None:
-        marks.append(Rule(y=ceiling, role="orange", dashed=True, text=f"Amdahl’s ceiling {ceiling:.1f}"))
+        marks.append(Rule(y=ceiling, role="orange", dashed=True, text=f"Amdahl’s ceiling {ceiling:.1f}", anchor="start"))
     above = f" Amdahl’s ceiling of {ceiling:.1f} lies above the chart." if ceiling is not None and not reached else ""
     panel = Panel(x=x, y=y, marks=(*marks, *_points(known, 1.0, "{:.2f}")), height=HEIGHT, title=f"times as fast as {levels.base}")
     keys = (Key(mark="dash", role="soft", text="ideal", series="ideal"), *_law_key(levels))

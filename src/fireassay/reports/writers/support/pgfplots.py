@@ -140,8 +140,8 @@ def _rule(mark: Rule, panel: Panel) -> Iterator[str]:
         ends = [(mark.x, panel.y.low), (mark.x, panel.y.high)]
     yield f"\\addplot[no marks,{_look(mark)}] coordinates {{{' '.join(_at(x, y) for x, y in ends)}}};"
     if mark.text:
-        x, y = ends[-1]
-        yield f"\\node[anchor=south east,{SMALL}] at (axis cs:{_number(x)},{_number(y)}) {{{tex(mark.text)}}};"
+        (x, y), side = (ends[0], "west") if mark.anchor == "start" else (ends[-1], "east")
+        yield f"\\node[anchor=south {side},{SMALL}] at (axis cs:{_number(x)},{_number(y)}) {{{tex(mark.text)}}};"
 
 
 def _area(mark: Area, panel: Panel) -> Iterator[str]:

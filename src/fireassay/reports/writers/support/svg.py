@@ -30,6 +30,7 @@ MAX_STOPS: Final = 40  # points of a panel that a keyboard stops at; more are re
 MAX_SERIES: Final = 8  # that can be switched off
 NAME_LINE: Final = 15  # pixels of each further line of a row's name
 MAX_RULE: Final = 28  # letters beside a line
+BESIDE_TICKS: Final = 36  # pixels that the numbers of an axis take, which stand inside the plot
 LETTER: Final = 1.9  # per cent of a narrow chart's width
 SHAPES: Final = {
     "circle": '<circle class="d" r="4.5"/>',
@@ -334,7 +335,8 @@ class _Frame:
         assert mark.y is not None
         y = self.y(mark.y)
         left, right = self._sides(mark)
-        words = f'<text x="{right:.2f}%" y="{y - 5:.1f}" text-anchor="end">{text}</text>' if text else ""
+        at, across = (left, BESIDE_TICKS) if mark.anchor == "start" else (right, 0)
+        words = f'<text x="{at:.2f}%" dx="{across}" y="{y - 5:.1f}" text-anchor="{mark.anchor}">{text}</text>' if text else ""
         return f'<line class="{look}" x1="{left:.2f}%" x2="{right:.2f}%" y1="{y:.1f}" y2="{y:.1f}"/>{words}'
 
     def _upright_line(self, look: str, x: float) -> str:
