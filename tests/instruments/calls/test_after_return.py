@@ -9,6 +9,7 @@ import json
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 from typing import Any
 
@@ -131,6 +132,29 @@ def test_a_busy_thread_that_ends_leaves_the_rest_observable() -> None:
     assert others.follow().ns < 1e9
 
 
+def test_a_thread_that_ends_between_two_looks_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a busy machine the observer is given the processor late."""
+    others = Others()
+    go, burnt = threading.Event(), 0
+
+    def burn() -> None:
+        nonlocal burnt
+        go.wait()
+        while (burnt := time.thread_time_ns()) < 20_000_000:
+            pass
+
+    thread = threading.Thread(target=burn)
+
+    def late(_: float) -> None:
+        go.set()
+        thread.join()
+
+    thread.start()
+    monkeypatch.setattr(after_return.time, "sleep", late)
+    followed = others.follow()
+    assert followed.python_ns >= 15_000_000
+
+
 # ---- the conclusion, from readings that are set ----
 
 
@@ -155,6 +179,8 @@ def ms(after_ms: float, *, python: float = 0.0, quiet: bool = True) -> Followed:
         ([*[ms(20)] * 6, ms(160), ms(158), ms(162), *[ms(160)] * 3], "follows", 0.020),  # 160 / 8
         ([*[ms(20)] * 6, ms(160), ms(39)], "quiet", 0.0),  # less than twice the most of one
         ([ms(20, python=20), ms(21, python=20), ms(19, python=20)], "follows", 0.020),
+        ([ms(0), *[ms(20, python=20)] * 2, ms(0), *[ms(20, python=20)] * 2], "follows", 0.020),  # two ended before the caller came back
+        ([ms(20, python=20), *[ms(20)] * 5, ms(5)], "quiet", 0.0),
         ([ms(2000, quiet=False)] * 3, "unfinished", 2.0),
     ],
 )

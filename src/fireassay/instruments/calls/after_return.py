@@ -4,7 +4,7 @@
 
 Threads and children that were busy before the first call are subtracted by their own clocks: they belong to no call.  A pool that
 spins for a moment after it has finished (OpenBLAS, OpenMP) is no work either.  Its threads run no Python, so a Python thread that
-works after three calls in turn is enough; of everything else the amount must grow with the number of calls, which spinning does not: ones
+works after three of at most six calls is enough; of everything else the amount must grow with the number of calls, which spinning does not: ones
 and eights are compared, six of each, and the smallest of the eights must be twice the largest of the ones. On a busy machine how long a pool
 spins is a matter of chance; six of equal kind stand above six others once in 924 times, and twice as high more rarely.
 What waits for a processor is not quiet: a machine that is busy with other work may give it none for a while.
@@ -20,7 +20,7 @@ import resource
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -34,7 +34,7 @@ BASELINE_S = 0.03
 BUSY_NS = 500_000  # of processor time in the baseline: busy before the first call
 LEAST_NS = 1_000_000  # of processor time after the return that is examined
 LEAST_SHARE = 0.1  # of the time of the calls, likewise
-TURNS = 3  # calls whose Python threads go on
+TURNS = 3  # calls whose Python threads go on, of at most `PAIRS`
 PAIRS, GROWTH = 6, 2.0  # less than eightfold: some of the work may be done before the last call returns
 FAST_S, SLOW_S = 0.1, 1.0  # of a call: how many more calls may be made to examine it
 SPINS = {"OMP_WAIT_POLICY": "active", "KMP_BLOCKTIME": "infinite"}  # pools that never rest, by request
@@ -76,28 +76,39 @@ class Others:
         self._children = frozenset(child for child, before in children.items() if (_process_ns(child) or 0) - (before or 0) > BUSY_NS)
 
     def ns(self) -> int:
-        """Nanoseconds so far. A thread that was busy and has ended (OpenBLAS ends its threads before a fork) counts by its latest clock."""
-        self._threads = {thread: _thread_ns(thread) or latest for thread, latest in self._threads.items()}
+        """Nanoseconds so far."""
         reaped = resource.getrusage(resource.RUSAGE_CHILDREN)
         living = sum(_process_ns(child) or 0 for child in _descendants(os.getpid()) if child not in self._children)
-        own = time.process_time_ns() - time.thread_time_ns() - sum(self._threads.values())
-        return own + living + round((reaped.ru_utime + reaped.ru_stime) * 1e9)
+        return self._own_ns() + living + round((reaped.ru_utime + reaped.ru_stime) * 1e9)
+
+    def _own_ns(self) -> int:
+        """Of this process. A thread that was busy and has ended (OpenBLAS ends its threads before a fork) counts by its latest clock."""
+        self._threads = {thread: _thread_ns(thread) or latest for thread, latest in self._threads.items()}
+        return time.process_time_ns() - time.thread_time_ns() - sum(self._threads.values())
 
     def follow(self, limit_s: float = LIMIT_S) -> Followed:
-        """Wait until nothing works any more; the processor time until then."""
-        begin = before = self.ns()
-        python = {thread: _thread_ns(thread) or 0 for thread in self._python_threads()}
-        latest = dict(python)
+        """Wait until nothing works any more; the processor time until then.
+
+        A thread that ends before it is looked at has run Python: those of a pool stay.
+        """
+        begin, own, python = self.ns(), self._own_ns(), self._python_threads()
+        before, first = begin, self._clocks()
+        latest = dict(first)
         deadline, still = time.monotonic() + limit_s, 0
         while still < QUIET_SLICES and time.monotonic() < deadline:
             time.sleep(SLICE_S)
             now = self.ns()
-            for thread in self._python_threads():
-                python.setdefault(thread, 0)
-                latest[thread] = _thread_ns(thread) or latest.get(thread, 0)
+            python |= self._python_threads()
+            latest |= self._clocks()
             still = still + 1 if now - before < QUIET_SHARE * SLICE_S * 1e9 and not self._waits() else 0
             before = now
-        return Followed(max(0, before - begin), sum(latest[thread] - python[thread] for thread in python), still >= QUIET_SLICES)
+        of_others = sum(ns - first.get(thread, 0) for thread, ns in latest.items() if thread not in python)
+        return Followed(max(0, before - begin), max(0, self._own_ns() - own - of_others), still >= QUIET_SLICES)
+
+    def _clocks(self) -> dict[int, int]:
+        """The other threads that were not busy before, and their clocks."""
+        others = set(_numbers("/proc/self/task")) - {threading.get_native_id(), *self._threads}
+        return {thread: ns for thread in others if (ns := _thread_ns(thread)) is not None}
 
     def _waits(self) -> bool:
         """True if a thread or child that was not busy before waits for a processor, or has one."""
@@ -122,9 +133,9 @@ def observer() -> Others | None:
     return None if spins or sys.platform != "linux" or _thread_ns(threading.get_native_id()) is None else Others()
 
 
-def worth_examining(followed: Followed | None, trial_s: float) -> bool:
+def worth_examining(followed: Followed, trial_s: float) -> bool:
     """True if the processor time after a trial is not negligible against its time."""
-    return followed is not None and followed.ns > max(LEAST_NS, LEAST_SHARE * trial_s * 1e9)
+    return followed.ns > max(LEAST_NS, LEAST_SHARE * trial_s * 1e9)
 
 
 def examine(others: Others, call: Callable[[int], float], call_s: float) -> Conclusion:
@@ -149,10 +160,16 @@ def examine(others: Others, call: Callable[[int], float], call_s: float) -> Conc
     returned_s, one_s = median(seconds), median(one.ns for one in ones) / 1e9
     if not any(one.quiet for one in ones):
         return Conclusion("unfinished", one_s, returned_s)
-    if all(worth_examining(replace(one, ns=one.python_ns), returned_s) for one in ones):
-        return Conclusion("follows", one_s, returned_s)
-    up_to(PAIRS)
+    if _with_python(ones, returned_s) < TURNS:
+        up_to(PAIRS)  # on a busy machine the work may end before the caller comes back
+    if _with_python(ones, returned_s) >= TURNS:
+        return Conclusion("follows", median(one.ns for one in ones) / 1e9, returned_s)
     return _of_several(others, call, 8 if call_s <= FAST_S else 4, max(one.ns for one in ones), returned_s)
+
+
+def _with_python(ones: Sequence[Followed], returned_s: float) -> int:
+    """After how many calls Python threads went on."""
+    return sum(worth_examining(replace(one, ns=one.python_ns), returned_s) for one in ones)
 
 
 def _of_several(others: Others, call: Callable[[int], float], many: int, most_of_one: int, returned_s: float) -> Conclusion:

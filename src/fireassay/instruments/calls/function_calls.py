@@ -80,7 +80,7 @@ class Process:
         self._timed, self._requested, self._others, self._keep = timed, requested, others, keep
         self._drains = False  # work follows the return: no trial begins before it has ended
         self._first = True
-        self._followed: after_return.Followed | None = None
+        self._worth_examining = False  # after any trial: a busy machine may give this thread a processor only when the work has ended
         self._after: after_return.Conclusion | None = None
         self._seen: dict[str, Any] = {}
 
@@ -92,8 +92,9 @@ class Process:
         row |= self._seen
         self._keep(row)
         if self._others is not None and (self._first or self._drains):
-            self._followed = self._others.follow()
-            self._drains = self._drains or after_return.worth_examining(self._followed, 0.0)
+            followed = self._others.follow()
+            self._drains = self._drains or after_return.worth_examining(followed, 0.0)
+            self._worth_examining |= after_return.worth_examining(followed, (row["end_ns"] - row["begin_ns"]) / 1e9)
         self._first = False
         return row
 
@@ -141,9 +142,9 @@ class Process:
 
     def _examined(self, others: after_return.Others, row: dict[str, Any]) -> after_return.Conclusion:
         seconds = (row["end_ns"] - row["begin_ns"]) / 1e9
-        followed = self._followed if self._drains else others.follow()
+        worth = self._worth_examining or (not self._drains and after_return.worth_examining(others.follow(), seconds))
         self._drains = False
-        if not after_return.worth_examining(followed, seconds):
+        if not worth:
             return after_return.Conclusion("quiet", returned_s=seconds / row["calls"])
         return after_return.examine(others, self._seconds, seconds / row["calls"])
 
