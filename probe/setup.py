@@ -14,6 +14,7 @@ from setuptools.command.build_py import build_py
 
 ROOT = Path(__file__).resolve().parents[1]
 FOLDER = "fireassay_probe"
+ATTACH = "fireassay/instruments/injected/fireassay_attach.pth"
 sys.path.insert(0, str(ROOT / "tools"))
 from probe_files import SOURCE, files  # noqa: E402
 
@@ -27,7 +28,7 @@ class Chosen(build_py):
         for file in files():
             (target / FOLDER / file.relative_to(SOURCE)).parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(file, target / FOLDER / file.relative_to(SOURCE))
-        (target / f"{FOLDER}.pth").write_text(f"{FOLDER}\n")
+        (target / f"{FOLDER}.pth").write_text(f"{FOLDER}\n" + (SOURCE / ATTACH).read_text())
 
     def get_source_files(self) -> list[str]:
         """None below this folder."""

@@ -13,6 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
+from fireassay.clock import SystemClock
 from fireassay.errors import RecordError
 from fireassay.printable import remark
 from fireassay.record.lookup import resolve
@@ -52,6 +53,13 @@ def folders_of(url: str) -> Iterator[Path]:
             yield store.local / entry.folder if store.local else store.pull(entry.folder, default_cache(os.environ))
         except RecordError as error:  # one unavailable record must not hide the others
             remark(f"skipped: {error}")
+
+
+def ended_job(path: Path) -> Path:
+    """The record, sealed first if it is the folder of a job that assay did not start (FIREASSAY_ATTACH=1) and that has ended."""
+    from fireassay.importers.observed.attached import is_attached, seal_attached
+
+    return seal_attached(path, clock=SystemClock()) if is_attached(path) else path
 
 
 def suit_threads(path: Path) -> None:

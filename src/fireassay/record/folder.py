@@ -152,8 +152,8 @@ class RecordFolder:
         self._manifest = manifest
 
 
-def create(root: Path, experiment: Experiment, plan_signature: str, *, clock: Clock) -> RecordFolder:
-    """Create a new record folder below `root`, which is created if missing.
+def create(root: Path, experiment: Experiment, plan_signature: str, *, clock: Clock, name: str = "") -> RecordFolder:
+    """Create a new record folder below `root`, which is created if missing. `name`: of the folder, which must not exist.
 
     Raises:
         RecordError: the root is a file or not writable, or the disk is full.
@@ -163,6 +163,8 @@ def create(root: Path, experiment: Experiment, plan_signature: str, *, clock: Cl
     try:
         root.mkdir(parents=True, exist_ok=True)
         identifier, path = _new_folder(root, f"{experiment.name}-{now:%Y%m%dT%H%M%SZ}")
+        if name:
+            path = path.rename(root / name)
     except OSError as error:
         raise files.explain(error, root, "create a record in", files.AGAIN) from error
     content, nulls = experiment_toml(experiment)

@@ -287,6 +287,7 @@ _OPTIONAL: Final[Mapping[str, type]] = {
     "looks_ended": str,
     "simulated": dict,
     "foreign": dict,
+    "observed": dict,
     "schedules": dict,
     "sentinel": dict,
     "nulls": list,

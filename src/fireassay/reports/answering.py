@@ -40,7 +40,14 @@ TONES: Final[dict[str, Tone]] = {
     "NOT_MEASURED": "absent",
 }
 CLAUSE_END: Final = re.compile(r"; |(?<=[.)\]]) (?=[A-Z])")
-DISTURBANCES: Final = ("foreign_load", "steal", "throttled", "slow_sentinel", "drift")  # of the machine: told before anything else
+DISTURBANCES: Final = (
+    "observed",
+    "foreign_load",
+    "steal",
+    "throttled",
+    "slow_sentinel",
+    "drift",
+)  # of the job and of the machine: told before anything else
 ASSUMED: Final = ("distinct_samples_unknown",)  # notes on what the numbers take for granted
 MAX_ROWS: Final = 8  # configurations in a brief table
 MAX_DOUBT_LENGTH: Final = 115  # characters of one doubt

@@ -26,6 +26,8 @@ def _data(measured: RecordData) -> str:
 
 def _launches(measured: RecordData) -> str:
     launches = measured.experiment.launches
+    if measured.manifest.get("observed"):
+        return f"up to {count(launches.per_configuration, 'launches')} per configuration, observed in the order of the job's own starts"
     if launches.until_decided:
         return f"{decided_words(measured)}, in randomised rounds, with intervals at {given(100 * measured.confidence)} % for {_looks(measured)}"
     if launches.precision is None:

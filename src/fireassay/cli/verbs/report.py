@@ -40,9 +40,9 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _run(arguments: argparse.Namespace) -> int:
-    from fireassay.api.lookup import suit_threads
+    from fireassay.api.lookup import ended_job, suit_threads
 
-    path = resolve(arguments.record, arguments.root)
+    path = ended_job(resolve(arguments.record, arguments.root))
     suit_threads(path)  # before the pages below import Polars
     from fireassay.cli.support.judged import judged, report, write_inside
 

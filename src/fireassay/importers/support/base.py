@@ -266,9 +266,9 @@ def record_name(proposed: str, fallback: str, index: int, of: int) -> str:
 
 
 @contextmanager
-def new_record(root: Path, experiment: Experiment, clock: clocks.Clock) -> Iterator[RecordFolder]:
-    """A record to fill, which is removed if the body raises."""
-    record = folder.create(root, experiment, plan_signature(experiment), clock=clock)
+def new_record(root: Path, experiment: Experiment, clock: clocks.Clock, name: str = "") -> Iterator[RecordFolder]:
+    """A record to fill, which is removed if the body raises. `name`: of its folder, if it is not to be a new one."""
+    record = folder.create(root, experiment, plan_signature(experiment), clock=clock, name=name)
     try:
         yield record
     except BaseException:

@@ -47,16 +47,14 @@ def _bring() -> None:
 
 def _arm() -> None:
     """Wait for torch, in workers only: not in the engine that starts workers, nor in a loader's helper."""
-    if os.environ.get("FIREASSAY_ATTACH") != "1" or "RANK" not in os.environ or "FIREASSAY_LAUNCH_DIR" not in os.environ:
+    if os.environ.get("FIREASSAY_ATTACH") != "1" or "RANK" not in os.environ:
         return
     if any(word.startswith(("from multiprocessing.", "--multiprocessing-fork")) for word in sys.orig_argv):
         return
     _bring()
-    from fireassay.instruments import attach, found_scores, loopback
+    from fireassay.instruments.injected.own_job import arm
 
-    loopback.arm()
-    attach.arm()
-    found_scores.arm()
+    arm()
 
 
 _run_the_other()

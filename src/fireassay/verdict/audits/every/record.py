@@ -8,7 +8,7 @@ Was quality measured, can the measure show a loss, and was there one?
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Final
 
 import polars as pl
@@ -165,6 +165,23 @@ def examine_simulated(measured: RecordData, _: Results) -> tuple[Finding, ...]:
     evidence = "simulated, not measured: every time in this record was computed by a simulator from numbers given to it"
     remedy = "use it to explore what would happen; measure with assay run before quoting anything"
     return (Finding("simulated", "invalid", None, evidence, remedy),)
+
+
+# ---- observed ----
+
+
+@AUDITS.add("observed", "Was this an experiment?", title="observation instead of an experiment", about=EVERYTHING)
+def examine_observed(measured: RecordData, _: Results) -> tuple[Finding, ...]:
+    """One finding for a job that assay did not start.
+
+    The job's own starts (FIREASSAY_ATTACH=1) were made in an order and at times that somebody chose, and no round holds every configuration:
+    a difference between them may be one of the machine's state (Fisher 1935: without randomisation, no valid estimate of error).
+    """
+    observed = measured.manifest.get("observed")
+    if not isinstance(observed, Mapping):
+        return ()
+    evidence = "; ".join(str(words) for words in observed.get("limits") or ())
+    return (Finding("observed", "warning", None, evidence or "observed, not an experiment", "compare with: assay run SCRIPT"),)
 
 
 # ---- instrument errors ----

@@ -1,0 +1,1 @@
+"""How do jobs that assay did not start become sealed records, marked as observed?"""
