@@ -65,7 +65,6 @@ def experiment(of: tuple[Host, ...], *, script: str = "train.py", levels: tuple[
         (experiment(hosts(1) * 2), "launcher.hosts"),
         (experiment(hosts(), levels=(2, 3)), "factor.levels"),
         (experiment(hosts(), pin="spread"), "launcher.pin"),
-        (experiment(hosts(prefix=("ssh", "a"))).model_copy(update={"faults": (Fault(),)}), "faults"),
         (experiment(hosts(), nodes=2, rendezvous_endpoint="10.0.0.1:1"), "launcher.nodes"),
     ],
 )

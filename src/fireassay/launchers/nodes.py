@@ -56,16 +56,6 @@ def check(experiment: Experiment) -> None:
                 "launcher.nodes", str(experiment.launcher.nodes), '1 with launcher.kind = "nodes"', "The nodes are those of launcher.hosts."
             )
         )
-    remote = [host.name for host in hosts if host.prefix and Path(host.prefix[0]).name in SHELLS]
-    if experiment.faults and remote:
-        problems.append(
-            Problem(
-                "faults",
-                f"a fault, and {', '.join(remote)} through ssh",
-                "faults where every node is of this machine",
-                "A worker of another machine cannot be hit from here.",
-            )
-        )
     refuse_any(problems)
     if not interpreter.has_torch(experiment.launcher):
         raise EnvironmentLacks(f"{interpreter.no_torch(experiment.launcher)}. Several nodes are started with torchrun.")
@@ -155,7 +145,7 @@ def over(prefix: tuple[str, ...], words: list[str]) -> list[str]:
 
 def job_of_nodes(request: Request, endpoint: str) -> dict[str, object]:
     """The engine's job: for each node, its supervisor's command line and the job sent to that supervisor."""
-    nodes = []
+    nodes, folder = [], request.environment.get("FIREASSAY_LAUNCH_DIR")
     for host in taking_part(request.settings, request.workers):
         mark = f"{request.mark}{host.name}."  # starts with the launch's mark, which matches all nodes; this one matches one node
         job = {
@@ -168,6 +158,7 @@ def job_of_nodes(request: Request, endpoint: str) -> dict[str, object]:
             "secrets": list(request.secrets),
             "grace_s": request.grace_s,
             "mark": mark,
+            **({"usage": str(Path(folder) / "usage" / f"{host.name}.json")} if folder else {}),
         }
         nodes.append({"name": host.name, "start": over(host.prefix, [sys.executable, "-I", "-S", supervisor.__file__]), "job": job})
     return {"grace_s": request.grace_s, "nodes": nodes}

@@ -35,14 +35,10 @@ def check(experiment: Experiment) -> None:
 
     Raises:
         EnvironmentLacks: no Ray or no torch here.
-        SpecError: hosts, pinning or faults, or a worker count that does not fill its nodes evenly.
+        SpecError: hosts or pinning, or a worker count that does not fill its nodes evenly.
     """
     settings = experiment.launcher
     problems = [*nodes.unsupported(experiment, "Ray chooses them."), *nodes.uneven(experiment, settings.workers_per_node)]
-    if experiment.faults:
-        problems.append(
-            Problem("faults", "a fault", 'none with launcher.kind = "ray"', "A worker of another machine cannot be hit from here.")
-        )
     if settings.ray and settings.ray.address.startswith("ray://"):
         fix = 'The address of the cluster itself, as "10.0.0.1:6379": a client of Ray\'s gateway cannot hold nodes.'
         problems.append(Problem("launcher.ray.address", settings.ray.address, "host:port", fix))

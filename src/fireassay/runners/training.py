@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
 from fireassay import catalog, isolated
-from fireassay.errors import refuse
+from fireassay.errors import EnvironmentLacks, refuse
 from fireassay.faults.support.base import Fault
 from fireassay.instruments import collectives
 from fireassay.launchers.support import interpreter
@@ -19,6 +20,7 @@ from fireassay.runners.experiment.context import Job, Made, Metered, RunContext,
 from fireassay.runners.experiment.script import script_path
 from fireassay.runners.launching import fresh_folder, profiling
 from fireassay.runners.launching.launch import LaunchRun, request_for
+from fireassay.runners.launching.node_meters import NodeMeters
 from fireassay.spec.experiment import Experiment
 from fireassay.spec.sections.collectives import SWEEP, Collectives
 from fireassay.spec.sections.faults import Fault as FaultSpec
@@ -45,7 +47,8 @@ def check(experiment: Experiment, folder: Path) -> None:
     profiling.check(experiment)
     fresh_folder.check(experiment, folder)
     for index, fault in enumerate(experiment.faults):
-        _check_fault(index, fault, min(fault.levels) if fault.levels else max(experiment.factor.levels))
+        workers = min(fault.levels) if fault.levels else max(experiment.factor.levels)
+        _check_fault(index, fault, workers, on_nodes=bool(experiment.launcher.hosts) or launcher.allocate is not None)
 
 
 def _refuse_other_languages(experiment: Experiment, script: Path) -> None:
@@ -59,24 +62,30 @@ def _refuse_other_languages(experiment: Experiment, script: Path) -> None:
         raise refuse("workload.script", found, "a Python script", fix)
 
 
-def _check_fault(index: int, spec: FaultSpec, workers: int) -> None:
+def _check_fault(index: int, spec: FaultSpec, workers: int, *, on_nodes: bool) -> None:
     fault: Fault = catalog.load("faults", spec.kind)
     if fault.strike is None:
         kinds = [name for name in catalog.names("faults") if catalog.load("faults", name).strike is not None]
         raise refuse(f"faults[{index}].kind", repr(spec.kind), f"a kind that strikes a training: {', '.join(kinds)}")
     if spec.rank is not None and spec.rank >= workers:
         raise refuse(f"faults[{index}].rank", str(spec.rank), f"0 to {workers - 1}, for {workers} workers")
-    fault.check_training(spec)
+    with suppress(*((EnvironmentLacks,) if on_nodes else ())):  # what a node lacks, it says when it is to strike
+        fault.check_training(spec)
 
 
-class Training(Metered):
-    """Makes the launches of a training script."""
+class Training:
+    """Makes the launches of a training script, metered here or, with several nodes, on each of them."""
 
     def __init__(self, context: RunContext) -> None:
-        super().__init__(context)
+        self.context = context
+        self.meter = Metered(context).meter if context.agents is None else NodeMeters(context, context.agents)
         self.launcher: Launcher = catalog.load("launchers", context.experiment.launcher.kind)
         fresh_folder.clear(context)
         context.note_environment(**{name: absent(reason) for name, reason in self.absences().items()})
+
+    def absences(self) -> Mapping[str, str]:
+        """Counters that cannot be read, with reasons."""
+        return self.meter.absences()
 
     def make(self, job: Job) -> Made:
         """Run one launch of the script, from its start to the end of its last process."""

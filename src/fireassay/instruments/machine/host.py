@@ -183,6 +183,14 @@ def reaped_counts() -> tuple[int, int, int]:
     return usage.ru_nivcsw, usage.ru_majflt, usage.ru_minflt
 
 
+@dataclass(frozen=True)
+class Ended:
+    """What the ended processes of launches have used, by whoever reaped them: this process, unless a node's supervisor did."""
+
+    seconds: Callable[[], float] = reaped_s
+    counts: Callable[[], tuple[int, int, int]] = reaped_counts
+
+
 @dataclass
 class TreeCounts:
     """Context switches and page faults of a launch's processes.

@@ -19,7 +19,7 @@ from fireassay.instruments.machine.energy.nvml import import_nvml
 from fireassay.instruments.machine.energy.support.launch_energy import LaunchEnergy, find, modelled, update_period_s
 from fireassay.instruments.machine.energy.support.source import Around
 from fireassay.instruments.machine.gpus import GpuState
-from fireassay.instruments.machine.host import HostNoise, TreeCounts, TreeTime, clock_ticks_per_s, coordinator_time
+from fireassay.instruments.machine.host import Ended, HostNoise, TreeCounts, TreeTime, clock_ticks_per_s, coordinator_time
 from fireassay.instruments.machine.memory import of_processes
 from fireassay.instruments.machine.reading import Reading
 from fireassay.record.machine import Machine
@@ -165,10 +165,13 @@ class Meter:
         *,
         machine: Machine | None = None,
         load_nvml: Callable[[], Any] = import_nvml,
+        host: str = "",
+        own: Callable[[], Reading] = coordinator_time,
     ) -> None:
+        """`host`: the name in its rows; default: this machine's. `own`: the CPU time of assay itself on this machine."""
         self._energy, self._emit, self._clock = energy, emit, clock
         self._machine = machine or Machine()
-        self._name = socket.gethostname()
+        self._name, self._own = host or socket.gethostname(), own
         self._host = HostNoise(self._machine)
         self._gpus = GpuState(load_nvml, self._machine.environ)
         self._counters, self._absences = find(Around(energy=energy, machine=self._machine, load_nvml=load_nvml))
@@ -187,6 +190,7 @@ class Meter:
         *,
         workers: int | None = None,
         groups: Callable[[], Mapping[str, Sequence[int]]] | None = None,
+        ended: Ended | None = None,
     ) -> None:
         """Start metering a launch: one reading now, then one every `sample_every_s`.
 
@@ -194,11 +198,15 @@ class Meter:
             pids: returns the launch's processes at the time of the call.
             workers: needed only for modelled energy.
             groups: returns the processes whose memory is summed, by name ("replica-0"). Default: those of `pids`, as "launch".
+            ended: use of processes that have ended. Default: those that this process reaped.
         """
         self.stop()
         if self._energy.source == "modelled" and workers is None:
             self._absences["energy"] = "modelled energy needs the number of workers of the launch"
-        self._run = _Run(launch, pids, groups, workers, LaunchEnergy(self._counters), self._tree(), self._clock.now_ns())
+        ended = ended or Ended()
+        tree = TreeTime(self._machine, clock_ticks_per_s(), ended.seconds)
+        self._run = _Run(launch, pids, groups, workers, LaunchEnergy(self._counters), tree, self._clock.now_ns())
+        self._run.counts = TreeCounts(ended.counts)
         self._emit_all(self._run, self._idle)
         self._idle = ()
         self._emit_all(self._run, self._readings(self._run))
@@ -230,9 +238,6 @@ class Meter:
         seconds = (self._clock.now_ns() - begin_ns) / NS_PER_S
         self._idle = tuple(Reading(device, "idle_power", value / seconds, "W", "sampled") for device, value in joules.items())
 
-    def _tree(self) -> TreeTime:
-        return TreeTime(self._machine, clock_ticks_per_s())
-
     def _loop(self, run: _Run) -> None:
         self._emit_all(run, self._sensor_periods(run))
         due = run.begin_ns
@@ -261,7 +266,7 @@ class Meter:
         yield from run.energy.read(self._clock)
         yield from self._host.read()
         yield from self._gpus.read()
-        yield coordinator_time()
+        yield self._own()
         pids, memory = self._processes(run)
         tree_time = run.tree.read(pids)
         if tree_time is not None:

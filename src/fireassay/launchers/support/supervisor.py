@@ -203,7 +203,22 @@ class Supervisor:
         while output is not None and output in self.selector.get_map() and self._read_output(output):
             pass
         self.log.close()
+        self._leave_usage()
         self._report()
+
+    def _leave_usage(self) -> None:
+        """What the launch used here, for the meter of this node: the kernel tells only the process that reaped it."""
+        if "usage" not in self.job:
+            return
+        import resource
+
+        used = resource.getrusage(resource.RUSAGE_CHILDREN)
+        counts = [used.ru_utime + used.ru_stime, used.ru_nivcsw, used.ru_majflt, used.ru_minflt]
+        try:
+            Path(self.job["usage"]).parent.mkdir(parents=True, exist_ok=True)
+            Path(self.job["usage"]).write_text(json.dumps(counts))
+        except OSError:
+            return
 
     def _start(self) -> int | None:
         read, write = os.pipe()

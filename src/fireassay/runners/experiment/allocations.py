@@ -11,8 +11,8 @@ from dataclasses import replace
 
 from fireassay import catalog
 from fireassay.launchers.support.base import Allocation, Launcher
-from fireassay.runners.experiment import node_environments
 from fireassay.runners.experiment.context import RunContext
+from fireassay.runners.experiment.node_agents import NodeAgents
 from fireassay.spec.experiment import Experiment
 
 
@@ -26,6 +26,7 @@ def shared(contexts: Sequence[RunContext]) -> Iterator[list[RunContext]]:
     """
     with ExitStack() as held:
         lent: list[tuple[Experiment, Allocation]] = []
+        agents: dict[str, NodeAgents] = {}
         changed = []
         for context in contexts:
             found = next((allocation for experiment, allocation in lent if experiment.launcher == context.experiment.launcher), None)
@@ -34,7 +35,11 @@ def shared(contexts: Sequence[RunContext]) -> Iterator[list[RunContext]]:
                 held.callback(found.release)
             changed.append(context if found is None else _placed(context, found))
             if hosts := changed[-1].experiment.launcher.hosts:
-                changed[-1].note_environment(nodes=node_environments.captured(hosts))
+                if str(hosts) not in agents:
+                    agents[str(hosts)] = NodeAgents(hosts)
+                    held.callback(agents[str(hosts)].close)
+                changed[-1] = replace(changed[-1], agents=agents[str(hosts)])
+                changed[-1].note_environment(nodes=agents[str(hosts)].facts)
         yield changed
 
 

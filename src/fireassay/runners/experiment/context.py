@@ -22,7 +22,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import FrameType
-from typing import Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from fireassay.clock import Clock
 from fireassay.errors import Interrupted, Problem, RecordError, refuse_any
@@ -32,6 +32,9 @@ from fireassay.runners.experiment.progress import LaunchProgress, LaunchRow, Loo
 from fireassay.spec.experiment import Experiment
 from fireassay.spec.explain import shown
 from fireassay.spec.plan import PlannedLaunch
+
+if TYPE_CHECKING:
+    from fireassay.runners.experiment.node_agents import NodeAgents
 
 SIGNALS = {signal.SIGINT: "Ctrl-C", signal.SIGTERM: "a termination signal", signal.SIGHUP: "the end of the terminal"}
 
@@ -135,6 +138,7 @@ class RunContext:
     label: str = ""
     begun_ns: int = 0
     next_number: int = 0  # number of the next launch
+    agents: NodeAgents | None = None  # of the nodes, if the launcher has several
     lost: Callable[[float], str] = lambda _: ""  # seconds to wait -> why the nodes of all launches were taken away; "" while they are there
 
     @property

@@ -4,7 +4,7 @@ Launches are made block by block as planned.  With `launches.precision`, interim
 blocks end once the intervals are narrow enough, at `launches.at_most`, or after `limits.experiment_timeout_s`; launches that
 were not needed leave no row.  Fault launches come last.
 With `noise.repeat`, a disturbed launch is repeated in its slot; the disturbed one stays in the record with status
-contaminated.  A sentinel is timed before and after every launch.
+contaminated.  A sentinel is timed before and after every launch, on the machines of its workers.
 Whether an interval is narrow or a launch disturbed is decided elsewhere: measuring does not judge.
 
 At which step does a fault strike if the training saves no checkpoint?  In the middle of an earlier launch's steps.
@@ -22,10 +22,13 @@ from pathlib import Path
 from typing import Literal
 
 from fireassay.errors import RecordError
+from fireassay.instruments.machine.meter import Row
+from fireassay.instruments.machine.reading import Reading
 from fireassay.instruments.machine.sentinel import Sentinel, calibrated
 from fireassay.record.folder import RecordFolder, write_launch
 from fireassay.record.progress import Progress, read_progress
 from fireassay.runners.experiment.context import Job, Made, Maker, Outcome, RunContext
+from fireassay.runners.experiment.node_agents import each, metered_by
 from fireassay.runners.experiment.progress import Look, all_failed, attempt_of, disturbed_tries, hopeless, remaining, skip_reason
 from fireassay.spec.plan import PlannedLaunch, Role
 from fireassay.units import NS_PER_S
@@ -46,6 +49,10 @@ def _ranks(folder: Path) -> Iterator[Progress]:
         progress = read_progress(path)
         if progress is not None:
             yield progress
+
+
+def _sentinel_row(job: Job, ns: int, host: str, read: Reading) -> Row:
+    return (job.number, ns, host, read.device, read.counter, read.value, read.unit, read.method)
 
 
 LooksEnded = Literal["precision", "decided", "at_most", "budget", "failed"]
@@ -197,6 +204,8 @@ class LaunchLoop:
             return None
         stored = record.manifest.get("sentinel")
         rounds = int(stored["rounds"]) if stored else self._rounds.get(seconds)
+        if self.context.agents is not None and not rounds and (rounds := self.context.agents.rounds(seconds)) is None:
+            return None
         sentinel = Sentinel(rounds, self.context.clock) if rounds else calibrated(seconds, self.context.clock)
         self._rounds[seconds] = sentinel.rounds
         if not stored:
@@ -204,10 +213,20 @@ class LaunchLoop:
         return sentinel
 
     def _read_sentinel(self, job: Job, when: Literal["before", "after"]) -> None:
-        if self._sentinel is not None and not self.context.stop.count:
+        """On this machine, or on the nodes of the launch, all at once."""
+        if self._sentinel is None or self.context.stop.count:
+            return
+        writer, order = self.context.record.writer(job.number), {"do": "sentinel", "rounds": self._sentinel.rounds, "when": when}
+        if self.context.agents is None:
             read = self._sentinel.read(when)
-            row = (job.number, self.context.clock.now_ns(), platform.node(), read.device, read.counter, read.value, read.unit, read.method)
-            self.context.record.writer(job.number).append("telemetry", row)
+            writer.append("telemetry", _sentinel_row(job, self.context.clock.now_ns(), platform.node(), read))
+            return
+        every = self.context.agents.of(self.context.experiment.launcher, job.planned.workers)
+        agents = [agent for agent in every if agent.host.name in metered_by(every).values()]
+        for agent, answer in zip(agents, each(agents, lambda agent: agent.ask(order)), strict=True):
+            if answer is not None and "value" in answer:
+                read = Reading("sentinel", when, answer["value"], "s", "self")
+                writer.append("telemetry", _sentinel_row(job, answer["ns"], agent.host.name, read))
 
     # ---- writing rows
 

@@ -25,6 +25,7 @@ from fireassay.runners.experiment.launch_loop import middle_step as middle
 from fireassay.runners.experiment.progress import LaunchProgress
 from fireassay.runners.experiment.script import ON_THE_PATH
 from fireassay.runners.launching import copies, fresh_folder, profiling, stuck, watch
+from fireassay.runners.launching.node_meters import Here, NodeMeters, Reach, mark_of
 from fireassay.runners.launching.watch import Watch
 from fireassay.spec.experiment import QUICK_S, Experiment
 from fireassay.spec.plan import PlannedFault, PlannedLaunch
@@ -36,11 +37,6 @@ POLL_SAVING_S = 0.0005  # or while a checkpoint is being saved, which may take a
 FLUSH_S = 0.25  # a flush takes 0.2 ms; on an overloaded machine its thread may wait for half a second
 SEEN = "Only checkpoints saved by torch.save, safetensors, torch.distributed.checkpoint or in probe.checkpoint_save are detected"
 FLUSH_FAULT_S = 0.05  # the victim's last rows show the lost work; fault launches are not compared with others
-
-
-def mark_of(record: Path, number: int) -> str:
-    """FIREASSAY_MARK of a launch; begins with the record's name and a dot, so that leftover processes can be found."""
-    return f"{record.resolve().name}.{number:04d}."
 
 
 TAKEN_S = 3.0  # a cluster's engine may end the workers before it says why
@@ -112,9 +108,8 @@ class LaunchRun:
         self.context, self.job, self.request, self.launcher = context, job, request, launcher
         self.planned = job.planned
         self.writer = context.record.writer(job.number)
-        # with several nodes, some pids belong to other machines and mean nothing here
-        here = (lambda pid: supervisor.is_marked(pid, request.mark)) if request.settings.hosts else (lambda _: True)
-        self.watch = Watch(context.record.launch_folder(job.number), job.planned.workers, here)
+        self.reach: Reach = Here(request)
+        self.watch = Watch(context.record.launch_folder(job.number), job.planned.workers, lambda worker: self.reach.watch(worker))
         self.fault: Fault | None = None
         if job.planned.fault is not None:
             self.fault = catalog.load("faults", job.planned.fault.kind)
@@ -136,8 +131,10 @@ class LaunchRun:
         self.shown_ns = 0
         self.hopeless_ns: float = float("inf")  # after this the supervisor itself counts as dead
 
-    def run(self, meter: Meter) -> Made:
+    def run(self, meter: Meter | NodeMeters) -> Made:
         """Start the launch and monitor it to its end. Raises RecordError: not started, because its record cannot be written."""
+        if isinstance(meter, NodeMeters):
+            self.reach = meter
         begin_utc = self.context.begin_utc()
         placement = json.dumps(self.launcher.describe(self.request))
         self._event("launch_begin", {"slot": self.planned.slot, "begin_utc": begin_utc, "placement": placement})
@@ -161,7 +158,7 @@ class LaunchRun:
         )
         return Made(row=row, broken=self.broken)
 
-    def _supervised(self, meter: Meter) -> Ending:
+    def _supervised(self, meter: Meter | NodeMeters) -> Ending:
         """Run from the start to the last process's end. Leaves no process running, even on errors."""
         handle = self.launcher.start(self.request)
         try:
@@ -212,8 +209,12 @@ class LaunchRun:
 
     def _strike(self, fault: Fault, planned: PlannedFault, rank: int) -> None:
         seen, spec = self.watch.ranks[rank], planned.training
-        if not supervisor.is_marked(seen.pid, self.request.mark):
-            return  # it has ended, and its pid may have been reused
+        try:
+            if not self.reach.has(seen.pid, rank):
+                return  # it has ended, and its pid may have been reused
+        except OSError as error:
+            self.cannot = str(error)
+            return
         self._undo()  # an earlier strike on workers that have ended
         parameters = {name: getattr(spec, name) for name in fault.parameters} if spec is not None else {}
         redacted = {name: redact(value) if isinstance(value, str) else value for name, value in parameters.items()}
@@ -232,8 +233,7 @@ class LaunchRun:
         self.rank_struck = rank
         victim = Victim(pid=seen.pid, rank=rank, log=self.request.log.with_suffix(".fault.log"), mark=self.request.mark)
         try:
-            assert fault.strike is not None
-            self.undo = fault.strike(victim, planned)
+            self.undo = self.reach.strike(fault, victim, planned)
             self.strikes, self.last_struck, self.aimed_at = self.strikes + 1, seen.incarnation, None
         except OSError as error:
             self._event("fault_missed", {"pid": seen.pid, "why": redact(str(error))}, rank=rank)

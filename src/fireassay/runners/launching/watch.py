@@ -181,8 +181,8 @@ class Worker:
 class Watch:
     """The workers of one launch."""
 
-    def __init__(self, folder: Path, workers: int, here: Callable[[int], bool] = lambda _: True) -> None:
-        """`here`: whether a process runs on this machine; the end of a remote one cannot be observed."""
+    def __init__(self, folder: Path, workers: int, here: Callable[[Worker], bool] = lambda _: True) -> None:
+        """`here`: whether the end of a new process is to be observed from this machine."""
         self._here = here
         self.ranks: dict[int, Progress] = {}  # as last read
         self._files = [folder / "progress" / f"rank={rank}.bin" for rank in range(workers)]
@@ -210,7 +210,7 @@ class Watch:
             worker = Worker(rank=rank, incarnation=progress.incarnation, pid=progress.pid)
             if worker not in self._seen:
                 self._seen.add(worker)
-                if self._here(worker.pid):
+                if self._here(worker):
                     self._alive[worker] = _pidfd(worker.pid)
 
     def vanished(self) -> list[Worker]:

@@ -37,7 +37,7 @@ from fireassay.instruments.engines.prometheus import fetch
 from fireassay.launchers.support.servers import Replicas, ServerSettings
 from fireassay.record.secrets.redact import redact, secret_values
 from fireassay.runners.experiment.context import Job, RunContext
-from fireassay.runners.launching.launch import mark_of
+from fireassay.runners.launching.node_meters import mark_of
 from fireassay.spec.experiment import Experiment
 from fireassay.spec.plan import PlannedLaunch, targets_of
 from fireassay.spec.sections.serving import Serving, Target

@@ -28,7 +28,7 @@ from fireassay.runners.experiment.abandoned_launches import last_request, lost_r
 from fireassay.runners.experiment.context import Job, Made, RunContext
 from fireassay.runners.experiment.progress import LaunchProgress, LoadProgress
 from fireassay.runners.launching import watch
-from fireassay.runners.launching.launch import mark_of
+from fireassay.runners.launching.node_meters import mark_of
 from fireassay.runners.load.engines import Deadline, Engine, Engines, FaultInjection
 from fireassay.spec.experiment import Experiment
 from fireassay.spec.plan import Configuration, configuration_of, measured_seconds
