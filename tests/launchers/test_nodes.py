@@ -19,7 +19,6 @@ from fireassay.launchers.support.base import Request
 from fireassay.record.reader import open_record
 from fireassay.runners.experiment.run import run
 from fireassay.spec.experiment import Experiment, Factor, Launches
-from fireassay.spec.sections.faults import Fault
 from fireassay.spec.sections.workload import Host, Launcher, Limits, Workload
 from tests.launchers import helpers
 from tests.launchers.namespaces import two_hosts, why_not
@@ -224,6 +223,18 @@ def test_two_nodes_train_together_and_the_record_tells_them_apart(tmp_path: Path
     assert steps.group_by("rank").len().sort("rank").rows() == [(0, 8), (1, 8)]
     placement = json.loads(record.table("launches")["placement"][0])
     assert (placement["nodes"], placement["hosts"]) == (2, ["a", "b"])
+    # one machine: the first node's agent reads it, and nothing is counted twice
+    assert json.loads(events.filter(pl.col("kind") == "node_meters")["detail"][0]) == {
+        "nodes": {"a": {"metered_by": "a"}, "b": {"metered_by": "a"}}
+    }
+    readings = record.table("telemetry").filter(pl.col("device").is_in(["cpu", "launch", "meter", "sentinel"]))
+    assert readings["host"].unique().to_list() == ["a"]
+    used = readings.filter((pl.col("device") == "launch") & (pl.col("counter") == "cpu_time"))["value"].max()
+    assert isinstance(used, float)
+    assert used > 0.5  # two torch processes and their engines: what the supervisors reaped counts
+    pinged = events.filter(pl.col("kind") == "node_clock")
+    assert {json.loads(detail)["node"] for detail in pinged["detail"]} == {"a", "b"}
+    assert {json.loads(detail)["pid"] for detail in events.filter(pl.col("kind") == "worker_gone")["detail"]}
     assert not [name for name in os.listdir("/run/netns") if name.startswith(f"assay-{os.getpid()}t")]
 
 

@@ -17,7 +17,6 @@ from fireassay.launchers import ray
 from fireassay.launchers.support import ray_group
 from fireassay.record.reader import open_record
 from fireassay.runners.experiment.run import run
-from fireassay.spec.sections.faults import Fault
 from fireassay.spec.sections.workload import Host, Ray
 from tests.launchers.clusters import RANKS, alive, ended, experiment, logs
 from tests.launchers.helpers import until
@@ -85,11 +84,6 @@ def cluster() -> Iterator[Cluster]:
 def test_what_ray_cannot_do_is_refused(changed: dict[str, object], message: str) -> None:
     with pytest.raises(SpecError, match=message):
         ray.check(experiment("ray", **changed))  # type: ignore[arg-type]
-
-
-def test_a_fault_is_refused_because_its_workers_are_elsewhere() -> None:
-    with pytest.raises(SpecError, match="cannot be hit from here"):
-        ray.check(experiment("ray").model_copy(update={"faults": (Fault(kind="kill"),)}))
 
 
 def test_without_ray_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,7 +3,7 @@
     common time = own time + offset,   |error| <= bound
 The common clock is that of rank 0's host. Hosts whose workers report the same running kernel (containers, namespaces of one
 machine) share it exactly. Otherwise the offset is a straight line over time, since clocks drift, fitted to probes of rank 0's clock
-(table clocks: four times and a bound each, `stats/groups/clocks.py`). Without probes, collectives serve: no rank leaves an
+(table clocks: four times and a bound each, `stats/groups/clocks.py`; the coordinator's: event node_clock). Without probes, collectives serve: no rank leaves an
 all_reduce before every rank has entered it, so the begins and ends of one call on two ranks are such a probe, bounded by half of both
 durations. If both exist, one checks the other: their intervals must overlap.
 Outside the probed time the line is extrapolated, and the bound grows with the uncertainty of its slope.
@@ -23,6 +23,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from fireassay.frames.nodes import read_json
 from fireassay.frames.record_data import RecordData
 from fireassay.frames.record_tables import once_per_record
 from fireassay.stats.groups.clocks import MIN_PINGS, Drift, Offset, Ping, linear_drift
@@ -108,7 +109,7 @@ class Aligned:
     steps: pl.DataFrame = field(repr=False)
     collectives: pl.DataFrame = field(repr=False)
     launches: pl.DataFrame = field(repr=False)  # one row: begin and end are the coordinator's times
-    telemetry: pl.DataFrame = field(repr=False)  # the counters are those of the coordinator's host
+    telemetry: pl.DataFrame = field(repr=False)
     bound_ns: float = 0.0
     trouble: str = ""  # why its hosts' times cannot be compared; empty: they can
 
@@ -180,14 +181,27 @@ def on_one_clock(measured: RecordData) -> OneClock:
 
 
 def _coordinators(measured: RecordData, placed: pl.DataFrame, host: str, clocks: Mapping[str, HostClock]) -> HostClock:
-    """The clock of the coordinator's host if no worker began there; known if it shares a kernel with some worker."""
+    """The clock of the coordinator's host if no worker began there; known if it shares a kernel with some worker, or pinged rank 0's host."""
     coordinator = measured.manifest.get("coordinator")
     boot = coordinator.get("boot_id") if isinstance(coordinator, Mapping) else None
     beside = placed.filter(pl.col("boot") == pl.lit(boot, dtype=pl.String))
     if beside.height:
         return replace(clocks[str(beside["host"][0])], host=host)
+    launch = int(placed["launch"][0]) if placed.height else 0
+    reference = str(placed.sort("incarnation", "rank")["host"][0]) if placed.height else ""  # rank 0's
+    if (pinged := by_coordinator(measured, launch, reference)) is not None:
+        return replace(pinged, host=host)
     trouble = "no worker ran on the coordinator's host, so its clock was not compared with theirs"
-    return HostClock(launch=int(placed["launch"][0]) if placed.height else 0, host=host, way="none", trouble=trouble)
+    return HostClock(launch=launch, host=host, way="none", trouble=trouble)
+
+
+def by_coordinator(measured: RecordData, launch: int, node: str) -> HostClock | None:
+    """The coordinator's clock against a node's, by its pings of the node's agent (event `node_clock`); None: it has pinged none."""
+    pinged = measured.table("events").filter((pl.col("kind") == "node_clock") & (pl.col("launch") == launch))
+    bursts = [read_json(detail) for detail in pinged["detail"]]
+    times = [ping for burst in bursts if burst.get("node") == node for ping in burst.get("pings", ())]
+    pings = [Ping(t0=a, t1=b, t2=c, t3=d) for a, b, c, d in times]
+    return _line(launch, "", "pings", pings) if pings else None
 
 
 def _moved(rows: pl.DataFrame, clocks: Mapping[str, HostClock], columns: tuple[str, ...], bounds: list[float]) -> pl.DataFrame:

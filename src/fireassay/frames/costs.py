@@ -26,6 +26,8 @@ import numpy as np
 import polars as pl
 
 from fireassay.estimates.estimate import Absent
+from fireassay.frames.clock_offsets import by_coordinator
+from fireassay.frames.nodes import OTHERS, node_meters
 from fireassay.frames.record_data import RecordData
 from fireassay.frames.record_tables import once_per_record
 from fireassay.frames.training.rank_time import HELD_UP, partition
@@ -184,15 +186,45 @@ def launch_joules(measured: RecordData) -> pl.DataFrame:
 
     The last reading is made after the end; the joules at the end lie on the line from the reading before.
     """
-    ends = dict(measured.table("launches").select("launch", "end_ns").iter_rows())
     joules: dict[int, float] = {}
     for device in energy_readings(measured).sort("ns").partition_by("launch", "host", "device"):
-        launch, end_ns = int(device["launch"][0]), ends.get(device["launch"][0])
-        until = int(device["ns"][-1]) if end_ns is None else end_ns
+        launch = int(device["launch"][0])
+        end_ns = _end_on(measured, launch, str(device["host"][0]))
+        until = float(device["ns"][-1]) if end_ns is None else end_ns
         of_device = np.interp(until, device["ns"].to_numpy(), device["value"].to_numpy())
         joules[launch] = joules.get(launch, 0.0) + float(of_device)
     rows = [(launch, max(0.0, value)) for launch, value in sorted(joules.items())]
     return pl.DataFrame(rows, schema={"launch": pl.Int32, "value": pl.Float64}, orient="row")
+
+
+@once_per_record
+def _ends(measured: RecordData) -> Mapping[int, int | None]:
+    return dict(measured.table("launches").select("launch", "end_ns").iter_rows())
+
+
+def _end_on(measured: RecordData, launch: int, host: str) -> float | None:
+    """The launch's end on a host's own clock; None: not known, as of a node whose clock could not be compared."""
+    end_ns = _ends(measured).get(launch)
+    if launch not in node_meters(measured) or end_ns is None:
+        return end_ns
+    clock = by_coordinator(measured, launch, host)
+    return clock.common(end_ns).offset if clock is not None and clock.known else None
+
+
+def energy_gaps(measured: RecordData) -> Mapping[int, str]:
+    """Launch -> whose joules are missing, of launches on several nodes: a sum of the others would be one of less work."""
+    method = energy_method(measured)
+    read = _readings(measured).filter(pl.col("method") == (method or "")).select("launch", "host").unique().rows()
+    gaps: dict[int, str] = {}
+    for launch, meters in node_meters(measured).items():
+        if method == "modelled" and all(meter.absent == OTHERS for meter in meters):
+            continue  # watts x time of all workers, wherever they are
+        lost = {meter.node: meter.trouble for meter in meters if meter.trouble}
+        unread = {meter.node: f"{meter.node} has no reading" for meter in meters if (launch, meter.metered_by) not in read}
+        lacks = {meter.node: (unread | lost).get(meter.metered_by) or lost.get(meter.node) for meter in meters}
+        if missing := [why for why in lacks.values() if why]:
+            gaps[launch] = f"joules of {len(meters) - len(missing)} of {len(meters)} hosts: {'; '.join(dict.fromkeys(missing))}"
+    return gaps
 
 
 def launch_bound(measured: RecordData) -> pl.DataFrame:
@@ -207,9 +239,11 @@ def launch_bound(measured: RecordData) -> pl.DataFrame:
 def energy_readings(measured: RecordData) -> pl.DataFrame:
     """(launch, ns, host, device, value): joules since the launch's first reading, by the one method that applies.
 
-    On request without idle power x time; a launch with a device whose idle power is unknown is then left out.
+    On request without idle power x time; a launch with a device whose idle power is unknown is then left out. So is one on several
+    nodes of which not all were read to the end (`energy_gaps`).
     """
     rows = _readings(measured).filter(pl.col("method") == (energy_method(measured) or "")).select("launch", "ns", "host", "device", "value")
+    rows = rows.filter(~pl.col("launch").is_in(list(energy_gaps(measured))))
     if measured.experiment.energy.idle == "include" or energy_method(measured) == "modelled":
         return rows
     key = ["launch", "host", "device"]

@@ -1,13 +1,14 @@
 """How was each launch disturbed, and is that more than the experiment allows?
 
-Shares are differences of counters between a launch's first and last reading. Per launch:
+Shares are differences of counters between a launch's first and last reading. Per launch and host; a launch is as disturbed as the worst of
+its hosts:
 
 * foreign = (busy - the launch's own processor time - assay's) / (busy + idle + steal); steal / the same;
 * throttled, psi_cpu, psi_io, psi_memory: seconds / seconds between the two readings;
 * switches_per_s: involuntary context switches of the launch's own threads;
 * gpu_throttled: the largest share of readings in which one GPU was throttled for one reason (hardware, heat, power brake);
 * clock_ratio: its median GPU clock / the median over launches, clock_lost = 1 - that; frequency_ratio: likewise for processors;
-* sentinel: the slower of the readings before and after it; sentinel_ratio: that / the median of all readings;
+* sentinel: the slower of the readings before and after it; sentinel_ratio: that / the median of all readings of the host;
   deviations: (sentinel - median) / (1.4826 MAD), in robust standard deviations.
 
 `disturbances` applies the experiment's `noise` limits, fixed before anything ran, and ignores the measured values. Waiting for
@@ -19,14 +20,15 @@ samples of a GPU. A gap in the counters is null, never 0.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 import polars as pl
 
 from fireassay.estimates.format import given, reading
 from fireassay.frames.record_data import RecordData
+from fireassay.frames.record_tables import once_per_record
 from fireassay.spec.sections.workload import Noise
 from fireassay.units import FRACTION
 
@@ -129,13 +131,30 @@ def limits(noise: Noise) -> tuple[Limit, ...]:
     )
 
 
-def fold(measured: RecordData) -> pl.DataFrame:
-    """One row per launch with telemetry: `launch` and `COLUMNS`; null if not read."""
+KEY: Final = ("launch", "host")
+LEAST: Final = ("clock_ratio", "frequency_ratio")  # of which the smallest is the worst
+
+
+@once_per_record
+def by_host(measured: RecordData) -> pl.DataFrame:
+    """One row per launch and host with telemetry: `launch`, `host` and `COLUMNS`; null if not read."""
     rows = measured.table("telemetry")
-    launches = rows.select("launch").unique().sort("launch")
+    hosts = rows.select(KEY).unique().sort(KEY)
     for part in (_shares(rows), _gpu(rows), _sentinel(rows)):
-        launches = launches.join(part, on="launch", how="left")
-    return launches.select("launch", *(pl.col(name).cast(pl.Float64) for name in COLUMNS))
+        hosts = hosts.join(part, on=KEY, how="left")
+    return hosts.select(*KEY, *(pl.col(name).cast(pl.Float64) for name in COLUMNS))
+
+
+def fold(measured: RecordData) -> pl.DataFrame:
+    """One row per launch with telemetry: `launch` and `COLUMNS`, each of the host where it is worst; null if not read."""
+    worst = (pl.col(name).min() if name in LEAST else pl.col(name).max() for name in COLUMNS)
+    return by_host(measured).group_by("launch").agg(*worst).sort("launch")
+
+
+def on_hosts(measured: RecordData, disturbed: pl.DataFrame) -> str:
+    """ " on b": the hosts of these rows of `by_host`, where the record has several that were read."""
+    read = by_host(measured).filter(pl.any_horizontal(pl.col(name).is_not_null() for name in ("foreign", "steal", "sentinel")))
+    return f" on {', '.join(disturbed['host'].unique().sort())}" if read["host"].n_unique() > 1 else ""
 
 
 def disturbed(measured: RecordData, launch: int) -> str:
@@ -148,18 +167,18 @@ def disturbed(measured: RecordData, launch: int) -> str:
 
 def disturbances(measured: RecordData) -> Mapping[int, Mapping[str, str]]:
     """Launch -> rule -> why, for every launch disturbed by the experiment's limits."""
-    folded, noise = fold(measured), measured.experiment.noise
-    slowed = set(slow(folded, noise)["launch"])
-    found = {row["launch"]: dict(_exceeded(row, noise, slow=row["launch"] in slowed)) for row in folded.iter_rows(named=True)}
-    return {launch: reasons for launch, reasons in found.items() if reasons}
-
-
-def _exceeded(row: Mapping[str, Any], noise: Noise, *, slow: bool) -> Iterator[tuple[str, str]]:
+    folded, noise = by_host(measured), measured.experiment.noise
+    found: dict[int, dict[str, str]] = {}
     for limit in limits(noise):
-        if (value := row[limit.column]) is not None and value > limit.most:
-            yield limit.rule, f"{limit.words.format(value=reading(value, FRACTION))} (at most {reading(limit.most, FRACTION)})"
-    if slow:
-        yield SLOW_SENTINEL, sentinel_words(row["sentinel_ratio"], row["deviations"])
+        for rows in folded.filter(pl.col(limit.column) > limit.most).sort(KEY).partition_by("launch"):
+            most = reading(float(rows[limit.column].max()), FRACTION)  # type: ignore[arg-type]
+            why = f"{limit.words.format(value=most)}{on_hosts(measured, rows)} (at most {reading(limit.most, FRACTION)})"
+            found.setdefault(rows["launch"][0], {})[limit.rule] = why
+    for rows in slow(folded, noise).sort("sentinel").partition_by("launch"):
+        worst = rows.tail(1)
+        words = sentinel_words(float(worst["sentinel_ratio"][0]), float(worst["deviations"][0]))
+        found.setdefault(rows["launch"][0], {})[SLOW_SENTINEL] = f"{words}{on_hosts(measured, worst)}"
+    return dict(sorted(found.items()))
 
 
 def slow(folded: pl.DataFrame, noise: Noise) -> pl.DataFrame:
@@ -181,7 +200,7 @@ def _shares(rows: pl.DataFrame) -> pl.DataFrame:
     known = rows.with_columns(key.replace_strict(names, default=None, return_dtype=pl.String).alias("what"))
     known = known.filter(pl.col("what").is_not_null())
     totals = {name: pl.col("value").filter(pl.col("what") == name) for name in names.values()}
-    wide = known.group_by("launch").agg(
+    wide = known.group_by(KEY).agg(
         ((pl.col("ns").max() - pl.col("ns").min()) / 1e9).alias("window"),
         *((total.max() - total.min()).alias(name) for name, total in totals.items()),
     )
@@ -189,11 +208,11 @@ def _shares(rows: pl.DataFrame) -> pl.DataFrame:
     foreign = (pl.col("busy") - pl.col("own") - pl.col("assay").fill_null(0.0)).clip(lower_bound=0.0)
     seconds = {"throttled": "stopped", "psi_cpu": "cpu_s", "psi_io": "io_s", "psi_memory": "memory_s", "switches_per_s": "switches"}
     return wide.select(
-        "launch",
+        *KEY,
         _over(foreign, total).alias("foreign"),
         _over(pl.col("stolen"), total).alias("steal"),
         *(_over(pl.col(source), pl.col("window")).alias(name) for name, source in seconds.items()),
-    ).join(_relative(rows, "cpu", "frequency", "frequency_ratio"), on="launch", how="left")
+    ).join(_relative(rows, "cpu", "frequency", "frequency_ratio"), on=KEY, how="left")
 
 
 def _over(part: pl.Expr, whole: pl.Expr) -> pl.Expr:
@@ -204,26 +223,25 @@ def _over(part: pl.Expr, whole: pl.Expr) -> pl.Expr:
 def _gpu(rows: pl.DataFrame) -> pl.DataFrame:
     """The largest throttled share, and the clock relative to the median launch."""
     flags = rows.filter(pl.col("device").str.starts_with("gpu-") & pl.col("counter").str.starts_with("slowdown_"))
-    shares = flags.group_by("launch", "device", "counter").agg(pl.col("value").mean())
-    throttled = shares.group_by("launch").agg(pl.col("value").max().alias("gpu_throttled"))
+    shares = flags.group_by(*KEY, "device", "counter").agg(pl.col("value").mean())
+    throttled = shares.group_by(KEY).agg(pl.col("value").max().alias("gpu_throttled"))
     clocks = _relative(rows, "gpu-", "sm_clock", "clock_ratio").with_columns(clock_lost=1.0 - pl.col("clock_ratio"))
-    return throttled.join(clocks, on="launch", how="full", coalesce=True)
+    return throttled.join(clocks, on=KEY, how="full", coalesce=True)
 
 
 def _relative(rows: pl.DataFrame, device: str, counter: str, name: str) -> pl.DataFrame:
-    """A launch's median reading / the median over launches."""
+    """A launch's median reading / the median over launches, of each host."""
     readings = rows.filter(pl.col("device").str.starts_with(device) & (pl.col("counter") == counter))
-    medians = readings.group_by("launch").agg(pl.col("value").median().alias(name))
-    return medians.select("launch", pl.col(name) / pl.col(name).median())
+    medians = readings.group_by(KEY).agg(pl.col("value").median().alias(name))
+    return medians.select(*KEY, pl.col(name) / pl.col(name).median().over("host"))
 
 
 def _sentinel(rows: pl.DataFrame) -> pl.DataFrame:
-    """The slower of a launch's two readings, relative to all readings."""
+    """The slower of a launch's two readings, relative to all readings of its host."""
     readings = rows.filter(pl.col("device") == "sentinel")
-    median = readings["value"].median()
-    spread = (readings["value"] - median).abs().median() if isinstance(median, float) else None
-    sigma = MAD_TO_SIGMA * spread if isinstance(spread, float) else 0.0
-    above = pl.col("sentinel") - pl.lit(median, pl.Float64)
-    far = above / sigma if sigma > 0.0 else pl.when(above > 0.0).then(float("inf")).otherwise(0.0)
-    slowest = readings.group_by("launch").agg(pl.col("value").max().alias("sentinel"))
-    return slowest.with_columns((pl.col("sentinel") / pl.lit(median, pl.Float64)).alias("sentinel_ratio"), far.alias("deviations"))
+    median = pl.col("value").median()
+    usual = readings.group_by("host").agg(median.alias("_median"), (pl.col("value") - median).abs().median().alias("_spread"))
+    above, sigma = pl.col("sentinel") - pl.col("_median"), MAD_TO_SIGMA * pl.col("_spread")
+    far = pl.when(sigma > 0.0).then(above / sigma).when(above > 0.0).then(float("inf")).otherwise(0.0)
+    slowest = readings.group_by(KEY).agg(pl.col("value").max().alias("sentinel")).join(usual, on="host")
+    return slowest.select(*KEY, "sentinel", (pl.col("sentinel") / pl.col("_median")).alias("sentinel_ratio"), far.alias("deviations"))

@@ -25,6 +25,7 @@ from fireassay.estimates.over_launches import averaged, exact, transform
 from fireassay.frames.costs import (
     NO_PRICES,
     components,
+    energy_gaps,
     energy_method,
     energy_words,
     launch_bound,
@@ -349,7 +350,7 @@ def _energy(measured: RecordData, _: Results) -> Mapping[str, Value]:
         launch_joules(measured),
         unit=JOULES,
         name=f"energy|method:{method}",
-        missing=f"no {method} energy reading in these launches",
+        missing=next(iter(energy_gaps(measured).values()), f"no {method} energy reading in these launches"),
         aggregate=energy_words(measured),
     )
 

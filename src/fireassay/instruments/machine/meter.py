@@ -1,8 +1,9 @@
 """What did the machine do while a launch ran?
 
-A thread of the coordinator reads the counters and writes telemetry: when a launch begins, every `energy.sample_every_s` seconds, and
-when it ends, so a counter's first and last row enclose the launch. `COUNTERS` lists the counters. The meter's own cost is telemetry too
-(device `meter`). A failure here never ends a launch: rows are left out, with the reason in `absences`.
+A thread of the coordinator, or of the agent on each node (`launchers/support/node_agent.py`), reads the counters and writes telemetry: when a
+launch begins, every `energy.sample_every_s` seconds, and when it ends, so a counter's first and last row enclose the launch. `COUNTERS` lists
+the counters. The meter's own cost is telemetry too (device `meter`). A failure here never ends a launch: rows are left out, with the reason in
+`absences`.
 """
 
 from __future__ import annotations
@@ -100,9 +101,9 @@ COUNTERS: Final = (
     ),
     Counter("launch", "major_faults", "count", "counter", "page faults that required disk I/O; 0 until the launch has ended", "getrusage"),
     Counter("launch", "minor_faults", "count", "counter", "page faults without disk I/O; 0 until the launch has ended", "getrusage"),
-    Counter("coordinator", "cpu_time", "s", "self", "CPU time of assay's own process since its start", "getrusage"),
+    Counter("coordinator", "cpu_time", "s", "self", "CPU time of assay's own processes on the host since their start", "getrusage"),
     Counter("meter", "cpu_time", "s", "self", "CPU time of the meter in this launch, up to the previous reading", "thread clock"),
-    Counter("sentinel", "before", "s", "self", "time of a fixed piece of work on the coordinator, just before the launch", "clock"),
+    Counter("sentinel", "before", "s", "self", "time of a fixed piece of work, the same on all hosts, just before the launch", "clock"),
     Counter("sentinel", "after", "s", "self", "the same, just after the launch", "clock"),
     Counter("gpu-N", "utilisation", "share", "sampled", "share of the driver's last sample period in which some kernel ran", "NVML"),
     Counter("gpu-N", "memory_used", "B", "sampled", "memory in use on the GPU: all processes and the driver", "NVML"),

@@ -9,7 +9,7 @@ from typing import Final
 import polars as pl
 
 from fireassay.estimates.format import count, given, limit_text, number, reading
-from fireassay.frames.noise import Limit, fold, limits, sentinel_words, slow
+from fireassay.frames.noise import Limit, by_host, fold, limits, on_hosts, sentinel_words, slow
 from fireassay.frames.record_data import RecordData
 from fireassay.frames.training.work import seconds_per_work, time_basis, wall_per_work
 from fireassay.metrics.metric import EVERYTHING, Results
@@ -63,7 +63,7 @@ def examine_contention(measured: RecordData, _: Results) -> tuple[Finding, ...]:
             ),
             *_made_again(measured),
         )
-    exceeded = [finding for limit in limits(measured.experiment.noise) if (finding := _contention_over(noise, limit)) is not None]
+    exceeded = [finding for limit in limits(measured.experiment.noise) if (finding := _contention_over(measured, noise, limit)) is not None]
     return (*exceeded, *_slow_sentinel(measured, noise), *_drifts(measured, noise), *_made_again(measured), *_unseen(measured, noise))
 
 
@@ -74,22 +74,23 @@ def _how_to_count(measured: RecordData) -> str:
     return "run on Linux, whose counters are read"
 
 
-def _contention_over(noise: pl.DataFrame, limit: Limit) -> Finding | None:
+def _contention_over(measured: RecordData, noise: pl.DataFrame, limit: Limit) -> Finding | None:
     disturbed = noise.filter(pl.col(limit.column) > limit.most)
     if disturbed.height == 0:
         return None
     most = reading(float(disturbed[limit.column].max()), FRACTION, beside=(limit.most,))  # type: ignore[arg-type]
-    words = limit.words.format(value=f"up to {most}")
+    hosts = by_host(measured).filter(pl.col(limit.column) > limit.most).join(noise.select("launch"), on="launch", how="semi")
+    words = f"{limit.words.format(value=f'up to {most}')}{on_hosts(measured, hosts)}"
     allowed = f"at most {limit_text(limit.most, FRACTION)} are allowed"
     return Finding(limit.rule, "warning", None, f"{words}; {allowed}; {_contention_which(disturbed, noise)}", limit.remedy)
 
 
 def _slow_sentinel(measured: RecordData, noise: pl.DataFrame) -> Iterable[Finding]:
-    disturbed = slow(noise, measured.experiment.noise)
-    if disturbed.height:
-        worst = disturbed.sort("sentinel").tail(1)
+    hosts = slow(by_host(measured), measured.experiment.noise).join(noise.select("launch"), on="launch", how="semi")
+    if hosts.height:
+        disturbed, worst = noise.join(hosts, on="launch", how="semi"), hosts.sort("sentinel").tail(1)
         words = sentinel_words(float(worst["sentinel_ratio"][0]), float(worst["deviations"][0]))
-        evidence = f"{words} around launch {worst['launch'][0]}; {_contention_which(disturbed, noise)}"
+        evidence = f"{words}{on_hosts(measured, worst)} around launch {worst['launch'][0]}; {_contention_which(disturbed, noise)}"
         remedy = "find out what else runs at that time; noise.repeat repeats such launches"
         yield Finding("slow_sentinel", "warning", None, evidence, remedy)
 
