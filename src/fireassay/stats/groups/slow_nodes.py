@@ -61,10 +61,15 @@ def slow_nodes(rates: Array, *, alpha: float, least: float = LEAST) -> Slowness:
     Raises:
         ValueError: fewer than MIN_NODES nodes, a node with fewer than MIN_ROUNDS rounds, or a rate that is not positive.
     """
-    values, errors = _values(rates)
-    null, unit = _equal(len(values))
+    values, errors = medians(rates)
+    return judged(values, errors, equal_fleets(len(values)), alpha=alpha, least=least)
+
+
+def judged(values: Array, errors: Array, equal: tuple[Array, float], *, alpha: float, least: float = LEAST) -> Slowness:
+    """Which of these values, logarithms with their standard errors, are slow; `equal`: of equal ones, the largest t, and a spread's unit."""
+    null, unit = equal
     limit = float(np.quantile(null, 1.0 - alpha, method="higher"))
-    centre, closest = _closest(values[None, :])
+    centre, closest = closest_of(values[None, :])
     spread = closest * unit
     own = np.sqrt(spread**2 + np.maximum(0.0, errors**2 - np.median(errors**2)))
     behind = centre - values
@@ -82,8 +87,8 @@ def slow_nodes(rates: Array, *, alpha: float, least: float = LEAST) -> Slowness:
     )
 
 
-def _values(rates: Array) -> tuple[Array, Array]:
-    """Each node's median logarithm, relative to its rounds' medians, and its standard error."""
+def medians(rates: Array) -> tuple[Array, Array]:
+    """Each row's median logarithm, relative to its rounds' medians, and its standard error."""
     if rates.ndim != 2 or rates.shape[0] < MIN_NODES:
         raise ValueError(f"a fleet has at least {MIN_NODES} nodes, one per row, not the shape {rates.shape}")
     rounds = np.isfinite(rates).sum(axis=1)
@@ -110,7 +115,7 @@ def _error_of(rounds: int) -> float:
     return float(medians.std() / _off(drawn, medians).mean())
 
 
-def _closest(values: Array) -> tuple[Array, Array]:
+def closest_of(values: Array) -> tuple[Array, Array]:
     """Mean and standard deviation of the closest KEPT of the values of every row; of a normal sample, less than its own."""
     count = values.shape[1]
     kept = math.ceil(KEPT * count)
@@ -127,14 +132,14 @@ def _closest(values: Array) -> tuple[Array, Array]:
 
 
 @lru_cache(maxsize=16)
-def _equal(count: int) -> tuple[Array, float]:
+def equal_fleets(count: int) -> tuple[Array, float]:
     """Of normal fleets of `count` equal nodes: the largest t of each, in order; and their standard deviation over that of the closest nodes."""
     generator = np.random.default_rng(SEED)
     fleets = max(1_000, min(FLEETS, VALUES // count))
     largest, spreads = [], []
     for start in range(0, fleets, 1_000):
         drawn = generator.standard_normal((min(1_000, fleets - start), count))
-        centre, spread = _closest(drawn)
+        centre, spread = closest_of(drawn)
         largest.append((centre - drawn.min(axis=1)) / spread)
         spreads.append(spread)
     unit = 1.0 / float(np.concatenate(spreads).mean())
