@@ -1,106 +1,168 @@
-"""How are the nodes of a fleet tested?  Rounds; in each, every node once and its tests, both in random order.
+"""How are the nodes and links of a fleet tested?  Rounds; in each, every node, every pair and the ring once, all in random order.
 
-A launch is a round. The nodes are `launcher.hosts`: a command prefix runs `instruments/machine/node_tests.py` there, by this Python's
-path. Rates are rows of `telemetry` with the device `node NAME`; a test without a rate is an event `fleet_lack` with the reason. A node
-that fails costs only its own rates; a round in which none answers has failed. One node at a time: nodes may share a machine, a disk or a switch.
+A launch is a round. The nodes are `launcher.hosts`, or those that the launcher's engine lends: a command prefix runs
+`instruments/machine/node_tests.py` and `link_tests.py` there, by this Python's path. Rates are rows of `telemetry` with the device
+`node NAME`, `link A > B`, `pair A - B` or that of the ring; a test without one is an event `fleet_lack` with the reason. A node or link that
+fails costs only its own rates; a round in which nobody answers has failed. One test at a time: nodes may share a machine, a disk or a
+switch. In parallel, if asked, disjoint pairs are tested at once.
 """
 
 from __future__ import annotations
 
 import json
 import math
-import os
-import platform
 import random
 import sys
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
+from fireassay import catalog
 from fireassay.errors import Problem, refuse_any
 from fireassay.instruments import network_probe
 from fireassay.instruments.machine import node_tests
 from fireassay.launchers import nodes
-from fireassay.launchers.support import supervisor
-from fireassay.record.folder import check_written, write_event
-from fireassay.runners.experiment.context import Job, Made, Metered, RunContext, Runner
+from fireassay.launchers.support.base import Launcher
+from fireassay.runners.experiment.context import Job, RunContext, Runner
+from fireassay.runners.launching.link_group import Told, run_group
+from fireassay.runners.launching.rounds import Rounds, Visited
 from fireassay.spec.experiment import Experiment
-from fireassay.spec.fleet import COUNTER, NO_TEST, TESTS, device_of, fleet_arguments
+from fireassay.spec.fleet import COUNTER, NO_TEST, RING, TESTS, device_of, fleet_arguments, link_device, matchings
 from fireassay.spec.sections.workload import Host
 
 PATIENCE_S: Final = 120.0  # for all tests of a node
+TRAINED_BY: Final = {"tcp": "gloo"}  # a training needs torch's
 
 
 def check(experiment: Experiment, folder: Path) -> None:
-    """Check the tests and the nodes. Raises SpecError."""
-    fleet_arguments(experiment.workload.arguments)
-    hosts = experiment.launcher.hosts
+    """Check the tests and the nodes. Raises SpecError, EnvironmentLacks."""
+    asked = fleet_arguments(experiment.workload.arguments)
+    hosts, kind = experiment.launcher.hosts, experiment.launcher.kind
     names = [host.name for host in hosts]
     problems = []
-    if not hosts:
-        problems.append(Problem("--hosts", "no node", "at least one", "For example: assay fleet --hosts nodes.toml"))
-    if len(set(names)) < len(names):
-        problems.append(Problem("--hosts", "a name twice", "a unique name for each node"))
-    refuse_any(problems, "the nodes")
+    if kind == nodes.LAUNCHER.name:
+        if not hosts:
+            problems.append(Problem("--hosts", "no node", "at least one", "For example: assay fleet --hosts nodes.toml"))
+        if len(set(names)) < len(names):
+            problems.append(Problem("--hosts", "a name twice", "a unique name for each node"))
+        if asked.of("direction", "pair", "ring") and len(names) == 1:
+            problems.append(Problem("--tests", "tests of links, and one node", "two nodes or more"))
+        refuse_any(problems, "the nodes")
+        return
+    launcher: Launcher = catalog.load("launchers", kind)
+    if launcher.allocate is None:
+        lends = [name for name in catalog.names("launchers") if catalog.load("launchers", name).allocate is not None]
+        refuse_any([Problem("--launcher", repr(kind), ", ".join(lends), "It lends no nodes: name them with --hosts.")], "the nodes")
+    launcher.check(experiment)
 
 
-class FleetRounds(Metered):
+class FleetRounds(Rounds):
     """Makes the rounds of an experiment."""
 
     def __init__(self, context: RunContext) -> None:
         super().__init__(context)
-        self.hosts = context.experiment.launcher.hosts
-        self.tests, _ = fleet_arguments(context.experiment.workload.arguments)
+        launcher = context.experiment.launcher
+        self.hosts = {host.name: host for host in launcher.hosts[: None if launcher.kind == "nodes" else max(context.plan[0].workers, 1)]}
+        self.asked = fleet_arguments(context.experiment.workload.arguments)
+        self.absent: dict[str, str] = {}  # nodes that did not answer in this round, and why
 
-    def make(self, job: Job) -> Made:
-        """Run one round."""
-        begin_utc = self.context.begin_utc()
-        writer = self.context.record.writer(job.number)
-        begin = self.context.clock.now_ns()
-        write_event(writer, job.number, "launch_begin", begin, {"slot": job.planned.slot, "begin_utc": begin_utc})
+    def visit(self, job: Job) -> Visited:
+        """Visit every node, every pair and the ring, in random order."""
         draw = random.Random(f"{self.context.experiment.launches.seed} {job.planned.slot}")
-        order = draw.sample(self.hosts, len(self.hosts))
-        self.meter.start(job.number, lambda: supervisor.family(os.getpid()), workers=job.planned.workers)
-        try:
-            answered = [
-                host.name for host in order if not self.stopped() and self._visit(job, host, draw.sample(self.tests, len(self.tests)))
-            ]
-        finally:
-            self.meter.stop()
-        check_written(writer, self.context.record.path)
-        status, reason = self._judged(answered)
-        row = job.row(
-            begin_ns=begin,
-            end_ns=self.context.clock.now_ns(),
-            begin_utc=begin_utc,
-            status=status,
-            reason=reason,
-            exit_code=0 if status == "ok" else None,
-            placement=json.dumps({"launcher": "nodes", "host": platform.node(), "order": [host.name for host in order]}),
+        order = draw.sample(list(self.hosts), len(self.hosts))
+        self.absent = {}
+        answered: list[str] = []
+        for visit in draw.sample(every := self._visits(job, order, draw), len(every)):
+            answered += [] if self.stopped() else visit()
+        placement = {
+            "launcher": self.context.experiment.launcher.kind,
+            "order": order,
+            "switches": {name: host.switch for name, host in self.hosts.items() if host.switch},
+        }
+        return Visited(
+            answered=answered, placement=placement, nobody=f"none of {len(self.hosts)} nodes answered: the record has the reasons"
         )
-        return Made(row=row)
 
-    def _judged(self, answered: list[str]) -> tuple[str, str]:
-        if self.stopped():
-            return "aborted", f"stopped by {self.context.stop.reason}"
-        return ("ok", "") if answered else ("failed", f"none of {len(self.hosts)} nodes answered: the record has the reasons")
+    def _visits(self, job: Job, order: list[str], draw: random.Random) -> list[Callable[[], list[str]]]:
+        visits: list[Callable[[], list[str]]] = []
+        if own := self.asked.of("node"):
+            visits += [partial(self._node, job, self.hosts[name], draw.sample(own, len(own))) for name in order]
+        if self.asked.of("direction", "pair"):
+            every = matchings(sorted(self.hosts), self.asked.pairs, self.context.experiment.launches.seed)
+            together = every if self.asked.parallel else [[pair] for matching in every for pair in matching]
+            visits += [partial(self._pairs, job, [draw.sample(pair, 2) for pair in matching]) for matching in together]
+        if self.asked.of("ring"):
+            visits.append(partial(self._ring, job, order))
+        return visits
 
-    def stopped(self) -> bool:
-        """True if a stop was requested."""
-        return bool(self.context.stop.count)
-
-    def _visit(self, job: Job, host: Host, tests: list[str]) -> bool:
-        """Test a node and write down its rates. Returns whether there was any."""
+    def _node(self, job: Job, host: Host, tests: list[str]) -> list[str]:
+        """Test a node and write down its rates. Returns its name if there was any."""
         rates, why = run_tests(host, tests, self.stopped)
-        now, writer = self.context.clock.now_ns(), self.context.record.writer(job.number)
         for test in tests:
-            rate = rates.get(test, {}).get("rate")
-            if isinstance(rate, float) and math.isfinite(rate) and rate > 0.0:
-                row = (job.number, now, platform.node(), device_of(host.name), f"{COUNTER}{test}", rate, TESTS[test].unit, "self")
-                writer.append("telemetry", row)
-            elif not self.stopped():
-                lack = str(rates.get(test, {}).get("lack") or why or "it gave no rate")
-                write_event(writer, job.number, NO_TEST, now, {"node": host.name, "test": test, "why": lack})
-        return not why
+            found = rates.get(test, {})
+            self._result(job, device_of(host.name), test, found.get("rate"), found.get("lack") or why, node=host.name)
+        return [] if why else [host.name]
+
+    def _pairs(self, job: Job, pairs: Sequence[Sequence[str]]) -> list[str]:
+        """Test disjoint pairs, all at once if there are several."""
+        with ThreadPoolExecutor(len(pairs)) as threads:
+            told = list(threads.map(self._of_pair, pairs))
+        return [name for pair, (found, absent) in zip(pairs, told, strict=True) for name in self._written(job, pair, found, absent)]
+
+    def _of_pair(self, pair: Sequence[str]) -> tuple[dict[str, Any], dict[str, str]]:
+        """What a pair gives in each test; and nodes that did not answer."""
+        results: dict[str, Any] = {}
+        absent = {name: self.absent[name] for name in pair if name in self.absent}
+        for transport, tests in self._by_transport("direction", "pair").items():
+            told = self._together(pair, transport, tests) if not absent else Told(why=f"not tried again: {next(iter(absent.values()))}")
+            results |= told.results or {test: {"lack": told.why} for test in tests}
+            absent |= {told.culprit: told.why} if told.culprit else {}
+        return results, absent
+
+    def _together(self, names: Sequence[str], transport: str, tests: Sequence[str]) -> Told:
+        return run_group([self.hosts[name] for name in names], transport, tests, self.stopped)
+
+    def _by_transport(self, *kinds: str) -> dict[str, list[str]]:
+        found: dict[str, list[str]] = {}
+        for test in self.asked.of(*kinds):
+            by = self.asked.transport
+            found.setdefault(TRAINED_BY.get(by, by) if test == "training" else by, []).append(test)
+        return found
+
+    def _written(self, job: Job, pair: Sequence[str], results: dict[str, Any], absent: dict[str, str]) -> list[str]:
+        """Write down a pair's results. Returns its names if there were any."""
+        self.absent |= absent
+        first, second = pair
+        found = False
+        for test, result in results.items():
+            value, lack = result.get("value"), str(result.get("lack") or "")
+            both = value if isinstance(value, list) and len(value) == 2 else [None, None]
+            ends = [((first, second), both[0]), ((second, first), both[1])]
+            if TESTS[test].of == "pair":
+                ends = [((min(pair), max(pair)), value)]
+            for (sender, receiver), rate in ends:
+                device = link_device(sender, receiver, directed=TESTS[test].of == "direction")
+                found |= self._result(job, device, test, rate, lack, link=[sender, receiver], absent=sorted(absent))
+        return [*pair] if found else []
+
+    def _ring(self, job: Job, order: list[str]) -> list[str]:
+        ((transport, tests),) = self._by_transport("ring").items()
+        told = self._together(order, transport, tests)
+        for test in tests:
+            result = told.results.get(test, {})
+            self._result(job, RING, test, result.get("value"), result.get("lack") or told.why)
+        return [] if told.why else order
+
+    def _result(self, job: Job, device: str, test: str, value: object, lack: object, **about: object) -> bool:
+        """Write down a number, or why there is none. Returns whether there is one."""
+        if isinstance(value, float) and math.isfinite(value) and value > 0.0:
+            self.number(job, device, f"{COUNTER}{test}", value, TESTS[test].unit, "self")
+            return True
+        if not self.stopped():
+            self.event(job, NO_TEST, {**about, "test": test, "why": str(lack or "it gave no rate")})
+        return False
 
 
 def run_tests(host: Host, tests: list[str], stopped: network_probe.Stopped = lambda: False) -> tuple[dict[str, Any], str]:

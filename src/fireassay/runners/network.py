@@ -8,9 +8,6 @@ Nothing is started on the other host; its owner must run `iperf3 -s` there.
 
 from __future__ import annotations
 
-import json
-import os
-import platform
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from pathlib import Path
@@ -20,10 +17,9 @@ from fireassay.errors import Problem, refuse_any
 from fireassay.instruments import network_probe
 from fireassay.instruments.machine.interfaces import settings
 from fireassay.instruments.network_probe import Echo, Lack, Stream, Target
-from fireassay.launchers.support import supervisor
-from fireassay.record.folder import check_written, write_event
 from fireassay.record.machine import Machine
-from fireassay.runners.experiment.context import Job, Made, Metered, RunContext, Runner
+from fireassay.runners.experiment.context import Job, RunContext, Runner
+from fireassay.runners.launching.rounds import Rounds, Visited
 from fireassay.spec.experiment import Experiment
 
 SECONDS: Final = "seconds="
@@ -77,48 +73,21 @@ def check(experiment: Experiment, folder: Path) -> None:
     refuse_any(problems, "the hosts")
 
 
-class NetworkRounds(Metered):
+class NetworkRounds(Rounds):
     """Makes the rounds of an experiment."""
 
     def __init__(self, context: RunContext) -> None:
         super().__init__(context)
         self.targets, self.seconds = hosts_and_seconds(context.experiment)
 
-    def make(self, job: Job) -> Made:
-        """Run one round: every host in sequence."""
-        begin_utc = self.context.begin_utc()
-        writer = self.context.record.writer(job.number)
-        begin = self.context.clock.now_ns()
-        write_event(writer, job.number, "launch_begin", begin, {"slot": job.planned.slot, "begin_utc": begin_utc})
-        # the tools are children of this process
-        self.meter.start(job.number, lambda: supervisor.family(os.getpid()), workers=job.planned.workers)
-        try:
-            answered = [target.name for target in self.targets if not self.stopped() and HostProbe(self, job, target).make()]
-        finally:
-            self.meter.stop()
-        check_written(writer, self.context.record.path)
-        status, reason = self._judged(answered)
-        row = job.row(
-            begin_ns=begin,
-            end_ns=self.context.clock.now_ns(),
-            begin_utc=begin_utc,
-            status=status,
-            reason=reason,
-            exit_code=0 if status == "ok" else None,
-            placement=json.dumps({"launcher": "none", "host": platform.node(), "to": [target.name for target in self.targets]}),
+    def visit(self, job: Job) -> Visited:
+        """Visit every host in sequence."""
+        names = [target.name for target in self.targets]
+        return Visited(
+            answered=[target.name for target in self.targets if not self.stopped() and HostProbe(self, job, target).make()],
+            placement={"launcher": "none", "to": names},
+            nobody=f"none of {', '.join(names)} answered: the record lists the attempts",
         )
-        return Made(row=row)
-
-    def _judged(self, answered: list[str]) -> tuple[str, str]:
-        if self.stopped():
-            return "aborted", f"stopped by {self.context.stop.reason}"
-        if not answered:
-            return "failed", f"none of {', '.join(target.name for target in self.targets)} answered: the record lists the attempts"
-        return "ok", ""
-
-    def stopped(self) -> bool:
-        """True if a stop was requested."""
-        return bool(self.context.stop.count)
 
 
 class HostProbe:
@@ -126,7 +95,6 @@ class HostProbe:
 
     def __init__(self, rounds: NetworkRounds, job: Job, target: Target) -> None:
         self.rounds, self.job, self.target = rounds, job, target
-        self.writer = rounds.context.record.writer(job.number)
 
     def make(self) -> bool:
         """Measure everything possible. Returns whether the host responded."""
@@ -187,11 +155,10 @@ class HostProbe:
         self._event(LACK, asdict(lack))
 
     def _event(self, kind: str, detail: Mapping[str, Any]) -> None:
-        write_event(self.writer, self.job.number, kind, self.rounds.context.clock.now_ns(), {"to": self.target.name, **detail})
+        self.rounds.event(self.job, kind, {"to": self.target.name, **detail})
 
     def _row(self, counter: str, value: float, unit: str) -> None:
-        now = self.rounds.context.clock.now_ns()
-        self.writer.append("telemetry", (self.job.number, now, platform.node(), f"to {self.target.name}", counter, value, unit, "sampled"))
+        self.rounds.number(self.job, f"to {self.target.name}", counter, value, unit, "sampled")
 
 
 def _rows(stream: Stream) -> Iterator[tuple[str, float, str]]:

@@ -257,6 +257,7 @@ def run_and_judge(
     root: Path | None = None,
     tables: bool = False,
     within: AbstractContextManager[None] | None = None,
+    then: Callable[[Path, int], int] = lambda _, code: code,
 ) -> int:
     """Run an experiment with its progress shown, judge its record and show the verdict; returns the exit code.
 
@@ -265,6 +266,7 @@ def run_and_judge(
         root: parent of the record; default: --root.
         tables: with a provisional table after every block.
         within: a context of the run.
+        then: what follows, from the record and the verdict's exit code; returns the final one.
     """
     root = arguments.root if root is None else root
     with display(sys.stderr, quiet=arguments.quiet, tables=tables) as show, within or nullcontext():
@@ -272,4 +274,4 @@ def run_and_judge(
         experiment = experiment_run.ranged(experiment, folder, root, show)
         stop_early = not (getattr(arguments, "keep_going", True) or experiment.launches.quick)  # verbs without the flag go on
         path = experiment_run.run(experiment, folder=folder, root=root, on_progress=show, stop_early=stop_early)
-    return judge_and_show(path, arguments)
+    return then(path, judge_and_show(path, arguments))

@@ -4,36 +4,54 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
 import tomllib
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any, Final
 
-from fireassay.cli.support.output import JSON, add_formats, print_toml
+from fireassay.cli.support.output import JSON, add_formats, plain_stdout, print_toml, write
 from fireassay.cli.support.verb import Verb, add_root, share
 from fireassay.errors import Problem, SpecError, refuse
+from fireassay.exit_codes import EXIT_OF_STATUS
+from fireassay.printable import say
 from fireassay.spec.experiment import Experiment
-from fireassay.spec.fleet import DEFAULT, FIND_SHARE, TESTS, fleet_arguments
+from fireassay.spec.fleet import DEFAULT, FIND_SHARE, PAIRS, TESTS, TRANSPORTS, fleet_arguments, matchings
 from fireassay.spec.load import checked
 
 ROUNDS: Final = 7
 FLAG_OF: Final = {
     "launcher.hosts": "--hosts",
+    "launcher.kind": "--launcher",
+    "factor.levels": "--nodes",
     "launches.per_configuration": "--rounds",
     "launches.confidence": "--confidence",
     "name": "--name",
 }
-FORMS: Final = 'a name per line (reached by ssh), or TOML: hosts = [{ name = "a", address = "10.0.0.1", prefix = ["ssh", "a"] }]'
+FORMS: Final = (
+    "a name per line (reached by ssh) and perhaps its switch, or TOML: "
+    'hosts = [{ name = "a", address = "10.0.0.1", prefix = ["ssh", "a"], switch = "s1" }]'
+)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The nodes, the tests, and the flags of the verb."""
-    parser.add_argument("--hosts", type=Path, required=True, metavar="FILE", help="the nodes: a name per line, or a TOML file")
+    parser.add_argument("--hosts", type=Path, metavar="FILE", help="the nodes: a name per line, or a TOML file")
+    parser.add_argument("--launcher", metavar="NAME", help="or the engine that lends them: slurm, ray, mpi, kubernetes")
+    parser.add_argument("--nodes", type=int, metavar="N", help="how many it lends")
     parser.add_argument("--tests", metavar="LIST", default=",".join(DEFAULT), help=f"of {', '.join(TESTS)} (default: {','.join(DEFAULT)})")
-    parser.add_argument("--rounds", type=int, default=ROUNDS, metavar="N", help=f"how often every node is tested (default: {ROUNDS})")
+    parser.add_argument("--rounds", type=int, default=ROUNDS, metavar="N", help=f"how often everything is tested (default: {ROUNDS})")
+    parser.add_argument("--pairs", default=str(PAIRS), metavar="N", help=f"tests of links: pairs of each node, or all (default: {PAIRS})")
+    parser.add_argument("--transport", default="tcp", metavar="NAME", help=f"of links: {', '.join(TRANSPORTS)} (default: tcp)")
+    parser.add_argument("--parallel", action="store_true", help="test disjoint pairs at once: sooner, and they share switches")
     parser.add_argument(
         "--find", type=share, default=FIND_SHARE, metavar="SHARE", help="slowness that a fit fleet must exclude (default: 5%%)"
     )
     parser.add_argument("--confidence", type=share, default=0.95, metavar="SHARE", help="1 - the chance of any false alarm (default: 95%%)")
+    parser.add_argument("--history", metavar="FOLDER", help="earlier records: is the fleet as a whole slower than it was?")
+    parser.add_argument(
+        "--drain-list", type=Path, metavar="FILE", help="write nodes and reasons: .json, .sh (Slurm health check), else text"
+    )
     parser.add_argument("--name", default="fleet", metavar="NAME", help="name of the record (default: fleet)")
     add_root(parser, "where the record is made (default: records)")
     parser.add_argument("--dry-run", action="store_true", help="show what would be done; start nothing")
@@ -46,25 +64,86 @@ def _run(arguments: argparse.Namespace) -> int:
     if arguments.toml:
         return print_toml(experiment)
     if arguments.dry_run:
-        tests, _ = fleet_arguments(experiment.workload.arguments)
-        plan = {"nodes": [host.name for host in experiment.launcher.hosts], "tests": list(tests), "rounds": arguments.rounds}
-        words = f"{arguments.rounds} rounds; in each, {', '.join(tests)} on every one of {', '.join(plan['nodes'])}"
-        print(json.dumps(plan) if arguments.form == JSON else words)
+        print(_planned(experiment, as_json=arguments.form == JSON))
         return 0
     from fireassay.cli.support.progress import run_and_judge
 
-    return run_and_judge(experiment, arguments)
+    return run_and_judge(experiment, arguments, then=lambda path, code: _afterwards(path, code, arguments))
+
+
+def _planned(experiment: Experiment, *, as_json: bool) -> str:
+    asked, rounds = fleet_arguments(experiment.workload.arguments), experiment.launches.per_configuration
+    names = [host.name for host in experiment.launcher.hosts] or [f"{experiment.factor.levels[0]} nodes of {experiment.launcher.kind}"]
+    linked = asked.of("direction", "pair")
+    pairs = sum(map(len, matchings(names, asked.pairs, experiment.launches.seed))) if linked and experiment.launcher.hosts else None
+    if as_json:
+        return json.dumps({"nodes": names, "tests": list(asked.tests), "rounds": rounds, **({"pairs": pairs} if linked else {})})
+    how = f"{'' if pairs is None else f'{pairs} '}pairs{' by matchings' if asked.parallel else ', one after the other'}"
+    parts = [
+        *([f"{', '.join(own)} on every one of {', '.join(names)}"] if (own := asked.of("node")) else []),
+        *([f"{', '.join(linked)} over {asked.transport} on {how}"] if linked else []),
+        *([f"the ring over {asked.transport}"] if asked.of("ring") else []),
+    ]
+    return f"{rounds} rounds; in each, {'; '.join(parts)}"
+
+
+def _afterwards(path: Path, code: int, arguments: argparse.Namespace) -> int:
+    """Write the drain list and compare with earlier records; returns the exit code."""
+    from fireassay.frames.fleet import fleet
+    from fireassay.frames.record_data import from_record
+    from fireassay.kinds.fleet.drain import drain_list
+    from fireassay.record.reader import open_record
+
+    where = sys.stdout if plain_stdout(arguments) else sys.stderr
+    if arguments.drain_list is not None:
+        measured = from_record(open_record(path))
+        at = str(measured.manifest.get("created_utc", ""))
+        write(arguments.drain_list, drain_list(fleet(measured), arguments.drain_list.suffix, record=path.name, at=at))
+        say(f"drain list: {arguments.drain_list}", file=where)
+    if arguments.history is None:
+        return code
+    state, sentence = against_history(path, arguments)
+    say(f"history: {sentence}", file=where)
+    return code or {"pass": 0, "improvement": 0, "regression": EXIT_OF_STATUS["FAIL"]}.get(state, EXIT_OF_STATUS["INCONCLUSIVE"])
+
+
+def against_history(path: Path, arguments: argparse.Namespace) -> tuple[str, str]:
+    """State and sentence of the check of the whole fleet against earlier records of it: every test decides."""
+    from fireassay.api.checking import Checking, Place
+
+    checking = Checking(
+        record=str(path),
+        against=None,
+        history=arguments.history,
+        root=arguments.root,
+        varying=(),
+        force=False,
+        primary=None,
+        at=None,
+        margin=arguments.find,
+        day_to_day=None,
+        everything=True,
+        confirm="never",
+        blocks=1,
+        code=Place(folder=None, baseline=None, here=Path()),
+        again=lambda _: nullcontext(lambda _: None),
+    )
+    found = checking.run().check
+    return found.state, found.sentence
 
 
 def experiment_from(arguments: argparse.Namespace) -> Experiment:
     """The tests that the flags describe. Raises SpecError: a flag or the file is invalid."""
     words = [*(word for word in arguments.tests.split(",") if word), f"find={arguments.find:g}"]
+    if fleet_arguments(words).of("direction", "pair", "ring"):
+        words += [f"pairs={arguments.pairs}", f"transport={arguments.transport}", *(["parallel=yes"] if arguments.parallel else [])]
     fleet_arguments(words)
+    launcher, nodes = _launcher(arguments)
     data = {
         "name": arguments.name,
         "workload": {"runner": "fleet", "script": "fleet", "arguments": words, "work": "rounds"},
-        "launcher": {"kind": "nodes", "hosts": hosts_in(arguments.hosts)},
-        "factor": {"levels": [1]},
+        "launcher": launcher,
+        "factor": {"levels": [nodes]},
         "gates": {"efficiency": "none"},
         "noise": {"sentinel_s": 0.0},
         "launches": {"per_configuration": arguments.rounds, "confidence": arguments.confidence},
@@ -76,6 +155,20 @@ def experiment_from(arguments: argparse.Namespace) -> Experiment:
         raise SpecError(problems, "the flags") from None
 
 
+def _launcher(arguments: argparse.Namespace) -> tuple[dict[str, Any], int]:
+    """The table `launcher`, and the number of workers, one on each node that is lent."""
+    if (arguments.hosts is None) == (arguments.launcher is None):
+        found = "neither" if arguments.hosts is None else "both"
+        raise refuse("--hosts", f"{found} --hosts {'nor' if found == 'neither' else 'and'} --launcher", "one of them", source="the flags")
+    if arguments.hosts is not None:
+        if arguments.nodes is not None:
+            raise refuse("--nodes", f"{arguments.nodes}, with --hosts", "the nodes that --hosts names, or --launcher", source="the flags")
+        return {"kind": "nodes", "hosts": hosts_in(arguments.hosts)}, 1
+    if arguments.nodes is None or arguments.nodes < 1:
+        raise refuse("--nodes", str(arguments.nodes or "nothing"), "the number of nodes that --launcher lends", source="the flags")
+    return {"kind": arguments.launcher, "workers_per_node": 1}, arguments.nodes
+
+
 def hosts_in(path: Path) -> list[dict[str, Any]]:
     """The nodes that a file names. Raises SpecError: it cannot be read, or names none."""
     try:
@@ -84,8 +177,12 @@ def hosts_in(path: Path) -> list[dict[str, Any]]:
         why = getattr(error, "strerror", None) or "not UTF-8 text"
         raise refuse("--hosts", f"{path}: {why}", f"a file of nodes: {FORMS}", source="the flags") from None
     if "=" not in text:
-        names = [line.partition("#")[0].strip() for line in text.splitlines()]
-        hosts: Any = [{"name": name, "address": name, "prefix": ["ssh", name]} for name in names if name]
+        lines = [words for line in text.splitlines() if (words := line.partition("#")[0].split())]
+        if long := next((words for words in lines if len(words) > 2), None):
+            raise refuse("--hosts", f"{path}: {' '.join(long)!r}", FORMS, source="the flags")
+        hosts: Any = [
+            {"name": name, "address": name, "prefix": ["ssh", name], **({"switch": switch[0]} if switch else {})} for name, *switch in lines
+        ]
     else:
         try:
             data = tomllib.loads(text)
@@ -101,22 +198,26 @@ def hosts_in(path: Path) -> list[dict[str, Any]]:
 VERB = Verb(
     name="fleet",
     group="measure",
-    summary="test every node of a cluster, name the slow ones with a controlled rate of false alarms",
+    summary="test every node and link of a cluster, name the slow ones with a controlled rate of false alarms",
     description="""Test every node of a cluster in rounds of random order, seal the record, name the nodes to drain.
 
     assay fleet --hosts nodes.txt                        a name per line: reached by ssh
-    assay fleet --hosts nodes.toml --rounds 10 --find 3%
-    assay fleet --hosts nodes.txt --tests matrix,memory,disk,device
+    assay fleet --hosts nodes.toml --tests bandwidth,latency,ring --pairs all
+    assay fleet --launcher slurm --nodes 64 --history records --drain-list drain.sh
 
 A node is slow if it is slower than the slowest node of an equally large fleet of equal nodes would be in 95 % of cases, over all nodes and
 tests, and by at least 1 %. The ordinary spread between the nodes is measured, not assumed: 4 nodes or more of one kind, at most a
-quarter of them slow, are compared with each other. A fleet is fit if no node is slow and the tests would have found one that is --find
-slower; the report has the smallest slowness that each test finds.
-Every node needs this Python at the same path, with assay's files (a shared folder). One node is tested at a time, about 3 s per round.
-Drained nodes come with their evidence and the line for Slurm, also in --json (findings: slow_node, silent_node, remedy).""",
+quarter of them slow, are compared with each other. What a slow node explains is no fault of its links; a link is slow by what is left,
+among links of its class (of one switch, or of two: a second column of the file). The report has the smallest slowness that is found.
+Every node needs this Python at the same path, with assay's files (a shared folder). One test at a time, about 3 s per node and 2 s per pair.
+Drained nodes come with their evidence and the line for Slurm, also in --json (findings: slow_node, silent_node, slow_link, remedy).""",
     add_arguments=add_arguments,
     run=_run,
-    usual={"measure": ("--hosts", "--tests", "--rounds", "--find"), "plan": ("--dry-run",)},
+    usual={
+        "measure": ("--hosts", "--launcher", "--nodes", "--tests", "--rounds", "--find"),
+        "judge": ("--history", "--drain-list"),
+        "plan": ("--dry-run",),
+    },
     exits={0: "FIT", 1: "nodes to DRAIN", 3: "INVALID", 4: "INCONCLUSIVE"},
     tables=True,
 )

@@ -209,6 +209,9 @@ class Host(Model):
     environment: dict[str, str] = Field(
         default_factory=dict, description="Additional environment variables of its workers, for example GLOO_SOCKET_IFNAME."
     )
+    switch: str = Field(
+        "", max_length=80, description="Switch or rack that it is cabled to: links of one switch are judged apart from others."
+    )
 
 
 class Slurm(Model):

@@ -8,7 +8,7 @@ nodes, since fewer than half of a node's links are slow, and a slow node explain
     links   what the nodes do not explain, divided by the spread of its class: limits and p-values are those of the largest one of
             simulated fleets with the same links, fitted in the same way, at the other half
 
-so that the level is that of any false alarm over all nodes and links of the test. Not all pairs need be measured: `sampled_pairs`.
+so that the level is that of any false alarm over all nodes and links of the test. Not all pairs need be measured.
 Source: Tukey, Exploratory Data Analysis, 1977, chapter 11. benchmarks/slow_links.py has the rates of alarms and of links that are found.
 Cannot tell: a class of links that is slow as a whole; whether a node or its cable is slow, if more than half of its links are.
 """
@@ -56,7 +56,8 @@ class Links:
     @cached_property
     def ends(self) -> Indexes:
         """[links, 2]: the effects of each; those of receivers follow those of senders."""
-        return np.array([self.first, self.second], dtype=np.int64).T + np.array([0, self.count if self.directed else 0])
+        second = [end + self.count * self.directed for end in self.second]
+        return np.array([self.first, second], dtype=np.int64).T
 
     @cached_property
     def members(self) -> tuple[Indexes, ...]:
@@ -102,15 +103,14 @@ def slow_links(rates: Array, links: Links, *, alpha: float, least: float = LEAST
         level[members] = np.nanmedian(rates[members])
     values, errors = medians(rates / level[:, None])
     rest, effects = fitted(values[None, :], links)
-    equal, units = _equal(links)
+    equal, units, of_nodes = _equal(links)
     results = tuple(
         judged(rest[0, members], errors[members], (equal, unit), alpha=alpha / 2.0, least=least) if len(members) >= MIN_LINKS else None
         for members, unit in zip(links.members, units, strict=True)
     )
     share, sides = alpha / 2.0 / len(links.groups), []
-    for fit, _, _ in links.groups:
-        enough = len(fit) >= MIN_NODES
-        sides.append(judged(effects[0, fit], np.zeros(len(fit)), equal_fleets(len(fit)), alpha=share, least=least) if enough else None)
+    for (fit, _, _), null in zip(links.groups, of_nodes, strict=True):
+        sides.append(judged(effects[0, fit], np.zeros(len(fit)), null, alpha=share, least=least) if null is not None else None)
     return LinkSlowness(links=results, nodes=tuple(sides), judged_nodes=tuple(fit % links.count for fit, _, _ in links.groups))
 
 
@@ -145,46 +145,41 @@ def _medians(rest: Array, padded: Indexes, counts: Indexes) -> Array:
     return result
 
 
+Null = tuple[Array, float]  # the largest t of equal ones, in order, and the unit of the spread
+
+
 @lru_cache(maxsize=16)
-def _equal(links: Links) -> tuple[Array, tuple[float, ...]]:
-    """Of fleets of equal links: the largest t of each over all judged classes, in order; and the units of the spreads."""
-    number = len(links.first)
-    fleets = max(1_000, min(FLEETS, VALUES // number))
-    behind, spreads = [], []
-    for rest in _drawn(links, fleets):
-        found = [closest_of(rest[:, members]) for members in links.members if len(members) >= MIN_LINKS]
-        lowest = [rest[:, members].min(axis=1) for members in links.members if len(members) >= MIN_LINKS]
-        behind.append(np.array([centre - low for (centre, _), low in zip(found, lowest, strict=True)]))
-        spreads.append(np.array([spread for _, spread in found]))
-    if not spreads or not len(spreads[0]):
-        return np.zeros(1), tuple(1.0 for _ in links.members)
-    every = np.concatenate(spreads, axis=1)
-    scale = 1.0 / every.mean(axis=1)
-    t = np.concatenate(behind, axis=1) / np.maximum(every * scale[:, None], np.finfo(float).tiny)
-    given = iter(scale.tolist())
-    return np.sort(t.max(axis=0)), tuple(next(given) if len(members) >= MIN_LINKS else 1.0 for members in links.members)
+def _equal(links: Links) -> tuple[Array, tuple[float, ...], tuple[Null | None, ...]]:
+    """Of fleets of equal links: the largest t of each over all judged classes, in order; units of the spreads; the nulls of nodes."""
+    big = [members for members in links.members if len(members) >= MIN_LINKS]
+    rest, effects = zip(*_drawn(links), strict=True)
+    found = [_behind(np.concatenate([part[:, members] for part in rest])) for members in big]
+    scales = [1.0 / float(spread.mean()) for _, spread in found]
+    each = [behind / (spread * scale) for (behind, spread), scale in zip(found, scales, strict=True)]
+    t = np.max(each, axis=0) if each else np.zeros(1)
+    given = iter(scales)
+    units = tuple(next(given) if len(members) >= MIN_LINKS else 1.0 for members in links.members)
+    return np.sort(t), units, tuple(_of_nodes(np.concatenate([part[:, fit] for part in effects])) for fit, _, _ in links.groups)
 
 
-def _drawn(links: Links, fleets: int) -> Iterator[Array]:
+def _behind(drawn: Array) -> tuple[Array, Array]:
+    """How far the slowest is behind the centre, and the spread."""
+    centre, spread = closest_of(drawn)
+    return centre - drawn.min(axis=1), np.maximum(spread, np.finfo(float).tiny)
+
+
+def _of_nodes(effects: Array) -> Null | None:
+    """The larger of two nulls: nodes that differ, and equal nodes whose links differ, among whose medians are equal ones if they are few."""
+    if effects.shape[1] < MIN_NODES:
+        return None
+    differ, unit = equal_fleets(effects.shape[1])
+    behind, spread = _behind(effects)
+    quantiles = (np.arange(len(differ)) + 0.5) / len(differ)
+    return np.maximum(differ, np.quantile(behind / (spread * unit), quantiles)), unit
+
+
+def _drawn(links: Links) -> Iterator[tuple[Array, Array]]:
     generator, number = np.random.default_rng(SEED), len(links.first)
-    at_once = max(1, CHUNK // number)
+    fleets, at_once = max(1_000, min(FLEETS, VALUES // number)), max(1, CHUNK // number)
     for start in range(0, fleets, at_once):
-        yield fitted(generator.standard_normal((min(at_once, fleets - start), number)), links)[0]
-
-
-def sampled_pairs(count: int, each: int, draw: np.random.Generator) -> list[list[tuple[int, int]]]:
-    """Matchings of `count` nodes, every node in `each` of them, or all pairs if there are no more; of an odd number, one waits in each.
-
-    The circle method on a random order: every matching is disjoint, and no pair comes twice.
-    """
-    order = draw.permutation(count).tolist()
-    even = [*order, None] if count % 2 else order
-    turns = draw.permutation(len(even) - 1)[: each if each < count - 1 else len(even)].tolist()
-    matchings = []
-    for turn in turns:
-        rest = even[1:]
-        circle = [even[0], *rest[turn:], *rest[:turn]]
-        half = len(circle) // 2
-        pairs = zip(circle[:half], reversed(circle[half:]), strict=True)
-        matchings.append([(a, b) for a, b in pairs if a is not None and b is not None])
-    return matchings
+        yield fitted(generator.standard_normal((min(at_once, fleets - start), number)), links)
