@@ -34,7 +34,8 @@ SURFACE = {
         f"--carbon --confidence --seed --name --root --dry-run --toml {OUTPUT}"
     ),
     "export": "RECORD --genai-bench --root",
-    "fleet": f"--hosts --tests --rounds --find --confidence --name --root --dry-run --toml {OUTPUT}",
+    "fleet": "--hosts --launcher --nodes --tests --rounds --pairs --transport --parallel --find --confidence --history --drain-list --name --root "
+    f"--dry-run --toml {OUTPUT}",
     "gate": (
         "BASE EXPERIMENT --margin --merge-base --setup --accept --budget --pairs --primary --shell --workers --round --trials --warm-up --timeout "
         "--ignore-failure --root --json --excel --html --latex --format --full --output --junit --markdown"

@@ -16,6 +16,7 @@ import numpy as np
 import polars as pl
 
 from fireassay.frames.record_data import RecordData
+from fireassay.frames.record_tables import once_per_record
 from fireassay.spec.fleet import COUNTER, NO_TEST, RING, TESTS, device_of, fleet_arguments, nodes_of
 from fireassay.stats.groups.slow_links import Links, LinkSlowness, slow_links
 from fireassay.stats.groups.slow_nodes import MIN_NODES, MIN_ROUNDS, Slowness, slow_nodes
@@ -149,6 +150,7 @@ def _by_device(measured: RecordData, test: str) -> dict[str, list[float | None]]
 # ---- judging ---------------------------------------------------------------------------------------------------------
 
 
+@once_per_record
 def fleet(measured: RecordData) -> Fleet:
     """The nodes and links of a record, judged by every test."""
     asked = fleet_arguments(measured.experiment.workload.arguments)

@@ -11,7 +11,7 @@ from fireassay.spec.fleet import TESTS
 
 
 def test_every_declared_test_has_a_program() -> None:
-    assert node_tests.RUN.keys() == TESTS.keys()
+    assert list(node_tests.RUN) == [test for test, declared in TESTS.items() if declared.of == "node"]
 
 
 def test_a_rate_is_all_work_over_all_time_after_the_first_repetition() -> None:
@@ -29,6 +29,15 @@ def test_a_test_that_fails_costs_only_itself(monkeypatch: pytest.MonkeyPatch, ca
     monkeypatch.setitem(node_tests.RUN, "memory", lambda: 5.0)
     node_tests.main(["disk", "memory"])
     assert json.loads(capsys.readouterr().out) == {"disk": {"lack": "No space left on device"}, "memory": {"rate": 5.0}}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("test", ["device", "copies"])
+def test_a_test_of_the_gpu_measures_or_says_why_not(test: str, capsys: pytest.CaptureFixture[str]) -> None:
+    torch = pytest.importorskip("torch")
+    node_tests.main([test])
+    found = json.loads(capsys.readouterr().out)[test]
+    assert found["rate"] > 1e9 if torch.cuda.is_available() else found == {"lack": "torch finds no GPU"}
 
 
 @pytest.mark.slow

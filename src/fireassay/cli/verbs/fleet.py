@@ -203,7 +203,7 @@ VERB = Verb(
 
     assay fleet --hosts nodes.txt                        a name per line: reached by ssh
     assay fleet --hosts nodes.toml --tests bandwidth,latency,ring --pairs all
-    assay fleet --launcher slurm --nodes 64 --history records --drain-list drain.sh
+    assay fleet --launcher slurm --nodes 64 --history records
 
 A node is slow if it is slower than the slowest node of an equally large fleet of equal nodes would be in 95 % of cases, over all nodes and
 tests, and by at least 1 %. The ordinary spread between the nodes is measured, not assumed: 4 nodes or more of one kind, at most a

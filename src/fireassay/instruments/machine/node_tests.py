@@ -6,6 +6,7 @@
     memory   bytes read and written per second by copies of 32 MiB
     disk     bytes per second written to the folder of temporary files and synced: a memory file system measures memory
     device   FLOP/s of `gemm_peak` on the first GPU, in bfloat16 (needs torch)
+    copies   bytes per second from pinned memory of the host to the first GPU (needs torch)
 
 The first repetition is not counted. A rate is all work over all time, so that pauses count.
 Cannot tell: how the node performs hot, after minutes of load; several rounds show that.
@@ -82,7 +83,23 @@ def device() -> float:
     return float(measured["flops_per_s"])
 
 
-RUN: Final = {"matrix": matrix, "memory": memory, "disk": disk, "device": device}
+def copies() -> float:
+    """Bytes per second. Raises RuntimeError: no GPU."""
+    import torch
+
+    if not torch.cuda.is_available():
+        raise RuntimeError("torch finds no GPU")
+    source = torch.ones(COPIED, dtype=torch.uint8).pin_memory()
+    target = torch.empty(COPIED, dtype=torch.uint8, device="cuda")
+
+    def copy() -> None:
+        target.copy_(source, non_blocking=True)
+        torch.cuda.synchronize()
+
+    return rate_of(float(COPIED), copy)
+
+
+RUN: Final = {"matrix": matrix, "memory": memory, "disk": disk, "device": device, "copies": copies}
 
 
 def main(tests: list[str]) -> None:

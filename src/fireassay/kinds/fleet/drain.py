@@ -58,7 +58,7 @@ def silent_words(tests: Mapping[str, str]) -> str:
 
 def link_name(found: Fleet, link: Link) -> str:
     """ "n1 > n2" of a test with a direction, else "n1 - n2"."""
-    directed = any(TESTS[test].of == "direction" and link in result.links for test, result in found.tests.items())
+    directed = any(TESTS[test].of == "direction" for test in (*found.slow_link(link), *found.cut.get(link, ())))
     return f"{link[0]} {'>' if directed else '-'} {link[1]}"
 
 

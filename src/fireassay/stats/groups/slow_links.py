@@ -1,21 +1,21 @@
 """Which links of a fleet are slow, and which only seem so because a node at their end is?
 
 The logarithm of a link's rate is the sum of its class, of the node that sends, of the node that receives, and of its own part; of a test
-without a direction, of its class and both nodes. Medians fit them in turn (median polish, Tukey 1977): a slow link moves neither of its
-nodes, since fewer than half of a node's links are slow, and a slow node explains all of its links. Then
+without a direction, of its class and both nodes. Huber's M-estimate fits them: least squares of residuals that are cut at CUT robust
+standard deviations, so that a slow link moves neither of its nodes far, and a slow node explains all of its links. Then
 
     nodes   what the nodes add is judged as their rates are in `slow_nodes`, at half of the level
     links   what the nodes do not explain, divided by the spread of its class: limits and p-values are those of the largest one of
             simulated fleets with the same links, fitted in the same way, at the other half
 
 so that the level is that of any false alarm over all nodes and links of the test. Not all pairs need be measured.
-Source: Tukey, Exploratory Data Analysis, 1977, chapter 11. benchmarks/slow_links.py has the rates of alarms and of links that are found.
+Source: Huber, Robust Statistics, 1981, 7.8 (modified residuals). benchmarks/slow_links.py has the rates of alarms and of links that are found.
 Cannot tell: a class of links that is slow as a whole; whether a node or its cable is slow, if more than half of its links are.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Final
@@ -39,7 +39,10 @@ from fireassay.stats.groups.slow_nodes import (
 
 Indexes = NDArray[np.int64]
 MIN_LINKS: Final = 6  # of a class: fewer do not give a spread
-SWEEPS: Final = 8
+CUT: Final = 1.5  # robust standard deviations
+QUARTILE: Final = 1.1503  # of a normal distribution: three quarters are within
+STEPS: Final = 40
+STILL: Final = 0.02
 CHUNK: Final = 400_000  # values of simulated fleets that are fitted at once
 
 
@@ -64,23 +67,40 @@ class Links:
         """The links of each class."""
         return tuple(np.flatnonzero(np.array(self.classes) == one) for one in range(max(self.classes) + 1))
 
-    @cached_property
-    def groups(self) -> tuple[tuple[Indexes, Indexes, Indexes], ...]:
-        """Effects that are fitted at once: effects, [effects, most links] (absent: the number of links), numbers of links."""
-        parts = [np.arange(self.count)] if not self.directed else [np.arange(self.count), np.arange(self.count, 2 * self.count)]
-        return tuple(_incident(self.ends, part[np.isin(part, self.ends)]) for part in parts)
-
     @property
     def effects(self) -> int:
         """How many there are."""
         return self.count * (2 if self.directed else 1)
 
+    @cached_property
+    def sides(self) -> tuple[Indexes, ...]:
+        """The effects of senders and of receivers, or of nodes; only those with links."""
+        present = np.unique(self.ends)
+        return tuple(present[present // self.count == side] for side in range(self.effects // self.count))
 
-def _incident(ends: Indexes, effects: Indexes) -> tuple[Indexes, Indexes, Indexes]:
-    of = [np.flatnonzero((ends == effect).any(axis=1)) for effect in effects.tolist()]
+    @cached_property
+    def parts(self) -> Indexes:
+        """[links, 3]: the parts whose sum each link is: both effects and its class."""
+        return np.concatenate([self.ends, self.effects + np.array([self.classes]).T], axis=1)
+
+    @cached_property
+    def sums(self) -> tuple[Indexes, Indexes]:
+        """Of every effect and of every class its links, filled up with the number of links."""
+        of = [np.flatnonzero((self.ends == effect).any(axis=1)) for effect in range(self.effects)]
+        return _filled(of, len(self.ends)), _filled(self.members, len(self.ends))
+
+    @cached_property
+    def inverse(self) -> Array:
+        """Of the normal equations; levels that cannot be told apart are split evenly."""
+        design = np.zeros((len(self.ends), self.effects + len(self.members)))
+        for column in self.parts.T:
+            design[np.arange(len(design)), column] = 1.0
+        return np.asarray(np.linalg.pinv(design.T @ design, hermitian=True), dtype=np.float64)
+
+
+def _filled(of: Sequence[Indexes], filling: int) -> Indexes:
     most = max(map(len, of))
-    padded = np.array([np.pad(links, (0, most - len(links)), constant_values=len(ends)) for links in of])
-    return effects, padded, np.array([len(links) for links in of])
+    return np.array([np.pad(links, (0, most - len(links)), constant_values=filling) for links in of])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -108,41 +128,28 @@ def slow_links(rates: Array, links: Links, *, alpha: float, least: float = LEAST
         judged(rest[0, members], errors[members], (equal, unit), alpha=alpha / 2.0, least=least) if len(members) >= MIN_LINKS else None
         for members, unit in zip(links.members, units, strict=True)
     )
-    share, sides = alpha / 2.0 / len(links.groups), []
-    for (fit, _, _), null in zip(links.groups, of_nodes, strict=True):
-        sides.append(judged(effects[0, fit], np.zeros(len(fit)), null, alpha=share, least=least) if null is not None else None)
-    return LinkSlowness(links=results, nodes=tuple(sides), judged_nodes=tuple(fit % links.count for fit, _, _ in links.groups))
+    share = alpha / 2.0 / len(links.sides)
+    sides = tuple(
+        judged(effects[0, side], np.zeros(len(side)), null, alpha=share, least=least) if null is not None else None
+        for side, null in zip(links.sides, of_nodes, strict=True)
+    )
+    return LinkSlowness(links=results, nodes=sides, judged_nodes=tuple(side % links.count for side in links.sides))
 
 
 def fitted(values: Array, links: Links) -> tuple[Array, Array]:
     """What is left of each link of every fleet, and each effect; shapes [fleets, links] and [fleets, effects]."""
     rest, effects = values.copy(), np.zeros((len(values), links.effects))
-    damped = 1.0 if links.directed else 0.5  # both ends move at once
-    for _ in range(SWEEPS):
-        _level(rest, links)
-        for which, padded, counts in links.groups:
-            step = damped * _medians(rest, padded, counts)
-            step -= np.median(step, axis=1, keepdims=True)
-            moved = np.zeros_like(effects)
-            moved[:, which] = step
-            effects += moved
-            rest -= moved[:, links.ends].sum(axis=2)
-    _level(rest, links)
+    most = np.full((len(values), 1), np.inf)  # nothing is cut at first: least squares take all of every node away
+    for _ in range(STEPS):
+        cut = np.concatenate([np.clip(rest, -most, most), np.zeros((len(rest), 1))], axis=1)
+        parts = np.concatenate([cut[:, padded].sum(axis=2) for padded in links.sums], axis=1) @ links.inverse
+        moved = parts[:, links.parts].sum(axis=2)
+        rest -= moved
+        effects += parts[:, : links.effects]
+        most = CUT / QUARTILE * np.quantile(np.abs(rest), 0.75, axis=1, keepdims=True)
+        if np.all(np.abs(moved) <= STILL * most):
+            break
     return rest, effects
-
-
-def _level(rest: Array, links: Links) -> None:
-    for members in links.members:
-        rest[:, members] -= np.median(rest[:, members], axis=1, keepdims=True)
-
-
-def _medians(rest: Array, padded: Indexes, counts: Indexes) -> Array:
-    """Median over the links of each effect."""
-    wide = np.concatenate([rest, np.full((len(rest), 1), np.inf)], axis=1)[:, padded]
-    wide.sort(axis=2)
-    rows = np.arange(len(counts))
-    result: Array = (wide[:, rows, (counts - 1) // 2] + wide[:, rows, counts // 2]) / 2.0
-    return result
 
 
 Null = tuple[Array, float]  # the largest t of equal ones, in order, and the unit of the spread
@@ -159,7 +166,7 @@ def _equal(links: Links) -> tuple[Array, tuple[float, ...], tuple[Null | None, .
     t = np.max(each, axis=0) if each else np.zeros(1)
     given = iter(scales)
     units = tuple(next(given) if len(members) >= MIN_LINKS else 1.0 for members in links.members)
-    return np.sort(t), units, tuple(_of_nodes(np.concatenate([part[:, fit] for part in effects])) for fit, _, _ in links.groups)
+    return np.sort(t), units, tuple(_of_nodes(np.concatenate([part[:, side] for part in effects])) for side in links.sides)
 
 
 def _behind(drawn: Array) -> tuple[Array, Array]:
@@ -180,6 +187,6 @@ def _of_nodes(effects: Array) -> Null | None:
 
 def _drawn(links: Links) -> Iterator[tuple[Array, Array]]:
     generator, number = np.random.default_rng(SEED), len(links.first)
-    fleets, at_once = max(1_000, min(FLEETS, VALUES // number)), max(1, CHUNK // number)
+    fleets, at_once = max(1_000, min(FLEETS, VALUES // number) // 2), max(1, CHUNK // number)
     for start in range(0, fleets, at_once):
         yield fitted(generator.standard_normal((min(at_once, fleets - start), number)), links)
