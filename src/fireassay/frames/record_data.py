@@ -30,6 +30,7 @@ from fireassay.frames.rankings import ranked
 from fireassay.frames.record_tables import RecordTables, ended
 from fireassay.frames.record_tables import effective_steps as effective_steps
 from fireassay.frames.serving.answers import numbers, scored
+from fireassay.frames.serving.client_clocks import bounds, on_common_clock
 from fireassay.frames.serving.requests import Served, serve
 from fireassay.frames.training import parallelism
 from fireassay.frames.training.communication.step_communication import Communicated, fold
@@ -107,7 +108,12 @@ class RecordData(RecordTables):
     @cached_property
     def served(self) -> Served:
         """The requests of a serving record: see `fireassay.frames.serving.requests`."""
-        return serve(self.experiment, self.tables, timeless=self.timeless)
+        return serve(self.experiment, self.tables, timeless=self.timeless, unsure_ns=self.unsure_ns)
+
+    @cached_property
+    def unsure_ns(self) -> Mapping[int, float]:
+        """Launch -> the error between times of its clients' hosts: see `fireassay.frames.serving.client_clocks`."""
+        return bounds(self.tables)
 
     @cached_property
     def timed_requests(self) -> pl.DataFrame:
@@ -195,7 +201,7 @@ def from_record(record: Record) -> RecordData:
         state=record.state,
         sealed=record.sealed,
         seal=record.seal,
-        tables={name: record.table(name) for name in TABLES},
+        tables=on_common_clock({name: record.table(name) for name in TABLES}),
         profiles=record.profiles,
     )
 

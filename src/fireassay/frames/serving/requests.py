@@ -9,6 +9,10 @@ client did then; in a closed loop, where the server cannot miss a due time, when
   too little. It begins just after an end, and ends with the last request sent, which also follows an end: after the first
   answer of every stream or, if the warm-up is longer, after as many ends as there are streams after it. With fewer ends
   inside there is no window;
+* a client that dies with its host loses its requests, and the load is then no longer the one requested: the window ends before the
+  first of them was due;
+* clients on several hosts have several clocks: see `fireassay.frames.serving.client_clocks`. Where they are known too badly there is no
+  window and no rate, and all requests of phase main are counted;
 * counted: requests of phase main due (sent) in the closed window; percentiles and shares are over these. Rates are over the
   half-open window: they count what ended in it, so that n equal gaps contain n requests and not n + 1;
 * tokens: by the server's usage if it reports any, otherwise by the tokenizer; shown: those that the stream shows
@@ -48,6 +52,7 @@ from numpy.typing import NDArray
 from fireassay.frames.serving.shown_tokens import at_once, shown_tokens
 from fireassay.spec.experiment import Experiment
 from fireassay.spec.sections.serving import Objectives, Serving
+from fireassay.stats.groups.clocks import too_short
 from fireassay.units import NS_PER_S
 
 TEXT: Final = (1, 2, 3)  # kinds of token-bearing chunks: content, reasoning, tool call (fireassay.record.tables)
@@ -99,6 +104,7 @@ CLOSED: Final = ("closed", "single_stream", "multi_stream")  # a request is due 
 UNUSED: Final = ("chunk_ns", "chunk_kind", "chunk_chars", "chunk_uncertainty_ns", "logprobs", "text", "reasoning")  # large
 CHUNKS: Final = ("chunk_ns", "chunk_kind", "chunk_uncertainty_ns")  # the columns of `UNUSED` that are aggregated
 SLICE: Final = 1 << 14  # requests whose chunks are aggregated at once, to bound memory
+NO_BOUNDS: Final[Mapping[int, float]] = {}
 TIMES: Final = ("t0_ns", "begin_ns", "end_ns", "seconds")  # of a window
 WINDOW: Final = "measured window: from t0 + warm-up, in a closed loop from the end of a wave, until the last request was due or sent"
 ENDED: Final = pl.coalesce("last_token_ns", "done_ns")  # when a request ended; an answer without text (an embedding) when it is complete
@@ -127,15 +133,19 @@ class Served:
     gap_uncertainty: Mapping[int, NDArray[np.float64]] = field(repr=False)
 
 
-def serve(experiment: Experiment, tables: Mapping[str, pl.DataFrame], *, timeless: bool = False) -> Served:
+def serve(
+    experiment: Experiment, tables: Mapping[str, pl.DataFrame], *, timeless: bool = False, unsure_ns: Mapping[int, float] = NO_BOUNDS
+) -> Served:
     """Derive the requests of a serving record; empty for other records.
 
     `timeless`: the requests have no times of day, as in some imported records.
+    `unsure_ns`: launch -> the error between times of its clients, where they ran on several hosts.
     """
     serving = experiment.serving or Serving()
     windows = _windows(tables, serving)
-    if timeless:
-        windows = windows.with_columns(pl.lit(None, windows.schema[name]).alias(name) for name in TIMES)
+    apart = refused(windows, unsure_ns)
+    without = pl.lit(timeless) | pl.col("launch").is_in(sorted(apart))
+    windows = windows.with_columns(pl.when(~without).then(pl.col(name)).alias(name) for name in TIMES)
     counts = tables["token_counts"].select(
         "launch", "request", pl.col("tokens_in").alias("_counted_in"), pl.col("tokens_out").alias("_counted"), "chunk_tokens"
     )
@@ -144,7 +154,7 @@ def serve(experiment: Experiment, tables: Mapping[str, pl.DataFrame], *, timeles
     for launch, rows in _by_launch(known):
         window = windows.row(by_predicate=pl.col("launch") == launch, named=True)
         own_counts = counts.filter(pl.col("launch") == launch)
-        requests, total, spans = _fold(rows, own_counts, window, serving, timeless=timeless)
+        requests, total, spans = _fold(rows, own_counts, window, serving, timeless=timeless or launch in apart)
         folded.append(requests)
         totals.append(total)
         gaps[launch], unsure[launch] = (np.concatenate(parts) for parts in spans)
@@ -159,6 +169,12 @@ def serve(experiment: Experiment, tables: Mapping[str, pl.DataFrame], *, timeles
         gaps=gaps,
         gap_uncertainty=unsure,
     )
+
+
+def refused(windows: pl.DataFrame, unsure_ns: Mapping[int, float]) -> frozenset[int]:
+    """Launches on several hosts whose window is too short for what is known of their clocks."""
+    lengths = dict(windows.select("launch", pl.col("seconds") * NS_PER_S).drop_nulls().iter_rows())
+    return frozenset(launch for launch, bound in unsure_ns.items() if launch in lengths and too_short(lengths[launch], bound))
 
 
 def _by_launch(frame: pl.DataFrame) -> Iterator[tuple[int, pl.DataFrame]]:
@@ -176,7 +192,7 @@ def _by_launch(frame: pl.DataFrame) -> Iterator[tuple[int, pl.DataFrame]]:
 def _windows(tables: Mapping[str, pl.DataFrame], serving: Serving) -> pl.DataFrame:
     process = serving.arrivals.process
     launches = tables["launches"].select("launch", "configuration", "block", "role").sort("launch")
-    columns = ("launch", "request", "phase", "stream", "scheduled_ns", "sent_ns", "done_ns")
+    columns = ("launch", "request", "phase", "stream", "scheduled_ns", "sent_ns", "done_ns", "status")
     load = tables["requests"].select(columns).filter(pl.col("phase") != "cold")
     events = tables["events"].filter(pl.col("kind") == "load_begin")
     begun = events.group_by("launch").agg(pl.col("ns").min().alias("_begun"))
@@ -187,6 +203,8 @@ def _windows(tables: Mapping[str, pl.DataFrame], serving: Serving) -> pl.DataFra
     windows = launches.join(begun, on="launch", how="left").join(extents, on="launch", how="left")
     warm_up = round(serving.arrivals.warm_up_s * NS_PER_S)
     timed = windows.with_columns(t0_ns=pl.coalesce("_begun", "_first")).with_columns(begin_ns=pl.col("t0_ns") + warm_up)
+    died = load.filter(pl.col("status") == "lost").group_by("launch").agg(pl.col("scheduled_ns").min().alias("_lost") - 1)
+    timed = timed.join(died, on="launch", how="left").with_columns(end_ns=pl.min_horizontal("end_ns", "_lost")).drop("_lost")
     if process == "closed":
         timed = _after_a_wave(timed, load)
     nonempty = pl.col("end_ns") > pl.col("begin_ns")

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import json
 import os
+import select
 import signal
 import subprocess
 import sys
@@ -180,14 +181,24 @@ def loopback() -> str:
 ANSWER_S = 10.0  # how long a supervisor may take beyond the grace period before it is considered dead
 
 
+SUPERVISOR = (sys.executable, "-I", "-S", supervisor.__file__)
+
+
 def start(request: Request, command: Sequence[str], *, after: Callable[[], object] = lambda: None) -> SupervisedHandle:
     """Start the engine's command under a supervisor. `after`: called once nothing of the launch is left."""
     # Only what Python itself needs: the user's variables reach the engine through the job, not through the supervisor.
     variables = {name: os.environ[name] for name in ("PATH", "LANG", "LC_ALL", "SYSTEMROOT") if name in os.environ}
+    return start_supervised(request, job_of(request, command), SUPERVISOR, variables, after)
+
+
+def start_supervised(
+    request: Request, job: Mapping[str, Any], words: Sequence[str], variables: Mapping[str, str], after: Callable[[], object] = lambda: None
+) -> SupervisedHandle:
+    """Start a supervisor by its words, and send it its job."""
     request.log.parent.mkdir(parents=True, exist_ok=True)
     with launch_log.appending(request.log) as log:
         process = subprocess.Popen(
-            [sys.executable, "-I", "-S", supervisor.__file__],
+            list(words),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=log,
@@ -195,7 +206,7 @@ def start(request: Request, command: Sequence[str], *, after: Callable[[], objec
             env={**variables, supervisor.MARK: request.mark},
         )
     handle = SupervisedHandle(process, request, after)
-    handle.send(job_of(request, command))
+    handle.send(dict(job))
     return handle
 
 
@@ -238,6 +249,9 @@ class SupervisedHandle:
         self._trouble = ""
         self.started_ns: int | None = None  # just before the engine was started, reported by the supervisor; None: not yet reported
         self._ending: Ending | None = None
+        self._clock: tuple[int, int] | None = None  # the latest answer: when it was asked for here, and the supervisor's time
+        self.report: Mapping[str, Any] | None = None  # the latest content of the watched file
+        self.heard_ns = time.monotonic_ns()  # its last sign of life
         os.set_blocking(self._answers.fileno(), False)
 
     def send(self, message: dict[str, Any]) -> None:
@@ -264,6 +278,23 @@ class SupervisedHandle:
     def kill(self) -> None:
         """Kill everything now."""
         self.send({"do": "kill"})
+
+    def put(self, path: Path, text: str) -> None:
+        """Let the supervisor write a file where it runs."""
+        self.send({"do": "put", "path": str(path), "text": text})
+
+    def read_clock(self, limit_s: float) -> tuple[int, int, int] | None:
+        """(sent, its time, received): a reading of the supervisor's clock between two of this one, ns; None without an answer in time."""
+        sent = time.monotonic_ns()
+        self.send({"do": "clock", "sent": sent})
+        deadline = time.monotonic() + limit_s
+        while not self._answers.closed and self._process.poll() is None and (left := deadline - time.monotonic()) > 0.0:
+            select.select([self._answers], [], [], left)
+            received = time.monotonic_ns()
+            self._listen()
+            if self._clock is not None and self._clock[0] == sent:
+                return (*self._clock, received)
+        return None
 
     def pids(self) -> tuple[int, ...]:
         """Every live process of the launch, the supervisor included; called about once a second during a measurement."""
@@ -296,13 +327,18 @@ class SupervisedHandle:
         try:
             while data := self._answers.read():
                 self._heard += data
+                self.heard_ns = time.monotonic_ns()
         except BlockingIOError:
             pass
         *lines, self._heard = self._heard.split(b"\n")
         for line in lines:
-            self._hear(json.loads(line))
+            with suppress(ValueError):  # a login banner
+                self._hear(json.loads(line))
 
     def _hear(self, message: dict[str, Any]) -> None:
+        if "clock" in message:
+            self._clock = message["clock"], message["now"]
+        self.report = message.get("report", self.report)
         self._trouble = message.get("cannot_start", self._trouble)
         self.started_ns = message.get("started_ns", self.started_ns)
         if (ended := message.get("ended")) is not None:

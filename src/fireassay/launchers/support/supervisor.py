@@ -13,8 +13,11 @@ The supervisor also drains the launch's output into its log: first half and last
 Runs as `python -I -S supervisor.py`; standard library only, so that it starts quickly and needs none of the user's packages.
 Outside Linux there is neither prctl nor /proc: it uses the engine's process group and `ps` instead.
 
-Protocol. In, one JSON object per line: the job (see `supervisor_client.py`), then {"do": "stop"} or {"do": "kill"}.
-Out, one JSON object per line: {"started": pid} or {"cannot_start": reason}, finally {"ended": ...} (see `_report`).
+Protocol. In, one JSON object per line: the job (see `supervisor_client.py`), then orders: {"do": "stop"}, {"do": "kill"};
+{"do": "clock", "sent": n} is answered with this host's time; {"do": "put", "path": p, "text": t} writes a file, because another host's
+file system may show a new one only after seconds.
+Out, one JSON object per line: {"started": pid} or {"cannot_start": reason}, {"clock": n, "now": ns}, {"report": content} whenever the file
+`watched` of the job changes, finally {"ended": ...} (see `_report`).
 """
 
 from __future__ import annotations
@@ -35,6 +38,7 @@ if TYPE_CHECKING:
 
 MARK = "FIREASSAY_MARK"
 POLL_S = 0.02  # polling interval for the last processes
+WATCH_S = 0.05  # polling interval of a watched file
 SETTLE_S = 0.5  # for processes that end by themselves once the engine has, as Spark's virtual machine does
 GIVE_UP_S = 30.0  # a process that survives SIGKILL this long hangs in the kernel
 _CHUNK = 1 << 20
@@ -179,6 +183,7 @@ class Supervisor:
         self.kill_at: float | None = None  # when graceful termination turns into SIGKILL
         self.give_up_at = float("inf")
         self.stopped_by = ""
+        self.watched, self.seen = str(job.get("watched", "")), 0  # a file whose content is reported, and its last time of change
 
     def run(self) -> None:
         """Start the engine, wait for it to end, leave nothing behind, report."""
@@ -198,8 +203,9 @@ class Supervisor:
         if output is not None:
             self.selector.register(output, selectors.EVENT_READ, lambda: self._read_output(output))
         while not self._is_over():
-            for key, _ in self.selector.select(None if self.kill_at is None and self.settled_at is None else POLL_S):
+            for key, _ in self.selector.select(self._patience()):
                 key.data()
+            self._watch()
         while output is not None and output in self.selector.get_map() and self._read_output(output):
             pass
         self.log.close()
@@ -219,6 +225,24 @@ class Supervisor:
             Path(self.job["usage"]).write_text(json.dumps(counts))
         except OSError:
             return
+
+    def _patience(self) -> float | None:
+        """Seconds until something must be looked at."""
+        if self.kill_at is not None or self.settled_at is not None:
+            return POLL_S
+        return WATCH_S if self.watched else None
+
+    def _watch(self) -> None:
+        """Report the watched file's content if it has changed."""
+        try:
+            if not self.watched or (changed := os.stat(self.watched).st_mtime_ns) == self.seen:
+                return
+            with open(self.watched, "rb") as file:
+                content = json.loads(file.read())
+        except (OSError, ValueError):  # not there yet
+            return
+        self.seen = changed
+        self._say({"report": content})
 
     def _start(self) -> int | None:
         read, write = os.pipe()
@@ -283,9 +307,14 @@ class Supervisor:
     def _obey(self, data: bytes) -> None:
         *lines, self.unread = (self.unread + data).split(b"\n")
         for line in lines:
-            order = json.loads(line)["do"]
-            self.stop("requested by the coordinator")
-            if order == "kill":
+            order = json.loads(line)
+            if order["do"] == "clock":
+                self._say({"clock": order["sent"], "now": time.monotonic_ns()})
+            elif order["do"] == "put":
+                _put(Path(order["path"]), order["text"])
+            else:
+                self.stop("requested by the coordinator")
+            if order["do"] == "kill":
                 self._kill_in(0.0)
 
     def _read_output(self, descriptor: int) -> bool:
@@ -351,6 +380,7 @@ class Supervisor:
             self.status = status
 
     def _report(self) -> None:
+        self._watch()
         code = -1 if self.engine is None or self.status is None else os.waitstatus_to_exitcode(self.status)
         self._say(
             {
@@ -373,6 +403,16 @@ class Supervisor:
             os.write(self.out, json.dumps(message).encode() + b"\n")
         except OSError:
             return  # the coordinator has died
+
+
+def _put(path: Path, text: str) -> None:
+    """Write a file as a whole, or not at all."""
+    hidden = path.with_name(f".{path.name}")
+    try:
+        hidden.write_text(text, encoding="utf-8")
+        hidden.replace(path)
+    except OSError as error:
+        print(f"assay: {path} cannot be written here: {error}", file=sys.stderr, flush=True)
 
 
 def _die_with(guard: int) -> Callable[[], None]:

@@ -95,15 +95,15 @@ LOST_REASON = "its client process ended"
 
 
 def lost_rows(
-    path: Path, launch: int, schedule: Schedule, dead: Mapping[int, int], clients: int, t0_ns: int, load: Path
+    path: Path, launch: int, schedule: Schedule, dead: Mapping[int, int], clients: int, begins: Mapping[int, int], load: Path
 ) -> Iterator[tuple[Any, ...]]:
-    """The missing rows of the table `requests`; `dead`: client process -> time of death.
+    """The missing rows of the table `requests`; `dead`: client process -> time of death, on its own clock, as is its begin of the load.
 
-    `t0_ns` is 0 if the load had not begun; `load` is the folder with the clients' notes.
+    A begin is 0 if the load had not begun; `load` is the folder with the clients' notes.
     """
     seen = frozenset(number for batch in request_batches(path, launch) for number in batch["request"].to_pylist())
     for client, end_ns in dead.items():
-        noted = due.read(load / due.name(client), len(schedule))
+        noted, t0_ns = due.read(load / due.name(client), len(schedule)), begins[client]
         for number in lost(schedule, client, clients, seen, t0_ns, end_ns, noted):
             yield _row(schedule, launch, client, number, _due_ns(schedule, number, t0_ns, end_ns, noted))
 
@@ -188,9 +188,9 @@ def settle_requests(path: Path, launch: int, writer: BatchWriter) -> None:
     job, schedule = _read(load)
     if schedule is None:
         return  # it died before any request could be sent
-    t0_ns = _load_begun(load)
+    begins = {client: _load_begun(load, client) for client in range(job["clients"])}
     dead = {client: _last_sign_ns(path, launch, load, client, schedule) for client in range(job["clients"])}
-    for row in lost_rows(path, launch, schedule, dead, job["clients"], t0_ns, load):
+    for row in lost_rows(path, launch, schedule, dead, job["clients"], begins, load):
         writer.append("requests", row)
     writer.flush()
     begin = 1 + last_request(path, launch, "arrivals")
@@ -207,10 +207,11 @@ def _read(load: Path) -> tuple[dict[str, Any], Schedule | None]:
         return {}, None
 
 
-def _load_begun(load: Path) -> int:
-    """Start of the load; 0 if it did not begin."""
+def _load_begun(load: Path, client: int) -> int:
+    """Start of the load on a client's clock; 0 if it did not begin."""
+    own = load / f"begin-{client}"  # of a client on another host
     try:
-        return int((load / "begin").read_text())
+        return int((own if own.exists() else load / "begin").read_text())
     except (OSError, ValueError):
         return 0
 

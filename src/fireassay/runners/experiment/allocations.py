@@ -51,12 +51,7 @@ def _allocate(context: RunContext, contexts: Sequence[RunContext]) -> Allocation
     if launcher.allocate is None:
         return None
     levels = sorted(
-        {
-            level
-            for other in contexts
-            if other.experiment.launcher == context.experiment.launcher
-            for level in other.experiment.factor.levels
-        }
+        {level for other in contexts if other.experiment.launcher == context.experiment.launcher for level in _levels(other.experiment)}
     )
     widest = context.experiment.model_copy(update={"factor": context.experiment.factor.model_copy(update={"levels": tuple(levels)})})
 
@@ -65,6 +60,11 @@ def _allocate(context: RunContext, contexts: Sequence[RunContext]) -> Allocation
         return context.stop.count > 0
 
     return launcher.allocate(widest, waiting)
+
+
+def _levels(experiment: Experiment) -> tuple[int, ...]:
+    """The numbers of processes that need nodes: of a load the clients, whose number does not vary."""
+    return experiment.factor.levels if experiment.serving is None else (experiment.serving.client.processes,)
 
 
 def _placed(context: RunContext, allocation: Allocation) -> RunContext:

@@ -7,28 +7,26 @@ reads counters, and accounts for the open requests of a dead client.  Otherwise 
 from __future__ import annotations
 
 import json
-import os
 import platform
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, replace
-from pathlib import Path
 from typing import Any, Final
 
-from fireassay import catalog, isolated
+from fireassay import catalog
 from fireassay.errors import Interrupted, RecordError, WorkloadError, refuse_any
 from fireassay.instruments.engines.prometheus import Scraper
 from fireassay.instruments.machine.meter import Meter
-from fireassay.launchers.support.base import Ending, Request, SupervisedHandle, start
 from fireassay.record import files
 from fireassay.record.folder import check_written, write_event
-from fireassay.record.secrets.redact import redact, secret_values
+from fireassay.record.secrets.redact import redact
 from fireassay.runners.experiment.abandoned_launches import last_request, lost_rows, request_batches
 from fireassay.runners.experiment.context import Job, Made, RunContext
 from fireassay.runners.experiment.progress import LaunchProgress, LoadProgress
 from fireassay.runners.launching import watch
 from fireassay.runners.launching.node_meters import mark_of
+from fireassay.runners.load.clients import Clients
 from fireassay.runners.load.engines import Deadline, Engine, Engines, FaultInjection
 from fireassay.spec.experiment import Experiment
 from fireassay.spec.plan import Configuration, configuration_of, measured_seconds
@@ -37,12 +35,11 @@ from fireassay.traffic.arrivals import make
 from fireassay.traffic.arrivals.schedule import Schedule
 from fireassay.traffic.client import due, refusals
 from fireassay.traffic.prompts.make import Prompts, prompts_of
-from fireassay.units import MIB, NS_PER_S
+from fireassay.units import NS_PER_S
 
 POLL_S: Final = 0.02
 SHOW_NS: Final = NS_PER_S // 4
 LEAD_NS: Final = 100_000_000  # from the start command to the start
-CLIENT_MODULE: Final = "fireassay.traffic.client.process"
 
 
 class LoadRun:
@@ -59,9 +56,8 @@ class LoadRun:
         self.writer = context.record.writer(job.number)
         self.folder = context.record.launch_folder(job.number).resolve()
         self.load = self.folder / "load"
-        self.clients = self.serving.client.processes
-        self.handles: list[SupervisedHandle] = []
-        self.endings: dict[int, Ending] = {}
+        self.clients = Clients(context, job.number, self.load, self.serving.client.processes)
+        self.cut_off: set[int] = set()  # clients that were lost with their host
         self.state = "loading"  # loading, cold, load, ended
         self.begin_ns = self.t0_ns = self.shown_ns = 0
         self.status = self.reason = self.model = ""
@@ -82,7 +78,8 @@ class LoadRun:
         self.writer.flush()
         check_written(self.writer, self.context.record.path)
         self.begin_ns = self.context.clock.now_ns()
-        placement: dict[str, Any] = {"launcher": "client", "host": platform.node(), "clients": self.clients}
+        placement: dict[str, Any] = {"launcher": "client", "host": platform.node(), "clients": self.clients.number}
+        placement |= self.clients.placed()
         try:
             self.engine = self.engines.ready(self.configuration.target, self.job, self._event_at)
             placement |= {"urls": list(self.engine.urls), "started": self.engine.replicas is not None}
@@ -115,9 +112,9 @@ class LoadRun:
             breaking = stack.enter_context(FaultInjection(self.planned, engine, self._event_at, log, mark))
             self._prepare(replace_urls(engine, breaking.urls))
             stack.enter_context(self._scraper(engine))
-            stack.callback(self._close_clients)
+            stack.callback(self.clients.close)
             meter.before_launch()
-            self._start_clients()
+            self.clients.start()
             stack.callback(meter.stop)
             meter.start(self.job.number, self._pids, workers=self.planned.workers, groups=self._replica_pids)
             self._until_the_end(breaking)
@@ -145,7 +142,8 @@ class LoadRun:
         job = {
             "record": record,
             "launch": self.job.number,
-            "clients": self.clients,
+            "clients": self.clients.number,
+            "own_orders": bool(self.clients.hosts),
             "folder": str(self.folder),
             "load": str(self.load),
             "serving": self.serving.model_dump(mode="json"),
@@ -158,7 +156,7 @@ class LoadRun:
             "broken": self.planned.role == "fault",
             "keep_going": self.context.experiment.limits.keep_going,
         }
-        self._put("job.json", json.dumps(job))
+        self.clients.put("job.json", json.dumps(job))
 
     @property
     def _open(self) -> bool:
@@ -176,30 +174,6 @@ class LoadRun:
         known[str(self.job.number)] = {"sha256": digest, "requests": len(self.schedule), "salted": True}
         self.context.record.note(schedules=known)
 
-    def _start_clients(self) -> None:
-        for number in range(self.clients):
-            command = isolated.python("-m", CLIENT_MODULE, str(self.load / "job.json"), str(number))
-            self.handles.append(start(self._request(number), command))
-
-    def _request(self, client: int) -> Request:
-        experiment = self.context.experiment
-        log = self.context.record.log_path(self.job.number).resolve()
-        environment = isolated.environment({**os.environ, **experiment.workload.environment})
-        return Request(
-            script=Path(CLIENT_MODULE),
-            arguments=(),
-            workers=1,
-            environment=environment,
-            cwd=self.context.folder,
-            log=log if client == 0 else log.with_suffix(f".client-{client}.log"),
-            log_bytes=int(experiment.limits.log_mib * MIB),
-            secrets=secret_values(environment),
-            mark=f"{mark_of(self.context.record.path, self.job.number)}client-{client}.",
-            max_restarts=0,
-            grace_s=experiment.limits.grace_s,
-            settings=experiment.launcher,
-        )
-
     def _scraper(self, engine: Engine) -> Any:
         target = engine.target
         urls = engine.replicas.replica_urls if engine.replicas is not None else engine.urls
@@ -212,14 +186,9 @@ class LoadRun:
             api_key_env=target.api_key_env,
         )
 
-    def _close_clients(self) -> None:
-        for handle in self.handles:
-            handle.close()
-
     def _pids(self) -> tuple[int, ...]:
-        client_pids = [pid for handle in self.handles for pid in handle.pids()]
         engine = self.engine
-        return (*client_pids, *(engine.replicas.pids() if engine is not None and engine.replicas is not None else ()))
+        return (*self.clients.pids(), *(engine.replicas.pids() if engine is not None and engine.replicas is not None else ()))
 
     def _replica_pids(self) -> dict[str, tuple[int, ...]]:
         """Processes of each replica that assay started; the memory of the clients is none of the engine's."""
@@ -229,20 +198,18 @@ class LoadRun:
     # ---- monitoring
 
     def _until_the_end(self, breaking: FaultInjection) -> None:
-        while len(self.endings) < len(self.handles):
-            for number, handle in enumerate(self.handles):
-                if number not in self.endings and (ending := handle.poll()) is not None:
-                    self.endings[number] = ending
-            reports = self._reports()
+        while not self.clients.done:
+            self.clients.poll()
+            reports = self.clients.reports()
             self._step(reports, breaking)
             self._end_if_needed(reports)
             self.context.clock.sleep(POLL_S)
         if self.state == "load":
             self._event("load_end", {})
-        self._note_answers(self._reports())
+        self._note_answers(self.clients.reports())
         breaking.end()
         self.missed = breaking.missed
-        self._show(self._reports(), force=True)
+        self._show(self.clients.reports(), force=True)
 
     def _note_answers(self, reports: list[Mapping[str, Any]]) -> None:
         """Note the models and limits named in responses, if any."""
@@ -259,34 +226,28 @@ class LoadRun:
     def _step(self, reports: list[Mapping[str, Any]], breaking: FaultInjection) -> None:
         """Advance from loading to the cold requests to the load as the clients become ready."""
         states = [report.get("state", "") for report in reports]
-        if self.state == "loading" and len(states) == self.clients and all(states):
-            self._put("go", "")
+        if self.state == "loading" and len(states) == self.clients.number and all(states):
+            if not self.clients.read_clocks():
+                raise WorkloadError("the clock of a client's host could not be read: its supervisor does not answer")
+            self.clients.order("go")
             self.state = "cold"
         if self.state == "cold" and states and states[0] == "cold_done":
             self.t0_ns = self.context.clock.now_ns() + LEAD_NS
-            self._put("begin", str(self.t0_ns))
-            self._event_at("load_begin", self.t0_ns, None, {})
+            self.clients.order("begin", self.t0_ns)
+            self._event_at("load_begin", self.t0_ns, None, self.clients.offsets())
             breaking.begin(self.t0_ns + round(self.serving.arrivals.warm_up_s * NS_PER_S))
             self.state = "load"
+        self.clients.keep_reading()
         self._show(reports)
-
-    def _put(self, name: str, text: str) -> None:
-        hidden = self.load / f".{name}"
-        hidden.write_text(text, encoding="utf-8")
-        hidden.replace(self.load / name)
-
-    def _reports(self) -> list[Mapping[str, Any]]:
-        """The clients' latest status."""
-        return [report for number in range(self.clients) if (report := _read(self.load / f"client-{number}.json")) is not None]
 
     def _end_if_needed(self, reports: Sequence[Mapping[str, Any]]) -> None:
         stop = self.context.stop
         if stop.count > 1:
-            for handle in self.handles:
-                handle.kill()
+            self.clients.kill()
         if self.status:
             return
-        dead = [number for number, ending in self.endings.items() if ending.exit_code != 0]
+        self._note_cut_off()
+        dead = [number for number in self.clients.dead if number not in self.cut_off]
         if stop.count:
             self.status, self.reason = "aborted", f"stopped by {stop.reason}"
         elif self.writer.error is not None:
@@ -300,18 +261,28 @@ class LoadRun:
             self.cure = redact(refusals.sentence(self.engine.urls[0], refused, _total(reports, "sent"), budget))
             self.status, self.reason = "failed", self.cure.partition("\n")[0]
         elif dead:
-            log = self._request(dead[0]).log
-            why = watch.why_failed(self.endings[dead[0]], watch.tail(log), f"logs/{log.name}")
-            self.status, self.reason = "failed", f"client process {dead[0]}: {why}"
+            log = self.clients.request(dead[0]).log
+            why = watch.why_failed(self.clients.endings[dead[0]], watch.tail(log), f"logs/{log.name}")
+            host = self.clients.host(dead[0])
+            self.status, self.reason = "failed", f"client process {dead[0]}{f' on {host.name}' if host else ''}: {why}"
         elif late := self.deadline.passed(self.context.clock.now_ns(), _total(reports, "done")):
             self.status, self.reason = "timeout", late
         if self.status:
-            for handle in self.handles:
-                handle.stop()
+            self.clients.stop()
+
+    def _note_cut_off(self) -> None:
+        """A host that dies amid the load costs its own requests only: the others' clients go on. Not if none is left."""
+        for number in self.clients.cut_off if self.state == "load" else ():
+            if number not in self.cut_off and len(self.clients.cut_off) < self.clients.number:
+                self.cut_off.add(number)
+                host = self.clients.host(number)
+                assert host is not None
+                why = redact(self.clients.endings[number].trouble)
+                self._event("client_lost", {"client": number, "client_host": host.name, "why": why})
 
     def _client_cannot_write(self, dead: Sequence[int]) -> RecordError | None:
         for number in dead:
-            if self.endings[number].exit_code == RecordError.exit_code:
+            if self.clients.endings[number].exit_code == RecordError.exit_code:
                 why = OSError(due.trouble(self.load / due.name(number)), "its client process could not write")
                 return files.explain(why, self.context.record.path, "write the record")
         return None
@@ -328,7 +299,7 @@ class LoadRun:
 
     def _nothing_answered(self) -> str:
         """Why no request succeeded; "" if any did."""
-        reports = self._reports()
+        reports = self.clients.reports()
         if not reports or any(report.get("ok") for report in reports) or not any(report.get("done") for report in reports):
             return ""
         counts = ", ".join(f"{number} {status}" for status, number in _failures(reports).most_common())
@@ -348,11 +319,13 @@ class LoadRun:
     def _write_lost(self) -> None:
         assert self.schedule is not None
         now = self.context.clock.now_ns()
-        dead = {number: ending.end_ns or now for number, ending in self.endings.items() if ending.exit_code != 0}
+        clients = self.clients
+        dead = {number: clients.endings[number].end_ns or clients.own_ns(number, now) for number in clients.dead}
         if not dead or self.state not in ("load", "cold"):
             return
         self.writer.flush()
-        for row in lost_rows(self.context.record.path, self.job.number, self.schedule, dead, self.clients, self.t0_ns, self.load):
+        begins = {number: clients.own_ns(number, self.t0_ns) if self.t0_ns else 0 for number in dead}
+        for row in lost_rows(self.context.record.path, self.job.number, self.schedule, dead, clients.number, begins, self.load):
             self.writer.append("requests", row)
         self.writer.flush()
 
@@ -367,7 +340,7 @@ class LoadRun:
             self.writer.append("token_counts", row)
 
     def _exit_code(self) -> int | None:
-        codes = [ending.exit_code for ending in self.endings.values()]
+        codes = [ending.exit_code for number, ending in self.clients.endings.items() if number not in self.cut_off]
         return next((code for code in codes if code != 0), 0) if codes else None
 
     # ---- reporting
@@ -437,14 +410,6 @@ def budget_of(experiment: Experiment, configuration: Configuration) -> Mapping[s
 def replace_urls(engine: Engine, urls: Mapping[int, str]) -> Engine:
     """The engine with some replicas behind a proxy."""
     return replace(engine, urls=tuple(urls.get(number, url) for number, url in enumerate(engine.urls)))
-
-
-def _read(path: Path) -> Mapping[str, Any] | None:
-    try:
-        content = json.loads(path.read_bytes())
-    except (OSError, ValueError):  # not yet written
-        return None
-    return content if isinstance(content, dict) else None
 
 
 def _total(reports: Sequence[Mapping[str, Any]], key: str) -> int:

@@ -74,6 +74,7 @@ class Job:
     flush_s: float
     broken: bool  # a fault is injected, so an unreachable target may return
     keep_going: bool  # refusals never end the load
+    own_orders: bool = False  # go and begin come in files of each client's own: its host has another clock
 
     @classmethod
     def read(cls, path: Path) -> Job:
@@ -92,6 +93,7 @@ class Job:
             flush_s=document.get("flush_s", 0.5),
             broken=document.get("broken", False),
             keep_going=document.get("keep_going", True),
+            own_orders=document.get("own_orders", False),
         )
 
 
@@ -252,7 +254,7 @@ class Client:
 
     async def _file(self, name: str, load: Load) -> str:
         """Wait for a file of the runner; "" if the load was stopped first."""
-        path = self.job.load / name
+        path = self.job.load / (f"{name}-{self.number}" if self.job.own_orders else name)
         while not self._stop.is_set():
             try:
                 return path.read_text(encoding="utf-8") or "\n"
