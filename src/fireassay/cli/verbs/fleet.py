@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-import tomllib
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any, Final
@@ -17,6 +16,7 @@ from fireassay.exit_codes import EXIT_OF_STATUS
 from fireassay.printable import say
 from fireassay.spec.experiment import Experiment
 from fireassay.spec.fleet import DEFAULT, FIND_SHARE, PAIRS, TESTS, TRANSPORTS, fleet_arguments, matchings
+from fireassay.spec.hosts_file import hosts_in
 from fireassay.spec.load import checked
 
 ROUNDS: Final = 7
@@ -28,10 +28,6 @@ FLAG_OF: Final = {
     "launches.confidence": "--confidence",
     "name": "--name",
 }
-FORMS: Final = (
-    "a name per line (reached by ssh) and perhaps its switch, or TOML: "
-    'hosts = [{ name = "a", address = "10.0.0.1", prefix = ["ssh", "a"], switch = "s1" }]'
-)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -167,32 +163,6 @@ def _launcher(arguments: argparse.Namespace) -> tuple[dict[str, Any], int]:
     if arguments.nodes is None or arguments.nodes < 1:
         raise refuse("--nodes", str(arguments.nodes or "nothing"), "the number of nodes that --launcher lends", source="the flags")
     return {"kind": arguments.launcher, "workers_per_node": 1}, arguments.nodes
-
-
-def hosts_in(path: Path) -> list[dict[str, Any]]:
-    """The nodes that a file names. Raises SpecError: it cannot be read, or names none."""
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        why = getattr(error, "strerror", None) or "not UTF-8 text"
-        raise refuse("--hosts", f"{path}: {why}", f"a file of nodes: {FORMS}", source="the flags") from None
-    if "=" not in text:
-        lines = [words for line in text.splitlines() if (words := line.partition("#")[0].split())]
-        if long := next((words for words in lines if len(words) > 2), None):
-            raise refuse("--hosts", f"{path}: {' '.join(long)!r}", FORMS, source="the flags")
-        hosts: Any = [
-            {"name": name, "address": name, "prefix": ["ssh", name], **({"switch": switch[0]} if switch else {})} for name, *switch in lines
-        ]
-    else:
-        try:
-            data = tomllib.loads(text)
-        except tomllib.TOMLDecodeError as error:
-            raise refuse("--hosts", f"{path}: {error}", FORMS, source="the flags") from None
-        launcher = data.get("launcher", data)
-        hosts = launcher.get("hosts") if isinstance(launcher, dict) else None
-    if not isinstance(hosts, list) or not hosts:
-        raise refuse("--hosts", f"{path}, which names no node", FORMS, source="the flags")
-    return hosts
 
 
 VERB = Verb(

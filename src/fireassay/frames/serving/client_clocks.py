@@ -22,9 +22,15 @@ from typing import Final
 import numpy as np
 import polars as pl
 
+from fireassay.estimates.estimate import Absent
 from fireassay.stats.groups.clocks import Ping, linear_drift
 
 TIMES: Final = ("scheduled_ns", "sent_ns", "first_byte_ns", "first_token_ns", "first_visible_ns", "last_token_ns", "done_ns")
+APART: Final = Absent(
+    "refused",
+    "the clocks of the clients' hosts are known too badly for times of several hosts (see the finding client_clocks); latencies, which each "
+    "client takes itself, are not affected",
+)
 GRID: Final = 65  # times at which the line is compared with the offset
 
 

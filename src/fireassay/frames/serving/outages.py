@@ -38,9 +38,11 @@ from fireassay.estimates.estimate import Absent, Value
 from fireassay.estimates.format import percent, reading
 from fireassay.estimates.over_launches import average, exact, of_interval, positive
 from fireassay.frames.record_data import RecordData
+from fireassay.frames.serving.client_clocks import APART
 from fireassay.frames.serving.shown_tokens import unknown
 from fireassay.frames.training.recovery import struck_launches
 from fireassay.spec.plan import Configuration
+from fireassay.stats.groups.clocks import too_short
 from fireassay.stats.intervals.intervals import Interval
 from fireassay.stats.intervals.means import clopper_pearson, quotient, share
 from fireassay.stats.models.capacity import Point
@@ -117,6 +119,7 @@ class Outage:
     back_ns: int
     restart_ns: int | None  # assay was to restart it
     started_ns: int | None  # its new process began
+    unsure_ns: float = 0.0  # error of a request's time against the fault's, where clients have other clocks
     requests: pl.DataFrame = field(repr=False)  # counted, with due, end (ns), ok, good, status, replica
 
     @property
@@ -202,6 +205,7 @@ def _one(measured: RecordData, launch: Mapping[str, Any], events: pl.DataFrame) 
         ),
         restart_ns=fault["ns"] + round(for_s * NS_PER_S) if isinstance(for_s, int | float) else None,
         started_ns=started if isinstance(started, int) else None,
+        unsure_ns=measured.unsure_ns.get(launch["launch"], 0.0),
     )
 
 
@@ -242,6 +246,8 @@ def recovered_s(outage: Outage, confidence: float) -> float | Absent:
         return Absent("undefined", "the attainment had not recovered when the load ended; let the load run longer")
     if index == 0:
         return 0.0
+    if too_short(float(later["due"][index] - outage.fault_ns), outage.unsure_ns):
+        return APART
     after_s = float(later["due"][index] - outage.fault_ns) / NS_PER_S
     return after_s - outage.delay_s if outage.waited(after_s) else after_s
 
@@ -360,10 +366,16 @@ def rate(measured: RecordData, name: str, unit: str, how: str) -> dict[str, Valu
     return _each(measured, one)
 
 
+def not_struck(measured: RecordData, configuration: str) -> Absent:
+    """Why a configuration has no outage."""
+    refused = pl.col("launch").is_in(sorted(measured.served.apart)) & (pl.col("configuration") == configuration)
+    return APART if struck_launches(measured).filter(refused).height else NO_FAULT
+
+
 def _each(measured: RecordData, estimate: Callable[[Sequence[Outage]], Value]) -> dict[str, Value]:
     every = outages(measured)
     values: dict[str, Value] = {}
     for configuration in measured.configurations:
         struck = [outage for outage in every if outage.configuration == configuration]
-        values[configuration] = estimate(struck) if struck else NO_FAULT
+        values[configuration] = estimate(struck) if struck else not_struck(measured, configuration)
     return values

@@ -131,6 +131,7 @@ class Served:
     windows: pl.DataFrame = field(repr=False)
     gaps: Mapping[int, NDArray[np.float64]] = field(repr=False)
     gap_uncertainty: Mapping[int, NDArray[np.float64]] = field(repr=False)
+    apart: frozenset[int] = frozenset()  # launches whose window is refused: the clocks of its clients' hosts are known too badly
 
 
 def serve(
@@ -168,6 +169,7 @@ def serve(
         windows=windows.join(pl.concat(totals), on="launch", how="left").sort("launch"),
         gaps=gaps,
         gap_uncertainty=unsure,
+        apart=apart,
     )
 
 

@@ -18,7 +18,7 @@ import polars as pl
 from fireassay.estimates.estimate import Absent, Estimate, Value
 from fireassay.estimates.over_launches import average, exact
 from fireassay.frames.record_data import RecordData
-from fireassay.frames.serving.outages import NO_FAULT, Outage, attainment, between, outages, rate, recovered_s, seconds, uncounted
+from fireassay.frames.serving.outages import Outage, attainment, between, not_struck, outages, rate, recovered_s, seconds, uncounted
 from fireassay.metrics.metric import Metric, Results
 from fireassay.metrics.serving.pooled import shares, tally
 from fireassay.units import FRACTION, PER_SECOND, REQUESTS, SECONDS
@@ -81,7 +81,7 @@ AVAILABILITY: Final = _share(
 def _requests_lost(measured: RecordData, _: Results) -> Mapping[str, Value]:
     every = outages(measured)
     members = {name: [outage for outage in every if outage.configuration == name] for name in measured.configurations}
-    return {name: _lost(measured, struck) if struck else NO_FAULT for name, struck in members.items()}
+    return {name: _lost(measured, struck) if struck else not_struck(measured, name) for name, struck in members.items()}
 
 
 def _lost(measured: RecordData, struck: Sequence[Outage]) -> Value:

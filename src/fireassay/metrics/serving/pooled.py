@@ -27,6 +27,7 @@ from fireassay.estimates.format import count
 from fireassay.estimates.over_launches import no_launch, of_interval, tail_value
 from fireassay.frames.record_data import RecordData
 from fireassay.frames.record_tables import once_per_record
+from fireassay.frames.serving.client_clocks import APART
 from fireassay.frames.serving.requests import WINDOW
 from fireassay.frames.serving.shown_tokens import unknown
 from fireassay.stats.intervals.intervals import Interval
@@ -77,6 +78,8 @@ def _unmeasured(measured: RecordData, configuration: str) -> Absent | None:
     if len(launches) == 0:
         return no_launch(configuration)
     windows = measured.served.windows.filter(pl.col("launch").is_in(launches.to_list()))
+    if set(launches.to_list()) <= measured.served.apart:
+        return APART
     if not measured.timeless and windows["seconds"].null_count() == windows.height:
         return Absent(
             "insufficient",

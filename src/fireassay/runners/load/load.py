@@ -26,6 +26,7 @@ from fireassay.runners.experiment.context import Job, Made, RunContext
 from fireassay.runners.experiment.progress import LaunchProgress, LoadProgress
 from fireassay.runners.launching import watch
 from fireassay.runners.launching.node_meters import mark_of
+from fireassay.runners.load import resent
 from fireassay.runners.load.clients import Clients
 from fireassay.runners.load.engines import Deadline, Engine, Engines, FaultInjection
 from fireassay.spec.experiment import Experiment
@@ -34,6 +35,7 @@ from fireassay.spec.sections.serving import Serving, Target
 from fireassay.traffic.arrivals import make
 from fireassay.traffic.arrivals.schedule import Schedule
 from fireassay.traffic.client import due, refusals
+from fireassay.traffic.client.sent_digest import added
 from fireassay.traffic.prompts.make import Prompts, prompts_of
 from fireassay.units import NS_PER_S
 
@@ -207,6 +209,7 @@ class LoadRun:
         if self.state == "load":
             self._event("load_end", {})
         self._note_answers(self.clients.reports())
+        self._note_use()
         breaking.end()
         self.missed = breaking.missed
         self._show(self.clients.reports(), force=True)
@@ -222,6 +225,12 @@ class LoadRun:
             self._event("answer_limits", limits)
         if answered:
             self._event("answer_models", {"asked": self.model, "answered": dict(answered)})
+
+    def _note_use(self) -> None:
+        """Note how busy each client on a host of its own was."""
+        for report in self.clients.reports() if self.clients.hosts else ():
+            if (host := self.clients.host(report["client"])) and report.get("use"):
+                self._event("client_use", {"client": report["client"], "client_host": host.name, **report["use"]})
 
     def _step(self, reports: list[Mapping[str, Any]], breaking: FaultInjection) -> None:
         """Advance from loading to the cold requests to the load as the clients become ready."""
@@ -313,8 +322,22 @@ class LoadRun:
         self._write_lost()
         if not self._open:
             self._write_arrivals(1 + last_request(self.context.record.path, self.job.number))
+        self._note_sent()
         if not self.status:
             self._count_tokens()
+
+    def _note_sent(self) -> None:
+        """Record a digest of what was sent; of several clients also which did not send what one client would have sent."""
+        ended = [report for report in self.clients.reports() if report["client"] not in self.clients.dead]
+        if not ended or self.schedule is None:
+            return
+        known = dict(self.context.record.manifest["schedules"])
+        sent = added(report["sent_digest"] for report in ended)
+        if self.clients.number > 1:
+            expected = resent.digests(self.load, self.context.record.path, self.job.number, self.schedule)
+            sent["others"] = sorted(r["client"] for r in ended if r["sent_digest"] != expected.get(r["client"], resent.NOTHING))
+        known[str(self.job.number)] = {**known[str(self.job.number)], "sent": sent}
+        self.context.record.note(schedules=known)
 
     def _write_lost(self) -> None:
         assert self.schedule is not None

@@ -166,6 +166,8 @@ def _completed(data: dict[str, Any], today: date) -> None:
         arrivals.setdefault("process", "trace")
     if "prices" in data and "usd_per_worker_hour" in data["prices"]:
         data["prices"] = {"source": PRICE_SOURCE, "date": today, **data["prices"]}
+    if data.get("launcher", {}).get("hosts"):
+        data["launcher"].setdefault("kind", "nodes")
     if "modelled_watts_per_worker" in data.get("energy", {}):
         data["energy"]["source"] = "modelled"
 

@@ -372,7 +372,7 @@ def _notes_of_load(experiment: Experiment) -> Iterator[str]:
 def _open_ports(experiment: Experiment) -> Iterator[str]:
     """torch's stores listen on every interface without authentication."""
     launcher, workload = experiment.launcher, experiment.workload
-    if launcher.nodes > 1 or launcher.hosts:
+    if launcher.nodes > 1 or (launcher.hosts and experiment.serving is None):
         yield (
             "the workers of several machines meet over ports that are open to the whole network, without authentication: use a "
             "network on which you trust every machine."

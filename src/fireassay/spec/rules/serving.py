@@ -41,6 +41,18 @@ def _with_its_runner(experiment: Experiment) -> Iterator[Problem]:
         )
 
 
+def _hosts_have_clients(experiment: Experiment) -> Iterator[Problem]:
+    """Each host sends a part of the load, and is known by its name."""
+    if experiment.serving is None or not experiment.launcher.hosts:
+        return
+    hosts, processes = right(experiment.launcher.hosts), experiment.serving.client.processes
+    if processes < len(hosts):
+        fix = f"Write {len(hosts)} (assay load: --processes {len(hosts)}), or name fewer hosts."
+        yield Problem("serving.client.processes", shown(processes), f"at least one for each of the {len(hosts)} hosts", fix)
+    if twice := repeated(host.name for _, host in hosts):
+        yield Problem("launcher.hosts", f"the name {', '.join(twice)} twice", "a unique name for each host")
+
+
 def _has_a_factor(experiment: Experiment) -> bool:
     return "factor" in experiment.model_fields_set and [level for _, level in right(experiment.factor.levels)] != [1]
 

@@ -216,7 +216,7 @@ class Client(Model):
     """The load generator itself."""
 
     processes: Annotated[int, flag("--processes", "N", "client processes ({default})", load=330)] = Field(
-        1, ge=1, le=1024, description="Client processes. The requests sent do not depend on it."
+        1, ge=1, le=1024, description="Client processes, on launcher.hosts in turn. The requests sent do not depend on it."
     )
     connections: int | None = Field(
         None, ge=1, le=1_000_000, description="Maximum number of connections to one replica. Default: one per request in flight."

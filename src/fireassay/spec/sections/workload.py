@@ -18,6 +18,7 @@ from typing import Annotated, Final, Literal
 
 from pydantic import BeforeValidator, Field, ValidationInfo, field_validator
 
+from fireassay.spec.hosts_file import of_clients
 from fireassay.spec.model import NAME_PATTERN, Model, PositiveSeconds, Share, Words, flag, in_this_folder, listed, seconds, variable
 
 MODULE: Final = "-m "  # before the name of a module, as Python takes it
@@ -307,15 +308,17 @@ class Launcher(Model):
     rendezvous_id: Annotated[
         str | None, flag("--rendezvous-id", "ID", "the job's id, shared by all nodes", run=400, profile=110, comm=230)
     ] = Field(None, description="The rendezvous id shared by all nodes of the job.")
-    hosts: Annotated[tuple[Host, ...], BeforeValidator(listed)] = Field(
-        (), description='For kind "nodes": the machines, each with its command prefix.'
-    )
+    hosts: Annotated[
+        tuple[Host, ...],
+        BeforeValidator(listed),
+        flag("--client-hosts", "FILE", "hosts of the client processes, as for `assay fleet`", read=of_clients, load=335),
+    ] = Field((), description='For kind "nodes": the machines, each with its command prefix; of a load those of its client processes.')
     workers_per_node: Annotated[int | None, flag("--workers-per-node", "N", "workers of each node of a cluster", run=405)] = Field(
         None,
         ge=1,
         le=4096,
-        description="For a cluster: workers of each node. Unset: one per GPU of a node, or one where there is none; with mpi the slots of a node. A "
-        "level takes as many of the first nodes as it fills.",
+        description="For a cluster: workers (of a load: client processes) of each node. Unset: one per GPU of a node, or one where there is none; with "
+        "mpi the slots of a node. A level takes as many of the first nodes as it fills.",
     )
     slurm: Slurm | None = Field(None, description='For kind "slurm": what is asked for.')
     mpi: Mpi | None = Field(None, description='For kind "mpi": the hosts.')

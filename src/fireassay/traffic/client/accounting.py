@@ -22,6 +22,7 @@ from fireassay.traffic.client.due import NEVER
 from fireassay.traffic.client.log import LogRow, RequestLog, Times, times_of
 from fireassay.traffic.client.plan import NS, Made, Plan, Request
 from fireassay.traffic.client.refusals import NO_SERVER, UNREADABLE, Refusals, Refused
+from fireassay.traffic.client.sent_digest import SentDigest
 from fireassay.traffic.parts import Answer, Ended, Json, Prompt
 from fireassay.traffic.replies.openai_json import model_named, rate_limits, status_of
 from fireassay.traffic.wire.response import Exchange
@@ -109,6 +110,7 @@ class Accounting:
     def __init__(self, plan: Plan, log: RequestLog) -> None:
         self.plan, self.log, self.agenda = plan, log, plan.agenda
         self.window = Window()
+        self.sent_digest = SentDigest(plan.schedule)
         self._refusals = Refusals(plan.give_up_after)
         self.gave_up: Refused | None = None
         schedule = plan.schedule
@@ -178,6 +180,8 @@ class Accounting:
             bytes_in=size,
         )
         self.log.add(row, answer, times)
+        if exchange.sent_ns is not None:
+            self.sent_digest.add(number, request.due_ns - self._t0, request.made.wire)
         self._count(request, exchange, answer, times.first_token_ns, times.last_token_ns)
         if self._session[number] >= 0:
             self._remember(number, request.made.prompt, answer.text if answer.status == "ok" else None)

@@ -35,6 +35,7 @@ from fireassay.spec.sections.serving import Serving, Target
 from fireassay.traffic.arrivals.schedule import KINDS
 from fireassay.traffic.client import due
 from fireassay.traffic.client.due import Agenda
+from fireassay.traffic.client.host_use import HostUse
 from fireassay.traffic.client.load import Load
 from fireassay.traffic.client.log import MAX_SAID_LENGTH, RequestLog
 from fireassay.traffic.client.plan import NS, Made, Plan
@@ -144,6 +145,7 @@ class Client:
         self.load: Load | None = None
         self.noted: memoryview | None = None
         self.ways: list[Way] = []
+        self.use: HostUse | None = None  # from the load's begin on
 
     # ---- life cycle
 
@@ -183,7 +185,7 @@ class Client:
         self._say("cold_done", load)
         begin = await self._file("begin", load)
         if begin:
-            self.state = "load"
+            self.state, self.use = "load", HostUse()
             await load.run(int(begin))
             self.state = "ended"
 
@@ -299,7 +301,9 @@ class Client:
         models = {redact(name, self.secrets): answers for name, answers in load.window.models.items()}
         limits = {redact(name, self.secrets): redact(text, self.secrets) for name, text in load.window.limits.items()}
         gave_up = load.gave_up and {**load.gave_up.report(), "words": redact(load.gave_up.words, self.secrets)[:MAX_ERROR_LENGTH]}
-        return {**progress, "error": error, "models": models, "limits": limits, "gave_up": gave_up}
+        use = self.use and self.use.report()
+        own = {"client": self.number, "sent_digest": load.sent_digest.report(), "use": use}
+        return {**progress, **own, "error": error, "models": models, "limits": limits, "gave_up": gave_up}
 
     def _put(self, progress: dict[str, Any], number: int) -> None:
         hidden = self._status_file.with_name(f".{self._status_file.name}")

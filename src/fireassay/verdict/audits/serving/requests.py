@@ -70,7 +70,9 @@ def _silent(measured: RecordData, requests: pl.DataFrame, plan: pl.DataFrame) ->
 
 
 def _died(measured: RecordData, requests: pl.DataFrame) -> Iterator[Finding]:
-    lost = requests.filter(pl.col("status") == "lost").sort(KEYS)
+    # those that were lost with their host are the finding client_host_lost
+    hosts = measured.table("events").filter(pl.col("kind") == "client_lost").select("launch").unique()
+    lost = requests.filter(pl.col("status") == "lost").join(hosts, on="launch", how="anti").sort(KEYS)
     for name, group in by_configuration(measured, lost):
         evidence = f"a client process died and left {count(group.height, 'requests')} without an outcome ({in_launches(group['launch'])})"
         yield Finding("client_died", "invalid", name, evidence, "read the client's log in the record; the load was not the one requested")
