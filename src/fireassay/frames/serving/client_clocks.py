@@ -72,9 +72,26 @@ def _clock(readings: pl.DataFrame, offset: int) -> ClientClock:
         line = linear_drift(Ping(t0=answered, t1=received, t2=sent, t3=heard) for sent, heard, answered, received in times)
     except ValueError as error:
         return ClientClock(offset_ns=offset, bound_ns=float("inf"), trouble=str(error))
-    seen = [line.at(time) for time in np.linspace(line.begin, line.end, GRID)]
-    bound = max(abs(at.offset - offset) + at.bound for at in seen)
-    return ClientClock(offset_ns=offset, bound_ns=float(bound), drift=line.slope)
+    times_at = np.linspace(line.begin, line.end, GRID)
+    seen = [line.at(time) for time in times_at]
+    high, low = (np.array([at.offset + sign * at.bound for at in seen]) - offset for sign in (1.0, -1.0))
+    # A slow reading says little of its own time; the line through the others says more.
+    apart = times_at[:, None] - times_at[None, :]
+    slopes = [apart * (line.slope + sign * line.slope_bound) for sign in (1.0, -1.0)]
+    highest, lowest = (high + np.maximum(*slopes)).min(axis=1), (low + np.minimum(*slopes)).max(axis=1)
+    return ClientClock(offset_ns=offset, bound_ns=float(max(abs(highest).max(), abs(lowest).max())), drift=line.slope)
+
+
+UNFINISHED: Final = ("lost", "cancelled", "unsent")
+
+
+def losses(tables: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
+    """(launch, lost_ns) of launches in which a client died with its host: when the first of its unfinished requests was due or sent."""
+    events = tables["events"].filter(pl.col("kind") == "client_lost").select("launch", "detail")
+    client = pl.col("detail").str.json_path_match("$.client").cast(pl.Int32).alias("client")
+    unfinished = tables["requests"].lazy().select("launch", "client", "status", "scheduled_ns").filter(pl.col("status").is_in(UNFINISHED))
+    joined = unfinished.join(events.lazy().with_columns(client), on=["launch", "client"])
+    return joined.group_by("launch").agg(pl.col("scheduled_ns").min().alias("lost_ns")).collect()
 
 
 def on_common_clock(tables: Mapping[str, pl.DataFrame]) -> Mapping[str, pl.DataFrame]:

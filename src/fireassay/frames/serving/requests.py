@@ -49,6 +49,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from fireassay.frames.serving.client_clocks import losses
 from fireassay.frames.serving.shown_tokens import at_once, shown_tokens
 from fireassay.spec.experiment import Experiment
 from fireassay.spec.sections.serving import Objectives, Serving
@@ -194,7 +195,7 @@ def _by_launch(frame: pl.DataFrame) -> Iterator[tuple[int, pl.DataFrame]]:
 def _windows(tables: Mapping[str, pl.DataFrame], serving: Serving) -> pl.DataFrame:
     process = serving.arrivals.process
     launches = tables["launches"].select("launch", "configuration", "block", "role").sort("launch")
-    columns = ("launch", "request", "phase", "stream", "scheduled_ns", "sent_ns", "done_ns", "status")
+    columns = ("launch", "request", "phase", "stream", "scheduled_ns", "sent_ns", "done_ns")
     load = tables["requests"].select(columns).filter(pl.col("phase") != "cold")
     events = tables["events"].filter(pl.col("kind") == "load_begin")
     begun = events.group_by("launch").agg(pl.col("ns").min().alias("_begun"))
@@ -205,8 +206,8 @@ def _windows(tables: Mapping[str, pl.DataFrame], serving: Serving) -> pl.DataFra
     windows = launches.join(begun, on="launch", how="left").join(extents, on="launch", how="left")
     warm_up = round(serving.arrivals.warm_up_s * NS_PER_S)
     timed = windows.with_columns(t0_ns=pl.coalesce("_begun", "_first")).with_columns(begin_ns=pl.col("t0_ns") + warm_up)
-    died = load.filter(pl.col("status") == "lost").group_by("launch").agg(pl.col("scheduled_ns").min().alias("_lost") - 1)
-    timed = timed.join(died, on="launch", how="left").with_columns(end_ns=pl.min_horizontal("end_ns", "_lost")).drop("_lost")
+    timed = timed.join(losses(tables), on="launch", how="left")
+    timed = timed.with_columns(end_ns=pl.min_horizontal("end_ns", pl.col("lost_ns") - 1)).drop("lost_ns")
     if process == "closed":
         timed = _after_a_wave(timed, load)
     nonempty = pl.col("end_ns") > pl.col("begin_ns")

@@ -9,6 +9,7 @@ from __future__ import annotations
 import polars as pl
 
 from fireassay.frames.record_data import RecordData
+from fireassay.frames.serving.client_clocks import losses
 from fireassay.spec.plan import measured_seconds, plan
 from fireassay.spec.sections.serving import Serving
 from fireassay.units import NS_PER_S
@@ -34,8 +35,14 @@ def requests_of(measured: RecordData, *columns: str, role: str | None = "timed",
 
 
 def main(measured: RecordData, *columns: str, **folded: pl.Expr) -> pl.DataFrame:
-    """`requests_of` in the measured part of the timed launches."""
-    return requests_of(measured, *columns, role="timed", **folded).filter(pl.col("phase") == "main")
+    """`requests_of` in the measured part of the timed launches, which ends where a client was lost with its host."""
+    lost = losses(measured.tables)
+    wanted = columns if lost.height == 0 or "scheduled_ns" in columns else (*columns, "scheduled_ns")
+    rows = requests_of(measured, *wanted, role="timed", **folded).filter(pl.col("phase") == "main")
+    if lost.height:
+        rows = rows.join(lost, on="launch", how="left", maintain_order="left")
+        rows = rows.filter(pl.col("lost_ns").is_null() | (pl.col("scheduled_ns") < pl.col("lost_ns"))).drop("lost_ns")
+    return rows
 
 
 def planned(measured: RecordData, *columns: str) -> pl.DataFrame:

@@ -170,7 +170,6 @@ def send_lag_fold(measured: RecordData) -> pl.DataFrame:
         latency=pl.col("last_token_ns").fill_null(pl.col("done_ns")) - pl.col("scheduled_ns"),
         held=pl.col("sent_ns").is_null() & pl.col("status").is_in(SEND_LAG_HELD),
     )
-    sent = _until_a_loss(measured, sent)
     held = _in_flight(measured)
     # Rounded down: with few requests the largest lag alone is no percentile.
     folded = (
@@ -185,15 +184,6 @@ def send_lag_fold(measured: RecordData) -> pl.DataFrame:
     if held is None:
         return folded
     return folded.drop("achieved").join(held, on="launch", how="left", maintain_order="left")
-
-
-def _until_a_loss(measured: RecordData, sent: pl.DataFrame) -> pl.DataFrame:
-    """Without what was due after a client had been lost with its host: the window ends there."""
-    cut = sent.filter(pl.col("status") == "lost").select("launch").unique().join(measured.served.windows, on="launch")
-    if cut.height == 0:
-        return sent
-    ends = sent.select("launch").join(cut.select("launch", "end_ns"), on="launch", how="left", maintain_order="left")["end_ns"]
-    return sent.filter(ends.is_null() | (sent["scheduled_ns"] <= ends))
 
 
 def _in_flight(measured: RecordData) -> pl.DataFrame | None:

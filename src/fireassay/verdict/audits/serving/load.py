@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from fireassay.estimates.format import count, given, percent, reading
 from fireassay.frames.record_data import RecordData, by_launch
+from fireassay.frames.serving.client_clocks import losses
 from fireassay.metrics.metric import Results
 from fireassay.stats.models.queueing import TOLERANCE
 from fireassay.units import NS_PER_S, SECONDS
@@ -104,8 +105,9 @@ def _is_open(measured: RecordData) -> bool:
 
 
 def little_fold(measured: RecordData) -> Iterator[LittleFlow]:
-    """The window of every timed launch with requests."""
-    requests = requests_of(measured, "scheduled_ns", "done_ns").filter(pl.col("phase") != "cold")
+    """The window of every timed launch with requests, on one clock and without a client lost with its host."""
+    parted = sorted({*losses(measured.tables)["launch"].to_list(), *measured.served.apart})
+    requests = requests_of(measured, "scheduled_ns", "done_ns").filter((pl.col("phase") != "cold") & ~pl.col("launch").is_in(parted))
     whole = planned(measured, "due_ns", "phase")
     ends = dict(measured.table("launches").select("launch", "end_ns").iter_rows())
     starts = dict(begins(measured).iter_rows())
