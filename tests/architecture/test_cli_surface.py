@@ -47,9 +47,9 @@ SURFACE = {
         "--task --scenario --concurrency --rate --arrival --cv --duration --warm-up --requests --cold "
         "--trace --speed --slo --attainment --latency-cap --throughput-floor --tokenizer --prompts --prompt-field --answer-field --quality-metric "
         "--data-version --split --margin --cluster-field --prefix-tokens --cache --turns "
-        "--think --canaries --identity --api-key-env --header --metrics --processes --client-hosts --request-timeout --keep-going --temperature --quick --launches "
-        "--seed --confidence --precision --name --prices --price --price-date --price-source --watts --carbon --no-stream --no-verify-tls --search "
-        "--goodput --root --check --dry-run --toml --detect --trust "
+        "--think --canaries --identity --api-key-env --header --metrics --processes --client-hosts --request-timeout --keep-going "
+        "--temperature --quick --launches --seed --confidence --precision --name --prices --price --price-date --price-source "
+        "--watts --carbon --no-stream --no-verify-tls --search --goodput --root --check --dry-run --toml --detect --trust "
         f"{OUTPUT}"
     ),
     "mlperf": f"ACTION LOGS --round --division --benchmark --scenario {OUTPUT} --root",

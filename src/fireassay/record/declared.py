@@ -244,8 +244,8 @@ CLOCKS = _table(
     "launch rank incarnation sent_ns",
     {
         **WORKER,
-        "host string": "host that sent the query",
-        "peer string": "host that answered: that of rank 0",
+        "host string": "host that sent the query; for a load the coordinator's",
+        "peer string": "host that answered: that of rank 0; for a load that of clients",
         "sent_ns int64": "when the query left, by the querying host's clock",
         "heard_ns int64": "when it arrived, by the other host's clock",
         "answered_ns int64": "when the answer left, by the other host's clock",

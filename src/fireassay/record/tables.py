@@ -88,7 +88,7 @@ where the table needs one; pages in the encoding `DELTA_BYTE_ARRAY`, a compresse
 | `simulated` | only if `assay simulate` computed it: `what`, and every number of the cluster; its verdict is INVALID |
 | `foreign` | only if imported: `tool`, `file`, `sha256`, `clock`, `times`, `meanings`, `unsaid`, `missing`, `reported` ... (docs/how-to/import.md) |
 | `observed` | only of a job that assay did not start: `by` (attach or watch), `limits`: what an experiment has and this lacks; `hosts`, `job` |
-| `schedules` | serving: per launch, `sha256` of everything that was to be sent and `requests`, how many |
+| `schedules` | serving: per launch `sha256` of everything to be sent, `requests`: how many; `sent`: `requests`, `sum` of digests, clients with `others` |
 | `sentinel` | `rounds` of the speed probe's fixed work: the same in all launches of the record |
 | `nulls` | keys of experiment.toml that were set to nothing although their default is something (TOML has no null) |
 | `sealed.files` | relative path -> `sha256`, `bytes` and, for tables, `rows` of every file under the seal |

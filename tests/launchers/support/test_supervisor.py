@@ -6,14 +6,16 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
 
 from fireassay.launchers import plain
-from fireassay.launchers.support import launch_log
+from fireassay.launchers.support import base, launch_log
 from fireassay.launchers.support import supervisor as guard
 from tests.launchers.helpers import ending_of, is_gone, request, run, until, wait_until_gone
+from tests.limits import PROCESS_S
 
 # Prints its process id when it is ready, and does not end by itself.
 WAITS = "import os, time\nprint('pid', os.getpid(), flush=True)\ntime.sleep(600)\n"
@@ -209,3 +211,27 @@ def test_a_process_is_found_by_the_beginning_of_its_mark_alone(tmp_path: Path) -
         process.kill()
         process.wait()
         process.stdout.close()  # type: ignore[union-attr]
+
+
+def test_a_supervisor_reads_its_clock_writes_a_file_and_reports_one(tmp_path: Path) -> None:
+    """What a coordinator needs of a host whose file system shows new files late, and whose clock is another."""
+    writes = f"import pathlib; pathlib.Path({str(tmp_path / 'new')!r}).write_text('{{\"step\": 1}}'); "
+    writes += f"pathlib.Path({str(tmp_path / 'new')!r}).rename({str(tmp_path / 'report.json')!r})\n"
+    asked = request(tmp_path, writes + WAITS)
+    command = [sys.executable, str(asked.script)]
+    job = {**base.job_of(asked, command), "watched": str(tmp_path / "report.json")}
+    handle = base.start_supervised(asked, job, base.SUPERVISOR, os.environ)
+    try:
+        before = time.monotonic_ns()
+        reading = handle.read_clock(PROCESS_S)
+        assert reading is not None
+        assert before <= reading[0] <= reading[1] <= reading[2] <= time.monotonic_ns()
+        handle.put(tmp_path / "go", "now")
+        until(lambda: (tmp_path / "go").exists(), "the file")
+        assert (tmp_path / "go").read_text() == "now"
+        until(lambda: handle.poll() is None and handle.report is not None, "the report")
+        assert handle.report == {"step": 1}
+        assert handle.poll() is None  # no order ended it
+    finally:
+        handle.close()
+    assert handle.read_clock(PROCESS_S) is None

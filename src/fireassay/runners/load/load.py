@@ -270,10 +270,7 @@ class LoadRun:
             self.cure = redact(refusals.sentence(self.engine.urls[0], refused, _total(reports, "sent"), budget))
             self.status, self.reason = "failed", self.cure.partition("\n")[0]
         elif dead:
-            log = self.clients.request(dead[0]).log
-            why = watch.why_failed(self.clients.endings[dead[0]], watch.tail(log), f"logs/{log.name}")
-            host = self.clients.host(dead[0])
-            self.status, self.reason = "failed", f"client process {dead[0]}{f' on {host.name}' if host else ''}: {why}"
+            self.status, self.reason = "failed", self._why_dead(dead[0])
         elif late := self.deadline.passed(self.context.clock.now_ns(), _total(reports, "done")):
             self.status, self.reason = "timeout", late
         if self.status:
@@ -288,6 +285,14 @@ class LoadRun:
                 assert host is not None
                 why = redact(self.clients.endings[number].trouble)
                 self._event("client_lost", {"client": number, "client_host": host.name, "why": why})
+
+    def _why_dead(self, number: int) -> str:
+        log, ending, host = self.clients.request(number).log, self.clients.endings[number], self.clients.host(number)
+        if host is None or number not in self.clients.cut_off:
+            why = watch.why_failed(ending, watch.tail(log), f"logs/{log.name}")
+            return f"client process {number}{f' on {host.name}' if host else ''}: {why}"
+        said = watch.explaining_line(watch.tail(log))
+        return f"client process {number}: {host.name} was not reached or was lost, {ending.trouble}{f'; it said: {said}' if said else ''}"
 
     def _client_cannot_write(self, dead: Sequence[int]) -> RecordError | None:
         for number in dead:

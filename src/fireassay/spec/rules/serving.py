@@ -110,6 +110,7 @@ def _url(where: str, url: str) -> Iterator[Problem]:
 
 ENGINE_RULES = (
     _with_its_runner,
+    _hosts_have_clients,
     Demand(
         "serving",
         lambda e: e.serving is None and e.workload.runner == "serving",
