@@ -74,7 +74,6 @@ def other_program(one: Side) -> Side:
 
 
 IDENTITY: Mapping[str, Mutate] = {
-    "workload.runner": asked("workload.runner", "command"),
     "workload.script_sha256": machine("script/sha256", "cd" * 32),
     "workload.arguments": asked("workload.arguments", ("--lr", "0.1")),
     "workload.steps": asked("workload.steps", 200),
@@ -171,9 +170,17 @@ HARMLESS: Mapping[str, Mutate] = {
 }
 # Read from a part that training has not, or decided by another field; each has a test of its own below,
 # that of files in tests/runners/experiment/test_script.py.
-ELSEWHERE = {"workload.script", "workload.files.*", "warm_up.trials", "factor.name"}
+ELSEWHERE = {"workload.runner", "workload.script", "workload.files.*", "warm_up.trials", "factor.name"}
 # test_serving_comparability.py, test_collectives.py, tests/kinds/calls/test_conditions.py, tests/kinds/evaluation/test_conditions.py and test_between.py
 OF_LOADS = ("serving.", "engine.", "engines.", "foreign.", "collectives.", "calls.", "evaluation.", "quality.max_flip_rate")
+
+
+def test_records_of_two_kinds_differ_in_that_alone_and_no_flag_compares_them(base: Side) -> None:
+    command = asked("workload.runner", "command")(base)
+    for made in (compare([base, command]), compare([base, command], varying=["workload.runner"], force=True)):
+        [kind] = made.refused
+        assert (made.state, kind.field, kind.values) == ("incomparable", "kind", ("a training", "calls of a command or a function"))
+        assert made.mismatches == made.refused
 
 
 def test_every_field_that_refuses_has_its_mutation() -> None:

@@ -68,6 +68,8 @@ def compare(
         SpecError: unknown condition, metric or configuration; names the closest match.
     """
     _check_labels([side.label for side in sides])
+    if kinds := _of_several_kinds(sides):
+        return _refusal([side.label for side in sides], sides[0].measured, "", primary, tuple(varying), kinds, kinds)
     mismatches = differences(sides, varying)
     common = _common(sides)
     if at is None:
@@ -213,18 +215,18 @@ def _check_candidates(sides: Sequence[Side], common: Sequence[str]) -> None:
     raise refuse("--at", f"nothing, and {common[0]} alone in every record", "the answers to compare", fix, source="the comparison")
 
 
+def _of_several_kinds(sides: Sequence[Side]) -> tuple[Mismatch, ...]:
+    """The mismatch of records of different kinds. It stands alone: of a training and a load every condition differs."""
+    titles = tuple(side.measured.kind.title for side in sides)
+    why = "records of different kinds have no number in common"
+    return (Mismatch(field="kind", kind="identity", values=titles, refuses=True, why=why),) if len(set(titles)) > 1 else ()
+
+
 def _nothing_in_common(sides: Sequence[Side]) -> Mismatch:
     """The mismatch of records whose configurations differ, whatever their conditions: no flag but a choice of two compares them."""
     names = tuple(compared(side.measured)[0] for side in sides)  # all of them would hide the difference
-    alike = len({side.measured.kind.name for side in sides}) == 1
-    return Mismatch(
-        field="configurations",
-        kind="identity",
-        values=names,
-        refuses=True,
-        why="no configuration was measured on every side"
-        + (f"; to compare one of each: {' '.join(f'--at {shell_word(name)}' for name in names)}" if alike else ""),
-    )
+    why = f"no configuration was measured on every side; to compare one of each: {' '.join(f'--at {shell_word(name)}' for name in names)}"
+    return Mismatch(field="configurations", kind="identity", values=names, refuses=True, why=why)
 
 
 def _decisive(at: str | None, known: Sequence[str]) -> str:
