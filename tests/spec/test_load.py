@@ -121,6 +121,8 @@ def test_a_margin_is_a_finite_number_above_0(margin: object) -> None:
         ("scaling", "mode", "stong", "Did you mean strong?"),
         ("workload", "script", 3, 'Write "3", in quotes.'),
         ("factor", "levels", 4, "Write [4], in brackets."),
+        ("workload", "arguments", 4, 'Write ["4"], in brackets.'),
+        ("target", "goal", 3, ""),
     ],
 )
 def test_a_slip_is_told_with_what_was_meant(section: str, key: str, value: object, fix: str) -> None:

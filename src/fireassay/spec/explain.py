@@ -128,7 +128,8 @@ def _remedy(key: Key, value: object) -> str:
     if key.section:
         return f"Write [{key.path}] on a line of its own and the keys below it."
     if key.type.startswith("list") and not isinstance(value, list | tuple):
-        return f"Write [{shown(value)}], in brackets."
+        item = f'"{_toml(value)}"' if key.type == "list of text" and not isinstance(value, str) else shown(value)
+        return f"Write [{item}], in brackets."
     if isinstance(value, str):
         return _text_remedy(key, value)
     if isinstance(value, bool):

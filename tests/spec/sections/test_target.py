@@ -8,9 +8,11 @@ import pytest
 
 from fireassay.errors import SpecError
 from fireassay.spec.experiment import Experiment, Factor
+from fireassay.spec.load import from_mapping
 from fireassay.spec.model import Unreadable
 from fireassay.spec.sections.target import Goal, Target, goal_of
 from fireassay.spec.sections.workload import Workload
+from tests.spec.making import smallest
 
 
 @pytest.mark.parametrize(
@@ -67,6 +69,14 @@ def test_a_bad_goal_among_several_is_refused() -> None:
         Experiment(name="a", workload=Workload(script="t.py"), factor=Factor(levels=(1,)), target=Target(goal=("accuracy=1", "loss")))
     with pytest.raises(ValueError, match="at least 1 item"):
         Target(goal=())
+
+
+@pytest.mark.parametrize("goal", [3, "3", [3], ["accuracy=1", 3], {"a": 1}, True])
+def test_a_goal_of_a_file_that_is_none_is_one_problem(goal: object) -> None:
+    with pytest.raises(SpecError) as caught:
+        from_mapping(smallest(target={"goal": goal}))
+    (problem,) = caught.value.problems
+    assert problem.where.startswith("target.goal")
 
 
 def test_an_experiment_refuses_a_bad_goal_and_a_target_of_what_is_no_training() -> None:

@@ -211,7 +211,7 @@ RULES = (
         'a number above 0 if energy.source = "modelled"',
         'Add modelled_watts_per_worker = ... below [energy], or write source = "auto".',
     ),
-    Demand("target.goal", lambda e: e.target is not None and not all(map(target.readable, e.target.goal)), target.ALLOWED),
+    Demand("target.goal", lambda e: e.target is not None and not all(map(target.readable, map(str, e.target.goal))), target.ALLOWED),
     Demand(
         "target",
         lambda e: e.target is not None and e.workload.runner not in TRAININGS,

@@ -11,9 +11,10 @@ from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, 
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import reduce
-from typing import Any, Final, NoReturn, TypeVar, get_args, get_origin
+from typing import Any, Final, NoReturn, TypeVar, cast, get_args, get_origin
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, BeforeValidator, ValidationError
+from pydantic.fields import FieldInfo
 
 from fireassay.errors import Problem
 from fireassay.spec.explain import shown
@@ -99,7 +100,7 @@ def _table(model: type[AnyModel], data: object, at: Location, wrong: Collection[
     for name, field in model.model_fields.items():
         key = field.alias or name
         if key in given:
-            values[name] = _value(field.annotation, given[key], (*at, key), wrong)
+            values[name] = _value(field.annotation, _read(field, given[key]), (*at, key), wrong)
         elif not field.is_required():
             values[name] = field.get_default(call_default_factory=True)
         else:
@@ -107,6 +108,15 @@ def _table(model: type[AnyModel], data: object, at: Location, wrong: Collection[
             values[name] = WRONG if section is None else _table(section, {}, (), ())
     names = {field.alias or name: name for name, field in model.model_fields.items()}
     return model.model_construct({names.get(key, key) for key in given}, **values)
+
+
+def _read(field: FieldInfo, value: Any) -> Any:
+    """The value as the field's own converters make it: rules are about that, for example a list of a single text."""
+    for one in field.metadata:
+        if isinstance(one, BeforeValidator):
+            with suppress(ValueError, TypeError):
+                value = cast("Callable[[Any], Any]", one.func)(value)
+    return value
 
 
 def _value(annotation: Any, value: Any, at: Location, wrong: Collection[Location]) -> Any:

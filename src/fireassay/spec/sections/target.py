@@ -89,7 +89,7 @@ class Target(Model):
 
     goal: Annotated[
         Words,
-        BeforeValidator(lambda value: (value,) if isinstance(value, str) else value),
+        BeforeValidator(lambda value: tuple(value) if isinstance(value, list | tuple) else (str(value),)),
         flag("--target", "GOAL", "time to a score: accuracy=0.75, loss<=0.3 (p.evaluate, or printed)", read=goal_text, many=True, run=215),
     ] = Field(
         min_length=1,
