@@ -91,6 +91,7 @@ SURFACE = {
     ),
     "tune": "FILE --root --resume --dry-run --json --excel --junit --latex --markdown --format --full --output --html",
     "verify": f"RECORD --expect --signers {OUTPUT} --root",
+    "watch": f"--pid --slurm-job --for --log --no-stacks --no-record --root {OUTPUT}",
 }
 
 EVERY = ("--help", "--help-all", "--quiet", "--color")  # of all verbs

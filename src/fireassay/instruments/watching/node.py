@@ -1,0 +1,118 @@
+"""How are the nodes of a Slurm job watched?  A sampler on each, started by srun inside the job, prints what it sees as lines of JSON.
+
+`scontrol listpids` names the processes of the job on its node. The sampler's step shares the job's processors (`--overlap`).
+Clocks of different nodes are never compared: each worker is judged by its own times.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import asdict
+from typing import Any, Final
+
+from fireassay.errors import EnvironmentLacks
+from fireassay.instruments.watching.processes import Reading, Worker, workers_below
+from fireassay.instruments.watching.sampler import NICE, Look, Sampler, Samples
+from fireassay.instruments.watching.stacks import Frame
+
+SRUN: Final = ("srun", "--overlap", "--ntasks-per-node=1", "--cpu-bind=none", "--kill-on-bad-exit=0", "--quiet", "--input=none")
+TELL_S: Final = 1.0
+WHY: Final = 300
+
+
+def pids_here(job: str) -> list[int]:
+    """The job's processes on this node. Raises EnvironmentLacks: Slurm does not answer."""
+    node = os.environ.get("SLURMD_NODENAME")  # of several nodes on one machine
+    try:
+        done = subprocess.run(
+            ["scontrol", "listpids", job, *([node] if node else [])], capture_output=True, text=True, timeout=30, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise EnvironmentLacks(f"scontrol cannot be run ({error}). Watch a Slurm job where its commands are installed.") from None
+    rows = [line.split() for line in done.stdout.splitlines()[1:]]
+    return [int(row[0]) for row in rows if row and row[0].isdecimal() and int(row[0]) != os.getpid()]
+
+
+def watched_nodes(job: str, seconds: float, stacks: bool, tick: Callable[[Samples], None]) -> Samples:
+    """Samples of all nodes of a Slurm job. Raises EnvironmentLacks: srun fails, or no worker is found."""
+    words = [*SRUN, f"--jobid={job}", sys.executable, "-m", __spec__.name if __spec__ else __name__, job, str(seconds), str(int(stacks))]
+    try:
+        process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env={**os.environ, **_here()})
+    except OSError as error:
+        raise EnvironmentLacks(f"srun cannot be run ({error.strerror}). Watch a Slurm job where its commands are installed.") from None
+    samples = Samples(workers=())
+    assert process.stdout is not None
+    assert process.stderr is not None
+    try:
+        for line in process.stdout:
+            with suppress(ValueError, KeyError, TypeError):  # a line of somebody else's
+                _add(samples, json.loads(line))
+                tick(samples)
+    except KeyboardInterrupt:
+        if not samples.readings:
+            raise
+    finally:
+        if process.poll() is None:
+            process.terminate()
+        trouble = process.stderr.read()
+        process.wait()
+    if not samples.readings:
+        why = " ".join(trouble.split())[-WHY:] or "no process of the job has RANK in its environment, as torchrun sets it"
+        raise EnvironmentLacks(f"nothing of the Slurm job {job} can be watched: {why}")
+    return samples
+
+
+def _here() -> Mapping[str, str]:
+    """The sampler's own variables: it is no worker."""
+    return {"FIREASSAY_ATTACH": "0"}
+
+
+def _add(samples: Samples, told: dict[str, Any]) -> None:
+    known = {worker.rank for worker in samples.workers}
+    samples.workers += tuple(Worker(**one) for one in told["workers"] if one["rank"] not in known)
+    samples.readings += [Reading(**one) for one in told["readings"]]
+    samples.looks += [Look(**{**one, "frames": tuple(Frame(**frame) for frame in one["frames"])}) for one in told["looks"]]
+    samples.trouble = samples.trouble or told["trouble"]
+    samples.ended = samples.ended or told["ended"]
+    samples.cpu_s += told["cpu_s"]
+
+
+def tell(sampler: Sampler, seconds: float) -> None:
+    """Sample, and print what was seen since the last line about once a second."""
+    readings = looks = 0
+    cpu_s = next_s = 0.0
+
+    def news(samples: Samples) -> None:
+        nonlocal readings, looks, cpu_s, next_s
+        line = {
+            "workers": [asdict(worker) for worker in samples.workers],
+            "readings": [asdict(one) for one in samples.readings[readings:]],
+            "looks": [asdict(one) for one in samples.looks[looks:]],
+            "trouble": samples.trouble,
+            "ended": samples.ended,
+            "cpu_s": samples.cpu_s - cpu_s,
+        }
+        readings, looks, cpu_s = len(samples.readings), len(samples.looks), samples.cpu_s
+        next_s = time.monotonic() + TELL_S
+        print(json.dumps(line), flush=True)
+
+    news(sampler.run(seconds, tick=lambda samples: news(samples) if time.monotonic() >= next_s else None))
+
+
+def main() -> None:
+    """On one node: JOB SECONDS STACKS."""
+    job, seconds, stacks = sys.argv[1], float(sys.argv[2]), sys.argv[3] == "1"
+    os.nice(NICE)
+    if workers := workers_below(pids_here(job), os.environ.get("SLURMD_NODENAME") or socket.gethostname()):
+        tell(Sampler(workers, stacks=stacks), seconds)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,132 @@
+"""Which processes are the workers of a running job, and what do the kernel's counters say of their main threads?
+
+A worker has RANK in its environment, as torchrun sets it, and is no child of another worker (a loader's helper inherits the variables). A
+process without ranks below it is watched itself, as rank 0 of 1.
+Source: proc(5); Documentation/scheduler/sched-stats.rst (schedstat: time on a processor, time waiting for one).
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+PROC: Final = Path("/proc")
+# Numbers of nanosleep and clock_nanosleep.
+_SLEEPS: Final = {"x86_64": {35, 230}, "aarch64": {101, 115}}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Worker:
+    """A process of the job."""
+
+    pid: int
+    rank: int
+    workers: int
+    host: str
+    launch: str = ""  # its launch folder, if assay's hooks are in it
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reading:
+    """A worker's main thread at one moment; times are running totals."""
+
+    rank: int
+    ns: int
+    run_ns: int
+    queue_ns: int  # runnable, without a processor
+    state: str  # R, S, D, ...
+    blocked_in: str  # sleep, disk, or "" for anything else
+    faults: int
+    read_bytes: int | None
+    written_bytes: int | None
+
+
+def workers_below(pids: Sequence[int], host: str) -> tuple[Worker, ...]:
+    """The workers among these processes and all their descendants, by rank."""
+    children = _children()
+    parents = {child: parent for parent, below in children.items() for child in below}
+    waiting, found, seen = list(pids), {}, set[int]()
+    while waiting:
+        pid = waiting.pop()
+        if pid in seen:
+            continue
+        seen.add(pid)
+        variables = environment(pid)
+        if "RANK" not in variables:
+            waiting += children.get(pid, [])
+        elif "RANK" not in environment(parents.get(pid, 0)):  # else it is a helper, which inherits the variables
+            found[pid] = _worker(pid, variables, host)
+    if not found and len(pids) == 1 and (PROC / str(pids[0])).exists():
+        found[pids[0]] = Worker(pid=pids[0], rank=0, workers=1, host=host)
+    return tuple(sorted(found.values(), key=lambda worker: worker.rank))
+
+
+def environment(pid: int) -> dict[str, str]:
+    """A process's variables at its start; empty if they cannot be read."""
+    try:
+        content = (PROC / str(pid) / "environ").read_bytes()
+    except OSError:
+        return {}
+    pairs = (item.partition("=") for item in content.decode("utf-8", "replace").split("\0"))
+    return {name: value for name, _, value in pairs if name}
+
+
+def _worker(pid: int, variables: dict[str, str], host: str) -> Worker:
+    def number(name: str, default: int) -> int:
+        text = variables.get(name, "")
+        return int(text) if text.isdecimal() else default
+
+    return Worker(
+        pid=pid, rank=number("RANK", 0), workers=number("WORLD_SIZE", 1), host=host, launch=variables.get("FIREASSAY_LAUNCH_DIR", "")
+    )
+
+
+def _children() -> dict[int, list[int]]:
+    children: dict[int, list[int]] = {}
+    for entry in PROC.iterdir():
+        if entry.name.isdecimal():
+            with suppress(OSError, ValueError, IndexError):
+                parent = int((entry / "stat").read_text().rpartition(")")[2].split()[1])
+                children.setdefault(parent, []).append(int(entry.name))
+    return children
+
+
+def read(worker: Worker, now_ns: int) -> Reading | None:
+    """The counters of its main thread; None once it has ended."""
+    folder = PROC / str(worker.pid)
+    thread = folder / "task" / str(worker.pid)
+    try:
+        run, queue, _ = (thread / "schedstat").read_text().split()
+        fields = (thread / "stat").read_text().rpartition(")")[2].split()
+    except (OSError, ValueError):
+        return None
+    amounts = dict(_amounts(folder / "io"))
+    return Reading(
+        rank=worker.rank,
+        ns=now_ns,
+        run_ns=int(run),
+        queue_ns=int(queue),
+        state=fields[0],
+        blocked_in="disk" if fields[0] == "D" else "sleep" if fields[0] == "S" and _sleeps(thread / "syscall") else "",
+        faults=int(fields[9]),
+        read_bytes=amounts.get("read_bytes"),
+        written_bytes=amounts.get("write_bytes"),
+    )
+
+
+def _amounts(file: Path) -> Iterator[tuple[str, int]]:
+    with suppress(OSError, ValueError):
+        for line in file.read_text().splitlines():
+            name, _, value = line.partition(": ")
+            yield name, int(value)
+
+
+def _sleeps(file: Path) -> bool:
+    """True if the thread sleeps by its own wish; false if it does not, or may not be asked."""
+    with suppress(OSError, ValueError, IndexError):
+        return int(file.read_text().split()[0]) in _SLEEPS.get(os.uname().machine, ())
+    return False
