@@ -4,7 +4,7 @@ In a synchronous training all ranks have equal step times, so the slow one is th
 waiting share of a rank = its blocked share (1 - on a processor - runnable, from the kernel's counters, exact)
                           x the share of its idle stacks that wait for others, + its share of busy stacks in a collective
 The rank with the smallest share is compared with the median of the others. It is accused if the difference is above `LEAST` of the time
-and above its error: between six windows of time (t), and of the sampled composition (binomial), at 5 % divided by the number of ranks, of a difference of `LEAST`.
+and above its error: between six windows of time (t), and of the sampled composition (binomial), at 5 % divided by the number of ranks.
 Its phase is the one in which it is more often than the median of the others, outside of waiting.
 A phase stalls the whole job if the lower 97.5 % bound (Wilson) of its share of the looks is above `STALL` on the median rank.
 A hang: no main thread has used a processor for `HANG_S` and every look finds a rank where the first one did, at least one of them waiting.
