@@ -131,6 +131,7 @@ def test_every_section_is_in_the_table_of_sections() -> None:
         "[launcher.slurm]",
         "[launcher.mpi]",
         "[launcher.ray]",
+        "[launcher.kubernetes]",
         "[limits]",
     ]
 

@@ -6,7 +6,7 @@
     ray = { address = "10.0.0.1:6379" }
 
 One placement group holds the nodes of the largest worker count for all launches (STRICT_SPREAD: a bundle of CPUs and GPUs on each node).
-`launchers/support/ray_group.py` holds it, with an actor on each node; `ray_exec.py` is the prefix that runs a command there through the
+`launchers/support/ray_group.py` holds it, with an actor on each node; `held_exec.py` is the prefix that runs a command there through the
 actor, and each launch is one of `launchers/nodes.py`.  Group and actors belong to that process's connection: however assay ends,
 Ray frees them.  A node that dies stops the run; `assay resume` asks for other nodes.
 Requirements as for `nodes`: a shared folder; and the cluster's version of Ray in assay's Python.
@@ -23,7 +23,7 @@ from functools import partial
 
 from fireassay.errors import EnvironmentLacks, Problem, refuse_any
 from fireassay.launchers import nodes
-from fireassay.launchers.support import interpreter, ray_exec, ray_group
+from fireassay.launchers.support import held_exec, interpreter, ray_group
 from fireassay.launchers.support.base import Allocation, Launcher, Waiting
 from fireassay.launchers.support.held import Held
 from fireassay.spec.experiment import Experiment
@@ -70,7 +70,7 @@ def allocate(experiment: Experiment, waiting: Waiting) -> Allocation:
     if uneven := nodes.uneven(experiment, answer["per_node"]):
         held.release()
         refuse_any(uneven)
-    prefix = (sys.executable, "-I", "-S", ray_exec.__file__, answer["socket"])
+    prefix = (sys.executable, "-I", "-S", held_exec.__file__, answer["socket"])
     return Allocation(
         hosts=tuple(Host(**host, prefix=(*prefix, str(place))) for place, host in enumerate(answer["hosts"])),
         workers_per_node=answer["per_node"],

@@ -132,7 +132,7 @@ def _doc(kind: Any) -> str:
     return (model.__doc__ or "").splitlines()[0] if model else ""
 
 
-_TYPES: dict[Any, str] = {int: "whole number", float: "number", str: "text", date: "date", bool: "true or false"}
+_TYPES: dict[Any, str] = {int: "whole number", float: "number", str: "text", date: "date", bool: "true or false", Any: "any value"}
 
 
 def _type(kind: Any) -> str:
@@ -180,6 +180,7 @@ _SINGULAR: dict[Any, str] = {
     str: "text",
     date: "a date such as 2026-01-31",
     bool: "true or false",
+    Any: "any value",
 }
 
 

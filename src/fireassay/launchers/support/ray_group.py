@@ -3,7 +3,7 @@
     python -I ray_group.py '{"address": ..., "most": ..., "per_node": ..., "threads": ..., "resources": {...}, "wait_s": ...}'
 
 One placement group, STRICT_SPREAD: a bundle of resources on each node, with an actor that runs commands there.  It prints one line of
-JSON about the nodes, then serves `ray_exec.py` until the end of its input.  Neither group nor actors are detached: however this process
+JSON about the nodes, then serves `held_exec.py` until the end of its input.  Neither group nor actors are detached: however this process
 ends, Ray frees them.  A command outlives its actor only until it reads the end of its own input, as a supervisor does: Ray would
 kill a child of the actor before that has cleaned up, so a command is no child of it.
 """
@@ -189,7 +189,7 @@ def _send_input(connection: socket.socket, actor: Any, key: str, data: bytes) ->
 def _received(connection: socket.socket) -> bytes:
     try:
         return connection.recv(CHUNK)
-    except OSError:  # ray_exec.py was killed
+    except OSError:  # held_exec.py was killed
         return b""
 
 

@@ -14,7 +14,7 @@ import os
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Final, Literal
+from typing import Annotated, Any, Final, Literal
 
 from pydantic import BeforeValidator, Field, ValidationInfo, field_validator
 
@@ -260,6 +260,38 @@ class Ray(Model):
     )
 
 
+class Kubernetes(Model):
+    """What is asked of Kubernetes: one pod per node, in a Job that all launches share."""
+
+    image: str = Field(
+        "", description="Image of the pods. Fireassay and its Python come from the shared folder or are in it, at the same paths."
+    )
+    namespace: str = Field("", description="Namespace of the Job. Empty: the context's, or that of the pod that runs assay.")
+    context: str = Field("", description="Context of the kubeconfig. Empty: the current one; inside a pod its service account.")
+    claim: str = Field(
+        "", description="PersistentVolumeClaim of the shared folder (ReadWriteMany). Empty: `pod` mounts one, or the image has all."
+    )
+    mount: str = Field("", description="Where the claim is mounted, on this machine and in the pods.")
+    resources: dict[str, str] = Field(
+        default_factory=dict,
+        description='Requests and limits of each pod, as { "nvidia.com/gpu" = "8", memory = "200Gi" }. Without cpu, one per thread is requested.',
+    )
+    node_selector: dict[str, str] = Field(default_factory=dict, description="Labels of the nodes.")
+    tolerations: Words = Field(
+        (), description='Tolerated taints as kubectl writes them: ["nvidia.com/gpu:NoSchedule", "pool=lab:NoExecute"].'
+    )
+    service_account: str = Field("", description="Service account of the pods. Empty: the namespace's default.")
+    labels: dict[str, str] = Field(
+        default_factory=dict, description='Labels of the Job and its pods, as { "kueue.x-k8s.io/queue-name" = "lab" }.'
+    )
+    share_nodes: bool = Field(False, description="Whether two pods may run on one node.")
+    pod: dict[str, Any] = Field(
+        default_factory=dict,
+        description="Further fields of the PodSpec, merged in: hostNetwork, priorityClassName, volumes, containers[0].",
+    )
+    wait_s: float | None = Field(None, gt=0.0, description="Longest wait for the nodes in seconds. Unset: no limit.")
+
+
 class Launcher(Model):
     """Where the workers run."""
 
@@ -323,6 +355,7 @@ class Launcher(Model):
     slurm: Slurm | None = Field(None, description='For kind "slurm": what is asked for.')
     mpi: Mpi | None = Field(None, description='For kind "mpi": the hosts.')
     ray: Ray | None = Field(None, description='For kind "ray": what is asked for.')
+    kubernetes: Kubernetes | None = Field(None, description='For kind "kubernetes": what is asked for.')
 
     @field_validator("python")
     @classmethod

@@ -1,8 +1,8 @@
-"""How does a command run on a node that Ray lends?
+"""How does a command run on a node that an engine lends?
 
-    python -I -S ray_exec.py SOCKET NODE COMMAND...
+    python -I -S held_exec.py SOCKET NODE COMMAND...
 
-The process that holds the placement group (`ray_group.py`) listens on the socket; the command runs under its actor on that node, with this
+The process that holds the nodes (`ray_group.py`, `kubernetes_job.py`) listens on the socket and runs the command on that node, with this
 process's input and output.  It ends when the command does, or the connection.  Standard library only.
 """
 
