@@ -5,6 +5,7 @@ The hosts are time namespaces: their monotonic clocks are hours apart, and the k
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -27,6 +28,7 @@ from fireassay.record.seal import verify
 from fireassay.runners.experiment.run import run
 from fireassay.spec.load import from_mapping
 from fireassay.verdict.judge import judge
+from tests.launchers import slurm_commands
 from tests.limits import PROCESS_S
 from tests.runners.test_serving import left_over
 
@@ -51,7 +53,8 @@ needs_hosts = pytest.mark.skipif(bool(why_not()), reason=f"no time namespaces: {
 
 
 def load(root: Path, hosts: str = "", *, processes: int = 1, prefixes: dict[str, list[str]] | None = None, **serving: Any) -> Record:
-    """One launch of the same load, by clients on these hosts."""
+    """One launch of the same load, by clients on these hosts, or on those that an engine lends."""
+    engine = serving.pop("engine", None)
     prefixes = prefixes or {}
     target = {"name": "reference", "command": SERVER, "replicas": 1, **serving.pop("target", {})}
     data: dict[str, Any] = {
@@ -71,6 +74,8 @@ def load(root: Path, hosts: str = "", *, processes: int = 1, prefixes: dict[str,
         "noise": {"sentinel_s": 0.0},
         "limits": {"grace_s": 2.0},
     }
+    if engine:
+        data["launcher"] = engine
     if hosts:
         names = [{"name": name, "address": name, "prefix": prefixes.get(name, prefix(name))} for name in hosts]
         data["launcher"] = {"kind": "nodes", "hosts": names}
@@ -233,3 +238,34 @@ def test_every_host_has_a_name_and_a_client(tmp_path: Path, hosts: str, processe
     with pytest.raises(SpecError) as caught:
         load(tmp_path, hosts, processes=processes)
     assert [problem.where for problem in caught.value.problems] == [where]
+
+
+def _on_lent_nodes(root: Path) -> Record:
+    return load(root, processes=4, engine={"kind": "slurm", "workers_per_node": 2})
+
+
+def _lent(record: Record) -> None:
+    placement = json.loads(record.table("launches")["placement"][0])
+    assert placement["client_hosts"] == ["n1", "n2", "n1", "n2"]
+    assert record.manifest["environment"]["before"]["allocation"]["hosts"] == ["n1", "n2"]
+    assert record.table("launches")["status"].to_list() == ["ok"]
+    assert record.table("requests").filter(pl.col("phase") != "cold")["client"].n_unique() == 4
+    assert sent(record)["others"] == []
+
+
+@pytest.mark.slow
+def test_nodes_that_slurm_lends_run_the_clients(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    jobs = slurm_commands.faked(tmp_path)
+    monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}{os.pathsep}{os.environ['PATH']}")
+    monkeypatch.delenv("SLURM_JOB_ID", raising=False)
+    _lent(_on_lent_nodes(tmp_path))
+    assert "--nodes=2" in (jobs / "asked").read_text()
+
+
+@pytest.mark.deep
+@pytest.mark.skipif(bool(slurm_commands.why_not()), reason=slurm_commands.why_not() or "Slurm is here")
+def test_nodes_of_a_real_slurm_run_the_clients(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with slurm_commands.two_nodes(tmp_path / "cluster") as conf:
+        monkeypatch.setenv("SLURM_CONF", str(conf))
+        monkeypatch.delenv("SLURM_JOB_ID", raising=False)
+        _lent(_on_lent_nodes(tmp_path))
