@@ -213,7 +213,7 @@ def test_a_process_is_found_by_the_beginning_of_its_mark_alone(tmp_path: Path) -
         process.stdout.close()  # type: ignore[union-attr]
 
 
-def test_a_supervisor_reads_its_clock_writes_a_file_and_reports_one(tmp_path: Path) -> None:
+def test_a_supervisor_reads_its_clock_writes_a_file_and_reports_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What a coordinator needs of a host whose file system shows new files late, and whose clock is another."""
     writes = f"import pathlib; pathlib.Path({str(tmp_path / 'new')!r}).write_text('{{\"step\": 1}}'); "
     writes += f"pathlib.Path({str(tmp_path / 'new')!r}).rename({str(tmp_path / 'report.json')!r})\n"
@@ -226,6 +226,11 @@ def test_a_supervisor_reads_its_clock_writes_a_file_and_reports_one(tmp_path: Pa
         reading = handle.read_clock(PROCESS_S)
         assert reading is not None
         assert before <= reading[0] <= reading[1] <= reading[2] <= time.monotonic_ns()
+        listen, read_at = handle._listen, list[int]()
+        monkeypatch.setattr(handle, "_listen", lambda: (listen(), read_at.append(time.monotonic_ns())))
+        again = handle.read_clock(PROCESS_S)
+        assert again is not None
+        assert again[2] >= read_at[-1]  # the answer may have come while a report before it was read
         handle.put(tmp_path / "go", "now")
         until(lambda: (tmp_path / "go").exists(), "the file")
         assert (tmp_path / "go").read_text() == "now"

@@ -290,8 +290,8 @@ class SupervisedHandle:
         deadline = time.monotonic() + limit_s
         while not self._answers.closed and self._process.poll() is None and (left := deadline - time.monotonic()) > 0.0:
             select.select([self._answers], [], [], left)
-            received = time.monotonic_ns()
             self._listen()
+            received = time.monotonic_ns()  # not before: an answer may come while a report before it is read
             if self._clock is not None and self._clock[0] == sent:
                 return (*self._clock, received)
         return None
