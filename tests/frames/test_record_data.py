@@ -9,9 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fireassay.frames import record_data
-from fireassay.frames.record_data import by_launch, by_rank, effective_steps, fold_steps
+from fireassay.frames.record_data import by_launch, effective_steps
+from fireassay.frames.training import step_fold
 from fireassay.record.declared import STEPS
+from fireassay.record.slices import of_frame
 from fireassay.spec.experiment import Scaling
 from tests.builders import frame
 from tests.handmade import Handmade
@@ -161,6 +162,10 @@ def step_rows(draw: st.DrawFn) -> list[tuple[object, ...]]:
     return rows
 
 
+def fold_steps(steps: pl.DataFrame) -> pl.DataFrame:
+    return step_fold.fold(of_frame(effective_steps(steps)).frames(step_fold.COLUMNS))
+
+
 @pytest.mark.slow
 @given(step_rows(), st.randoms(use_true_random=False))
 def test_the_order_of_the_rows_does_not_matter(rows: list[tuple[object, ...]], numbers: Random) -> None:
@@ -206,15 +211,3 @@ def test_launches_are_found_in_rows_of_any_order() -> None:
     rows = pl.DataFrame({"launch": [10, 2, 10, 2, 3], "row": [0, 1, 2, 3, 4]})
     assert [own["row"].to_list() for own in by_launch(rows)] == [[1, 3], [4], [0, 2]]
     assert list(by_launch(rows.clear())) == []
-
-
-@given(st.lists(st.tuples(st.integers(0, 2), st.integers(0, 3)), max_size=30), st.integers(1, 10))
-def test_groups_of_ranks_hold_every_row_once_and_no_rank_twice(rows: list[tuple[int, int]], most: int) -> None:
-    steps = pl.DataFrame(rows, schema={"launch": pl.Int32, "rank": pl.Int32}, orient="row").with_row_index()
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(record_data, "PORTION", most)
-        groups = list(by_rank(steps))
-    assert pl.concat(groups).sort("index").equals(steps)
-    of_groups = [group.select("launch", "rank").unique() for group in groups]
-    assert not pl.concat(of_groups).is_duplicated().any()
-    assert all(group.height <= most or ranks.height == 1 for group, ranks in zip(groups, of_groups, strict=True))

@@ -85,7 +85,7 @@ def why_futile(measured: RecordData) -> str:
         return f"{script} never scored {quality.metric}: {logged}. {mark}; {KEEP_GOING}"
     if alone := next((found for found in examine(measured, "parallelism") if found.rule == "nothing_is_distributed"), None):
         return f"{script}: nothing is distributed: {alone.evidence}. To do: {alone.remedy}; {KEEP_GOING}"
-    if len(measured.levels) > 1 and experiment.scaling.time != "wall" and measured.table("steps").height == 0:
+    if len(measured.levels) > 1 and experiment.scaling.time != "wall" and measured.stepped.height == 0:
         remedy = "mark them (for batch in probe.steps(loader)), or compare whole runs: --time wall"
         return (
             f"{script} made no training step that was seen, so a speedup would compare start-ups. If it makes steps, {remedy}; {KEEP_GOING}"

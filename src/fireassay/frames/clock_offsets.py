@@ -15,8 +15,9 @@ is refused.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial, reduce
 from typing import Final, Literal
 
 import numpy as np
@@ -25,7 +26,9 @@ from numpy.typing import NDArray
 
 from fireassay.frames.nodes import read_json
 from fireassay.frames.record_data import RecordData
-from fireassay.frames.record_tables import once_per_record
+from fireassay.frames.record_tables import Stored, once_per_record
+from fireassay.record.slices import Slices
+from fireassay.record.tables import TABLES
 from fireassay.stats.groups.clocks import MIN_PINGS, Drift, Offset, Ping, linear_drift
 
 Array = NDArray[np.float64]
@@ -33,7 +36,8 @@ Way = Literal["same", "pings", "collectives", "none"]
 # no rank leaves them before every rank has entered
 JOINT: Final = ("all_reduce", "all_gather", "reduce_scatter", "all_to_all", "barrier")
 NOUNS: Final = {"pings": "reads of rank 0's clock", "collectives": "collectives with rank 0's host"}
-MOVED: Final = ("events", "steps", "collectives", "launches", "telemetry")  # tables whose times are compared
+MOVED: Final = ("events", "collectives", "launches", "telemetry")  # tables whose times are compared, beside the steps
+STEP_TIMES: Final = ("begin_ns", "end_ns")
 GRID: Final = 257
 CALL: Final = ["incarnation", "group", "call"]
 STRETCHES, LOOKS = 10, 50  # parts of a launch's calls, and the number used of each: the shortest, which bound best
@@ -106,18 +110,25 @@ class Aligned:
     """A launch's tables with all times on one clock, and the largest error between two of them."""
 
     events: pl.DataFrame = field(repr=False)
-    steps: pl.DataFrame = field(repr=False)
+    sliced: Slices = field(repr=False)  # of the steps of all launches
     collectives: pl.DataFrame = field(repr=False)
     launches: pl.DataFrame = field(repr=False)  # one row: begin and end are the coordinator's times
     telemetry: pl.DataFrame = field(repr=False)
     bound_ns: float = 0.0
     trouble: str = ""  # why its hosts' times cannot be compared; empty: they can
+    move: Callable[[pl.DataFrame], pl.DataFrame] | None = field(default=None, repr=False)  # steps of this launch onto the clock
+
+    @property
+    def steps(self) -> pl.DataFrame:
+        """The steps of this launch."""
+        launches = self.launches["launch"].to_list()
+        return pl.concat(self.sliced.frames([column.name for column in TABLES["steps"].columns], launches=launches))
 
 
 def aligned(measured: RecordData, launch: int) -> Aligned:
     """Times of workers and coordinator on one clock; unchanged if all ran on one host or one kernel."""
-    events, steps, calls, row, read = (measured.table(name).filter(pl.col("launch") == launch) for name in MOVED)
-    alignment = Aligned(events=events, steps=steps, collectives=calls, launches=row, telemetry=read)
+    events, calls, row, read = (measured.table(name).filter(pl.col("launch") == launch) for name in MOVED)
+    alignment = Aligned(events=events, sliced=measured.sliced("steps"), collectives=calls, launches=row, telemetry=read)
     if events["host"].n_unique() <= 1:
         return alignment
     placed = hosts_of(measured).filter(pl.col("launch") == launch)
@@ -129,22 +140,32 @@ def aligned(measured: RecordData, launch: int) -> Aligned:
     if unknown:
         return replace(alignment, trouble=f"the clock of {unknown[0].host}: {unknown[0].trouble}")
     where = placed.select("rank", "incarnation", "host")
-    stepped, called = (rows.join(where, on=["rank", "incarnation"], how="left") for rows in (steps, calls))
+    spans = measured.stepped.filter(pl.col("launch") == launch)
+    stepped, called = (rows.join(where, on=["rank", "incarnation"], how="left") for rows in (spans, calls))
     if stepped["host"].null_count() or called["host"].null_count():
         return replace(alignment, trouble="a worker did not report its host")
     bounds: list[float] = [0.0]
     moved_events = _with_starts(_moved(events, clocks, ("ns",), bounds), events)
-    moved_steps = _moved(stepped, clocks, ("begin_ns", "end_ns"), bounds).select(steps.columns)
+    _moved(stepped, clocks, STEP_TIMES, bounds)
+    move = partial(_steps_moved, launch=launch, where=where, clocks=clocks)
     moved_calls = _moved(called, clocks, ("begin_ns", "end_ns"), bounds).select(calls.columns)
     read = read.filter(pl.col("host").is_in(list(clocks)))  # other hosts' clocks are unknown
     return Aligned(
         events=moved_events,
-        steps=moved_steps,
+        sliced=replace(alignment.sliced, change=move),
         collectives=moved_calls,
         launches=_launch_moved(row, events, clocks, bounds),
         telemetry=_moved(read, clocks, ("ns",), bounds),
         bound_ns=2.0 * max(bounds),
+        move=move,
     )
+
+
+def _steps_moved(steps: pl.DataFrame, *, launch: int, where: pl.DataFrame, clocks: Mapping[str, HostClock]) -> pl.DataFrame:
+    """The steps with those of this launch moved: no order is kept within its rows of other launches, as a slice has few of them."""
+    mine = pl.col("launch") == launch
+    placed = steps.filter(mine).join(where, on=["rank", "incarnation"], how="left", maintain_order="left")
+    return pl.concat([steps.filter(~mine), _moved(placed, clocks, STEP_TIMES, []).select(steps.columns)])
 
 
 def _launch_moved(launch: pl.DataFrame, events: pl.DataFrame, clocks: Mapping[str, HostClock], bounds: list[float]) -> pl.DataFrame:
@@ -176,8 +197,14 @@ def on_one_clock(measured: RecordData) -> OneClock:
         return OneClock(measured=measured, troubles=troubles)
     rest = ~pl.col("launch").is_in(list(moved))
     aligned_tables = {name: [getattr(alignment, name) for alignment in moved.values()] for name in MOVED}
-    tables = {**measured.tables, **{name: pl.concat([measured.table(name).filter(rest), *aligned_tables[name]]) for name in MOVED}}
-    return OneClock(measured=replace(measured, tables=tables), troubles=troubles)
+    tables = {name: measured.table(name) for name in TABLES if name != "steps"}
+    tables |= {name: pl.concat([measured.table(name).filter(rest), *aligned_tables[name]]) for name in MOVED}
+    sliced = replace(measured.sliced("steps"), change=partial(_all_moved, [alignment.move for alignment in moved.values()]))
+    return OneClock(measured=replace(measured, tables=Stored(tables, {"steps": sliced})), troubles=troubles)
+
+
+def _all_moved(moves: Sequence[Callable[[pl.DataFrame], pl.DataFrame] | None], steps: pl.DataFrame) -> pl.DataFrame:
+    return reduce(lambda rows, move: rows if move is None else move(rows), moves, steps).sort("launch", "rank", maintain_order=True)
 
 
 def _coordinators(measured: RecordData, placed: pl.DataFrame, host: str, clocks: Mapping[str, HostClock]) -> HostClock:

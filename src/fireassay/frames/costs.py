@@ -142,7 +142,7 @@ def _lost(measured: RecordData, launches: pl.DataFrame, rates: Mapping[str, floa
 
 def lost_rank_seconds(measured: RecordData, launches: pl.DataFrame) -> pl.DataFrame:
     """(launch, value): rank-seconds between a failure and the step where the lost progress was regained, of restarted trainings."""
-    restarted = launches.filter((pl.col("restarts") > 0) & pl.col("launch").is_in(measured.table("steps")["launch"].unique().implode()))
+    restarted = launches.filter((pl.col("restarts") > 0) & pl.col("launch").is_in(measured.stepped["launch"].unique().implode()))
     if not restarted.height:
         return pl.DataFrame(schema={"launch": pl.Int32, "value": pl.Float64})
     spent = pl.sum_horizontal(*(pl.col(name) for name in LOST)).sum() / NS_PER_S

@@ -45,7 +45,8 @@ def _measured_part(measured: RecordData) -> pl.DataFrame:
     hosts = measured.table("telemetry").filter(pl.col("counter") == "utilisation").select("launch", "host").unique()
     if measured.kind.sends_requests:
         return hosts.join(measured.served.windows.select("launch", "begin_ns", "end_ns"), on="launch").drop_nulls()
-    steps = measured.ranks_of(measured.steady_steps.select("launch", "step")).select("launch", "rank", "begin_ns", "end_ns").collect()
+    span, parts = (pl.col("begin_ns").min(), pl.col("end_ns").max()), measured.steady_slices("begin_ns", "end_ns")
+    steps = pl.concat(some.group_by("launch", "rank").agg(span) for some in parts)
     of_rank = measured.table("events").filter(pl.col("rank").is_not_null()).select("launch", "rank", "host").unique(["launch", "rank"])
     known = steps.join(of_rank, on=["launch", "rank"])
     return known.group_by("launch", "host").agg(pl.col("begin_ns").min(), pl.col("end_ns").max())

@@ -27,7 +27,7 @@ from typing import Final, Literal
 import polars as pl
 
 from fireassay.frames.rankings import ranked
-from fireassay.frames.record_tables import RecordTables, ended
+from fireassay.frames.record_tables import RecordTables, Stored, ended
 from fireassay.frames.record_tables import effective_steps as effective_steps
 from fireassay.frames.serving.answers import numbers, scored
 from fireassay.frames.serving.client_clocks import bounds, on_common_clock
@@ -98,12 +98,12 @@ class RecordData(RecordTables):
         Unrecorded phases are null; `unknown_s` is the rest of the step. No timestamps: ranks may be on hosts whose clocks differ,
         and only durations are comparable across them (`fireassay.frames.clock_offsets` converts timestamps to one clock).
         """
-        return parallelism.recount(self, fold_steps(self.tables["steps"]))
+        return parallelism.recount(self, self.folded_steps).drop("least", "most", "counted")
 
     @cached_property
     def communicated(self) -> Communicated:
         """Communication time of each step: see `fireassay.frames.training.communication.step_communication`."""
-        return fold(self.tables, self.effective_steps, self.steady_steps.select("launch", "step"))
+        return fold(self.tables, self.rows_of, self.steady_steps.select("launch", "step"))
 
     @cached_property
     def served(self) -> Served:
@@ -188,30 +188,32 @@ class RecordData(RecordTables):
         """`timed_steps` without their warm-up."""
         return self.timed_steps.filter(~pl.col("warm_up")).drop("warm_up")
 
-    def ranks_of(self, steps: pl.DataFrame) -> pl.LazyFrame:
-        """The ranks' rows of these steps, with the columns of both. Lazy: only the columns that are used are copied."""
-        return self.effective_steps.lazy().join(steps.lazy(), on=["launch", "step"])
+    def steady_slices(self, *columns: str) -> Iterator[pl.DataFrame]:
+        """The ranks' rows of the steady steps, some ranks at a time."""
+        return self.steps_within(self.steady_steps.select("launch", "step"), "launch", "rank", *columns)
 
 
 def from_record(record: Record) -> RecordData:
     """Load a record's tables for judging."""
+    large = {name: found for name in LARGE if (found := record.slices(name)) is not None}
     return RecordData(
         experiment=record.experiment,
         manifest=record.manifest,
         state=record.state,
         sealed=record.sealed,
         seal=record.seal,
-        tables=on_common_clock({name: record.table(name) for name in TABLES}),
+        tables=Stored(on_common_clock({name: record.table(name) for name in TABLES if name not in large}), large),
         profiles=record.profiles,
     )
 
 
+LARGE: Final = ("steps",)  # tables that are read in slices, if they are large
 PORTION: Final = 100_000  # steps
 
 
 def portions(measured: RecordData, launches: pl.DataFrame) -> Iterator[pl.DataFrame]:
     """The launches in groups of at most `PORTION` steps, or of one launch: derived frames take ten times a step's memory."""
-    rows = dict(measured.table("steps").group_by("launch").len().iter_rows())
+    rows = dict(measured.stepped.group_by("launch").agg(pl.col("rows").sum()).iter_rows())
     groups: list[list[int]] = []
     held = 0
     for launch in launches["launch"].to_list():
@@ -223,22 +225,6 @@ def portions(measured: RecordData, launches: pl.DataFrame) -> Iterator[pl.DataFr
     yield from (launches.filter(pl.col("launch").is_in(group)) for group in groups)
 
 
-def by_rank(frame: pl.DataFrame) -> Iterator[pl.DataFrame]:
-    """The rows (launch, rank, ...) in groups of at most `PORTION`, or of one rank: at least one group."""
-    keys = pl.struct("launch", "rank")
-    begins = frame.lazy().select("launch", "rank").with_row_index().filter(keys.ne_missing(keys.shift())).collect()
-    if begins.select("launch", "rank").is_duplicated().any():
-        yield from by_rank(frame.sort("launch", "rank", maintain_order=True))
-        return
-    begin = last = 0
-    for end in [*begins["index"][1:], frame.height]:
-        if end - begin > PORTION and last > begin:
-            yield frame.slice(begin, last - begin)
-            begin = last
-        last = end
-    yield frame.slice(begin)
-
-
 def by_launch(frame: pl.DataFrame) -> Iterator[pl.DataFrame]:
     """The frame's rows launch by launch, to bound memory by one launch."""
     ordered = frame if frame["launch"].is_sorted() else frame.sort("launch", maintain_order=True)
@@ -246,38 +232,3 @@ def by_launch(frame: pl.DataFrame) -> Iterator[pl.DataFrame]:
     for length in ordered["launch"].rle().struct.field("len"):  # slices: a filter per launch would be quadratic
         yield ordered.slice(begin, length)
         begin += length
-
-
-def fold_steps(steps: pl.DataFrame) -> pl.DataFrame:
-    """Ranks -> one row per (launch, step). See `RecordData.global_steps`."""
-    # Each launch alone: Polars divides by 1e9 exactly or by the reciprocal, as the rows of a query are, so a launch's numbers would
-    # differ in the last digit with what else is in the record.
-    folded = [_fold(launch) for launch in by_launch(steps)]
-    return pl.concat(folded) if folded else _fold(steps)
-
-
-def _fold(steps: pl.DataFrame) -> pl.DataFrame:
-    duration = pl.col("end_ns") - pl.col("begin_ns") - pl.col("checkpoint_ns").fill_null(0)
-    phases = ("data", "forward", "backward", "optimizer")
-    known = pl.sum_horizontal(*(pl.col(f"{phase}_ns").fill_null(0) for phase in phases))
-    slowest = pl.col("_own").arg_max()
-    folded = (
-        effective_steps(steps)
-        .lazy()
-        .sort("launch", "step", "rank")  # the first of equally slow ranks gives the phases
-        .with_columns(_own=duration, _known=known)
-        .group_by("launch", "step")
-        .agg(
-            (pl.col("_own").max() / 1e9).alias("step_s"),
-            *((pl.col(f"{phase}_ns").get(slowest) / 1e9).alias(f"{phase}_s") for phase in phases),
-            ((pl.col("_own") - pl.col("_known")).get(slowest) / 1e9).alias("unknown_s"),
-            pl.col("items").sum().alias("items"),
-            pl.col("items").null_count().alias("_no_items"),
-            pl.len().alias("ranks"),
-            (pl.col("_own").min() / 1e9).alias("fastest_s"),
-        )
-        .with_columns(pl.when(pl.col("_no_items") == 0).then(pl.col("items")).alias("items"))
-        .drop("_no_items")
-        .sort("launch", "step")
-    )
-    return folded.collect()

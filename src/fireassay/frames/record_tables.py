@@ -12,7 +12,7 @@ script that stopped earlier by itself counts as complete.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, wraps
 from typing import Any, Concatenate, ParamSpec, Self, TypeVar
@@ -21,6 +21,8 @@ import polars as pl
 
 from fireassay.estimates.estimate import Absent
 from fireassay.estimates.format import count
+from fireassay.frames.training import step_fold
+from fireassay.record.slices import Slices, of_frame
 from fireassay.spec.experiment import Experiment
 from fireassay.spec.kind import Kind, kind_of
 from fireassay.spec.plan import Configuration, configuration_name, configurations
@@ -32,6 +34,26 @@ def effective_steps(steps: pl.DataFrame) -> pl.DataFrame:
         return steps
     last = pl.col("incarnation").max().over("launch", "step")
     return steps.filter(pl.col("incarnation") == last)
+
+
+class Stored(dict[str, pl.DataFrame]):
+    """A record's tables; `large` ones are read in slices, and whole only where a rare question needs that."""
+
+    def __init__(self, tables: Mapping[str, pl.DataFrame], large: Mapping[str, Slices]) -> None:
+        super().__init__(tables)
+        self.large = large
+
+    def __missing__(self, name: str) -> pl.DataFrame:
+        self[name] = self.large[name].whole()
+        return self[name]
+
+
+def _in_order(steps: pl.DataFrame) -> bool:
+    """True unless a step comes after a later one of the same process, or processes are mixed."""
+    step, incarnation = pl.col("step"), pl.col("incarnation")
+    same = (pl.col("launch") == pl.col("launch").shift()) & (pl.col("rank") == pl.col("rank").shift())
+    late = (incarnation < incarnation.shift()) | ((incarnation == incarnation.shift()) & (step < step.shift()))
+    return not steps.select((same & late).any()).item()
 
 
 T = TypeVar("T")
@@ -54,6 +76,85 @@ class RecordTables:
     def table(self, name: str) -> pl.DataFrame:
         """A raw table."""
         return self.tables[name]
+
+    def sliced(self, name: str) -> Slices:
+        """A table with ranks, to be read some ranks at a time."""
+        large = self.tables.large if isinstance(self.tables, Stored) else {}
+        return large.get(name) or self.once(("slices", name), lambda data: of_frame(data.tables[name]))
+
+    def slices(
+        self, *columns: str, name: str = "steps", launches: Collection[int] | None = None, ranks: Collection[int] | None = None
+    ) -> Iterator[pl.DataFrame]:
+        """These columns of the steps, or of another table, some ranks at a time: see `fireassay.record.slices`."""
+        return self.sliced(name).frames(columns, launches=launches, ranks=ranks)
+
+    def effective_slices(
+        self, *columns: str, launches: Collection[int] | None = None, ranks: Collection[int] | None = None
+    ) -> Iterator[pl.DataFrame]:
+        """The same of the steps that finally counted: a step repeated after a restart counts in its last version."""
+        last = self.restarted
+        if last is None:
+            yield from self.slices(*columns, launches=launches, ranks=ranks)
+            return
+        more = dict.fromkeys((*columns, "launch", "step", "incarnation"))
+        for some in self.slices(*more, launches=launches, ranks=ranks):
+            joined = some.join(last, on=["launch", "step"], maintain_order="left")
+            yield joined.filter(pl.col("incarnation") == pl.col("_last")).select(columns)
+
+    def rows_of(self, wanted: pl.DataFrame, *columns: str) -> pl.DataFrame:
+        """The steps that finally counted and are named by a row (launch, ...) of `wanted`."""
+        slices = self.effective_slices(*dict.fromkeys((*columns, *wanted.columns)), launches=wanted["launch"].unique().to_list())
+        return pl.concat(some.join(wanted, on=wanted.columns, how="semi").select(columns) for some in slices)
+
+    def steps_within(self, steps: pl.DataFrame, *columns: str, ranks: Collection[int] | None = None) -> Iterator[pl.DataFrame]:
+        """The ranks' rows of these steps (launch, step), some ranks at a time."""
+        spans = steps.group_by("launch").agg(pl.col("step").min().alias("_from"), pl.col("step").max().alias("_to"), pl.len().alias("_n"))
+        gaps = spans.filter(pl.col("_to") - pl.col("_from") + 1 != pl.col("_n")).height  # else a comparison finds them, not a join
+        inside, of_launch = pl.col("step").is_between(pl.col("_from"), pl.col("_to")), spans.rows_by_key("launch", unique=True)
+        more = dict.fromkeys(("launch", "step", *columns))
+        for some in self.effective_slices(*more, launches=spans["launch"].to_list(), ranks=ranks):
+            if gaps:
+                yield some.join(steps, on=["launch", "step"], how="semi").select(columns)
+            elif some.height and some["launch"][0] == some["launch"][-1]:
+                first, last, _ = of_launch[some["launch"][0]]
+                yield some.filter(pl.col("step").is_between(first, last)).select(columns)
+            else:
+                yield some.lazy().join(spans.lazy(), on="launch", maintain_order="left").filter(inside).select(columns).collect()
+
+    @cached_property
+    def restarted(self) -> pl.DataFrame | None:
+        """(launch, step, _last): the last incarnation of each step of the launches that restarted; None without any."""
+        if not (self.stepped["incarnation"] > 0).any():
+            return None
+        last = pl.DataFrame(schema={"launch": pl.Int32, "step": pl.Int64, "_last": pl.Int32})
+        for some in self.slices("launch", "step", "incarnation"):
+            last = pl.concat([last, some.rename({"incarnation": "_last"})]).group_by("launch", "step").agg(pl.col("_last").max())
+        return last
+
+    @cached_property
+    def stepped(self) -> pl.DataFrame:
+        """One row per process that made steps: launch, rank, incarnation, rows, steps (different ones), first and last step, begin_ns, end_ns,
+        method, paused (whether any step was)."""
+        key, step = ("launch", "rank", "incarnation"), pl.col("step")
+        sums = (
+            pl.len().cast(pl.Int64).alias("rows"),
+            ((step.diff() != 0).sum() + 1).cast(pl.Int64).alias("steps"),  # of rows in order
+            step.min().alias("first"),
+            step.max().alias("last"),
+            pl.col("begin_ns").min(),
+            pl.col("end_ns").max(),
+            pl.col("method").first(),
+            (pl.col("checkpoint_ns").fill_null(0) != 0).any().alias("paused"),
+        )
+        slices = self.slices(*key, "step", "begin_ns", "end_ns", "checkpoint_ns", "method")
+        # one chunk: Polars divides each chunk of one row exactly, and others by the reciprocal
+        ordered = (some if _in_order(some) else some.sort(*key, "step", maintain_order=True) for some in slices)
+        return pl.concat(some.group_by(key, maintain_order=True).agg(sums) for some in ordered).rechunk()
+
+    @cached_property
+    def folded_steps(self) -> pl.DataFrame:
+        """`RecordData.global_steps` before items of ranks that share samples are counted once; least, most, counted: of the ranks' known items."""
+        return step_fold.fold(self.effective_slices(*step_fold.COLUMNS))
 
     @property
     def seal_words(self) -> str:

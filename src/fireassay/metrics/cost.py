@@ -401,7 +401,7 @@ ENERGY_BOUND = measure(
 
 def steps_per_launch(measured: RecordData) -> pl.DataFrame:
     """(launch, value): the steps that counted, each once."""
-    return measured.effective_steps.group_by("launch").agg(pl.col("step").n_unique().alias("value"))
+    return measured.folded_steps.group_by("launch").agg(pl.len().alias("value"))
 
 
 def _energy_per(measured: RecordData, _: Results, *, name: str, unit: str, below: Below, words: str, missing: str) -> Mapping[str, Value]:

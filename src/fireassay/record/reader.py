@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from fireassay.errors import RecordError, SpecError
 from fireassay.printable import shell_word
-from fireassay.record import files
+from fireassay.record import files, slices
 from fireassay.record.arrow_schemas import arrow_schema
 from fireassay.record.manifest import (
     MAX_MANIFEST,
@@ -35,6 +35,7 @@ from fireassay.record.manifest import (
     migrations_of,
     read_manifest,
 )
+from fireassay.record.slices import Slices
 from fireassay.record.tables import TABLES
 from fireassay.record.unsealed import launch_folders, launch_name, launches_named, losses, read_launch
 from fireassay.record.untrusted import memory_bound, paths
@@ -116,6 +117,38 @@ def _read_part(path: Path, part: str, name: str = "") -> pl.DataFrame:
     return frame
 
 
+def sliced(path: Path, parts: list[str], name: str) -> Slices | None:
+    """The parts, read in slices; None if they cannot be: out of order, or damaged in a way that reading them whole names."""
+    import polars as pl
+
+    memory_bound.check_parts(path, parts, name)
+    size = memory_bound.size_of(path, parts)
+    scanned = pl.scan_parquet([path / part for part in parts], glob=False, hive_partitioning=False)
+
+    def read(begin: int, rows: int, columns: Sequence[str]) -> pl.DataFrame:
+        try:
+            frame = scanned.select(columns).slice(begin, rows).collect()
+        except (OSError, ValueError, MemoryError, pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
+            raise _damaged(path, parts[0], first_problem(Exception(str(error)))) from error
+        memory_bound.check_text(path, name, frame, size)
+        refuse_gaps(path, name, frame.null_count().row(0, named=True))
+        return frame
+
+    try:
+        if scanned.collect_schema() != _polars_schema(name):
+            return None
+        height = int(scanned.select(pl.len()).collect().item())
+    except (OSError, ValueError, MemoryError, pl.exceptions.PolarsError, pl.exceptions.PanicException):
+        return None
+    runs = slices.runs_of(lambda begin, rows: read(begin, rows, slices.KEY), height)
+    return None if runs is None else Slices(read=read, whole=lambda: read_frame(path, parts, name), runs=runs)
+
+
+def _rows(sealed: Mapping[str, Any]) -> int:
+    rows = sealed.get("rows")  # a stranger's manifest
+    return rows if isinstance(rows, int) else 0
+
+
 def refuse_gaps(path: Path, name: str, gaps: Mapping[str, int]) -> None:
     """Raise on nulls in required columns: counts based on them would silently skip rows."""
     for column in TABLES[name].columns:
@@ -183,6 +216,13 @@ class Record:
         loaded = pl.from_arrow(self.arrow(name))
         assert isinstance(loaded, pl.DataFrame)
         return loaded
+
+    def slices(self, name: str) -> Slices | None:
+        """A table that is too large to be held in memory; None: read it whole. Raises like `table`; so does reading a slice."""
+        parts = self._parts(name) if self.sealed and not self._migrates(name) else []
+        if sum(_rows(self.manifest["sealed"]["files"][part]) for part in parts) <= slices.KEPT_ROWS:
+            return None
+        return sliced(self.path, parts, name)
 
     def holds(self, name: str) -> bool:
         """True if a table has rows. Raises like `table`."""

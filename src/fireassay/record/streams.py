@@ -183,7 +183,7 @@ def read_buffer(content: pa.Buffer) -> Salvaged:
 
 
 GROUP_BYTES: Final = 32 << 20  # of a row group, before compression
-GROUP_ROWS: Final = 1 << 16
+GROUP_ROWS: Final = 1 << 18
 
 
 @dataclass(frozen=True)

@@ -376,7 +376,7 @@ class Spent:
 
 def spent(measured: RecordData) -> Iterator[Spent]:
     """By role and configuration; nothing if no rank marks its steps."""
-    if measured.table("steps").height == 0:
+    if measured.stepped.height == 0:
         return
     for role in ("timed", "fault"):
         sums = partition(measured, role).group_by("configuration").agg(pl.len(), pl.col(list(CATEGORIES)).sum())

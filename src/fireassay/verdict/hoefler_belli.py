@@ -215,7 +215,7 @@ def _factors(measured: RecordData, _: Results) -> RuleAnswer:
 def _parallel_timing(measured: RecordData, _: Results) -> RuleAnswer:
     if max(measured.levels) < 2:
         return "not applicable", "no configuration has more than one worker", ""
-    if measured.table("steps").height == 0:
+    if measured.stepped.height == 0:
         return (
             "in part",
             ("whole launches were timed from outside, from the start of the first process to the end of the last, on one monotonic clock"),

@@ -182,8 +182,9 @@ def _items(measured: RecordData) -> dict[tuple[int, int], float]:
     """(launch, rank) -> mean items of its steady steps, whose time these operations are divided by; repeated steps count in
     their last version.
     """
-    steps = measured.ranks_of(measured.steady_steps.select("launch", "step")).filter(pl.col("items").is_not_null())
-    means = steps.group_by("launch", "rank").agg(pl.col("items").sort().mean()).collect()
+    mean = pl.col("items").drop_nulls().sort().mean()
+    parts = measured.steady_slices("items")
+    means = pl.concat(some.group_by("launch", "rank").agg(mean) for some in parts).drop_nulls()
     return {(launch, rank): items for launch, rank, items in means.iter_rows()}
 
 

@@ -27,7 +27,7 @@ Cannot tell: the waiting where every rank pauses for as long.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -68,25 +68,35 @@ def _ranks(measured: RecordData) -> pl.DataFrame:
     """(launch, rank_s, data_s, forward_s, ..., mean_s, steps, ranks): means over ranks and steady steps, null for a phase that some step lacks;
     the mean of the slowest rank.
     """
-    own = pl.col("end_ns") - pl.col("begin_ns") - pl.col("checkpoint_ns").fill_null(0)
-    known = [
-        pl.when(pl.col(f"{phase}_ns").null_count() == 0).then(pl.col(f"{phase}_ns").mean() / NS_PER_S).alias(f"{phase}_s")
-        for phase in PHASES
-    ]
-    counts = (pl.col("step").n_unique().alias("steps"), pl.col("rank").n_unique().alias("ranks"))
-    steady = measured.ranks_of(measured.steady_steps.select("launch", "step")).group_by("launch")
-    means = steady.agg((own.mean() / NS_PER_S).alias("rank_s"), *known, *counts)
-    return means.collect().join(paces(measured), on="launch")
+    rows, known = pl.col("rows").sum(), []
+    for phase in PHASES:
+        whole = pl.col(f"{phase}_missing").sum() == 0
+        known.append(pl.when(whole).then(pl.col(f"{phase}_ns").sum() / rows / NS_PER_S).alias(f"{phase}_s"))
+    ranks = (
+        _sums(measured).group_by("launch").agg((pl.col("own_ns").sum() / rows / NS_PER_S).alias("rank_s"), *known, pl.len().alias("ranks"))
+    )
+    counted = measured.steady_steps.group_by("launch").agg(pl.len().alias("steps"))
+    return ranks.join(counted, on="launch").join(paces(measured), on="launch")
+
+
+@once_per_record
+def _sums(measured: RecordData) -> pl.DataFrame:
+    """(launch, rank, rows, own_ns, <phase>_ns, <phase>_missing) over the steady steps: whole nanoseconds, so that no order of adding counts."""
+    own = (pl.col("end_ns") - pl.col("begin_ns") - pl.col("checkpoint_ns").fill_null(0)).sum().alias("own_ns")
+    phases = [pl.col(f"{phase}_ns") for phase in PHASES]
+    missing = [ns.null_count().alias(f"{phase}_missing") for phase, ns in zip(PHASES, phases, strict=True)]
+    columns = ("begin_ns", "end_ns", "checkpoint_ns", *(f"{phase}_ns" for phase in PHASES))
+    sums = (pl.len().cast(pl.Int64).alias("rows"), own, *(ns.sum() for ns in phases), *missing)
+    return pl.concat(some.group_by("launch", "rank").agg(sums) for some in measured.steady_slices(*columns)).rechunk()
 
 
 @once_per_record
 def paces(measured: RecordData) -> pl.DataFrame:
     """(launch, configuration, block, mean_s, steps): the mean steady step of the rank with the longest one."""
-    own = pl.col("end_ns") - pl.col("begin_ns") - pl.col("checkpoint_ns").fill_null(0)
-    counted = measured.steady_steps.select("launch", "step", "configuration", "block")
-    ranks = measured.ranks_of(counted).group_by("launch", "configuration", "block", "rank")
-    paced = ranks.agg((own.mean() / NS_PER_S).alias("mean_s"), pl.len().alias("n")).collect()
-    return paced.group_by("launch", "configuration", "block").agg(pl.col("mean_s", "n").max()).sort("block", "launch")
+    paced = _sums(measured).with_columns((pl.col("own_ns") / pl.col("rows") / NS_PER_S).alias("mean_s"), pl.col("rows").alias("n"))
+    longest = paced.group_by("launch").agg(pl.col("mean_s", "n").max())
+    launches = measured.timed.select("launch", "configuration", "block")
+    return launches.join(longest, on="launch").sort("block", "launch")
 
 
 def _exposed(measured: RecordData) -> Mapping[int, float]:
@@ -183,9 +193,10 @@ def pausing_waits(measured: RecordData, kind: str) -> Mapping[str, SavingWait]:
     alone = saves.filter(pl.col("rank").n_unique().over("launch") < pl.col("workers"))
     if alone.height == 0:
         return {}
-    excess = pause_excess(measured).join(alone.select("launch", "configuration").unique(), on="launch")
-    others = excess.join(alone.select(_RANK).unique(), on=_RANK, how="anti").group_by("configuration")
-    shares = dict(others.agg(pl.col("more").sum() / pl.col("own").sum()).iter_rows())
+    savers, sums = alone.select("launch", "configuration").unique(), (pl.col("more").sum(), pl.col("own").sum())
+    excess = (some.join(savers, on="launch").join(alone.select(_RANK).unique(), on=_RANK, how="anti") for some in pause_excess(measured))
+    others = pl.concat(some.group_by("configuration").agg(sums) for some in excess).group_by("configuration").agg(sums)
+    shares = dict(others.select("configuration", pl.col("more") / pl.col("own")).iter_rows())
     return {
         name: SavingWait(
             ranks=tuple(rows["rank"].unique().sort().to_list()),
@@ -201,37 +212,72 @@ def pausing_waits(measured: RecordData, kind: str) -> Mapping[str, SavingWait]:
 @once_per_record
 def pauses(measured: RecordData) -> bool:
     """True if any step was paused."""
-    return bool((measured.effective_steps["checkpoint_ns"] != 0).any())
+    if not measured.stepped["paused"].any():
+        return False
+    paused = (pl.col("checkpoint_ns").fill_null(0) != 0).any()
+    return any(some.select(paused).item() for some in measured.effective_slices("checkpoint_ns"))
+
+
+def pause_excess(measured: RecordData) -> Iterator[pl.DataFrame]:
+    """(launch, rank, step, pause, own, missed, before, near, more), nanoseconds, of timed launches of several ranks, some ranks at a time: a
+    rank's pauses and the rest of its step, how much longer another rank pauses in it and in the step before, whether it does, and by how much
+    that lengthens the step.
+    """
+    own, apart = pl.col("own"), ~pl.col("near")
+    enough = pl.when(apart.sum().over(_RANK) >= USUAL).then(own.filter(apart).median().over(_RANK))
+    more = pl.when("near").then(pl.min_horizontal(own - pl.coalesce(enough, "_usual"), "reach")).otherwise(0)
+    whole = pl.col("more").sum().over(_RANK)
+    kept = whole.clip(0, pl.col("missed").sum().over(_RANK)) / whole
+    usual = _usual_apart(measured)
+    for some in _beside_pauses(measured):
+        counted = some.join(usual, on="launch", how="left", maintain_order="left").with_columns(more=more).drop("_usual")
+        yield counted.with_columns(more=pl.when(whole > 0).then(pl.col("more") * kept).otherwise(0.0))
+
+
+def _beside_pauses(measured: RecordData) -> Iterator[pl.DataFrame]:
+    """The same without `more`, and with `reach`, the larger one of missed and before."""
+    several = measured.timed.filter(pl.col("workers") > 1)["launch"].to_list()
+    pause, longest = pl.col("checkpoint_ns").fill_null(0), _longest_pauses(measured)
+    for some in measured.effective_slices(*_RANK, "step", "begin_ns", "end_ns", "checkpoint_ns", launches=several):
+        of_others = some.join(longest, on=["launch", "step"], how="left", maintain_order="left")
+        steps = of_others.select(
+            *_RANK, "step", pause=pause, own=pl.col("end_ns") - pl.col("begin_ns") - pause, missed=pl.col("_longest").fill_null(0) - pause
+        )
+        ordered = steps.sort(*_RANK, "step").with_columns(before=pl.col("missed").shift(1, fill_value=0).over(_RANK))
+        near = ordered.with_columns(reach=pl.max_horizontal("missed", "before"))
+        yield near.with_columns(near=pl.col("reach") > SHORT_NS)
 
 
 @once_per_record
-def pause_excess(measured: RecordData) -> pl.DataFrame:
-    """(launch, rank, step, pause, own, missed, before, near, more), nanoseconds, of timed launches of several ranks: a rank's pauses and the rest
-    of its step, how much longer another rank pauses in it and in the step before, whether it does, and by how much that lengthens the step.
-    """
-    several = measured.timed.filter(pl.col("workers") > 1).select("launch")
-    pause = pl.col("checkpoint_ns").fill_null(0)
-    steps = measured.effective_steps.join(several, on="launch", how="semi").select(
-        *_RANK, "step", pause=pause, own=pl.col("end_ns") - pl.col("begin_ns") - pause, missed=pause.max().over("launch", "step") - pause
-    )
-    ordered = steps.sort(*_RANK, "step").with_columns(before=pl.col("missed").shift(1, fill_value=0).over(_RANK))
-    near = ordered.with_columns(reach=pl.max_horizontal("missed", "before"))
-    near = near.with_columns(near=pl.col("reach") > SHORT_NS)
+def _longest_pauses(measured: RecordData) -> pl.DataFrame:
+    """(launch, step, _longest) of the steps in which any rank paused."""
+    pause, key = pl.col("checkpoint_ns").fill_null(0), ["launch", "step"]
+    slices = (some.filter(pause > 0).group_by(key).agg(_longest=pause.max()) for some in measured.effective_slices(*key, "checkpoint_ns"))
+    return pl.concat(slices).group_by(key).agg(pl.col("_longest").max())
+
+
+@once_per_record
+def _usual_apart(measured: RecordData) -> pl.DataFrame:
+    """(launch, _usual): a step without a pause of any rank of the launch, for ranks that have too few; without any, those of the rank that pauses."""
     own, apart = pl.col("own"), ~pl.col("near")
-    enough = pl.when(apart.sum().over(_RANK) >= USUAL).then(own.filter(apart).median().over(_RANK))
-    paused, between = own.filter(apart).mean().over("launch"), own.filter(pl.col("missed") <= SHORT_NS).median().over("launch")
-    usual = pl.coalesce(enough, paused, between)
-    more = pl.when("near").then(pl.min_horizontal(own - usual, "reach")).otherwise(0)
-    counted = near.with_columns(more=more)
-    whole = pl.col("more").sum().over(_RANK)
-    kept = whole.clip(0, pl.col("missed").sum().over(_RANK)) / whole
-    return counted.with_columns(more=pl.when(whole > 0).then(pl.col("more") * kept).otherwise(0.0))
+    sums = (own.filter(apart).sum().alias("sum"), apart.sum().cast(pl.Int64).alias("n"))
+    ranks = pl.concat(some.group_by(_RANK).agg(sums) for some in _beside_pauses(measured))
+    launches = ranks.group_by("launch").agg(pl.col("sum", "n").sum())
+    never = launches.filter(pl.col("n") == 0)["launch"].implode()
+    alone = pl.col("launch").is_in(never) & (pl.col("missed") <= SHORT_NS)
+    between = pl.concat(some.filter(alone).select("launch", "own") for some in _beside_pauses(measured)) if len(never[0]) else None
+    usual = launches.select("launch", _usual=pl.when(pl.col("n") > 0).then(pl.col("sum") / pl.col("n")))
+    if between is None:
+        return usual
+    medians = between.group_by("launch").agg(pl.col("own").median().alias("_between"))
+    return usual.join(medians, on="launch", how="left").select("launch", pl.coalesce("_usual", "_between").alias("_usual"))
 
 
 def _pauses(measured: RecordData, counted: pl.DataFrame) -> pl.DataFrame:
     """(launch, pauses_s, paused_s): waiting for ranks that pause, of the rank that waits most and of the mean rank; means over these steps."""
     if not pauses(measured):
         return pl.DataFrame(schema={"launch": pl.Int32, "pauses_s": pl.Float64, "paused_s": pl.Float64})
-    steps = pause_excess(measured).join(counted, on=["launch", "step"], how="semi")
-    ranks = steps.group_by("launch", "rank").agg(pl.col("more").sort().mean() / NS_PER_S)
+    slices = (some.join(counted, on=["launch", "step"], how="semi") for some in pause_excess(measured))
+    means = (some.group_by("launch", "rank").agg(pl.col("more").sort().mean()) for some in slices)
+    ranks = pl.concat(means).rechunk().with_columns(pl.col("more") / NS_PER_S)
     return ranks.group_by("launch").agg(pl.col("more").max().alias("pauses_s"), pl.col("more").sort().mean().alias("paused_s"))

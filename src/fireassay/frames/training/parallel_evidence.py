@@ -68,9 +68,8 @@ def hashes(measured: RecordTables, *, role: str = "timed", what: str = "paramete
 @once_per_record
 def uneven(measured: RecordTables) -> Mapping[int, tuple[int, int]]:
     """launch -> fewest and most steps of its ranks, where they differ (torch's Join): steps of one number are then not one step."""
-    steps = measured.table("steps")
-    whole = steps.filter(pl.col("incarnation").max().over("launch") == 0).group_by("launch", "rank").agg(pl.col("step").max() + 1)
-    made = whole.group_by("launch").agg(pl.len().alias("ranks"), pl.col("step").min().alias("least"), pl.col("step").max().alias("most"))
+    whole = measured.stepped.filter(pl.col("incarnation").max().over("launch") == 0).with_columns(made=pl.col("last") + 1)
+    made = whole.group_by("launch").agg(pl.len().alias("ranks"), pl.col("made").min().alias("least"), pl.col("made").max().alias("most"))
     launches = measured.table("launches").filter(pl.col("status") == "ok").select("launch", "workers")
     parted = made.join(launches, on="launch").filter((pl.col("ranks") == pl.col("workers")) & (pl.col("least") < pl.col("most")))
     return {launch: (least, most) for launch, least, most in parted.select("launch", "least", "most").iter_rows()}
@@ -163,14 +162,12 @@ def facts(measured: RecordTables, name: str) -> Facts | None:
 
 
 def _facts(measured: RecordTables, launch: int, workers: int, details: list[dict[str, Any]]) -> Facts:
-    rows = {
-        name: measured.table(name).filter(pl.col("launch") == launch)
-        for name in ("collectives", "waits", "steps", "samples", "fingerprints")
-    }
+    rows = {name: measured.table(name).filter(pl.col("launch") == launch) for name in ("collectives", "waits", "samples", "fingerprints")}
     merged = _together(details)
-    every = rows["steps"]["step"].n_unique()
-    rows |= {name: all_watched(rows[name], measured.table("communication")) for name in ("collectives", "waits", "steps")}
-    steps = rows["steps"]["step"].n_unique()
+    made = measured.folded_steps.filter(pl.col("launch") == launch).select("launch", "step")
+    rows |= {name: all_watched(rows[name], measured.table("communication")) for name in ("collectives", "waits")}
+    steps = all_watched(made, measured.table("communication")).height
+    spans = _spans(measured, launch)
     checks = hashes(measured).filter(pl.col("launch") == launch)
     start = "different" if merged["shapes"] > 1 else _start(checks)
     kinds = _kinds(rows["samples"], workers)
@@ -183,11 +180,11 @@ def _facts(measured: RecordTables, launch: int, workers: int, details: list[dict
         group=max(merged["group"], _largest_group(rows["collectives"])),
         reported=merged,
         steps=steps,
-        of_steps=f"{steps} {'steps' if steps == every else 'watched steps'}",
-        training=rows["steps"]["rank"].n_unique(),
+        of_steps=f"{steps} {'steps' if steps == made.height else 'watched steps'}",
+        training=spans.height,
         carrying=carrying,
         averaging=bool((carries["share"] >= AVERAGES).all()),
-        outside=_outside(rows["collectives"], rows["steps"], merged["bytes"], workers),
+        outside=_outside(rows["collectives"], spans, merged["bytes"], workers),
         moved=float(moved["share"].sum()) / max(1, steps),
         in_forward=_ranks_steps(rows["waits"].filter((pl.col("phase") == "forward") & (pl.col("asking_ns") > 0)), workers),
         peers=max(merged["p2p_steps"], _ranks_steps(rows["collectives"].filter(pl.col("op").is_in(PEERS)), workers)),
@@ -252,11 +249,17 @@ def _moved(collectives: pl.DataFrame, gradient_bytes: int, workers: int) -> pl.D
     )
 
 
-def _outside(collectives: pl.DataFrame, steps: pl.DataFrame, gradient_bytes: int, workers: int) -> float:
+def _spans(measured: RecordTables, launch: int) -> pl.DataFrame:
+    """(rank, first, last): when a rank's first watched step began, and its last ended."""
+    span = (pl.col("begin_ns").min().alias("first"), pl.col("end_ns").max().alias("last"))
+    slices = measured.slices("launch", "rank", "step", "begin_ns", "end_ns", launches=[launch])
+    return pl.concat(all_watched(some, measured.table("communication")).group_by("rank").agg(span) for some in slices)
+
+
+def _outside(collectives: pl.DataFrame, spans: pl.DataFrame, gradient_bytes: int, workers: int) -> float:
     """Bytes of a rank's collectives between the steps, as a multiple of the gradients' bytes."""
-    if steps.height == 0 or not gradient_bytes:
+    if spans.height == 0 or not gradient_bytes:
         return 0.0
-    spans = steps.group_by("rank").agg(pl.col("begin_ns").min().alias("first"), pl.col("end_ns").max().alias("last"))
     calls = collectives.filter(pl.col("step").is_null() & ~pl.col("op").is_in(SMALL)).join(spans, on="rank")
     between = calls.filter(pl.col("begin_ns").is_between(pl.col("first"), pl.col("last")))
     return float(between["bytes"].sum()) / (workers * gradient_bytes)

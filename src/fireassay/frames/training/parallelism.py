@@ -210,18 +210,16 @@ def recount(measured: RecordTables, folded: pl.DataFrame) -> pl.DataFrame:
             "_sharing": [counts.sharing for counts in others.values()],
         }
     )
-    counts = measured.effective_steps.group_by("launch", "step").agg(pl.col("items").max().alias("_one"))
-    joined = folded.join(launches.join(counting, on="configuration").drop("configuration"), on="launch", how="left")
-    joined = joined.join(counts, on=["launch", "step"], how="left", maintain_order="left")
+    joined = folded.join(launches.join(counting, on="configuration").drop("configuration"), on="launch", how="left", maintain_order="left")
     items = (
         pl.when(pl.col("_counted").is_null())
         .then(pl.col("items"))
         .when(pl.col("_counted") == "one")
-        .then(pl.col("_one"))
+        .then(pl.col("most"))
         .when(pl.col("_counted") == "sum")
         .then(pl.col("items") / pl.col("_sharing"))
     )
-    return joined.with_columns(items.alias("items")).drop("_counted", "_sharing", "_one")
+    return joined.with_columns(items.alias("items")).drop("_counted", "_sharing")
 
 
 # ---- recognition ------------------------------------------------------------------------------------------------------

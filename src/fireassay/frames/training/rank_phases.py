@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 
 from fireassay.frames.record_data import RecordData
 from fireassay.frames.training.communication.watched_steps import watched
-from fireassay.stats.groups.stragglers import Search, search
+from fireassay.stats.groups.stragglers import Search, block_count, blocks, search
 from fireassay.units import NS_PER_S
 
 Array = NDArray[np.float64]
@@ -47,7 +47,7 @@ ONE_RANK: Final = "a single worker waits for no other"
 
 @dataclass(frozen=True, kw_only=True)
 class Own:
-    """Own times of a launch, seconds, shape [steps, ranks]."""
+    """Own times of a launch, seconds, shape [steps, ranks]; if waiting is unknown, the phases' means over stretches of steps."""
 
     launch: int
     configuration: str
@@ -79,27 +79,36 @@ def own_times(measured: RecordData) -> tuple[Own, ...]:
 
 def _own_times(measured: RecordData) -> Iterator[Own]:
     steady = watched(measured.steady_steps.select("launch", "step", "ranks"), measured.table("communication"))
-    tables = {"steps": measured.effective_steps, **{name: measured.table(name) for name in ("waits", "communication", "collectives")}}
+    tables = {name: measured.table(name) for name in ("waits", "communication", "collectives")}
     for launch, configuration, workers in measured.timed.select("launch", "configuration", "workers").iter_rows():
         launch_steps = steady.filter((pl.col("launch") == launch) & (pl.col("ranks") == workers))
         if workers > 1 and launch_steps.height:
-            of_launch = {name: table.lazy().filter(pl.col("launch") == launch) for name, table in tables.items()}
-            yield _own(launch, configuration, launch_steps["step"], of_launch)
+            of_launch = {name: table.filter(pl.col("launch") == launch) for name, table in tables.items()}
+            recorded = any(table.height for table in of_launch.values())
+            known = _own(measured, launch, configuration, launch_steps["step"], of_launch) if recorded else None
+            yield known or _in_blocks(measured, launch, configuration, launch_steps["step"], workers)
 
 
-def _own(launch: int, configuration: str, steady: pl.Series, tables: Mapping[str, pl.LazyFrame]) -> Own:
-    of_steady = tables["steps"].filter(pl.col("step").is_in(steady.implode()))
-    steps = of_steady.select(*KEY, "incarnation", "begin_ns", "end_ns", "checkpoint_ns", *(f"{phase}_ns" for phase in PHASES)).collect()
-    steps = steps.sort(KEY)
+_COLUMNS: Final = (*KEY, "incarnation", "begin_ns", "end_ns", "checkpoint_ns", *(f"{phase}_ns" for phase in PHASES))
+
+
+def _slices(measured: RecordData, launch: int, steady: pl.Series) -> Iterator[pl.DataFrame]:
+    """The steady steps of a launch, by rank and step."""
+    steps = pl.DataFrame({"launch": pl.repeat(launch, steady.len(), dtype=pl.Int32, eager=True), "step": steady})
+    yield from (some.sort("rank", "step") for some in measured.steps_within(steps, *_COLUMNS))
+
+
+def _own(measured: RecordData, launch: int, configuration: str, steady: pl.Series, tables: Mapping[str, pl.DataFrame]) -> Own | None:
+    steps = pl.concat(_slices(measured, launch, steady)).sort(KEY)
     for method, (name, taken) in _METHODS.items():
-        rows = tables[name].collect()
+        rows = tables[name]
         rows = rows.join(steps.select(*KEY, "incarnation"), on=[*KEY, "incarnation"], how="semi") if rows.height else rows
         if not rows.height:
             continue
         complete = _complete(steps.join(taken(rows), on=KEY, how="inner"), steps["rank"].n_unique())
         if 2 * complete["step"].n_unique() >= (min(len(steady), 2 * SAMPLED) if method in LOGGED else len(steady)):
             return _arrays(launch, configuration, complete, method)
-    return _arrays(launch, configuration, steps, "none")
+    return None
 
 
 def _complete(steps: pl.DataFrame, ranks: int) -> pl.DataFrame:
@@ -158,20 +167,37 @@ def _arrays(launch: int, configuration: str, steps: pl.DataFrame, method: str) -
 
     length = _difference(steps).reshape(shape) - column("checkpoint_ns")
     recorded = [phase for phase in PHASES if steps[f"{phase}_ns"].null_count() == 0]
-    if method == "none":
-        recorded = [phase for phase in recorded if phase != "backward"]
     phases: dict[str, Any] = {phase: column(f"{phase}_ns") - column(f"taken_{phase}") for phase in recorded}
-    whole = None
-    if method != "none":
-        between = length - sum((column(f"{phase}_ns") for phase in PHASES), np.zeros_like(length))
-        phases[BETWEEN] = between - column(f"taken_{BETWEEN}")
-        taken = sum((column(f"taken_{phase}") for phase in (*PHASES, BETWEEN)), np.zeros_like(length))
-        whole = length - taken + column("asking")
+    between = length - sum((column(f"{phase}_ns") for phase in PHASES), np.zeros_like(length))
+    phases[BETWEEN] = between - column(f"taken_{BETWEEN}")
+    taken = sum((column(f"taken_{phase}") for phase in (*PHASES, BETWEEN)), np.zeros_like(length))
+    whole = length - taken + column("asking")
     if method == "thread":
         phases[ASKING] = column("asking")
     return Own(
         launch=launch, configuration=configuration, ranks=ranks, phases=phases, step_s=length.max(axis=1), method=method, whole=whole
     )
+
+
+def _in_blocks(measured: RecordData, launch: int, configuration: str, steady: pl.Series, workers: int) -> Own:
+    """Without waiting: the phases that no rank waits in, as means over the stretches of steps in which a slow rank is searched."""
+    phases = tuple(phase for phase in PHASES if phase != "backward")
+    while True:
+        count, step_s = block_count(steady.len(), workers, max(1, len(phases))), np.zeros(steady.len())
+        ranks: list[int] = []
+        means: dict[str, list[Array]] = {phase: [] for phase in phases}
+        for steps in _slices(measured, launch, steady):
+            some = steps["rank"].unique().sort().to_list()
+            shape = (len(some), steady.len())
+            length = _difference(steps) - steps["checkpoint_ns"].fill_null(0).to_numpy() / NS_PER_S
+            step_s = np.maximum(step_s, length.reshape(shape).max(axis=0, initial=0.0))
+            ranks += some
+            phases = tuple(phase for phase in phases if steps[f"{phase}_ns"].null_count() == 0)
+            for phase in phases:
+                means[phase].append(blocks((steps[f"{phase}_ns"].to_numpy() / NS_PER_S).reshape(shape).T, count))
+        if len(phases) == len(means):  # else the fewer phases have fewer blocks
+            own = {phase: np.concatenate(parts, axis=1) for phase, parts in means.items()}
+            return Own(launch=launch, configuration=configuration, ranks=tuple(ranks), phases=own, whole=None, step_s=step_s, method="none")
 
 
 def _difference(steps: pl.DataFrame) -> Array:

@@ -36,7 +36,7 @@ from typing import Final
 import polars as pl
 
 from fireassay.frames.clock_offsets import on_one_clock
-from fireassay.frames.record_data import RecordData, by_rank, effective_steps, portions
+from fireassay.frames.record_data import RecordData, portions
 from fireassay.frames.training.communication.step_communication import waiting
 from fireassay.frames.training.communication.watched_steps import unwatched
 from fireassay.frames.training.recovery import process_began, strikes, unknown_progress
@@ -87,13 +87,13 @@ def _partition(measured: RecordData, launches: pl.DataFrame) -> pl.DataFrame:
     # all time of these launches is unknown
     blind = [*clock.troubles, *unknown_progress(measured)]
     known = launches.select("launch").filter(~pl.col("launch").is_in(blind))
-    names = ("steps", "events", "collectives", "communication")
+    names = ("events", "collectives", "communication")
     tables = {name: _of_launches(measured.table(name), known["launch"]) for name in names}
     failures = _failures(tables["events"], strikes(measured).join(known, on="launch", how="semi"))
-    lives = _lives(tables["steps"], tables["events"], ranks, failures)
+    lives = _lives(_of_launches(measured.stepped, known["launch"]), tables["events"], ranks, failures)
     if lives.height == 0:
         return _filled(ranks, pl.DataFrame(schema={"launch": pl.Int32, "rank": pl.Int32}))
-    within_lives = _inside(_sums(tables, failures), lives, tables["events"])
+    within_lives = _inside(_sums(measured, tables, failures, known["launch"].to_list()), lives, tables["events"])
     return _filled(ranks, pl.concat([*_gaps(lives), within_lives], how="diagonal"))
 
 
@@ -185,13 +185,13 @@ def _detail(name: str) -> pl.Expr:
     return pl.col("detail").str.json_path_match(f"$.{name}")
 
 
-def _lives(steps: pl.DataFrame, events: pl.DataFrame, ranks: pl.DataFrame, failures: pl.DataFrame) -> pl.DataFrame:
+def _lives(stepped: pl.DataFrame, events: pl.DataFrame, ranks: pl.DataFrame, failures: pl.DataFrame) -> pl.DataFrame:
     """One row per known process of a rank that made any steps, in order.
 
     trained: whether it made steps; first, last: from its first step to the end of its last, without steps the moment it was gone;
     start, over: its reported begin and end; and the details of its failure.
     """
-    known = steps.lazy().group_by(_LIFE).agg(pl.col("begin_ns").min().alias("first"), pl.col("end_ns").max().alias("last"))
+    known = stepped.lazy().select(*_LIFE, pl.col("begin_ns").alias("first"), pl.col("end_ns").alias("last"))
     for kind, name, ns in (("worker_start", "start", process_began()), ("worker_end", "over", _NS), ("worker_gone", "gone", _NS)):
         reported = events.lazy().filter(pl.col("kind") == kind).group_by(_LIFE).agg(ns.max().alias(name))
         known = known.join(reported, on=_LIFE, how="full", coalesce=True)
@@ -256,22 +256,25 @@ def _after(ended: pl.DataFrame) -> pl.DataFrame:
 # ---- inside of a life --------------------------------------------------------------------------------------------------
 
 
-def _sums(tables: dict[str, pl.DataFrame], failures: pl.DataFrame) -> pl.DataFrame:
+def _sums(measured: RecordData, tables: dict[str, pl.DataFrame], failures: pl.DataFrame, launches: list[int]) -> pl.DataFrame:
     """The sums of a life's steps by category, its pauses and their whole length: some ranks at a time, to bound memory."""
-    steps, calls, communication = tables["steps"], tables["collectives"], tables["communication"]
-    counted = effective_steps(steps).select(*_LIFE, "step")
-    calls = calls.join(counted, on=[*_LIFE, "step"], how="semi") if calls.height else calls
+    calls, communication = tables["collectives"], tables["communication"]
+    if calls.height:
+        counted = measured.rows_of(calls.select("launch").unique(), *_LIFE, "step")
+        calls = calls.join(counted, on=[*_LIFE, "step"], how="semi")
     of_steps = [
         (waiting(calls), ["launch", "rank", "step"]),
         (_logged(communication), [*_LIFE, "step"]),
         (unwatched(communication).with_columns(_unwatched=pl.lit(value=True)), ["launch", "step"]),
     ]
-    if counted.height < steps.height:
-        of_steps.append((counted.group_by("launch", "step").agg(_last=pl.col("incarnation").max()), ["launch", "step"]))
+    if measured.restarted is not None:
+        of_steps.append((measured.restarted, ["launch", "step"]))
     names = ("productive", "data_stall", "exposed_communication", "straggler_wait", "compile", "recompute", "idle", HELD_UP)
     length = pl.col("end_ns") - pl.col("begin_ns")
     sums = (*(pl.col(name).sum() for name in names), (length - pl.col("_own")).sum().alias("_pauses"), length.sum().alias("_steps"))
-    return pl.concat([_parts(some, of_steps, failures).group_by(_LIFE).agg(*sums) for some in by_rank(steps)])
+    columns = (*_LIFE, "step", "begin_ns", "end_ns", "data_ns", "checkpoint_ns", "exposed_comm_ns")
+    slices = measured.slices(*columns, launches=launches)
+    return pl.concat([_parts(some, of_steps, failures).group_by(_LIFE).agg(*sums) for some in slices])
 
 
 def _parts(steps: pl.DataFrame, of_steps: list[tuple[pl.DataFrame, list[str]]], failures: pl.DataFrame) -> pl.DataFrame:
@@ -279,7 +282,8 @@ def _parts(steps: pl.DataFrame, of_steps: list[tuple[pl.DataFrame, list[str]]], 
     unpaused = (pl.col("end_ns") - pl.col("begin_ns") - pl.col("_pause")).clip(lower_bound=0)
     every = steps
     for more, key in of_steps:
-        every = every.join(more, on=key, how="left")
+        missing = [pl.lit(None, kind).alias(name) for name, kind in more.schema.items() if name not in key]
+        every = every.join(more, on=key, how="left") if more.height else every.with_columns(missing)
     counted = pl.col("incarnation") == pl.col("_last") if "_last" in every.columns else pl.lit(value=True)
     every = (
         every.with_columns(_pause=pl.col("checkpoint_ns").fill_null(0), counted=counted)
@@ -333,15 +337,15 @@ def _without_excess(steps: pl.DataFrame, failures: pl.DataFrame) -> pl.DataFrame
     """Separate the time beyond the rank's median in first steps and in steps during a lasting fault."""
     during_fault = ((pl.col("begin_ns") < pl.col("until")) & (pl.col("end_ns") > pl.col("since"))).fill_null(value=False)
     lasting = failures.filter(pl.col("until").is_not_null()).select(*_JOB, "victim", "network", "since", "until")
-    broken = (
-        steps.join(lasting, on=_JOB, how="left")
-        .with_columns(
-            _hit=during_fault & pl.col("counted"),
-            _first=pl.col("begin_ns") == pl.col("begin_ns").min().over(_LIFE),
-            _again=pl.col("incarnation") > pl.col("incarnation").min().over(_KEY),
-        )
-        .with_columns(_usual(name) for name in ("_own", *_OF_STEP))
+    began = steps.with_columns(
+        _first=pl.col("begin_ns") == pl.col("begin_ns").min().over(_LIFE),
+        _again=pl.col("incarnation") > pl.col("incarnation").min().over(_KEY),
     )
+    if not lasting.height:
+        untouched = began.with_columns(_hit=pl.lit(value=False), idle=pl.lit(0, pl.Int64), **{HELD_UP: pl.lit(0, pl.Int64)})
+        return _without_compiling(untouched.with_columns(_usual("productive")))
+    broken = began.join(lasting, on=_JOB, how="left").with_columns(_hit=during_fault & pl.col("counted"))
+    broken = broken.with_columns(_usual(name) for name in ("_own", *_OF_STEP))
     left = (pl.col("_own") - pl.col("_own_usual")).clip(lower_bound=0)
     left = pl.when("_hit").then(left).otherwise(0)
     whole, rest = pl.lit(0, pl.Int64), {}
@@ -354,19 +358,24 @@ def _without_excess(steps: pl.DataFrame, failures: pl.DataFrame) -> pl.DataFrame
         "exposed_communication": pl.when(network).then("_whole").otherwise(0),
         "straggler_wait": pl.when(~network & ~victim).then("_whole").otherwise(0),
     }
+    divided = split.with_columns(
+        *((pl.col(name) + added.fill_null(0)).alias(name) for name, added in more.items()),
+        idle=pl.when(~network & victim).then("_whole").otherwise(0).fill_null(0),
+        **{HELD_UP: pl.col("_whole")},
+    )
+    return _without_compiling(divided)
+
+
+def _without_compiling(steps: pl.DataFrame) -> pl.DataFrame:
+    """Separate the first steps' time beyond the rank's usual productive time."""
     compile_ns = (
         pl.when(pl.col("_first") & ~pl.col("_hit") & pl.col("counted"))
         .then((pl.col("productive") - pl.col("productive_usual")).clip(lower_bound=0))
         .otherwise(0)
     )
-    divided = split.with_columns(
-        *((pl.col(name) + added.fill_null(0)).alias(name) for name, added in more.items()),
-        idle=pl.when(~network & victim).then("_whole").otherwise(0).fill_null(0),
-        compile=compile_ns,
-    )
-    return divided.with_columns(
-        productive=pl.col("productive") - pl.col("compile"), **{HELD_UP: pl.col("_whole") + pl.when("_again").then("compile").otherwise(0)}
-    )
+    again = pl.when("_again").then("compile").otherwise(0)
+    separated = steps.with_columns(compile=compile_ns)
+    return separated.with_columns(productive=pl.col("productive") - pl.col("compile"), **{HELD_UP: pl.col(HELD_UP) + again})
 
 
 def _usual(name: str) -> pl.Expr:

@@ -49,7 +49,7 @@ def unknown_progress(measured: RecordData) -> Mapping[int, Absent]:
     resumed = measured.table("events").filter(pl.col("kind") == "resumed")
     if resumed.height == 0:
         return {}
-    progress = measured.table("steps").group_by("launch", "incarnation").agg(pl.col("step").max() + 1)
+    progress = measured.stepped.group_by("launch", "incarnation").agg((pl.col("last").max() + 1).alias("step"))
     reasons: dict[int, Absent] = {}
     for (launch, incarnation), reports in resumed.sort("launch", "incarnation", "rank").group_by(
         "launch", "incarnation", maintain_order=True

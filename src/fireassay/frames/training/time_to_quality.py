@@ -106,7 +106,7 @@ def _ends(measured: RecordData) -> dict[int, dict[str, Any]]:
     """launch -> how long it was from the training's begin and its own to its last step, or its end without any, and its items."""
     clock = on_one_clock(measured)
     launches = clock.measured.table("launches").select("launch", "begin_ns", "end_ns").join(training_starts(clock.measured), on="launch")
-    last = clock.measured.table("steps").group_by("launch").agg(pl.col("end_ns").max().alias("last_ns"))
+    last = clock.measured.stepped.group_by("launch").agg(pl.col("end_ns").max().alias("last_ns"))
     known = pl.when(pl.col("items").null_count() == 0).then(pl.col("items").sum())
     items = measured.global_steps.group_by("launch").agg(known.alias("samples"))
     rows = launches.join(last, on="launch", how="left").join(items, on="launch", how="left")

@@ -50,8 +50,8 @@ def first_losses(measured: RecordData) -> pl.DataFrame:
     """(launch, configuration, block, step, loss) at the first step with a reported loss."""
     losses = measured.table("fingerprints").filter((pl.col("what") == "loss") & pl.col("value").is_not_null())
     rows = effective_steps(losses.filter(pl.col("step") == pl.col("step").min().over("launch")))
-    steps = measured.table("steps").join(rows.select("launch", "step").unique(), on=["launch", "step"], how="semi")
-    items = effective_steps(steps).select("launch", "rank", "step", "items").unique(["launch", "rank", "step"])
+    steps = measured.rows_of(rows.select("launch", "step").unique(), "launch", "rank", "step", "items")
+    items = steps.unique(["launch", "rank", "step"])
     weighted = rows.join(items, on=["launch", "rank", "step"], how="left")
     weight = pl.col("items").fill_null(1.0)
     mean = (pl.col("value") * weight).sum() / weight.sum()

@@ -179,7 +179,7 @@ def _ranks(measured: RecordData, role: str) -> pl.DataFrame:
 
 def _goodput(measured: RecordData, _: Results, *, role: str, name: str) -> Mapping[str, Value]:
     parts = partition(measured, role)
-    marked = set(measured.table("steps")["launch"].unique().to_list())
+    marked = set(measured.stepped["launch"].unique().to_list())
     return {configuration: _productive(measured, parts, marked, role, name, configuration) for configuration in measured.configurations}
 
 
@@ -277,7 +277,7 @@ def lost_seconds(measured: RecordData) -> pl.DataFrame:
 
 def _unexplained(measured: RecordData) -> Mapping[int, Absent]:
     """launch -> why its rank-seconds cannot be attributed, for launches with all time unknown."""
-    stepped = set(measured.table("steps")["launch"].unique().to_list())
+    stepped = set(measured.stepped["launch"].unique().to_list())
     unmarked = {launch: NO_STEPS for launch in struck_launches(measured)["launch"].to_list() if launch not in stepped}
     troubles = on_one_clock(measured).troubles
     refused = {launch: Absent("refused", why) for launch, why in troubles.items()}

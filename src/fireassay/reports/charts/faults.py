@@ -17,6 +17,7 @@ import polars as pl
 from fireassay.estimates.estimate import Absent
 from fireassay.estimates.format import reading, scale_for
 from fireassay.frames.clock_offsets import on_one_clock
+from fireassay.frames.record_data import RecordData
 from fireassay.frames.training.recovery import Recovery, noticed_ns, recoveries, strikes
 from fireassay.metrics.training.faults import TIME_TO_DETECT, TIME_TO_RECOMPUTE, TIME_TO_RELOAD, TIME_TO_RESTART
 from fireassay.reports.charts.axes import linear
@@ -118,7 +119,7 @@ def _lengths(fault: FaultTimeline) -> dict[str, str]:
 def fault_timelines(view: View) -> Iterator[FaultTimeline]:
     """Every launch with a fault, on one clock: the coordinator stamps the fault, workers stamp progress."""
     clock = on_one_clock(view.measured)
-    struck, steps = strikes(clock.measured), clock.measured.table("steps")
+    struck = strikes(clock.measured)
     began = dict(clock.measured.table("launches").select("launch", "begin_ns").iter_rows())
     for launch in view.measured.table("launches").filter(pl.col("role") == "fault").sort("launch").iter_rows(named=True):
         number, begin, trouble = launch["launch"], began[launch["launch"]], clock.troubles.get(launch["launch"], "")
@@ -132,7 +133,7 @@ def fault_timelines(view: View) -> Iterator[FaultTimeline]:
             fault_s=first,
             victim=hits[0]["rank"] if hits else None,
             signal=_signal(hits[0]["detail"]) if hits else "",
-            progress=() if trouble else _progress(steps.filter(pl.col("launch") == number), begin),
+            progress=() if trouble else _progress(clock.measured, number, begin),
             phases=phases,
             absent=(*absent, f"the steps are not on the fault's clock ({trouble})") if trouble else absent,
             again_s=tuple(at for at in again if at is not None),
@@ -150,9 +151,11 @@ def _signal(detail: str) -> str:
     return (name if name.startswith("SIG") else f"SIG{name}") if name else str(known.get("fault", ""))
 
 
-def _progress(steps: pl.DataFrame, begin_ns: int) -> tuple[tuple[int, float, int], ...]:
+def _progress(measured: RecordData, launch: int, begin_ns: int) -> tuple[tuple[int, float, int], ...]:
     """(incarnation, seconds, steps finished) each time the last rank finished a step, thinned to 300 points."""
-    finished = steps.group_by("incarnation", "step").agg(pl.col("end_ns").max()).sort("incarnation", "step")
+    key, slices = ("incarnation", "step"), measured.slices("incarnation", "step", "end_ns", launches=[launch])
+    last = pl.col("end_ns").max()
+    finished = pl.concat(some.group_by(key).agg(last) for some in slices).group_by(key).agg(last).sort(key)
     stride, incarnation = -(-finished.height // MAX_POINTS) or 1, pl.col("incarnation")
     edge = (incarnation != incarnation.shift(-1)).fill_null(True) | (incarnation != incarnation.shift(1)).fill_null(True)
     thinned = finished.filter(edge | (pl.int_range(pl.len()) % stride == 0)).select("incarnation", "step", "end_ns")

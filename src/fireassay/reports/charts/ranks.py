@@ -16,10 +16,11 @@ import polars as pl
 
 from fireassay.estimates.format import count, reading, scale_for
 from fireassay.frames.clock_offsets import on_one_clock
-from fireassay.frames.record_data import PORTION, RecordData
+from fireassay.frames.record_data import RecordData
 from fireassay.frames.record_tables import once_per_record
 from fireassay.frames.training.communication.watched_steps import all_watched, watched
 from fireassay.frames.training.rank_phases import BETWEEN
+from fireassay.record.slices import SLICE_ROWS
 from fireassay.reports.charts.axes import linear, rows_axis, written_tick
 from fireassay.reports.charts.model import Bar, Chart, Charts, Panel, Reading, named
 from fireassay.reports.charts.points import Swatch, bar_key, stacked
@@ -150,29 +151,34 @@ def rank_phases(measured: RecordData) -> tuple[RankPhases, ...]:
 
 def _phases(measured: RecordData, configuration: str) -> tuple[RankPhases, ...]:
     launches = measured.timed.filter(pl.col("configuration") == configuration)["launch"]
-    rows = measured.effective_steps.lazy().filter(pl.col("launch").is_in(launches.implode())).group_by("rank").len().sort("rank")
-    groups = rows.with_columns(_group=pl.col("len").cum_sum() // PORTION).collect().partition_by("_group") if launches.len() else []
-    parts = [
-        own_phases(measured, configuration, group["rank"].to_list())
+    of_launches = measured.stepped.filter(pl.col("launch").is_in(launches.implode()))
+    rows = of_launches.group_by("rank").agg(pl.col("rows").sum()).sort("rank")
+    groups = rows.with_columns(_group=pl.col("rows").cum_sum() // SLICE_ROWS).partition_by("_group")
+    lengths = [
+        own_phases(measured, configuration, group["rank"].to_list(), phases=False)
         .group_by("rank")
-        .agg(pl.col("step_s", "exposed_s").median(), *(pl.col(f"own_{part}").median().alias(part) for part in PARTS))
+        .agg(pl.col("step_s", "exposed_s").median())
         for group in groups
     ]
     order = (pl.col("step_s") - pl.col("exposed_s").fill_null(0.0), pl.col("rank"))
     seconds = pl.exclude("rank") / NS_PER_S
-    medians = pl.concat(parts).sort("rank").with_columns(seconds).sort(*order).to_dicts() if parts else []
+    medians = pl.concat(lengths).sort("rank").with_columns(seconds).sort(*order).to_dicts() if lengths else []
     if len(medians) < 2:
         return ()
     kept = medians  # if there are too many, an even selection of them in their order, with both ends
     if len(medians) > MAX_RANKS:
         kept = [medians[round(index * (len(medians) - 1) / (MAX_RANKS - 1))] for index in range(MAX_RANKS)]
+    own = own_phases(measured, configuration, [row["rank"] for row in kept]).group_by("rank")
+    parts = {
+        row["rank"]: row for row in own.agg(pl.col(f"own_{part}").median().alias(part) for part in PARTS).with_columns(seconds).to_dicts()
+    }
     places = {medians[0]["rank"]: "fastest", medians[-1]["rank"]: "slowest"}
     return tuple(
         RankPhases(
             configuration=configuration,
             rank=int(row["rank"]),
             step_s=row["step_s"],
-            parts_s=tuple(row[part] for part in PARTS),
+            parts_s=tuple(parts[row["rank"]][part] for part in PARTS),
             exposed_s=row["exposed_s"],
             place=places.get(row["rank"], ""),
             of=len(medians),
@@ -181,11 +187,27 @@ def _phases(measured: RecordData, configuration: str) -> tuple[RankPhases, ...]:
     )
 
 
-def own_phases(measured: RecordData, configuration: str, ranks: list[int]) -> pl.DataFrame:
-    """The columns of `_own` for these ranks' steady steps of a configuration."""
+def own_phases(measured: RecordData, configuration: str, ranks: list[int], *, phases: bool = True) -> pl.DataFrame:
+    """The columns of `_own` for these ranks' steady steps of a configuration; without `phases`, rank, step_s and exposed_s."""
     steady = measured.steady_steps.filter(pl.col("configuration") == configuration).select("launch", "step")
     steady = watched(steady, measured.table("communication"))
-    return _own(measured, measured.effective_steps.filter(pl.col("rank").is_in(ranks)).join(steady, on=["launch", "step"], how="semi"))
+    if not phases:
+        columns = ("rank", "begin_ns", "end_ns", "checkpoint_ns", "exposed_comm_ns")
+        rows = pl.concat(measured.steps_within(steady, *columns, ranks=ranks))
+        return rows.select("rank", _STEP_NS.alias("step_s"), _EXPOSED.alias("exposed_s"))
+    return _own(measured, pl.concat(measured.steps_within(steady, *_OWN, ranks=ranks)))
+
+
+_OWN: Final = (
+    *("launch", "rank", "incarnation", "step", "begin_ns", "end_ns"),
+    "checkpoint_ns",
+    "exposed_comm_ns",
+    *(f"{part}_ns" for part in PARTS),
+)
+
+_STEP_NS: Final = pl.col("end_ns") - pl.col("begin_ns") - pl.col("checkpoint_ns").fill_null(0)
+_REPORTED: Final = pl.col("exposed_comm_ns").clip(lower_bound=0)
+_EXPOSED: Final = pl.when(_REPORTED.is_not_null()).then(pl.min_horizontal(_REPORTED, _STEP_NS))
 
 
 def _own(measured: RecordData, steps: pl.DataFrame) -> pl.DataFrame:
@@ -201,11 +223,8 @@ def _own(measured: RecordData, steps: pl.DataFrame) -> pl.DataFrame:
     waits_by_part = waits.group_by(keys).agg(
         pl.col("waiting_ns").filter(pl.col("phase") == part).sum().alias(f"_{part}") for part in outside
     )
-    step_ns = pl.col("end_ns") - pl.col("begin_ns") - pl.col("checkpoint_ns").fill_null(0)
-    reported = pl.col("exposed_comm_ns").clip(lower_bound=0)
-    exposed = pl.when(reported.is_not_null()).then(pl.min_horizontal(reported, step_ns))
     named = pl.sum_horizontal(f"_{part}" for part in outside)
-    left = (exposed.fill_null(0) - named).clip(lower_bound=0)
+    left = (_EXPOSED.fill_null(0) - named).clip(lower_bound=0)
     backward = pl.min_horizontal(left, pl.col("backward_ns").fill_null(0))
     forward = pl.col("_forward") + left - backward
     exposed_by_part = {"data": pl.col("_data"), "forward": forward, "backward": backward, "optimizer": pl.col("_optimizer")}
@@ -213,8 +232,8 @@ def _own(measured: RecordData, steps: pl.DataFrame) -> pl.DataFrame:
         steps.join(waits_by_part, on=keys, how="left")
         .with_columns(pl.col(f"_{part}").fill_null(0) for part in outside)
         .with_columns(
-            step_ns.alias("step_s"),
-            exposed.alias("exposed_s"),
+            _STEP_NS.alias("step_s"),
+            _EXPOSED.alias("exposed_s"),
             *((pl.col(f"{part}_ns") - exposed_by_part[part]).clip(lower_bound=0).alias(f"own_{part}") for part in PARTS),
         )
     )
@@ -306,7 +325,8 @@ def typical_step(measured: RecordData, ranks: tuple[RankPhases, ...]) -> StepTim
 
 def _timeline(measured: RecordData, calls: pl.DataFrame, row: dict[str, Any], shown: list[int]) -> StepTimeline:
     is_this_step = (pl.col("launch") == row["launch"]) & (pl.col("step") == row["step"])
-    steps = measured.effective_steps.filter(is_this_step & pl.col("rank").is_in(shown))
+    slices = measured.effective_slices(*_OWN, launches=[row["launch"]], ranks=shown)
+    steps = pl.concat(some.filter(is_this_step) for some in slices)
     begin = int(steps["begin_ns"].min())  # type: ignore[arg-type]
     rows = {int(step["rank"]): step for step in _own(measured, steps).iter_rows(named=True)}
     spans = [span for step in rows.values() for span in _laid(step, begin)]

@@ -64,24 +64,34 @@ def search(
 ) -> Search:
     """Find ranks and phases slower than the others.
 
-    `own`: phase -> seconds, shape [steps, ranks], all of one shape; `step_s`: seconds of each step, shape [steps].
+    `own`: phase -> seconds, shape [steps, ranks], all of one shape, or their means over `block_count` stretches; `step_s`: seconds of each
+    step, shape [steps].
     ValueError: shapes differ, or a number is not finite.
     """
-    steps, ranks = _shape(own, step_s)
+    steps, ranks = len(step_s), _ranks(own, step_s, family)
     if not own or ranks < 2 or steps == 0:
         return Search(found=(), least_s=least_s, steps=steps, insufficient="fewer than two ranks, or no phase, recorded")
     least = max(least_s, least_share * float(np.median(step_s)))
-    confidence = 1.0 - family / (ranks * len(own))
-    fewest = fewest_blocks(confidence)
+    confidence, fewest = _needed(ranks, len(own), family)
     if steps < fewest:
         missing = f"{steps} steps are too few to name one of {ranks} ranks in {len(own)} phases; {fewest} are needed"
         return Search(found=(), least_s=least, steps=steps, insufficient=missing)
     excesses = [
         Excess(rank=rank, phase=phase, seconds=interval)
         for phase, seconds in own.items()
-        for rank, interval in _above(beyond_others(_blocks(seconds, min(steps, SPARE * fewest))), confidence, least)
+        for rank, interval in _above(beyond_others(blocks(seconds, block_count(steps, ranks, len(own), family))), confidence, least)
     ]
     return Search(found=tuple(sorted(excesses, key=lambda excess: -excess.seconds.value)), least_s=least, steps=steps)
+
+
+def block_count(steps: int, ranks: int, phases: int, family: float = FAMILY) -> int:
+    """The number of stretches of steps whose means are compared."""
+    return min(steps, SPARE * _needed(ranks, phases, family)[1])
+
+
+def _needed(ranks: int, phases: int, family: float) -> tuple[float, int]:
+    confidence = 1.0 - family / (ranks * phases)
+    return confidence, fewest_blocks(confidence)
 
 
 def fewest_blocks(confidence: float) -> int:
@@ -102,7 +112,7 @@ def lost_waiting(own_s: Array) -> Array:
     return np.asarray((own_s.max(axis=1, keepdims=True) - own_s).mean(axis=1))
 
 
-def _blocks(seconds: Array, count: int) -> Array:
+def blocks(seconds: Array, count: int) -> Array:
     """Means over `count` stretches of steps of near-equal length; shape [count, ranks]."""
     edges = np.linspace(0, len(seconds), count + 1).astype(int)
     return np.asarray(np.add.reduceat(seconds, edges[:-1], axis=0) / np.diff(edges)[:, None])
@@ -129,13 +139,15 @@ def _interval(values: Array, confidence: float, least: float) -> Interval | None
     return Interval(value=float(np.median(values)), low=float(ordered[first]), high=float(ordered[last]))
 
 
-def _shape(own_s: Mapping[str, Array], step_s: Array) -> tuple[int, int]:
-    shapes = {array.shape for array in own_s.values()}
-    if len(shapes) > 1 or any(len(shape) != 2 or shape[0] != len(step_s) for shape in shapes):
+def _ranks(own_s: Mapping[str, Array], step_s: Array, family: float) -> int:
+    shapes, steps = {array.shape for array in own_s.values()}, len(step_s)
+    if len(shapes) > 1 or any(
+        len(shape) != 2 or (shape[0] != steps and shape[0] != block_count(steps, max(1, shape[1]), len(own_s), family)) for shape in shapes
+    ):
         raise ValueError(f"own times must be [steps, ranks] of {len(step_s)} steps, all alike, not {sorted(shapes)}")
     if not all(np.isfinite(array).all() for array in (*own_s.values(), step_s)):
         raise ValueError("own times and step times must be finite; leave out steps not recorded on every rank")
-    return shapes.pop() if shapes else (len(step_s), 0)
+    return shapes.pop()[1] if shapes else 0
 
 
 QUADRATURE: Final = 1001  # points of the integral

@@ -372,7 +372,7 @@ def examine_start(measured: RecordData, _: Results) -> tuple[Finding, ...]:
     usual one. A note if that is at least a fifth of the paid time of the timed launches. Experiments launch briefly on purpose, so the note
     gives the job length at which it becomes negligible.
     """
-    if measured.table("steps").height == 0:
+    if measured.stepped.height == 0:
         return ()
     parts = partition(measured, "timed").with_columns(whole=pl.col("workers") * pl.col("wall_s"))
     sums = parts.group_by("configuration").agg(pl.col("init", "compile", "whole").sum(), pl.len())

@@ -48,8 +48,10 @@ def examine_copied_rows(measured: RecordData, _: Results) -> tuple[Finding, ...]
 
 def _copies(measured: RecordData, table: str) -> Iterator[Finding]:
     begin, end = TIMED[table]
-    lengths = measured.table(table).select("launch", _length=pl.col(end) - pl.col(begin)).drop_nulls()
-    longest = lengths.group_by("launch").agg(pl.col("_length").top_k(COPIED_ROWS_MAX).sort(descending=True)).sort("launch")
+    length, top = pl.col(end) - pl.col(begin), pl.col("_length").top_k(COPIED_ROWS_MAX)
+    slices = measured.slices("launch", begin, end) if table == "steps" else [measured.table(table)]
+    parts = [some.select("launch", _length=length).drop_nulls().group_by("launch").agg(top) for some in slices]
+    longest = pl.concat(parts).explode("_length").group_by("launch").agg(top.sort(descending=True)).sort("launch")
     first: dict[tuple[int, ...], int] = {}
     for launch, durations in longest.iter_rows():
         if len({length for length in durations if length % FINER_NS}) < DIFFERENT:
@@ -225,21 +227,29 @@ def _strangers(measured: RecordData) -> Iterator[Finding]:
         return
     known = set(measured.table("launches")["launch"])
     for table in TABLES:
-        if not known.issuperset(measured.table(table)["launch"].unique()):
-            strange = measured.table(table).filter(~pl.col("launch").is_in(known))
+        rows = _launch_rows(measured, table)
+        if not known.issuperset(rows["launch"]):
             yield from impossible(
                 "launch_unknown",
                 table,
-                strange.group_by("launch").agg(_rows=pl.len(), _known=pl.lit(len(known))),
+                rows.filter(~pl.col("launch").is_in(known)).with_columns(_known=pl.lit(len(known))),
                 "{_rows} rows of launch {launch}, which is not among the {_known} of the table launches",
             )
+
+
+def _launch_rows(measured: RecordData, table: str) -> pl.DataFrame:
+    """(launch, _rows) of a table."""
+    if table == "steps":
+        return measured.stepped.group_by("launch").agg(_rows=pl.col("rows").sum())
+    return measured.table(table).group_by("launch").agg(_rows=pl.len())
 
 
 def _beyond(measured: RecordData) -> Iterator[Finding]:
     """Ranks beyond the launch's workers."""
     launches = measured.table("launches").select("launch", "workers")
-    for table in (name for name in ROW_COUNTS_OF_RANKS if measured.table(name).height):
-        rows = measured.table(table).group_by("launch").agg(pl.col("rank").max()).join(launches, on="launch")
+    for table in ROW_COUNTS_OF_RANKS:
+        rows = measured.stepped if table == "steps" else measured.table(table)
+        rows = rows.group_by("launch").agg(pl.col("rank").max()).join(launches, on="launch")
         yield from impossible("rank_unknown", table, rows.filter(pl.col("rank") >= pl.col("workers")), "rank {rank} of {workers} workers")
 
 

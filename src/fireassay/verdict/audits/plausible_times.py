@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 
 import polars as pl
 
 from fireassay.frames.record_data import RecordData
+from fireassay.frames.record_tables import once_per_record
 from fireassay.metrics.metric import EVERYTHING, Results
 from fireassay.units import NS_PER_S
 from fireassay.verdict.audits.audit import Audits
@@ -20,7 +22,9 @@ from fireassay.verdict.evidence.impossible_rows import (
     ended,
     impossible,
     in_launch,
+    overlapped,
     overlapping,
+    overlaps,
     processors,
 )
 from fireassay.verdict.types import Finding
@@ -64,7 +68,7 @@ def examine_order_of_times(measured: RecordData, _: Results) -> tuple[Finding, .
     spans = [
         finding
         for table, begin, end in ORDER_OF_TIMES_SPANS
-        for finding in backwards(f"{table}_run_backwards", table, measured.table(table), begin, end)
+        for finding in backwards(f"{table}_run_backwards", table, _rows(measured, table), begin, end)
     ]
     lengths = [finding for table, columns in DURATIONS.items() for name in columns for finding in _negative(measured, table, name)]
     return (
@@ -80,32 +84,53 @@ def examine_order_of_times(measured: RecordData, _: Results) -> tuple[Finding, .
 
 
 def _negative(measured: RecordData, table: str, column: str) -> tuple[Finding, ...]:
-    rows = measured.table(table)
+    rows = _rows(measured, table)
     bad = rows.filter(pl.col(column) < 0) if rows.height else rows
     return impossible(f"{column}_negative", table, bad, f"{column} is {{{column}}}, less than 0")
 
 
+@once_per_record
+def _impossible_steps(measured: RecordData) -> Mapping[str, pl.DataFrame]:
+    """Of all steps, in one pass, those that may break a rule, each with the row before it where that matters."""
+    columns = (*WORKER, "step", "begin_ns", "end_ns", *DURATIONS["steps"], "method")
+    first_steps = _first_steps(measured)
+    length, phases = pl.col("end_ns") - pl.col("begin_ns"), pl.sum_horizontal(pl.col(list(ORDER_OF_TIMES_PHASES)).fill_null(0))
+    begin, same = pl.col("begin_ns"), pl.all_horizontal(*(pl.col(name) == pl.col(name).shift(1) for name in WORKER))
+    odd = (begin <= begin.shift(1)) | (pl.col("step") <= pl.col("step").shift(1))
+    odd |= begin < pl.col("end_ns").shift(1) - ORDER_OF_TIMES_SLACK_NS
+    found: dict[str, list[pl.DataFrame]] = {name: [] for name in ("negative", "phases", "overlapping", "back", "first")}
+    for steps in measured.slices(*columns):
+        found["negative"].append(steps.filter((length < 0) | pl.any_horizontal(pl.col(list(DURATIONS["steps"])) < 0)))
+        timed = steps.filter((pl.col("method") == "monotonic") & (phases > length * (1 + PHASES_SHARE) + PHASES_NS))
+        found["phases"].append(timed.with_columns(_length=length, _sum=phases))
+        ordered = steps.select(*WORKER, "step", "begin_ns", "end_ns")
+        ordered = ordered.sort([*WORKER, "begin_ns", "step"]) if ordered.select((same & odd).any()).item() else ordered.clear()
+        before = ordered.with_columns(_before=earlier("step", WORKER))
+        found["back"].append(before.filter(pl.col("step") <= pl.col("_before")))
+        found["overlapping"].append(overlaps(ordered, WORKER, "begin_ns", "end_ns", ORDER_OF_TIMES_SLACK_NS))
+        few = steps.filter(pl.col("step").is_in(first_steps["step"].unique().implode()))
+        found["first"].append(few.join(first_steps, on=[*WORKER, "step"], how="semi"))
+    return {name: pl.concat(frames) for name, frames in found.items()}
+
+
+def _rows(measured: RecordData, table: str) -> pl.DataFrame:
+    """A table; of the steps those with a negative duration."""
+    return _impossible_steps(measured)["negative"] if table == "steps" else measured.table(table)
+
+
 def _phases(measured: RecordData) -> tuple[Finding, ...]:
     """Phases timed by the step's own clock; device events use another."""
-    steps = measured.table("steps").filter(pl.col("method") == "monotonic")
-    if not steps.height:
-        return ()
-    summed = steps.with_columns(
-        _length=pl.col("end_ns") - pl.col("begin_ns"),
-        _sum=pl.sum_horizontal(*(pl.col(name).fill_null(0) for name in ORDER_OF_TIMES_PHASES)),
-    )
-    bad = summed.filter(pl.col("_sum") > pl.col("_length") * (1 + PHASES_SHARE) + PHASES_NS)
+    bad = _impossible_steps(measured)["phases"]
     return impossible("phases_exceed_step", "steps", bad, "its phases take {_sum} ns together, the step {_length} ns")
 
 
 def _series(measured: RecordData) -> tuple[Finding, ...]:
     """One step of a rank and one trial of a round at a time; step numbers increase."""
-    steps = measured.table("steps").select(*WORKER, "step", "begin_ns", "end_ns").sort([*WORKER, "begin_ns", "step"])
-    counted = steps.with_columns(_before=earlier("step", WORKER)).filter(pl.col("step") <= pl.col("_before"))
+    bad = _impossible_steps(measured)
     trials = measured.table("trials").sort("launch", "begin_ns", "end_ns")
     return (
-        *overlapping("steps_overlap", "steps", steps, WORKER, "begin_ns", "end_ns", ORDER_OF_TIMES_SLACK_NS),
-        *impossible("steps_count_back", "steps", counted, "step {step} begins after step {_before} of the same worker"),
+        *overlapped("steps_overlap", "steps", bad["overlapping"], "begin_ns", "end_ns"),
+        *impossible("steps_count_back", "steps", bad["back"], "step {step} begins after step {_before} of the same worker"),
         *overlapping("trials_overlap", "trials", trials, ["launch"], "begin_ns", "end_ns", ORDER_OF_TIMES_SLACK_NS),
     )
 
@@ -128,7 +153,12 @@ def _order_of_times_launches(measured: RecordData) -> tuple[Finding, ...]:
 
 def _outside(measured: RecordData) -> tuple[Finding, ...]:
     launches, near = ended(measured), beside_the_coordinator(measured)
-    steps, calls = (measured.table(name).join(near, on=WORKER, how="semi") for name in ("steps", "collectives"))
+    calls = measured.table("collectives").join(near, on=WORKER, how="semi")
+    spans = launches.select("launch", _from=pl.col("begin_ns"), _to=pl.col("end_ns"))
+    outside = (pl.col("begin_ns") < pl.col("_from")) | (pl.col("end_ns") > pl.col("_to"))
+    beyond = measured.stepped.join(spans, on="launch").filter(outside).join(near, on=WORKER, how="semi").select(WORKER)
+    slices = measured.slices(*WORKER, "step", "begin_ns", "end_ns", launches=beyond["launch"].to_list(), ranks=beyond["rank"].to_list())
+    steps = pl.concat(some.join(beyond, on=WORKER, how="semi") for some in slices)
     return (
         *in_launch("steps_outside_launch", "steps", steps, launches, "begin_ns", "end_ns", ORDER_OF_TIMES_SLACK_NS),
         *in_launch("trials_outside_launch", "trials", measured.table("trials"), launches, "begin_ns", "end_ns", ORDER_OF_TIMES_SLACK_NS),
@@ -144,13 +174,22 @@ def _outside(measured: RecordData) -> tuple[Finding, ...]:
     )
 
 
+def _first_steps(measured: RecordData) -> pl.DataFrame:
+    """(launch, rank, incarnation, step, _ns, _reported): begin and duration of first steps in the table events."""
+    reported = measured.table("events").filter((pl.col("kind") == "first_step") & pl.col("step").is_not_null())
+    return reported.select(*WORKER, "step", _ns="ns", _reported="duration_ns")
+
+
 def _first_step(measured: RecordData) -> tuple[Finding, ...]:
     """A worker's first-step event agrees with the step's own row."""
-    first_steps = measured.table("events").filter((pl.col("kind") == "first_step") & pl.col("step").is_not_null())
+    first_steps = _first_steps(measured)
     if not first_steps.height:
         return ()
-    first_steps = first_steps.select(*WORKER, "step", _ns="ns", _reported="duration_ns")
-    both = measured.table("steps").join(first_steps, on=[*WORKER, "step"]).with_columns(_length=pl.col("end_ns") - pl.col("begin_ns"))
+    both = (
+        _impossible_steps(measured)["first"]
+        .join(first_steps, on=[*WORKER, "step"])
+        .with_columns(_length=pl.col("end_ns") - pl.col("begin_ns"))
+    )
     bad = both.filter((pl.col("_ns") != pl.col("begin_ns")) | (pl.col("_reported") != pl.col("_length")))
     return impossible(
         "first_step_differs",

@@ -141,9 +141,9 @@ def _skipped(parting: Parting) -> Diagnosis | None:
     """Ranks that updated less often than others, though not under torch's Join, after which replicas are equal."""
     if parting.launch not in uneven(parting.measured):
         return None
-    steps = parting.measured.table("steps").filter(pl.col("launch") == parting.launch).group_by("rank").agg(pl.col("step").n_unique())
+    steps = parting.measured.stepped.filter(pl.col("launch") == parting.launch)
     least, most = uneven(parting.measured)[parting.launch]
-    ranks = steps.filter(pl.col("step") == least)["rank"].sort().to_list()
+    ranks = steps.filter(pl.col("steps") == least)["rank"].sort().to_list()
     return Diagnosis(
         fault="updated_less_on_some_ranks",
         evidence=f"{_ranks(ranks)} made {least} updates of launch {parting.launch}, where others made {most}; {parting.words}",

@@ -60,9 +60,18 @@ def overlapping(
     rule: str, table: str, ordered: pl.DataFrame, within: list[str], begin: str, end: str, slack_ns: int = 0
 ) -> tuple[Finding, ...]:
     """Rows that begin before the previous row of their series ends; `ordered` is sorted by series and begin."""
+    return overlapped(rule, table, overlaps(ordered, within, begin, end, slack_ns), begin, end)
+
+
+def overlaps(ordered: pl.DataFrame, within: list[str], begin: str, end: str, slack_ns: int = 0) -> pl.DataFrame:
+    """These rows, with `_before`: the end of the row before."""
     if ordered.height < 2:
-        return ()
-    bad = ordered.with_columns(_before=earlier(end, within)).filter(pl.col(begin) < pl.col("_before") - slack_ns)
+        return ordered.clear().with_columns(_before=pl.col(end))
+    return ordered.with_columns(_before=earlier(end, within)).filter(pl.col(begin) < pl.col("_before") - slack_ns)
+
+
+def overlapped(rule: str, table: str, bad: pl.DataFrame, begin: str, end: str) -> tuple[Finding, ...]:
+    """The finding on rows that `overlaps` named."""
     return impossible(rule, table, bad, f"{begin} {{{begin}}} is before {{_before}}, {end} of the row before it")
 
 

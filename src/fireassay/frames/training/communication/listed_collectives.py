@@ -93,7 +93,7 @@ def _rows(measured: RecordData) -> pl.DataFrame:
     if table.height == 0:
         return pl.DataFrame(schema=schema)
     wanted = measured.steady_steps.select("launch", "step", "configuration")
-    lives = measured.effective_steps.select(*_RANK_STEP, "incarnation")
+    lives = measured.rows_of(table.select("launch").unique(), *_RANK_STEP, "incarnation")
     rows = table.join(lives, on=[*_RANK_STEP, "incarnation"], how="semi").join(wanted, on=["launch", "step"])
     rows = all_watched(rows, measured.table("communication"))
     per_step = rows.group_by("configuration", *_RANK_STEP).agg(

@@ -35,7 +35,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Protocol
 
 import polars as pl
 
@@ -58,6 +58,13 @@ IN_TRAINING: Final = ("group", "engine", "ddp_logging", "simulated")
 KERNEL: Final = "kernel"  # phase of a collective's kernel in a profiled step
 APART: Final = ("replay", "warm_up", KERNEL)  # phases of rows that are no calls of a training, or the same calls recorded otherwise
 _RANK_STEP: Final = ("launch", "rank", "step")
+_TIMES: Final = ("begin_ns", "end_ns", "checkpoint_ns", "data_ns", "forward_ns", "backward_ns", "optimizer_ns")
+
+
+class RowsOf(Protocol):
+    """Reads columns of the steps that the rows of `wanted` (launch, ...) name: see `RecordTables.rows_of`."""
+
+    def __call__(self, wanted: pl.DataFrame, *columns: str) -> pl.DataFrame: ...
 
 
 @dataclass(frozen=True)
@@ -86,15 +93,14 @@ class Communicated:
         return next((method for method in METHODS if method in sure), next((m for m in METHODS if m in partly_known), None))
 
 
-def fold(tables: Mapping[str, pl.DataFrame], steps: pl.DataFrame, steady: pl.DataFrame) -> Communicated:
-    """See `RecordData.communicated`. `steps`: the table, with the last version of repeated steps; `steady`: (launch, step) that count."""
+def fold(tables: Mapping[str, pl.DataFrame], steps: RowsOf, steady: pl.DataFrame) -> Communicated:
+    """See `RecordData.communicated`. `steps`: reads the last versions of some steps; `steady`: (launch, step) that count."""
     steady = watched(steady, tables["communication"])
     calls = _of_steps(tables, steps, steady)
     ways = (_in_training(tables, steps, steady, calls), _profiled(tables), _in_turn(tables, steps))
     traced = tables["launches"].filter((pl.col("role") == "profile") & (pl.col("status") == "ok")).select("launch")
-    of_traced = steps.join(traced, on="launch", how="semi") if traced.height else steps.clear()
-    wanted = of_traced.select("launch", "step").unique()
-    kernels = _of_steps(tables, of_traced, wanted, kernels=True).filter(pl.col("calls") > 0)  # other steps were not profiled
+    wanted = steps(traced, "launch", "step").unique()
+    kernels = _of_steps(tables, steps, wanted, kernels=True).filter(pl.col("calls") > 0)  # other steps were not profiled
     return Communicated(calls=calls, ways=pl.concat(ways), kernels=kernels)
 
 
@@ -116,7 +122,7 @@ _OF_CALLS: Final = (*_RANK_STEP, "incarnation", "group", "call", "op", "size", "
 # ---- collectives -------------------------------------------------------------------------------------------------------
 
 
-def _of_steps(tables: Mapping[str, pl.DataFrame], steps: pl.DataFrame, wanted: pl.DataFrame, *, kernels: bool = False) -> pl.DataFrame:
+def _of_steps(tables: Mapping[str, pl.DataFrame], steps: RowsOf, wanted: pl.DataFrame, *, kernels: bool = False) -> pl.DataFrame:
     """`Communicated.calls` of the wanted steps (launch, step): every rank of them with any recorded communication."""
     table = tables["collectives"].select(_OF_CALLS).filter(pl.col("step").is_not_null())
     table = table.filter(pl.col("phase") == KERNEL if kernels else ~pl.col("phase").is_in(APART))
@@ -124,8 +130,7 @@ def _of_steps(tables: Mapping[str, pl.DataFrame], steps: pl.DataFrame, wanted: p
         return pl.DataFrame(schema=_CALLS)
     # a step without collectives, on a rank that has others, communicated for 0 s; a rank without any is left out
     ranks = table.select("launch", "rank").unique()
-    rank_steps = steps.select(*_RANK_STEP, "incarnation").join(ranks, on=["launch", "rank"], how="semi")
-    counted = rank_steps.join(wanted, on=["launch", "step"], how="semi")
+    counted = steps(wanted, *_RANK_STEP, "incarnation").join(ranks, on=["launch", "rank"], how="semi")
     calls = _with_transfer(table.join(counted, on=[*_RANK_STEP, "incarnation"], how="semi"))
     folded = (
         _union(calls, pl.col("begin_ns"), "total_ns")
@@ -238,7 +243,7 @@ SHARED: Final = math.sqrt(4 / 3)  # neighbouring differences have a block in com
 ENOUGH_S, OF_VALUE, OF_STEP = 0.002, 0.1, 0.02  # the largest of these is the widest acceptable half-width
 
 
-def _in_training(tables: Mapping[str, pl.DataFrame], steps: pl.DataFrame, steady: pl.DataFrame, calls: pl.DataFrame) -> pl.DataFrame:
+def _in_training(tables: Mapping[str, pl.DataFrame], steps: RowsOf, steady: pl.DataFrame, calls: pl.DataFrame) -> pl.DataFrame:
     """Values from the hooks for the steady steps of timed launches. Exposed time is cut to the total if that is known."""
     rows = tables["communication"].filter(pl.col("method").is_in(IN_TRAINING))
     rows = rows.join(steady, on=["launch", "step"], how="semi").sort("incarnation").unique([*_RANK_STEP, "method"], keep="last")
@@ -246,7 +251,7 @@ def _in_training(tables: Mapping[str, pl.DataFrame], steps: pl.DataFrame, steady
         calls.select(*_RANK_STEP, "total_ns"), on=_RANK_STEP, how="left"
     )
     waits = waits.with_columns(total_ns=pl.coalesce("total_ns", "_certain_or_not"))  # if the ends of calls were not recorded
-    work = _work(steps.join(rows.select(_RANK_STEP).unique(), on=_RANK_STEP, how="semi"))
+    work = _work(steps(rows.select(_RANK_STEP).unique(), *_RANK_STEP, "begin_ns", "end_ns", "checkpoint_ns", "data_ns"))
     kept = pl.when(pl.col("exposed_ns").is_not_null()).then(pl.min_horizontal("exposed_ns", "total_ns"))
     joined = waits.join(work, on=_RANK_STEP, how="left").with_columns(_cut=pl.col("exposed_ns") > pl.col("total_ns"), exposed_ns=kept)
     return _launches(tables, joined.with_columns(compute_ns=pl.col("_work_ns") - pl.col("exposed_ns")))
@@ -285,12 +290,12 @@ def _profiled(tables: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
     return _launches(tables, rows.select(*_RANK_STEP, "method", "exposed_ns", "total_ns", "compute_ns", _cut=pl.lit(value=False)))
 
 
-def _in_turn(tables: Mapping[str, pl.DataFrame], steps: pl.DataFrame) -> pl.DataFrame:
+def _in_turn(tables: Mapping[str, pl.DataFrame], steps: RowsOf) -> pl.DataFrame:
     """Steps with and without synchronisation; see the module's docstring."""
     marked = tables["communication"].filter(pl.col("method") == "unsynchronised").join(_ok(tables), on="launch", how="semi")
     if marked.height == 0:
         return pl.DataFrame(schema=_WAYS)
-    alternating = steps.join(marked.select("launch").unique(), on="launch", how="semi")
+    alternating = steps(marked.select("launch").unique(), *_RANK_STEP, "incarnation", *_TIMES, "method")
     runs = _runs(_acting(tables, alternating, marked), marked.select(*_RANK_STEP, "incarnation", _free=pl.lit(value=True)))
     differences = _differences(runs)
     totals = _of_steps(tables, steps, runs.filter(~pl.col("_free") & pl.col("_near")).select("launch", "step").unique())

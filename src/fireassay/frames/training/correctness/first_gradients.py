@@ -293,7 +293,8 @@ def _other_amount(measured: RecordData, first: First, alone: First) -> str:
     """Without ids, equal numbers of items count as the same samples, as strong scaling implies."""
     amounts = []
     for side in (first, alone):
-        rows = measured.table("steps").filter((pl.col("launch") == side.launch) & (pl.col("step") <= side.step))
+        slices = measured.slices("step", "items", launches=[side.launch])
+        rows = pl.concat(some.filter(pl.col("step") <= side.step) for some in slices)
         amounts.append(float(rows["items"].sum()))
     return "" if amounts[0] == amounts[1] else "one worker's first step used another number of items"
 

@@ -261,9 +261,9 @@ def shares(measured: RecordData, launches: pl.DataFrame | None = None) -> pl.Dat
     """(launch, step, rank, items): the work of every rank in steps where all ranks' work is known; without items, its samples.
     `launches`: a frame (launch) or (launch, step) to restrict to; default: the timed launches."""
     wanted = measured.timed.select("launch") if launches is None else launches
-    tables = {name: measured.table(name).join(wanted, on=wanted.columns, how="semi") for name in ("steps", "samples")}
-    steps = effective_steps(tables["steps"]).lazy().select("launch", "step", "rank", "items")
-    ids = effective_steps(tables["samples"]).lazy().select("launch", "step", "rank", pl.col("ids").list.len().cast(pl.Float64).alias("ids"))
+    steps = measured.rows_of(wanted, "launch", "step", "rank", "items").lazy()
+    samples = measured.table("samples").join(wanted, on=wanted.columns, how="semi")
+    ids = effective_steps(samples).lazy().select("launch", "step", "rank", pl.col("ids").list.len().cast(pl.Float64).alias("ids"))
     counted = ids.group_by("launch", "step", "rank").agg(pl.col("ids").sum())
     joined = steps.unique(["launch", "step", "rank"]).join(counted, on=["launch", "step", "rank"], how="full", coalesce=True)
     known = joined.with_columns(pl.coalesce("items", "ids").alias("items")).filter(pl.col("items").is_not_null())

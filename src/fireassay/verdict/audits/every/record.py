@@ -149,8 +149,7 @@ def is_simulated(measured: RecordData) -> bool:
     """True if the record comes from a simulator, directly or through a replay."""
     if measured.experiment.workload.runner == RUNNER or measured.manifest.get("simulated") is not None:
         return True
-    steps = measured.table("steps")
-    return steps.height > 0 and steps["method"][0] == RUNNER
+    return measured.stepped.height > 0 and measured.stepped["method"][0] == RUNNER
 
 
 @AUDITS.add("simulated", "Were these times measured at all?", title="simulation instead of measurement", about=LAUNCHED)

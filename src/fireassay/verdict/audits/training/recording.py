@@ -60,7 +60,7 @@ def examine_unseen_steps(measured: RecordData, _: Results) -> Iterator[Finding]:
     worker reports the reason. Cannot tell: a worker that never imported torch itself.
     """
     notices = measured.table("events").filter(pl.col("kind") == "steps_unseen")
-    seen = measured.table("steps").select("launch").unique()
+    seen = measured.stepped.select("launch").unique()
     why = pl.col("detail").str.json_path_match("$.why").alias("why")
     blind = measured.timed.join(notices.select("launch", "rank", why), on="launch").join(seen, on="launch", how="anti")
     for name, rows in by_configuration(measured, blind.sort("launch", "rank")):
@@ -84,7 +84,7 @@ def examine_ranks_reporting(measured: RecordData, _: Results) -> Iterator[Findin
     shards, a skipped step) are named too: in a step that a rank lacks, its samples are missing from the average, or the others average
     without it.
     """
-    seen = measured.table("steps").group_by("launch").agg(pl.col("rank").n_unique().alias("ranks"))
+    seen = measured.stepped.group_by("launch").agg(pl.col("rank").n_unique().alias("ranks"))
     nodes = measured.experiment.launcher.nodes
     here = measured.timed.join(seen, on="launch").with_columns(expected=pl.col("workers") // nodes)
     short = here.filter(pl.col("ranks") < pl.col("expected"))
@@ -101,7 +101,9 @@ def examine_ranks_reporting(measured: RecordData, _: Results) -> Iterator[Findin
 
 def _uneven(measured: RecordData) -> Iterator[Finding]:
     """One warning per configuration with unequal step counts between ranks."""
-    steps = measured.effective_steps.group_by("launch", "rank").agg(pl.col("step").n_unique())
+    slices = measured.effective_slices("launch", "rank", "step") if measured.restarted is not None else ()
+    counted = [some.group_by("launch", "rank").agg(pl.col("step").n_unique().cast(pl.Int64)) for some in slices]
+    steps = pl.concat(counted) if counted else measured.stepped.select("launch", "rank", step="steps")
     spread = steps.sort("step", "rank").group_by("launch", maintain_order=True)
     least = spread.agg(pl.col("rank").first(), pl.col("step").first().alias("least"), pl.col("step").last().alias("most"))
     uneven = measured.timed.join(least, on="launch").filter(pl.col("least") < pl.col("most"))

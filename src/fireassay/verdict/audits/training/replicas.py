@@ -334,7 +334,7 @@ def _faults(measured: RecordData, name: str, layout: Parallelism) -> Iterator[Fi
 def _as_command(measured: RecordData) -> str:
     """The remedy for a script that was told its number of workers as an argument and made no step: it starts its own processes."""
     workload = measured.experiment.workload
-    if not any("{workers}" in word for word in workload.arguments) or measured.table("steps").height or not workload.script:
+    if not any("{workers}" in word for word in workload.arguments) or measured.stepped.height or not workload.script:
         return ""
     words = ("python", workload.script, *workload.arguments)
     commands = [shlex.join(word.replace("{workers}", str(level)) for word in words) for level in measured.levels]
@@ -344,7 +344,7 @@ def _as_command(measured: RecordData) -> str:
 def _timed(measured: RecordData) -> str:
     """What measures a script that made no step, so that it may be no training."""
     workload = measured.experiment.workload
-    if measured.table("steps").height or not workload.script:
+    if measured.stepped.height or not workload.script:
         return ""
     return f"; if it trains nothing, time it: assay time -- {shlex.join(('python', *shlex.split(workload.script), *workload.arguments))}"
 

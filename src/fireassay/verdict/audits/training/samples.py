@@ -169,10 +169,9 @@ def _unreported(measured: RecordData) -> Iterator[Finding]:
 
 def _spread(measured: RecordData, launches: pl.DataFrame) -> pl.DataFrame:
     """(launch, step, least, most): steps in which the ranks' item counts differ."""
-    items = pl.col("items")
-    by_step = measured.effective_steps.lazy().join(launches.lazy().select("launch", "workers"), on="launch").group_by("launch", "step")
-    equal = by_step.agg(_equal=(items.min() == items.max()) & (items.count() == pl.len()) & (pl.len() == pl.col("workers").first()))
-    apart = equal.filter(~pl.col("_equal").fill_null(value=False)).select("launch", "step").collect()  # the others need no samples
+    by_step = measured.folded_steps.join(launches.select("launch", "workers"), on="launch")
+    equal = (pl.col("least") == pl.col("most")) & (pl.col("counted") == pl.col("ranks")) & (pl.col("ranks") == pl.col("workers"))
+    apart = by_step.filter(~equal.fill_null(value=False)).select("launch", "step")  # the others need no samples
     steps = shares(measured, apart).group_by("launch", "step")
     both = steps.agg(pl.col("items").min().alias("least"), pl.col("items").max().alias("most"))
     return both.filter(pl.col("least") < pl.col("most"))

@@ -210,7 +210,7 @@ def examine_evaluations(measured: RecordData, _: Results) -> Iterator[Finding]:
     timed = measured.timed.select("launch", "configuration", "workers")
     every = events.join(timed, on="launch").group_by("launch", "configuration", "workers", "rank", "step").agg(pl.col("duration_ns").sum())
     evaluations = every.filter(pl.col("rank").n_unique().over("launch") == pl.col("workers"))
-    spans = measured.table("steps").group_by("launch").agg((pl.col("end_ns").max() - pl.col("begin_ns").min()).alias("span"))
+    spans = measured.stepped.group_by("launch").agg((pl.col("end_ns").max() - pl.col("begin_ns").min()).alias("span"))
     per_rank = evaluations.group_by("configuration", "launch", "rank").agg(pl.col("duration_ns").sum().alias("ns"))
     shares = (
         per_rank.join(spans, on="launch")
@@ -238,6 +238,9 @@ LATE_WORTH_SAYING: Final = 0.02  # of the rank's time
 ALONE: Final = 3.0  # times as late as any other rank
 
 
+_RANK: Final = ("launch", "rank")
+
+
 @AUDITS.add("late_in_few_steps", "Is one rank late in few steps, in which the others wait for it?", title="a rank late in few steps")
 def examine_late_in_few_steps(measured: RecordData, _: Results) -> Iterator[Finding]:
     """A warning per configuration with the same such rank in more than half of its launches.
@@ -248,23 +251,16 @@ def examine_late_in_few_steps(measured: RecordData, _: Results) -> Iterator[Find
     quarter, by similar times, by a fiftieth of its time, three times as much as any other. Cannot tell: the cause; lateness that the others wait for in
     the same step (`stragglers`).
     """
-    rank = ("configuration", "launch", "rank")
-    own = _own_seconds(measured)
-    usual = own.group_by(rank).agg(pl.col("own").median().alias("usual"), pl.len().alias("steps"), pl.col("own").sum().alias("whole"))
-    usual = usual.collect().lazy()
-    more = own.join(usual, on=rank).with_columns(more=pl.col("own") - pl.col("usual"))
-    long = more.filter((pl.col("more") > pl.max_horizontal(pl.lit(LEAST_LATE_S), LATE_SHARE * pl.col("usual"))) & ~pl.col("near")).collect()
-    step, before = long.lazy().select("launch", "step").unique(), pl.col("step") - 1
-    of_step = more.join(pl.concat([step, step.with_columns(before)]).unique(), on=["launch", "step"], how="semi").group_by("launch", "step")
-    ends = of_step.agg(pl.col("more").min().alias("least"), pl.col("more").max().alias("earlier"))
-    ends = ends.collect().lazy()
+    rank = ("configuration", *_RANK)
+    usual, long = _usual_and_long(measured)
+    ends = _extremes(measured, usual, long)
     after = long.lazy().join(ends.drop("earlier"), on=["launch", "step"])
     after = after.join(ends.select("launch", pl.col("step") + 1, "earlier"), on=["launch", "step"], how="left")
     alone = 2.0 * pl.max_horizontal("least", pl.col("earlier").fill_null(0.0)) < pl.col("more")
     delays = pl.col("more")
     large = delays.filter(delays >= OF_LONGEST * delays.quantile(0.9))
     late = after.filter(alone).group_by(rank).agg(large.sort().sum(), delays.sort().sum().alias("delays"), large.len().alias("n"))
-    ranks = usual.join(late, on=rank, how="left").with_columns(pl.col("more", "delays", "n").fill_null(0)).collect()
+    ranks = usual.lazy().join(late, on=rank, how="left").with_columns(pl.col("more", "delays", "n").fill_null(0)).collect()
     ranks = ranks.rename({"whole": "own"})
     second = pl.col("more").sort(descending=True).get(1, null_on_oob=True).fill_null(0.0).over("launch")  # one rank waits for none
     found = ranks.filter(
@@ -286,15 +282,39 @@ def examine_late_in_few_steps(measured: RecordData, _: Results) -> Iterator[Find
             yield Finding("late_in_few_steps", "warning", name, f"{evidence}; the others wait for it", remedy)
 
 
-def _own_seconds(measured: RecordData) -> pl.LazyFrame:
-    """(configuration, launch, rank, step, own, near) of the timed launches of several workers: see `pause_excess`."""
-    timed = measured.timed.lazy().select("launch", "configuration", "workers")
+def _usual_and_long(measured: RecordData) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """(configuration, launch, rank, usual, steps, whole) of every rank, and its rows that are long by themselves."""
+    sums = (pl.col("own").median().alias("usual"), pl.len().alias("steps"), pl.col("own").sum().alias("whole"))
+    usual, long = [], []
+    for own in _own_seconds(measured):
+        usual.append(own.group_by(_RANK).agg(sums))
+        more = own.join(usual[-1], on=_RANK).with_columns(more=pl.col("own") - pl.col("usual"))
+        late = pl.col("more") > pl.max_horizontal(pl.lit(LEAST_LATE_S), LATE_SHARE * pl.col("usual"))
+        long.append(more.filter(late & ~pl.col("near")))
+    named = measured.timed.select("launch", "configuration")
+    return pl.concat(usual).join(named, on="launch"), pl.concat(long).join(named, on="launch")
+
+
+def _extremes(measured: RecordData, usual: pl.DataFrame, long: pl.DataFrame) -> pl.LazyFrame:
+    """(launch, step, least, earlier): by how much the ranks are longer than usual in these long steps and those before, at least and at most."""
+    key, step = ["launch", "step"], long.select("launch", "step").unique()
+    near = pl.concat([step, step.with_columns(pl.col("step") - 1)]).unique()
+    ends = (pl.col("more").min().alias("least"), pl.col("more").max().alias("earlier"))
+    slices = _own_seconds(measured) if near.height else ()
+    more = (own.join(near, on=key, how="semi").join(usual, on=_RANK).with_columns(more=pl.col("own") - pl.col("usual")) for own in slices)
+    found = [some.group_by(key).agg(ends) for some in more] or [step.with_columns(least=pl.lit(0.0), earlier=pl.lit(0.0))]
+    return pl.concat(found).lazy().group_by(key).agg(pl.col("least").min(), pl.col("earlier").max())
+
+
+def _own_seconds(measured: RecordData) -> Iterator[pl.DataFrame]:
+    """(launch, rank, step, own, near) of the timed launches of several workers, some ranks at a time: see `pause_excess`."""
     if pauses(measured):
-        steps = pause_excess(measured).lazy()
+        slices = pause_excess(measured)
     else:
-        steps = measured.effective_steps.lazy().with_columns(own=pl.col("end_ns") - pl.col("begin_ns"), near=pl.lit(value=False))
-    several = steps.join(timed.filter(pl.col("workers") > 1), on="launch")
-    return several.select("configuration", "launch", "rank", "step", pl.col("own") / NS_PER_S, "near")
+        launches = measured.timed.filter(pl.col("workers") > 1)["launch"].to_list()
+        raw = measured.effective_slices(*_RANK, "step", "begin_ns", "end_ns", launches=launches)
+        slices = (some.with_columns(own=pl.col("end_ns") - pl.col("begin_ns"), near=pl.lit(value=False)) for some in raw)
+    yield from (some.select(*_RANK, "step", pl.col("own") / NS_PER_S, "near") for some in slices)
 
 
 # ---- epochs ----

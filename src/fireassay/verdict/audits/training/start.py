@@ -230,15 +230,14 @@ def _start_launches(measured: RecordData) -> list[StartLaunch]:
 
 def _steps(measured: RecordData) -> dict[int, int]:
     """launch -> most steps of a rank before any restart."""
-    first = measured.table("steps").filter(pl.col("incarnation") == 0)
-    of_rank = first.group_by("launch", "rank").agg(pl.col("step").n_unique())
-    return dict(of_rank.group_by("launch").agg(pl.col("step").max()).iter_rows())
+    first = measured.stepped.filter(pl.col("incarnation") == 0)
+    return dict(first.group_by("launch").agg(pl.col("steps").max()).iter_rows())
 
 
 def _first_steps(measured: RecordData) -> dict[int, int]:
     """launch -> number of its first step; a script that marks its own steps may start from the one it resumes at."""
-    first = measured.table("steps").filter(pl.col("incarnation") == 0)
-    return dict(first.group_by("launch").agg(pl.col("step").min()).iter_rows())
+    first = measured.stepped.filter(pl.col("incarnation") == 0)
+    return dict(first.group_by("launch").agg(pl.col("first").min()).iter_rows())
 
 
 def _hashes(measured: RecordData) -> dict[int, tuple[str, frozenset[str], dict[str, int]]]:

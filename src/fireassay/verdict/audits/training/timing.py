@@ -155,7 +155,7 @@ def _signs(measured: RecordData) -> pl.DataFrame:
 def _spans(measured: RecordData) -> pl.DataFrame:
     """(launch, span): seconds from first to last step of the rank that took longest; times of different hosts are never subtracted."""
     span = (pl.col("end_ns").max() - pl.col("begin_ns").min()) / 1e9
-    return measured.table("steps").group_by("launch", "rank").agg(span).group_by("launch").agg(pl.col("end_ns").max().alias("span"))
+    return measured.stepped.group_by("launch", "rank").agg(span).group_by("launch").agg(pl.col("end_ns").max().alias("span"))
 
 
 def _paused(measured: RecordData) -> pl.DataFrame:
