@@ -17,6 +17,7 @@ from fireassay.runners.experiment.run import run
 from fireassay.runners.fleet import check, run_tests
 from fireassay.spec.experiment import Experiment, Factor, Gates, Launches
 from fireassay.spec.sections.workload import Host, Launcher, Noise, Workload
+from fireassay.verdict.judge import judge
 
 pytestmark = pytest.mark.slow
 STUTTER = """
@@ -101,3 +102,11 @@ def test_nodes_are_named_once(tmp_path: Path) -> None:
         check(experiment(host("a"), host("a")), tmp_path)
     with pytest.raises(SpecError, match="no node"):
         check(experiment(), tmp_path)
+
+
+def test_nothing_but_the_tests_runs_on_a_node_and_counts_as_the_launch(tmp_path: Path) -> None:
+    """The agents that say what the nodes are like have ended: their processor time would be that of every launch."""
+    record = open_record(run(experiment(*map(host, "abcd"), rounds=2), root=tmp_path))
+    measured = from_record(record)
+    assert list(measured.before["nodes"]) == list("abcd")
+    assert not [finding for finding in judge(measured).verdict.findings if finding.severity == "invalid"]

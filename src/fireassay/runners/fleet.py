@@ -65,6 +65,8 @@ class FleetRounds(Rounds):
         super().__init__(context)
         launcher = context.experiment.launcher
         self.hosts = {host.name: host for host in launcher.hosts[: None if launcher.kind == "nodes" else max(context.plan[0].workers, 1)]}
+        if context.agents is not None:
+            context.agents.close()  # they have said what the nodes are like; what a node is tested with is alone there
         self.asked = fleet_arguments(context.experiment.workload.arguments)
         self.absent: dict[str, str] = {}  # nodes that did not answer in this round, and why
 
