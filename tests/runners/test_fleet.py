@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 from fireassay.errors import SpecError, WorkloadError
-from fireassay.frames.fleet import fleet
+from fireassay.frames.fleet import fleet, link_rates, ring_rates
 from fireassay.frames.record_data import from_record
 from fireassay.record.reader import open_record
 from fireassay.runners.experiment.run import run
@@ -110,3 +110,35 @@ def test_nothing_but_the_tests_runs_on_a_node_and_counts_as_the_launch(tmp_path:
     measured = from_record(record)
     assert list(measured.before["nodes"]) == list("abcd")
     assert not [finding for finding in judge(measured).verdict.findings if finding.severity == "invalid"]
+
+
+def test_pairs_and_the_ring_are_tested_and_a_dead_node_costs_only_its_own(tmp_path: Path) -> None:
+    tests = ("bandwidth", "latency", "ring", "pairs=all")
+    record = open_record(run(experiment(*map(host, "abc"), host("dead", "false"), tests=tests, rounds=2), root=tmp_path))
+    assert record.table("launches")["status"].to_list() == ["ok"] * 2
+    measured = from_record(record)
+    links = link_rates(measured, "bandwidth")
+    assert set(links) == {(one, other) for one in "abc" for other in "abc" if one != other}
+    assert all(None not in values for values in links.values())
+    assert set(link_rates(measured, "latency")) == {("a", "b"), ("a", "c"), ("b", "c")}
+    found = fleet(measured)
+    assert (list(found.silent), found.cut) == (["dead"], {})
+    assert found.silent["dead"]["bandwidth"].endswith("dead: exit code 1: no output")
+    assert ring_rates(measured, "ring") == []  # a ring without one of them is another ring
+
+
+def test_disjoint_pairs_at_once_give_the_same_links(tmp_path: Path) -> None:
+    tests = ("latency", "pairs=all", "parallel=yes")
+    record = open_record(run(experiment(*map(host, "abcd"), tests=tests), root=tmp_path))
+    assert len(link_rates(from_record(record), "latency")) == 6
+
+
+def test_one_node_has_no_links(tmp_path: Path) -> None:
+    with pytest.raises(SpecError, match="two nodes or more"):
+        check(experiment(host("a"), tests=("latency",)), tmp_path)
+
+
+def test_a_launcher_that_lends_no_nodes_is_refused(tmp_path: Path) -> None:
+    asked = experiment().model_copy(update={"launcher": Launcher(kind="local")})
+    with pytest.raises(SpecError, match="slurm"):
+        check(asked, tmp_path)

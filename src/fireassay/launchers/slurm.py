@@ -152,10 +152,17 @@ def _hosts(variables: Mapping[str, str]) -> tuple[Host, ...]:
         for number, times in re.findall(r"(\d+)(?:\(x(\d+)\))?", variables["SLURM_JOB_CPUS_PER_NODE"])
         for _ in range(int(times or 1))
     ]
+    switches = switches_of(_said(["scontrol", "show", "topology"]))
     return tuple(
-        Host(name=name, address=_address(name), prefix=srun(variables["SLURM_JOB_ID"], name, cpu))
+        Host(name=name, address=_address(name), prefix=srun(variables["SLURM_JOB_ID"], name, cpu), switch=switches.get(name, ""))
         for name, cpu in zip(names, cpus, strict=True)
     )
+
+
+def switches_of(topology: str) -> dict[str, str]:
+    """node -> its leaf switch, from `scontrol show topology`; empty where the cluster declares none."""
+    leaves = re.findall(r"^SwitchName=(\S+) Level=0 .*?Nodes=(\S+)", topology, re.MULTILINE)
+    return {node: switch for switch, nodes_ in leaves for node in _said(["scontrol", "show", "hostnames", nodes_]).split()}
 
 
 def srun(job: str, node: str, cpus: int) -> tuple[str, ...]:

@@ -72,20 +72,20 @@ class Meeting:
 
     def __init__(self, address: str, token: str) -> None:
         family = socket.getaddrinfo(address, None, type=socket.SOCK_STREAM)[0][0]
-        self._listener = socket.create_server((address, 0), family=family, backlog=1024)
-        self._listener.settimeout(LIMIT_S / 4)
-        self.port = int(self._listener.getsockname()[1])
-        self._token, self._met = token, dict[tuple[int, str], socket.socket]()
+        self.listener = socket.create_server((address, 0), family=family, backlog=1024)
+        self.listener.settimeout(LIMIT_S / 4)
+        self.port = int(self.listener.getsockname()[1])
+        self.token, self._met = token, dict[tuple[int, str], socket.socket]()
 
     def accept(self, rank: int, role: str) -> socket.socket:
         """The connection of that rank and role; strangers are turned away."""
         while (rank, role) not in self._met:
-            connection, _ = self._listener.accept()
+            connection, _ = self.listener.accept()
             connection.settimeout(LIMIT_S / 4)
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             try:
                 said = read_line(connection)
-                known = hmac.compare_digest(str(said["token"]), self._token)
+                known = hmac.compare_digest(str(said["token"]), self.token)
                 key = (int(said["rank"]), str(said["role"]))
             except (OSError, ValueError, LookupError, TypeError):
                 known = False
@@ -101,17 +101,18 @@ class Meeting:
 
 def receive(connection: socket.socket, now: Callable[[], float] = time.perf_counter) -> float:
     """Bytes per second that arrive; then the connection is closed, which ends the sender."""
-    buffer, total, begin = bytearray(CHUNK), 0, 0.0
-    first = end = now() if connection.recv_into(buffer) else 0.0
-    while first and (begin == 0.0 or end - begin < SECONDS or not total):
+    buffer, total = bytearray(CHUNK), 0
+    first = begin = end = None
+    while begin is None or end is None or end - begin < SECONDS:
         count = connection.recv_into(buffer)
         if not count:
             raise ConnectionError("the other node ended the transfer")
-        end = now()
-        if begin:
-            total += count
-        elif end - first >= WARM_S:
-            begin = end
+        at = now()
+        first = at if first is None else first
+        if begin is not None:
+            total, end = total + count, at
+        elif at - first >= WARM_S:
+            begin = at
     connection.close()
     return total / (end - begin)
 
@@ -187,7 +188,7 @@ class FirstByTcp:
         own = self.meeting
         for place, control in enumerate(self.controls, start=1):
             send_line(control, places[place] if place < len(places) else None)
-        right = dial({**places[0], "token": own._token}, 0, "left")
+        right = dial({**places[0], "token": own.token}, 0, "left")
         left = own.accept(self.world - 1, "left")
         count, seconds = 1, 0.0
         for _ in range(3):  # one that warms up, one that tells how many fit
