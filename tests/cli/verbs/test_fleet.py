@@ -60,8 +60,65 @@ def test_the_flags_become_an_experiment_that_a_file_can_hold(names: Path, capsys
     assert json.loads(capsys.readouterr().out) == {"nodes": ["a", "b"], "tests": ["disk", "matrix"], "rounds": ROUNDS}
 
 
-@pytest.mark.parametrize("words", [("--tests", "disks"), ("--rounds", "0"), ("--name", "a/b")])
+def test_a_second_column_is_the_switch(tmp_path: Path) -> None:
+    (path := tmp_path / "nodes").write_text("a s1\nb\n")
+    assert [host.get("switch") for host in hosts_in(path)] == ["s1", None]
+    path.write_text("a s1 too many\n")
+    with pytest.raises(SpecError, match="a name per line"):
+        hosts_in(path)
+
+
+def test_links_are_planned_with_their_number_of_pairs(names: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ("fleet", "--hosts", str(names), "--tests", "latency,disk", "--pairs", "all", "--dry-run")
+    assert cli.main([*words, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["pairs"] == 1
+    assert cli.main([*words]) == 0
+    assert capsys.readouterr().out == "7 rounds; in each, disk on every one of a, b; latency over tcp on 1 pair, one after the other\n"
+
+
+def test_lent_nodes_are_asked_of_their_engine() -> None:
+    made = experiment_from(parsed("--launcher", "slurm", "--nodes", "8"))
+    assert (made.launcher.kind, made.launcher.workers_per_node, made.factor.levels) == ("slurm", 1, (8,))
+
+
+@pytest.mark.parametrize(
+    ("words", "where"), [((), "--hosts"), (("--launcher", "slurm"), "--nodes"), (("--launcher", "slurm", "--nodes", "0"), "--nodes")]
+)
+def test_nodes_come_from_one_place(words: tuple[str, ...], where: str) -> None:
+    with pytest.raises(SpecError) as caught:
+        experiment_from(parsed(*words))
+    assert [problem.where for problem in caught.value.problems] == [where]
+
+
+def test_both_places_are_too_many(names: Path) -> None:
+    with pytest.raises(SpecError, match="both --hosts and --launcher"):
+        experiment_from(parsed("--hosts", str(names), "--launcher", "slurm", "--nodes", "2"))
+    with pytest.raises(SpecError, match="2, with --hosts"):
+        experiment_from(parsed("--hosts", str(names), "--nodes", "2"))
+
+
+@pytest.mark.slow
+def test_a_whole_fleet_that_became_slower_is_found_in_its_history(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Nodes whose rates are known: six records alike, then one 10 % slower. Drain list and exit codes come along."""
+    answer = tmp_path / "answer.sh"
+    hosts = ", ".join(f'{{ name = "n{number}", address = "x", prefix = ["{answer}", "{number}"] }}' for number in range(4))
+    (path := tmp_path / "nodes.toml").write_text(f"hosts = [{hosts}]\n")
+    words = ["fleet", "--hosts", str(path), "--tests", "memory", "--rounds", "3", "--root", str(tmp_path / "records"), "--quiet"]
+    codes = []
+    for speed in (1000, 1003, 998, 1001, 999, 1002, 900):
+        answer.write_text(f'#!/bin/sh\necho "{{\\"memory\\": {{\\"rate\\": {speed}.$1$$}}}}"\n')
+        answer.chmod(0o755)
+        code = cli.main([*words, "--history", str(tmp_path / "records"), "--drain-list", str(tmp_path / "drain.txt")])
+        codes.append(code)
+    said = capsys.readouterr().out
+    assert codes == [4] * 5 + [0, 4]
+    assert "no earlier record comparable" in said
+    assert "suspected to be worse" in said.rpartition("history: ")[2]
+    assert (tmp_path / "drain.txt").read_text() == ""
+
+
+@pytest.mark.parametrize("words", [("--tests", "disks"), ("--rounds", "0"), ("--name", "a/b"), ("--pairs", "2"), ("--transport", "ib")])
 def test_wrong_flags_are_refused_under_their_own_names(names: Path, words: tuple[str, ...]) -> None:
     with pytest.raises(SpecError) as caught:
-        experiment_from(parsed("--hosts", str(names), *words))
+        experiment_from(parsed("--hosts", str(names), *(("--tests", "latency") if words[0] in ("--pairs", "--transport") else ()), *words))
     assert [problem.where for problem in caught.value.problems] == [words[0]]

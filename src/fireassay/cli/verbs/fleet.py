@@ -12,6 +12,7 @@ from typing import Any, Final
 from fireassay.cli.support.output import JSON, add_formats, plain_stdout, print_toml, write
 from fireassay.cli.support.verb import Verb, add_root, share
 from fireassay.errors import Problem, SpecError, refuse
+from fireassay.estimates.format import count
 from fireassay.exit_codes import EXIT_OF_STATUS
 from fireassay.printable import say
 from fireassay.spec.experiment import Experiment
@@ -74,7 +75,7 @@ def _planned(experiment: Experiment, *, as_json: bool) -> str:
     pairs = sum(map(len, matchings(names, asked.pairs, experiment.launches.seed))) if linked and experiment.launcher.hosts else None
     if as_json:
         return json.dumps({"nodes": names, "tests": list(asked.tests), "rounds": rounds, **({"pairs": pairs} if linked else {})})
-    how = f"{'' if pairs is None else f'{pairs} '}pairs{' by matchings' if asked.parallel else ', one after the other'}"
+    how = f"{'pairs' if pairs is None else count(pairs, 'pairs')}{' by matchings' if asked.parallel else ', one after the other'}"
     parts = [
         *([f"{', '.join(own)} on every one of {', '.join(names)}"] if (own := asked.of("node")) else []),
         *([f"{', '.join(linked)} over {asked.transport} on {how}"] if linked else []),

@@ -1,7 +1,7 @@
 """Which nodes of a fleet stand out, and which links?
 
-A strip: a cell for each node, a row for each test; the darker, the slower against the fleet, as a share of the most that an ordinary node
-is. A matrix of pairs for each test of links: from the row's node to the column's; darker is slower. Slow ones are red, silent ones hollow.
+A strip: a cell for each node, a row for each test; the stronger, the slower against the fleet, as a share of the most that an ordinary node
+is. A matrix of pairs for each test of links: from the row's node to the column's; stronger is slower. Slow ones are red, silent ones grey.
 A pair that was not sampled has no cell.
 """
 
@@ -23,9 +23,9 @@ MAX_LABELS: Final = 16
 SIDE: Final = 320
 ROW: Final = 30
 PALEST, DARKEST = 0.12, 0.95
-FADED: Final = 0.15
+FADED: Final = 0.6
 KEYS: Final = (
-    Key(mark="bar", role="blue", text="darker is slower"),
+    Key(mark="bar", role="blue", text="stronger is slower"),
     Key(mark="bar", role="fail", text="slow"),
     Key(mark="bar", role="grey", text="no answer"),
 )
@@ -59,7 +59,7 @@ def strip(view: View) -> Chart:
     return Chart(
         title=title,
         panels=(Panel(x=x, y=y, marks=tuple(mark for mark in marks if mark is not None), height=50 + ROW * len(tests)),),
-        caption="Fully dark: as slow as an ordinary node ever is, or slower.",
+        caption="Strongest: as slow as an ordinary node ever is, or slower.",
         description=f"{count(len(nodes), 'nodes')} in {count(len(tests), 'tests')}; to drain: {bad}.",
         key=KEYS,
         in_tables=True,
@@ -132,7 +132,7 @@ def _matrix(found: Fleet, test: str, result: FleetResult) -> Chart:
     return Chart(
         title=title,
         panels=(Panel(x=x, y=y, marks=tuple(marks), height=SIDE, title=f"{low} to {high}; from node (down) to node (across)"),),
-        caption="The slower the darker, by the rate itself; red where neither the nodes nor the class of the link explain it.",
+        caption="The slower the stronger, by the rate itself; red where neither the nodes nor the class of the link explain it.",
         description=f"{count(len(result.values), 'links')} between {low} and {high}; slow: {', '.join(slow[:20]) or 'none'}.",
         key=KEYS,
         in_tables=True,
