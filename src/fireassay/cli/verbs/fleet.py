@@ -12,7 +12,6 @@ from typing import Any, Final
 from fireassay.cli.support.output import JSON, add_formats, plain_stdout, print_toml, write
 from fireassay.cli.support.verb import Verb, add_root, share
 from fireassay.errors import Problem, SpecError, refuse
-from fireassay.estimates.format import count
 from fireassay.exit_codes import EXIT_OF_STATUS
 from fireassay.printable import say
 from fireassay.spec.experiment import Experiment
@@ -69,6 +68,8 @@ def _run(arguments: argparse.Namespace) -> int:
 
 
 def _planned(experiment: Experiment, *, as_json: bool) -> str:
+    from fireassay.estimates.format import count  # deferred: it loads numpy
+
     asked, rounds = fleet_arguments(experiment.workload.arguments), experiment.launches.per_configuration
     names = [host.name for host in experiment.launcher.hosts] or [f"{experiment.factor.levels[0]} nodes of {experiment.launcher.kind}"]
     linked = asked.of("direction", "pair")
