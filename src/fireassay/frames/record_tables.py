@@ -255,11 +255,6 @@ class RecordTables:
         return {name: tuple(pairs) for name, pairs in ordered.rows_by_key("configuration").items()}
 
     @cached_property
-    def effective_steps(self) -> pl.DataFrame:
-        """The table of steps without those that a restart repeated."""
-        return effective_steps(self.tables["steps"])
-
-    @cached_property
     def _kept(self) -> dict[Hashable, Any]:
         return {}
 
