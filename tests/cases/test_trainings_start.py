@@ -17,10 +17,10 @@ from fireassay.instruments.hooks.stuck_ranks import STUCK_NS, StuckRank
 from fireassay.launchers import local, nodes
 from fireassay.launchers.support import fork_client
 from fireassay.launchers.support.base import Ending, worker_environment
+from fireassay.record import stuck
 from fireassay.record.progress import Progress
 from fireassay.record.unsealed import launch_name
 from fireassay.record.writer import StreamWriter
-from fireassay.runners.launching import stuck
 from fireassay.runners.launching.watch import why_failed
 from fireassay.spec.flags.experiment import add_flags, experiment_from
 from fireassay.spec.flags.of_verb import flags_of
@@ -186,7 +186,8 @@ def test_ranks_that_wait_in_different_calls_are_told_apart(tmp_path: Path) -> No
     first.waits(("barrier", 0))
     second.waits(("all_reduce", 8708), inside="backward")
     said = stuck.places(tmp_path, 0, progress(12, 12))
-    assert "rank 0 in barrier after 12 steps, rank 1 in all_reduce of 8,708 bytes of its backward pass after 12 steps" in said
+    assert "rank 0 in barrier after 12 steps (at " in said
+    assert ", rank 1 in all_reduce of 8,708 bytes of its backward pass after 12 steps (at " in said
     assert "Uneven batches" in said
     assert stuck.places(tmp_path, 0, progress(13, 13)) == ""  # they went on
 
@@ -200,6 +201,19 @@ def test_ranks_in_the_same_call_or_a_short_wait_are_no_deadlock(tmp_path: Path) 
     first.waits(("barrier", 0), after_ns=STUCK_NS - 1)
     second.waits(("all_reduce", 4), after_ns=STUCK_NS - 1)
     assert stuck.places(tmp_path / "short", 0, progress(12, 12)) == ""
+
+
+def test_a_deadlock_is_told_only_if_every_rank_waits_for_others(tmp_path: Path) -> None:
+    first, second = two_ranks(tmp_path)
+    first.waits(("barrier", 0))
+    second.waits(inside="backward")  # the test's own thread runs: it computes
+    assert stuck.deadlock(tmp_path, 0, progress(12, 12)) == ""
+    first, second = two_ranks(tmp_path / "both")
+    first.waits(("barrier", 0))
+    second.waits(("all_reduce", 8708), inside="backward")
+    said = stuck.deadlock(tmp_path / "both", 0, progress(12, 12))
+    assert "rank 0 in barrier after 12 steps (at test_trainings_start.py:" in said
+    assert stuck.deadlock(tmp_path / "both", 0, progress(12, 13)) == ""  # rank 1 went on
 
 
 def test_a_rank_that_ends_before_the_others_is_named() -> None:

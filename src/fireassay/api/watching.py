@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import socket
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -17,9 +15,9 @@ from fireassay.instruments.watching.diagnosis import Diagnosis, RankState, diagn
 from fireassay.instruments.watching.node import watched_nodes
 from fireassay.instruments.watching.processes import PROC, workers_below
 from fireassay.instruments.watching.progress import Progress, log_of, progress_of
-from fireassay.instruments.watching.sampler import NICE, Sampler, Samples
+from fireassay.instruments.watching.sampler import Sampler, Samples
 from fireassay.instruments.watching.stacks import BACKWARD, COMMUNICATION
-from fireassay.runners.launching.stuck import EVEN, OTHERWISE
+from fireassay.record.stuck import EVEN, OTHERWISE
 
 MOST_S: Final = 86_400.0
 Tick = Callable[[str], None]
@@ -45,8 +43,6 @@ def watch(wanted: Wanted, tick: Tick | None = None) -> dict[str, Any]:
         EnvironmentLacks: this system shows no processes, or Slurm does not answer.
         RecordError: the record cannot be written.
     """
-    with suppress(OSError):
-        os.nice(NICE)
     shown = _Shown(tick) if tick is not None else lambda _: None
     if wanted.slurm_job:
         before, log = Progress(steps=None), wanted.log

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 from fireassay.cli.support.output import Output, add_formats, emit
@@ -15,6 +17,7 @@ from fireassay.printable import Rewritten, json_text
 from fireassay.spec.model import Unreadable, seconds
 
 MOST_S = 86_400.0
+NICE = 10
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -30,6 +33,8 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _run(arguments: argparse.Namespace) -> int:
+    with suppress(OSError):
+        os.nice(NICE)  # also while this imports
     from fireassay.api.watching import Wanted, watch
     from fireassay.reports.pages.watch import EXIT_OF, page
 

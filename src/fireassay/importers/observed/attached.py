@@ -23,11 +23,12 @@ from fireassay.clock import Clock
 from fireassay.errors import RecordError
 from fireassay.importers.support.base import new_record, record_name
 from fireassay.instruments.injected.own_job import ATTACHED, COMMAND, PLACE, START, script_of
-from fireassay.record import files
+from fireassay.record import files, stuck
 from fireassay.record.environment import capture
 from fireassay.record.folder import RecordFolder, launch_row, write_launch
 from fireassay.record.manifest import has_seal
 from fireassay.record.messages import END_MARK
+from fireassay.record.progress import read_progress
 from fireassay.record.staging import staged
 from fireassay.record.streams import read_stream
 from fireassay.record.tables import TABLES
@@ -197,6 +198,10 @@ def _launch(record: RecordFolder, number: int, start: Start, planned: PlannedLau
                 ends.update(_ends(batch))
         writer.flush()
     status, reason = _outcome(start, ends)
+    if status != "ok":
+        known = {place["rank"]: read_progress(start.folder / "progress" / f"rank={place['rank']}.bin") for place in start.places}
+        ranks = {rank: progress for rank, progress in known.items() if progress is not None}
+        reason = ". ".join(filter(None, (reason, stuck.places(record.path, number, ranks))))
     placement = json.dumps({"launcher": "none of assay", "hosts": sorted({str(place["host"]) for place in start.places})})
     row = launch_row(
         planned,

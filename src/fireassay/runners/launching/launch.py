@@ -17,14 +17,15 @@ from fireassay.instruments.machine.meter import Meter
 from fireassay.instruments.recorder import step_limit
 from fireassay.launchers.support import supervisor
 from fireassay.launchers.support.base import Ending, Handle, Launcher, Request, filled, worker_environment
-from fireassay.record import files
+from fireassay.printable import remark
+from fireassay.record import files, stuck
 from fireassay.record.folder import check_written, write_event
 from fireassay.record.secrets.redact import redact, secret_values
 from fireassay.runners.experiment.context import Job, Made, RunContext
 from fireassay.runners.experiment.launch_loop import middle_step as middle
 from fireassay.runners.experiment.progress import LaunchProgress
 from fireassay.runners.experiment.script import ON_THE_PATH
-from fireassay.runners.launching import copies, fresh_folder, profiling, stuck, watch
+from fireassay.runners.launching import copies, fresh_folder, profiling, watch
 from fireassay.runners.launching.node_meters import Here, NodeMeters, Reach, mark_of
 from fireassay.runners.launching.watch import Watch
 from fireassay.spec.experiment import QUICK_S, Experiment
@@ -39,6 +40,7 @@ SEEN = "Only checkpoints saved by torch.save, safetensors, torch.distributed.che
 FLUSH_FAULT_S = 0.05  # the victim's last rows show the lost work; fault launches are not compared with others
 
 
+DEADLOCK_S = 20.0  # without a step, before ranks in different collectives count as waiting for each other
 TAKEN_S = 3.0  # a cluster's engine may end the workers before it says why
 
 
@@ -128,6 +130,9 @@ class LaunchRun:
         self.broken: RecordError | None = None  # writing the record failed
         self.killed = False
         self.begin_ns = 0
+        self.moved = (0, 0)  # steps, and since when
+        self.asked_ns = 0
+        self.told = ""  # of a deadlock
         self.shown_ns = 0
         self.hopeless_ns: float = float("inf")  # after this the supervisor itself counts as dead
 
@@ -142,6 +147,7 @@ class LaunchRun:
         check_written(self.writer, self.context.record.path)
         meter.before_launch()
         self.begin_ns = self.context.clock.now_ns()
+        self.moved = (0, self.begin_ns)
         ending = self._supervised(meter)
         status, reason = self._judged(ending)
         if ending.left_running:
@@ -183,6 +189,7 @@ class LaunchRun:
             self._undo_if_due()
             self._note_vanished()
             self._end_if_needed(handle)
+            self._note_deadlock()
             self._show()
             self.context.clock.sleep(self._pause_s())
         self.watch.poll()
@@ -269,6 +276,20 @@ class LaunchRun:
             last = self.watch.ranks.get(worker.rank)
             step = last.steps if last is not None and last.pid == worker.pid else None
             self._event("worker_gone", {"pid": worker.pid}, rank=worker.rank, incarnation=worker.incarnation, step=step)
+
+    def _note_deadlock(self) -> None:
+        """Say at once that the ranks wait for each other: the launch's limit may be an hour away."""
+        now = self.context.clock.now_ns()
+        if self.watch.steps != self.moved[0]:
+            self.moved = (self.watch.steps, now)
+        if self.told or len(self.watch.ranks) < 2 or now - max(self.moved[1], self.asked_ns) < DEADLOCK_S * NS_PER_S:
+            return
+        self.asked_ns = now
+        self.told = stuck.deadlock(self.context.record.path, self.job.number, self.watch.ranks)
+        if self.told:
+            self._event("deadlock", {"told": self.told})
+            limit = self.context.experiment.limits.launch_timeout_s
+            remark(f"launch {self.job.number} stands still. {self.told} Its limit is {limit:g} s (--timeout); Ctrl-C ends it now.")
 
     def _end_if_needed(self, handle: Handle) -> None:
         limits, stop = self.context.experiment.limits, self.context.stop
