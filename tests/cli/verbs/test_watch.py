@@ -114,7 +114,7 @@ def test_wrong_flags_are_named(words: list[str], said: str, capsys: pytest.Captu
 def test_a_slurm_job_needs_slurm(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setenv("PATH", "/nowhere")
     assert cli.main(["watch", "--slurm-job", "7", "--for", "1s"]) == 7
-    assert "srun cannot be run" in capsys.readouterr().err
+    assert "squeue cannot be run" in capsys.readouterr().err
 
 
 @pytest.fixture

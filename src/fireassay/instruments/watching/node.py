@@ -22,7 +22,7 @@ from fireassay.instruments.watching.processes import Reading, Worker, workers_be
 from fireassay.instruments.watching.sampler import NICE, Look, Sampler, Samples
 from fireassay.instruments.watching.stacks import Frame
 
-SRUN: Final = ("srun", "--overlap", "--ntasks-per-node=1", "--cpu-bind=none", "--kill-on-bad-exit=0", "--quiet", "--input=none")
+SRUN: Final = ("srun", "--overlap", "--ntasks-per-node=1", "--kill-on-bad-exit=0", "--quiet", "--input=none")
 TELL_S: Final = 1.0
 WHY: Final = 300
 
@@ -42,7 +42,17 @@ def pids_here(job: str) -> list[int]:
 
 def watched_nodes(job: str, seconds: float, stacks: bool, tick: Callable[[Samples], None]) -> Samples:
     """Samples of all nodes of a Slurm job. Raises EnvironmentLacks: srun fails, or no worker is found."""
-    words = [*SRUN, f"--jobid={job}", sys.executable, "-m", __spec__.name if __spec__ else __name__, job, str(seconds), str(int(stacks))]
+    words = [
+        *SRUN,
+        f"--jobid={job}",
+        f"--nodes={_nodes(job)}",
+        sys.executable,
+        "-m",
+        __spec__.name if __spec__ else __name__,
+        job,
+        str(seconds),
+        str(int(stacks)),
+    ]
     try:
         process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env={**os.environ, **_here()})
     except OSError as error:
@@ -67,6 +77,19 @@ def watched_nodes(job: str, seconds: float, stacks: bool, tick: Callable[[Sample
         why = " ".join(trouble.split())[-WHY:] or "no process of the job has RANK in its environment, as torchrun sets it"
         raise EnvironmentLacks(f"nothing of the Slurm job {job} can be watched: {why}")
     return samples
+
+
+def _nodes(job: str) -> int:
+    """How many nodes a running job has: outside of its allocation srun takes one. Raises EnvironmentLacks: there is no such job."""
+    try:
+        done = subprocess.run(["squeue", "-h", "-j", job, "-t", "R", "-o", "%D"], capture_output=True, text=True, timeout=30, check=False)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise EnvironmentLacks(f"squeue cannot be run ({error}). Watch a Slurm job where its commands are installed.") from None
+    if not done.stdout.strip().isdecimal():
+        raise EnvironmentLacks(
+            f"Slurm has no running job {job}: {' '.join(done.stderr.split())[-WHY:] or 'squeue shows none'}. See: squeue"
+        )
+    return int(done.stdout)
 
 
 def _here() -> Mapping[str, str]:
