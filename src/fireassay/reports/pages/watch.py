@@ -78,7 +78,7 @@ def _lines(document: Mapping[str, Any], more: int) -> Iterator[Line]:
         yield Line(label="stacks", text=f"none, so waiting is guessed from blocked time and no phase is known: {document['stacks']}")
     if document["ended"]:
         yield Line(label="job", text="a worker ended while it was watched")
-    if (unseen := document["workers"] - len(document["ranks"])) > 0:
+    if document["ranks"] and (unseen := document["workers"] - len(document["ranks"])) > 0:
         yield Line(label="ranks", text=f"{unseen} of {document['workers']} were not seen: they run elsewhere, or cannot be read")
     if more > 0:
         yield Line(label="ranks", text=f"{more} more, which wait longer; all: --json")
