@@ -24,7 +24,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from fireassay.frames.nodes import read_json
+from fireassay.frames.nodes import node_meters, read_json
 from fireassay.frames.record_data import RecordData
 from fireassay.frames.record_tables import Stored, once_per_record
 from fireassay.record.slices import Slices
@@ -175,6 +175,22 @@ def _launch_moved(launch: pl.DataFrame, events: pl.DataFrame, clocks: Mapping[st
         return launch
     placed = launch.with_columns(host=pl.lit(str(coordinators[0])))
     return _moved(placed, clocks, ("begin_ns", "end_ns"), bounds).select(launch.columns)
+
+
+def by_coordinators_clock(measured: RecordData, readings: pl.DataFrame) -> pl.DataFrame:
+    """Rows of telemetry with `ns` on the coordinator's clock; without those of nodes whose clock is unknown, or whose meter was lost: it may
+    have gone on reading after the coordinator gave it up."""
+    moved = []
+    for rows in readings.partition_by("launch", "host"):
+        launch, host = int(rows["launch"][0]), str(rows["host"][0])
+        node = next((meter for meter in node_meters(measured).get(launch, ()) if meter.node == host), None)
+        if node is None:
+            moved.append(rows)
+        elif not node.trouble and (clock := by_coordinator(measured, launch, host)) is not None and clock.known:
+            own = rows["ns"].to_numpy().astype(np.float64)
+            near, _ = clock.shifts(own - clock.offset)  # by a second of drift at most from the right time
+            moved.append(rows.with_columns(ns=pl.col("ns") - pl.Series(near.round().astype(np.int64))))
+    return pl.concat(moved) if moved else readings.clear()
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,6 +7,7 @@ from typing import Final
 
 import polars as pl
 
+from fireassay.frames.clock_offsets import by_coordinators_clock
 from fireassay.frames.record_data import RecordData
 from fireassay.metrics.metric import EVERYTHING, Results
 from fireassay.record.seal import plan_signature
@@ -174,7 +175,7 @@ def _limits(measured: RecordData) -> dict[str, float]:
 
 def _outside(measured: RecordData) -> tuple[Finding, ...]:
     """Readings start after their launch begins, and stop before the next one begins."""
-    rows = measured.table("telemetry").filter(pl.col("device").is_in(METERED))
+    rows = by_coordinators_clock(measured, measured.table("telemetry").filter(pl.col("device").is_in(METERED)))
     most, following = pl.col("end_ns") + round(LATE_S * NS_PER_S), measured.table("launches").sort("launch")
     spans = following.with_columns(_next=pl.col("begin_ns").shift(-1)).join(ended(measured), on="launch", how="semi")
     known = pl.when(pl.col("_next") >= pl.col("end_ns")).then(pl.min_horizontal(most, "_next")).otherwise(most)

@@ -7,6 +7,7 @@ from typing import Final
 
 import polars as pl
 
+from fireassay.frames.clock_offsets import by_coordinators_clock
 from fireassay.frames.record_data import RecordData
 from fireassay.frames.record_tables import once_per_record
 from fireassay.metrics.metric import EVERYTHING, Results
@@ -282,7 +283,9 @@ def _processor_time_launches(measured: RecordData, count: int) -> tuple[Finding,
         return ()
     begins = measured.table("launches").select("launch", "begin_ns")
     read = measured.table("telemetry").filter((pl.col("device") == "launch") & (pl.col("counter") == "cpu_time"))
-    known = read.join(begins, on="launch").with_columns(_wall=(pl.col("ns") - pl.col("begin_ns")) / NS_PER_S)
+    known = (
+        by_coordinators_clock(measured, read).join(begins, on="launch").with_columns(_wall=(pl.col("ns") - pl.col("begin_ns")) / NS_PER_S)
+    )
     bad = known.filter(pl.col("value") > count * (pl.col("_wall") * (1 + PROCESSOR_TIME_SHARE) + 2 * TICK_NS / NS_PER_S))
     return impossible(
         "processor_time",

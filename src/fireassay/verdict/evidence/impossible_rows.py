@@ -111,8 +111,9 @@ def beside_the_coordinator(measured: RecordData) -> pl.DataFrame:
 
 
 def processors(measured: RecordData) -> int | None:
-    """Logical processors of the coordinator's machine, the largest count in a snapshot; None if not recorded."""
-    seen = []
+    """Logical processors of the coordinator's machine or of a node, the largest count in a snapshot; None if not recorded."""
+    nodes = [facts.get("cpu.logical") for facts in (measured.before.get("nodes") or {}).values() if isinstance(facts, Mapping)]
+    seen = [logical for logical in nodes if isinstance(logical, int) and logical > 0]
     for snapshot in snapshots(measured):
         cpu = snapshot.get("cpu")
         logical = cpu.get("logical") if isinstance(cpu, Mapping) else None
