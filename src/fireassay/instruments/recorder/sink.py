@@ -156,10 +156,38 @@ def identity_from(environ: Mapping[str, str]) -> Identity:
         launch=number("FIREASSAY_LAUNCH", 0),
         rank=number("RANK", 0),
         workers=number("WORLD_SIZE", 1),
-        incarnation=number("TORCHELASTIC_RESTART_COUNT", 0),
+        incarnation=number("TORCHELASTIC_RESTART_COUNT", 0) if (meeting := _meeting(environ)) is None else nth_meeting(*meeting),
         seed=number("FIREASSAY_SEED", 0),
         host=environ.get("FIREASSAY_HOST") or socket.gethostname(),
     )
+
+
+def _meeting(environ: Mapping[str, str]) -> tuple[Path, str] | None:
+    """Where workers of several nodes meet, if they may be restarted: torchrun's count is each node's own, and grows only where a worker failed."""
+    several = 0 < int(environ.get("LOCAL_WORLD_SIZE") or 0) < int(environ.get("WORLD_SIZE") or 1)
+    folder, port = environ.get("FIREASSAY_LAUNCH_DIR"), environ.get("MASTER_PORT")
+    if not (several and folder and port and environ.get("FIREASSAY_RESTARTS") == "1"):
+        return None
+    return Path(folder) / "meetings", f"{environ.get('MASTER_ADDR')}:{port}"
+
+
+def nth_meeting(folder: Path, place: str) -> int:
+    """The number of a rendezvous, from 0: every one has a port of its own. The first worker of each writes it down, in a file that appears whole."""
+    folder.mkdir(parents=True, exist_ok=True)
+    own = folder / f".{os.getpid()}.{os.urandom(4).hex()}"
+    own.write_text(place)
+    try:
+        for number in range(10_000):
+            named = folder / str(number)
+            try:
+                os.link(own, named)
+                return number
+            except FileExistsError:
+                if named.read_text() == place:
+                    return number
+    finally:
+        own.unlink()
+    raise ValueError(f"{folder} is full")
 
 
 def process_start_ns() -> int | None:
