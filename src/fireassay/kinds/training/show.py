@@ -27,6 +27,7 @@ from fireassay.reports.charts.ranks import ranks, step_timeline
 from fireassay.reports.charts.scaling import communication_model, speedup
 from fireassay.reports.charts.steps import cost_time, paid_time, phases, profile
 from fireassay.reports.charts.target import target as over_target
+from fireassay.reports.hosts_table import hosts_table
 from fireassay.reports.machine_use_table import machine_use_table
 from fireassay.reports.page import Blocks, Number, Part, Section, Sum
 from fireassay.reports.pages import questions, record
@@ -104,7 +105,7 @@ def _layers(view: View) -> Blocks:
 def _step(view: View) -> Blocks:
     shown = questions.charts(view, phases, ranks, step_timeline, communication_model, *((profile,) if view.profiles else ()))
     profiles = (block for section in record.profile(view) for block in section.blocks)
-    return (*shown, *rank_table(view), *machine_use_table(view), *questions.findings(view, bottlenecks=True), *profiles)
+    return (*shown, *rank_table(view), *hosts_table(view), *machine_use_table(view), *questions.findings(view, bottlenecks=True), *profiles)
 
 
 def _why(view: View) -> tuple[Sum, ...]:
@@ -153,6 +154,7 @@ def page(view: View) -> tuple[Section, ...]:
         record.charts(view),
         *record.profile(view),
         Section(key="rank-phases", title="Phases of each rank", depth="detail", content=lambda: rank_table(view)),
+        Section(key="hosts", title="Hosts", depth="detail", content=lambda: hosts_table(view)),
         Section(key="machine-use", title="Memory and use of devices", depth="detail", content=lambda: machine_use_table(view)),
         record.findings(view),
         *record.metrics(view),

@@ -82,12 +82,11 @@ class Node:
             output = Path(self.job["log"]).read_bytes()[-SHOWN:]
         except OSError as error:
             output = f"its log cannot be read here ({error}); is the record's folder shared?\n".encode()
-        head = f"assay: node {self.name} ended with {self.code}{self._lost()}; it said:\n".encode()
+        head = f"assay: node {self.name} ended with {self.code}; it said:\n".encode()
         sys.stdout.buffer.write(head + output + (b"" if output.endswith(b"\n") else b"\n"))
+        if self.ended is None:
+            print(f"assay: node {self.name} was lost: the connection to it failed or broke (its prefix ended with {self.code})")
         sys.stdout.flush()
-
-    def _lost(self) -> str:
-        return "" if self.ended is not None else ", and its guard never answered: the connection failed or broke"
 
 
 def run(told: dict[str, Any]) -> int:
@@ -112,7 +111,8 @@ def run(told: dict[str, Any]) -> int:
         if now >= cut_at:
             break
     codes = [node.code for node in ended] + [UNREACHED] * (len(nodes) - len(ended))
-    for node in sorted(ended, key=lambda member: member.code != 0):  # failed nodes last, where people look
+    broken = [node for node in ended if node.code]
+    for node in (*(node for node in ended if not node.code), *reversed(broken)):  # the first to fail last, where people look
         node.last_words()
     return next((code for code in codes if code), 0)
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from fireassay.frames.hosts import host_uses
 from fireassay.frames.links import pairs as links
 from fireassay.frames.training.rank_time import CATEGORIES
 from fireassay.reports.answering import worth
@@ -233,6 +234,22 @@ class Pairs(JsonObject):
     links: list[Link] = key("one for every ordered pair", _links)
 
 
+class Host(JsonObject):  # of `HostUse`
+    """One host of the timed launches of the largest worker count; null: not measured."""
+
+    host: str = key("its name, as in `launcher.hosts` or as its engine calls it")
+    ranks: list[int] = key("the ranks on it")
+    own_step_s: float | None = key("a step without waiting for others, of its slowest rank, seconds", "own_s")
+    foreign: float | None = key("share of the processors that other programs used, the worst launch")
+    steal: float | None = key("share that the hypervisor took")
+    throttled: float | None = key("share of time stopped by a quota, or of readings with a GPU throttled for heat or power")
+    gpu_celsius: float | None = key("the hottest GPU", "hottest")
+    probe_s: float | None = key("the speed probe: the same work on every host, seconds")
+    joules: float | None = key("mean of the launches")
+    clock_s: float | None = key("its clock minus that of the machine that ran assay, seconds")
+    clock_bound_s: float | None = key("by how much that can be off")
+
+
 def _dimensions(view: View) -> Iterator[Dimension]:
     for row in view.vector:
         for name, cell in row.cells.items():
@@ -289,6 +306,11 @@ class ReportDocument(Document):  # of `View`
     pairs: list[Pairs] = key(
         "only if messages between pairs of ranks were timed: latency and bandwidth of each, and which ranks are close",
         when=lambda view: bool(view.pairs),
+    )
+    hosts: list[Host] = key(
+        "only if the workers ran on several nodes: how these compare",
+        lambda view: host_uses(view.measured),
+        when=lambda view: bool(host_uses(view.measured)),
     )
     steps: list[Step] = key(
         "only if an evaluation compares numbers of steps: one for each number of each curve",

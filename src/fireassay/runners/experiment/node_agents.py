@@ -127,7 +127,8 @@ class Agent:
                             self._answers.put((received, answer))
         code = self._process.wait()
         last = self._said.decode(errors="replace").strip().splitlines()[-1:]
-        self.trouble = self.trouble or f"the node answered nothing (exit code {code}{f': {last[0][:SHOWN]}' if last else ''})"
+        how = "its agent ended" if self.clock else "the node answered nothing"
+        self.trouble = self.trouble or f"{how} (exit code {code}{f': {last[0][:SHOWN]}' if last else ''})"
         self._answers.put((time.monotonic_ns(), None))
 
     def _drain(self) -> None:

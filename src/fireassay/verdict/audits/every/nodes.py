@@ -42,21 +42,37 @@ def examine_nodes(measured: RecordData, _: Results) -> Iterator[Finding]:
             f"{', '.join(unread)} could not be read before the first launch: {why}",
             f"run assay doctor on {name}",
         )
-    known = {name: _facts(facts) for name, facts in nodes.items() if name not in unread}
-    for key, word in WORDS.items():
-        values = {name: facts[key] for name, facts in known.items() if key in facts}
-        if len(set(values.values())) > 1:
-            usual = Counter(values.values()).most_common(1)[0][0]
-            others = [f"{name} has {value}" for name, value in values.items() if value != usual]
-            alike = ", ".join(name for name, value in values.items() if value == usual)
-            evidence = f"{word}: {'; '.join(others)}; {alike}: {usual}"
-            yield Finding("nodes_differ", "warning", None, evidence, "measure on nodes that are alike, or leave the others out")
+    for word, values, usual in _differences(measured):
+        others = [f"{name} has {value}" for name, value in values.items() if value != usual]
+        alike = ", ".join(name for name, value in values.items() if value == usual)
+        evidence = f"{word}: {'; '.join(others)}; {alike}: {usual}"
+        yield Finding("nodes_differ", "warning", None, evidence, "measure on nodes that are alike, or leave the others out")
 
 
 @AUDITS.blind("nodes_differ")
 def blind_nodes(measured: RecordData, _: Results) -> str | None:
     """Blind where the workers ran on this machine."""
     return None if len(measured.before.get("nodes") or {}) > 1 else "all workers ran on one machine"
+
+
+def _differences(measured: RecordData) -> Iterator[tuple[str, Mapping[str, str], str]]:
+    """The properties in which nodes differ: word, node -> value, the most common value."""
+    nodes = measured.before.get("nodes") or {}
+    known = {name: _facts(facts) for name, facts in nodes.items() if set(facts) != {"absent"}}
+    for key, word in WORDS.items():
+        values = {name: facts[key] for name, facts in known.items() if key in facts}
+        if len(set(values.values())) > 1:
+            yield word, values, Counter(values.values()).most_common(1)[0][0]
+
+
+def unlike_others(measured: RecordData) -> Mapping[str, list[str]]:
+    """Node -> the properties in which it is not as most are."""
+    found: dict[str, list[str]] = {}
+    for word, values, usual in _differences(measured):
+        for node, value in values.items():
+            if value != usual:
+                found.setdefault(node, []).append(word)
+    return found
 
 
 def _facts(read: Mapping[str, Any]) -> dict[str, str]:

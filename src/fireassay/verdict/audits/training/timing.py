@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 
 from fireassay.estimates.format import bracketed, count, percent
-from fireassay.frames.clock_offsets import HostClock, clock_offsets
+from fireassay.frames.clock_offsets import HostClock, clock_offsets, hosts_of
 from fireassay.frames.record_data import RecordData
 from fireassay.frames.training.rank_phases import ASKING, BETWEEN, THROUGHOUT, Own, own_times
 from fireassay.metrics.metric import Results
@@ -227,7 +227,7 @@ def examine_stragglers(measured: RecordData, _: Results) -> tuple[Finding, ...]:
     return tuple(
         finding
         for name in measured.configurations
-        for finding in _stragglers_findings(name, [launch for launch in launches if launch.own.configuration == name])
+        for finding in _stragglers_findings(measured, name, [launch for launch in launches if launch.own.configuration == name])
     )
 
 
@@ -235,25 +235,34 @@ def _searched(measured: RecordData) -> list[Searched]:
     return [Searched(own=times, search=times.searched()) for times in own_times(measured)]
 
 
-def _stragglers_findings(name: str, launches: list[Searched]) -> Iterator[Finding]:
+def _stragglers_findings(measured: RecordData, name: str, launches: list[Searched]) -> Iterator[Finding]:
     hits: dict[tuple[int, str], list[tuple[Searched, Excess]]] = {}
     for launch in launches:
         for excess in launch.search.found:
             hits.setdefault((launch.own.ranks[excess.rank], excess.phase), []).append((launch, excess))
     for (rank, phase), members in sorted(hits.items(), key=lambda item: -_middle(item[1])):
-        yield _stragglers_finding(name, rank, phase, members, len(launches))
+        yield _stragglers_finding(measured, name, rank, phase, members, len(launches))
 
 
 def _middle(members: list[tuple[Searched, Excess]]) -> float:
     return median(excess.seconds.value for _, excess in members)
 
 
-def _stragglers_finding(name: str, rank: int, phase: str, members: list[tuple[Searched, Excess]], launches: int) -> Finding:
+def _on_host(measured: RecordData, rank: int) -> str:
+    """ " on b", if there are several hosts and the rank was on one of them in all launches."""
+    placed = hosts_of(measured)
+    hosts = placed.filter(pl.col("rank") == rank)["host"].unique().to_list()
+    return f" on {hosts[0]}" if placed["host"].n_unique() > 1 and len(hosts) == 1 else ""
+
+
+def _stragglers_finding(
+    measured: RecordData, name: str, rank: int, phase: str, members: list[tuple[Searched, Excess]], launches: int
+) -> Finding:
     excess, step = _interval(members), median(float(np.median(launch.own.step_s)) for launch, _ in members)
     which = f"{len(members)} of {count(launches, 'launches')}, {in_launches(launch.own.launch for launch, _ in members)}"
     longer, spread = bracketed(excess.value, excess.low, excess.high, SECONDS)
     evidence = (
-        f"rank {rank} takes {longer} {spread} longer per step {STRAGGLERS_WHERE[phase]} than the other ranks, "
+        f"rank {rank}{_on_host(measured, rank)} takes {longer} {spread} longer per step {STRAGGLERS_WHERE[phase]} than the other ranks, "
         f"{percent(excess.value / step)} of the step; {gain_words(_stragglers_shares(excess, step))}; "
         f"{TAKEN_OFF[members[0][0].own.method]} ({which})"
     )
