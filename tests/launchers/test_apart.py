@@ -81,7 +81,7 @@ def test_joules_and_times_of_hosts_with_other_clocks_are_those_of_the_launch(tmp
     [(_, joules)] = launch_joules(measured).iter_rows()
     # until the meters begin, the supervisors and their connections do
     first = measured.table("telemetry").filter((pl.col("device") == "meter") & (pl.col("host") == "a"))["ns"].min()
-    assert POWER * (end - first) / 1e9 * 0.98 <= joules <= POWER * (end - begin) / 1e9  # type: ignore[operator]
+    assert POWER * (end - first) / 1e9 * 0.98 <= joules <= POWER * (end - begin) / 1e9
     clock = clock_offsets(measured)[0, "b"]
     assert clock.known
     assert -5.1 < clock.offset / 1e9 < -5.0  # and 50 ppm of the time since the hosts were made
@@ -95,7 +95,7 @@ def path_in(folder: Path) -> Path:
     return path
 
 
-@pytest.mark.parametrize("kind", ["kill", "stop", "slow"])
+@pytest.mark.parametrize("kind", ["kill", "stop"])
 def test_a_fault_strikes_on_the_node_of_the_worker(tmp_path: Path, kind: str) -> None:
     fault = {"kind": kind, "rank": 1, "at_step": 20, "for_s": 1.0}
     measured = ran(tmp_path, steps=60, faults=[fault])
