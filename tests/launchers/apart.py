@@ -192,11 +192,10 @@ def _pump(source: IO[bytes], sink: IO[bytes]) -> None:
 def call(address: str, words: list[str]) -> int:
     """Run a command there; 255 if the connection fails, as ssh."""
     try:
-        connection = _alive(socket.create_connection((address, PORT), timeout=5.0))
+        connection = _alive(socket.create_connection((address, PORT)))
     except OSError as error:
         print(error, file=sys.stderr)
         return 255
-    connection.settimeout(None)
     connection.sendall(json.dumps(words).encode() + b"\n")
     threading.Thread(target=_send_input, args=(connection,), daemon=True).start()
     try:

@@ -1,8 +1,8 @@
 """Which readings of GPUs and of memory count?
 
 Those of the timed launches. Shares of time are over what is measured: in a training from the first steady step to the last one of the ranks on
-the host of the readings, in a load the measured window. Peaks of memory are over whole launches: what is needed once must be there. The meter
-reads the coordinator's host only: GPUs of other hosts are not seen. Where NVML and an exporter show the same host's GPUs, NVML's count.
+the host of the readings, in a load the measured window. Peaks of memory are over whole launches: what is needed once must be there. Of launches
+on several nodes each node has a meter. Where NVML and an exporter show the same host's GPUs, NVML's count.
 """
 
 from __future__ import annotations

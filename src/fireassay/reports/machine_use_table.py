@@ -72,12 +72,24 @@ def _of_ranks(measured: RecordData, configuration: str, counter: str, what: str)
 
 
 def _of_devices(measured: RecordData, configuration: str) -> Iterator[tuple[Cell, ...]]:
-    totals = dict(_largest(of_gpus(measured, "memory_total"), configuration).iter_rows())
-    for device, value in _largest(of_gpus(measured, "memory_used"), configuration).head(MOST).iter_rows():
+    totals = dict(_largest(_placed(of_gpus(measured, "memory_total")), configuration).iter_rows())
+    for device, value in _largest(_placed(of_gpus(measured, "memory_used")), configuration).head(MOST).iter_rows():
         yield _row(device, "used peak, NVML", value, totals.get(device))
-    shares = busy(measured).filter(pl.col("configuration") == configuration).group_by("device").agg(pl.col("value").mean()).sort("device")
+    shares = (
+        _placed(busy(measured))
+        .filter(pl.col("configuration") == configuration)
+        .group_by("device")
+        .agg(pl.col("value").mean())
+        .sort("device")
+    )
     for device, share in shares.head(MOST).iter_rows():
         yield (device, "busy, NVML", None, None, _share(share))
+
+
+def _placed(rows: pl.DataFrame) -> pl.DataFrame:
+    """The devices with the name of their host, if there are several: each host has a gpu-0."""
+    several = rows["host"].n_unique() > 1
+    return rows.with_columns(device=pl.concat_str("host", "device", separator=" ")) if several else rows
 
 
 def _of_hosts(measured: RecordData, configuration: str) -> Iterator[tuple[Cell, ...]]:

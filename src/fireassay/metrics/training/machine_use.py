@@ -76,8 +76,8 @@ DEVICE_BUSY = _share(
     title="Device busy, by NVML",
     formula="mean over readings and GPUs of NVML's utilisation during the steady steps",
     question="In what share of the time does some kernel run on a device?",
-    caveat="A share of time, not of the device: one small kernel at a time gives 100 %, and kernels that wait for other ranks count. Only the GPUs "
-    "of the coordinator's host that the workload may use, idle ones included.",
+    caveat="A share of time, not of the device: one small kernel at a time gives 100 %, and kernels that wait for other ranks count. Of the GPUs "
+    "that the workload may use, idle ones included, on every host that was metered.",
     rank=1510,
 )
 
@@ -157,7 +157,7 @@ LAUNCH_MEMORY_PEAK = _peak(
     title="Peak host memory of a launch",
     formula="largest reading of the sum of Pss over all processes of a launch",
     question="How much host memory do all processes of a launch need at most, loaders and shared pages once?",
-    caveat="Sampled about once a second: a peak between two readings is missed. Of the coordinator's host only.",
+    caveat="Sampled about once a second: a peak between two readings is missed. Of several hosts the one that needs most.",
     rank=1514,
 )
 

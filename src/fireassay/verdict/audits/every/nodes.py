@@ -1,4 +1,4 @@
-"""Are the nodes of the launches alike?  By what was read on each before the first launch (`runners/experiment/node_environments.py`)."""
+"""Are the nodes of the launches alike?  By what was read on each before the first launch (`runners/experiment/node_agents.py`)."""
 
 from __future__ import annotations
 
