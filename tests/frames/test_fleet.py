@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fireassay.frames.fleet import fleet
-from tests.fleet_made import drawn, fleet_record
+from tests.fleet_made import drawn, fleet_record, links_drawn
 
 pytestmark = pytest.mark.slow
 
@@ -26,3 +26,17 @@ def test_too_few_rounds_leave_a_test_open() -> None:
     found = fleet(fleet_record({"memory": drawn(16, rounds=2)}))
     assert not found.drained
     assert found.open == ("memory: 0 of 16 nodes have the 3 rounds that it needs, and it needs 4 nodes to compare",)
+
+
+def test_a_node_that_died_in_the_middle_is_named_as_open_and_not_as_a_cut_link() -> None:
+    links = {link: [*values[:2], *[None] * 5] if "n2" in link else values for link, values in links_drawn(6).items()}
+    found = fleet(fleet_record({}, links={"bandwidth": links}))
+    assert found.open[0] == "bandwidth: fewer than 3 rounds of n2"
+    assert (found.drained, found.bad_links) == ((), ())
+
+
+def test_links_are_judged_by_the_class_of_their_switches() -> None:
+    switches = {f"n{node}": "s1" if node < 4 else "s2" for node in range(8)}
+    found = fleet(fleet_record({}, links={"bandwidth": links_drawn(8)}, switches=switches))
+    kinds = {link: result.kind for link, result in found.tests["bandwidth"].links.items()}
+    assert (kinds["n0", "n3"], kinds["n3", "n4"]) == ("same switch", "other switch")

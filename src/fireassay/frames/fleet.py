@@ -11,6 +11,7 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from typing import Final
 
 import numpy as np
 import polars as pl
@@ -23,6 +24,7 @@ from fireassay.stats.groups.slow_nodes import MIN_NODES, MIN_ROUNDS, Slowness, s
 
 Link = tuple[str, str]  # sender and receiver; of a test without direction, in order
 Rates = Mapping[str, list[float | None]]  # device or node -> its value in every timed round
+MAX_TOLD: Final = 8
 SAME, OTHER = "same switch", "other switch"
 
 
@@ -192,7 +194,7 @@ def _each(result: Slowness, *, side: str = "", kind: str = "") -> Iterator[NodeR
 
 def _linked(measured: RecordData, test: str, found: Mapping[Link, list[float | None]], alpha: float) -> FleetResult:
     enough = {link: values for link, values in found.items() if len(values) - values.count(None) >= MIN_ROUNDS}
-    few = len(found) - len(enough)
+    few = _few([link for link in found if link not in enough], {name for link in enough for name in link})
     medians = {link: float(np.median([value for value in values if value])) for link, values in enough.items()}
     names = sorted({name for link in enough for name in link})
     if len(names) < MIN_NODES:
@@ -207,10 +209,15 @@ def _linked(measured: RecordData, test: str, found: Mapping[Link, list[float | N
     links = dict(_links(list(enough), classes, shape, result))
     untold = [name or "links" for name, part in zip(classes, result.links, strict=True) if part is None]
     parts = [part.findable for part in (*result.links, *result.nodes) if part is not None]
-    why = [f"{few} links with fewer than {MIN_ROUNDS} rounds"] * bool(few) + [f"too few links to compare ({', '.join(untold)})"] * bool(
-        untold
-    )
+    why = [few] * bool(few) + [f"too few links to compare ({', '.join(untold)})"] * bool(untold)
     return FleetResult(nodes=_ends(names, result), findable=max(parts, default=None), undecided="; ".join(why), links=links, values=medians)
+
+
+def _few(short: list[Link], enough: set[str]) -> str:
+    """Which links have too few rounds: by the nodes that have no other links, as one that died in the middle."""
+    lost = sorted({name for link in short for name in link} - enough)
+    others = [f"{a} and {b}" for a, b in short if a not in lost and b not in lost]
+    return f"fewer than {MIN_ROUNDS} rounds of {', '.join((*lost, *others)[:MAX_TOLD])}" if short else ""
 
 
 def _kind(link: Link, of: Mapping[str, str]) -> str:
