@@ -2,6 +2,7 @@
 
     python benchmarks/launchers.py                          local, plain, and the engines whose commands are here
     SLURM_CONF=... python benchmarks/launchers.py slurm     a cluster of your own
+    KUBECONFIG=... IMAGE=... python benchmarks/launchers.py kubernetes
 
 A launch is the same if every step used the same samples (the ledger, by digest) and the score is equal to the last digit.  Two nodes are
 two supervisors on this machine with one processor's work each: times say what the engine costs, not what a cluster gives.
@@ -60,7 +61,8 @@ dist.destroy_process_group()
 def nodes_of(kind: str) -> dict[str, Any]:
     """The section [launcher] of two nodes with a worker each."""
     hosts = [{"name": name, "address": "127.0.0.1", "prefix": ["env"]} for name in ("n1", "n2")]
-    return {"kind": kind, **({"hosts": hosts, "workers_per_node": 1} if kind == "nodes" else {})}
+    image = {"kubernetes": {"image": os.environ.get("IMAGE", "lab/train:3")}, "workers_per_node": 1}
+    return {"kind": kind, **({"hosts": hosts, "workers_per_node": 1} if kind == "nodes" else image if kind == "kubernetes" else {})}
 
 
 def experiment(kind: str, script: str, launches: int) -> Any:
@@ -120,12 +122,16 @@ def row_of(kind: str, record: Any, first: tuple[dict[Any, Any], dict[Any, Any]],
 def here(asked: list[str]) -> list[str]:
     """The launchers whose engines this machine has; the first one is what the others are held against."""
     commands = {"mpi": "mpirun", "slurm": "salloc"}
-    known = ["local", "plain", "nodes", "mpi", "slurm", "ray"]
+    known = ["local", "plain", "nodes", "mpi", "slurm", "ray", "kubernetes"]
     found = [kind for kind in known if kind not in commands or shutil.which(commands[kind])]
     missing = [kind for kind in asked if kind not in known]
     if missing:
         raise SystemExit(f"no such launcher: {', '.join(missing)}; known are {', '.join(known)}")
-    return ["local", *(kind for kind in asked if kind != "local")] if asked else [kind for kind in found if kind not in ("slurm", "ray")]
+    return (
+        ["local", *(kind for kind in asked if kind != "local")]
+        if asked
+        else [kind for kind in found if kind not in ("slurm", "ray", "kubernetes")]
+    )
 
 
 def main() -> int:
