@@ -21,7 +21,7 @@ pytestmark = pytest.mark.slow
 
 def test_a_rank_s_medians_do_not_depend_on_how_many_ranks_are_read_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     whole = rank_phases(two_ranks(4).measured())
-    monkeypatch.setattr(of_ranks, "PORTION", 1)
+    monkeypatch.setattr(of_ranks, "SLICE_ROWS", 1)
     assert len(whole) == 4
     assert rank_phases(two_ranks(4).measured()) == whole
 
