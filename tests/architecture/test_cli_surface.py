@@ -10,6 +10,7 @@ OUTPUT = f"{FORMATS} --output"
 OF_A_TABLE = "--tolerance --efficiency --deadline --budget --joules --work --scaling --use --where --price --prices --carbon --predict"
 # verb -> positional words in capitals and flags, in the order of its help
 SURFACE = {
+    "attach": f"RECORD --stop --root {OUTPUT}",
     "audit": f"TARGET {OF_A_TABLE} {OUTPUT} --root",
     "check": (
         "RECORD --against --history --root --varying --force --primary --at --margin --day-to-day --all --accept --confirm "
@@ -20,7 +21,7 @@ SURFACE = {
     "comm": (
         "--workers --ops --sizes --factor --dtype --backend --placement --warm-up --seconds --calls --memory --root-rank --group-size --launches "
         "--seed --confidence --threads --pin --launcher --nodes --node-rank --rendezvous-endpoint --rendezvous-id --timeout --name "
-        "--matrix --interface --net --root --dry-run --toml --yes --detect "
+        "--matrix --interface --net --root --dry-run --toml --yes --detect --detach "
         f"{OUTPUT}"
     ),
     "compare": f"RECORDS --varying --force --primary --at --margin --history --day-to-day {OUTPUT} --root",
@@ -31,11 +32,11 @@ SURFACE = {
         "--steps --step-is --step-field -k --step-prompt --task-option --data-version --split "
         "--limit --first --perturb --metric --option --extract --majority --concurrency "
         "--temperature --backend --tokenizer --request-timeout --keep-going --api-key-env --header --no-stream --prices --price --price-date --price-source "
-        f"--carbon --confidence --seed --name --root --dry-run --toml {OUTPUT}"
+        f"--carbon --confidence --seed --name --root --dry-run --toml --detach {OUTPUT}"
     ),
     "export": "RECORD --genai-bench --root",
     "fleet": "--hosts --launcher --nodes --tests --rounds --pairs --transport --parallel --find --confidence --history --drain-list --name --root "
-    f"--dry-run --toml {OUTPUT}",
+    f"--dry-run --toml --detach {OUTPUT}",
     "gate": (
         "BASE EXPERIMENT --margin --merge-base --setup --accept --budget --pairs --primary --shell --workers --round --trials --warm-up --timeout "
         "--ignore-failure --root --json --excel --html --latex --format --full --output --junit --markdown"
@@ -49,7 +50,7 @@ SURFACE = {
         "--data-version --split --margin --cluster-field --prefix-tokens --cache --turns "
         "--think --canaries --identity --api-key-env --header --metrics --processes --client-hosts --request-timeout --keep-going "
         "--temperature --quick --launches --seed --confidence --precision --name --prices --price --price-date --price-source "
-        "--watts --carbon --no-stream --no-verify-tls --search --goodput --root --check --dry-run --toml --detect --trust "
+        "--watts --carbon --no-stream --no-verify-tls --search --goodput --root --check --dry-run --toml --detect --trust --detach "
         f"{OUTPUT}"
     ),
     "mlperf": f"ACTION LOGS --round --division --benchmark --scenario {OUTPUT} --root",
@@ -60,7 +61,7 @@ SURFACE = {
     ),
     "report": "RECORD --json --format --page --output --full --root",  # and one flag for each page and format
     "reproduce": f"RECORD --against --folder --root --history --day-to-day --force --dry-run --trust {OUTPUT}",
-    "resume": f"RECORD --root --force --trust {OUTPUT}",
+    "resume": f"RECORD --root --force --trust --detach {OUTPUT}",
     "rubric": f"TABLE {OF_A_TABLE} {OUTPUT}",
     "run": (
         "EXPERIMENT --workers --quick --launches --seed --confidence --budget --precision --at-most --repeat --name "
@@ -69,7 +70,8 @@ SURFACE = {
         "--quality-metric --quality-direction --margin --chance --target --target-within --efficiency --deadline --budget-usd --only "
         "--required-workers --prices --price --price-date --price-source --energy --watts --carbon "
         "--fault --launcher --python --max-restarts --threads --pin --start --nodes --node-rank "
-        "--rendezvous-endpoint --rendezvous-id --workers-per-node --timeout --total-timeout --root --dry-run --detect --keep-going --trust "
+        "--rendezvous-endpoint --rendezvous-id --workers-per-node --resume-on-preemption --timeout --total-timeout "
+        "--root --dry-run --detect --keep-going --trust --detach "
         f"{OUTPUT}"
     ),
     "schema": "--keys --claim --document",
@@ -85,6 +87,7 @@ SURFACE = {
         f"{OUTPUT}"
     ),
     "site": "FOLDER --root --title",
+    "status": f"RECORD {OUTPUT} --root",
     "time": (
         "--launches --round --trials --warm-up --precision --confidence --timeout --shell --ignore-failure --show-output "
         f"--name --root {OUTPUT}"

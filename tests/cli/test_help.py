@@ -132,7 +132,7 @@ def test_the_short_help_has_the_flags_of_the_readme_and_the_how_tos(verb: str, f
 
 def test_only_verbs_that_judge_trainings_exit_with_no_gain() -> None:
     verbs = {verb for verb in VERBS if 9 in catalog.load("cli.verbs", verb).exits}
-    assert verbs == {"audit", "report", "resume", "run"}, "a load and collectives have no base to keep"
+    assert verbs == {"attach", "audit", "report", "resume", "run"}, "a load and collectives have no base to keep"
 
 
 def test_help_all_has_every_flag_with_its_key() -> None:

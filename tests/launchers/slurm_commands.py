@@ -87,8 +87,8 @@ def why_not() -> str:
 
 
 @contextmanager
-def two_nodes(folder: Path) -> Iterator[Path]:
-    """A cluster of two nodes on this host with its own munge; yields the file for SLURM_CONF."""
+def two_nodes(folder: Path, more: str = "") -> Iterator[Path]:
+    """A cluster of two nodes on this host with its own munge; yields the file for SLURM_CONF. `more`: further lines of it."""
     for name in ("run", "log", "state"):
         (folder / name).mkdir(parents=True)
     for path in (folder, folder / "run"):
@@ -97,7 +97,7 @@ def two_nodes(folder: Path) -> Iterator[Path]:
     (folder / "run/key").chmod(0o600)
     ports = [_free() for _ in range(3)]
     conf = folder / "slurm.conf"
-    conf.write_text(CONF.format(folder=folder, host=socket.gethostname().split(".")[0], ports=ports))
+    conf.write_text(CONF.format(folder=folder, host=socket.gethostname().split(".")[0], ports=ports) + more)
     environment = {**os.environ, "SLURM_CONF": str(conf)}
     munge = [f"--{name}={folder}/{file}" for name, file in MUNGE.items()]
     started = [
@@ -157,7 +157,8 @@ def _free() -> int:
 
 def _idle(environment: dict[str, str]) -> int:
     words = ["sinfo", "--noheader", "--Node", "--states=idle", "--format=%N"]
-    return len(subprocess.run(words, env=environment, capture_output=True, text=True, timeout=PROCESS_S, check=False).stdout.split())
+    said = subprocess.run(words, env=environment, capture_output=True, text=True, timeout=PROCESS_S, check=False).stdout
+    return len(set(said.split()))  # a node of two partitions is named twice
 
 
 def _until(holds: object, what: str) -> None:

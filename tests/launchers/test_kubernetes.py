@@ -319,7 +319,8 @@ def test_the_lease_ends_a_job_whose_holder_is_killed(fake: Cluster) -> None:
     holder = found.release.__self__.process  # type: ignore[attr-defined]
     holder.kill()
     until(lambda: not fake.live(), "the end of the Job")
-    assert "SIGKILL" not in found.lost(0.0)
+    lost = found.lost(0.0)
+    assert lost is None or "SIGKILL" not in lost.words
     found.release()
 
 
@@ -328,7 +329,7 @@ def test_the_lease_ends_a_job_whose_holder_is_killed(fake: Cluster) -> None:
 @pytest.mark.parametrize("how", ["evict", "preempt", "node", "job"])
 def test_nodes_that_are_lost_are_named_with_the_reason(fake: Cluster, how: str) -> None:
     found = kubernetes.allocate(experiment(), lambda _: False)
-    assert found.lost(0.0) == ""
+    assert found.lost(0.0) is None
     first = fake.store.list("pods")[0]["metadata"]["name"]
     preempted = ("PreemptionByScheduler", "kube-scheduler: preempting to accommodate a higher priority pod")
     act, words = {
@@ -338,7 +339,10 @@ def test_nodes_that_are_lost_are_named_with_the_reason(fake: Cluster, how: str) 
         "job": (lambda: fake.store.remove("jobs", NAMESPACE, first.rsplit("-", 2)[0]), ""),
     }[how]
     act()
-    why = found.lost(PROCESS_S)
+    lost = found.lost(PROCESS_S)
+    assert lost is not None
+    assert lost.again == (how != "job")
+    why = lost.words
     found.release()
     assert why.startswith("the end of a node of Kubernetes (")
     assert words in why

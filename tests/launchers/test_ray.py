@@ -144,8 +144,10 @@ def test_neither_process_nor_group_is_left_when_assay_is_ended(cluster: Cluster,
 @pytest.mark.slow
 def test_a_node_that_dies_is_named_as_the_reason(cluster: Cluster) -> None:
     found = ray.allocate(experiment("ray", levels=(2,), ray=Ray(address=cluster.address)), lambda _: False)
-    assert found.lost(0.0) == ""
+    assert found.lost(0.0) is None
     cluster.groups("kill")
-    why = found.lost(PROCESS_S)
+    lost = found.lost(PROCESS_S)
+    assert lost is not None
+    why = lost.words
     found.release()
     assert why in {f"the end of Ray's placement group (its node {host.name} died)" for host in found.hosts}

@@ -2,21 +2,29 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shlex
 import signal
 import subprocess
 import sys
+from contextlib import nullcontext
 from pathlib import Path
 
+import polars as pl
 import pytest
 
+from fireassay.api.experiment_run import requeued
+from fireassay.clock import FakeClock
 from fireassay.errors import EnvironmentLacks, Interrupted, SpecError
 from fireassay.launchers import slurm
+from fireassay.record.folder import create, reopen
 from fireassay.record.reader import open_record
+from fireassay.record.seal import plan_signature
 from fireassay.runners.experiment.progress import RunProgress
 from fireassay.runners.experiment.run import resume, run
 from fireassay.spec.experiment import Experiment
+from fireassay.spec.load import to_toml
 from fireassay.spec.sections.workload import Slurm
 from tests.launchers import clusters, slurm_commands
 from tests.launchers.clusters import LONG, RANKS, alive
@@ -32,6 +40,13 @@ def jobs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}{os.pathsep}{os.environ['PATH']}")
     monkeypatch.delenv("SLURM_JOB_ID", raising=False)
     return folder
+
+
+def squeue(jobs: Path, says: str) -> None:
+    """What squeue says of any job."""
+    command = jobs.parent / "bin" / "squeue"
+    command.write_text(f"#!/bin/sh\necho '{says}'\n")
+    command.chmod(0o755)
 
 
 def experiment(*, levels: tuple[int, ...] = (1, 2), **launcher: object) -> Experiment:
@@ -101,13 +116,32 @@ def test_a_job_that_waits_in_the_queue_is_shown_in_slurms_words(jobs: Path, tmp_
     waits: list[str] = []
 
     def free(progress: RunProgress) -> None:
-        if progress.waiting.endswith("7"):
+        if " 7" in progress.waiting:
             waits.append(progress.waiting)
             (jobs / "free").touch()
 
+    squeue(jobs, "Resources")
     full = experiment(slurm=Slurm(partition="full"))
     assert open_record(run(full, folder=tmp_path, root=tmp_path / "records", on_progress=free)).state == "complete"
-    assert set(waits) == {"Slurm: Pending job allocation 7"}
+    assert set(waits) == {"Slurm: Pending job allocation 7 (Resources)"}
+
+
+@pytest.mark.slow
+def test_a_detached_run_that_waits_says_for_what_and_leaves_nothing_in_the_queue_when_stopped(jobs: Path, tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(SCRIPT)
+    squeue(jobs, "Priority")
+    (tmp_path / "e.toml").write_text(to_toml(experiment(slurm=Slurm(partition="full"))))
+
+    def assay(*words: str) -> subprocess.CompletedProcess[str]:
+        words = (sys.executable, "-m", "fireassay", *words)
+        return subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, timeout=PROCESS_S, check=False)
+
+    assert assay("run", "e.toml", "--detach").returncode == 0
+    until(lambda: "Pending job allocation 7 (Priority)" in " ".join(assay("status").stdout.split()), "the reason")
+    stopped = assay("attach", "--stop")
+    assert stopped.returncode == 130
+    assert "a request to stop while waiting for Slurm" in " ".join(stopped.stderr.split())
+    until(lambda: not alive(tmp_path), "the end of the request")
 
 
 @pytest.mark.slow
@@ -136,6 +170,52 @@ def test_an_allocation_that_ends_early_interrupts_the_run_and_resume_asks_for_an
     assert [row["status"] for row in open_record(path).table("launches").to_dicts()] == ["aborted"]
     resume(path)
     assert [row["status"] for row in open_record(path).table("launches").to_dicts()] == ["aborted", "ok", "ok"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("end", "goes_on"), [("PREEMPTED", True), ("CANCELLED", False)])
+def test_nodes_that_the_cluster_takes_away_are_asked_for_again_but_not_those_that_somebody_cancelled(
+    jobs: Path, tmp_path: Path, end: str, goes_on: bool
+) -> None:
+    (tmp_path / "train.py").write_text(f"import pathlib\nif not pathlib.Path('again').exists(): exec({LONG!r})")
+
+    def take(_progress: object) -> None:
+        if (tmp_path / "begun").exists() and not (tmp_path / "again").exists():
+            (tmp_path / "again").touch()
+            (jobs / "7").write_text(end)
+
+    asked = {"folder": tmp_path, "root": tmp_path / "records", "on_progress": take}
+    with nullcontext() if goes_on else pytest.raises(Interrupted, match="CANCELLED"):
+        run(experiment(levels=(1,), resume_on_preemption=1), **asked)
+    [path] = (tmp_path / "records").iterdir()
+    record = open_record(path)
+    rows = record.table("launches").to_dicts()
+    assert [(row["launch"], row["status"]) for row in rows] == [(0, "aborted"), (1, "ok")][: 1 + goes_on]
+    lent = record.manifest["allocations"]
+    assert [(one["end"], one["lost"]) for one in lent] == [(end, True), ("given back", False)][: 1 + goes_on]
+    assert all(one["waited_s"] >= 0.0 and one["held_s"] >= 0.0 and one["hosts"] == ["n1"] for one in lent)
+    ends = record.table("events").filter(pl.col("kind") == "allocation_end")
+    assert ends["detail"].to_list() == [json.dumps({"state": end})]
+
+
+def test_a_requeued_job_finds_the_record_that_it_began(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = experiment()
+    job = {"SLURM_JOB_ID": "12", "SLURM_CLUSTER_NAME": "c"}
+    again = {**job, "SLURM_RESTART_COUNT": "1"}
+    assert requeued(made, tmp_path, again) is None
+    create(tmp_path, made, plan_signature(made), clock=FakeClock()).finish("interrupted", "another's")
+    monkeypatch.setenv("SLURM_JOB_ID", "12")
+    monkeypatch.setenv("SLURM_CLUSTER_NAME", "c")
+    first = create(tmp_path, made, plan_signature(made), clock=FakeClock())
+    first.finish("interrupted", "SIGTERM")
+    other = made.model_copy(update={"name": "other"})
+    create(tmp_path, other, plan_signature(other), clock=FakeClock()).finish("interrupted", "SIGTERM")
+    assert requeued(made, tmp_path, again) == first.path
+    assert requeued(made, tmp_path, job) is None
+    assert requeued(made, tmp_path, {**again, "SLURM_JOB_ID": "13"}) is None
+    assert requeued(experiment(levels=(2,)), tmp_path, again) is None
+    reopen(first.path).finish("complete")
+    assert requeued(made, tmp_path, again) == first.path  # a script that ran it to its end does not run it twice
 
 
 @pytest.mark.deep

@@ -22,6 +22,7 @@ import math
 import re
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -38,9 +39,11 @@ from fireassay.frames.record_data import RecordData, from_record
 from fireassay.metrics.results import LazyResults
 from fireassay.printable import remark
 from fireassay.record.environment import carried_fitness
+from fireassay.record.folder import batch_job
 from fireassay.record.lookup import record_folders, resolve
-from fireassay.record.manifest import read_manifest
+from fireassay.record.manifest import has_seal, read_manifest
 from fireassay.record.reader import judged_from, open_record
+from fireassay.record.seal import plan_signature
 from fireassay.runners.experiment import run as runner
 from fireassay.runners.experiment.progress import RunProgress
 from fireassay.runners.experiment.script import with_secrets
@@ -96,6 +99,23 @@ def resume(
     if not trusted:
         refuse_foreign(path, *recorded(path))
     return runner.resume(path, force=force, on_progress=on_progress, clock=clock, advice=advice())
+
+
+def requeued(experiment: Experiment, root: Path, environ: Mapping[str, str]) -> Path | None:
+    """The record that an earlier start of this Slurm job made of the experiment; None: the job was not requeued, or it made none.
+
+    The oldest that is not finished, as a script may run an experiment twice; else the newest.
+    """
+    if environ.get("SLURM_RESTART_COUNT", "0") in ("", "0"):
+        return None
+    job, signature = batch_job(environ), plan_signature(experiment)
+    found = []
+    for path in sorted(record_folders(root), key=lambda path: path.stat().st_mtime):
+        with suppress(RecordError):
+            manifest = read_manifest(path)
+            if (manifest.get("job"), manifest.get("plan_signature"), manifest.get("name")) == (job, signature, experiment.name):
+                found.append(path)
+    return next((path for path in found if not has_seal(path)), found[-1] if found else None)
 
 
 def recorded(path: Path) -> tuple[Experiment, Path]:

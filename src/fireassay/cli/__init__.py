@@ -51,6 +51,10 @@ def main(arguments: list[str] | None = None) -> int:
         isolated.leave_current_folder()
         _collect_rarely()
         process.guard()
+        if "FIREASSAY_DETACHED" in os.environ:
+            from fireassay.cli.support import detach
+
+            detach.adopt()
     words = sys.argv[1:] if arguments is None else arguments
     with process.heard() as stop:
         code = _run(words, stop)
@@ -108,6 +112,10 @@ def _dispatch(words: list[str]) -> int:
     if words[0] in catalog.names("cli.verbs") or words[0] in catalog.third_party("cli.verbs"):
         verb: Verb = catalog.load("cli.verbs", words[0])
         arguments = _parsed(verb, words[1:])
+        if getattr(arguments, "detach", False):
+            from fireassay.cli.support import detach
+
+            return detach.start(words)
         if verb.tables:
             from fireassay.record.arrow_import import without_pandas  # deferred: it loads pyarrow
 

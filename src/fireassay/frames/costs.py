@@ -5,7 +5,8 @@
     storage   a flat sum, or GB x price of a GB-month x hours / 730
     egress    a flat sum, or GB x price of a GB
     tokens    prompt tokens, cached ones apart, and output tokens x their prices
-    lost      spot only: of compute, the time that interruptions made useless, taken out of it; and earlier attempts of the same run
+    lost      earlier attempts of the same run that the cluster ended with their nodes; spot also: all that failed, and of compute the time
+              that interruptions made useless, taken out of it
 
 The parts add up to the total: no second is paid twice. A launch whose tokens are priced but not counted has no total.
 Cannot tell: discounts, minimum billing periods, taxes.
@@ -20,7 +21,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import polars as pl
@@ -62,7 +63,18 @@ def launch_usd(measured: RecordData, launches: pl.DataFrame) -> pl.DataFrame:
     return ledger(measured, launches).select("launch", pl.sum_horizontal(COMPONENTS).alias("value"))
 
 
-def components(prices: Prices) -> tuple[str, ...]:
+def allocations(measured: RecordData) -> list[Mapping[str, Any]]:
+    """Nodes that a cluster's engine lent, in order."""
+    found = measured.manifest.get("allocations")
+    return [one for one in found if isinstance(one, Mapping)] if isinstance(found, list) else []
+
+
+def lost_launches(measured: RecordData) -> frozenset[int]:
+    """The launches that ended with their allocation."""
+    return frozenset(measured.table("events").filter(pl.col("kind") == "allocation_end")["launch"].to_list())
+
+
+def components(measured: RecordData, prices: Prices) -> tuple[str, ...]:
     """The parts of the cost that these prices are about."""
     priced = {
         "compute": prices.usd_per_worker_hour is not None or bool(prices.roles),
@@ -70,7 +82,7 @@ def components(prices: Prices) -> tuple[str, ...]:
         "storage": prices.storage_usd is not None or prices.storage_gb is not None,
         "egress": prices.egress_usd is not None or prices.egress_gb is not None,
         "tokens": prices.prices_tokens,
-        "lost": prices.market == "spot",
+        "lost": prices.market == "spot" or bool(lost_launches(measured)),
     }
     return tuple(name for name in COMPONENTS if priced[name])
 
@@ -124,17 +136,21 @@ def _egress(prices: Prices) -> pl.Expr:
 
 
 def _lost(measured: RecordData, launches: pl.DataFrame, rates: Mapping[str, float]) -> pl.DataFrame:
-    """(launch, within, earlier): dollars of the useless time in a launch, and of the attempts before it, on spot workers."""
+    """(launch, within, earlier): dollars of the useless time in a launch, on spot workers, and of the attempts before it that gave nothing."""
     prices = measured.experiment.prices
     nothing = pl.DataFrame(schema={"launch": pl.Int32, "within": pl.Float64, "earlier": pl.Float64})
-    if prices is None or prices.market != "spot":
+    taken = lost_launches(measured)
+    if prices is None or (prices.market != "spot" and not taken):
         return nothing
     rate = pl.col("configuration").replace_strict(rates, default=0.0, return_dtype=pl.Float64)
     every = measured.table("launches").filter((pl.col("role") == "timed") & pl.col("status").is_in(BROKEN))
+    if prices.market != "spot":
+        every = every.filter(pl.col("launch").is_in(sorted(taken)))
     before = every.select("slot", pl.col("attempt").alias("_try"), (_SECONDS * rate).alias("usd"))
     tries = launches.filter(pl.col("role") == "timed").join(before, on="slot").filter(pl.col("_try") < pl.col("attempt"))
     earlier = tries.group_by("launch").agg(pl.col("usd").sum().alias("earlier"))
-    within = lost_rank_seconds(measured, launches).join(launches.select("launch", "workers", rate.alias("rate")), on="launch")
+    useless = lost_rank_seconds(measured, launches) if prices.market == "spot" else nothing.select("launch", value="within")
+    within = useless.join(launches.select("launch", "workers", rate.alias("rate")), on="launch")
     within = within.select("launch", (pl.col("value") / pl.col("workers") * pl.col("rate")).alias("within"))
     whole = launches.select("launch").join(within, on="launch", how="left").join(earlier, on="launch", how="left")
     return whole.with_columns(pl.col("within", "earlier").fill_null(0.0))

@@ -228,13 +228,9 @@ def allocate(experiment: Experiment, waiting: Waiting) -> Allocation:
         hosts=tuple(Host(**host, prefix=(*prefix, str(place))) for place, host in enumerate(answer["hosts"])),
         workers_per_node=per_node_of(experiment),
         facts={"engine": "kubernetes", **answer["facts"]},
-        lost=partial(_lost, held),
+        lost=partial(held.lost, "a node of Kubernetes"),
         release=held.release,
     )
-
-
-def _lost(held: Held, wait_s: float) -> str:
-    return f"the end of a node of Kubernetes ({held.why() or 'it says no reason'})" if held.has_ended(wait_s) else ""
 
 
 LAUNCHER = Launcher(name="kubernetes", check=check, start=nodes.start, describe=nodes.describe, allocate=allocate, by_hand=by_hand)

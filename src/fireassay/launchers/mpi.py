@@ -126,7 +126,7 @@ def allocate(experiment: Experiment, waiting: Waiting) -> Allocation:
             "cpus": [rank["cpus"] for rank in ranks],
             **{name.lower(): os.environ[name] for name in JOBS if name in os.environ},
         },
-        lost=lambda _: "",
+        lost=lambda _: None,
         release=lambda: None,
     )
 

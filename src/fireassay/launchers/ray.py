@@ -75,13 +75,9 @@ def allocate(experiment: Experiment, waiting: Waiting) -> Allocation:
         hosts=tuple(Host(**host, prefix=(*prefix, str(place))) for place, host in enumerate(answer["hosts"])),
         workers_per_node=answer["per_node"],
         facts={"engine": "ray", **answer["facts"], **{name.lower(): os.environ[name] for name in ("RAY_JOB_ID",) if name in os.environ}},
-        lost=partial(_lost, held),
+        lost=partial(held.lost, "Ray's placement group"),
         release=held.release,
     )
-
-
-def _lost(held: Held, wait_s: float) -> str:
-    return f"the end of Ray's placement group ({held.why() or 'it says no reason'})" if held.has_ended(wait_s) else ""
 
 
 LAUNCHER = Launcher(name="ray", check=check, start=nodes.start, describe=nodes.describe, allocate=allocate)

@@ -10,7 +10,8 @@ salloc asks for the nodes of the largest worker count, once: all launches use th
 prefix that starts a supervisor on each of its nodes, and torchrun meets by c10d rendezvous.
 salloc runs a program that ends at the end of its input: however this process ends, the allocation is given back.  While it waits in the
 queue it reads no input: the kernel ends it with this process (PR_SET_PDEATHSIG is kept by execve).
-An allocation that ends early (time limit, preemption, scancel, a failed node) stops the run; `assay resume` asks for a new one.
+An allocation that ends early (time limit, preemption, scancel, a failed node) stops the run; `assay resume` asks for a new one, and
+`launcher.resume_on_preemption` asks by itself, unless somebody cancelled the job.
 Requirements as for `nodes`: a shared folder.  Source: salloc(1), srun(1), https://slurm.schedmd.com/preempt.html
 """
 
@@ -24,13 +25,15 @@ import subprocess
 import sys
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from datetime import datetime
 from functools import partial
 from typing import Any
 
 from fireassay.errors import EnvironmentLacks, refuse_any
 from fireassay.launchers import nodes
 from fireassay.launchers.support import interpreter
-from fireassay.launchers.support.base import Allocation, Launcher, Waiting
+from fireassay.launchers.support.base import Allocation, Launcher, Lost, Waiting
 from fireassay.launchers.support.held import ANSWER_S, POLL_S, Held
 from fireassay.spec.experiment import Experiment
 from fireassay.spec.sections.workload import Host, Slurm
@@ -43,6 +46,10 @@ ENDS = (  # SIGTERM cancels the request
 KEPT = (
     "import json, os, sys; print(json.dumps({k: v for k, v in os.environ.items() if k.startswith('SLURM')}), flush=True); sys.stdin.read()"
 )
+AGAIN = ("PREEMPTED", "TIMEOUT", "NODE_FAIL", "BOOT_FAIL", "REVOKED")  # ends of a job that nobody asked for
+STATE_S = 10.0  # a job that has lost its nodes may be COMPLETING for so long
+REASON_S = 5.0  # between two questions why the job waits
+TIMES = re.compile(r"(SubmitTime|StartTime)=(\S+)")
 FACTS = (
     "SLURM_JOB_ID",
     "SLURM_CLUSTER_NAME",
@@ -51,6 +58,7 @@ FACTS = (
     "SLURM_JOB_CPUS_PER_NODE",
     "SLURM_JOB_QOS",
     "SLURM_GPUS_ON_NODE",
+    "SLURM_RESTART_COUNT",
 )
 
 
@@ -121,11 +129,12 @@ def allocate(experiment: Experiment, waiting: Waiting) -> Allocation:
     """
     if "SLURM_JOB_ID" in os.environ:
         variables = {name: value for name, value in os.environ.items() if name.startswith("SLURM")}
-        return _allocation(experiment, variables, lost=lambda _: "", release=lambda: None)
+        waited_s = _waited_s(variables["SLURM_JOB_ID"])
+        return _allocation(experiment, variables, lost=lambda _: None, release=lambda: None, waited_s=waited_s)
     asked = ["salloc", *salloc(experiment)]
     ends = [sys.executable, "-I", "-S", "-c", ENDS, str(os.getpid())]
     held = Held("Slurm", [*ends, *asked, "--kill-command", sys.executable, "-I", "-S", "-c", KEPT], asked, label="salloc: ")
-    variables = held.answer(waiting)
+    variables = held.answer(_with_reason(waiting))
     return _allocation(experiment, variables, lost=partial(_lost, held, variables["SLURM_JOB_ID"]), release=held.release)
 
 
@@ -133,16 +142,39 @@ def _allocation(experiment: Experiment, variables: Mapping[str, str], **rest: An
     return Allocation(hosts=_hosts(variables), workers_per_node=per_node_of(experiment), facts=_facts(variables), **rest)
 
 
-def _lost(held: Held, job: str, wait_s: float) -> str:
-    """Why the allocation has ended before its time."""
+def _with_reason(waiting: Waiting) -> Waiting:
+    """With the queue's reason, as squeue says it: "Pending job allocation 7 (Resources)"."""
+    asked_at, reason = -REASON_S, ""
+
+    def told(words: str) -> bool:
+        nonlocal asked_at, reason
+        job = re.search(r"job (?:allocation )?(\d+)", words)
+        if job and time.monotonic() - asked_at >= REASON_S:
+            said = _said(["squeue", "--noheader", f"--jobs={job[1]}", "--format=%r"]).strip()
+            asked_at, reason = time.monotonic(), f" ({said})" if said and said != "None" else ""
+        return waiting(f"{words}{reason}")
+
+    return told
+
+
+def _waited_s(job: str) -> float | None:
+    """Seconds that this job waited in the queue, by the controller's clock; None: it does not say."""
+    found = dict(TIMES.findall(_said(["scontrol", "show", "job", job, "--oneliner"])))
+    with suppress(LookupError, ValueError):
+        return max(0.0, (datetime.fromisoformat(found["StartTime"]) - datetime.fromisoformat(found["SubmitTime"])).total_seconds())
+    return None
+
+
+def _lost(held: Held, job: str, wait_s: float) -> Lost | None:
+    """How the allocation has ended before its time."""
     if not held.has_ended(wait_s):
-        return ""
-    state, deadline = "COMPLETING", time.monotonic() + wait_s
+        return None
+    state, deadline = "COMPLETING", time.monotonic() + STATE_S
     while state == "COMPLETING" and time.monotonic() < deadline:  # how it ended is known when its processes have
         found = re.search(r"JobState=(\w+)", _said(["scontrol", "show", "job", job, "--oneliner"]))
         state = found[1] if found else "it is no longer known"
         time.sleep(POLL_S)
-    return f"the end of Slurm job {job} ({state})"
+    return Lost(words=f"the end of Slurm job {job} ({state})", state=state, again=state in AGAIN)
 
 
 def _hosts(variables: Mapping[str, str]) -> tuple[Host, ...]:

@@ -51,7 +51,12 @@ def _cost(measured: RecordData, _: Results) -> Mapping[str, Value]:
     if prices is None:
         return dict.fromkeys(measured.configurations, NO_PRICES)
     return from_frame(
-        measured, launch_usd(measured, measured.timed), unit=USD, name="cost", missing=UNPRICED, aggregate=" + ".join(components(prices))
+        measured,
+        launch_usd(measured, measured.timed),
+        unit=USD,
+        name="cost",
+        missing=UNPRICED,
+        aggregate=" + ".join(components(measured, prices)),
     )
 
 
@@ -72,7 +77,7 @@ COST = measure(
 
 def _component(measured: RecordData, _: Results, *, part: str) -> Mapping[str, Value]:
     prices = measured.experiment.prices
-    if prices is None or part not in components(prices):
+    if prices is None or part not in components(measured, prices):
         return dict.fromkeys(
             measured.configurations, NO_PRICES if prices is None else Absent("not_measured", f"[prices] says nothing of it ({part})")
         )
@@ -119,8 +124,8 @@ PARTS: Final = {  # component -> (title, formula, question, caveat)
     ),
     "lost": (
         "Cost of lost work",
-        "(time from a failure to regained progress + earlier attempts of the run) x price",
-        "What do interruptions of spot workers cost in one run?",
+        "(time from a failure to regained progress + earlier attempts of the run) x price; not on spot: attempts that ended with their nodes",
+        "What do interruptions cost in one run: of spot workers, and of nodes that a cluster took away?",
         "Without recorded steps, time lost inside a launch is part of compute.",
     ),
 }

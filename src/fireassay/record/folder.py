@@ -22,11 +22,11 @@ import tomli_w
 from fireassay import __version__
 from fireassay.clock import Clock
 from fireassay.errors import RecordError
-from fireassay.record import files, origin, seal
+from fireassay.record import files, heartbeat, origin, seal
 from fireassay.record.batch_writer import BatchWriter
 from fireassay.record.declared import EVENTS, LAUNCHES, Table
 from fireassay.record.manifest import hold, myself, release
-from fireassay.record.reader import open_record
+from fireassay.record.reader import Record, open_record
 from fireassay.record.secrets.redact import declare, redact_all, redact_environment, secret_values
 from fireassay.record.tables import FORMAT_VERSION
 from fireassay.record.unsealed import launch_folders, launch_name, read_launch
@@ -47,6 +47,7 @@ class RecordFolder:
         self.sealed = sealed
         self._manifest = manifest
         self._writers: dict[int, BatchWriter] = {}
+        self._heartbeat: heartbeat.Heartbeat | None = None
 
     @property
     def manifest(self) -> dict[str, Any]:
@@ -80,6 +81,16 @@ class RecordFolder:
         """
         self._store(self._manifest | entries)
 
+    def beat(self, progress: Mapping[str, Any]) -> bool:
+        """Tell whoever looks into the folder how far the run is; returns whether one of them asked it to stop."""
+        if self._heartbeat is None and not self.sealed:
+            with suppress(OSError):
+                self._heartbeat = heartbeat.Heartbeat(self.path)
+        if self._heartbeat is None:
+            return False
+        self._heartbeat.note(progress)
+        return self._heartbeat.stop_requested
+
     def finished_launches(self) -> list[dict[str, Any]]:
         """The rows of the table `launches` so far, by launch number."""
         for writer in self._writers.values():
@@ -106,6 +117,9 @@ class RecordFolder:
             else:
                 self._seal(ended)
         finally:
+            if self._heartbeat is not None:
+                self._heartbeat.close()
+                self._heartbeat = None
             release(self.path)
 
     def _refuse_if_rows_were_lost(self, ended: dict[str, Any]) -> None:
@@ -180,6 +194,7 @@ def create(root: Path, experiment: Experiment, plan_signature: str, *, clock: Cl
         "coordinator": myself(),
         "environment": {"before": None, "after": None},
         "nulls": nulls,
+        **({"job": job} if (job := batch_job(os.environ)) else {}),
     }
     folder = RecordFolder(path, experiment, manifest)
     begun.append(path)
@@ -191,6 +206,13 @@ def create(root: Path, experiment: Experiment, plan_signature: str, *, clock: Cl
     except OSError as error:
         raise files.explain(error, path, "create the record", files.AGAIN) from error
     return folder
+
+
+def batch_job(environ: Mapping[str, str]) -> dict[str, str]:
+    """The Slurm job around this process, by which it finds its record again when it is requeued; empty outside one."""
+    names = {"job_id": "SLURM_JOB_ID", "cluster": "SLURM_CLUSTER_NAME"}
+    found = {key: environ[name] for key, name in names.items() if environ.get(name)}
+    return {"engine": "slurm", **found} if "job_id" in found else {}
 
 
 def reopen(path: Path) -> RecordFolder:
@@ -207,13 +229,21 @@ def reopen(path: Path) -> RecordFolder:
     free = _take(path)
     record = open_record(path)  # reread: another process may have continued it before we got the lock
     owner = record.manifest["coordinator"]
-    if not free or (record.state == "running" and owner != myself()):
+    if not free or _is_written(path, record, owner):
         raise RecordError(f"{path} is still being written by process {owner['pid']} on {owner['host']}. Wait for it, or stop it first.")
     manifest = dict(record.manifest)
     manifest.pop("sealed", None)
     folder = RecordFolder(path, record.experiment, manifest)
     folder._store(manifest | {"state": "running", "reason": "", "coordinator": myself()})
     return folder
+
+
+def _is_written(path: Path, record: Record, owner: Mapping[str, Any]) -> bool:
+    """True if another process writes it. One on another host is watched for some seconds: it may have been killed just now."""
+    me = myself()
+    if record.manifest["state"] == "running" and owner["host"] != me["host"] and owner.get("boot_id") != me["boot_id"]:
+        return heartbeat.read(path) is None or heartbeat.moves(path)
+    return record.state == "running" and owner != me
 
 
 def _look_through(path: Path) -> None:

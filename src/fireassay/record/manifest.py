@@ -9,8 +9,8 @@ Is the process that writes a record still alive, and how is a second writer kept
 
 A process is identified by its pid and creation time (pids are reused), its host, and the kernel's boot id, which suffice on the
 same host.  In another container of the same kernel pids mean nothing; there the coordinator's lock on
-`streams/coordinator.lock` decides, which the kernel releases when the process ends.  A coordinator on another machine is
-invisible and counts as running.
+`streams/coordinator.lock` decides, which the kernel releases when the process ends.  Of a coordinator on another machine its heartbeat
+is all that is seen: it counts as running until that is old (`record/heartbeat.py`).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from fireassay import __version__
 from fireassay.errors import RecordError
-from fireassay.record import files
+from fireassay.record import files, heartbeat
 from fireassay.record.tables import FORMAT_VERSION
 from fireassay.record.untrusted import paths
 from fireassay.record.untrusted import paths as inside
@@ -47,12 +47,13 @@ def myself() -> dict[str, Any]:
 
 
 def is_alive(coordinator: Mapping[str, Any], record: Path) -> bool:
-    """True if the coordinator of a record still runs; true if this cannot be determined."""
+    """True if the coordinator of a record still runs; true if this cannot be determined. On another host: unless its heartbeat is old."""
     if coordinator["host"] == socket.gethostname():
         return _is_running(int(coordinator["pid"]), float(coordinator["create_time"]))
     if coordinator.get("boot_id") and coordinator["boot_id"] == _boot_id():
         return _is_locked(_lock_file(record))
-    return True
+    age_s = heartbeat.age_s(record)
+    return age_s is None or age_s < heartbeat.SILENT_S
 
 
 def hold(record: Path) -> bool:
@@ -285,6 +286,8 @@ _OPTIONAL: Final[Mapping[str, type]] = {
     "session": dict,
     "looks": list,
     "looks_ended": str,
+    "job": dict,
+    "allocations": list,
     "simulated": dict,
     "foreign": dict,
     "observed": dict,

@@ -10,6 +10,7 @@ How does a verb that measures run its experiment, and show progress and verdict?
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -21,12 +22,14 @@ from typing import TextIO
 from fireassay.api import experiment_run
 from fireassay.api.interim_analysis import Provisional, after_block, blocks_done
 from fireassay.api.served_model import with_served_models
+from fireassay.cli.support.detach import announcing
 from fireassay.cli.support.judged import judge_and_show
 from fireassay.errors import RecordError
 from fireassay.estimates.format import count, duration, reading
 from fireassay.instruments.machine.interfaces import Rates
-from fireassay.printable import Rewritten, one_line, say
+from fireassay.printable import Rewritten, one_line, remark, say
 from fireassay.record.machine import Machine
+from fireassay.record.manifest import has_seal
 from fireassay.runners.experiment.progress import FINAL, LaunchProgress, LaunchRow, LoadProgress, RunProgress, remaining
 from fireassay.spec.experiment import Experiment
 from fireassay.spec.plan import PlannedLaunch
@@ -43,9 +46,9 @@ def display(stream: TextIO, *, quiet: bool, tables: bool = False) -> Iterator[Ca
     """The progress callback of a verb that measures, valid during the body. `tables`: with the numbers so far, after every round."""
     so_far = SoFar() if tables else None
     if quiet:
-        yield None
+        yield announcing(None)
     elif not stream.isatty():
-        yield PlainLines(stream, so_far)
+        yield announcing(PlainLines(stream, so_far))
     else:
         line = Rewritten(stream)
         with line.shown():
@@ -271,7 +274,12 @@ def run_and_judge(
     root = arguments.root if root is None else root
     with display(sys.stderr, quiet=arguments.quiet, tables=tables) as show, within or nullcontext():
         experiment = with_served_models(experiment)
-        experiment = experiment_run.ranged(experiment, folder, root, show)
-        stop_early = not (getattr(arguments, "keep_going", True) or experiment.launches.quick)  # verbs without the flag go on
-        path = experiment_run.run(experiment, folder=folder, root=root, on_progress=show, stop_early=stop_early)
+        path = experiment_run.requeued(experiment, root, os.environ)
+        if path is None:
+            experiment = experiment_run.ranged(experiment, folder, root, show)
+            stop_early = not (getattr(arguments, "keep_going", True) or experiment.launches.quick)  # verbs without the flag go on
+            path = experiment_run.run(experiment, folder=folder, root=root, on_progress=show, stop_early=stop_early)
+        elif not has_seal(path):
+            remark(f"Slurm started this job again: going on with {path}")
+            experiment_run.resume(path, trusted=True, on_progress=show)
     return then(path, judge_and_show(path, arguments))

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 from typing import Any, Final
 
+from fireassay.cli.support.detach import add_detach
 from fireassay.cli.support.output import JSON, add_formats, print_toml
 from fireassay.cli.support.trust import can_ask
 from fireassay.cli.support.verb import Verb, add_detect, add_root
@@ -39,6 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--toml", action="store_true", help="print the experiment as a file for `assay run`; start nothing")
     parser.add_argument("--yes", action="store_true", help="do not ask before a run of minutes that no flag describes")
     add_detect(parser)
+    add_detach(parser)
     add_formats(parser)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 
+from fireassay.cli.support.detach import add_detach
 from fireassay.cli.support.output import add_formats, print_toml
 from fireassay.cli.support.verb import Verb, add_root
 from fireassay.exit_codes import WITHOUT_NO_GAIN
@@ -17,6 +18,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add_root(parser, "where the record is made (default: records)")
     parser.add_argument("--dry-run", action="store_true", help="say what would be sent and what it can show; send nothing")
     parser.add_argument("--toml", action="store_true", help="print the experiment as a file for `assay run`; send nothing")
+    add_detach(parser)
     add_formats(parser)
 
 

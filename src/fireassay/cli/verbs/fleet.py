@@ -9,6 +9,7 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import Any, Final
 
+from fireassay.cli.support.detach import add_detach
 from fireassay.cli.support.output import JSON, add_formats, plain_stdout, print_toml, write
 from fireassay.cli.support.verb import Verb, add_root, share
 from fireassay.errors import Problem, SpecError, refuse
@@ -52,6 +53,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_root(parser, "where the record is made (default: records)")
     parser.add_argument("--dry-run", action="store_true", help="show what would be done; start nothing")
     parser.add_argument("--toml", action="store_true", help="print the experiment as a file for `assay run`; start nothing")
+    add_detach(parser)
     add_formats(parser)
 
 

@@ -6,6 +6,7 @@ import argparse
 import sys
 from pathlib import Path
 
+from fireassay.cli.support.detach import add_detach
 from fireassay.cli.support.output import Output, add_formats, emit, plain_stdout, print_toml
 from fireassay.cli.support.trust import add_trust, allow
 from fireassay.cli.support.verb import Verb, add_detect, add_root
@@ -28,6 +29,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     instead.add_argument("--toml", action="store_true", help="print the experiment as a file for `assay run`; send nothing")
     add_detect(parser)
     add_trust(parser)
+    add_detach(parser)
     add_formats(parser)
 
 

@@ -6,6 +6,7 @@ import argparse
 import sys
 from contextlib import suppress
 
+from fireassay.cli.support.detach import add_detach
 from fireassay.cli.support.output import add_formats
 from fireassay.cli.support.trust import add_trust, allow
 from fireassay.cli.support.verb import A_RECORD, Verb, add_root
@@ -19,6 +20,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add_root(parser)
     parser.add_argument("--force", action="store_true", help="continue even if the script or the experiment has changed")
     add_trust(parser)
+    add_detach(parser)
     add_formats(parser)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 
+from fireassay.cli.support.detach import add_detach
 from fireassay.cli.support.output import add_formats
 from fireassay.cli.support.trust import add_trust, allow
 from fireassay.cli.support.verb import Verb, add_detect, add_root
@@ -21,6 +22,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_detect(parser)
     parser.add_argument("--keep-going", action="store_true", help="make all launches, even if the first shows that they cannot answer")
     add_trust(parser)
+    add_detach(parser)
     add_formats(parser)
 
 

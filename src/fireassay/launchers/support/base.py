@@ -124,14 +124,24 @@ class Handle(Protocol):
 
 
 @dataclass(frozen=True, kw_only=True)
+class Lost:
+    """An allocation that ended before its time."""
+
+    words: str  # "the end of Slurm job 7 (PREEMPTED)"
+    state: str  # the engine's own word: PREEMPTED, TIMEOUT, NODE_FAIL
+    again: bool = False  # whether nodes may be asked for again: nobody cancelled it on purpose
+
+
+@dataclass(frozen=True, kw_only=True)
 class Allocation:
     """Nodes that an engine lends to all launches of an experiment."""
 
     hosts: tuple[Host, ...]
     workers_per_node: int
     facts: Mapping[str, object]  # JSON-serialisable: the engine's own words about it, conditions of the record
-    lost: Callable[[float], str]  # seconds to wait for it -> why it has ended before its time; "" while it lasts
+    lost: Callable[[float], Lost | None]  # seconds to wait for it -> how it has ended before its time; None while it lasts
     release: Callable[[], None]  # give the nodes back
+    waited_s: float | None = None  # in the queue, as the engine says it; None: until it answered
 
 
 Waiting = Callable[[str], bool]  # what an engine waits for -> whether to give up

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import IO, Any
 
 from fireassay.errors import EnvironmentLacks, Interrupted
-from fireassay.launchers.support.base import Waiting
+from fireassay.launchers.support.base import Lost, Waiting
 
 POLL_S = 0.25
 ANSWER_S = 20.0
@@ -88,6 +88,15 @@ class Held:
             return False
         self._listen()
         return True
+
+    def lost(self, what: str, wait_s: float) -> Lost | None:
+        """How the nodes were taken away, if they were: "the end of WHAT (its last words)"."""
+        if not self.has_ended(wait_s):
+            return None
+        why = self.why() or "it says no reason"
+        return Lost(
+            words=f"the end of {what} ({why})", state=why, again="deleted" not in why and "not found" not in why
+        )  # somebody's own will
 
     def release(self) -> None:
         """Give the nodes back."""

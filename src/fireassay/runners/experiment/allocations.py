@@ -1,19 +1,24 @@
 """Which nodes do an experiment's launches share?  Those that the launcher's engine lends, from before the first launch to after the last.
 
 Experiments of one session with equal launchers share one allocation, or the comparison would be one of nodes.
+The manifest lists every allocation of a record (`allocations`): how long it waited in the queue, how long it was held, how it ended.  One
+without an end was held by a process that was killed; the next one says so, or that Slurm requeued its job.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
+from typing import Any
 
 from fireassay import catalog
+from fireassay.errors import RecordError
 from fireassay.launchers.support.base import Allocation, Launcher
 from fireassay.runners.experiment.context import RunContext
 from fireassay.runners.experiment.node_agents import NodeAgents
 from fireassay.spec.experiment import Experiment
+from fireassay.units import NS_PER_S
 
 
 @contextmanager
@@ -25,15 +30,17 @@ def shared(contexts: Sequence[RunContext]) -> Iterator[list[RunContext]]:
         Interrupted: a request to stop came while it waited.
     """
     with ExitStack() as held:
-        lent: list[tuple[Experiment, Allocation]] = []
+        lent: list[tuple[Experiment, Allocation, dict[str, Any]]] = []
         agents: dict[str, NodeAgents] = {}
         changed = []
         for context in contexts:
-            found = next((allocation for experiment, allocation in lent if experiment.launcher == context.experiment.launcher), None)
+            found = next((one for one in lent if one[0].launcher == context.experiment.launcher), None)
             if found is None and (found := _allocate(context, contexts)) is not None:
-                lent.append((context.experiment, found))
-                held.callback(found.release)
-            changed.append(context if found is None else _placed(context, found))
+                lent.append(found)
+                held.callback(found[1].release)
+            changed.append(context if found is None else _placed(context, found[1]))
+            if found is not None:
+                held.enter_context(_noted(changed[-1], *found[1:]))
             if hosts := changed[-1].experiment.launcher.hosts:
                 if str(hosts) not in agents:
                     agents[str(hosts)] = NodeAgents(hosts)
@@ -43,7 +50,35 @@ def shared(contexts: Sequence[RunContext]) -> Iterator[list[RunContext]]:
         yield changed
 
 
-def _allocate(context: RunContext, contexts: Sequence[RunContext]) -> Allocation | None:
+@contextmanager
+def _noted(context: RunContext, allocation: Allocation, asked: dict[str, Any]) -> Iterator[None]:
+    """List the allocation in the record, and at last how it ended."""
+    begun_ns = context.clock.now_ns()
+    entry = {**asked, "hosts": [host.name for host in allocation.hosts], "begin_utc": context.begin_utc()}
+    former = _ended(context.record.manifest.get("allocations") or (), entry)
+    context.record.note(allocations=[*former, entry])
+    try:
+        yield
+    finally:
+        lost, stopped = allocation.lost(0.0), context.stop.reason
+        end = lost.state if lost is not None else f"given back, stopped by {stopped}" if stopped else "given back"
+        held_s = (context.clock.now_ns() - begun_ns) / NS_PER_S
+        with suppress(RecordError):  # a full disk; what was measured is kept
+            context.record.note(allocations=[*former, {**entry, "end": end, "lost": lost is not None, "held_s": held_s}])
+
+
+def _ended(former: Sequence[dict[str, Any]], entry: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The allocations before this one; those that nobody saw end are ended."""
+    same = [one.get("job_id") == entry.get("job_id") and one.get("restart_count") != entry.get("restart_count") for one in former]
+    requeued = {"end": "REQUEUED", "lost": True}
+    unseen = {"end": "unknown: the process that held it was killed", "lost": False}
+    return [
+        {**one, **(requeued if again and not one.get("lost") else unseen if "end" not in one else {})}
+        for one, again in zip(former, same, strict=True)
+    ]
+
+
+def _allocate(context: RunContext, contexts: Sequence[RunContext]) -> tuple[Experiment, Allocation, dict[str, Any]] | None:
     kind = context.experiment.launcher.kind
     if kind == type(context.experiment.launcher)().kind:  # this machine: nothing is loaded for it
         return None
@@ -59,7 +94,11 @@ def _allocate(context: RunContext, contexts: Sequence[RunContext]) -> Allocation
         context.show(waiting=why)
         return context.stop.count > 0
 
-    return launcher.allocate(widest, waiting)
+    asked_utc, asked_ns = context.begin_utc(), context.clock.now_ns()
+    found = launcher.allocate(widest, waiting)
+    waited_s = (context.clock.now_ns() - asked_ns) / NS_PER_S if found.waited_s is None else found.waited_s
+    facts = {name: found.facts[name] for name in ("engine", "job_id", "restart_count") if name in found.facts}
+    return context.experiment, found, {**facts, "asked_utc": asked_utc, "waited_s": waited_s}
 
 
 def _levels(experiment: Experiment) -> tuple[int, ...]:

@@ -27,8 +27,9 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 from fireassay.clock import Clock
 from fireassay.errors import Interrupted, Problem, RecordError, refuse_any
 from fireassay.instruments.machine.meter import Meter, Row
+from fireassay.launchers.support.base import Lost
 from fireassay.record.folder import RecordFolder, launch_row
-from fireassay.runners.experiment.progress import LaunchProgress, LaunchRow, Look, RunProgress, planned_seconds, seconds_left
+from fireassay.runners.experiment.progress import LaunchProgress, LaunchRow, Look, RunProgress, as_json, planned_seconds, seconds_left
 from fireassay.spec.experiment import Experiment
 from fireassay.spec.explain import shown
 from fireassay.spec.plan import PlannedLaunch
@@ -36,6 +37,7 @@ from fireassay.spec.plan import PlannedLaunch
 if TYPE_CHECKING:
     from fireassay.runners.experiment.node_agents import NodeAgents
 
+STOPPED = "assay attach --stop"
 SIGNALS = {signal.SIGINT: "Ctrl-C", signal.SIGTERM: "a termination signal", signal.SIGHUP: "the end of the terminal"}
 
 
@@ -46,6 +48,7 @@ class StopRequest:
     count: int = 0
     reason: str = ""
     computing: bool = False
+    _again: bool = False
 
     def note(self, number: int, _frame: FrameType | None = None) -> None:
         """Signal handler: count the request."""
@@ -57,10 +60,18 @@ class StopRequest:
         if self.count > 2:
             raise KeyboardInterrupt
 
-    def withdraw(self, why: str) -> None:
-        """Stop for a reason that is no signal: nothing further can be started."""
+    def withdraw(self, why: str, *, again: bool = False) -> None:
+        """Stop for a reason that is no signal: nothing further can be started. `again`: on other nodes it could be."""
         self.count += 1
         self.reason = self.reason or why
+        self._again = again
+
+    def renew(self) -> bool:
+        """Go on after the loss of all nodes; False if anything else asked for the stop."""
+        if self.count != 1 or not self._again:
+            return False
+        self.count, self.reason, self._again = 0, "", False
+        return True
 
     @contextmanager
     def at_once(self) -> Iterator[None]:
@@ -139,7 +150,9 @@ class RunContext:
     begun_ns: int = 0
     next_number: int = 0  # number of the next launch
     agents: NodeAgents | None = None  # of the nodes, if the launcher has several
-    lost: Callable[[float], str] = lambda _: ""  # seconds to wait -> why the nodes of all launches were taken away; "" while they are there
+    lost: Callable[[float], Lost | None] = lambda _: (
+        None
+    )  # seconds to wait -> how the nodes of all launches were lost; None while they are there
 
     @property
     def adaptive(self) -> bool:
@@ -183,23 +196,24 @@ class RunContext:
         self.note_environment(**facts)
 
     def show(self, running: LaunchProgress | None = None, waiting: str = "") -> None:
-        """Report the progress to the listener, if any."""
+        """Report the progress to the listener, if any, and in the record's folder, where a request to stop may wait."""
+        blocks = self.looked_for
+        needed = [planned for planned in self.plan if planned.role != "timed" or planned.block < blocks]
+        progress = RunProgress(
+            record=self.record.path,
+            plan=self.plan,
+            rows=tuple(self.rows),
+            running=running,
+            seconds_left=seconds_left(needed, self.rows, running, planned_seconds(self.experiment)),
+            label=self.label,
+            looks=tuple(self.looks),
+            adaptive=self.adaptive,
+            waiting=waiting,
+        )
+        if self.record.beat(as_json(progress)) and not self.stop.count:
+            self.stop.withdraw(STOPPED)
         if self.on_progress is not None:
-            blocks = self.looked_for
-            needed = [planned for planned in self.plan if planned.role != "timed" or planned.block < blocks]
-            self.on_progress(
-                RunProgress(
-                    record=self.record.path,
-                    plan=self.plan,
-                    rows=tuple(self.rows),
-                    running=running,
-                    seconds_left=seconds_left(needed, self.rows, running, planned_seconds(self.experiment)),
-                    label=self.label,
-                    looks=tuple(self.looks),
-                    adaptive=self.adaptive,
-                    waiting=waiting,
-                )
-            )
+            self.on_progress(progress)
 
 
 def changed(where: str, then: Any, now: Any) -> Iterator[Problem]:

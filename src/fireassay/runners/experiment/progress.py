@@ -127,6 +127,41 @@ class RunProgress:
     waiting: str = ""  # for what the cluster's engine waits before the first launch, in its words
 
 
+def as_json(progress: RunProgress) -> dict[str, Any]:
+    """What a heartbeat says of it: all but the plan, the rows and the interim analyses, which stand in the record."""
+    running = progress.running
+    return {
+        "done": len({row["slot"] for row in progress.rows if row["status"] in FINAL}),
+        "failed": sum(row["status"] in FAILED for row in progress.rows),
+        "planned": len(progress.plan),
+        "adaptive": progress.adaptive,
+        "seconds_left": progress.seconds_left,
+        "waiting": progress.waiting,
+        "label": progress.label,
+        "running": None
+        if running is None
+        else {**vars(running), "planned": running.planned.slot, "load": running.load and vars(running.load)},
+    }
+
+
+def from_json(beat: Mapping[str, Any], record: Path, plan: tuple[PlannedLaunch, ...], rows: Sequence[LaunchRow]) -> RunProgress:
+    """The progress that a heartbeat told. Raises LookupError, TypeError, ValueError: it is damaged."""
+    running = beat["running"]
+    if running is not None:
+        load = None if running["load"] is None else LoadProgress(**running["load"])
+        running = LaunchProgress(**{**running, "planned": plan[running["planned"]], "load": load})
+    return RunProgress(
+        record=record,
+        plan=plan,
+        rows=tuple(rows),
+        running=running,
+        seconds_left=None if beat["seconds_left"] is None else float(beat["seconds_left"]),
+        label=str(beat["label"]),
+        adaptive=bool(beat["adaptive"]),
+        waiting=str(beat["waiting"]),
+    )
+
+
 def seconds_left(
     launches: Sequence[PlannedLaunch], rows: Sequence[LaunchRow], running: LaunchProgress | None = None, planned_s: float | None = None
 ) -> float | None:

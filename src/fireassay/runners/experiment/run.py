@@ -18,7 +18,7 @@ import secrets
 import shlex
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -189,13 +189,9 @@ def _note_alone(context: RunContext) -> None:
 def _carry_out(runner: Runner, context: RunContext, before: Mapping[str, Any]) -> Path:
     """Run from the environment before to the seal; finish the record on any error."""
     try:
+        context.show()  # the record's name, before the first launch
         begin(context, before)
-        with allocations.shared([context]) as [context]:
-            if runner.run is not None:
-                outcome = runner.run(context)
-            else:
-                assert runner.maker is not None
-                outcome = launch_loop.run(context, runner.maker(context))
+        outcome = _on_nodes(runner, context)
         settle(context, outcome)
     except BaseException as error:
         give_up(context, error)
@@ -207,6 +203,21 @@ def _carry_out(runner: Runner, context: RunContext, before: Mapping[str, Any]) -
     if outcome.state == "failed":
         raise WorkloadError(why_failed(context, outcome.reason))
     return context.record.path
+
+
+def _on_nodes(runner: Runner, context: RunContext) -> Outcome:
+    """Make the launches; on other nodes again if the cluster takes them away, as often as the experiment allows."""
+    for left in reversed(range(1 + (context.experiment.launcher.resume_on_preemption or 0))):
+        with allocations.shared([context]) as [placed]:
+            if runner.run is not None:
+                outcome = runner.run(placed)
+            else:
+                assert runner.maker is not None
+                outcome = launch_loop.run(placed, runner.maker(placed))
+        if outcome.state != "interrupted" or not left or not context.stop.renew():
+            break
+        context = replace(context, next_number=1 + max((row["launch"] for row in context.rows), default=-1))
+    return outcome
 
 
 def begin(context: RunContext, before: Mapping[str, Any] | None = None) -> None:
@@ -322,7 +333,8 @@ def run_together(
                 contexts.append(new_context(member.experiment, member.folder, root, clock=clock or SystemClock(), **rest))
             _note_session(contexts, seed)
             with allocations.shared(contexts) as lent:
-                outcomes = _carry_out_all(runners, lent, seed)
+                courses = _carry_out_all(runners, lent, seed)
+            outcomes = _settled(courses)
         except BaseException as error:
             for context in contexts:
                 give_up(context, error)
@@ -359,7 +371,7 @@ def _note_session(contexts: Sequence[RunContext], seed: int) -> None:
         context.record.note(session={"id": identifier, "arm": number, "arms": len(contexts), "label": context.label, "seed": seed})
 
 
-def _carry_out_all(runners: Sequence[Runner], contexts: Sequence[RunContext], seed: int) -> list[Outcome]:
+def _carry_out_all(runners: Sequence[Runner], contexts: Sequence[RunContext], seed: int) -> list[LaunchLoop]:
     courses: list[LaunchLoop] = []
     rounds: dict[float, int] = {}  # the sentinels' work, the same for all sides
     for runner, context in zip(runners, contexts, strict=True):
@@ -369,7 +381,7 @@ def _carry_out_all(runners: Sequence[Runner], contexts: Sequence[RunContext], se
     _make_blocks(courses, seed)
     for course in courses:
         course.make_faults()
-    return _settled(courses)
+    return courses
 
 
 def _make_blocks(courses: Sequence[LaunchLoop], seed: int) -> None:

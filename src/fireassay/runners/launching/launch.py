@@ -42,6 +42,7 @@ FLUSH_FAULT_S = 0.05  # the victim's last rows show the lost work; fault launche
 
 DEADLOCK_S = 20.0  # without a step, before ranks in different collectives count as waiting for each other
 TAKEN_S = 3.0  # a cluster's engine may end the workers before it says why
+ALLOCATION_END = "allocation_end"  # event: the engine took the nodes of a running launch away
 
 
 def request_for(context: RunContext, job: Job, environment: dict[str, str], cwd: Path | None = None) -> Request:
@@ -350,8 +351,9 @@ class LaunchRun:
             return "aborted", str(broken)
         if ending.exit_code != 0 and not self._ended_as_asked():
             if taken := self.context.lost(TAKEN_S):
-                self.context.stop.withdraw(taken)
-                return "aborted", taken
+                self.context.stop.withdraw(taken.words, again=taken.again)
+                self._event(ALLOCATION_END, {"state": taken.state})
+                return "aborted", taken.words
             why = watch.why_failed(ending, output, f"logs/{self.request.log.name}")
             why += "" if self.strikes else stuck.left_behind(output, self.watch.ranks)
             return "failed", f"it did not recover from the fault: {why}" if self.strikes else why

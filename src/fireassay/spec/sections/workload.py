@@ -352,6 +352,15 @@ class Launcher(Model):
         description="For a cluster: workers (of a load: client processes) of each node. Unset: one per GPU of a node, or one where there is none; with "
         "mpi the slots of a node. A level takes as many of the first nodes as it fills.",
     )
+    resume_on_preemption: Annotated[
+        int | None, flag("--resume-on-preemption", "N", "ask a cluster for nodes again up to N times if it takes them away", run=406)
+    ] = Field(
+        None,
+        ge=0,
+        le=10_000,
+        description="For a cluster that takes the nodes away (preemption, time limit, a failed node): ask again and make the launches that are left, "
+        "at most so often. A job that somebody cancelled stops the run. Unset: 0.",
+    )
     slurm: Slurm | None = Field(None, description='For kind "slurm": what is asked for.')
     mpi: Mpi | None = Field(None, description='For kind "mpi": the hosts.')
     ray: Ray | None = Field(None, description='For kind "ray": what is asked for.')
