@@ -9,7 +9,7 @@ salloc asks for the nodes of the largest worker count, once: all launches use th
 (SLURM_JOB_ID is set: assay in a script for sbatch) that job's nodes are used.  Each launch is one of `launchers/nodes.py`: srun is the
 prefix that starts a supervisor on each of its nodes, and torchrun meets by c10d rendezvous.
 salloc runs a program that ends at the end of its input: however this process ends, the allocation is given back.  While it waits in the
-queue it reads no input: the kernel ends it with this process (PR_SET_PDEATHSIG is kept by execve).
+queue it reads no input: a small process between, which the kernel tells of the end of this one (PR_SET_PDEATHSIG), ends it.
 An allocation that ends early (time limit, preemption, scancel, a failed node) stops the run; `assay resume` asks for a new one, and
 `launcher.resume_on_preemption` asks by itself, unless somebody cancelled the job.
 Requirements as for `nodes`: a shared folder.  Source: salloc(1), srun(1), https://slurm.schedmd.com/preempt.html
@@ -39,10 +39,26 @@ from fireassay.spec.experiment import Experiment
 from fireassay.spec.sections.workload import Host, Slurm
 
 LINE, CONTINUED = 72, " \\\n"  # of a script that is printed in a terminal, where longer lines are broken
-ENDS = (  # SIGTERM cancels the request
-    "import ctypes, os, signal, sys; ctypes.CDLL(None).prctl(1, int(signal.SIGTERM), 0, 0, 0); "
-    "os.getppid() == int(sys.argv[1]) and os.execvp(sys.argv[2], sys.argv[2:])"
-)
+STUCK_S = 10  # salloc that is told to end may spin for ever (Slurm 22.05, told while it hands over the nodes)
+ENDS = f"""
+import ctypes, os, signal, subprocess, sys
+signals, asked = (signal.SIGTERM, signal.SIGCHLD), False
+def dies_with_parent():
+    ctypes.CDLL(None).prctl(1, int(signal.SIGTERM), 0, 0, 0)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, signals)
+signal.pthread_sigmask(signal.SIG_BLOCK, signals)
+ctypes.CDLL(None).prctl(1, int(signal.SIGTERM), 0, 0, 0)
+if os.getppid() == int(sys.argv[1]):
+    salloc = subprocess.Popen(sys.argv[2:], preexec_fn=dies_with_parent)
+    while salloc.poll() is None:
+        told = signal.sigtimedwait(signals, {STUCK_S} if asked else 3600)
+        if told is None and asked:
+            salloc.kill()
+        elif told is not None and told.si_signo == signal.SIGTERM:
+            asked = True
+            salloc.terminate()
+    sys.exit(salloc.returncode)
+"""
 KEPT = (
     "import json, os, sys; print(json.dumps({k: v for k, v in os.environ.items() if k.startswith('SLURM')}), flush=True); sys.stdin.read()"
 )
