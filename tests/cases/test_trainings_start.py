@@ -13,11 +13,11 @@ from typing import Any
 import pytest
 
 from fireassay.errors import SpecError, WorkloadError
+from fireassay.instruments import stuck
 from fireassay.instruments.hooks.stuck_ranks import STUCK_NS, StuckRank
 from fireassay.launchers import local, nodes
 from fireassay.launchers.support import fork_client
 from fireassay.launchers.support.base import Ending, worker_environment
-from fireassay.record import stuck
 from fireassay.record.progress import Progress
 from fireassay.record.unsealed import launch_name
 from fireassay.record.writer import StreamWriter

@@ -11,13 +11,13 @@ from typing import Any, Final
 from fireassay.clock import SystemClock
 from fireassay.errors import EnvironmentLacks, refuse
 from fireassay.importers.observed.watched import write_watched
+from fireassay.instruments.stuck import EVEN, OTHERWISE
 from fireassay.instruments.watching.diagnosis import Diagnosis, RankState, diagnose
 from fireassay.instruments.watching.node import watched_nodes
 from fireassay.instruments.watching.processes import PROC, workers_below
 from fireassay.instruments.watching.progress import Progress, log_of, progress_of
 from fireassay.instruments.watching.sampler import Sampler, Samples
 from fireassay.instruments.watching.stacks import BACKWARD, COMMUNICATION
-from fireassay.record.stuck import EVEN, OTHERWISE
 
 MOST_S: Final = 86_400.0
 Tick = Callable[[str], None]
