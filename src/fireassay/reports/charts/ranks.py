@@ -162,7 +162,7 @@ def _phases(measured: RecordData, configuration: str) -> tuple[RankPhases, ...]:
     ]
     order = (pl.col("step_s") - pl.col("exposed_s").fill_null(0.0), pl.col("rank"))
     seconds = pl.exclude("rank") / NS_PER_S
-    medians = pl.concat(lengths).sort("rank").with_columns(seconds).sort(*order).to_dicts() if lengths else []
+    medians = pl.concat(lengths).sort("rank").rechunk().with_columns(seconds).sort(*order).to_dicts() if lengths else []
     if len(medians) < 2:
         return ()
     kept = medians  # if there are too many, an even selection of them in their order, with both ends
