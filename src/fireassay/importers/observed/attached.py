@@ -22,8 +22,9 @@ from typing import TYPE_CHECKING, Any, Final
 from fireassay.clock import Clock
 from fireassay.errors import RecordError
 from fireassay.importers.support.base import new_record, record_name
+from fireassay.instruments import stuck
 from fireassay.instruments.injected.own_job import ATTACHED, COMMAND, PLACE, START, script_of
-from fireassay.record import files, stuck
+from fireassay.record import files
 from fireassay.record.environment import capture
 from fireassay.record.folder import RecordFolder, launch_row, write_launch
 from fireassay.record.manifest import has_seal

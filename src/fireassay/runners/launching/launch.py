@@ -12,13 +12,13 @@ from pathlib import Path
 from fireassay import catalog
 from fireassay.errors import RecordError
 from fireassay.faults.support.base import NEVER, Fault, Undo, Victim, aim, victim_now
-from fireassay.instruments import found_scores, injected
+from fireassay.instruments import found_scores, injected, stuck
 from fireassay.instruments.machine.meter import Meter
 from fireassay.instruments.recorder import step_limit
 from fireassay.launchers.support import supervisor
 from fireassay.launchers.support.base import Ending, Handle, Launcher, Request, filled, worker_environment
 from fireassay.printable import remark
-from fireassay.record import files, stuck
+from fireassay.record import files
 from fireassay.record.folder import check_written, write_event
 from fireassay.record.secrets.redact import redact, secret_values
 from fireassay.runners.experiment.context import Job, Made, RunContext
