@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -18,10 +19,12 @@ from fireassay.launchers.support import supervisor
 from fireassay.launchers.support.base import Request
 from fireassay.record.reader import open_record
 from fireassay.runners.experiment.run import run
+from fireassay.runners.launching import watch
 from fireassay.spec.experiment import Experiment, Factor, Launches
 from fireassay.spec.sections.workload import Host, Launcher, Limits, Workload
 from tests.launchers import helpers
 from tests.launchers.namespaces import two_hosts, why_not
+from tests.limits import PROCESS_S
 
 TRAIN = """
 import torch, torch.distributed as dist
@@ -151,6 +154,31 @@ def test_a_node_that_cannot_be_reached_is_named(tmp_path: Path, monkeypatch: pyt
     said = request.log.read_text()
     assert "no route to b" in said
     assert said.endswith("node b was lost: the connection to it failed or broke (its prefix ended with 255)\n")
+
+
+def test_a_lost_node_is_the_reason_though_another_failed_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Workers notice a dead peer before the connection does; torchrun's traceback comes before the words on the lost node."""
+    of = (hosts(1)[0], Host(name="b", address="10.0.0.2", prefix=("sh", "-c", "read job; read stop; exit 255")))
+    source = (
+        "print('Traceback (most recent call last):\\n  File \"<frozen runpy>\", line 198, in _run_module_as_main')\nraise SystemExit(1)"
+    )
+    request = asked(tmp_path, of, source, grace_s=0.2)
+    ending = helpers.ending_of(start(monkeypatch, request), request.mark)
+    assert ending.exit_code == nodes.node_group.UNREACHED
+    assert watch.why_failed(ending, watch.tail(request.log), "log") == (
+        "node b was lost: the connection to it failed or broke (its prefix ended with 255) (all of its output: log)"
+    )
+
+
+def test_a_node_that_never_answers_is_lost() -> None:
+    """As through ssh without ServerAliveInterval."""
+    report = json.dumps({"ended": {"exit_code": 4, "signal": None}})
+    starts = {"a": ["sh", "-c", f"read job; echo '{report}'"], "b": ["cat"]}
+    plan = {"grace_s": 0.1, "nodes": [{"name": name, "start": words, "job": {"log": os.devnull}} for name, words in starts.items()]}
+    source = "import sys, json; from fireassay.launchers.support import node_group as n; n.ANSWER_S = 0.5; sys.exit(n.run(json.loads(sys.argv[1])))"
+    done = subprocess.run([sys.executable, "-c", source, json.dumps(plan)], capture_output=True, text=True, timeout=PROCESS_S, check=False)
+    assert done.returncode == nodes.node_group.UNREACHED
+    assert done.stdout.endswith("assay: node b was lost: it did not end within 0.6 s of the order to\n")
 
 
 def test_a_program_that_joins_its_words_for_a_shell_and_forgets_every_variable_will_do(

@@ -134,3 +134,9 @@ def test_undecodable_output_is_still_shown(tmp_path: Path) -> None:
     (tmp_path / "log").write_bytes(b"caf\xe9\n")
     assert "caf\ufffd" in failed(tail(tmp_path / "log"))
     assert tail(tmp_path / "absent") == ""
+
+
+def test_the_output_of_a_node_after_torchruns_traceback_on_another_is_seen() -> None:
+    engine = 'Traceback (most recent call last):\n  File "<frozen runpy>", line 198, in _run_module_as_main\ntorch.X: got signal: 15\n'
+    output = f"assay: node a ended with 1; it said:\n{engine}assay: node b ended with 3; it said:\nno such file: data.bin\n"
+    assert explaining_line(output) == "no such file: data.bin"

@@ -9,6 +9,8 @@ from standard input, with this process's environment plus the node's additions, 
 standard output how the job ended.  End of file on its input ends the job: whatever happens to this process or the connection, the node
 cleans up by itself.
 After a node fails, the others get `grace_s` to end by themselves (torch elastic ends or restarts them); then they are terminated.
+A node whose connection breaks, or that does not answer the order to end, is lost. It counts as the first to fail: workers elsewhere
+notice a dead peer before the connection does.
 Standard library only.  Returns the exit code of the node that failed first; 255 if it was unreachable.
 """
 
@@ -38,6 +40,7 @@ class Node:
     def __init__(self, told: dict[str, Any]) -> None:
         self.name, self.job = told["name"], told["job"]
         self.ended: dict[str, Any] | None = None
+        self.unanswered_s = 0.0  # how long it was silent when it was given up
         self.heard = b""
         self.process = subprocess.Popen(told["start"], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         self.send(self.job)
@@ -68,11 +71,21 @@ class Node:
         if isinstance(message, dict):
             self.ended = message.get("ended", self.ended)
 
+    def give_up(self, silent_s: float) -> None:
+        """End its connection: it did not answer the order to end."""
+        self.unanswered_s = silent_s
+        self.process.kill()
+
+    @property
+    def lost(self) -> bool:
+        """Whether it ended without a report; valid once it has ended."""
+        return self.ended is None
+
     @property
     def code(self) -> int:
         """0, or how the node failed; valid once it has ended."""
         if self.ended is None:
-            return self.process.wait() or UNREACHED
+            return UNREACHED if self.unanswered_s else self.process.wait() or UNREACHED
         code, number = self.ended["exit_code"], self.ended["signal"]
         return int(code) if code is not None else 128 + int(number) if number is not None else UNREACHED
 
@@ -84,7 +97,9 @@ class Node:
             output = f"its log cannot be read here ({error}); is the record's folder shared?\n".encode()
         head = f"assay: node {self.name} ended with {self.code}; it said:\n".encode()
         sys.stdout.buffer.write(head + output + (b"" if output.endswith(b"\n") else b"\n"))
-        if self.ended is None:
+        if self.unanswered_s:
+            print(f"assay: node {self.name} was lost: it did not end within {self.unanswered_s:g} s of the order to")
+        elif self.lost:
             print(f"assay: node {self.name} was lost: the connection to it failed or broke (its prefix ended with {self.code})")
         sys.stdout.flush()
 
@@ -110,11 +125,14 @@ def run(told: dict[str, Any]) -> int:
             _order(nodes, ended)
         if now >= cut_at:
             break
-    codes = [node.code for node in ended] + [UNREACHED] * (len(nodes) - len(ended))
-    broken = [node for node in ended if node.code]
+    for node in nodes:
+        if node not in ended:
+            node.give_up(float(told["grace_s"]) + ANSWER_S)
+            ended.append(node)
+    broken = sorted((node for node in ended if node.code), key=lambda node: not node.lost)
     for node in (*(node for node in ended if not node.code), *reversed(broken)):  # the first to fail last, where people look
         node.last_words()
-    return next((code for code in codes if code), 0)
+    return broken[0].code if broken else 0
 
 
 def _order(nodes: list[Node], ended: list[Node]) -> None:

@@ -49,6 +49,8 @@ _LEFT_BY_A_PEER = re.compile(r"Connection (?:closed|reset) by peer|[Rr]emote wor
 _CONTROL = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)?|\x1b.|[^\n\r\t\x20-\x7e\xa0-\U0010ffff]")
 # Lines of torchrun (log records, summary, traceback) and of the profiler (Kineto: source, time, process).
 _ENGINE_LINE = re.compile(r"^(?:\[?[EWI]\d{4} |={10,}|-{10,}|\*{10,}|[A-Z]+:\d{4}-\d\d-\d\d \d\d:\d\d:\d\d \d+:\d+ \w+\.cpp:\d+\] )")
+_LOG_OF_A_NODE = re.compile(r"^assay: node .+ ended with -?\d+; it said:$")  # `launchers/support/node_group.py`
+_LOST_NODE = re.compile(r"^assay: (node .+ was lost: .+)$", re.MULTILINE)
 _ENGINE_BEGINS = re.compile(r"torch[./]distributed[./](?:run|launcher|elastic)|ChildFailedError|<frozen runpy>")
 
 
@@ -76,6 +78,8 @@ def why_failed(ending: Ending, output: str, log: str) -> str:
         module = missing[-1]
         name = DISTRIBUTIONS.get(module, DISTRIBUTIONS.get(module.split(".")[0], module.split(".")[0]))
         return f"the script needs a missing package (No module named '{module}'): pip install {name}"
+    if lost := _LOST_NODE.findall(output):
+        return f"{lost[-1]} (all of its output: {log})"  # what the others print follows from it
     how = how_it_ended(ending, output)
     line = explaining_line(output)
     hint = _hint(output, how)
@@ -133,6 +137,8 @@ def script_lines(output: str) -> list[str]:
     for at, line in enumerate(lines):
         if line.startswith("Traceback (most recent call last)"):
             in_engine_traceback = any(_ENGINE_BEGINS.search(later) for later in lines[at + 1 : at + 4])
+        elif _LOG_OF_A_NODE.match(line):
+            in_engine_traceback = False
         if line.strip() and not in_engine_traceback and not _ENGINE_LINE.match(line):
             kept.append(line)
     return kept
