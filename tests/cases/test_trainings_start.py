@@ -269,6 +269,7 @@ def test_a_stream_that_ends_early_on_one_rank_fails_with_where_each_rank_waits_a
     """Rank 0 has 6 batches of 16 for 8: its barrier meets the all-reduce of 4 weights and a bias, 20 bytes."""
     monkeypatch.chdir(tmp_path)
     said = failed(capsys, "uneven_stream.py")
-    assert "rank 0 in barrier after 6 steps, rank 1 in all_reduce of 20 bytes of its backward pass after 6 steps" in said
+    assert "rank 0 in barrier after 6 steps (at uneven_stream.py:26 " in said
+    assert ", rank 1 in all_reduce of 20 bytes of its backward pass after 6 steps (at uneven_stream.py:24 " in said
     assert "Uneven batches do this. Give every rank equally many batches: " in said
     assert "Raise the limit" not in said
