@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import socket
 import subprocess
 import sys
@@ -18,7 +19,7 @@ from dataclasses import asdict
 from typing import Any, Final
 
 from fireassay.errors import EnvironmentLacks
-from fireassay.instruments.watching.processes import Reading, Worker, workers_below
+from fireassay.instruments.watching.processes import Reading, Worker, ends_with, workers_below
 from fireassay.instruments.watching.sampler import NICE, Look, Sampler, Samples
 from fireassay.instruments.watching.stacks import Frame
 
@@ -53,8 +54,10 @@ def watched_nodes(job: str, seconds: float, stacks: bool, tick: Callable[[Sample
         str(seconds),
         str(int(stacks)),
     ]
+    ends = ends_with(os.getpid(), signal.SIGTERM)  # srun passes it on: else the samplers would go on
+    variables = {**os.environ, **_here()}
     try:
-        process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env={**os.environ, **_here()})
+        process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=variables, preexec_fn=ends)
     except OSError as error:
         raise EnvironmentLacks(f"srun cannot be run ({error.strerror}). Watch a Slurm job where its commands are installed.") from None
     samples = Samples(workers=())

@@ -7,14 +7,17 @@ Source: proc(5); Documentation/scheduler/sched-stats.rst (schedstat: time on a p
 
 from __future__ import annotations
 
+import ctypes
 import os
-from collections.abc import Iterator, Sequence
+import signal
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 PROC: Final = Path("/proc")
+_SET_PDEATHSIG: Final = 1  # linux/prctl.h
 # Numbers of nanosleep and clock_nanosleep.
 _SLEEPS: Final = {"x86_64": {35, 230}, "aarch64": {101, 115}}
 
@@ -130,3 +133,15 @@ def _sleeps(file: Path) -> bool:
     with suppress(OSError, ValueError, IndexError):
         return int(file.read_text().split()[0]) in _SLEEPS.get(os.uname().machine, ())
     return False
+
+
+def ends_with(parent: int, number: int) -> Callable[[], None]:
+    """For `preexec_fn`: the kernel sends this signal to the child when its parent ends, even by SIGKILL."""
+    libc = ctypes.CDLL(None)  # loaded before the fork
+
+    def before_exec() -> None:
+        libc.prctl(_SET_PDEATHSIG, number, 0, 0, 0)
+        if os.getppid() != parent:  # it died before
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    return before_exec

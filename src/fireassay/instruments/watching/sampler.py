@@ -12,6 +12,7 @@ import json
 import os
 import resource
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -20,7 +21,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from fireassay.instruments.watching.processes import Reading, Worker, read
+from fireassay.instruments.watching.processes import Reading, Worker, ends_with, read
 from fireassay.instruments.watching.stacks import Frame
 
 EVERY_S: Final = 0.2
@@ -56,10 +57,11 @@ class Samples:
 class Sampler:
     """Samples the workers of one machine."""
 
-    def __init__(self, workers: Sequence[Worker], *, stacks: bool = True) -> None:
+    def __init__(self, workers: Sequence[Worker], *, stacks: bool = True, py_spy: str | None = None) -> None:
         self.samples = Samples(workers=tuple(workers))
-        self._py_spy = find_py_spy() if stacks else None
+        self._py_spy = (py_spy or find_py_spy()) if stacks else None
         self._next_look = 0.0
+        self._before_exec = ends_with(os.getpid(), signal.SIGKILL)
         if self._py_spy is None:
             self.samples.trouble = "py-spy is not installed: pip install 'fireassay[watch]'" if stacks else "not asked for"
 
@@ -94,7 +96,7 @@ class Sampler:
         assert self._py_spy is not None
         command = [self._py_spy, "dump", "--nonblocking", "--json", "--pid", str(worker.pid)]
         try:
-            done = subprocess.run(command, capture_output=True, timeout=DUMP_S, check=False)
+            done = subprocess.run(command, capture_output=True, timeout=DUMP_S, check=False, preexec_fn=self._before_exec)
         except subprocess.TimeoutExpired:
             return
         ns = time.monotonic_ns()
