@@ -72,16 +72,25 @@ def ordered(path: Path, monkeypatch: pytest.MonkeyPatch | None = None) -> tuple[
     st.integers(1, 4000),
     st.booleans(),
     st.integers(0, 900),
+    st.sampled_from([1, 3000, 10_000, 1 << 22]),
 )
 def test_rows_are_those_of_the_short_way(
-    tmp_path_factory: pytest.TempPathFactory, numbers: list[int], writers: int, rows_each: int, group: int, shuffled: bool, cut: int
+    tmp_path_factory: pytest.TempPathFactory,
+    numbers: list[int],
+    writers: int,
+    rows_each: int,
+    group: int,
+    shuffled: bool,
+    cut: int,
+    stretch: int,
 ) -> None:
-    """In any order, of any number of writers, in groups of any size, with a stream that was cut off anywhere."""
+    """In any order, of any number of writers, in groups and stretches of any size, with a stream that was cut off anywhere."""
     path = tmp_path_factory.mktemp("large")
     if not shuffled:
         numbers = sorted(numbers)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(streams, "GROUP_BYTES", group)
+        patch.setattr(streams, "STRETCH_BYTES", stretch)
         for place in range(writers):
             file = write(path, numbers[place::writers], writer="abc"[place], rows_each=rows_each)
             if place == 0 and cut and file.exists():
@@ -122,6 +131,35 @@ def test_groups_are_of_some_megabytes_and_long_rows_make_them_short(tmp_path: Pa
     monkeypatch.setattr(streams, "GROUP_BYTES", 1 << 40)
     monkeypatch.setattr(streams, "GROUP_ROWS", 150)
     assert [group.num_rows for group in streams.groups(found)] == [150, 50]
+
+
+def test_only_stretches_that_overlap_are_sorted_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A table as large as a long training's is in order file by file; the keys of all its rows exceed a gigabyte."""
+    monkeypatch.setattr(streams, "STRETCH_BYTES", 1)
+    write(tmp_path, list(range(100, 200)), writer="a", rows_each=20)
+    write(tmp_path, list(range(100)), writer="b", rows_each=20)
+    write(tmp_path, [300, 340, 320, 360], writer="c", rows_each=2)
+    sizes: list[int] = []
+    sort = streams._sorted
+
+    def counted(keys: pa.Table, rows: int) -> Any:
+        sizes.append(rows)
+        return sort(keys, rows)
+
+    monkeypatch.setattr(streams, "_sorted", counted)
+    table, _ = ordered(tmp_path)
+    assert table is not None
+    assert table["request"].to_pylist() == [*range(200), 300, 320, 340, 360]
+    assert sizes == [*[20] * 10, 2, 2, 24, 4]  # each stretch, their ends, and the one pair that overlaps
+
+
+def test_equal_keys_keep_the_order_of_reading(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(streams, "STRETCH_BYTES", 1)
+    for writer in "bac":
+        write(tmp_path, [5, 5, 7], writer=writer, rows_each=1)
+    table, _ = ordered(tmp_path)
+    assert table is not None
+    assert table["client"].to_pylist() == [*map(ord, "aabbcc"), *map(ord, "abc")]
 
 
 def test_a_record_is_sealed_the_same_either_way(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,12 +6,13 @@ A stream is a sequence of Arrow messages: the schema, record batches, an end mar
 the first damaged or truncated one; everything before it is kept.
 Source: https://arrow.apache.org/docs/format/Columnar.html#ipc-streaming-format
 
-How are streams sorted that do not fit into memory?  In two passes: the sort columns, then the rows.
+How are streams sorted that do not fit into memory?  In two passes: which stretches overlap, then the rows.
 
 A million requests with every chunk exceed a gigabyte.  The first pass finds the intact batches, as `fireassay.record.unsealed`
-does, and keeps their offsets and sort columns.  The second writes the rows in order, one row group of some megabytes at a
-time, and reads the batches that each group needs: writers emit rows nearly in order, so each batch is read once or twice.
-Any other order costs time, not memory.
+does, and keeps of each stretch of a file (some megabytes of batches) its offset and its first and last key.  Stretches whose
+keys overlap are sorted together; a rank's stretches are one after the other, so that its millions of keys are never held at once.
+The second pass writes the rows in order, one row group of some megabytes at a time, and reads the stretches that each group
+needs: writers emit rows nearly in order, so each is read once or twice.  Any other order holds the sort columns of all rows.
 """
 
 from __future__ import annotations
@@ -186,12 +187,19 @@ GROUP_BYTES: Final = 32 << 20  # of a row group, before compression
 GROUP_ROWS: Final = 1 << 18
 
 
-@dataclass(frozen=True)
-class Place:
-    """Where an intact batch begins in its file."""
+STRETCH_BYTES: Final = 4 << 20  # of batches that are read together
+STRETCH_BATCHES: Final = 1 << 12
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """Intact batches of one file, one after the other."""
 
     file: Path
     offset: int
+    batches: int
+    rows: int
+    in_order: bool
 
 
 @dataclass(kw_only=True)
@@ -199,9 +207,9 @@ class Scanned:
     """Result of the first pass over one table of a launch."""
 
     schema: pa.Schema | None = None
-    places: list[Place] = field(default_factory=list)
-    rows: list[int] = field(default_factory=list)  # per batch
-    keys: list[pa.RecordBatch] = field(default_factory=list)  # sort columns, per batch
+    stretches: list[Stretch] = field(default_factory=list)
+    first: list[pa.Table] = field(default_factory=list)  # smallest key of each stretch: one row
+    last: list[pa.Table] = field(default_factory=list)  # largest
     bytes: int = 0
     lost: dict[Path, int] = field(default_factory=dict)  # unreadable bytes at the end of a file
     kept: dict[Path, int] = field(default_factory=dict)  # readable rows per file
@@ -220,29 +228,32 @@ def scan(paths: Sequence[Path], name: str) -> Scanned:
 def _scan_file(path: Path, size: int, order: Sequence[str], scanned: Scanned) -> None:
     readable_bytes = rows = 0
     end_mark = False
+    keys: list[pa.RecordBatch] = []  # of the stretch that begins at `begin`
     with path.open("rb") as file:
         try:
             schema = schema_of(file)
-            readable_bytes = file.tell()
+            begin = readable_bytes = file.tell()
             if scanned.schema is not None and schema != scanned.schema:
                 scanned.foreign.append(path)
                 return
             while True:
-                offset = file.tell()
                 batch = next_batch(file, schema)
                 scanned.schema = schema
-                scanned.places.append(Place(path, offset))
-                scanned.rows.append(batch.num_rows)
-                scanned.keys.append(_copied(batch.select([column for column in order if column in batch.schema.names])))
+                keys.append(_copied(batch.select([column for column in order if column in schema.names])))
                 scanned.bytes += batch.nbytes
                 rows += batch.num_rows
                 readable_bytes = file.tell()
+                if readable_bytes - begin >= STRETCH_BYTES or len(keys) >= STRETCH_BATCHES:
+                    _add_stretch(scanned, path, begin, keys)
+                    begin, keys = readable_bytes, []
         except StopIteration:
             file.seek(readable_bytes)
             end_mark = file.read(len(END_MARK)) == END_MARK
         except (pa.ArrowException, OSError, ValueError, MemoryError) as error:
             if not is_damage(error):
                 raise
+    if keys:
+        _add_stretch(scanned, path, begin, keys)
     scanned.kept[path] = rows
     if lost := size - readable_bytes - (len(END_MARK) if end_mark else 0):
         scanned.lost[path] = lost
@@ -253,44 +264,93 @@ def _copied(batch: pa.RecordBatch) -> pa.RecordBatch:
     return batch.take(pa.array(np.arange(batch.num_rows)))
 
 
-def groups(found: Scanned) -> Iterator[pa.Table]:
-    """The sorted rows, some megabytes at a time. Raises OSError: a file cannot be read."""
-    if found.schema is None:
-        return
-    order = _order(found)
-    starts = np.concatenate([[0], np.cumsum(found.rows)]).astype(np.int64)
-    step = max(1, min(GROUP_ROWS, len(order) * GROUP_BYTES // max(1, found.bytes)))
-    for begin in range(0, len(order), step):
-        yield _gathered(found, starts, order[begin : begin + step])
+def _add_stretch(scanned: Scanned, path: Path, begin: int, batches: Sequence[pa.RecordBatch]) -> None:
+    keys = pa.Table.from_batches(batches).combine_chunks()
+    if rows := keys.num_rows if keys.num_columns else sum(batch.num_rows for batch in batches):
+        order = _sorted(keys, rows)
+        scanned.stretches.append(Stretch(path, begin, len(batches), rows, bool((order[1:] > order[:-1]).all())))
+        scanned.first.append(keys.take(pa.array(order[:1])))
+        scanned.last.append(keys.take(pa.array(order[-1:])))
 
 
-def _order(scanned: Scanned) -> npt.NDArray[np.int64]:
+def _sorted(keys: pa.Table, rows: int) -> npt.NDArray[np.int64]:
+    """The rows' numbers in the order of all their columns; equal rows stay as they are."""
     import pyarrow.compute as pc
 
-    keys = pa.Table.from_batches(scanned.keys)
     if not keys.num_columns:
-        return np.arange(sum(scanned.rows), dtype=np.int64)
+        return np.arange(rows, dtype=np.int64)
     by = [(column, "ascending") for column in keys.column_names]
-    order: npt.NDArray[np.int64] = pc.sort_indices(keys, sort_keys=by).to_numpy().astype(np.int64)
+    order: npt.NDArray[np.int64] = pc.sort_indices(keys, sort_keys=by).to_numpy().view(np.int64)
     return order
+
+
+def groups(found: Scanned) -> Iterator[pa.Table]:
+    """The sorted rows, some megabytes at a time. Raises OSError: a file cannot be read."""
+    if found.schema is None or not found.stretches:
+        return
+    starts = np.cumsum([0, *(stretch.rows for stretch in found.stretches)], dtype=np.int64)
+    total = int(starts[-1])
+    step = max(1, min(GROUP_ROWS, total * GROUP_BYTES // max(1, found.bytes)))
+    waiting = np.empty(0, dtype=np.int64)
+    for order in _orders(found, starts):
+        waiting = np.concatenate([waiting, order])
+        whole = len(waiting) - len(waiting) % step
+        for begin in range(0, whole, step):
+            yield _gathered(found, starts, waiting[begin : begin + step])
+        waiting = waiting[whole:]
+    if len(waiting):
+        yield _gathered(found, starts, waiting)
+
+
+def _orders(found: Scanned, starts: npt.NDArray[np.int64]) -> Iterator[npt.NDArray[np.int64]]:
+    """The numbers of all rows in order, those of overlapping stretches together."""
+    for together in _overlapping(found):
+        rows = np.concatenate([np.arange(starts[number], starts[number + 1]) for number in together])
+        if len(together) == 1 and found.stretches[together[0]].in_order:
+            yield rows
+            continue
+        names = found.first[0].column_names
+        keys = [_copied(batch.select(names)) for number in together for batch in _read(found.stretches[number], found.schema)]
+        yield rows[_sorted(pa.Table.from_batches(keys), len(rows))]
+
+
+def _overlapping(found: Scanned) -> Iterator[list[int]]:
+    """Stretches whose keys overlap, each group's in the order of reading. A tie counts as one, so that its rows keep that order."""
+    count = len(found.stretches)
+    place = np.empty(2 * count, dtype=np.int64)
+    place[_sorted(pa.concat_tables([*found.first, *found.last]).combine_chunks(), 2 * count)] = np.arange(2 * count)
+    together: list[int] = []
+    reach = -1
+    for number in np.argsort(place[:count]).tolist():
+        if together and place[number] > reach:
+            yield sorted(together)
+            together = []
+        together.append(number)
+        reach = max(reach, int(place[count + number]))
+    yield sorted(together)
 
 
 def _gathered(scanned: Scanned, starts: npt.NDArray[np.int64], wanted: npt.NDArray[np.int64]) -> pa.Table:
     """The rows with the given numbers, in that order."""
     by_place = np.argsort(wanted, kind="stable")
     ascending = wanted[by_place]
-    parts = []
+    parts: list[pa.Table] = []
     for number in np.unique(np.searchsorted(starts, ascending, side="right") - 1).tolist():
         first, last = np.searchsorted(ascending, starts[number : number + 2])
-        batch = _read(scanned.places[number], scanned.schema)
-        whole = last - first == batch.num_rows
-        parts.append(batch if whole else batch.take(pa.array(ascending[first:last] - starts[number])))
+        picked = ascending[first:last] - starts[number]
+        table = pa.Table.from_batches(_read(scanned.stretches[number], scanned.schema))
+        neighbours = picked[-1] - picked[0] < len(picked)
+        parts.append(table.slice(picked[0], len(picked)) if neighbours else table.take(pa.array(picked)))
+    gathered = pa.concat_tables(parts).combine_chunks()
+    if (by_place[1:] > by_place[:-1]).all():
+        return gathered
     back = np.empty(len(wanted), dtype=np.int64)
     back[by_place] = np.arange(len(wanted))
-    return pa.Table.from_batches(parts).combine_chunks().take(pa.array(back))
+    return gathered.take(pa.array(back))
 
 
-def _read(place: Place, schema: pa.Schema | None) -> pa.RecordBatch:
-    with place.file.open("rb") as file:
-        file.seek(place.offset)
-        return pa.ipc.read_record_batch(pa.ipc.read_message(file), schema)
+def _read(stretch: Stretch, schema: pa.Schema | None) -> Iterator[pa.RecordBatch]:
+    with stretch.file.open("rb") as file:
+        file.seek(stretch.offset)
+        for _ in range(stretch.batches):
+            yield pa.ipc.read_record_batch(pa.ipc.read_message(file), schema)
