@@ -58,6 +58,7 @@ BEFORE: Mapping[str, Any] = {
         "torch": {"version": "2.6.0", "cuda": "12.4"},
     },
     "workload": {"git": {"commit": "0123", "branch": "main", "dirty": False}, "variables": {"LANG": "C"}},
+    "allocation": {"image_id": "lab/train@sha256:12", "job_partition": "gpu", "qos": "Guaranteed"},
     "doctor": {"noise_floor": 0.005},
 }
 

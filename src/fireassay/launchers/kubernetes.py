@@ -51,7 +51,7 @@ def check(experiment: Experiment) -> None:
 
     Raises:
         EnvironmentLacks: no client or no torch here.
-        SpecError: no image; hosts, pinning or faults; or a worker count that does not fill its nodes evenly.
+        SpecError: no image; hosts or pinning; or a worker count that does not fill its nodes evenly.
     """
     settings = experiment.launcher
     wanted = settings.kubernetes or Kubernetes()
@@ -62,9 +62,6 @@ def check(experiment: Experiment) -> None:
     if bool(wanted.claim) != bool(wanted.mount):
         fix = "The shared folder is mounted at the same path on this machine and in the pods."
         problems.append(Problem("launcher.kubernetes.mount", repr(wanted.mount), "a claim and its mount together", fix))
-    if experiment.faults:
-        fix = "A worker of another machine cannot be hit from here."
-        problems.append(Problem("faults", "a fault", f'none with launcher.kind = "{settings.kind}"', fix))
     refuse_any(problems)
     if importlib.util.find_spec("kubernetes") is None:
         raise EnvironmentLacks(f"kubernetes is not installed for {sys.executable}: pip install 'fireassay[kubernetes]'.")

@@ -50,6 +50,16 @@ def test_a_reading_that_could_not_be_read_is_not_recorded_rather_than_a_value() 
     assert (found.field, found.values, found.refuses) == ("cpu.model", ("EPYC 9654", NOT_RECORDED), False)
 
 
+@pytest.mark.slow
+def test_another_image_refuses_unless_it_is_studied_and_the_registry_does_not_matter() -> None:
+    made = side("a", complete())
+    key = "environment/before/allocation/image_id"
+    (found,) = differences([made, with_manifest(made, "b", key, "lab/train@sha256:34")])
+    assert (found.field, found.values, found.refuses) == ("allocation.image_id", ("sha256:12", "sha256:34"), True)
+    assert covers(found.field, declare(["software"], (), ()))
+    assert differences([made, with_manifest(made, "b", key, "docker-pullable://mirror/lab/train@sha256:12")]) == ()
+
+
 def test_the_reference_lists_every_field_and_every_alias() -> None:
     page = reference(ALIASES)
     assert [name for name in (*known_names(), *ALIASES) if f"`{name}`" not in page] == []

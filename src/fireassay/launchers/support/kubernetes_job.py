@@ -330,8 +330,9 @@ def _watch(cluster: Cluster, count: int, serve: Callable[[float], None]) -> str:
 
 
 def _facts(cluster: Cluster, pods: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    images = sorted({str(container.get("imageID") or "") for pod in pods for container in _statuses(pod)} - {""})
     spec = cluster.job["spec"]["template"]["spec"]
+    node = spec["containers"][0]["name"]  # not those that the cluster injects
+    images = sorted({str(found.get("imageID") or "") for pod in pods for found in _statuses(pod) if found["name"] == node} - {""})
     nodes = {str(pod["spec"]["nodeName"]): cluster.labels(str(pod["spec"]["nodeName"])) for pod in pods}
     return {
         "job": cluster.name,

@@ -146,10 +146,13 @@ COMMON: Final[tuple[Condition, ...]] = (
     ),
     hardware("software.torch.version", "kernels and collectives change between releases"),
     hardware("software.torch.cuda", "kernels and collectives change between releases"),
+    hardware("allocation.image_id", "an image brings its own libraries; a tag can move, a digest cannot", environment.image, how="by digest"),
     hardware("software.packages.*", "this package does part of the work", environment.packages),
     condition(
         "workload.variables.*", "it can change a measurement; what must not differ belongs in workload.environment", environment.variables
     ),
+    condition("allocation.job_partition", "a partition has its own nodes and neighbours"),
+    condition("allocation.qos", "a pod without guaranteed resources shares its processors and is evicted first"),
     condition("host.os", "system libraries change between releases"),
     condition("cpu.governors", "the governor decides the clock"),
     condition("host.aslr", "memory layout varies from launch to launch"),

@@ -112,6 +112,12 @@ def memory_limit(measured: RecordData, _: Results) -> Any:
     return limit.get("bytes", "none") if isinstance(limit, Mapping) else None
 
 
+def image(measured: RecordData, _: Results) -> Any:
+    """Digests of the nodes' images, without the registry and tag that they were pulled by."""
+    pulled = seen(measured, "allocation", "image_id")
+    return sorted({one.rpartition("@")[2] for one in pulled.split(", ")}) if isinstance(pulled, str) and pulled else None
+
+
 def packages(measured: RecordData, _: Results) -> Any:
     """Versions of the relevant packages; a package that is not installed is listed as such."""
     versions = seen(measured, "software", "packages")
