@@ -26,6 +26,7 @@ from tests.launchers.clusters import LONG, RANKS, alive
 from tests.launchers.helpers import until
 from tests.launchers.kubernetes_api import Refused, Store
 from tests.launchers.kubernetes_cluster import NAMESPACE, Cluster, Node
+from tests.launchers.test_nodes import TRAIN
 from tests.limits import PROCESS_S
 
 needs_pods = pytest.mark.skipif(bool(kubernetes_cluster.why_not()), reason=kubernetes_cluster.why_not() or "pods can be run")
@@ -59,11 +60,6 @@ def fake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Cluster]:
 def test_what_kubernetes_cannot_do_is_refused(changed: dict[str, object], message: str) -> None:
     with pytest.raises(SpecError, match=message):
         kubernetes.check(experiment(**changed))  # type: ignore[arg-type]
-
-
-def test_a_fault_is_refused_because_its_workers_are_elsewhere() -> None:
-    with pytest.raises(SpecError, match="cannot be hit from here"):
-        kubernetes.check(experiment().model_copy(update={"faults": (Fault(kind="kill"),)}))
 
 
 def test_without_the_client_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -193,6 +189,12 @@ def test_what_a_pod_waits_for_is_said_in_the_words_of_the_api(found: dict[str, o
 )
 def test_why_a_pod_is_lost_is_said(found: dict[str, object], words: str) -> None:
     assert kubernetes_job.ended(found) == (f"pod assay-x-0-abcde on n1: {words}" if words else "")
+
+
+def test_the_image_is_that_of_the_nodes_and_not_of_an_injected_sidecar() -> None:
+    both = [{"name": "node", "imageID": "lab/train@sha256:1"}, {"name": "istio-proxy", "imageID": "istio@sha256:2"}]
+    found = [pod(containerStatuses=both), pod(containerStatuses=both), pod()]
+    assert kubernetes_job.images(found, "node") == ["lab/train@sha256:1"]
 
 
 @needs_pods
@@ -368,6 +370,24 @@ def test_an_eviction_interrupts_the_run_and_resume_asks_for_other_nodes(fake: Cl
     assert [row["status"] for row in open_record(path).table("launches").to_dicts()] == ["aborted"]
     resume(path)
     assert [row["status"] for row in open_record(path).table("launches").to_dicts()] == ["aborted", "ok"]
+
+
+@needs_pods
+@pytest.mark.deep
+@pytest.mark.parametrize("kind", ["kill", "stop"])
+def test_a_fault_strikes_in_the_pod_of_the_worker(fake: Cluster, tmp_path: Path, kind: str) -> None:
+    (tmp_path / "train.py").write_text(TRAIN.replace("range(8)", "range(60)"))
+    fault = Fault(kind=kind, rank=1, at_step=20, for_s=1.0)
+    wanted = experiment(levels=(2,), max_restarts=2).model_copy(update={"faults": (fault,)})
+    record = open_record(run(wanted, folder=tmp_path, root=tmp_path / "records"))
+    events = record.table("events")
+    assert events.filter(kind="fault_missed").height == 0
+    assert events.filter(kind="fault")["rank"].to_list() == [1]
+    launch = record.table("launches").filter(role="fault").row(0, named=True)
+    assert (launch["status"], launch["reason"], launch["restarts"]) == ("ok", "", int(kind == "kill"))
+    deaths = events.filter(kind="worker_gone", launch=launch["launch"])
+    assert {(row["host"], row["rank"]) for row in deaths.iter_rows(named=True)} == {("n1", 0), ("n2", 1)}
+    until(lambda: not fake.live(), "the end of the Job")
 
 
 @needs_pods

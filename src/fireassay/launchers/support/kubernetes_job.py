@@ -329,17 +329,20 @@ def _watch(cluster: Cluster, count: int, serve: Callable[[float], None]) -> str:
     return lost[0] if lost else ""
 
 
+def images(pods: Sequence[Mapping[str, Any]], container: str) -> list[str]:
+    """Digests that a container runs, not those of the containers that the cluster injects beside it."""
+    return sorted({str(found.get("imageID") or "") for pod in pods for found in _statuses(pod) if found["name"] == container} - {""})
+
+
 def _facts(cluster: Cluster, pods: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     spec = cluster.job["spec"]["template"]["spec"]
-    node = spec["containers"][0]["name"]  # not those that the cluster injects
-    images = sorted({str(found.get("imageID") or "") for pod in pods for found in _statuses(pod) if found["name"] == node} - {""})
     nodes = {str(pod["spec"]["nodeName"]): cluster.labels(str(pod["spec"]["nodeName"])) for pod in pods}
     return {
         "job": cluster.name,
         "namespace": cluster.namespace,
         "server": cluster.call("GET", "/version").get("gitVersion", ""),
         "image": spec["containers"][0]["image"],
-        "image_id": ", ".join(images),
+        "image_id": ", ".join(images(pods, spec["containers"][0]["name"])),
         "qos": str((pods[0].get("status") or {}).get("qosClass", "")),
         "resources": spec["containers"][0].get("resources", {}),
         "nodes": nodes,

@@ -146,7 +146,9 @@ COMMON: Final[tuple[Condition, ...]] = (
     ),
     hardware("software.torch.version", "kernels and collectives change between releases"),
     hardware("software.torch.cuda", "kernels and collectives change between releases"),
-    hardware("allocation.image_id", "an image brings its own libraries; a tag can move, a digest cannot", environment.image, how="by digest"),
+    hardware(
+        "allocation.image_id", "an image brings its own libraries; a tag can move, a digest cannot", environment.image, how="by digest"
+    ),
     hardware("software.packages.*", "this package does part of the work", environment.packages),
     condition(
         "workload.variables.*", "it can change a measurement; what must not differ belongs in workload.environment", environment.variables
