@@ -386,7 +386,7 @@ def test_a_fault_strikes_in_the_pod_of_the_worker(fake: Cluster, tmp_path: Path,
     launch = record.table("launches").filter(role="fault").row(0, named=True)
     assert (launch["status"], launch["reason"], launch["restarts"]) == ("ok", "", int(kind == "kill"))
     deaths = events.filter(kind="worker_gone", launch=launch["launch"])
-    assert {(row["host"], row["rank"]) for row in deaths.iter_rows(named=True)} == {("n1", 0), ("n2", 1)}
+    assert (set(deaths["host"]), set(deaths["rank"])) == ({"n1", "n2"}, {0, 1})
     until(lambda: not fake.live(), "the end of the Job")
 
 
@@ -396,7 +396,7 @@ def test_the_page_for_users_of_a_cluster_can_be_followed(tmp_path: Path, monkeyp
     section = (repository / "docs/how-to/run-on-a-cluster.md").read_text().partition("## Kubernetes\n")[2].partition("\n## ")[0]
     [settings] = re.findall(r"```toml\n(.*?)```", section, re.DOTALL)
     [command] = re.findall(r"^assay (run .*)$", section, re.MULTILINE)
-    tables = 'name = "page"\n[workload]\nscript = "train.py"\n[factor]\nlevels = [8, 16]\n[launches]\nper_configuration = 1\n'
+    tables = 'name = "page"\n[workload]\nscript = "train.py"\n[factor]\nlevels = [8, 16]\n[launches]\nper_configuration = 1\n[scaling]\ntime = "wall"\n'
     (tmp_path / "e.toml").write_text(f"{tables}{settings}")
     (tmp_path / "train.py").write_text(RANKS.format(node="FIREASSAY_HOST"))
     taints = ({"key": "nvidia.com/gpu", "value": "present", "effect": "NoSchedule"},)
