@@ -5,14 +5,19 @@ from __future__ import annotations
 import os
 import platform
 import signal
+import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import pytest
+
+from fireassay.runners.experiment import node_agents
 from fireassay.runners.experiment.node_agents import KEYS, Agent, NodeAgents, metered_by
 from fireassay.spec.sections.workload import Host, Launcher
 from tests.launchers.helpers import until
+from tests.limits import PROCESS_S
 
 BANNER = (sys.executable, "-c", "import subprocess, sys; print('welcome', flush=True); sys.exit(subprocess.call(sys.argv[1:]))")
 
@@ -83,3 +88,21 @@ def test_no_agent_outlives_its_coordinator() -> None:
     with agents_of(host("a", BANNER)) as (_, [agent]):
         pid = agent.remote_id
     until(lambda: not Path(f"/proc/{pid}").exists(), "the end of the agent")
+
+
+def test_an_agent_hears_of_its_coordinator_without_being_asked(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(node_agents, "ALIVE_S", 0.05)
+    heard = tmp_path / "heard"
+    with agents_of(host("a", ("sh", "-c", f'tee {heard} | "$@"', "sh"))) as (_, [agent]):
+        until(lambda: heard.read_bytes().startswith(b"\n\n"), "two signs of life")
+        assert agent.ask({"do": "ping"}) is not None
+
+
+def test_an_agent_whose_input_is_held_open_ends_by_itself() -> None:
+    """As slurmstepd holds it while slurmd is dead."""
+    source = "from fireassay.launchers.support import node_agent as n; n.SILENT_S = 0.2; n.main([])"
+    with subprocess.Popen([sys.executable, "-c", source], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL) as process:
+        try:
+            assert process.wait(PROCESS_S) == 0
+        finally:
+            process.kill()

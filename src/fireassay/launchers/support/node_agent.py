@@ -7,7 +7,8 @@ stream of its own in the launch's folder, notes when a worker dies, strikes faul
 It is no part of a launch, and a launch does not need it: an agent that ends costs its node's counters.
 
 Protocol: one JSON object per line on standard input, answered by one on standard output with the same `n`; first {"hello": ...}.
-End of input ends it: it undoes a fault and closes its streams. So does silence for `SILENT_S`, for a node that was cut off.
+End of input ends it: it undoes a fault and closes its streams. So does silence for `SILENT_S`: slurmstepd
+holds the input of a node whose slurmd is dead, and a node may be cut off.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ from fireassay.spec.plan import PlannedFault
 from fireassay.spec.sections.energy import Energy
 
 START: Final = "import sys; sys.path.insert(0, sys.argv[1]); from fireassay.launchers.support.node_agent import main; main(sys.argv[2:])"
-SILENT_S: Final = 300.0  # the coordinator pings every few seconds while a launch runs, and rarely between launches
+SILENT_S: Final = 20.0  # the coordinator writes at least an empty line every 4 s, from a thread that waits for nothing
 FLUSH_S: Final = 0.5
 CHUNK: Final = 1 << 16
 
@@ -234,8 +235,8 @@ def main(keys: Sequence[str]) -> None:
     _say(out, {"hello": {"environment": capture_keys(keys), "clock": boot_id(), "pid": os.getpid()}})
     agent.deaths.register(0, selectors.EVENT_READ, None)
     unread, silent_at = b"", time.monotonic() + SILENT_S
-    while time.monotonic() < silent_at:
-        for key, _ in agent.deaths.select(max(0.0, silent_at - time.monotonic())):
+    while (found := agent.deaths.select(max(0.0, silent_at - time.monotonic()))) or time.monotonic() < silent_at:
+        for key, _ in found:
             if key.data is not None:
                 agent.died(key)
                 continue
@@ -243,11 +244,11 @@ def main(keys: Sequence[str]) -> None:
             if not data:
                 agent.deaths.unregister(0)
                 return agent.close()
-            silent_at = time.monotonic() + SILENT_S
             *lines, unread = (unread + data).split(b"\n")
-            for line in lines:
+            for line in filter(None, lines):
                 order = json.loads(line)
                 _say(out, {"n": order["n"], **agent.obey(order, heard_ns)})
+            silent_at = time.monotonic() + SILENT_S
     agent.deaths.unregister(0)
     return agent.close()
 

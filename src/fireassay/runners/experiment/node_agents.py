@@ -30,6 +30,7 @@ KEYS: Final = ("host.name", "host.os", "host.kernel", "cpu.model", "cpu.logical"
 LIMIT_S: Final = 60.0  # for the greeting
 ANSWER_S: Final = 10.0
 END_S: Final = 5.0
+ALIVE_S: Final = 4.0  # between two signs of life; an agent ends after five that are missing
 AT_ONCE: Final = 64  # nodes that are asked at the same time
 SHOWN: Final = 200  # characters of a reason
 
@@ -138,6 +139,12 @@ class Agent:
             while data := os.read(errors.fileno(), 1 << 12):
                 self._said = (self._said + data)[-(1 << 12) :]
 
+    def reassure(self) -> None:
+        """A sign of life. Also while an order is waited for: one byte needs no lock."""
+        with suppress(OSError, ValueError):
+            if self._process is not None and self._process.stdin is not None:
+                self._process.stdin.write(b"\n")
+
     def close(self, deadline: float) -> None:
         """End it: by the end of its input, else by force."""
         if self._process is None:
@@ -159,8 +166,15 @@ class NodeAgents:
 
     def __init__(self, hosts: Sequence[Host]) -> None:
         self._agents = {host.name: Agent(host) for host in hosts}
+        self._over = threading.Event()
+        threading.Thread(target=self._reassure, daemon=True, name="assay-agents").start()
         deadline = time.monotonic() + LIMIT_S
         self.facts = {name: agent.greeting(deadline) for name, agent in self._agents.items()}
+
+    def _reassure(self) -> None:
+        while not self._over.wait(ALIVE_S):
+            for agent in list(self._agents.values()):
+                agent.reassure()
 
     def of(self, settings: Launcher, workers: int | None = None) -> list[Agent]:
         """The agents of all nodes, or of those that such a launch fills; ended ones included."""
@@ -185,6 +199,7 @@ class NodeAgents:
 
     def close(self) -> None:
         """End all."""
+        self._over.set()
         deadline = time.monotonic() + END_S
         each(list(self._agents.values()), lambda agent: agent.close(deadline))
 
