@@ -18,7 +18,7 @@ from fireassay.instruments.hooks.stuck_ranks import STUCK_NS, StuckRank
 from fireassay.launchers import local, nodes
 from fireassay.launchers.support import fork_client
 from fireassay.launchers.support.base import Ending, worker_environment
-from fireassay.record.progress import Progress
+from fireassay.record.live.progress import Progress
 from fireassay.record.unsealed import launch_name
 from fireassay.record.writer import StreamWriter
 from fireassay.runners.launching.watch import why_failed

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from fireassay.record.progress import read_progress
+from fireassay.record.live.progress import read_progress
 from fireassay.spec.load import load
 from tests.launched import Launched, run, started
 from tests.limits import PROCESS_S

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from fireassay.record.progress import read_progress
+from fireassay.record.live.progress import read_progress
 from tests.launched import Launched, run
 
 MARKED = """

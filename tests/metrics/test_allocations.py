@@ -7,7 +7,6 @@ import pytest
 from fireassay.metrics.allocations import METRICS
 from fireassay.metrics.cost import COST, COST_TOTAL
 from fireassay.metrics.metric import ALL
-from fireassay.verdict.audits.every.allocations import examine_lost, examine_nodes
 from tests.handmade import Handmade
 from tests.metrics.narrow import absence, estimated
 from tests.metrics.test_cost_parts import parts, prices
@@ -66,14 +65,3 @@ def test_an_unknown_wait_is_not_zero() -> None:
     for one in made.manifest["allocations"]:
         one["waited_s"] = None
     assert "did not say" in absence(WAIT.compute(made.measured(), {})[ALL]).detail
-
-
-def test_the_loss_is_a_note_and_other_nodes_a_warning() -> None:
-    measured = preempted().measured()
-    [note] = examine_lost(measured, {})
-    assert (note.severity, note.evidence) == (
-        "note",
-        "1 of 2 allocations ended early (PREEMPTED): 1 launch made again; 2 min 20 s in the queue",
-    )
-    [warning] = examine_nodes(measured, {})
-    assert (warning.severity, warning.evidence) == ("warning", "later allocations had other nodes: n1, n2; then n1, n3")

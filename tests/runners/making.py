@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 from fireassay.clock import FakeClock
 from fireassay.launchers.support.base import Ending, Handle, Launcher, Request
 from fireassay.record import folder as record_folder
-from fireassay.record.progress import ProgressWriter
+from fireassay.record.live.progress import ProgressWriter
 from fireassay.record.seal import plan_signature
 from fireassay.runners.experiment.context import Job, Made, RunContext, StopRequest
 from fireassay.spec.experiment import Experiment

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from fireassay.errors import RecordError
-from fireassay.record.progress import Progress
+from fireassay.record.live.progress import Progress
 from fireassay.record.unsealed import read_launch
 
 KIND: Final = "step_pending"  # of the event that a rank leaves

@@ -22,9 +22,10 @@ import tomli_w
 from fireassay import __version__
 from fireassay.clock import Clock
 from fireassay.errors import RecordError
-from fireassay.record import files, heartbeat, origin, seal
+from fireassay.record import files, origin, seal
 from fireassay.record.batch_writer import BatchWriter
 from fireassay.record.declared import EVENTS, LAUNCHES, Table
+from fireassay.record.live import heartbeat
 from fireassay.record.manifest import hold, myself, release
 from fireassay.record.reader import Record, open_record
 from fireassay.record.secrets.redact import declare, redact_all, redact_environment, secret_values

@@ -10,7 +10,7 @@ Is the process that writes a record still alive, and how is a second writer kept
 A process is identified by its pid and creation time (pids are reused), its host, and the kernel's boot id, which suffice on the
 same host.  In another container of the same kernel pids mean nothing; there the coordinator's lock on
 `streams/coordinator.lock` decides, which the kernel releases when the process ends.  Of a coordinator on another machine its heartbeat
-is all that is seen: it counts as running until that is old (`record/heartbeat.py`).
+is all that is seen: it counts as running until that is old (`record/live/heartbeat.py`).
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from fireassay import __version__
 from fireassay.errors import RecordError
-from fireassay.record import files, heartbeat
+from fireassay.record import files
+from fireassay.record.live import heartbeat
 from fireassay.record.tables import FORMAT_VERSION
 from fireassay.record.untrusted import paths
 from fireassay.record.untrusted import paths as inside

@@ -15,7 +15,6 @@ from typing import Any
 import psutil
 import pytest
 
-from fireassay.record import heartbeat
 from fireassay.record.reader import open_record
 from tests.launchers.clusters import alive
 from tests.launchers.helpers import until
@@ -135,16 +134,3 @@ def test_the_end_of_the_terminal_keeps_the_data_of_a_run_that_was_not_detached(f
     until(lambda: not alive(folder), "the end of all processes")
     (folder / "go").touch()
     assay("resume", "--quiet", code=0)
-
-
-def test_a_run_on_another_host_without_a_heartbeat_is_silent(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from fireassay.api import running
-    from tests.record.making import unfinished
-    from tests.record.test_heartbeat import beat, elsewhere
-
-    path = elsewhere(unfinished(folder / "records"))
-    beat(path, 1, heartbeat.SystemClock().utc().isoformat())
-    monkeypatch.setattr(heartbeat, "moves", lambda _, clock: False)
-    assert running.look(path)[0].state == "silent"
-    monkeypatch.setattr(heartbeat, "moves", lambda _, clock: True)
-    assert running.look(path)[0].state == "running"

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from fireassay.faults.support.base import aim, victim_now
-from fireassay.record.progress import Progress
+from fireassay.record.live.progress import Progress
 from fireassay.spec.experiment import Experiment, Factor
 from fireassay.spec.plan import PlannedFault, plan
 from fireassay.spec.sections.faults import Fault as FaultSpec

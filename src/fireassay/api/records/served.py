@@ -37,7 +37,7 @@ from fireassay.clock import Clock
 from fireassay.errors import AssayError, EnvironmentLacks, RecordError
 from fireassay.estimates.format import duration
 from fireassay.printable import one_line
-from fireassay.record.progress import read_progress
+from fireassay.record.live.progress import read_progress
 from fireassay.record.reader import Record, judged_from, open_record
 from fireassay.record.unsealed import launch_name
 from fireassay.record.untrusted import paths

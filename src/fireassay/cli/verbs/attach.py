@@ -21,7 +21,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _run(arguments: argparse.Namespace) -> int:
-    from fireassay.api import running
+    from fireassay.api.jobs import running
     from fireassay.cli.support.judged import judge_and_show, only_profiled, show_profiles
     from fireassay.cli.support.progress import display
 

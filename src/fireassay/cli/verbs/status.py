@@ -17,7 +17,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _run(arguments: argparse.Namespace) -> int:
-    from fireassay.api.running import look
+    from fireassay.api.jobs.running import look
     from fireassay.cli.support.progress import running_words
     from fireassay.reports.documents.run_state import render
     from fireassay.reports.pages.run_state import page

@@ -35,7 +35,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 def _run(arguments: argparse.Namespace) -> int:
     with suppress(OSError):
         os.nice(NICE)  # also while this imports
-    from fireassay.api.watching import Wanted, watch
+    from fireassay.api.jobs.watching import Wanted, watch
     from fireassay.reports.pages.watch import EXIT_OF, page
 
     duration = _duration(arguments.duration)

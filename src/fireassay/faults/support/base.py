@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar, cast
 
 from fireassay.errors import Problem
 from fireassay.launchers.support import supervisor
-from fireassay.record.progress import Progress
+from fireassay.record.live.progress import Progress
 from fireassay.spec.plan import PlannedFault
 from fireassay.spec.sections.faults import Fault as FaultSpec
 from fireassay.spec.sections.faults import own_keys

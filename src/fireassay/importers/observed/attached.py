@@ -27,9 +27,9 @@ from fireassay.instruments.injected.own_job import ATTACHED, COMMAND, PLACE, STA
 from fireassay.record import files
 from fireassay.record.environment import capture
 from fireassay.record.folder import RecordFolder, launch_row, write_launch
+from fireassay.record.live.progress import read_progress
 from fireassay.record.manifest import has_seal
 from fireassay.record.messages import END_MARK
-from fireassay.record.progress import read_progress
 from fireassay.record.staging import staged
 from fireassay.record.streams import read_stream
 from fireassay.record.tables import TABLES

@@ -64,10 +64,10 @@ class Sink(Protocol):
 
 
 class LaunchSink:
-    """Writes the launch's folder with `record/writer.py` and `record/progress.py`."""
+    """Writes the launch's folder with `record/writer.py` and `record/live/progress.py`."""
 
     def __init__(self, folder: Path, identity: Identity, *, flush_s: float) -> None:
-        from fireassay.record.progress import ProgressWriter
+        from fireassay.record.live.progress import ProgressWriter
         from fireassay.record.writer import StreamWriter
 
         rank, incarnation, pid = identity.rank, identity.incarnation, os.getpid()

@@ -14,7 +14,7 @@ from typing import Final
 
 from fireassay.instruments.watching.processes import PROC, Worker
 from fireassay.printable import one_line
-from fireassay.record.progress import read_progress
+from fireassay.record.live.progress import read_progress
 
 TAIL_BYTES: Final = 1 << 14
 _NAMED: Final = re.compile(r"\b(?:global[_ ])?(?:step|iter(?:ation)?|batch)s?\b\W{0,4}(\d+)", re.IGNORECASE)

@@ -34,8 +34,8 @@ from fireassay.instruments.recorder.clock_pings import boot_id
 from fireassay.launchers.support import supervisor
 from fireassay.record.declared import EVENTS
 from fireassay.record.environment import capture_keys
+from fireassay.record.live.progress import read_progress
 from fireassay.record.machine import Machine
-from fireassay.record.progress import read_progress
 from fireassay.record.writer import StreamWriter
 from fireassay.spec.plan import PlannedFault
 from fireassay.spec.sections.energy import Energy

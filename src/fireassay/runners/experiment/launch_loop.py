@@ -26,7 +26,7 @@ from fireassay.instruments.machine.meter import Row
 from fireassay.instruments.machine.reading import Reading
 from fireassay.instruments.machine.sentinel import Sentinel, calibrated
 from fireassay.record.folder import RecordFolder, write_launch
-from fireassay.record.progress import Progress, read_progress
+from fireassay.record.live.progress import Progress, read_progress
 from fireassay.runners.experiment.context import Job, Made, Maker, Outcome, RunContext
 from fireassay.runners.experiment.node_agents import each, metered_by
 from fireassay.runners.experiment.progress import Look, all_failed, attempt_of, disturbed_tries, hopeless, remaining, skip_reason

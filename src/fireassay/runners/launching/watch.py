@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from fireassay.launchers.support.base import Ending
-from fireassay.record.progress import Progress, read_progress
+from fireassay.record.live.progress import Progress, read_progress
 
 TAIL_BYTES = 1 << 16
 BY_SIGNAL = " was ended by signal "  # in the reason of a launch that did not end by itself

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from fireassay.clock import Clock, SystemClock
 from fireassay.errors import RecordError
-from fireassay.record import heartbeat
+from fireassay.record.live import heartbeat
 from fireassay.record.reader import Record, open_record
 from fireassay.record.unsealed import launch_folders, launch_name, read_launch
 from fireassay.reports.pages.run_state import RunState

@@ -10,8 +10,9 @@ import pytest
 
 from fireassay.clock import FakeClock
 from fireassay.errors import RecordError
-from fireassay.record import folder, heartbeat
+from fireassay.record import folder
 from fireassay.record.folder import RecordFolder
+from fireassay.record.live import heartbeat
 from fireassay.record.manifest import effective_state
 from fireassay.record.reader import open_record
 from tests.launchers.helpers import until

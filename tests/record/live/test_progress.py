@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from fireassay.record.progress import SIZE, Progress, ProgressWriter, read_progress
+from fireassay.record.live.progress import SIZE, Progress, ProgressWriter, read_progress
 
 
 def test_a_stored_value_is_seen_at_once(tmp_path: Path) -> None:

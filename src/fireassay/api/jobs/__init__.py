@@ -1,0 +1,1 @@
+"""What of jobs that run now, started by assay or not?"""

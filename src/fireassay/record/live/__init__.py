@@ -1,0 +1,1 @@
+"""Is a run alive, and how far is it?"""
