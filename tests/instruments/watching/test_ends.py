@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from fireassay.api.watching import Wanted, watch
+from fireassay.api.jobs.watching import Wanted, watch
 from fireassay.record.seal import verify
 from tests.launchers.helpers import is_gone, until, wait_until_gone
 
