@@ -83,6 +83,19 @@ def test_an_error_on_the_node_is_an_answer() -> None:
         assert answer["error"] == "KeyError: 'rounds'"
 
 
+def test_an_order_longer_than_a_pipe_arrives_whole_and_a_part_of_one_ends_the_agents_service() -> None:
+    with agents_of(host("a")) as (_, [agent]):
+        long = {"do": "nothing", "names": "x" * 300_000}
+        answer = agent.ask(long)
+        assert answer is not None
+        assert "do_nothing" in answer["error"]
+        assert agent.process_id is not None
+        os.kill(agent.process_id, signal.SIGSTOP)
+        assert agent.ask(long, 0.05) is None
+        assert agent.trouble == "its agent took a part of an order only"
+        os.kill(agent.process_id, signal.SIGCONT)
+
+
 def test_no_agent_outlives_its_coordinator() -> None:
     """By the end of its input, also where its prefix does not end it."""
     with agents_of(host("a", BANNER)) as (_, [agent]):

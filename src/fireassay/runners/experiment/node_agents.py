@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 import queue
+import select
 import subprocess
 import threading
 import time
@@ -49,6 +50,7 @@ class Agent:
         self._answers: queue.Queue[tuple[int, dict[str, Any] | None]] = queue.Queue()
         self._number = 0
         self._lock = threading.Lock()
+        self._writing = threading.Lock()
         self._process: subprocess.Popen[bytes] | None = None
         source = str(Path(fireassay.__file__).parents[1])
         environment, pipe = isolated.environment(os.environ), subprocess.PIPE
@@ -64,7 +66,7 @@ class Agent:
         assert self._process.stdin is not None
         os.set_blocking(self._process.stdin.fileno(), False)
         self._said = b""  # the end of its standard error
-        self._threads = [threading.Thread(target=read, daemon=True, name="assay-agent") for read in (self._listen, self._drain)]
+        self._threads = [threading.Thread(target=read, daemon=True, name="assay-agent") for read in (self._drain, self._listen)]
         for thread in self._threads:
             thread.start()
 
@@ -75,7 +77,7 @@ class Agent:
 
     def greeting(self, deadline: float) -> dict[str, Any]:
         """The environment of its node, or why it is not known."""
-        answer = self._wait(None, deadline)
+        answer = None if self.trouble else self._wait(None, deadline)
         if answer is None:
             self.trouble = self.trouble or f"no answer within {LIMIT_S:g} s"
             return absent(self.trouble)
@@ -90,14 +92,26 @@ class Agent:
             self._number += 1
             line = json.dumps({**order, "n": self._number}).encode() + b"\n"
             deadline, sent = time.monotonic() + limit_s, time.monotonic_ns()
-            try:
-                assert self._process.stdin is not None
-                if self._process.stdin.write(line) is None:  # its pipe is full
-                    return None
-            except (OSError, ValueError):  # it is being ended
+            if not self._sent(line, deadline):
                 return None
             answer = self._wait(self._number, deadline)
             return None if answer is None else {**answer, "sent": sent}
+
+    def _sent(self, line: bytes, deadline: float) -> bool:
+        """Whether it took the whole order: its pipe may be full, and may take a part."""
+        assert self._process is not None
+        assert self._process.stdin is not None
+        rest = line
+        with self._writing:
+            try:
+                while rest and (left := deadline - time.monotonic()) > 0.0:
+                    if select.select([], [self._process.stdin], [], left)[1]:
+                        rest = rest[self._process.stdin.write(rest) or 0 :]
+            except (OSError, ValueError):  # it is being ended
+                return False
+        if 0 < len(rest) < len(line):  # what is sent next would be read as its end
+            self.trouble = "its agent took a part of an order only"
+        return not rest
 
     def _wait(self, number: int | None, deadline: float) -> dict[str, Any] | None:
         """The answer with that number: later than asked, an earlier one may come first."""
@@ -127,6 +141,7 @@ class Agent:
                         if isinstance(answer, dict) and ("n" in answer or "hello" in answer):
                             self._answers.put((received, answer))
         code = self._process.wait()
+        self._threads[0].join(1.0)  # its last words; a process that it left behind may hold them open
         last = self._said.decode(errors="replace").strip().splitlines()[-1:]
         how = "its agent ended" if self.clock else "the node answered nothing"
         self.trouble = self.trouble or f"{how} (exit code {code}{f': {last[0][:SHOWN]}' if last else ''})"
@@ -140,10 +155,12 @@ class Agent:
                 self._said = (self._said + data)[-(1 << 12) :]
 
     def reassure(self) -> None:
-        """A sign of life. Also while an order is waited for: one byte needs no lock."""
-        with suppress(OSError, ValueError):
-            if self._process is not None and self._process.stdin is not None:
-                self._process.stdin.write(b"\n")
+        """A sign of life, also while an answer is waited for. An order that is being written is one."""
+        if self._writing.acquire(blocking=False):
+            with suppress(OSError, ValueError):
+                if self._process is not None and self._process.stdin is not None:
+                    self._process.stdin.write(b"\n")
+            self._writing.release()
 
     def close(self, deadline: float) -> None:
         """End it: by the end of its input, else by force."""
