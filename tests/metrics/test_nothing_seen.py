@@ -24,8 +24,8 @@ def test_no_collectives_have_the_columns_of_some() -> None:
     some = with_calls().measured()
     assert some.table("collectives").height
     assert waiting(some.table("collectives")).schema == waiting(some.table("collectives").clear()).schema
-    steps = some.table("steps")
-    made = step_communication._of_steps(some.tables, steps, steps.select("launch", "step").unique())
+    wanted = some.table("steps").select("launch", "step").unique()
+    made = step_communication._of_steps(some.tables, some.rows_of, wanted)
     assert made.height
     assert made.schema == pl.Schema(step_communication._CALLS)
 

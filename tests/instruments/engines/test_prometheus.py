@@ -17,7 +17,7 @@ import pytest
 from fireassay.frames.costs import launch_joules
 from fireassay.instruments.engines import prometheus
 from fireassay.instruments.engines.prometheus import Row, Scraper, addresses, fetch
-from fireassay.record.declared import TELEMETRY
+from fireassay.record.declared import EVENTS, TELEMETRY
 from fireassay.spec.sections.energy import Energy
 from tests.launchers.helpers import until
 
@@ -159,7 +159,9 @@ def test_the_metrics_of_energy_take_the_rows_as_they_are() -> None:
 
         def table(self, name: str) -> pl.DataFrame:
             if name == "launches":
-                return pl.DataFrame({"launch": [7], "end_ns": [2**62]})
+                return pl.DataFrame({"launch": [7], "end_ns": [2**62], "placement": ["{}"]})
+            if name == "events":
+                return pl.DataFrame(schema=dict.fromkeys(EVENTS.column_names, pl.String))
             return pl.DataFrame(rows, schema=list(TELEMETRY.column_names), orient="row")
 
         def once(self, _: object, fold: Callable[[RecordData], object]) -> object:

@@ -39,7 +39,7 @@ class Shelf(Document):
 @pytest.mark.slow
 def test_every_documents_schema_is_valid_and_names_its_version() -> None:
     found = documents()
-    assert list(found) == ["audit", "check", "compare", "report", "reproduce", "time", "tune", "verify"]
+    assert list(found) == ["audit", "check", "compare", "report", "reproduce", "status", "time", "tune", "verify"]
     for document in found.values():
         schema = document.json_schema()
         Draft202012Validator.check_schema(schema)

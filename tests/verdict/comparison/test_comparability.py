@@ -114,6 +114,7 @@ IDENTITY: Mapping[str, Mutate] = {
 HARDWARE: Mapping[str, Mutate] = {
     "cpu.model": machine("cpu/model", "Xeon"),
     "cpu.usable": machine("cpu/usable/count", 4),
+    "allocation.image_id": machine("allocation/image_id", "lab/train@sha256:34"),
     "cpu.smt": machine("cpu/smt", "on"),
     "cpu.numa_nodes": machine("cpu/numa", [{"node": 0}, {"node": 1}]),
     "host.machine": machine("host/machine", "aarch64"),

@@ -105,10 +105,13 @@ def _output(path: Path, progress: RunProgress | None) -> tuple[str, ...]:
 def follow(path: Path, show: Callable[[RunProgress], None] | None, clock: Clock | None = None) -> RunState:
     """Report the progress until the run has ended; returns how."""
     clock = clock or SystemClock()
+    latest: RunProgress | None = None
     while (seen := look(path, clock))[0].alive:
         if show is not None and seen[1] is not None:
-            show(seen[1])
+            show(latest := seen[1])
         clock.sleep(POLL_S)
+    if show is not None and latest is not None:  # launches that ended since
+        show(replace(latest, rows=tuple(_rows(open_record(path))), running=None))
     return seen[0]
 
 
