@@ -39,7 +39,7 @@ from fireassay.spec.experiment import Experiment
 from fireassay.spec.sections.workload import Host, Slurm
 
 LINE, CONTINUED = 72, " \\\n"  # of a script that is printed in a terminal, where longer lines are broken
-STUCK_S = 10  # salloc that is told to end may spin for ever (Slurm 22.05, told while it hands over the nodes)
+STUCK_S = 10  # after SIGTERM salloc may spin for ever (Slurm 22.05, if it is just handing over the nodes)
 ENDS = f"""
 import ctypes, os, signal, subprocess, sys
 signals, asked = (signal.SIGTERM, signal.SIGCHLD), False

@@ -1,4 +1,4 @@
-"""`assay watch`: real processes that wait or compute are told apart from outside."""
+"""Does `assay watch` distinguish real processes that wait from those that compute?"""
 
 from __future__ import annotations
 

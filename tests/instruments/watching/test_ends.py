@@ -1,4 +1,4 @@
-"""Does what watches a job stop nothing in it, and leave nothing beside it, however either of them ends?"""
+"""Does the job go on, and is no process left, however the watch or the job ends?"""
 
 from __future__ import annotations
 

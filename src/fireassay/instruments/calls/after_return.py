@@ -89,7 +89,7 @@ class Others:
     def follow(self, limit_s: float = LIMIT_S) -> Followed:
         """Wait until nothing works any more; the processor time until then.
 
-        A thread that ends before it is looked at has run Python: those of a pool stay.
+        A thread that has ended before its clock was read counts as Python: the threads of a native pool live on.
         """
         begin, own, python = self.ns(), self._own_ns(), self._python_threads()
         before, first = begin, self._clocks()

@@ -330,7 +330,7 @@ def _watch(cluster: Cluster, count: int, serve: Callable[[float], None]) -> str:
 
 
 def images(pods: Sequence[Mapping[str, Any]], container: str) -> list[str]:
-    """Digests that a container runs, not those of the containers that the cluster injects beside it."""
+    """Image digests of one container of the pods, without those of injected sidecars."""
     return sorted({str(found.get("imageID") or "") for pod in pods for found in _statuses(pod) if found["name"] == container} - {""})
 
 

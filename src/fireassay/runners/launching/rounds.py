@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import platform
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -23,7 +24,7 @@ class Visited:
     nobody: str
 
 
-class Rounds(Metered):
+class Rounds(Metered, ABC):
     """Base of makers of rounds, which are metered."""
 
     def make(self, job: Job) -> Made:
@@ -51,9 +52,9 @@ class Rounds(Metered):
         )
         return Made(row=row)
 
+    @abstractmethod
     def visit(self, job: Job) -> Visited:
         """Visit everyone and write down the numbers."""
-        raise NotImplementedError
 
     def _judged(self, visited: Visited) -> tuple[str, str]:
         if self.stopped():
